@@ -1,0 +1,2 @@
+//! The msctp command.
+fn main() {}

@@ -1,0 +1,257 @@
+//! [`Time`] and [`Span`]: nanoseconds in a `u64` (584 years).
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use core::str::FromStr;
+
+const NS_PER_SEC: u64 = 1_000_000_000;
+
+/// An instant: nanoseconds since an origin chosen by the caller. Never read from a clock here.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+/// A length of time in nanoseconds. Never negative; subtraction saturates at zero.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(u64);
+
+impl Time {
+    /// The origin.
+    pub const ZERO: Self = Self(0);
+    /// Later than any instant that occurs.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The instant `ns` nanoseconds after the origin.
+    pub const fn from_nanos(ns: u64) -> Self {
+        Self(ns)
+    }
+
+    /// Nanoseconds since the origin.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the origin, for display and statistics; never for control.
+    pub fn as_secs_f64(self) -> f64 {
+        Span(self.0).as_secs_f64()
+    }
+
+    /// Time since `earlier`, zero if `earlier` is later.
+    pub const fn since(self, earlier: Self) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// The longest span.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// `ns` nanoseconds.
+    pub const fn from_nanos(ns: u64) -> Self {
+        Self(ns)
+    }
+
+    /// `us` microseconds, saturating.
+    pub const fn from_micros(us: u64) -> Self {
+        Self(us.saturating_mul(1_000))
+    }
+
+    /// `ms` milliseconds, saturating.
+    pub const fn from_millis(ms: u64) -> Self {
+        Self(ms.saturating_mul(1_000_000))
+    }
+
+    /// `s` seconds, saturating.
+    pub const fn from_secs(s: u64) -> Self {
+        Self(s.saturating_mul(NS_PER_SEC))
+    }
+
+    /// Nanoseconds.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Whole milliseconds, rounded down.
+    pub const fn as_millis(self) -> u64 {
+        self.0 / 1_000_000
+    }
+
+    /// Seconds, for display and statistics; never for control.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / NS_PER_SEC as f64
+    }
+
+    /// The nearest span to `s` seconds; `None` if `s` is negative, not finite, or too long.
+    pub fn from_secs_f64(s: f64) -> Option<Self> {
+        let ns = s * NS_PER_SEC as f64 + 0.5;
+        (s >= 0.0 && ns.is_finite() && ns < u64::MAX as f64).then_some(Self(ns as u64))
+    }
+
+    /// True for a span of zero.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// `self − other`, or zero.
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// `self · num / den` rounded down, saturating; `den` must not be zero.
+    pub const fn mul_ratio(self, num: u64, den: u64) -> Self {
+        let wide = self.0 as u128 * num as u128 / den as u128;
+        Self(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Self;
+    fn add(self, rhs: Span) -> Self {
+        Self(self.0.saturating_add(rhs.0))
+    }
+}
+
+impl AddAssign<Span> for Time {
+    fn add_assign(&mut self, rhs: Span) {
+        *self = *self + rhs;
+    }
+}
+
+impl Sub<Span> for Time {
+    type Output = Self;
+    fn sub(self, rhs: Span) -> Self {
+        Self(self.0.saturating_sub(rhs.0))
+    }
+}
+
+impl Add for Span {
+    type Output = Self;
+    fn add(self, rhs: Self) -> Self {
+        Self(self.0.saturating_add(rhs.0))
+    }
+}
+
+impl AddAssign for Span {
+    fn add_assign(&mut self, rhs: Self) {
+        *self = *self + rhs;
+    }
+}
+
+impl Sub for Span {
+    type Output = Self;
+    fn sub(self, rhs: Self) -> Self {
+        self.saturating_sub(rhs)
+    }
+}
+
+impl SubAssign for Span {
+    fn sub_assign(&mut self, rhs: Self) {
+        *self = *self - rhs;
+    }
+}
+
+impl Mul<u64> for Span {
+    type Output = Self;
+    fn mul(self, rhs: u64) -> Self {
+        Self(self.0.saturating_mul(rhs))
+    }
+}
+
+impl Div<u64> for Span {
+    type Output = Self;
+    fn div(self, rhs: u64) -> Self {
+        Self(self.0 / rhs)
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "t={self}")
+    }
+}
+
+impl fmt::Display for Time {
+    /// Seconds with nine decimals, as `12.000000345`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:09}", self.0 / NS_PER_SEC, self.0 % NS_PER_SEC)
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Span {
+    /// The largest of s, ms, us, ns that gives a whole number, as `20ms`; parses back to the same span.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0;
+        if ns.is_multiple_of(NS_PER_SEC) {
+            write!(f, "{}s", ns / NS_PER_SEC)
+        } else if ns.is_multiple_of(1_000_000) {
+            write!(f, "{}ms", ns / 1_000_000)
+        } else if ns.is_multiple_of(1_000) {
+            write!(f, "{}us", ns / 1_000)
+        } else {
+            write!(f, "{ns}ns")
+        }
+    }
+}
+
+/// A text that is not a span: no number, an unknown unit, negative, or too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseSpanError;
+
+impl fmt::Display for ParseSpanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not a time: want a number of at least 0 with a unit, as 20ms, 1.5s, 200us or 30ns")
+    }
+}
+
+impl core::error::Error for ParseSpanError {}
+
+impl FromStr for Span {
+    type Err = ParseSpanError;
+
+    /// `20ms`, `1.5 s`, `200us`, `30ns`. Exact: decimals are taken as integers, nothing below 1 ns is allowed.
+    fn from_str(text: &str) -> Result<Self, ParseSpanError> {
+        let text = text.trim();
+        let (number, scale) = [("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", NS_PER_SEC)]
+            .iter()
+            .find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?.trim_end(), scale)))
+            .ok_or(ParseSpanError)?;
+        crate::rate::parse_decimal(number, scale).map(Self).ok_or(ParseSpanError)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate alloc;
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn spans_parse_exactly_and_print_back() {
+        for (text, ns) in
+            [("20ms", 20_000_000), ("1.5s", 1_500_000_000), ("0.000000001s", 1), ("7 us", 7_000), ("0s", 0)]
+        {
+            let span: Span = text.parse().unwrap();
+            assert_eq!(span.as_nanos(), ns, "{text}");
+            assert_eq!(span.to_string().parse::<Span>(), Ok(span));
+        }
+        for bad in ["", "s", "-1s", "1", "1h", "0.5ns", "1e3s", "99999999999999s", "1.s", ".5s"] {
+            assert_eq!(bad.parse::<Span>(), Err(ParseSpanError), "{bad}");
+        }
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        assert_eq!(Time::MAX + Span::from_secs(1), Time::MAX);
+        assert_eq!(Time::ZERO.since(Time::from_nanos(5)), Span::ZERO);
+        assert_eq!(Span::from_secs(1).mul_ratio(3, 2), Span::from_millis(1500));
+        assert_eq!(Span::from_secs_f64(-1.0), None);
+        assert_eq!(Span::from_secs_f64(0.25), Some(Span::from_millis(250)));
+    }
+}
