@@ -1,2 +1,49 @@
 //! The msctp command.
-fn main() {}
+//!
+//! One file per subcommand, each with an `Args` and a `run`. Exit codes: 0 when the work was done, 1 when it
+//! failed on the way, 2 when what was asked for makes no sense (arguments, scenario file).
+
+mod sim;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Mobile SCTP in virtual time: run scenarios, reproduce papers.
+#[derive(Parser)]
+#[command(name = "msctp", version, about, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Sim(sim::Args),
+}
+
+/// Why a subcommand did not do its work.
+#[derive(Debug)]
+enum Failure {
+    /// It failed on the way: exit code 1.
+    Run(String),
+    /// What was asked for makes no sense: exit code 2.
+    Input(String),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Sim(args) => sim::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Run(message)) => {
+            eprintln!("msctp: {message}");
+            ExitCode::from(1)
+        }
+        Err(Failure::Input(message)) => {
+            eprintln!("msctp: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
