@@ -1,0 +1,60 @@
+//! Addresses and paths by name. No state.
+
+use core::fmt;
+use core::net::IpAddr;
+
+/// A pair of addresses, seen from this end: a datagram received `at` it came from `remote` to `local`, one sent `at` it
+/// goes from `local` to `remote`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathAddr {
+    /// This end's address.
+    pub local: IpAddr,
+    /// The peer's address.
+    pub remote: IpAddr,
+}
+
+impl fmt::Display for PathAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}→{}", self.local, self.remote)
+    }
+}
+
+/// Names a path of one association. Never reused while the association lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PathId(u32);
+
+impl PathId {
+    /// The path numbered `n`; numbers are given in the order in which paths appear, from 0.
+    pub const fn new(n: u32) -> Self {
+        Self(n)
+    }
+
+    /// The number.
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Display for PathId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "path {}", self.0)
+    }
+}
+
+/// This end of a new association.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocalAddrs {
+    /// SCTP port, not 0.
+    pub port: u16,
+    /// At least one; the first belongs to the initial primary path.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// The peer's end of a new association, as far as it is known before INIT ACK.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteAddrs {
+    /// SCTP port, not 0.
+    pub port: u16,
+    /// At least one; all are confirmed from the start (RFC 9260 §5.4 rule 1); the first is the initial primary.
+    pub addresses: Vec<IpAddr>,
+}

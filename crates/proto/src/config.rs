@@ -1,0 +1,261 @@
+//! Options of an association and of an endpoint, with RFC 9260's values as defaults, and their validation.
+
+use core::fmt::Display;
+
+use msctp_units::Span;
+
+use crate::ConfigError;
+
+/// The smallest `Config::pmtu`: room for a COOKIE ECHO with our own cookie and for a SACK with gap blocks.
+pub const MIN_PMTU: u32 = 512;
+/// The largest `Config::pmtu`: what an IP packet can be.
+pub const MAX_PMTU: u32 = 65_535;
+
+/// Where a chunk goes whose T3-rtx expired (RFC 9260 §6.4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetransmissionPath {
+    /// To an active path other than the last one, when there is one. RFC 9260 §6.4, the default.
+    #[default]
+    Alternate,
+    /// To the same path as long as it is active.
+    Same,
+}
+
+/// Options of one association. [`Config::default`] is RFC 9260 §16 where it gives a value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// RTO.Initial, 1 s.
+    pub rto_initial: Span,
+    /// RTO.Min, 1 s.
+    pub rto_min: Span,
+    /// RTO.Max, 60 s.
+    pub rto_max: Span,
+    /// HB.interval, 30 s; [`Span::ZERO`] sends no heartbeats but those that confirm an address (RFC 9260 §8.3).
+    pub hb_interval: Span,
+    /// Path.Max.Retrans, 5 (RFC 9260 §8.2).
+    pub path_max_retrans: u32,
+    /// Association.Max.Retrans, 10 (RFC 9260 §8.1).
+    pub assoc_max_retrans: u32,
+    /// Max.Init.Retransmits, 8 (RFC 9260 §4).
+    pub max_init_retransmits: u32,
+    /// SACK.Delay, 200 ms, at most 500 ms (RFC 9260 §6.2); zero acknowledges every packet at once.
+    pub sack_delay: Span,
+    /// A SACK goes out at least every so many packets with DATA, 2 (RFC 9260 §6.2).
+    pub sack_frequency: u32,
+    /// Bytes for data received and not yet read, 1 MiB; announced as a_rwnd. At least 1500 (RFC 9260 §3.3.2).
+    pub receive_buffer: u32,
+    /// Bytes of user messages that wait or are not yet acknowledged, 2 MiB.
+    pub send_buffer: u32,
+    /// Largest IP packet, header included, on every path, 1500 bytes.
+    pub pmtu: u32,
+    /// Max.Burst, 4 packets; 0 means no limit (RFC 9260 §6.1 rule D).
+    pub max_burst: u32,
+    /// Where timed-out chunks go.
+    pub retransmission_path: RetransmissionPath,
+    /// Outbound streams wanted, 10 (RFC 9260 §5.1.1).
+    pub outbound_streams: u16,
+    /// Inbound streams taken at most, 65535.
+    pub max_inbound_streams: u16,
+    /// Do not send data before every path is confirmed (as ns-2's SCTP does). RFC 9260 needs no such wait: false.
+    pub wait_for_confirmation: bool,
+    /// At most so many equal-sized packets in one `poll_transmit`, 1.
+    pub max_segments: u32,
+    /// Fill the trace.
+    pub trace: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            rto_initial: Span::from_secs(1),
+            rto_min: Span::from_secs(1),
+            rto_max: Span::from_secs(60),
+            hb_interval: Span::from_secs(30),
+            path_max_retrans: 5,
+            assoc_max_retrans: 10,
+            max_init_retransmits: 8,
+            sack_delay: Span::from_millis(200),
+            sack_frequency: 2,
+            receive_buffer: 1 << 20,
+            send_buffer: 2 << 20,
+            pmtu: 1500,
+            max_burst: 4,
+            retransmission_path: RetransmissionPath::Alternate,
+            outbound_streams: 10,
+            max_inbound_streams: u16::MAX,
+            wait_for_confirmation: false,
+            max_segments: 1,
+            trace: false,
+        }
+    }
+}
+
+/// `Ok` when `right`, else an error that names the field, the value and what is wanted.
+pub(crate) fn check(
+    right: bool,
+    field: &'static str,
+    value: impl Display,
+    want: impl Display,
+) -> Result<(), ConfigError> {
+    if right {
+        return Ok(());
+    }
+    Err(ConfigError { field, value: value.to_string(), want: want.to_string() })
+}
+
+impl Config {
+    /// Checks every option and the relations between them.
+    ///
+    /// # Errors
+    ///
+    /// The first option that cannot be used, by name, with its value and what would be right.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.validate_timers()?;
+        self.validate_sizes()?;
+        check(self.assoc_max_retrans > 0, "assoc_max_retrans", self.assoc_max_retrans, "at least 1 attempt")
+    }
+
+    fn validate_timers(&self) -> Result<(), ConfigError> {
+        check(!self.rto_min.is_zero(), "rto_min", self.rto_min, "more than 0s")?;
+        check(
+            self.rto_max >= self.rto_min,
+            "rto_max",
+            self.rto_max,
+            format_args!("at least rto_min ({})", self.rto_min),
+        )?;
+        check(
+            self.rto_initial >= self.rto_min && self.rto_initial <= self.rto_max,
+            "rto_initial",
+            self.rto_initial,
+            format_args!("between rto_min ({}) and rto_max ({})", self.rto_min, self.rto_max),
+        )?;
+        // RFC 9260 §6.2: an implementation MUST NOT allow the maximum delay to be above 500 ms
+        check(self.sack_delay <= Span::from_millis(500), "sack_delay", self.sack_delay, "at most 500ms")
+    }
+
+    fn validate_sizes(&self) -> Result<(), ConfigError> {
+        check(self.sack_frequency >= 1, "sack_frequency", self.sack_frequency, "at least 1 packet")?;
+        // RFC 9260 §3.3.2: a_rwnd MUST NOT be less than 1500
+        check(self.receive_buffer >= 1500, "receive_buffer", self.receive_buffer, "at least 1500 bytes")?;
+        check(self.send_buffer >= 1500, "send_buffer", self.send_buffer, "at least 1500 bytes")?;
+        check(
+            (MIN_PMTU..=MAX_PMTU).contains(&self.pmtu),
+            "pmtu",
+            self.pmtu,
+            format_args!("{MIN_PMTU} to {MAX_PMTU} bytes"),
+        )?;
+        // RFC 9260 §3.3.2: a value of 0 MUST NOT be used
+        check(self.outbound_streams >= 1, "outbound_streams", self.outbound_streams, "at least 1")?;
+        check(self.max_inbound_streams >= 1, "max_inbound_streams", self.max_inbound_streams, "at least 1")?;
+        check(
+            (1..=64).contains(&self.max_segments),
+            "max_segments",
+            self.max_segments,
+            "1 to 64 packets (64 is what segmentation offload takes)",
+        )
+    }
+}
+
+/// Options of an endpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndpointConfig {
+    /// Valid.Cookie.Life, 60 s (RFC 9260 §16).
+    pub valid_cookie_life: Span,
+    /// A cookie secret signs for so long, 1 h (RFC 9260 §5.1.3: "e.g., hourly"); the one before it stays valid for a
+    /// cookie's life.
+    pub cookie_secret_life: Span,
+    /// Stateless replies that may wait to be sent, 256; more are dropped, which bounds what an attacker can make us hold.
+    pub max_pending_replies: usize,
+    /// Associations held at a time, 65536; beyond it a COOKIE ECHO is answered by ABORT (Out of Resource).
+    pub max_associations: usize,
+    /// A Cookie Preservative can lengthen a cookie's life by at most so much, 10 s (RFC 9260 §3.3.2.1.3).
+    pub max_cookie_preservative: Span,
+}
+
+impl Default for EndpointConfig {
+    fn default() -> Self {
+        Self {
+            valid_cookie_life: Span::from_secs(60),
+            cookie_secret_life: Span::from_secs(3600),
+            max_pending_replies: 256,
+            max_associations: 65_536,
+            max_cookie_preservative: Span::from_secs(10),
+        }
+    }
+}
+
+impl EndpointConfig {
+    /// Checks every option.
+    ///
+    /// # Errors
+    ///
+    /// The first option that cannot be used, by name, with its value and what would be right.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        check(
+            self.valid_cookie_life >= Span::from_millis(1) && self.valid_cookie_life <= Span::from_secs(3600),
+            "valid_cookie_life",
+            self.valid_cookie_life,
+            "1ms to 3600s",
+        )?;
+        check(
+            self.cookie_secret_life >= self.valid_cookie_life,
+            "cookie_secret_life",
+            self.cookie_secret_life,
+            format_args!("at least valid_cookie_life ({})", self.valid_cookie_life),
+        )?;
+        check(
+            self.max_pending_replies >= 1,
+            "max_pending_replies",
+            self.max_pending_replies,
+            "at least 1 packet",
+        )?;
+        check(self.max_associations >= 1, "max_associations", self.max_associations, "at least 1")?;
+        check(
+            self.max_cookie_preservative <= Span::from_secs(3600),
+            "max_cookie_preservative",
+            self.max_cookie_preservative,
+            "at most 3600s",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid_and_rfc_9260_section_16() {
+        let config = Config::default();
+        assert_eq!(config.validate(), Ok(()));
+        assert_eq!(EndpointConfig::default().validate(), Ok(()));
+        assert_eq!(config.rto_initial, Span::from_secs(1));
+        assert_eq!(config.path_max_retrans, 5);
+        assert_eq!(config.assoc_max_retrans, 10);
+        assert_eq!(config.max_init_retransmits, 8);
+        assert_eq!(config.max_burst, 4);
+    }
+
+    #[test]
+    fn each_error_names_the_field_the_value_and_the_remedy() {
+        let wrong = |change: fn(&mut Config)| {
+            let mut config = Config::default();
+            change(&mut config);
+            config.validate().unwrap_err().to_string()
+        };
+        assert_eq!(
+            wrong(|c| c.sack_delay = Span::from_millis(501)),
+            "sack_delay = 501ms: want at most 500ms"
+        );
+        assert_eq!(
+            wrong(|c| c.rto_max = Span::from_millis(500)),
+            "rto_max = 500ms: want at least rto_min (1s)"
+        );
+        assert_eq!(
+            wrong(|c| c.rto_initial = Span::from_secs(61)),
+            "rto_initial = 61s: want between rto_min (1s) and rto_max (60s)"
+        );
+        assert_eq!(wrong(|c| c.pmtu = 100), "pmtu = 100: want 512 to 65535 bytes");
+        assert_eq!(wrong(|c| c.receive_buffer = 1499), "receive_buffer = 1499: want at least 1500 bytes");
+        assert_eq!(wrong(|c| c.outbound_streams = 0), "outbound_streams = 0: want at least 1");
+    }
+}

@@ -1,0 +1,91 @@
+//! What the *caller* can do wrong, each with what would be right. What a peer does wrong is an event or a counter.
+
+use core::net::IpAddr;
+
+use crate::PathId;
+
+/// A configuration value that cannot be used: names the field, the value and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field} = {value}: want {want}")]
+pub struct ConfigError {
+    /// The field of [`Config`](crate::Config) or the argument.
+    pub field: &'static str,
+    /// The value given, as text.
+    pub value: String,
+    /// What would be right.
+    pub want: String,
+}
+
+/// Why `send` did not take a message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// No such stream.
+    #[error("stream {stream}: this association has {streams} outbound streams, so want 0 to {}", .streams.saturating_sub(1))]
+    InvalidStream {
+        /// Asked for.
+        stream: u16,
+        /// Negotiated number of outbound streams.
+        streams: u16,
+    },
+    /// RFC 9260 §3.3.1: a DATA chunk carries at least one byte.
+    #[error("empty message: want at least 1 byte")]
+    Empty,
+    /// The message could never fit into the send buffer.
+    #[error("message of {len} bytes: want at most {max} (send_buffer)")]
+    TooLarge {
+        /// Its length in bytes.
+        len: usize,
+        /// The largest that fits, in bytes.
+        max: usize,
+    },
+    /// No room now; [`Event::Writable`](crate::Event::Writable) tells when there is.
+    #[error("send buffer full: {free} bytes free, message has {len}; try again after Event::Writable")]
+    BufferFull {
+        /// Its length in bytes.
+        len: usize,
+        /// Bytes free now.
+        free: usize,
+    },
+    /// Shutting down or closed.
+    #[error("the association takes no more messages: it is shutting down or closed")]
+    Closed,
+}
+
+/// Why an application call other than `send` was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The call needs an association that is up.
+    #[error("not possible in state {state}: want an established association")]
+    WrongState {
+        /// The state it is in.
+        state: crate::AssociationState,
+    },
+    /// No path of that name.
+    #[error("{0} is not a path of this association")]
+    UnknownPath(PathId),
+    /// Data may not go to an address that was never confirmed (RFC 9260 §5.4).
+    #[error("{0} is not confirmed yet: wait for Event::PathState")]
+    UnconfirmedPath(PathId),
+    /// The address does not belong to this end.
+    #[error("{0} is not a local address of this association")]
+    UnknownAddress(IpAddr),
+    /// The address is already there.
+    #[error("{0} is already a local address of this association")]
+    AddressExists(IpAddr),
+    /// RFC 5061 §5.3: the last address cannot be deleted.
+    #[error("{0} is the last local address: add another one first")]
+    LastAddress(IpAddr),
+    /// The peer did not announce ASCONF in its list of supported extensions (RFC 5061 §4.2.7).
+    #[error("the peer does not support dynamic addresses (RFC 5061)")]
+    PeerLacksAsconf,
+    /// As many requests wait as may wait.
+    #[error("{0} address requests are waiting already: want fewer at a time")]
+    TooManyRequests(usize),
+    /// No association of that handle.
+    #[error("no such association: it is closed, or the handle is of another endpoint")]
+    UnknownAssociation,
+}
+
+/// Why this end aborts: becomes a User-Initiated Abort cause (RFC 9260 §3.3.10.12).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AbortReason(pub bytes::Bytes);

@@ -1,0 +1,123 @@
+//! What an association tells its application (RFC 9260 §11.2).
+
+use core::net::IpAddr;
+
+use bytes::Bytes;
+
+use crate::{OutMessage, PathAddr, PathId, PathState, PrimaryCause};
+
+/// Something the application may want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The association is up (RFC 9260 §11.2.4).
+    Connected {
+        /// Streams this end may send on, after negotiation.
+        outbound_streams: u16,
+        /// Streams the peer may send on, after negotiation.
+        inbound_streams: u16,
+    },
+    /// The peer restarted and the association began anew (RFC 9260 §11.2.7). Messages under way were reported by
+    /// [`Event::SendFailed`] first.
+    Restarted,
+    /// There is a message to `recv`. Given once each time the queue stops being empty.
+    Readable,
+    /// There is room in the send buffer again after a [`SendError::BufferFull`](crate::SendError::BufferFull).
+    Writable,
+    /// A message was not delivered, as far as this end knows (RFC 9260 §11.2.2).
+    SendFailed(SendFailure),
+    /// A path appeared.
+    PathAdded {
+        /// Its name.
+        path: PathId,
+        /// Its addresses.
+        at: PathAddr,
+    },
+    /// A path went away because one of its addresses was deleted.
+    PathRemoved {
+        /// Its name.
+        path: PathId,
+        /// Its addresses.
+        at: PathAddr,
+    },
+    /// A path was confirmed, became inactive or active again (RFC 9260 §11.2.3).
+    PathState {
+        /// Its name.
+        path: PathId,
+        /// What it is now.
+        state: PathState,
+    },
+    /// Data goes to another path from now on.
+    PrimaryChanged {
+        /// The new primary.
+        path: PathId,
+        /// Who wanted it.
+        cause: PrimaryCause,
+    },
+    /// The peer answered a request to change addresses.
+    AddressChange {
+        /// The request.
+        request: AddressRequest,
+        /// True when the peer did it.
+        accepted: bool,
+    },
+    /// The peer sent an ERROR chunk with this cause (RFC 9260 §11.2.6).
+    PeerError {
+        /// Cause code (RFC 9260 §3.3.10).
+        cause: u16,
+    },
+    /// The peer wants to shut down; no more messages are taken.
+    PeerShutdown,
+    /// Shut down in good order, all data delivered (RFC 9260 §11.2.8).
+    Closed,
+    /// The association is gone without shutdown (RFC 9260 §11.2.5).
+    Lost(LossReason),
+}
+
+/// A message that could not be delivered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SendFailure {
+    /// The message. Its `data` may be empty when it was sent in part.
+    pub message: OutMessage,
+    /// True when no part of it ever left (RFC 9260 §11.1.14), false when it was sent but not acknowledged (§11.1.15).
+    pub unsent: bool,
+}
+
+/// Why an association was lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LossReason {
+    /// INIT or COOKIE ECHO was repeated max_init_retransmits times without an answer (RFC 9260 §4).
+    SetupTimeout,
+    /// The association's error counter exceeded assoc_max_retrans (RFC 9260 §8.1).
+    PeerUnreachable,
+    /// The shutdown was not answered in time (RFC 9260 §9.2, T5).
+    ShutdownTimeout,
+    /// The peer sent ABORT.
+    PeerAborted {
+        /// Code of the first error cause, when there was one (RFC 9260 §3.3.10).
+        cause: Option<u16>,
+        /// Upper layer abort reason of a User-Initiated Abort, else empty.
+        reason: Bytes,
+    },
+    /// This end called `abort`.
+    Aborted,
+    /// The peer broke the protocol so that this end had to abort.
+    ProtocolViolation {
+        /// The cause sent in the ABORT (RFC 9260 §3.3.10).
+        cause: u16,
+        /// What was wrong.
+        what: &'static str,
+    },
+}
+
+/// A change of addresses asked of the peer (RFC 5061).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressRequest {
+    /// Add this local address.
+    Add(IpAddr),
+    /// Delete this local address.
+    Delete(IpAddr),
+    /// Send to this local address from now on.
+    SetPrimary(IpAddr),
+}

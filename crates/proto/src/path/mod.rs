@@ -1,0 +1,1 @@
+//! Paths: (local, remote) address pairs with their window, RTO, error counter, heartbeat and probing. May not touch user data.

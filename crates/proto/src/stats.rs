@@ -1,0 +1,135 @@
+//! What can be read off an association at any time. Plain numbers, no behaviour.
+
+use core::fmt;
+
+use msctp_units::{Rate, Span};
+
+use crate::{PathAddr, PathId};
+
+/// States of an association (RFC 9260 §4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the names are those of RFC 9260 figure 3")]
+pub enum AssociationState {
+    CookieWait,
+    CookieEchoed,
+    Established,
+    ShutdownPending,
+    ShutdownSent,
+    ShutdownReceived,
+    ShutdownAckSent,
+    Closed,
+}
+
+impl fmt::Display for AssociationState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CookieWait => "COOKIE-WAIT",
+            Self::CookieEchoed => "COOKIE-ECHOED",
+            Self::Established => "ESTABLISHED",
+            Self::ShutdownPending => "SHUTDOWN-PENDING",
+            Self::ShutdownSent => "SHUTDOWN-SENT",
+            Self::ShutdownReceived => "SHUTDOWN-RECEIVED",
+            Self::ShutdownAckSent => "SHUTDOWN-ACK-SENT",
+            Self::Closed => "CLOSED",
+        })
+    }
+}
+
+/// State of a path (RFC 9260 §5.4, §8.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PathState {
+    /// Never answered a HEARTBEAT: no data may go there.
+    Unconfirmed,
+    /// Confirmed and working.
+    Active,
+    /// Its error counter exceeded path_max_retrans.
+    Inactive,
+}
+
+impl fmt::Display for PathState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unconfirmed => "unconfirmed",
+            Self::Active => "active",
+            Self::Inactive => "inactive",
+        })
+    }
+}
+
+/// A path at one moment. Sizes in bytes of user data as congestion control counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathStats {
+    /// Its name.
+    pub id: PathId,
+    /// Its addresses.
+    pub at: PathAddr,
+    /// Unconfirmed, active, inactive.
+    pub state: PathState,
+    /// New data goes here.
+    pub primary: bool,
+    /// Congestion window.
+    pub cwnd: u64,
+    /// Slow-start threshold; `u64::MAX` while it is as high as it can be.
+    pub ssthresh: u64,
+    /// Bytes sent here and not yet acknowledged.
+    pub flight_size: u64,
+    /// RFC 9260 §7.2.2.
+    pub partial_bytes_acked: u64,
+    /// Smoothed round-trip time; `None` before the first measurement.
+    pub srtt: Option<Span>,
+    /// Round-trip time variation; zero before the first measurement.
+    pub rttvar: Span,
+    /// Retransmission time-out, backed off.
+    pub rto: Span,
+    /// Least round-trip time seen.
+    pub min_rtt: Option<Span>,
+    /// Largest IP packet sent here.
+    pub pmtu: u32,
+    /// Consecutive errors (RFC 9260 §8.2).
+    pub error_count: u32,
+    /// Available bandwidth by the last estimate, when there was one.
+    pub available: Option<Rate>,
+    /// Capacity by the last estimate, when there was one.
+    pub capacity: Option<Rate>,
+    /// T3-rtx expirations.
+    pub timeouts: u64,
+    /// Fast retransmits.
+    pub fast_retransmits: u64,
+}
+
+/// Counters of an association since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AssociationStats {
+    /// SCTP packets sent.
+    pub packets_sent: u64,
+    /// SCTP packets accepted (right checksum and verification tag).
+    pub packets_received: u64,
+    /// DATA chunks sent for the first time.
+    pub data_chunks_sent: u64,
+    /// DATA chunks sent again.
+    pub data_chunks_retransmitted: u64,
+    /// DATA chunks sent in copy on a second path (bicasting).
+    pub data_chunks_copied: u64,
+    /// DATA chunks received for the first time.
+    pub data_chunks_received: u64,
+    /// DATA chunks received again.
+    pub duplicate_tsns_received: u64,
+    /// SACK chunks sent.
+    pub sacks_sent: u64,
+    /// SACK chunks received.
+    pub sacks_received: u64,
+    /// User bytes acknowledged by the peer.
+    pub bytes_acked: u64,
+    /// User bytes given to the application.
+    pub bytes_delivered: u64,
+    /// Packets dropped: checksum, length or framing wrong.
+    pub malformed_packets: u64,
+    /// Packets dropped: verification tag wrong (RFC 9260 §8.5).
+    pub wrong_tag_packets: u64,
+    /// Chunks ignored: not expected in this state.
+    pub unexpected_chunks: u64,
+    /// Chunks of an unknown type.
+    pub unknown_chunks: u64,
+    /// Errors in a row over all paths (RFC 9260 §8.1).
+    pub error_count: u32,
+}

@@ -1,0 +1,202 @@
+//! One typed stream of what happened inside, for plots and tests. Filled only when `Config::trace` is on; nothing in the
+//! protocol reads it back.
+
+use core::net::IpAddr;
+
+use msctp_units::{Rate, Span, Time};
+
+use crate::{AssociationState, PathAddr, PathId, PathState};
+
+/// One entry of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceEvent {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub kind: TraceKind,
+}
+
+/// Which way a chunk went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// Sent by this end.
+    Out,
+    /// Received by this end.
+    In,
+}
+
+/// Who wanted another primary path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PrimaryCause {
+    /// This end's application (RFC 9260 §11.1.6).
+    Local,
+    /// The peer by Set Primary (RFC 5061 §4.2.4).
+    Peer,
+    /// The old one was inactive (RFC 9260 §6.4.1).
+    Failover,
+    /// The old one was removed.
+    Removed,
+    /// The handover policy.
+    Policy,
+}
+
+/// What happened. Sizes in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TraceKind {
+    /// The association changed its state.
+    State {
+        /// From.
+        from: AssociationState,
+        /// To.
+        to: AssociationState,
+    },
+    /// The window of a path, given when it or the bytes in flight changed.
+    Window {
+        /// Path.
+        path: PathId,
+        /// Congestion window.
+        cwnd: u64,
+        /// Slow-start threshold.
+        ssthresh: u64,
+        /// Bytes outstanding on the path.
+        flight_size: u64,
+        /// RFC 9260 §7.2.2.
+        partial_bytes_acked: u64,
+    },
+    /// A round-trip time was measured.
+    Rtt {
+        /// Path.
+        path: PathId,
+        /// The measurement.
+        sample: Span,
+        /// Smoothed, after it.
+        srtt: Span,
+        /// Time-out, after it.
+        rto: Span,
+    },
+    /// T3-rtx expired.
+    T3Timeout {
+        /// Path.
+        path: PathId,
+        /// Time-out, after back-off.
+        rto: Span,
+    },
+    /// Chunks were marked for fast retransmit (RFC 9260 §7.2.4).
+    FastRetransmit {
+        /// Path they had been sent on.
+        path: PathId,
+        /// First of them.
+        tsn: u32,
+    },
+    /// An estimate of a path's bandwidth was made.
+    Estimate {
+        /// Path.
+        path: PathId,
+        /// Capacity C.
+        capacity: Rate,
+        /// Available bandwidth B.
+        available: Rate,
+        /// Least round-trip time.
+        min_rtt: Span,
+        /// Probes lost in the round.
+        lost: u32,
+    },
+    /// A path appeared.
+    PathAdded {
+        /// Path.
+        path: PathId,
+        /// Its addresses.
+        at: PathAddr,
+    },
+    /// A path went away.
+    PathRemoved {
+        /// Path.
+        path: PathId,
+    },
+    /// A path changed its state.
+    PathState {
+        /// Path.
+        path: PathId,
+        /// From.
+        from: PathState,
+        /// To.
+        to: PathState,
+    },
+    /// The primary path changed.
+    Primary {
+        /// From.
+        from: PathId,
+        /// To.
+        to: PathId,
+        /// Who wanted it.
+        cause: PrimaryCause,
+    },
+    /// The handover policy gave a path its starting state.
+    StartState {
+        /// Path.
+        path: PathId,
+        /// Congestion window.
+        cwnd: u64,
+        /// Slow-start threshold.
+        ssthresh: u64,
+    },
+    /// The handover policy asked for probing on a path or ended it.
+    Probing {
+        /// Path.
+        path: PathId,
+        /// True when it begins.
+        on: bool,
+    },
+    /// The handover policy began or ended sending in copy.
+    Bicast {
+        /// Path that gets the copies; `None` when it ends.
+        to: Option<PathId>,
+    },
+    /// A DATA chunk.
+    Data {
+        /// Sent or received.
+        direction: Direction,
+        /// Path; `None` when it came on an unknown pair of addresses.
+        path: Option<PathId>,
+        /// Its TSN.
+        tsn: u32,
+        /// User bytes.
+        len: u32,
+        /// Sent again, or received before.
+        again: bool,
+    },
+    /// A SACK chunk.
+    Sack {
+        /// Sent or received.
+        direction: Direction,
+        /// Path; `None` when it came on an unknown pair of addresses.
+        path: Option<PathId>,
+        /// Cumulative TSN ack.
+        cum_tsn_ack: u32,
+        /// Advertised window.
+        a_rwnd: u32,
+        /// Number of gap blocks.
+        gap_blocks: u16,
+        /// Number of duplicate TSNs.
+        duplicates: u16,
+    },
+    /// Any other chunk.
+    Control {
+        /// Sent or received.
+        direction: Direction,
+        /// Path; `None` when it came on an unknown pair of addresses.
+        path: Option<PathId>,
+        /// Chunk type (RFC 9260 §3.2).
+        chunk_type: u8,
+        /// Its length field.
+        len: u16,
+    },
+    /// A local address was added to or removed from the association.
+    LocalAddress {
+        /// The address.
+        address: IpAddr,
+        /// True when it was added.
+        added: bool,
+    },
+}
