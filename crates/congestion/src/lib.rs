@@ -1,1 +1,22 @@
-//! Placeholder.
+//! Congestion control without packets: window controllers, RTT and RTO, bandwidth estimators.
+//!
+//! What lives here answers two questions for one path: how much may be in flight (a [`Controller`]), and what
+//! the path can carry (an [`estimator`]). Both are told times and byte counts; neither sees a packet, a socket or
+//! a clock. What happens to a window *at a path change* is not decided here but by a handover policy in
+//! `msctp-proto`, which hands its answer over as a [`StartState`].
+//!
+//! All windows are in bytes of DATA chunks as RFC 9260 §7.2 counts them: chunk header, user data and padding, no
+//! packet header. All arithmetic is integer.
+
+mod controller;
+pub mod estimator;
+mod registry;
+mod rfc9260;
+mod rtt;
+
+pub use controller::{
+    Ack, Controller, ControllerConfig, InitialWindow, IpVersion, Loss, LossKind, StartState, Window,
+};
+pub use registry::{ControllerInfo, UnknownController, controllers, create, nearest_name};
+pub use rfc9260::Rfc9260;
+pub use rtt::{RtoConfig, RttEstimator};

@@ -1,0 +1,196 @@
+//! [`Controller`]: how much may be in flight on one path in steady state.
+//!
+//! Only the interface and its plain data live here; each controller is a file of its own beside this one.
+
+use core::fmt;
+
+use msctp_units::{Rate, Time};
+
+/// The congestion window of one path (RFC 9260 §7). One per (local, remote) address pair.
+///
+/// The association calls exactly one of [`on_ack`](Self::on_ack), [`on_loss`](Self::on_loss) and
+/// [`on_idle`](Self::on_idle) per event, in the order the events happen. When one SACK both acknowledges new data
+/// and starts fast recovery, `on_ack` comes first (RFC 9260 §7.2.4, note).
+pub trait Controller: fmt::Debug + Send {
+    /// The name under which [`create`](crate::create) makes this controller.
+    fn name(&self) -> &'static str;
+
+    /// The control variables now.
+    fn window(&self) -> Window;
+
+    /// True from a T3-rtx expiry until the next acknowledgement of data on the path: until then one packet at
+    /// most may be in flight, whatever the window says (RFC 9260 §7.2.1, §7.2.3).
+    fn one_packet_in_flight(&self) -> bool;
+
+    /// A SACK newly acknowledged data sent on this path, or left none of it outstanding.
+    fn on_ack(&mut self, ack: &Ack);
+
+    /// Data sent on this path is taken for lost.
+    fn on_loss(&mut self, loss: &Loss);
+
+    /// The association left fast recovery: all data up to the exit point is acknowledged (RFC 9260 §7.2.4 (6)).
+    fn on_recovery_exit(&mut self, now: Time);
+
+    /// No data was sent on this path for `idle_rtos` more whole RTOs (RFC 9260 §7.2.1, last bullet).
+    ///
+    /// No timer is needed for it: before sending on a path with nothing outstanding, divide the time since the
+    /// last data was sent, or since the last call if later, by the path's RTO and pass the quotient. Zero is
+    /// harmless, calling once per RTO gives the same as calling late.
+    fn on_idle(&mut self, idle_rtos: u64);
+
+    /// Starts the path afresh with the window a handover policy chose for it; recovery and idle state are
+    /// forgotten. `start.cwnd` below 1 PMDCS is raised to it.
+    fn start(&mut self, start: &StartState);
+
+    /// Back to the initial window and threshold (RFC 9260 §7.2.5: a route or code point change).
+    fn reset(&mut self);
+
+    /// The path's PMDCS (bytes: the largest DATA chunk that fits its PMTU) changed. Before any data was
+    /// acknowledged the initial window follows; later only the steps and floors do.
+    fn on_pmtu(&mut self, pmdcs: u64);
+
+    /// The rate at which to space packets on the IP wire, or `None` for window-limited bursts.
+    fn pacing_rate(&self) -> Option<Rate>;
+}
+
+/// The control variables of RFC 9260 §7.2, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Congestion window, at least 1 PMDCS.
+    pub cwnd: u64,
+    /// Slow-start threshold; `u64::MAX` stands for "arbitrarily high".
+    pub ssthresh: u64,
+    /// Bytes acknowledged towards the next step of congestion avoidance (RFC 9260 §7.2.2).
+    pub partial_bytes_acked: u64,
+}
+
+/// What one SACK said about one path. Sizes in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// When the SACK arrived.
+    pub now: Time,
+    /// DATA chunks sent on this path and newly acknowledged, by the cumulative TSN or by gap blocks: header,
+    /// data and padding.
+    pub bytes_acked: u64,
+    /// The size of the path's chunks that the SACK reports as duplicate TSNs, 0 where it is not known any more.
+    /// RFC 9260 §7.2.2 counts it in congestion avoidance.
+    pub duplicate_bytes: u64,
+    /// The path's `flight_size` just before this SACK was processed.
+    pub flight_size_before: u64,
+    /// The SACK advanced the Cumulative TSN Ack Point. RFC 9260 does not ask for it (RFC 4960 §7.2.1 did).
+    pub cum_tsn_advanced: bool,
+    /// The association was in fast recovery when the SACK arrived.
+    pub in_fast_recovery: bool,
+    /// After this SACK no data sent on this path is outstanding.
+    pub nothing_outstanding: bool,
+}
+
+/// A loss event on one path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// When it was detected.
+    pub now: Time,
+    /// How it was detected.
+    pub kind: LossKind,
+    /// Bytes outstanding on the path when it was detected, the lost ones included.
+    pub flight_size: u64,
+}
+
+/// How a loss was detected. Kinds that a controller treats alike stay distinguishable here, for controllers and
+/// loss classifiers that do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossKind {
+    /// The third miss indication made the association *enter* fast recovery (RFC 9260 §7.2.4 (2)). Not reported
+    /// for losses found while already in fast recovery.
+    Gap,
+    /// T3-rtx expired (RFC 9260 §6.3.3 E1, §7.2.3).
+    Timeout,
+    /// The network marked packets instead of dropping them; at most once per window of data.
+    Ecn,
+}
+
+/// How a path starts after a switch: a handover policy's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartState {
+    /// Congestion window in bytes.
+    pub cwnd: u64,
+    /// Slow-start threshold in bytes; `None`: as the controller starts any path.
+    pub ssthresh: Option<u64>,
+    /// Pacing rate on the IP wire; `None`: none.
+    pub pacing_rate: Option<Rate>,
+}
+
+/// What a controller needs to know of its path and its options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControllerConfig {
+    /// The path's PMDCS in bytes: the largest DATA chunk, header and padding included, that fits its PMTU.
+    pub pmdcs: u64,
+    /// The remote address's family: RFC 9260 §7.2.1 gives each its own initial window.
+    pub ip_version: IpVersion,
+    /// The window before the first data.
+    pub initial_window: InitialWindow,
+    /// The threshold before the first loss in bytes; `None`: arbitrarily high, as RFC 9260 §7.2.1 says.
+    pub initial_ssthresh: Option<u64>,
+}
+
+impl ControllerConfig {
+    /// RFC 9260's initial window and threshold for a path with this PMDCS (bytes).
+    pub const fn rfc9260(pmdcs: u64, ip_version: IpVersion) -> Self {
+        Self { pmdcs, ip_version, initial_window: InitialWindow::Rfc9260, initial_ssthresh: None }
+    }
+
+    /// The initial window in bytes, at least 1 PMDCS.
+    pub fn initial_cwnd(&self) -> u64 {
+        self.initial_window.bytes(self.pmdcs, self.ip_version)
+    }
+}
+
+/// An address family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpVersion {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl IpVersion {
+    /// The family of `address`.
+    pub const fn of(address: &core::net::IpAddr) -> Self {
+        match address {
+            core::net::IpAddr::V4(_) => Self::V4,
+            core::net::IpAddr::V6(_) => Self::V6,
+        }
+    }
+}
+
+/// The window before the first data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum InitialWindow {
+    /// min(4·PMDCS, max(2·PMDCS, 4404)) bytes to an IPv4 address, 4344 instead of 4404 to IPv6 (RFC 9260 §7.2.1).
+    #[default]
+    Rfc9260,
+    /// This many full DATA chunks (the 1 MTU of Kim & Koh, the 3, 10 and 20 segments of Eklund).
+    Packets(u64),
+    /// This many bytes (the 50 KB of Eklund).
+    Bytes(u64),
+}
+
+impl InitialWindow {
+    /// The window in bytes on a path with this PMDCS (bytes), at least 1 PMDCS.
+    pub fn bytes(self, pmdcs: u64, ip_version: IpVersion) -> u64 {
+        let bytes = match self {
+            // RFC 9260 §7.2.1, first bullet
+            Self::Rfc9260 => {
+                let floor = match ip_version {
+                    IpVersion::V4 => 4404,
+                    IpVersion::V6 => 4344,
+                };
+                pmdcs.saturating_mul(4).min(pmdcs.saturating_mul(2).max(floor))
+            }
+            Self::Packets(packets) => pmdcs.saturating_mul(packets),
+            Self::Bytes(bytes) => bytes,
+        };
+        bytes.max(pmdcs)
+    }
+}

@@ -1,0 +1,115 @@
+//! Controllers by name. A new controller is one file and one line here.
+
+use std::fmt;
+
+use crate::{Controller, ControllerConfig, Rfc9260};
+
+/// A controller that [`create`] can make.
+#[derive(Clone, Copy, Debug)]
+pub struct ControllerInfo {
+    /// Its name in scenario files and on the command line.
+    pub name: &'static str,
+    /// One line on what it is.
+    pub summary: &'static str,
+    make: fn(&ControllerConfig) -> Box<dyn Controller>,
+}
+
+/// The registry.
+const CONTROLLERS: &[ControllerInfo] = &[ControllerInfo {
+    name: Rfc9260::NAME,
+    summary: "slow start and congestion avoidance of RFC 9260 §7.2",
+    make: |config| Box::new(Rfc9260::new(config)),
+}];
+
+/// All controllers, in a fixed order, the default first.
+pub fn controllers() -> &'static [ControllerInfo] {
+    CONTROLLERS
+}
+
+/// Makes the controller called `name` for one path.
+///
+/// # Errors
+/// [`UnknownController`] if there is none of that name; it says which there are.
+pub fn create(name: &str, config: &ControllerConfig) -> Result<Box<dyn Controller>, UnknownController> {
+    match CONTROLLERS.iter().find(|info| info.name == name) {
+        Some(info) => Ok((info.make)(config)),
+        None => Err(UnknownController { name: name.to_owned() }),
+    }
+}
+
+/// There is no controller of this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct UnknownController {
+    /// The name asked for.
+    pub name: String,
+}
+
+impl fmt::Display for UnknownController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no congestion controller is called {:?}", self.name)?;
+        if let Some(nearest) = nearest_name(&self.name, CONTROLLERS.iter().map(|info| info.name)) {
+            write!(f, "; the nearest is {nearest:?}")?;
+        }
+        f.write_str(" (there are:")?;
+        for info in CONTROLLERS {
+            write!(f, " {}", info.name)?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// The candidate that `name` was probably meant to be: the one at the least edit distance, the first of equals,
+/// case ignored; `None` only if there is no candidate. For error messages, not for look-up.
+pub fn nearest_name<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    candidates.into_iter().min_by_key(|candidate| edit_distance(name, candidate))
+}
+
+/// Levenshtein distance between the lower-cased texts, over at most 64 characters of each: names are short, and
+/// the text may come from a file that is not ours.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let lower = |s: &str| s.chars().take(64).flat_map(char::to_lowercase).collect::<Vec<_>>();
+    let (a, b) = (lower(a), lower(b));
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(ca != cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::IpVersion;
+
+    #[test]
+    fn every_registered_controller_can_be_made_under_its_own_name() {
+        let config = ControllerConfig::rfc9260(1452, IpVersion::V4);
+        for info in controllers() {
+            assert_eq!(create(info.name, &config).unwrap().name(), info.name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_gets_the_nearest_one() {
+        let error = create("RFC9620", &ControllerConfig::rfc9260(1452, IpVersion::V4)).unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("\"RFC9620\"") && text.contains("\"rfc9260\""), "{text}");
+    }
+
+    #[test]
+    fn nearest_is_by_edit_distance_and_first_of_equals() {
+        assert_eq!(nearest_name("adaptve", ["conservative", "adaptive"]), Some("adaptive"));
+        assert_eq!(nearest_name("Inherited", ["conservative", "inherit"]), Some("inherit"));
+        assert_eq!(nearest_name("xy", ["ab", "cd"]), Some("ab"));
+        assert_eq!(nearest_name("x", []), None);
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+        assert_eq!(edit_distance("", "abc"), 3);
+        assert_eq!(edit_distance("abc", ""), 3);
+    }
+}

@@ -1,0 +1,380 @@
+//! [`Rfc9260`]: slow start and congestion avoidance exactly as RFC 9260 §7.2 has them.
+
+use msctp_units::{Rate, Time};
+
+use crate::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Window};
+
+/// The controller of RFC 9260 §7.2.1 to §7.2.4.
+///
+/// Where the text leaves room:
+/// - L, the slow-start bound in PMDCS per SACK, is 1 (§7.2.1: "SHOULD be 1").
+/// - The window need not be moved by a SACK that advances the Cumulative TSN Ack Point: RFC 4960 asked for that,
+///   RFC 9260 §7.2.1 names two conditions only (window fully used, not in fast recovery).
+/// - "Fully utilized" is `flight_size ≥ cwnd` before the SACK, as §7.2.2 words it. A sender that follows §6.1 rule B
+///   (exceed cwnd by up to one packet) reaches it whenever it has enough data.
+/// - Idle decay (§7.2.1, last bullet) ages what was measured: it begins once data has been acknowledged or lost
+///   since the path started, and it never raises a window that is below 4·PMDCS.
+#[derive(Clone, Debug)]
+pub struct Rfc9260 {
+    config: ControllerConfig,
+    window: Window,
+    pacing_rate: Option<Rate>,
+    /// The window is the configured initial one: no data was acknowledged or lost yet, no policy set another.
+    initial: bool,
+    /// Data was acknowledged or lost since the path started: there is something to age.
+    measured: bool,
+    /// The idle decay has begun: ssthresh was already set.
+    decaying: bool,
+    /// T3-rtx expired and nothing was acknowledged since.
+    after_timeout: bool,
+}
+
+impl Rfc9260 {
+    /// The name in the registry.
+    pub const NAME: &str = "rfc9260";
+
+    /// A path before its first data.
+    pub fn new(config: &ControllerConfig) -> Self {
+        let mut config = config.clone();
+        config.pmdcs = config.pmdcs.max(1);
+        Self {
+            window: Window {
+                cwnd: config.initial_cwnd(),
+                // RFC 9260 §7.2.1: "SHOULD be arbitrarily high"
+                ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
+                partial_bytes_acked: 0,
+            },
+            config,
+            pacing_rate: None,
+            initial: true,
+            measured: false,
+            decaying: false,
+            after_timeout: false,
+        }
+    }
+
+    /// max(cwnd / 2, 4·PMDCS): the window after a loss (RFC 9260 §7.2.3) and after an idle RTO (§7.2.1).
+    fn halved(&self) -> u64 {
+        (self.window.cwnd / 2).max(self.config.pmdcs.saturating_mul(4))
+    }
+
+    fn note_measured(&mut self) {
+        self.initial = false;
+        self.measured = true;
+        self.decaying = false;
+    }
+
+    /// RFC 9260 §7.2.1, fifth bullet
+    fn slow_start(&mut self, ack: &Ack) {
+        if ack.flight_size_before >= self.window.cwnd && !ack.in_fast_recovery {
+            self.window.cwnd = self.window.cwnd.saturating_add(ack.bytes_acked.min(self.config.pmdcs));
+        }
+    }
+
+    /// RFC 9260 §7.2.2
+    fn congestion_avoidance(&mut self, ack: &Ack) {
+        let Window { cwnd, partial_bytes_acked, .. } = &mut self.window;
+        *partial_bytes_acked =
+            partial_bytes_acked.saturating_add(ack.bytes_acked).saturating_add(ack.duplicate_bytes);
+        if ack.flight_size_before < *cwnd {
+            *partial_bytes_acked = (*partial_bytes_acked).min(*cwnd);
+        } else if *partial_bytes_acked >= *cwnd {
+            *partial_bytes_acked -= *cwnd;
+            *cwnd = cwnd.saturating_add(self.config.pmdcs);
+        }
+    }
+}
+
+impl Controller for Rfc9260 {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn window(&self) -> Window {
+        self.window
+    }
+
+    fn one_packet_in_flight(&self) -> bool {
+        self.after_timeout
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        if ack.bytes_acked > 0 {
+            self.note_measured();
+            self.after_timeout = false;
+            if self.window.cwnd <= self.window.ssthresh {
+                self.slow_start(ack);
+            } else {
+                self.congestion_avoidance(ack);
+            }
+        }
+        if ack.nothing_outstanding {
+            // RFC 9260 §7.2.2, last bullet
+            self.window.partial_bytes_acked = 0;
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.note_measured();
+        // RFC 9260 §7.2.3
+        self.window.ssthresh = self.halved();
+        self.window.partial_bytes_acked = 0;
+        match loss.kind {
+            LossKind::Gap | LossKind::Ecn => self.window.cwnd = self.window.ssthresh,
+            LossKind::Timeout => {
+                self.window.cwnd = self.config.pmdcs;
+                self.after_timeout = true;
+            }
+        }
+    }
+
+    fn on_recovery_exit(&mut self, _now: Time) {
+        // RFC 9260 §7.2.4 changes no variable here: cwnd is where §7.2.3 put it.
+    }
+
+    fn on_idle(&mut self, idle_rtos: u64) {
+        if !self.measured {
+            return;
+        }
+        for _ in 0..idle_rtos {
+            let decayed = self.halved();
+            if decayed >= self.window.cwnd {
+                break;
+            }
+            if !self.decaying {
+                // RFC 9260 §7.2.1: "before the first cwnd adjustment"
+                self.window.ssthresh = self.window.cwnd;
+                self.decaying = true;
+            }
+            self.window.cwnd = decayed;
+        }
+    }
+
+    fn start(&mut self, start: &StartState) {
+        self.reset();
+        self.window.cwnd = start.cwnd.max(self.config.pmdcs);
+        if let Some(ssthresh) = start.ssthresh {
+            self.window.ssthresh = ssthresh;
+        }
+        self.pacing_rate = start.pacing_rate;
+        self.initial = false;
+    }
+
+    fn reset(&mut self) {
+        *self = Self::new(&self.config);
+    }
+
+    fn on_pmtu(&mut self, pmdcs: u64) {
+        self.config.pmdcs = pmdcs.max(1);
+        if self.initial {
+            self.window.cwnd = self.config.initial_cwnd();
+        } else {
+            self.window.cwnd = self.window.cwnd.max(self.config.pmdcs);
+        }
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pacing_rate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{InitialWindow, IpVersion};
+
+    const PMDCS: u64 = 1468;
+
+    fn fresh() -> Rfc9260 {
+        Rfc9260::new(&ControllerConfig::rfc9260(PMDCS, IpVersion::V4))
+    }
+
+    fn started(cwnd: u64, ssthresh: u64) -> Rfc9260 {
+        let mut controller = fresh();
+        controller.start(&StartState { cwnd, ssthresh: Some(ssthresh), pacing_rate: None });
+        controller
+    }
+
+    /// A SACK for `bytes_acked` while the window was full.
+    fn full(controller: &Rfc9260, bytes_acked: u64) -> Ack {
+        Ack {
+            now: Time::ZERO,
+            bytes_acked,
+            duplicate_bytes: 0,
+            flight_size_before: controller.window().cwnd,
+            cum_tsn_advanced: true,
+            in_fast_recovery: false,
+            nothing_outstanding: false,
+        }
+    }
+
+    fn loss(kind: LossKind) -> Loss {
+        Loss { now: Time::ZERO, kind, flight_size: 0 }
+    }
+
+    #[test]
+    fn initial_window_by_family_and_size() {
+        let initial = |pmdcs, version| Rfc9260::new(&ControllerConfig::rfc9260(pmdcs, version)).window().cwnd;
+        assert_eq!(initial(1468, IpVersion::V4), 4404);
+        assert_eq!(initial(1448, IpVersion::V6), 4344);
+        assert_eq!(initial(500, IpVersion::V4), 2000, "4·PMDCS is the least");
+        assert_eq!(initial(8960, IpVersion::V4), 17920, "2·PMDCS above 4404");
+        assert_eq!(fresh().window().ssthresh, u64::MAX);
+        let with = |initial_window| {
+            let config =
+                ControllerConfig { initial_window, ..ControllerConfig::rfc9260(PMDCS, IpVersion::V4) };
+            Rfc9260::new(&config).window().cwnd
+        };
+        assert_eq!(with(InitialWindow::Packets(10)), 14_680);
+        assert_eq!(with(InitialWindow::Bytes(50_000)), 50_000);
+        assert_eq!(with(InitialWindow::Packets(0)), PMDCS, "never less than one chunk");
+    }
+
+    #[test]
+    fn slow_start_adds_what_was_acked_up_to_one_pmdcs() {
+        let mut controller = fresh();
+        controller.on_ack(&full(&controller, 100));
+        assert_eq!(controller.window().cwnd, 4504);
+        controller.on_ack(&full(&controller, 2 * PMDCS));
+        assert_eq!(controller.window().cwnd, 4504 + PMDCS, "L = 1");
+    }
+
+    #[test]
+    fn slow_start_needs_a_full_window_and_no_fast_recovery() {
+        let mut controller = fresh();
+        let ack = full(&controller, PMDCS);
+        controller.on_ack(&Ack { flight_size_before: 4403, ..ack });
+        controller.on_ack(&Ack { in_fast_recovery: true, ..ack });
+        controller.on_ack(&Ack { bytes_acked: 0, ..ack });
+        assert_eq!(controller.window().cwnd, 4404);
+        controller.on_ack(&Ack { cum_tsn_advanced: false, ..ack });
+        assert_eq!(controller.window().cwnd, 4404 + PMDCS, "RFC 9260 does not ask for the cumulative TSN");
+    }
+
+    #[test]
+    fn slow_start_holds_at_ssthresh_and_avoidance_begins_above() {
+        let mut controller = started(10_000, 10_000);
+        controller.on_ack(&full(&controller, PMDCS));
+        assert_eq!(controller.window().cwnd, 11_468, "cwnd ≤ ssthresh is still slow start");
+        controller.on_ack(&full(&controller, PMDCS));
+        assert_eq!(
+            controller.window(),
+            Window { cwnd: 11_468, ssthresh: 10_000, partial_bytes_acked: PMDCS },
+            "above it bytes are counted"
+        );
+    }
+
+    #[test]
+    fn avoidance_adds_one_pmdcs_per_window_acked() {
+        let mut controller = started(10_000, 5_000);
+        for acked in [4_000, 4_000] {
+            controller.on_ack(&full(&controller, acked));
+        }
+        assert_eq!(controller.window().cwnd, 10_000);
+        controller.on_ack(&full(&controller, 4_000));
+        let after = controller.window();
+        assert_eq!((after.cwnd, after.partial_bytes_acked), (10_000 + PMDCS, 2_000));
+    }
+
+    #[test]
+    fn avoidance_counts_duplicates_and_caps_when_the_window_is_not_full() {
+        let mut controller = started(10_000, 5_000);
+        let not_full = Ack { flight_size_before: 9_999, ..full(&controller, 9_000) };
+        controller.on_ack(&Ack { duplicate_bytes: 500, ..not_full });
+        assert_eq!(controller.window().partial_bytes_acked, 9_500);
+        controller.on_ack(&not_full);
+        assert_eq!(controller.window().partial_bytes_acked, 10_000, "reset to cwnd");
+        assert_eq!(controller.window().cwnd, 10_000);
+        controller.on_ack(&full(&controller, 1));
+        let after = controller.window();
+        assert_eq!((after.cwnd, after.partial_bytes_acked), (11_468, 1));
+    }
+
+    #[test]
+    fn partial_bytes_acked_is_dropped_when_all_is_acked() {
+        let mut controller = started(10_000, 5_000);
+        controller.on_ack(&full(&controller, 3_000));
+        controller.on_ack(&Ack { nothing_outstanding: true, ..full(&controller, 3_000) });
+        assert_eq!(controller.window().partial_bytes_acked, 0);
+    }
+
+    #[test]
+    fn losses_halve_with_a_floor_of_four_pmdcs() {
+        for kind in [LossKind::Gap, LossKind::Ecn] {
+            let mut controller = started(100_000, 5_000);
+            controller.on_ack(&full(&controller, 3_000));
+            controller.on_loss(&loss(kind));
+            assert_eq!(
+                controller.window(),
+                Window { cwnd: 50_000, ssthresh: 50_000, partial_bytes_acked: 0 }
+            );
+            assert!(!controller.one_packet_in_flight());
+        }
+        let mut controller = started(6_000, 5_000);
+        controller.on_loss(&loss(LossKind::Gap));
+        assert_eq!(controller.window().cwnd, 4 * PMDCS);
+        let mut controller = started(100_000, 5_000);
+        controller.on_loss(&loss(LossKind::Timeout));
+        assert_eq!(controller.window(), Window { cwnd: PMDCS, ssthresh: 50_000, partial_bytes_acked: 0 });
+        controller.on_loss(&loss(LossKind::Timeout));
+        assert_eq!(controller.window().ssthresh, 4 * PMDCS);
+    }
+
+    #[test]
+    fn one_packet_from_a_timeout_to_the_next_ack() {
+        let mut controller = started(100_000, 5_000);
+        controller.on_loss(&loss(LossKind::Timeout));
+        assert!(controller.one_packet_in_flight());
+        controller.on_ack(&Ack { bytes_acked: 0, ..full(&controller, 0) });
+        assert!(controller.one_packet_in_flight());
+        controller.on_ack(&full(&controller, PMDCS));
+        assert!(!controller.one_packet_in_flight());
+        assert_eq!(controller.window().cwnd, 2 * PMDCS);
+    }
+
+    #[test]
+    fn idle_halves_once_per_rto_after_saving_cwnd_in_ssthresh() {
+        let mut at_once = started(100_000, 50_000);
+        at_once.on_idle(3);
+        assert_eq!(at_once.window().cwnd, 100_000, "nothing sent yet: nothing to age");
+        at_once.on_ack(&full(&at_once, 1));
+        let mut one_by_one = at_once.clone();
+        at_once.on_idle(3);
+        for _ in 0..3 {
+            one_by_one.on_idle(1);
+        }
+        for controller in [&at_once, &one_by_one] {
+            assert_eq!((controller.window().cwnd, controller.window().ssthresh), (12_500, 100_000));
+        }
+        at_once.on_idle(u64::MAX);
+        assert_eq!(at_once.window().cwnd, 4 * PMDCS);
+        // used again, then idle again: the threshold is saved anew
+        at_once.on_ack(&full(&at_once, PMDCS));
+        let used = at_once.window().cwnd;
+        at_once.on_idle(1);
+        assert_eq!((at_once.window().cwnd, at_once.window().ssthresh), (4 * PMDCS, used));
+    }
+
+    #[test]
+    fn idle_never_raises_a_small_window() {
+        let mut controller = started(100_000, 50_000);
+        controller.on_loss(&loss(LossKind::Timeout));
+        let before = controller.window();
+        controller.on_idle(5);
+        assert_eq!(controller.window(), before);
+    }
+
+    #[test]
+    fn start_reset_and_pmtu() {
+        let mut controller = fresh();
+        controller.on_pmtu(1000);
+        assert_eq!(controller.window().cwnd, 4000, "unused: the initial window follows");
+        controller.start(&StartState { cwnd: 10, ssthresh: None, pacing_rate: Some(Rate::from_mbps(1)) });
+        assert_eq!(controller.window(), Window { cwnd: 1000, ssthresh: u64::MAX, partial_bytes_acked: 0 });
+        assert_eq!(controller.pacing_rate(), Some(Rate::from_mbps(1)));
+        controller.on_pmtu(1200);
+        assert_eq!(controller.window().cwnd, 1200, "started: only the floor follows");
+        controller.reset();
+        assert_eq!((controller.window().cwnd, controller.pacing_rate()), (4404, None));
+    }
+}

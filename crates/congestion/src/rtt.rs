@@ -1,0 +1,187 @@
+//! [`RttEstimator`]: SRTT, RTTVAR and RTO of one path (RFC 9260 §6.3.1, §6.3.3), and the least RTT seen.
+//!
+//! What may be measured (Karn's rule C5, once per round trip C4) is the caller's business.
+
+use msctp_units::Span;
+
+/// Bounds of the retransmission timeout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtoConfig {
+    /// RTO before the first measurement ('RTO.Initial').
+    pub initial: Span,
+    /// Least RTO ('RTO.Min').
+    pub min: Span,
+    /// Greatest RTO ('RTO.Max'), also for back-off. At least `min`; a smaller value counts as `min`.
+    pub max: Span,
+    /// What RTTVAR is set to when it comes out as zero: the clock's granularity G.
+    pub granularity: Span,
+}
+
+impl Default for RtoConfig {
+    /// RFC 9260 §16: 1 s, 1 s, 60 s; G = 1 ms.
+    fn default() -> Self {
+        Self {
+            initial: Span::from_secs(1),
+            min: Span::from_secs(1),
+            max: Span::from_secs(60),
+            granularity: Span::from_millis(1),
+        }
+    }
+}
+
+/// Round-trip statistics of one path.
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    config: RtoConfig,
+    measured: Option<Measured>,
+    rto: Span,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    srtt: Span,
+    rttvar: Span,
+    latest: Span,
+    least: Span,
+}
+
+impl RttEstimator {
+    /// No measurement yet: RTO is 'RTO.Initial' (RFC 9260 §6.3.1 C1), within min and max.
+    pub fn new(config: RtoConfig) -> Self {
+        let mut new = Self { config, measured: None, rto: config.initial };
+        new.set_rto(config.initial);
+        new
+    }
+
+    /// One round trip took `rtt`. Undoes any back-off (RFC 9260 §6.3.3, "collapsing").
+    pub fn on_measurement(&mut self, rtt: Span) {
+        // A century-long sample must not overflow the sums below.
+        let rtt = rtt.min(Span::from_nanos(u64::MAX / 16));
+        let mut now = match self.measured {
+            // RFC 9260 §6.3.1 C2
+            None => Measured { srtt: rtt, rttvar: rtt / 2, latest: rtt, least: rtt },
+            // RFC 9260 §6.3.1 C3 with RTO.Alpha = 1/8 and RTO.Beta = 1/4; RTTVAR takes the old SRTT
+            Some(old) => {
+                let deviation = old.srtt.saturating_sub(rtt) + rtt.saturating_sub(old.srtt);
+                Measured {
+                    srtt: (old.srtt * 7 + rtt) / 8,
+                    rttvar: (old.rttvar * 3 + deviation) / 4,
+                    latest: rtt,
+                    least: old.least.min(rtt),
+                }
+            }
+        };
+        // RFC 9260 §6.3.1 G1
+        if now.rttvar.is_zero() {
+            now.rttvar = self.config.granularity;
+        }
+        self.measured = Some(now);
+        self.set_rto(now.srtt + now.rttvar * 4);
+    }
+
+    /// T3-rtx expired: doubles the RTO up to 'RTO.Max' (RFC 9260 §6.3.3 E2).
+    pub fn back_off(&mut self) {
+        self.set_rto(self.rto * 2);
+    }
+
+    /// The retransmission timeout now.
+    pub fn rto(&self) -> Span {
+        self.rto
+    }
+
+    /// Smoothed round-trip time; `None` before the first measurement.
+    pub fn srtt(&self) -> Option<Span> {
+        self.measured.map(|m| m.srtt)
+    }
+
+    /// Round-trip time variation; `None` before the first measurement.
+    pub fn rttvar(&self) -> Option<Span> {
+        self.measured.map(|m| m.rttvar)
+    }
+
+    /// The last measurement.
+    pub fn latest(&self) -> Option<Span> {
+        self.measured.map(|m| m.latest)
+    }
+
+    /// The least measurement since creation or [`reset`](Self::reset).
+    pub fn rtt_min(&self) -> Option<Span> {
+        self.measured.map(|m| m.least)
+    }
+
+    /// Forgets everything: the path leads somewhere else now.
+    pub fn reset(&mut self) {
+        *self = Self::new(self.config);
+    }
+
+    /// RFC 9260 §6.3.1 C6, C7
+    fn set_rto(&mut self, rto: Span) {
+        self.rto = rto.min(self.config.max).max(self.config.min);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Span {
+        Span::from_millis(ms)
+    }
+
+    fn loose() -> RtoConfig {
+        RtoConfig { initial: ms(3000), min: ms(1), max: ms(60_000), granularity: ms(1) }
+    }
+
+    #[test]
+    fn starts_at_rto_initial_without_measurement() {
+        let rtt = RttEstimator::new(RtoConfig::default());
+        assert_eq!(rtt.rto(), Span::from_secs(1));
+        assert_eq!((rtt.srtt(), rtt.rttvar(), rtt.rtt_min(), rtt.latest()), (None, None, None, None));
+    }
+
+    #[test]
+    fn follows_c2_and_c3() {
+        let mut rtt = RttEstimator::new(loose());
+        rtt.on_measurement(ms(200));
+        assert_eq!((rtt.srtt(), rtt.rttvar(), rtt.rto()), (Some(ms(200)), Some(ms(100)), ms(600)));
+        // RTTVAR = 3/4·100 + 1/4·|200−280| = 95; SRTT = 7/8·200 + 1/8·280 = 210; RTO = 210 + 380
+        rtt.on_measurement(ms(280));
+        assert_eq!((rtt.srtt(), rtt.rttvar(), rtt.rto()), (Some(ms(210)), Some(ms(95)), ms(590)));
+        // below SRTT: RTTVAR = 3/4·95 + 1/4·|210−130| = 91.25; SRTT = 7/8·210 + 1/8·130 = 200
+        rtt.on_measurement(ms(130));
+        assert_eq!((rtt.srtt(), rtt.rttvar()), (Some(ms(200)), Some(Span::from_micros(91_250))));
+        assert_eq!((rtt.rtt_min(), rtt.latest()), (Some(ms(130)), Some(ms(130))));
+    }
+
+    #[test]
+    fn rttvar_of_zero_becomes_the_granularity() {
+        let mut rtt = RttEstimator::new(loose());
+        rtt.on_measurement(Span::ZERO);
+        assert_eq!(rtt.rttvar(), Some(ms(1)));
+        assert_eq!(rtt.rto(), ms(4));
+    }
+
+    #[test]
+    fn min_max_back_off_and_collapse() {
+        let mut rtt = RttEstimator::new(RtoConfig::default());
+        rtt.on_measurement(ms(70));
+        assert_eq!(rtt.rto(), ms(1000), "C6");
+        for expected in [2, 4, 8, 16, 32, 60, 60] {
+            rtt.back_off();
+            assert_eq!(rtt.rto(), Span::from_secs(expected), "E2");
+        }
+        rtt.on_measurement(ms(70));
+        assert_eq!(rtt.rto(), ms(1000), "§6.3.3");
+        rtt.reset();
+        assert_eq!((rtt.srtt(), rtt.rto()), (None, ms(1000)));
+    }
+
+    #[test]
+    fn absurd_samples_do_not_overflow() {
+        let mut rtt = RttEstimator::new(RtoConfig::default());
+        for sample in [Span::MAX, Span::ZERO, Span::MAX, Span::MAX] {
+            rtt.on_measurement(sample);
+            assert_eq!(rtt.rto(), Span::from_secs(60));
+        }
+    }
+}
