@@ -1,1 +1,294 @@
-//! Paths: (local, remote) address pairs with their window, RTO, error counter, heartbeat and probing. May not touch user data.
+//! Paths: (local, remote) address pairs with their window, RTO, error counter, heartbeat and probing.
+//!
+//! What lives here: which pairs exist ([`pairing`]), which of them carries data ([`Paths::data_path`]), whether they work
+//! (heartbeats, error counters) and what they could carry ([`probing`]). It may not touch user data, streams or packets:
+//! it says *that* a HEARTBEAT is to be sent on a path and with what information, the association builds the packet.
+//!
+//! A path here is a *pair*. RFC 9260 speaks of destination addresses; with one path per destination both readings are
+//! the same. Where they differ this module is the stricter: a pair is confirmed by its own heartbeat, even when the
+//! remote address was confirmed over another pair.
+
+mod failure;
+mod heartbeat;
+mod info;
+pub mod pairing;
+mod select;
+mod set;
+
+#[cfg(test)]
+mod testing;
+
+use core::net::IpAddr;
+
+use msctp_congestion::{Controller, ControllerConfig, InitialWindow, IpVersion, RtoConfig, RttEstimator};
+use msctp_units::{Span, Time};
+
+pub use crate::{PathAddr, PathId, PathState};
+pub use heartbeat::{Acknowledged, HeartbeatRequest};
+pub use info::{HEARTBEAT_INFO_LEN, HeartbeatInfo};
+pub use set::{Added, AddressError, Paths, SetPrimaryError};
+
+/// Bytes of the SCTP common header (RFC 9260 §3.1).
+const COMMON_HEADER: u32 = 12;
+
+/// Options of all paths of one association.
+#[derive(Clone, Debug)]
+pub struct PathsConfig {
+    /// RTO.Initial, RTO.Min, RTO.Max.
+    pub rto: RtoConfig,
+    /// HB.interval; [`Span::ZERO`]: no heartbeats but those that confirm a path or are asked for (RFC 9260 §8.3).
+    pub hb_interval: Span,
+    /// HB.Max.Burst: verification heartbeats per RTO over all paths, at least 1 (RFC 9260 §5.4).
+    pub hb_max_burst: u32,
+    /// Path.Max.Retrans (RFC 9260 §8.2).
+    pub path_max_retrans: u32,
+    /// Association.Max.Retrans (RFC 9260 §8.1).
+    pub assoc_max_retrans: u32,
+    /// Largest IP packet, header included, in bytes.
+    pub pmtu: u32,
+    /// How the controller of each new path is made.
+    pub controller: fn(&ControllerConfig) -> Box<dyn Controller>,
+    /// The window of a path before its first data.
+    pub initial_window: InitialWindow,
+    /// The threshold of a path before its first loss in bytes; `None`: arbitrarily high (RFC 9260 §7.2.1).
+    pub initial_ssthresh: Option<u64>,
+}
+
+impl Default for PathsConfig {
+    /// RFC 9260 §16 and its controller, on a PMTU of 1500 bytes.
+    fn default() -> Self {
+        Self {
+            rto: RtoConfig::default(),
+            hb_interval: Span::from_secs(30),
+            hb_max_burst: 1,
+            path_max_retrans: 5,
+            assoc_max_retrans: 10,
+            pmtu: 1500,
+            controller: |config| Box::new(msctp_congestion::Rfc9260::new(config)),
+            initial_window: InitialWindow::default(),
+            initial_ssthresh: None,
+        }
+    }
+}
+
+/// What this end may use one of its addresses for as a source (RFC 5061 §5.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SourceUse {
+    /// Any packet.
+    Full,
+    /// Its Add-IP is not acknowledged: nothing but a packet that carries an ASCONF (rule F1).
+    AsconfOnly,
+    /// Its Delete-IP is under way: still valid to receive on, not a source any more (rule F4).
+    ReceiveOnly,
+}
+
+/// A round-trip measurement under way on a path: one DATA chunk at a time (RFC 9260 §6.3.1 C4, C5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RttSlot {
+    /// The TSN of the chunk that is timed, sent for the first time.
+    pub tsn: u32,
+    /// When it was sent.
+    pub sent: Time,
+}
+
+/// What happened to the paths, for the association to act on and to report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathEvent {
+    /// A path was confirmed, became inactive or active again (RFC 9260 §5.4, §8.2).
+    StateChanged {
+        /// Which.
+        path: PathId,
+        /// Before.
+        from: PathState,
+        /// Now.
+        to: PathState,
+    },
+    /// New data goes elsewhere from now on: another primary, a failover, or the way back from one (RFC 9260 §6.4.1).
+    DataPathChanged {
+        /// Before; `None`: there was none that may carry data.
+        from: Option<PathId>,
+        /// Now; `None`: there is none that may carry data.
+        to: Option<PathId>,
+    },
+    /// The association's error counter exceeded Association.Max.Retrans: the peer is unreachable (RFC 9260 §8.1).
+    /// Given once.
+    PeerUnreachable,
+}
+
+/// One (local, remote) address pair and everything that is kept per pair.
+///
+/// The public fields belong to data transfer; whatever decides where data goes (state, link, source rules) changes
+/// through [`Paths`] alone, which keeps [`Paths::data_path`] in step.
+#[derive(Debug)]
+pub struct Path {
+    id: PathId,
+    addr: PathAddr,
+    state: PathState,
+    /// It answered a heartbeat once, or was confirmed by RFC 9260 §5.4 rules 1 and 2. An inactive path may be either.
+    confirmed: bool,
+    source: SourceUse,
+    link_up: bool,
+    error_count: u32,
+    pmtu: u32,
+    pmdcs: u32,
+    heartbeat: heartbeat::Heartbeat,
+    /// Its congestion window.
+    pub controller: Box<dyn Controller>,
+    /// SRTT, RTTVAR, RTO, least RTT.
+    pub rtt: RttEstimator,
+    /// Bytes of DATA chunks outstanding on this path: chunk header, data, padding.
+    pub flight_size: u64,
+    /// When T3-rtx expires; `None`: stopped.
+    pub t3_rtx: Option<Time>,
+    /// The round-trip measurement under way.
+    pub rtt_slot: Option<RttSlot>,
+    /// T3-rtx expirations so far.
+    pub timeouts: u64,
+    /// Fast retransmits so far.
+    pub fast_retransmits: u64,
+    /// When anything was last sent that can update the RTT: new DATA, INIT, COOKIE ECHO, HEARTBEAT (RFC 9260 §8.3).
+    last_used: Time,
+    /// From when on idle RTOs count for the window's decay (RFC 9260 §7.2.1); `None`: no data was sent here yet.
+    idle_since: Option<Time>,
+}
+
+impl Path {
+    fn new(id: PathId, addr: PathAddr, config: &PathsConfig, now: Time) -> Self {
+        let pmdcs = pmdcs(config.pmtu, &addr.remote);
+        let controller = (config.controller)(&ControllerConfig {
+            pmdcs: u64::from(pmdcs),
+            ip_version: IpVersion::of(&addr.remote),
+            initial_window: config.initial_window,
+            initial_ssthresh: config.initial_ssthresh,
+        });
+        Self {
+            id,
+            addr,
+            state: PathState::Unconfirmed,
+            confirmed: false,
+            source: SourceUse::Full,
+            link_up: true,
+            error_count: 0,
+            pmtu: config.pmtu,
+            pmdcs,
+            heartbeat: heartbeat::Heartbeat::default(),
+            controller,
+            rtt: RttEstimator::new(config.rto),
+            flight_size: 0,
+            t3_rtx: None,
+            rtt_slot: None,
+            timeouts: 0,
+            fast_retransmits: 0,
+            last_used: now,
+            idle_since: None,
+        }
+    }
+
+    /// Its name.
+    pub fn id(&self) -> PathId {
+        self.id
+    }
+
+    /// Its addresses.
+    pub fn addr(&self) -> PathAddr {
+        self.addr
+    }
+
+    /// Unconfirmed, active, inactive.
+    pub fn state(&self) -> PathState {
+        self.state
+    }
+
+    /// True once the pair was confirmed; data may never go to one that is not (RFC 9260 §5.4).
+    pub fn is_confirmed(&self) -> bool {
+        self.confirmed
+    }
+
+    /// What its local address may be used for.
+    pub fn source(&self) -> SourceUse {
+        self.source
+    }
+
+    /// False while the link of its local address is down.
+    pub fn link_is_up(&self) -> bool {
+        self.link_up
+    }
+
+    /// Consecutive errors (RFC 9260 §8.2).
+    pub fn error_count(&self) -> u32 {
+        self.error_count
+    }
+
+    /// Largest IP packet, header included, in bytes.
+    pub fn pmtu(&self) -> u32 {
+        self.pmtu
+    }
+
+    /// PMDCS: the largest DATA chunk, header and padding included, that fits the PMTU, in bytes (RFC 9260 §1.3).
+    #[inline]
+    pub fn pmdcs(&self) -> u32 {
+        self.pmdcs
+    }
+
+    /// Bytes of IP header on this path.
+    pub fn ip_header(&self) -> u32 {
+        ip_header(&self.addr.remote)
+    }
+
+    /// New data may go here: active, its link up, its local address allowed as a source.
+    #[inline]
+    pub fn is_usable(&self) -> bool {
+        self.state == PathState::Active && self.link_up && self.source == SourceUse::Full
+    }
+
+    /// Changes the PMTU (bytes, IP header included) and tells the controller.
+    pub fn set_pmtu(&mut self, pmtu: u32) {
+        self.pmtu = pmtu;
+        self.pmdcs = pmdcs(pmtu, &self.addr.remote);
+        self.controller.on_pmtu(u64::from(self.pmdcs));
+    }
+
+    /// A chunk that can update the RTT (new DATA, INIT, COOKIE ECHO) was sent: the path is not idle (RFC 9260 §8.3).
+    #[inline]
+    pub fn on_sent(&mut self, now: Time) {
+        self.last_used = now;
+    }
+
+    /// DATA was sent, new or again: the window does not age (RFC 9260 §7.2.1).
+    #[inline]
+    pub fn on_data_sent(&mut self, now: Time) {
+        self.idle_since = Some(now);
+    }
+
+    /// When anything was last sent that can update the RTT.
+    pub fn last_used(&self) -> Time {
+        self.last_used
+    }
+
+    /// To be called before DATA is sent with nothing outstanding here: lets the window decay by the RTOs that
+    /// passed without data (RFC 9260 §7.2.1).
+    #[inline]
+    pub fn decay_if_idle(&mut self, now: Time) {
+        let Some(since) = self.idle_since else { return };
+        let (idle, rto) = (now.since(since), self.rtt.rto());
+        if self.flight_size > 0 || idle < rto || rto.is_zero() {
+            return;
+        }
+        let rtos = idle.as_nanos() / rto.as_nanos();
+        self.controller.on_idle(rtos);
+        self.idle_since = Some(since + rto * rtos);
+    }
+}
+
+/// Bytes of IP header before an SCTP packet to `remote`: no options, no extension headers.
+pub const fn ip_header(remote: &IpAddr) -> u32 {
+    match remote {
+        IpAddr::V4(_) => 20,
+        IpAddr::V6(_) => 40,
+    }
+}
+
+/// PMDCS of a path: what the PMTU leaves after IP and common header, in whole words because chunks are padded.
+const fn pmdcs(pmtu: u32, remote: &IpAddr) -> u32 {
+    pmtu.saturating_sub(ip_header(remote) + COMMON_HEADER) & !3
+}

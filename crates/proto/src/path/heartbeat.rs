@@ -1,0 +1,354 @@
+//! Heartbeats: verification of unconfirmed paths (RFC 9260 §5.4) and monitoring of idle ones (§8.3).
+//!
+//! Timers are lazy: sending data only notes the time, and a heartbeat that falls due on a path that was used meanwhile is
+//! moved instead of sent.
+
+use msctp_units::{Span, Time};
+use rand_core::Rng;
+
+use super::{HEARTBEAT_INFO_LEN, HeartbeatInfo, Path, PathId, PathState, Paths, SourceUse};
+
+/// Heartbeats per path whose answer is still recognised. With a time-out that doubles, four reach back 15 RTOs.
+const REMEMBERED: usize = 4;
+
+/// One heartbeat that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Time,
+    nonce: u64,
+}
+
+/// The heartbeat state of one path.
+#[derive(Debug)]
+pub(super) struct Heartbeat {
+    /// RFC 9260 §8.3 A, C
+    enabled: bool,
+    /// To be sent at the next opportunity.
+    ready: bool,
+    /// When to look whether the path was idle.
+    due: Option<Time>,
+    /// HB.interval + RTO with jitter, drawn when `due` was set.
+    period: Span,
+    /// When the last one counts as unanswered.
+    answer_by: Option<Time>,
+    sent: [Option<Sent>; REMEMBERED],
+    next_slot: usize,
+}
+
+impl Default for Heartbeat {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            ready: false,
+            due: None,
+            period: Span::ZERO,
+            answer_by: None,
+            sent: [None; REMEMBERED],
+            next_slot: 0,
+        }
+    }
+}
+
+/// What all paths share.
+#[derive(Debug, Default)]
+pub(super) struct Schedule {
+    /// From ESTABLISHED to the SHUTDOWN sent.
+    running: bool,
+    /// End of the RTO in which `burst` verification heartbeats were sent.
+    burst_until: Time,
+    burst: u32,
+}
+
+/// A HEARTBEAT to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeartbeatRequest {
+    /// On this path.
+    pub path: PathId,
+    /// With this Heartbeat Info.
+    pub info: [u8; HEARTBEAT_INFO_LEN],
+}
+
+/// What a HEARTBEAT ACK meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acknowledged {
+    /// It answers a heartbeat of this path, which took `rtt`.
+    Heartbeat {
+        /// The path.
+        path: PathId,
+        /// The round trip; already given to the path's estimator.
+        rtt: Span,
+    },
+    /// Not an answer to anything that we remember: forged, very late, or twice. To be ignored.
+    Unknown,
+}
+
+impl Path {
+    /// A heartbeat may leave here now.
+    fn may_heartbeat(&self) -> bool {
+        self.link_up && self.source == SourceUse::Full
+    }
+
+    /// Unconfirmed and not given up: probed once per RTO (RFC 9260 §5.4).
+    fn in_verification(&self) -> bool {
+        self.state == PathState::Unconfirmed
+    }
+
+    fn remember(&mut self, sent: Sent) {
+        let heartbeat = &mut self.heartbeat;
+        heartbeat.sent[heartbeat.next_slot] = Some(sent);
+        heartbeat.next_slot = (heartbeat.next_slot + 1) % REMEMBERED;
+    }
+}
+
+impl Paths {
+    /// The association reached ESTABLISHED: verification begins, idle paths are monitored (RFC 9260 §5.4, §8.3).
+    pub fn start_heartbeats(&mut self, now: Time) {
+        self.schedule.running = true;
+        for index in 0..self.list.len() {
+            self.schedule_first(index, now);
+        }
+    }
+
+    /// A SHUTDOWN or SHUTDOWN ACK was sent: no more heartbeats (RFC 9260 §8.3).
+    pub fn stop_heartbeats(&mut self) {
+        self.schedule.running = false;
+        for path in &mut self.list {
+            path.heartbeat.ready = false;
+            path.heartbeat.due = None;
+            path.heartbeat.answer_by = None;
+        }
+    }
+
+    /// Turns monitoring of one path off or on (RFC 9260 §8.3 A and C). Verification goes on in any case.
+    pub fn enable_heartbeats(&mut self, id: PathId, enabled: bool, now: Time) {
+        let Some(index) = self.index(id) else { return };
+        if self.list[index].heartbeat.enabled != enabled {
+            self.list[index].heartbeat.enabled = enabled;
+            self.schedule_next(index, now);
+        }
+    }
+
+    /// Changes HB.interval for all paths (RFC 9260 §8.3 B). [`Span::ZERO`] ends monitoring.
+    pub fn set_hb_interval(&mut self, interval: Span, now: Time) {
+        self.config.hb_interval = interval;
+        for index in 0..self.list.len() {
+            self.schedule_next(index, now);
+        }
+    }
+
+    /// Asks for a heartbeat on this path now, idle or not (RFC 9260 §8.3 D). It waits while the path's link is down or
+    /// its address may not be a source.
+    pub fn request_heartbeat(&mut self, id: PathId) {
+        if let Some(path) = self.get_mut(id) {
+            path.heartbeat.ready = true;
+        }
+    }
+
+    /// First heartbeat of a path: at once when it is unconfirmed, else when it was idle for a period.
+    pub(super) fn schedule_first(&mut self, index: usize, now: Time) {
+        if !self.schedule.running {
+            return;
+        }
+        if self.list[index].in_verification() {
+            self.list[index].heartbeat.ready = true;
+        } else {
+            self.schedule_next(index, now);
+        }
+    }
+
+    /// Link, source or confirmation of a path changed.
+    pub(super) fn reschedule(&mut self, index: usize, now: Time) {
+        if !self.schedule.running {
+            return;
+        }
+        let path = &mut self.list[index];
+        if !path.may_heartbeat() {
+            // Silence that we caused ourselves is no error of the path.
+            path.heartbeat.answer_by = None;
+            path.heartbeat.due = None;
+            path.heartbeat.ready = false;
+        } else if path.heartbeat.due.is_none() && path.heartbeat.answer_by.is_none() {
+            // It may send again: find out at once whether it works.
+            path.heartbeat.ready = true;
+        } else if !path.in_verification() {
+            self.schedule_next(index, now);
+        }
+    }
+
+    /// RFC 9260 §8.3: HB.interval + RTO ± 50 % of the RTO after `from`.
+    fn schedule_next(&mut self, index: usize, from: Time) {
+        let interval = self.config.hb_interval;
+        let path = &mut self.list[index];
+        if !self.schedule.running
+            || !path.heartbeat.enabled
+            || interval.is_zero()
+            || path.in_verification()
+            || !path.may_heartbeat()
+        {
+            path.heartbeat.due = None;
+            return;
+        }
+        let rto = path.rtt.rto();
+        let jitter = Span::from_nanos(bounded(self.rng.next_u64(), rto.as_nanos()));
+        path.heartbeat.period = interval + rto / 2 + jitter;
+        path.heartbeat.due = Some(from + path.heartbeat.period);
+    }
+
+    /// When the heartbeats next have something to do; [`handle_heartbeat_timeout`](Self::handle_heartbeat_timeout) is to
+    /// be called then.
+    pub fn next_heartbeat_timeout(&self) -> Option<Time> {
+        if !self.schedule.running {
+            return None;
+        }
+        let gate = self.schedule.burst_until;
+        self.list
+            .iter()
+            .flat_map(|path| {
+                let heartbeat = &path.heartbeat;
+                // What is ready and not gated is taken by `poll_heartbeat` before anybody asks for a timeout.
+                let gated =
+                    (heartbeat.ready && path.in_verification() && path.may_heartbeat()).then_some(gate);
+                [heartbeat.due, heartbeat.answer_by, gated]
+            })
+            .flatten()
+            .min()
+    }
+
+    /// Counts heartbeats that were not answered and finds paths that were idle.
+    pub fn handle_heartbeat_timeout(&mut self, now: Time) {
+        for index in 0..self.list.len() {
+            if self.list[index].heartbeat.answer_by.is_some_and(|at| at <= now) {
+                self.on_unanswered(index);
+            }
+            let path = &mut self.list[index];
+            let Some(due) = path.heartbeat.due.filter(|due| *due <= now) else { continue };
+            let idle_from = path.last_used + path.heartbeat.period;
+            if idle_from > due {
+                // RFC 9260 §8.3: not idle, something that updates the RTT was sent within the period
+                path.heartbeat.due = Some(idle_from);
+            } else if let Some(answer_by) = path.heartbeat.answer_by {
+                // An interval below half the RTO must not hide that the last one is still unanswered.
+                path.heartbeat.due = Some(answer_by);
+            } else {
+                path.heartbeat.due = None;
+                path.heartbeat.ready = true;
+            }
+        }
+    }
+
+    /// A heartbeat was not acknowledged within one RTO.
+    fn on_unanswered(&mut self, index: usize) {
+        let path = &mut self.list[index];
+        path.heartbeat.answer_by = None;
+        // RFC 9260 §8.3: exponential back-off of the RTO
+        path.rtt.back_off();
+        let state = path.state;
+        let carries_data = self.data_path == Some(path.id);
+        let last_used = path.last_used;
+        // RFC 9260 §8.3: an inactive path's counter SHOULD not increase further
+        if state != PathState::Inactive {
+            self.count_path_error(index);
+        }
+        // RFC 9260 §8.1: only heartbeats on the path that carries data count for the association, and §5.4: those of
+        // verification never do
+        if state != PathState::Unconfirmed && carries_data {
+            self.count_assoc_error();
+        }
+        if self.list[index].in_verification() {
+            // RFC 9260 §5.4: one per RTO
+            self.list[index].heartbeat.ready = true;
+        } else {
+            // Again with the RTO as it is now, counted from the one that was not answered.
+            self.schedule_next(index, last_used);
+        }
+    }
+
+    /// The next HEARTBEAT to send now; to be called until it gives `None`. Verification heartbeats are limited to
+    /// HB.Max.Burst per RTO (RFC 9260 §5.4).
+    pub fn poll_heartbeat(&mut self, now: Time) -> Option<HeartbeatRequest> {
+        if !self.schedule.running {
+            return None;
+        }
+        for index in 0..self.list.len() {
+            let path = &self.list[index];
+            if !path.heartbeat.ready || !path.may_heartbeat() {
+                continue;
+            }
+            if path.in_verification() && !self.pass_burst_gate(index, now) {
+                continue;
+            }
+            return Some(self.make_heartbeat(index, now));
+        }
+        None
+    }
+
+    /// A HEARTBEAT to bundle with a chunk that may go to an unconfirmed address only together with one: COOKIE ECHO,
+    /// COOKIE ACK (RFC 9260 §5.4), ASCONF-ACK (RFC 5061 §5.3 F1). `None`: no such path.
+    pub fn bundled_heartbeat(&mut self, id: PathId, now: Time) -> Option<HeartbeatRequest> {
+        self.index(id).map(|index| self.make_heartbeat(index, now))
+    }
+
+    fn pass_burst_gate(&mut self, index: usize, now: Time) -> bool {
+        let schedule = &mut self.schedule;
+        if now >= schedule.burst_until {
+            schedule.burst = 0;
+            schedule.burst_until = now + self.list[index].rtt.rto();
+        }
+        let pass = schedule.burst < self.config.hb_max_burst.max(1);
+        schedule.burst += u32::from(pass);
+        pass
+    }
+
+    fn make_heartbeat(&mut self, index: usize, now: Time) -> HeartbeatRequest {
+        let nonce = self.rng.next_u64();
+        let path = &mut self.list[index];
+        path.remember(Sent { at: now, nonce });
+        path.heartbeat.ready = false;
+        if self.schedule.running {
+            // The oldest one without an answer counts. Before ESTABLISHED T1 watches over the packet that carries it.
+            path.heartbeat.answer_by.get_or_insert(now + path.rtt.rto());
+        }
+        path.last_used = now;
+        let id = path.id;
+        self.schedule_next(index, now);
+        let info = HeartbeatInfo { path: id, probe: 0, sent: now, nonce }.to_bytes();
+        HeartbeatRequest { path: id, info }
+    }
+
+    /// A HEARTBEAT ACK brought `info` back. If it answers one of ours: measures the RTT, clears both error counters,
+    /// confirms or revives the path (RFC 9260 §5.4, §8.1, §8.3).
+    pub fn on_heartbeat_ack(&mut self, info: &[u8], now: Time) -> Acknowledged {
+        let Some(info) = HeartbeatInfo::from_bytes(info) else { return Acknowledged::Unknown };
+        let Some(index) = self.index(info.path) else { return Acknowledged::Unknown };
+        let path = &mut self.list[index];
+        // RFC 9260 §5.4: the nonce is the one sent on the path that the info names
+        let known = |sent: &Sent| sent.nonce == info.nonce && sent.at == info.sent && info.probe == 0;
+        let Some(slot) = path.heartbeat.sent.iter_mut().find(|slot| slot.as_ref().is_some_and(known)) else {
+            return Acknowledged::Unknown;
+        };
+        *slot = None;
+        let (id, rtt) = (path.id, now.since(info.sent));
+        path.heartbeat.answer_by = None;
+        path.rtt.on_measurement(rtt);
+        self.on_path_proven(index, now);
+        Acknowledged::Heartbeat { path: id, rtt }
+    }
+
+    /// Something that only a working pair can bring back came back.
+    pub(super) fn on_path_proven(&mut self, index: usize, now: Time) {
+        self.assoc_error_count = 0;
+        let path = &mut self.list[index];
+        path.error_count = 0;
+        let was_unconfirmed = !core::mem::replace(&mut path.confirmed, true);
+        self.set_state(index, PathState::Active);
+        if was_unconfirmed {
+            self.list[index].heartbeat.ready = false;
+            self.schedule_next(index, now);
+        }
+    }
+}
+
+/// A number in `0..=limit` from a uniform `u64`, without a remainder's bias worth mentioning.
+fn bounded(random: u64, limit: u64) -> u64 {
+    ((u128::from(random) * (u128::from(limit) + 1)) >> 64) as u64
+}

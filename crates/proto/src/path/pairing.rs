@@ -1,0 +1,57 @@
+//! Which (local, remote) pairs are paths, and how many there may be.
+//!
+//! The default rule: every local address with every remote address of the same family. A mobile with two interfaces and
+//! a server with one address have two paths, on both sides.
+
+use core::net::IpAddr;
+
+/// Addresses of one end that an association takes at most. What an INIT, INIT ACK or Add-IP names beyond it is refused.
+pub const MAX_ADDRESSES: usize = 16;
+
+/// Paths of one association at most. An address whose pairs would exceed it is refused.
+pub const MAX_PATHS: usize = 64;
+
+/// True when a packet could go from `local` to `remote`.
+///
+/// This is the place for address scopes: RFC 9260 leaves them to the implementation. A loopback address reaches only
+/// loopback addresses; every other pair of one family is tried, because reachability is found out by heartbeats and not
+/// guessed from the form of an address (private addresses behind a NAT reach public ones).
+pub fn can_pair(local: &IpAddr, remote: &IpAddr) -> bool {
+    local.is_ipv4() == remote.is_ipv4() && local.is_loopback() == remote.is_loopback()
+}
+
+/// True for an address that can be an end of a path: RFC 5061 §4.2.1 and §4.2.2 forbid broadcast and multicast, and the
+/// unspecified address names none.
+pub fn is_endpoint(address: &IpAddr) -> bool {
+    let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
+    !(address.is_unspecified() || address.is_multicast() || broadcast)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn pairs_are_of_one_family_and_loopback_stays_at_home() {
+        assert!(can_pair(&ip("10.0.0.1"), &ip("192.0.2.1")));
+        assert!(can_pair(&ip("2001:db8::1"), &ip("2001:db8::2")));
+        assert!(!can_pair(&ip("10.0.0.1"), &ip("2001:db8::2")));
+        assert!(can_pair(&ip("127.0.0.1"), &ip("127.0.0.2")));
+        assert!(!can_pair(&ip("127.0.0.1"), &ip("192.0.2.1")));
+        assert!(!can_pair(&ip("2001:db8::1"), &ip("::1")));
+    }
+
+    #[test]
+    fn broadcast_multicast_and_unspecified_are_no_ends() {
+        for bad in ["0.0.0.0", "::", "255.255.255.255", "224.0.0.1", "ff02::1"] {
+            assert!(!is_endpoint(&ip(bad)), "{bad}");
+        }
+        for good in ["10.0.0.1", "127.0.0.1", "2001:db8::1", "fe80::1"] {
+            assert!(is_endpoint(&ip(good)), "{good}");
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! [`Paths`]: all paths of one association, kept in the order of their ids, and the address lists they come from.
+
+use core::net::IpAddr;
+use std::collections::VecDeque;
+
+use msctp_units::Time;
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+use smallvec::SmallVec;
+
+use super::heartbeat::Schedule;
+use super::pairing::{MAX_ADDRESSES, MAX_PATHS, can_pair, is_endpoint};
+use super::{Path, PathAddr, PathEvent, PathId, PathState, PathsConfig, SourceUse};
+
+/// Names of the paths that an added address brought.
+pub type Added = SmallVec<[PathId; 4]>;
+
+/// Why an address was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It is there already.
+    #[error("{0} is already an address of this association")]
+    Exists(IpAddr),
+    /// Multicast, broadcast or unspecified.
+    #[error("{0} cannot be an end of a path: want a unicast address")]
+    NotUnicast(IpAddr),
+    /// Too many addresses or paths.
+    #[error("no room for {0}: want at most {MAX_ADDRESSES} addresses at each end and {MAX_PATHS} paths")]
+    Full(IpAddr),
+}
+
+/// Why a path did not become the primary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SetPrimaryError {
+    /// No path of that name.
+    #[error("{0} is not a path of this association")]
+    Unknown(PathId),
+    /// Data may not go there (RFC 9260 §5.4).
+    #[error("{0} is not confirmed yet")]
+    Unconfirmed(PathId),
+}
+
+/// An address of this end.
+#[derive(Clone, Copy, Debug)]
+struct Local {
+    addr: IpAddr,
+    source: SourceUse,
+    link_up: bool,
+}
+
+/// An address of the peer.
+#[derive(Clone, Copy, Debug)]
+struct Remote {
+    addr: IpAddr,
+}
+
+/// All paths of one association. Iteration is in the order of path ids, which is the order in which paths appeared.
+#[derive(Debug)]
+pub struct Paths {
+    pub(super) config: PathsConfig,
+    /// Ascending ids. Without removals a path's id is its index.
+    pub(super) list: Vec<Path>,
+    locals: Vec<Local>,
+    remotes: Vec<Remote>,
+    next_id: u32,
+    pub(super) primary: Option<PathId>,
+    /// Where new data goes; kept by `refresh` in `select`.
+    pub(super) data_path: Option<PathId>,
+    /// RFC 9260 §8.1
+    pub(super) assoc_error_count: u32,
+    pub(super) schedule: Schedule,
+    pub(super) rng: ChaCha8Rng,
+    events: VecDeque<PathEvent>,
+}
+
+impl Paths {
+    /// No addresses, no paths, no heartbeats yet. `seed` is for nonces and jitter.
+    pub fn new(config: PathsConfig, seed: [u8; 32]) -> Self {
+        Self {
+            config,
+            list: Vec::new(),
+            locals: Vec::new(),
+            remotes: Vec::new(),
+            next_id: 0,
+            primary: None,
+            data_path: None,
+            assoc_error_count: 0,
+            schedule: Schedule::default(),
+            rng: ChaCha8Rng::from_seed(seed),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// The options all paths share.
+    pub fn config(&self) -> &PathsConfig {
+        &self.config
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<PathEvent> {
+        self.events.pop_front()
+    }
+
+    pub(super) fn emit(&mut self, event: PathEvent) {
+        self.events.push_back(event);
+    }
+
+    /// Number of paths.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// True before the first address pair.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// All paths by ascending id.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Path> {
+        self.list.iter()
+    }
+
+    /// All paths by ascending id.
+    pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Path> {
+        self.list.iter_mut()
+    }
+
+    #[inline]
+    pub(super) fn index(&self, id: PathId) -> Option<usize> {
+        let guess = id.number() as usize;
+        if self.list.get(guess).is_some_and(|path| path.id == id) {
+            return Some(guess);
+        }
+        // Something before it was removed.
+        self.list.binary_search_by_key(&id, |path| path.id).ok()
+    }
+
+    /// The path of that name.
+    #[inline]
+    pub fn get(&self, id: PathId) -> Option<&Path> {
+        self.index(id).map(|i| &self.list[i])
+    }
+
+    /// The path of that name.
+    #[inline]
+    pub fn get_mut(&mut self, id: PathId) -> Option<&mut Path> {
+        self.index(id).map(|i| &mut self.list[i])
+    }
+
+    /// The path between these addresses.
+    #[inline]
+    pub fn by_addr(&self, addr: PathAddr) -> Option<PathId> {
+        self.list.iter().find(|path| path.addr == addr).map(|path| path.id)
+    }
+
+    /// When the first T3-rtx expires.
+    pub fn earliest_t3(&self) -> Option<Time> {
+        self.list.iter().filter_map(|path| path.t3_rtx).min()
+    }
+
+    /// Bytes outstanding on all paths.
+    pub fn flight_size(&self) -> u64 {
+        self.list.iter().map(|path| path.flight_size).sum()
+    }
+
+    /// AMDCS: the least PMDCS of all paths in bytes, by which messages are fragmented (RFC 9260 §7.3). `None` without
+    /// paths.
+    pub fn amdcs(&self) -> Option<u32> {
+        self.list.iter().map(Path::pmdcs).min()
+    }
+
+    /// True when every path was confirmed (RFC 9260 §5.4: verification is over).
+    pub fn all_confirmed(&self) -> bool {
+        self.list.iter().all(|path| path.confirmed)
+    }
+
+    /// Addresses of this end with what they may be used for, in the order in which they were added.
+    pub fn locals(&self) -> impl ExactSizeIterator<Item = (IpAddr, SourceUse)> {
+        self.locals.iter().map(|local| (local.addr, local.source))
+    }
+
+    /// Addresses of the peer, in the order in which they were added.
+    pub fn remotes(&self) -> impl ExactSizeIterator<Item = IpAddr> {
+        self.remotes.iter().map(|remote| remote.addr)
+    }
+
+    /// True for an address of this end, whatever it may be used for: what arrives at it belongs to the association
+    /// (RFC 5061 §5.3 F4 and the note on additions).
+    pub fn has_local(&self, addr: &IpAddr) -> bool {
+        self.locals.iter().any(|local| local.addr == *addr)
+    }
+
+    /// What the local address may be used for; `None` if it is not one of this association.
+    pub fn local_source(&self, addr: &IpAddr) -> Option<SourceUse> {
+        self.locals.iter().find(|local| local.addr == *addr).map(|local| local.source)
+    }
+
+    /// True for an address of the peer.
+    pub fn has_remote(&self, addr: &IpAddr) -> bool {
+        self.remotes.iter().any(|remote| remote.addr == *addr)
+    }
+
+    /// True when a pair with this remote address was confirmed: RFC 9260 §5.4's reading, per address.
+    pub fn remote_is_confirmed(&self, addr: &IpAddr) -> bool {
+        self.list.iter().any(|path| path.addr.remote == *addr && path.confirmed)
+    }
+
+    /// Adds an address of this end and its pairs with all remote addresses. New pairs are unconfirmed and, once
+    /// heartbeats run, verified at once as far as `source` allows.
+    ///
+    /// # Errors
+    /// It is there already, is no unicast address, or there are too many.
+    pub fn add_local(&mut self, addr: IpAddr, source: SourceUse, now: Time) -> Result<Added, AddressError> {
+        let pairs = self.remotes.iter().map(|remote| PathAddr { local: addr, remote: remote.addr }).collect();
+        let pairs = self.admit(addr, self.has_local(&addr), self.locals.len(), pairs)?;
+        self.locals.push(Local { addr, source, link_up: true });
+        Ok(self.insert(&pairs, now))
+    }
+
+    /// Adds an address of the peer and its pairs with all local addresses. New pairs are unconfirmed (RFC 9260 §5.4 rule
+    /// 3, RFC 5061 §5.3 F14).
+    ///
+    /// # Errors
+    /// It is there already, is no unicast address, or there are too many.
+    pub fn add_remote(&mut self, addr: IpAddr, now: Time) -> Result<Added, AddressError> {
+        let pairs = self.locals.iter().map(|local| PathAddr { local: local.addr, remote: addr }).collect();
+        let pairs = self.admit(addr, self.has_remote(&addr), self.remotes.len(), pairs)?;
+        self.remotes.push(Remote { addr });
+        Ok(self.insert(&pairs, now))
+    }
+
+    /// The pairs among `pairs` that become paths, if `addr` can be taken.
+    fn admit(
+        &self,
+        addr: IpAddr,
+        exists: bool,
+        count: usize,
+        mut pairs: Vec<PathAddr>,
+    ) -> Result<Vec<PathAddr>, AddressError> {
+        if exists {
+            return Err(AddressError::Exists(addr));
+        }
+        if !is_endpoint(&addr) {
+            return Err(AddressError::NotUnicast(addr));
+        }
+        pairs.retain(|pair| can_pair(&pair.local, &pair.remote));
+        let ids_left = (u32::MAX - self.next_id) as usize;
+        if count >= MAX_ADDRESSES || self.list.len() + pairs.len() > MAX_PATHS || pairs.len() > ids_left {
+            return Err(AddressError::Full(addr));
+        }
+        Ok(pairs)
+    }
+
+    fn insert(&mut self, pairs: &[PathAddr], now: Time) -> Added {
+        let mut added = Added::new();
+        for &addr in pairs {
+            let id = PathId::new(self.next_id);
+            self.next_id += 1;
+            let mut path = Path::new(id, addr, &self.config, now);
+            if let Some(local) = self.locals.iter().find(|local| local.addr == addr.local) {
+                path.source = local.source;
+                path.link_up = local.link_up;
+            }
+            self.list.push(path);
+            added.push(id);
+            self.schedule_first(self.list.len() - 1, now);
+        }
+        if self.primary.is_none() {
+            self.primary = added.first().copied();
+        }
+        self.refresh();
+        added
+    }
+
+    /// Takes an address of this end away with all its paths. The paths are handed over so that data transfer can move
+    /// what is in flight on them.
+    pub fn remove_local(&mut self, addr: &IpAddr) -> Vec<Path> {
+        self.locals.retain(|local| local.addr != *addr);
+        self.remove_paths(|path| path.addr.local == *addr)
+    }
+
+    /// Takes an address of the peer away with all its paths (RFC 5061 §5.3 F13). The paths are handed over so that data
+    /// transfer can move what is in flight on them.
+    pub fn remove_remote(&mut self, addr: &IpAddr) -> Vec<Path> {
+        self.remotes.retain(|remote| remote.addr != *addr);
+        self.remove_paths(|path| path.addr.remote == *addr)
+    }
+
+    fn remove_paths(&mut self, gone: impl Fn(&Path) -> bool) -> Vec<Path> {
+        let removed: Vec<Path> = self.list.extract_if(.., |path| gone(path)).collect();
+        if removed.iter().any(|path| Some(path.id) == self.primary) {
+            // RFC 5061 §5.3 F12: how to choose is up to us. The path that carries data, which `refresh` finds.
+            self.primary = None;
+        }
+        self.refresh();
+        if self.primary.is_none() {
+            self.primary = self.data_path.or_else(|| self.list.first().map(|path| path.id));
+        }
+        removed
+    }
+
+    /// Allows or forbids a local address as a source (RFC 5061 §5.3 F1, F2, F4). Paths from an address that becomes
+    /// allowed are verified at once if they were not. No effect on an address that is not there.
+    pub fn set_source_use(&mut self, addr: &IpAddr, source: SourceUse, now: Time) {
+        let Some(local) = self.locals.iter_mut().find(|local| local.addr == *addr) else { return };
+        local.source = source;
+        for index in 0..self.list.len() {
+            if self.list[index].addr.local == *addr {
+                self.list[index].source = source;
+                self.reschedule(index, now);
+            }
+        }
+        self.refresh();
+    }
+
+    /// The link of a local address went down or came up. Paths over a link that is down carry nothing; their error
+    /// counters do not move. When it comes up they get a heartbeat at once. No effect on an address that is not there.
+    pub fn set_link(&mut self, addr: &IpAddr, up: bool, now: Time) {
+        let Some(local) = self.locals.iter_mut().find(|local| local.addr == *addr) else { return };
+        if local.link_up == up {
+            return;
+        }
+        local.link_up = up;
+        for index in 0..self.list.len() {
+            if self.list[index].addr.local == *addr {
+                self.list[index].link_up = up;
+                self.reschedule(index, now);
+            }
+        }
+        self.refresh();
+    }
+
+    /// Takes a path for confirmed without a heartbeat: RFC 9260 §5.4 rule 1 (addresses the initiator's application named)
+    /// and rule 2 (the pair the INIT ACK went over). No effect on a path that is confirmed or not there.
+    pub fn confirm(&mut self, id: PathId, now: Time) {
+        let Some(index) = self.index(id) else { return };
+        if !self.list[index].confirmed {
+            self.list[index].confirmed = true;
+            self.set_state(index, PathState::Active);
+            self.reschedule(index, now);
+        }
+    }
+
+    pub(super) fn set_state(&mut self, index: usize, to: PathState) {
+        let path = &mut self.list[index];
+        let from = core::mem::replace(&mut path.state, to);
+        if from != to {
+            let path = path.id;
+            self.emit(PathEvent::StateChanged { path, from, to });
+            self.refresh();
+        }
+    }
+}
