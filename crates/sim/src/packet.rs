@@ -1,0 +1,123 @@
+//! Packets on the simulated network and the pool that owns them.
+//!
+//! Links, queues and routers move [`PacketId`]s of four bytes; the packet itself stays where it is until it is
+//! delivered or dropped, and its buffer is then used again. May not touch routes, time or the transports.
+
+/// A packet in the [`PacketPool`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PacketId(u32);
+
+/// An address of the scenario: an index into the network's address table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct AddressId(pub(crate) u32);
+
+impl AddressId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What an IP packet carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// An SCTP packet: the bytes are in [`Packet::bytes`].
+    Sctp,
+    /// The `number`-th datagram of the CBR application `app`. Its bytes, a UDP header and zeros, are made when
+    /// somebody captures them.
+    Cbr { app: u32, number: u64 },
+}
+
+/// An IP packet.
+#[derive(Debug)]
+pub(crate) struct Packet {
+    pub(crate) source: AddressId,
+    pub(crate) destination: AddressId,
+    pub(crate) body: Body,
+    /// Length on the wire in bytes, IP header included, link header not.
+    pub(crate) wire_len: u32,
+    /// The SCTP packet, empty for other bodies.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Owns every packet in flight. After a warm-up nothing is allocated: a released packet's buffer serves the next.
+#[derive(Debug, Default)]
+pub(crate) struct PacketPool {
+    packets: Vec<Packet>,
+    free: Vec<PacketId>,
+    /// Buffers of packets that carry bytes, kept apart so that packets without bytes do not hold any.
+    buffers: Vec<Vec<u8>>,
+}
+
+impl PacketPool {
+    /// An empty buffer to fill for [`insert`](Self::insert); give it back with [`recycle`](Self::recycle) if unused.
+    pub(crate) fn buffer(&mut self) -> Vec<u8> {
+        self.buffers.pop().unwrap_or_default()
+    }
+
+    /// Takes a buffer back.
+    pub(crate) fn recycle(&mut self, mut buffer: Vec<u8>) {
+        if buffer.capacity() > 0 {
+            buffer.clear();
+            self.buffers.push(buffer);
+        }
+    }
+
+    /// Takes the packet into the pool.
+    pub(crate) fn insert(&mut self, packet: Packet) -> PacketId {
+        if let Some(id) = self.free.pop() {
+            self.packets[id.0 as usize] = packet;
+            return id;
+        }
+        let id = PacketId(u32::try_from(self.packets.len()).expect("fewer than 2^32 packets in flight"));
+        self.packets.push(packet);
+        id
+    }
+
+    /// The packet `id`, which must not have been released.
+    pub(crate) fn packet(&self, id: PacketId) -> &Packet {
+        &self.packets[id.0 as usize]
+    }
+
+    /// Forgets the packet and keeps its buffer for the next.
+    pub(crate) fn release(&mut self, id: PacketId) {
+        let bytes = std::mem::take(&mut self.packets[id.0 as usize].bytes);
+        self.recycle(bytes);
+        self.free.push(id);
+    }
+
+    /// Packets in flight.
+    #[cfg(test)]
+    pub(crate) fn in_flight(&self) -> usize {
+        self.packets.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(bytes: Vec<u8>) -> Packet {
+        let wire_len = 20 + bytes.len() as u32;
+        Packet { source: AddressId(0), destination: AddressId(1), body: Body::Sctp, wire_len, bytes }
+    }
+
+    #[test]
+    fn slots_and_buffers_are_used_again() {
+        let mut pool = PacketPool::default();
+        let mut buffer = pool.buffer();
+        buffer.extend_from_slice(&[1; 1000]);
+        let memory = buffer.as_ptr();
+        let first = pool.insert(packet(buffer));
+        assert_eq!(pool.in_flight(), 1);
+        assert_eq!(pool.packet(first).wire_len, 1020);
+        pool.release(first);
+        assert_eq!(pool.in_flight(), 0);
+        let buffer = pool.buffer();
+        assert!(buffer.is_empty());
+        assert_eq!(buffer.as_ptr(), memory);
+        assert_eq!(pool.insert(packet(buffer)), first);
+        let second = pool.insert(packet(Vec::new()));
+        assert_ne!(second, first);
+        assert_eq!(pool.in_flight(), 2);
+    }
+}

@@ -1,0 +1,117 @@
+//! Associations and applications of a scenario.
+
+use std::net::IpAddr;
+
+use msctp_units::{Rate, Span};
+
+/// An SCTP association between two hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssociationSpec {
+    /// Unique among associations and applications.
+    pub name: String,
+    /// Host that sends the INIT.
+    pub client: String,
+    /// Host that answers it.
+    pub server: String,
+    /// The client's addresses known from the start, at least one, primary first. Others can be added by actions.
+    pub client_addresses: Vec<IpAddr>,
+    /// The server's addresses known from the start, at least one, primary first.
+    pub server_addresses: Vec<IpAddr>,
+    /// SCTP port of the client; 0: one is chosen that is free.
+    pub client_port: u16,
+    /// SCTP port of the server.
+    pub server_port: u16,
+    /// When the client sends the INIT, since the start of the run.
+    pub start: Span,
+    /// The SCTP profile of the client; `None`: RFC 9260's defaults.
+    pub client_profile: Option<String>,
+    /// The SCTP profile of the server; `None`: RFC 9260's defaults.
+    pub server_profile: Option<String>,
+}
+
+/// An end of an association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The one that sends the INIT.
+    Client,
+    /// The one that answers it.
+    Server,
+}
+
+impl Side {
+    /// The other end.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
+
+    /// The word used in files and labels.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+}
+
+/// An application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppSpec {
+    /// Unique among associations and applications.
+    pub name: String,
+    /// When it starts, since the start of the run; `None`: when an action starts it.
+    pub start: Option<Span>,
+    /// When it stops, since the start of the run; `None`: at the end.
+    pub stop: Option<Span>,
+    /// What it does.
+    pub kind: AppKind,
+}
+
+/// What an application does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AppKind {
+    /// Sends messages over an association as fast as it takes them.
+    Bulk {
+        /// The association.
+        association: String,
+        /// The end that sends.
+        from: Side,
+        /// Bytes to send in all; `None`: endless.
+        bytes: Option<u64>,
+        /// Bytes per message.
+        message: u32,
+        /// Stream number.
+        stream: u16,
+        /// Send unordered messages (RFC 9260 §6.6).
+        unordered: bool,
+    },
+    /// Limits how fast one end of an association reads; without one everything is read at once. A slow reader
+    /// closes the receive window.
+    Reader {
+        /// The association.
+        association: String,
+        /// The end that reads.
+        at: Side,
+        /// User bytes per second, in bit/s. Zero: reads nothing while it runs.
+        rate: Rate,
+    },
+    /// UDP packets at a constant rate.
+    Cbr {
+        /// Source address.
+        from: IpAddr,
+        /// Destination address.
+        to: IpAddr,
+        /// Rate on the wire, IP and UDP headers included.
+        rate: Rate,
+        /// Packet size on the wire in bytes, IP and UDP headers included.
+        packet: u32,
+        /// Multiply each interval by a number drawn from U(0.5, 1.5), as ns-2's `random_`.
+        jitter: bool,
+        /// Wait a random part of an interval before the first packet.
+        random_phase: bool,
+    },
+}

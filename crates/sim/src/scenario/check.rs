@@ -1,0 +1,432 @@
+//! Does a scenario make sense? The same rules for scenarios from files and from code. Changes nothing.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use msctp_units::Span;
+
+use super::error::{Problem, remedy};
+use super::routes::Routes;
+use super::{
+    ActionSpec, AppKind, AssociationSpec, DirectionSpec, Do, Happening, LinkSpec, LossSpec, NodeKind, Scenario,
+    When,
+};
+
+type Check = Result<(), Problem>;
+
+fn fail<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Problem> {
+    Err(Problem::new(key, message))
+}
+
+/// The first thing that is wrong, in the order of the file's sections.
+pub(super) fn scenario(scenario: &Scenario) -> Check {
+    if scenario.duration.is_zero() {
+        return fail("duration", "0s is no time to run: want more than 0s");
+    }
+    let context = Context::new(scenario)?;
+    for link in &scenario.links {
+        context.link(link)?;
+    }
+    context.addresses()?;
+    for profile in &scenario.sctp {
+        super::sctp::check(profile)?;
+    }
+    let routes = Routes::of(scenario);
+    let context = Context { routes: Some(routes), ..context };
+    for association in &scenario.associations {
+        context.association(association)?;
+    }
+    context.ports()?;
+    for app in &scenario.apps {
+        let key = format!("app.{}", app.name);
+        context.app_times(&key, app.start, app.stop)?;
+        context.app(&key, &app.kind)?;
+    }
+    for (number, action) in scenario.actions.iter().enumerate() {
+        context.action(&format!("action.{number}"), action)?;
+    }
+    let intervals =
+        [("probes.throughput", scenario.probes.throughput), ("probes.queues", scenario.probes.queues)];
+    for (key, interval) in intervals {
+        if interval.is_some_and(|interval| interval < Span::from_micros(100)) {
+            return fail(key, "too short an interval: want at least 100us");
+        }
+    }
+    Ok(())
+}
+
+/// A scenario and its names.
+struct Context<'s> {
+    scenario: &'s Scenario,
+    nodes: BTreeMap<&'s str, NodeKind>,
+    links: BTreeMap<&'s str, &'s LinkSpec>,
+    associations: BTreeMap<&'s str, &'s AssociationSpec>,
+    apps: BTreeMap<&'s str, &'s AppKind>,
+    routes: Option<Routes>,
+}
+
+/// Names to what they name; each may be used once.
+fn unique<'s, T>(kind: &str, names: impl Iterator<Item = (&'s str, T)>) -> Result<BTreeMap<&'s str, T>, Problem> {
+    let mut map = BTreeMap::new();
+    for (name, value) in names {
+        if name.is_empty() || name.contains(['.', '/']) {
+            return fail(
+                format!("{kind}.{name}"),
+                format!("\"{name}\" cannot be a name: want a text without . and /"),
+            );
+        }
+        if map.insert(name, value).is_some() {
+            return fail(format!("{kind}.{name}"), "this name is used twice: want names that differ");
+        }
+    }
+    Ok(map)
+}
+
+fn known<'m, T>(map: &'m BTreeMap<&str, T>, kind: &str, key: String, name: &str) -> Result<&'m T, Problem> {
+    map.get(name).ok_or_else(|| {
+        Problem::new(key, format!("there is no {kind} \"{name}\"{}", remedy(name, map.keys().copied())))
+    })
+}
+
+impl<'s> Context<'s> {
+    fn new(scenario: &'s Scenario) -> Result<Self, Problem> {
+        Ok(Self {
+            scenario,
+            nodes: unique("node", scenario.nodes.iter().map(|n| (n.name.as_str(), n.kind)))?,
+            links: unique("link", scenario.links.iter().map(|l| (l.name.as_str(), l)))?,
+            associations: unique("association", scenario.associations.iter().map(|a| (a.name.as_str(), a)))?,
+            apps: unique("app", scenario.apps.iter().map(|a| (a.name.as_str(), &a.kind)))?,
+            routes: None,
+        })
+    }
+
+    fn routes(&self) -> &Routes {
+        self.routes.as_ref().expect("computed before anything asks for them")
+    }
+
+    fn link(&self, link: &LinkSpec) -> Check {
+        let key = |part: &str| format!("link.{}.{part}", link.name);
+        for (part, node, address_part, address) in
+            [("a", &link.a, "address_a", link.address_a), ("b", &link.b, "address_b", link.address_b)]
+        {
+            match (known(&self.nodes, "node", key(part), node)?, address) {
+                (NodeKind::Host, None) => {
+                    return fail(
+                        key(address_part),
+                        format!("missing: \"{node}\" is a host, want {address_part} = \"10.0.2.1\""),
+                    );
+                }
+                (NodeKind::Router, Some(_)) => {
+                    return fail(
+                        key(address_part),
+                        format!("\"{node}\" is a router and has no addresses: want this key left out"),
+                    );
+                }
+                _ => {}
+            }
+        }
+        if link.a == link.b {
+            return fail(key("b"), format!("both ends are \"{}\": want two nodes", link.a));
+        }
+        // RFC 791: every host takes 576 bytes. RFC 8200 §5: every IPv6 link carries 1280.
+        let v6 = [link.address_a, link.address_b].iter().flatten().any(IpAddr::is_ipv6);
+        let least = if v6 { 1280 } else { 576 };
+        if link.mtu < least || link.mtu > 65_535 {
+            return fail(
+                key("mtu"),
+                format!(
+                    "{} bytes: want {least} to 65535 bytes on {} link",
+                    link.mtu,
+                    if v6 { "an IPv6" } else { "an IPv4" }
+                ),
+            );
+        }
+        direction(&format!("link.{}.forward", link.name), &link.forward)?;
+        direction(&format!("link.{}.reverse", link.name), &link.reverse)
+    }
+
+    fn addresses(&self) -> Check {
+        let mut seen: BTreeMap<IpAddr, String> = BTreeMap::new();
+        for link in &self.scenario.links {
+            for (part, address) in [("address_a", link.address_a), ("address_b", link.address_b)] {
+                let Some(address) = address else { continue };
+                let key = format!("link.{}.{part}", link.name);
+                if address.is_unspecified() || address.is_multicast() {
+                    return fail(key, format!("{address} cannot be a host's address: want a unicast address"));
+                }
+                if let Some(first) = seen.insert(address, key.clone()) {
+                    return fail(key, format!("{address} is already used by {first}: want addresses that differ"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The address must be one of the node's interfaces.
+    fn address_of(&self, key: &str, node: &str, address: IpAddr) -> Check {
+        let own = |link: &'s LinkSpec| {
+            [(&link.a, link.address_a), (&link.b, link.address_b)]
+                .into_iter()
+                .filter(|(end, _)| *end == node)
+                .filter_map(|(_, address)| address)
+        };
+        let addresses: Vec<IpAddr> = self.scenario.links.iter().flat_map(own).collect();
+        if addresses.contains(&address) {
+            return Ok(());
+        }
+        let list: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
+        fail(key, format!("{address} is no address of \"{node}\": want one of {}", list.join(", ")))
+    }
+
+    fn association(&self, association: &AssociationSpec) -> Check {
+        let key = |part: &str| format!("association.{}.{part}", association.name);
+        for (part, addresses_part, node, addresses) in [
+            ("client", "client_addresses", &association.client, &association.client_addresses),
+            ("server", "server_addresses", &association.server, &association.server_addresses),
+        ] {
+            if *known(&self.nodes, "node", key(part), node)? != NodeKind::Host {
+                return fail(key(part), format!("\"{node}\" is a router: want a host"));
+            }
+            if addresses.is_empty() {
+                return fail(key(addresses_part), "empty: want at least one address");
+            }
+            for &address in addresses {
+                self.address_of(&key(addresses_part), node, address)?;
+            }
+        }
+        if association.client == association.server {
+            return fail(key("server"), format!("both ends are \"{}\": want two hosts", association.client));
+        }
+        for (part, profile) in
+            [("client_sctp", &association.client_profile), ("server_sctp", &association.server_profile)]
+        {
+            if let Some(name) = profile
+                && !self.scenario.sctp.iter().any(|p| p.name == *name)
+            {
+                let profiles = self.scenario.sctp.iter().map(|p| p.name.as_str());
+                return fail(key(part), format!("there is no sctp profile \"{name}\"{}", remedy(name, profiles)));
+            }
+        }
+        if association.server_port == 0 {
+            return fail(key("server_port"), "0 is no port: want 1 to 65535");
+        }
+        self.within(&key("start"), association.start)?;
+        self.route(&key("server_addresses"), association.client_addresses[0], association.server_addresses[0])?;
+        self.route(&key("client_addresses"), association.server_addresses[0], association.client_addresses[0])
+    }
+
+    /// A host's ports are told apart: one port is either listened on or used by one client.
+    fn ports(&self) -> Check {
+        let mut taken: BTreeMap<(&str, u16), &str> = BTreeMap::new();
+        for association in self.scenario.associations.iter().filter(|a| a.client_port != 0) {
+            let end = (association.client.as_str(), association.client_port);
+            if let Some(other) = taken.insert(end, &association.name) {
+                return fail(
+                    format!("association.{}.client_port", association.name),
+                    format!(
+                        "port {} of \"{}\" is already used by association \"{other}\": want another port",
+                        end.1, end.0
+                    ),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn within(&self, key: &str, at: Span) -> Check {
+        if at > self.scenario.duration {
+            return fail(
+                key,
+                format!("{at} is after the end: want at most the duration, {}", self.scenario.duration),
+            );
+        }
+        Ok(())
+    }
+
+    fn route(&self, key: &str, from: IpAddr, to: IpAddr) -> Check {
+        let routes = self.routes();
+        let (Some(source), Some(destination)) = (routes.interface(from), routes.interface(to)) else {
+            return Ok(());
+        };
+        if from.is_ipv4() != to.is_ipv4() {
+            return fail(key, format!("{from} and {to} are of different IP versions: want one version"));
+        }
+        match routes.path(source, destination) {
+            Ok(_) => Ok(()),
+            Err(stuck) => fail(
+                key,
+                format!(
+                    "there is no route from {from} to {to}: packets get stuck at \"{}\"; want links between routers that connect them",
+                    self.scenario.nodes[stuck].name
+                ),
+            ),
+        }
+    }
+
+    fn app_times(&self, key: &str, start: Option<Span>, stop: Option<Span>) -> Check {
+        if let Some(start) = start {
+            self.within(&format!("{key}.start"), start)?;
+        }
+        if let Some(stop) = stop {
+            self.within(&format!("{key}.stop"), stop)?;
+            let start = start.unwrap_or(Span::ZERO);
+            if stop <= start {
+                return fail(format!("{key}.stop"), format!("{stop} is not after the start, {start}: want a later time"));
+            }
+        }
+        Ok(())
+    }
+
+    fn app(&self, key: &str, kind: &AppKind) -> Check {
+        match kind {
+            AppKind::Bulk { association, .. } | AppKind::Reader { association, .. } => {
+                known(&self.associations, "association", format!("{key}.association"), association).map(drop)
+            }
+            AppKind::Cbr { from, to, rate, packet, .. } => {
+                let known: Vec<String> =
+                    self.routes().interfaces.iter().map(|i| i.address.to_string()).collect();
+                for (part, address) in [("from", from), ("to", to)] {
+                    if self.routes().interface(*address).is_none() {
+                        let text = address.to_string();
+                        let remedy = remedy(&text, known.iter().map(String::as_str));
+                        return fail(format!("{key}.{part}"), format!("{text} is no host's address{remedy}"));
+                    }
+                }
+                if rate.is_zero() {
+                    return fail(format!("{key}.rate"), "0bps sends nothing: want more, or stop = \"…\"");
+                }
+                // IPv4 or IPv6 header and UDP header
+                let least = if from.is_ipv4() { 28 } else { 48 };
+                if *packet < least {
+                    return fail(
+                        format!("{key}.packet"),
+                        format!("{packet} bytes have no room for the IP and UDP headers: want at least {least}"),
+                    );
+                }
+                self.route(&format!("{key}.to"), *from, *to)
+            }
+        }
+    }
+
+    fn action(&self, key: &str, action: &ActionSpec) -> Check {
+        match &action.when {
+            When::At(at) => self.within(&format!("{key}.at"), *at)?,
+            When::After { happening, delay } => {
+                self.within(&format!("{key}.after.delay"), *delay)?;
+                self.happening(&format!("{key}.after"), happening)?;
+            }
+        }
+        match &action.what {
+            Do::LinkUp { link } | Do::LinkDown { link } => {
+                known(&self.links, "link", format!("{key}.link"), link).map(drop)
+            }
+            Do::SetLink { link, rate, delay, loss, .. } => {
+                known(&self.links, "link", format!("{key}.link"), link)?;
+                if rate.is_none() && delay.is_none() && loss.is_none() {
+                    return fail(key, "changes nothing: want at least one of rate, delay, loss");
+                }
+                if rate.is_some_and(|rate| rate.is_zero()) {
+                    return fail(format!("{key}.rate"), "0bps lets nothing pass: want more, or do = \"link-down\"");
+                }
+                loss.as_ref().map_or(Ok(()), |l| self::loss(&format!("{key}.loss"), l))
+            }
+            Do::AddressUp { address } | Do::AddressDown { address } => {
+                if self.routes().interface(*address).is_some() {
+                    return Ok(());
+                }
+                fail(format!("{key}.address"), format!("{address} is no host's address: want an address of a link's end"))
+            }
+            Do::AddAddress { association, address } => self.end_of(key, association, *address).map(drop),
+            Do::DeleteAddress { association, address }
+            | Do::RequestPrimary { association, address }
+            | Do::SetPrimary { association, address }
+            | Do::Heartbeat { association, address } => self.used_by(key, association, *address),
+            Do::Shutdown { association, .. } => {
+                known(&self.associations, "association", format!("{key}.association"), association).map(drop)
+            }
+            Do::StartApp { app } | Do::StopApp { app } => {
+                known(&self.apps, "app", format!("{key}.app"), app).map(drop)
+            }
+        }
+    }
+
+    fn happening(&self, key: &str, happening: &Happening) -> Check {
+        match happening {
+            Happening::Established { association } => {
+                known(&self.associations, "association", format!("{key}.association"), association).map(drop)
+            }
+            Happening::AddressAdded { association, address }
+            | Happening::AddressDeleted { association, address }
+            | Happening::PrimaryChanged { association, address } => self.used_by(key, association, *address),
+            Happening::Delivered { app } => match known(&self.apps, "app", format!("{key}.app"), app)? {
+                AppKind::Bulk { bytes: Some(_), .. } => Ok(()),
+                _ => fail(
+                    format!("{key}.app"),
+                    format!("\"{app}\" never ends: want a bulk application with bytes = …"),
+                ),
+            },
+        }
+    }
+
+    /// The address must belong to one of the association's hosts.
+    fn end_of(&self, key: &str, association: &str, address: IpAddr) -> Result<&'s AssociationSpec, Problem> {
+        let spec = *known(&self.associations, "association", format!("{key}.association"), association)?;
+        let own = |node: &str| self.address_of("", node, address).is_ok();
+        if own(&spec.client) || own(&spec.server) {
+            return Ok(spec);
+        }
+        fail(
+            format!("{key}.address"),
+            format!("{address} is no address of \"{}\" or \"{}\": want one of theirs", spec.client, spec.server),
+        )
+    }
+
+    /// The address must be one that the association has from the start or is given by some action.
+    fn used_by(&self, key: &str, association: &str, address: IpAddr) -> Check {
+        let spec = *known(&self.associations, "association", format!("{key}.association"), association)?;
+        let added = self.scenario.actions.iter().filter_map(|action| match &action.what {
+            Do::AddAddress { association: to, address } if to == association => Some(*address),
+            _ => None,
+        });
+        let mut used: Vec<IpAddr> = spec.client_addresses.clone();
+        used.extend(&spec.server_addresses);
+        used.extend(added);
+        if used.contains(&address) {
+            return Ok(());
+        }
+        let list: Vec<String> = used.iter().map(IpAddr::to_string).collect();
+        fail(
+            format!("{key}.address"),
+            format!(
+                "{address} is unknown to association \"{association}\": want one of {}, or an action do = \"add-address\" for it",
+                list.join(", ")
+            ),
+        )
+    }
+}
+
+fn direction(key: &str, direction: &DirectionSpec) -> Check {
+    if direction.rate.is_zero() {
+        return fail(format!("{key}.rate"), "0bps lets nothing pass: want more, or up = false");
+    }
+    loss(&format!("{key}.loss"), &direction.loss)
+}
+
+fn loss(key: &str, loss: &LossSpec) -> Check {
+    let chance = |part: &str, p: f64| {
+        if (0.0..=1.0).contains(&p) {
+            return Ok(());
+        }
+        fail(format!("{key}{part}"), format!("{p} is no probability: want 0 to 1"))
+    };
+    match *loss {
+        LossSpec::None => Ok(()),
+        LossSpec::Uniform(p) => chance("", p),
+        LossSpec::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+            chance(".good_to_bad", good_to_bad)?;
+            chance(".bad_to_good", bad_to_good)?;
+            chance(".loss_good", loss_good)?;
+            chance(".loss_bad", loss_bad)
+        }
+    }
+}

@@ -1,0 +1,420 @@
+//! Reading a TOML document key by key, so that every error names its line, its key and its remedy.
+//!
+//! A [`Section`] is told all its valid keys when it is opened and refuses others at once. Every place is remembered
+//! ([`Document::line_of`]), so that what is found wrong later can still be pointed at. Knows nothing of scenarios.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::ops::Range;
+use std::str::FromStr;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use msctp_units::{Rate, Span};
+
+use super::error::{Problem, ScenarioError, remedy};
+
+/// A parsed document and where its keys stand.
+pub(super) struct Document<'t> {
+    text: &'t str,
+    file: &'t str,
+    places: BTreeMap<String, Range<usize>>,
+}
+
+/// Where in the text an overridden value stands: nowhere.
+const NOWHERE: Range<usize> = usize::MAX..usize::MAX;
+
+impl<'t> Document<'t> {
+    /// Parses `text` and applies the overrides (`key=value`).
+    pub(super) fn parse(
+        text: &'t str,
+        file: &'t str,
+        overrides: &'t [String],
+    ) -> Result<(Self, DeTable<'t>), ScenarioError> {
+        let document = Self { text, file, places: BTreeMap::new() };
+        let mut root = DeTable::parse(text)
+            .map_err(|e| ScenarioError {
+                file: Some(file.to_owned()),
+                line: e.span().and_then(|span| document.line_at(span.start)),
+                key: String::new(),
+                message: format!("not TOML: {}", e.message()),
+            })?
+            .into_inner();
+        for pair in overrides {
+            apply(&mut root, pair).map_err(|message| ScenarioError {
+                file: None,
+                line: None,
+                key: format!("override {pair}"),
+                message,
+            })?;
+        }
+        Ok((document, root))
+    }
+
+    fn line_at(&self, offset: usize) -> Option<usize> {
+        Some(1 + self.text.get(..offset)?.bytes().filter(|&b| b == b'\n').count())
+    }
+
+    /// The line of a key, or of the nearest table around it that was written down.
+    fn line_of(&self, key: &str) -> Option<usize> {
+        let mut key = key;
+        loop {
+            if let Some(place) = self.places.get(key) {
+                return self.line_at(place.start);
+            }
+            key = &key[..key.rfind('.')?];
+        }
+    }
+
+    /// Gives a problem its file and line.
+    pub(super) fn locate(&self, problem: Problem) -> ScenarioError {
+        ScenarioError {
+            file: Some(self.file.to_owned()),
+            line: self.line_of(&problem.key),
+            key: problem.key,
+            message: problem.message,
+        }
+    }
+}
+
+/// Replaces or sets one value. `link.wlan.rate=5Mbps`: tables in arrays are found by their `name`, else by number.
+fn apply<'t>(root: &mut DeTable<'t>, pair: &'t str) -> Result<(), String> {
+    let (path, text) =
+        pair.split_once('=').ok_or("want KEY=VALUE, as duration=10s or link.wlan.rate=5Mbps")?;
+    let value = parse_value(text.trim());
+    let mut table = root;
+    let mut steps = path.trim().split('.').peekable();
+    loop {
+        let step = steps.next().filter(|s| !s.is_empty()).ok_or("the key has an empty part")?;
+        if steps.peek().is_none() {
+            table.insert(Spanned::new(NOWHERE, step.into()), Spanned::new(NOWHERE, value));
+            return Ok(());
+        }
+        let inner = table
+            .entry(Spanned::new(NOWHERE, step.into()))
+            .or_insert_with(|| Spanned::new(NOWHERE, DeValue::Table(DeTable::new())))
+            .get_mut();
+        table = match inner {
+            DeValue::Table(inner) => inner,
+            DeValue::Array(items) => {
+                let wanted = steps.next().unwrap_or_default();
+                let names: Vec<String> = items
+                    .iter()
+                    .enumerate()
+                    .map(|(i, item)| name_of(item.get_ref()).map_or_else(|| i.to_string(), str::to_owned))
+                    .collect();
+                let at = names
+                    .iter()
+                    .position(|name| name == wanted)
+                    .ok_or_else(|| {
+                        format!("there is no {step} \"{wanted}\"{}", remedy(wanted, names.iter().map(String::as_str)))
+                    })?;
+                match items[at].get_mut() {
+                    DeValue::Table(inner) if steps.peek().is_some() => inner,
+                    _ => return Err(format!("{step}.{wanted} is not a value: name a key in it")),
+                }
+            }
+            _ => return Err(format!("{step} is a value, not a table: want {step}=VALUE")),
+        };
+    }
+}
+
+/// The text as a TOML value, or as a string when it is none.
+fn parse_value(text: &str) -> DeValue<'_> {
+    let mut value = match DeValue::parse(text) {
+        Ok(value) => value.into_inner(),
+        Err(_) => DeValue::String(text.into()),
+    };
+    forget_places(&mut value);
+    value
+}
+
+fn forget_places(value: &mut DeValue<'_>) {
+    match value {
+        DeValue::Array(items) => {
+            for item in items.iter_mut() {
+                forget_places(item.get_mut());
+                *item = Spanned::new(NOWHERE, std::mem::replace(item.get_mut(), DeValue::Boolean(false)));
+            }
+        }
+        DeValue::Table(table) => {
+            let entries = std::mem::take(table);
+            for (key, mut value) in entries {
+                forget_places(value.get_mut());
+                let value = Spanned::new(NOWHERE, value.into_inner());
+                table.insert(Spanned::new(NOWHERE, key.into_inner()), value);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn name_of<'v>(value: &'v DeValue<'_>) -> Option<&'v str> {
+    value.as_table()?.get("name")?.get_ref().as_str()
+}
+
+/// One table of the document.
+pub(super) struct Section<'d, 't> {
+    table: &'d DeTable<'t>,
+    /// Dotted path of the table, empty for the whole document.
+    path: String,
+}
+
+impl<'d, 't> Section<'d, 't> {
+    /// Opens a table: remembers its places and refuses keys that are not in `valid`.
+    pub(super) fn open(
+        document: &mut Document<'_>,
+        table: &'d DeTable<'t>,
+        path: String,
+        valid: &[&str],
+    ) -> Result<Self, Problem> {
+        let section = Self { table, path };
+        let mut unknown = None;
+        for (key, _) in table {
+            let path = section.key(key.get_ref());
+            document.places.insert(path, key.span());
+            if !valid.contains(&&**key.get_ref()) && unknown.is_none_or(|(at, _)| key.span().start < at) {
+                unknown = Some((key.span().start, key.get_ref()));
+            }
+        }
+        match unknown {
+            None => Ok(section),
+            Some((_, key)) => Err(Problem::new(
+                section.key(key),
+                format!("unknown key{}", remedy(key, valid.iter().copied())),
+            )),
+        }
+    }
+
+    /// The path of a key of this table.
+    pub(super) fn key(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// The path of the table.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.table.contains_key(key)
+    }
+
+    fn value(&self, key: &str) -> Option<&'d DeValue<'t>> {
+        Some(self.table.get(key)?.get_ref())
+    }
+
+    fn wrong_type(&self, key: &str, value: &DeValue<'_>, want: &str) -> Problem {
+        Problem::new(self.key(key), format!("{} is {}: want {want}", show(value), kind(value)))
+    }
+
+    /// The value of a key that must be there.
+    pub(super) fn required<T>(&self, key: &str, value: Option<T>, example: &str) -> Result<T, Problem> {
+        value.ok_or_else(|| {
+            Problem::new(self.key(key), format!("missing: want {key} = {example}"))
+        })
+    }
+
+    /// A string.
+    pub(super) fn text(&self, key: &str) -> Result<Option<&'d str>, Problem> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(DeValue::String(text)) => Ok(Some(text)),
+            Some(other) => Err(self.wrong_type(key, other, "a text in quotes")),
+        }
+    }
+
+    /// Something written as a string, as a rate or a time.
+    pub(super) fn parsed<T: FromStr>(&self, key: &str, example: &str) -> Result<Option<T>, Problem>
+    where
+        T::Err: std::fmt::Display,
+    {
+        match self.value(key) {
+            None => Ok(None),
+            Some(DeValue::String(text)) => text
+                .parse()
+                .map(Some)
+                .map_err(|e| Problem::new(self.key(key), format!("\"{text}\" is {e}"))),
+            Some(other) => Err(self.wrong_type(key, other, &format!("a text as {example}"))),
+        }
+    }
+
+    /// A rate with a unit, as `"11Mbps"`.
+    pub(super) fn rate(&self, key: &str) -> Result<Option<Rate>, Problem> {
+        self.parsed(key, "\"11Mbps\"")
+    }
+
+    /// A time with a unit, as `"20ms"`.
+    pub(super) fn span(&self, key: &str) -> Result<Option<Span>, Problem> {
+        self.parsed(key, "\"20ms\"")
+    }
+
+    /// An IP address.
+    pub(super) fn address(&self, key: &str) -> Result<Option<IpAddr>, Problem> {
+        self.text(key)?.map(|text| self.parse_address(key, text)).transpose()
+    }
+
+    fn parse_address(&self, key: &str, text: &str) -> Result<IpAddr, Problem> {
+        text.parse().map_err(|_| {
+            Problem::new(
+                self.key(key),
+                format!("\"{text}\" is not an address: want IPv4 or IPv6, as 10.0.2.1 or fd00::1"),
+            )
+        })
+    }
+
+    /// A list of IP addresses; one alone may be written without brackets.
+    pub(super) fn addresses(&self, key: &str) -> Result<Option<Vec<IpAddr>>, Problem> {
+        match self.value(key) {
+            Some(DeValue::Array(items)) => items
+                .iter()
+                .map(|item| match item.get_ref() {
+                    DeValue::String(text) => self.parse_address(key, text),
+                    other => Err(self.wrong_type(key, other, "an address in quotes")),
+                })
+                .collect::<Result<_, _>>()
+                .map(Some),
+            _ => Ok(self.address(key)?.map(|address| vec![address])),
+        }
+    }
+
+    /// A whole number from `min` to `max`.
+    pub(super) fn integer<T: TryFrom<i128>>(
+        &self,
+        key: &str,
+        min: i128,
+        max: i128,
+    ) -> Result<Option<T>, Problem> {
+        let Some(value) = self.value(key) else { return Ok(None) };
+        let want = || format!("a whole number from {min} to {max}");
+        let DeValue::Integer(number) = value else {
+            return Err(self.wrong_type(key, value, &want()));
+        };
+        i128::from_str_radix(number.as_str(), number.radix())
+            .ok()
+            .filter(|n| (min..=max).contains(n))
+            .and_then(|n| T::try_from(n).ok())
+            .map(Some)
+            .ok_or_else(|| Problem::new(self.key(key), format!("{number} is out of range: want {}", want())))
+    }
+
+    /// A number, with or without decimals.
+    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, Problem> {
+        let text = match self.value(key) {
+            None => return Ok(None),
+            Some(DeValue::Float(number)) => number.as_str(),
+            Some(DeValue::Integer(number)) => number.as_str(),
+            Some(other) => return Err(self.wrong_type(key, other, "a number")),
+        };
+        text.parse().map(Some).map_err(|_| Problem::new(self.key(key), format!("{text} is not a number")))
+    }
+
+    /// `true` or `false`.
+    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, Problem> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(DeValue::Boolean(flag)) => Ok(Some(*flag)),
+            Some(other) => Err(self.wrong_type(key, other, "true or false")),
+        }
+    }
+
+    /// One of some words.
+    pub(super) fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, Problem> {
+        let Some(text) = self.text(key)? else { return Ok(None) };
+        match choices.iter().find(|(word, _)| *word == text) {
+            Some(&(_, value)) => Ok(Some(value)),
+            None => Err(Problem::new(
+                self.key(key),
+                format!("\"{text}\" is unknown{}", remedy(text, choices.iter().map(|&(word, _)| word))),
+            )),
+        }
+    }
+
+    /// A table inside this one.
+    pub(super) fn section(
+        &self,
+        document: &mut Document<'_>,
+        key: &str,
+        valid: &[&str],
+    ) -> Result<Option<Self>, Problem> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(DeValue::Table(table)) => Section::open(document, table, self.key(key), valid).map(Some),
+            Some(other) => Err(self.wrong_type(key, other, "a table")),
+        }
+    }
+
+    /// Is the value a table?
+    pub(super) fn is_table(&self, key: &str) -> bool {
+        matches!(self.value(key), Some(DeValue::Table(_)))
+    }
+
+    /// The tables of `[[key]]`, each with its path: by name where it has one, else by number.
+    pub(super) fn items(
+        &self,
+        document: &mut Document<'_>,
+        key: &str,
+    ) -> Result<Vec<(String, &'d DeTable<'t>)>, Problem> {
+        let items = match self.value(key) {
+            None => return Ok(Vec::new()),
+            Some(DeValue::Array(items)) => items,
+            Some(other) => return Err(self.wrong_type(key, other, &format!("tables headed [[{key}]]"))),
+        };
+        let mut out: Vec<(String, &DeTable<'t>)> = Vec::with_capacity(items.len());
+        for (number, item) in items.iter().enumerate() {
+            let DeValue::Table(table) = item.get_ref() else {
+                return Err(self.wrong_type(key, item.get_ref(), &format!("tables headed [[{key}]]")));
+            };
+            let name = name_of(item.get_ref());
+            let path = self.key(&format!("{key}.{}", name.map_or_else(|| number.to_string(), str::to_owned)));
+            if document.places.insert(path.clone(), item.span()).is_some() {
+                return Err(Problem::new(path, "this name is used twice: want names that differ"));
+            }
+            out.push((path, table));
+        }
+        Ok(out)
+    }
+
+    /// The tables of `[key.NAME]`, by name.
+    pub(super) fn named(&self, key: &str) -> Result<Vec<(String, &'d DeTable<'t>)>, Problem> {
+        let table = match self.value(key) {
+            None => return Ok(Vec::new()),
+            Some(DeValue::Table(table)) => table,
+            Some(other) => return Err(self.wrong_type(key, other, &format!("tables headed [{key}.NAME]"))),
+        };
+        table
+            .iter()
+            .map(|(name, value)| match value.get_ref() {
+                DeValue::Table(inner) => Ok((name.get_ref().to_string(), inner)),
+                other => Err(Problem::new(
+                    self.key(key),
+                    format!("{name} is {}: want tables headed [{key}.NAME]", kind(other), name = name.get_ref()),
+                )),
+            })
+            .collect()
+    }
+}
+
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "a truth value",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+fn show(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("\"{text}\""),
+        DeValue::Integer(number) => number.to_string(),
+        DeValue::Float(number) => number.to_string(),
+        DeValue::Boolean(flag) => flag.to_string(),
+        DeValue::Datetime(date) => date.to_string(),
+        DeValue::Array(_) | DeValue::Table(_) => "this".to_owned(),
+    }
+}

@@ -1,0 +1,78 @@
+//! What is wrong with a scenario: one thing at a time, with its place and its remedy.
+
+use std::fmt;
+
+/// The first thing that is wrong with a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// The scenario file; `None` for a scenario built in code.
+    pub file: Option<String>,
+    /// Line in the file, from 1; `None` when the value came from an override or from code.
+    pub line: Option<usize>,
+    /// The key, as `link.wlan.rate`.
+    pub key: String,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{file}:")?;
+            match self.line {
+                Some(line) => write!(f, "{line}: ")?,
+                None => f.write_str(" ")?,
+            }
+        }
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// A problem found, not yet given a file and a line.
+#[derive(Debug)]
+pub(super) struct Problem {
+    /// The key's path, as `link.wlan.rate`.
+    pub(super) key: String,
+    pub(super) message: String,
+}
+
+impl Problem {
+    pub(super) fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { key: key.into(), message: message.into() }
+    }
+
+    pub(super) fn without_file(self) -> ScenarioError {
+        ScenarioError { file: None, line: None, key: self.key, message: self.message }
+    }
+}
+
+/// `; did you mean "x"?` for the nearest of `candidates`, else `; want one of …`.
+pub(super) fn remedy<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let nearest = candidates.iter().min_by_key(|c| strsim::damerau_levenshtein(given, c));
+    match nearest {
+        None => "; there are none".to_owned(),
+        Some(near) if strsim::damerau_levenshtein(given, near) <= 1 + given.len() / 4 => {
+            format!("; did you mean \"{near}\"?")
+        }
+        Some(_) if candidates.len() <= 20 => format!("; want one of {}", candidates.join(", ")),
+        Some(_) => format!("; want one of {}, … ({} in all)", candidates[..20].join(", "), candidates.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_remedy_is_the_nearest_name_or_all_of_them() {
+        assert_eq!(remedy("rat", ["delay", "rate"]), "; did you mean \"rate\"?");
+        assert_eq!(remedy("colour", ["delay", "rate"]), "; want one of delay, rate");
+        assert_eq!(remedy("colour", []), "; there are none");
+    }
+}

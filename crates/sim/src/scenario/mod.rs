@@ -1,0 +1,101 @@
+//! A scenario: what is simulated, as plain data with names. Written as TOML or built in code; both are held to the
+//! same rules ([`Scenario::check`]). Knows nothing of how it is run.
+
+mod actions;
+mod apps;
+mod check;
+mod document;
+mod error;
+mod read;
+mod routes;
+mod sctp;
+mod topology;
+
+pub use actions::{ActionSpec, Do, Happening, When};
+pub use apps::{AppKind, AppSpec, AssociationSpec, Side};
+pub use error::ScenarioError;
+pub use sctp::SctpProfile;
+pub(crate) use routes::{DirectionIndex, NO_ROUTE, Routes};
+pub use topology::{DirectionSpec, LinkDirection, LinkSpec, LossSpec, NodeKind, NodeSpec, QueueSpec};
+
+use msctp_units::Span;
+
+use error::Problem;
+
+/// A simulation to run.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Short name, for reports.
+    pub name: String,
+    /// What it shows, in a sentence.
+    pub description: String,
+    /// Virtual time after which the run ends.
+    pub duration: Span,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Hosts and routers.
+    pub nodes: Vec<NodeSpec>,
+    /// Links between them.
+    pub links: Vec<LinkSpec>,
+    /// Named sets of SCTP options.
+    pub sctp: Vec<SctpProfile>,
+    /// SCTP associations.
+    pub associations: Vec<AssociationSpec>,
+    /// Traffic sources and readers.
+    pub apps: Vec<AppSpec>,
+    /// What happens when: mobility, address changes, primary switches.
+    pub actions: Vec<ActionSpec>,
+    /// What is recorded over time.
+    pub probes: ProbeSpec,
+}
+
+/// What is recorded over time. Everything off costs nothing.
+#[derive(Clone, Debug, Default)]
+pub struct ProbeSpec {
+    /// Length of the intervals over which delivered bytes are summed; `None`: not recorded.
+    pub throughput: Option<Span>,
+    /// Record the associations' traces: windows, round-trip times, estimates, state changes.
+    pub trace: bool,
+    /// Record every DATA and SACK chunk too (large).
+    pub chunks: bool,
+    /// How often queue lengths are sampled; `None`: not recorded.
+    pub queues: Option<Span>,
+}
+
+impl Scenario {
+    /// A scenario with nothing in it, to fill in code.
+    #[must_use]
+    pub fn empty(name: &str, duration: Span, seed: u64) -> Self {
+        Self {
+            name: name.to_owned(),
+            description: String::new(),
+            duration,
+            seed,
+            nodes: Vec::new(),
+            links: Vec::new(),
+            sctp: Vec::new(),
+            associations: Vec::new(),
+            apps: Vec::new(),
+            actions: Vec::new(),
+            probes: ProbeSpec::default(),
+        }
+    }
+
+    /// Reads a scenario file. `file` names it in errors. `overrides` are `key=value` pairs that replace values, as
+    /// `duration=10s`, `link.wlan.rate=5Mbps` or `sctp.default.initial_ssthresh=65536`: tables by name where they have
+    /// one, else by number from 0; the value is TOML, or text when it is not.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its line, its key and what would be right.
+    pub fn from_toml(text: &str, file: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
+        read::scenario(text, file, overrides)
+    }
+
+    /// Checks that names refer to something, addresses are used once, times lie before the end, values lie in range.
+    ///
+    /// # Errors
+    /// The first thing that is wrong; there is no line, the key names the place.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        check::scenario(self).map_err(|problem| problem.without_file())
+    }
+}

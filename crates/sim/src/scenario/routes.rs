@@ -1,0 +1,203 @@
+//! Where packets go: addresses, interfaces and routers' tables, computed once from a scenario's topology.
+//!
+//! Everything is a dense index: nodes and links in the order of the scenario, a link's directions as `2·link` (forward)
+//! and `2·link + 1` (reverse), addresses in the order of the links' ends. Needs link ends that name nodes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+
+use super::{NodeKind, Scenario};
+
+/// One direction of a link.
+pub(crate) type DirectionIndex = usize;
+
+/// An address and the interface it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Interface {
+    pub(crate) address: IpAddr,
+    /// Host it belongs to.
+    pub(crate) node: usize,
+    /// Link it is an end of.
+    pub(crate) link: usize,
+    /// The direction of that link that leads away from the host.
+    pub(crate) egress: DirectionIndex,
+}
+
+/// The resolved topology.
+#[derive(Clone, Debug)]
+pub(crate) struct Routes {
+    /// Every host interface; its index is the address's number.
+    pub(crate) interfaces: Vec<Interface>,
+    /// The node each link direction leads to.
+    pub(crate) leads_to: Vec<usize>,
+    /// For each node: empty for a host; for a router the direction to take to each address, `NO_ROUTE` if there is none.
+    pub(crate) tables: Vec<Vec<u32>>,
+    by_address: BTreeMap<IpAddr, usize>,
+}
+
+/// In a router's table: no way to this address.
+pub(crate) const NO_ROUTE: u32 = u32::MAX;
+
+impl Routes {
+    /// Resolves the topology; link ends that name no node are left out.
+    pub(crate) fn of(scenario: &Scenario) -> Self {
+        let names: BTreeMap<&str, usize> =
+            scenario.nodes.iter().enumerate().map(|(i, node)| (node.name.as_str(), i)).collect();
+        let mut interfaces = Vec::new();
+        let mut leads_to = Vec::new();
+        let mut neighbours: Vec<Vec<(DirectionIndex, usize)>> = vec![Vec::new(); scenario.nodes.len()];
+        for (index, link) in scenario.links.iter().enumerate() {
+            let ends = (names.get(link.a.as_str()), names.get(link.b.as_str()));
+            let (Some(&a), Some(&b)) = ends else {
+                leads_to.extend([usize::MAX, usize::MAX]);
+                continue;
+            };
+            leads_to.extend([b, a]);
+            for (address, node, egress, other) in
+                [(link.address_a, a, 2 * index, b), (link.address_b, b, 2 * index + 1, a)]
+            {
+                neighbours[node].push((egress, other));
+                if let Some(address) = address.filter(|_| scenario.nodes[node].kind == NodeKind::Host) {
+                    interfaces.push(Interface { address, node, link: index, egress });
+                }
+            }
+        }
+        let tables = (0..scenario.nodes.len())
+            .map(|node| match scenario.nodes[node].kind {
+                NodeKind::Host => Vec::new(),
+                NodeKind::Router => table(scenario, &neighbours, &interfaces, &leads_to, node),
+            })
+            .collect();
+        let by_address = interfaces.iter().enumerate().map(|(i, interface)| (interface.address, i)).collect();
+        Self { interfaces, leads_to, tables, by_address }
+    }
+
+    /// The number of an address.
+    pub(crate) fn number_of(&self, address: IpAddr) -> Option<usize> {
+        self.by_address.get(&address).copied()
+    }
+
+    /// The interface that has the address.
+    pub(crate) fn interface(&self, address: IpAddr) -> Option<&Interface> {
+        self.interfaces.get(self.number_of(address)?)
+    }
+
+    /// The link directions a packet passes, or the node where it gets stuck.
+    pub(crate) fn path(&self, from: &Interface, to: &Interface) -> Result<Vec<DirectionIndex>, usize> {
+        let mut path = vec![from.egress];
+        loop {
+            let node = self.leads_to[path[path.len() - 1]];
+            if node == to.node {
+                return Ok(path);
+            }
+            let number = self.number_of(to.address).ok_or(node)?;
+            match self.tables[node].get(number) {
+                Some(&next) if next != NO_ROUTE => path.push(next as usize),
+                _ => return Err(node),
+            }
+        }
+    }
+}
+
+/// A router's table: breadth first over the routers, so that the fewest links win, then the order of declaration.
+fn table(
+    scenario: &Scenario,
+    neighbours: &[Vec<(DirectionIndex, usize)>],
+    interfaces: &[Interface],
+    leads_to: &[usize],
+    router: usize,
+) -> Vec<u32> {
+    let mut first_hop = vec![NO_ROUTE; neighbours.len()];
+    let mut queue = VecDeque::from([router]);
+    while let Some(node) = queue.pop_front() {
+        for &(egress, next) in &neighbours[node] {
+            if next != router && first_hop[next] == NO_ROUTE && scenario.nodes[next].kind == NodeKind::Router {
+                first_hop[next] = if node == router { egress as u32 } else { first_hop[node] };
+                queue.push_back(next);
+            }
+        }
+    }
+    interfaces
+        .iter()
+        .map(|interface| {
+            // The last hop is the interface's own link, so that each address of a host is reached over its own link.
+            let last = leads_to[interface.egress];
+            if last == router { (interface.egress ^ 1) as u32 } else { first_hop[last] }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DirectionSpec, LinkSpec, LossSpec, NodeSpec, QueueSpec};
+    use super::*;
+    use msctp_units::{Rate, Span};
+
+    fn scenario(nodes: &[&str], links: &[(&str, &str)]) -> Scenario {
+        let mut scenario = Scenario::empty("t", Span::from_secs(1), 1);
+        for &name in nodes {
+            let kind = if name.starts_with('r') { NodeKind::Router } else { NodeKind::Host };
+            scenario.nodes.push(NodeSpec { name: name.into(), kind });
+        }
+        for (i, &(a, b)) in links.iter().enumerate() {
+            let direction = DirectionSpec {
+                rate: Rate::from_mbps(1),
+                delay: Span::ZERO,
+                queue: QueueSpec::Unlimited,
+                loss: LossSpec::None,
+            };
+            let address = |node: &str, end: u8| (!node.starts_with('r')).then(|| [10, 0, i as u8, end].into());
+            scenario.links.push(LinkSpec {
+                name: format!("l{i}"),
+                a: a.into(),
+                b: b.into(),
+                address_a: address(a, 1),
+                address_b: address(b, 2),
+                mtu: 1500,
+                up: true,
+                forward: direction.clone(),
+                reverse: direction,
+            });
+        }
+        scenario
+    }
+
+    fn path(routes: &Routes, from: [u8; 4], to: [u8; 4]) -> Result<Vec<usize>, usize> {
+        routes.path(routes.interface(from.into()).unwrap(), routes.interface(to.into()).unwrap())
+    }
+
+    #[test]
+    fn each_address_of_a_host_is_reached_over_its_own_link() {
+        // cn - r1 - r2 - mn and r1 - r3 - mn
+        let s = scenario(
+            &["cn", "mn", "r1", "r2", "r3"],
+            &[("cn", "r1"), ("r1", "r2"), ("r1", "r3"), ("r2", "mn"), ("r3", "mn")],
+        );
+        let routes = Routes::of(&s);
+        assert_eq!(path(&routes, [10, 0, 0, 1], [10, 0, 3, 2]), Ok(vec![0, 2, 6]));
+        assert_eq!(path(&routes, [10, 0, 0, 1], [10, 0, 4, 2]), Ok(vec![0, 4, 8]));
+        // and each is used to send from
+        assert_eq!(path(&routes, [10, 0, 4, 2], [10, 0, 0, 1]), Ok(vec![9, 5, 1]));
+    }
+
+    #[test]
+    fn the_fewest_links_win_and_hosts_do_not_forward() {
+        // h is attached to both r1 and r3: a shortcut, if hosts forwarded.
+        let s = scenario(
+            &["a", "b", "h", "r1", "r2", "r3"],
+            &[("a", "r1"), ("r1", "h"), ("h", "r3"), ("r1", "r2"), ("r2", "r3"), ("r1", "r3"), ("r3", "b")],
+        );
+        let routes = Routes::of(&s);
+        assert_eq!(path(&routes, [10, 0, 0, 1], [10, 0, 6, 2]), Ok(vec![0, 10, 12]));
+        let s = scenario(&["a", "b", "h", "r1", "r3"], &[("a", "r1"), ("r1", "h"), ("h", "r3"), ("r3", "b")]);
+        let routes = Routes::of(&s);
+        assert_eq!(path(&routes, [10, 0, 0, 1], [10, 0, 3, 2]), Err(3));
+    }
+
+    #[test]
+    fn two_hosts_may_share_a_link() {
+        let s = scenario(&["a", "b"], &[("a", "b")]);
+        let routes = Routes::of(&s);
+        assert_eq!(path(&routes, [10, 0, 0, 1], [10, 0, 0, 2]), Ok(vec![0]));
+    }
+}

@@ -1,0 +1,110 @@
+//! SCTP profiles of a scenario: named sets of the core's options, by the core's own names.
+
+use toml::de::DeTable;
+
+use msctp_proto::{Config, RetransmissionPath};
+
+use super::document::{Document, Section};
+use super::error::Problem;
+
+/// A named set of SCTP options.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SctpProfile {
+    /// Unique among profiles.
+    pub name: String,
+    /// The options.
+    pub config: Config,
+}
+
+const KEYS: [&str; 18] = [
+    "rto_initial",
+    "rto_min",
+    "rto_max",
+    "hb_interval",
+    "path_max_retrans",
+    "assoc_max_retrans",
+    "max_init_retransmits",
+    "sack_delay",
+    "sack_frequency",
+    "receive_buffer",
+    "send_buffer",
+    "pmtu",
+    "max_burst",
+    "retransmission_path",
+    "outbound_streams",
+    "max_inbound_streams",
+    "wait_for_confirmation",
+    "max_segments",
+];
+
+/// Reads `[sctp.NAME]`: RFC 9260's defaults where a key is left out.
+pub(super) fn read(
+    document: &mut Document<'_>,
+    table: &DeTable<'_>,
+    name: String,
+) -> Result<SctpProfile, Problem> {
+    let section = Section::open(document, table, format!("sctp.{name}"), &KEYS)?;
+    let mut config = Config::default();
+    spans(&section, &mut config)?;
+    numbers(&section, &mut config)?;
+    let paths = [("alternate", RetransmissionPath::Alternate), ("same", RetransmissionPath::Same)];
+    if let Some(path) = section.choice("retransmission_path", &paths)? {
+        config.retransmission_path = path;
+    }
+    if let Some(wait) = section.flag("wait_for_confirmation")? {
+        config.wait_for_confirmation = wait;
+    }
+    Ok(SctpProfile { name, config })
+}
+
+fn spans(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
+    for (key, field) in [
+        ("rto_initial", &mut config.rto_initial),
+        ("rto_min", &mut config.rto_min),
+        ("rto_max", &mut config.rto_max),
+        ("hb_interval", &mut config.hb_interval),
+        ("sack_delay", &mut config.sack_delay),
+    ] {
+        if let Some(span) = section.span(key)? {
+            *field = span;
+        }
+    }
+    Ok(())
+}
+
+fn numbers(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
+    for (key, field) in [
+        ("path_max_retrans", &mut config.path_max_retrans),
+        ("assoc_max_retrans", &mut config.assoc_max_retrans),
+        ("max_init_retransmits", &mut config.max_init_retransmits),
+        ("sack_frequency", &mut config.sack_frequency),
+        ("receive_buffer", &mut config.receive_buffer),
+        ("send_buffer", &mut config.send_buffer),
+        ("pmtu", &mut config.pmtu),
+        ("max_burst", &mut config.max_burst),
+        ("max_segments", &mut config.max_segments),
+    ] {
+        if let Some(number) = section.integer(key, 0, i128::from(u32::MAX))? {
+            *field = number;
+        }
+    }
+    for (key, field) in [
+        ("outbound_streams", &mut config.outbound_streams),
+        ("max_inbound_streams", &mut config.max_inbound_streams),
+    ] {
+        if let Some(number) = section.integer(key, 0, i128::from(u16::MAX))? {
+            *field = number;
+        }
+    }
+    Ok(())
+}
+
+/// Checks a profile by the core's own rules.
+pub(super) fn check(profile: &SctpProfile) -> Result<(), Problem> {
+    profile.config.validate().map_err(|e| {
+        Problem::new(
+            format!("sctp.{}.{}", profile.name, e.field),
+            format!("{} cannot be used: want {}", e.value, e.want),
+        )
+    })
+}
