@@ -8,8 +8,8 @@ use msctp_units::Span;
 use super::error::{Problem, remedy};
 use super::routes::Routes;
 use super::{
-    ActionSpec, AppKind, AssociationSpec, DirectionSpec, Do, Happening, LinkSpec, LossSpec, NodeKind, Scenario,
-    When,
+    ActionSpec, AppKind, AssociationSpec, DirectionSpec, Do, Happening, LinkSpec, LossSpec, NodeKind,
+    Scenario, When,
 };
 
 type Check = Result<(), Problem>;
@@ -66,7 +66,10 @@ struct Context<'s> {
 }
 
 /// Names to what they name; each may be used once.
-fn unique<'s, T>(kind: &str, names: impl Iterator<Item = (&'s str, T)>) -> Result<BTreeMap<&'s str, T>, Problem> {
+fn unique<'s, T>(
+    kind: &str,
+    names: impl Iterator<Item = (&'s str, T)>,
+) -> Result<BTreeMap<&'s str, T>, Problem> {
     let mut map = BTreeMap::new();
     for (name, value) in names {
         if name.is_empty() || name.contains(['.', '/']) {
@@ -152,10 +155,16 @@ impl<'s> Context<'s> {
                 let Some(address) = address else { continue };
                 let key = format!("link.{}.{part}", link.name);
                 if address.is_unspecified() || address.is_multicast() {
-                    return fail(key, format!("{address} cannot be a host's address: want a unicast address"));
+                    return fail(
+                        key,
+                        format!("{address} cannot be a host's address: want a unicast address"),
+                    );
                 }
                 if let Some(first) = seen.insert(address, key.clone()) {
-                    return fail(key, format!("{address} is already used by {first}: want addresses that differ"));
+                    return fail(
+                        key,
+                        format!("{address} is already used by {first}: want addresses that differ"),
+                    );
                 }
             }
         }
@@ -204,14 +213,21 @@ impl<'s> Context<'s> {
                 && !self.scenario.sctp.iter().any(|p| p.name == *name)
             {
                 let profiles = self.scenario.sctp.iter().map(|p| p.name.as_str());
-                return fail(key(part), format!("there is no sctp profile \"{name}\"{}", remedy(name, profiles)));
+                return fail(
+                    key(part),
+                    format!("there is no sctp profile \"{name}\"{}", remedy(name, profiles)),
+                );
             }
         }
         if association.server_port == 0 {
             return fail(key("server_port"), "0 is no port: want 1 to 65535");
         }
         self.within(&key("start"), association.start)?;
-        self.route(&key("server_addresses"), association.client_addresses[0], association.server_addresses[0])?;
+        self.route(
+            &key("server_addresses"),
+            association.client_addresses[0],
+            association.server_addresses[0],
+        )?;
         self.route(&key("client_addresses"), association.server_addresses[0], association.client_addresses[0])
     }
 
@@ -271,7 +287,10 @@ impl<'s> Context<'s> {
             self.within(&format!("{key}.stop"), stop)?;
             let start = start.unwrap_or(Span::ZERO);
             if stop <= start {
-                return fail(format!("{key}.stop"), format!("{stop} is not after the start, {start}: want a later time"));
+                return fail(
+                    format!("{key}.stop"),
+                    format!("{stop} is not after the start, {start}: want a later time"),
+                );
             }
         }
         Ok(())
@@ -300,7 +319,9 @@ impl<'s> Context<'s> {
                 if *packet < least {
                     return fail(
                         format!("{key}.packet"),
-                        format!("{packet} bytes have no room for the IP and UDP headers: want at least {least}"),
+                        format!(
+                            "{packet} bytes have no room for the IP and UDP headers: want at least {least}"
+                        ),
                     );
                 }
                 self.route(&format!("{key}.to"), *from, *to)
@@ -326,7 +347,10 @@ impl<'s> Context<'s> {
                     return fail(key, "changes nothing: want at least one of rate, delay, loss");
                 }
                 if rate.is_some_and(|rate| rate.is_zero()) {
-                    return fail(format!("{key}.rate"), "0bps lets nothing pass: want more, or do = \"link-down\"");
+                    return fail(
+                        format!("{key}.rate"),
+                        "0bps lets nothing pass: want more, or do = \"link-down\"",
+                    );
                 }
                 loss.as_ref().map_or(Ok(()), |l| self::loss(&format!("{key}.loss"), l))
             }
@@ -334,7 +358,10 @@ impl<'s> Context<'s> {
                 if self.routes().interface(*address).is_some() {
                     return Ok(());
                 }
-                fail(format!("{key}.address"), format!("{address} is no host's address: want an address of a link's end"))
+                fail(
+                    format!("{key}.address"),
+                    format!("{address} is no host's address: want an address of a link's end"),
+                )
             }
             Do::AddAddress { association, address } => self.end_of(key, association, *address).map(drop),
             Do::DeleteAddress { association, address }
@@ -377,7 +404,10 @@ impl<'s> Context<'s> {
         }
         fail(
             format!("{key}.address"),
-            format!("{address} is no address of \"{}\" or \"{}\": want one of theirs", spec.client, spec.server),
+            format!(
+                "{address} is no address of \"{}\" or \"{}\": want one of theirs",
+                spec.client, spec.server
+            ),
         )
     }
 

@@ -67,8 +67,20 @@ impl<'t> Document<'t> {
         }
     }
 
-    /// Gives a problem its file and line.
-    pub(super) fn locate(&self, problem: Problem) -> ScenarioError {
+    /// Gives a problem its file and line. A value that two keys share is shown under the key that was written.
+    pub(super) fn locate(&self, mut problem: Problem) -> ScenarioError {
+        if !self.places.contains_key(&problem.key) {
+            let shared = [
+                (".forward.", "."),
+                (".reverse.", "."),
+                (".client_sctp", ".sctp"),
+                (".server_sctp", ".sctp"),
+            ];
+            let written = shared.iter().map(|(own, both)| problem.key.replacen(own, both, 1));
+            if let Some(key) = written.into_iter().find(|key| self.places.contains_key(key)) {
+                problem.key = key;
+            }
+        }
         ScenarioError {
             file: Some(self.file.to_owned()),
             line: self.line_of(&problem.key),
@@ -88,6 +100,8 @@ fn apply<'t>(root: &mut DeTable<'t>, pair: &'t str) -> Result<(), String> {
     loop {
         let step = steps.next().filter(|s| !s.is_empty()).ok_or("the key has an empty part")?;
         if steps.peek().is_none() {
+            // Taken out first, because a map keeps the old key and with it the old place.
+            table.remove(step);
             table.insert(Spanned::new(NOWHERE, step.into()), Spanned::new(NOWHERE, value));
             return Ok(());
         }
@@ -104,14 +118,14 @@ fn apply<'t>(root: &mut DeTable<'t>, pair: &'t str) -> Result<(), String> {
                     .enumerate()
                     .map(|(i, item)| name_of(item.get_ref()).map_or_else(|| i.to_string(), str::to_owned))
                     .collect();
-                let at = names
-                    .iter()
-                    .position(|name| name == wanted)
-                    .ok_or_else(|| {
-                        format!("there is no {step} \"{wanted}\"{}", remedy(wanted, names.iter().map(String::as_str)))
-                    })?;
-                match items[at].get_mut() {
-                    DeValue::Table(inner) if steps.peek().is_some() => inner,
+                let at = names.iter().position(|name| name == wanted).ok_or_else(|| {
+                    format!(
+                        "there is no {step} \"{wanted}\"{}",
+                        remedy(wanted, names.iter().map(String::as_str))
+                    )
+                })?;
+                match items.iter_mut().nth(at).map(Spanned::get_mut) {
+                    Some(DeValue::Table(inner)) if steps.peek().is_some() => inner,
                     _ => return Err(format!("{step}.{wanted} is not a value: name a key in it")),
                 }
             }
@@ -211,9 +225,7 @@ impl<'d, 't> Section<'d, 't> {
 
     /// The value of a key that must be there.
     pub(super) fn required<T>(&self, key: &str, value: Option<T>, example: &str) -> Result<T, Problem> {
-        value.ok_or_else(|| {
-            Problem::new(self.key(key), format!("missing: want {key} = {example}"))
-        })
+        value.ok_or_else(|| Problem::new(self.key(key), format!("missing: want {key} = {example}")))
     }
 
     /// A string.
@@ -232,10 +244,9 @@ impl<'d, 't> Section<'d, 't> {
     {
         match self.value(key) {
             None => Ok(None),
-            Some(DeValue::String(text)) => text
-                .parse()
-                .map(Some)
-                .map_err(|e| Problem::new(self.key(key), format!("\"{text}\" is {e}"))),
+            Some(DeValue::String(text)) => {
+                text.parse().map(Some).map_err(|e| Problem::new(self.key(key), format!("\"{text}\" is {e}")))
+            }
             Some(other) => Err(self.wrong_type(key, other, &format!("a text as {example}"))),
         }
     }
@@ -389,7 +400,11 @@ impl<'d, 't> Section<'d, 't> {
                 DeValue::Table(inner) => Ok((name.get_ref().to_string(), inner)),
                 other => Err(Problem::new(
                     self.key(key),
-                    format!("{name} is {}: want tables headed [{key}.NAME]", kind(other), name = name.get_ref()),
+                    format!(
+                        "{name} is {}: want tables headed [{key}.NAME]",
+                        kind(other),
+                        name = name.get_ref()
+                    ),
                 )),
             })
             .collect()

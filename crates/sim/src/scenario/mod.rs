@@ -14,13 +14,11 @@ mod topology;
 pub use actions::{ActionSpec, Do, Happening, When};
 pub use apps::{AppKind, AppSpec, AssociationSpec, Side};
 pub use error::ScenarioError;
-pub use sctp::SctpProfile;
 pub(crate) use routes::{DirectionIndex, NO_ROUTE, Routes};
+pub use sctp::SctpProfile;
 pub use topology::{DirectionSpec, LinkDirection, LinkSpec, LossSpec, NodeKind, NodeSpec, QueueSpec};
 
 use msctp_units::Span;
-
-use error::Problem;
 
 /// A simulation to run.
 #[derive(Clone, Debug)]

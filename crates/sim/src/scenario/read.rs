@@ -9,11 +9,11 @@ use msctp_units::Span;
 
 use super::document::{Document, Section};
 use super::error::{Problem, ScenarioError, remedy};
+use super::{ActionSpec, Do, Happening, LinkDirection, When};
 use super::{
     AppKind, AppSpec, AssociationSpec, DirectionSpec, LinkSpec, LossSpec, NodeKind, NodeSpec, ProbeSpec,
     QueueSpec, Scenario, Side, check, sctp,
 };
-use super::{ActionSpec, Do, Happening, LinkDirection, When};
 
 /// Reads and checks a scenario file.
 pub(super) fn scenario(text: &str, file: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
@@ -90,7 +90,18 @@ const DIRECTION_KEYS: [&str; 4] = ["rate", "delay", "queue", "loss"];
 
 fn link(document: &mut Document<'_>, table: &DeTable<'_>, path: String) -> Result<LinkSpec, Problem> {
     let keys = [
-        "name", "a", "b", "address_a", "address_b", "mtu", "up", "rate", "delay", "queue", "loss", "forward",
+        "name",
+        "a",
+        "b",
+        "address_a",
+        "address_b",
+        "mtu",
+        "up",
+        "rate",
+        "delay",
+        "queue",
+        "loss",
+        "forward",
         "reverse",
     ];
     let section = Section::open(document, table, path, &keys)?;
@@ -154,7 +165,9 @@ fn loss(document: &mut Document<'_>, section: &Section<'_, '_>) -> Result<Option
         return Ok(None);
     }
     if !section.is_table("loss") {
-        return Ok(section.number("loss")?.map(|p| if p == 0.0 { LossSpec::None } else { LossSpec::Uniform(p) }));
+        return Ok(section
+            .number("loss")?
+            .map(|p| if p == 0.0 { LossSpec::None } else { LossSpec::Uniform(p) }));
     }
     let keys = ["good_to_bad", "bad_to_good", "loss_good", "loss_bad"];
     let inner = section.section(document, "loss", &keys)?;
@@ -219,9 +232,13 @@ fn app(document: &mut Document<'_>, table: &DeTable<'_>, path: String) -> Result
         _ => &[],
     });
     if !types.contains(&kind) {
-        let section = Section::open(document, table, path, &table.keys().map(|k| &**k.get_ref()).collect::<Vec<_>>())?;
+        let section =
+            Section::open(document, table, path, &table.keys().map(|k| &**k.get_ref()).collect::<Vec<_>>())?;
         let given = section.required("type", section.text("type")?, "\"bulk\", \"reader\" or \"cbr\"")?;
-        return Err(Problem::new(section.key("type"), format!("\"{given}\" is unknown{}", remedy(given, types))));
+        return Err(Problem::new(
+            section.key("type"),
+            format!("\"{given}\" is unknown{}", remedy(given, types)),
+        ));
     }
     let section = Section::open(document, table, path, &keys)?;
     let start = match section.text("start")? {
@@ -296,15 +313,22 @@ const ACTIONS: [(&str, &[&str]); 13] = [
 fn action(document: &mut Document<'_>, table: &DeTable<'_>, path: String) -> Result<ActionSpec, Problem> {
     let word = table.get("do").and_then(|value| value.get_ref().as_str());
     let Some((_, own)) = ACTIONS.iter().find(|(known, _)| Some(*known) == word) else {
-        let section = Section::open(document, table, path, &table.keys().map(|k| &**k.get_ref()).collect::<Vec<_>>())?;
+        let section =
+            Section::open(document, table, path, &table.keys().map(|k| &**k.get_ref()).collect::<Vec<_>>())?;
         let given = section.required("do", section.text("do")?, "\"link-up\" or another action")?;
         let known = ACTIONS.iter().map(|&(known, _)| known);
-        return Err(Problem::new(section.key("do"), format!("\"{given}\" is unknown{}", remedy(given, known))));
+        return Err(Problem::new(
+            section.key("do"),
+            format!("\"{given}\" is unknown{}", remedy(given, known)),
+        ));
     };
     let mut keys = vec!["name", "do", "at", "after"];
     keys.extend_from_slice(own);
     let section = Section::open(document, table, path, &keys)?;
-    Ok(ActionSpec { when: when(document, &section)?, what: what(document, &section, word.unwrap_or_default())? })
+    Ok(ActionSpec {
+        when: when(document, &section)?,
+        what: what(document, &section, word.unwrap_or_default())?,
+    })
 }
 
 /// `at = "20s"` or `after = { event = "established", association = "a", delay = "1s" }`.
@@ -348,7 +372,8 @@ fn happening(section: &Section<'_, '_>, event: &str) -> Result<Happening, Proble
 
 fn what(document: &mut Document<'_>, section: &Section<'_, '_>, word: &str) -> Result<Do, Problem> {
     let link = || section.required("link", section.text("link")?, "\"a link's name\"").map(str::to_owned);
-    let app = || section.required("app", section.text("app")?, "\"an application's name\"").map(str::to_owned);
+    let app =
+        || section.required("app", section.text("app")?, "\"an application's name\"").map(str::to_owned);
     let association = || association_of(section);
     let address = || address_of(section);
     let directions = [("forward", LinkDirection::Forward), ("reverse", LinkDirection::Reverse)];

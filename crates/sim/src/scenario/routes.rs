@@ -111,7 +111,8 @@ fn table(
     let mut queue = VecDeque::from([router]);
     while let Some(node) = queue.pop_front() {
         for &(egress, next) in &neighbours[node] {
-            if next != router && first_hop[next] == NO_ROUTE && scenario.nodes[next].kind == NodeKind::Router {
+            if next != router && first_hop[next] == NO_ROUTE && scenario.nodes[next].kind == NodeKind::Router
+            {
                 first_hop[next] = if node == router { egress as u32 } else { first_hop[node] };
                 queue.push_back(next);
             }
@@ -146,7 +147,8 @@ mod tests {
                 queue: QueueSpec::Unlimited,
                 loss: LossSpec::None,
             };
-            let address = |node: &str, end: u8| (!node.starts_with('r')).then(|| [10, 0, i as u8, end].into());
+            let address =
+                |node: &str, end: u8| (!node.starts_with('r')).then(|| [10, 0, i as u8, end].into());
             scenario.links.push(LinkSpec {
                 name: format!("l{i}"),
                 a: a.into(),

@@ -1,0 +1,178 @@
+//! Writing what links deliver as pcapng: raw IP packets with real headers and checksums, nanosecond time stamps.
+//!
+//! The file is a function of the run alone: no clock, no machine, no program version goes in. Each captured link
+//! direction is an interface of the file, named as `wlan/forward`. A packet is written when it arrives at the far end, with
+//! the time of its arrival; what is dropped on the way is not in the file.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::time::Duration;
+
+use etherparse::{IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, UdpHeader};
+use pcap_file::pcapng::PcapNgWriter;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
+use pcap_file::{DataLink, PcapError};
+
+use msctp_units::Time;
+
+use crate::packet::{Body, Packet};
+
+/// TTL or hop limit of every packet; routers do not count it down.
+const TTL: u8 = 64;
+/// Destination port of CBR packets: the discard service.
+const DISCARD_PORT: u16 = 9;
+
+/// Bytes of a UDP header.
+pub(crate) const UDP_HEADER: u32 = 8;
+
+/// Bytes of the IP header for this address family.
+pub(crate) fn ip_header_len(address: IpAddr) -> u32 {
+    if address.is_ipv4() { 20 } else { 40 }
+}
+
+/// An open capture file.
+pub(crate) struct Capture {
+    writer: PcapNgWriter<Box<dyn Write + Send>>,
+    /// The packet being put together.
+    frame: Vec<u8>,
+}
+
+impl std::fmt::Debug for Capture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Capture").finish_non_exhaustive()
+    }
+}
+
+fn io_error(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+impl Capture {
+    /// Begins a file with one interface for each name.
+    pub(crate) fn begin(out: Box<dyn Write + Send>, interfaces: &[String]) -> io::Result<Self> {
+        let mut writer = PcapNgWriter::new(out).map_err(io_error)?;
+        for name in interfaces {
+            writer
+                .write_pcapng_block(InterfaceDescriptionBlock {
+                    linktype: DataLink::RAW,
+                    snaplen: 0,
+                    options: vec![
+                        InterfaceDescriptionOption::IfName(Cow::Borrowed(name)),
+                        InterfaceDescriptionOption::IfTsResol(9),
+                    ],
+                })
+                .map_err(io_error)?;
+        }
+        Ok(Self { writer, frame: Vec::new() })
+    }
+
+    /// Writes one packet that arrived at `at` on the file's interface `interface`.
+    pub(crate) fn write(
+        &mut self,
+        at: Time,
+        interface: u32,
+        packet: &Packet,
+        source: IpAddr,
+        destination: IpAddr,
+    ) -> io::Result<()> {
+        self.frame.clear();
+        ip_packet(&mut self.frame, packet, source, destination)?;
+        let block = EnhancedPacketBlock {
+            interface_id: interface,
+            timestamp: Duration::from_nanos(at.as_nanos()),
+            original_len: self.frame.len() as u32,
+            data: Cow::Borrowed(&self.frame),
+            options: Vec::new(),
+        };
+        self.writer.write_pcapng_block(block).map(drop).map_err(io_error)
+    }
+
+    /// Writes out what is buffered.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.writer.get_mut().flush()
+    }
+}
+
+/// Appends the packet as it would be on the wire.
+fn ip_packet(out: &mut Vec<u8>, packet: &Packet, source: IpAddr, destination: IpAddr) -> io::Result<()> {
+    let protocol = match packet.body {
+        Body::Sctp => IpNumber::SCTP,
+        Body::Cbr { .. } => IpNumber::UDP,
+    };
+    let payload_len = (packet.wire_len - ip_header_len(source)) as u16;
+    match (source, destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let mut header =
+                Ipv4Header::new(payload_len, TTL, protocol, source.octets(), destination.octets())
+                    .map_err(io::Error::other)?;
+            header.dont_fragment = true;
+            header.header_checksum = header.calc_header_checksum();
+            header.write_raw(out)?;
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => Ipv6Header {
+            traffic_class: 0,
+            flow_label: Ipv6FlowLabel::ZERO,
+            payload_length: payload_len,
+            next_header: protocol,
+            hop_limit: TTL,
+            source: source.octets(),
+            destination: destination.octets(),
+        }
+        .write(out)?,
+        _ => return Err(io::Error::other("source and destination are of different IP versions")),
+    }
+    match packet.body {
+        Body::Sctp => out.extend_from_slice(&packet.bytes),
+        Body::Cbr { app, number } => udp_packet(out, app, number, payload_len, source, destination)?,
+    }
+    Ok(())
+}
+
+/// Appends a UDP header and a payload that begins with the packet's number and goes on with zeros.
+fn udp_packet(
+    out: &mut Vec<u8>,
+    app: u32,
+    number: u64,
+    len: u16,
+    source: IpAddr,
+    destination: IpAddr,
+) -> io::Result<()> {
+    let mut payload = vec![0; usize::from(len).saturating_sub(UDP_HEADER as usize)];
+    for (to, from) in payload.iter_mut().zip(number.to_be_bytes()) {
+        *to = from;
+    }
+    let source_port = 40_000 + (app % 20_000) as u16;
+    let header = match (source, destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => UdpHeader::with_ipv4_checksum(
+            source_port,
+            DISCARD_PORT,
+            &Ipv4Header::new(len, TTL, IpNumber::UDP, source.octets(), destination.octets())
+                .map_err(io::Error::other)?,
+            &payload,
+        ),
+        (IpAddr::V6(source), IpAddr::V6(destination)) => UdpHeader::with_ipv6_checksum(
+            source_port,
+            DISCARD_PORT,
+            &Ipv6Header {
+                payload_length: len,
+                next_header: IpNumber::UDP,
+                source: source.octets(),
+                destination: destination.octets(),
+                ..Ipv6Header::default()
+            },
+            &payload,
+        ),
+        _ => return Err(io::Error::other("source and destination are of different IP versions")),
+    }
+    .map_err(io::Error::other)?;
+    out.extend_from_slice(&header.to_bytes());
+    out.extend_from_slice(&payload);
+    Ok(())
+}

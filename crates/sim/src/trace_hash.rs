@@ -1,0 +1,37 @@
+//! A running hash over everything every link delivers: two runs with equal hashes put the same bytes on every link
+//! at the same times.
+
+use sha2::{Digest, Sha256};
+
+use msctp_units::Time;
+
+use crate::packet::{Body, Packet};
+
+/// SHA-256 over (time, link direction, addresses, bytes) of every delivered packet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TraceHash {
+    hash: Sha256,
+}
+
+impl TraceHash {
+    pub(crate) fn add(&mut self, at: Time, direction: u32, packet: &Packet) {
+        self.hash.update(at.as_nanos().to_be_bytes());
+        self.hash.update(direction.to_be_bytes());
+        self.hash.update(packet.source.0.to_be_bytes());
+        self.hash.update(packet.destination.0.to_be_bytes());
+        self.hash.update(packet.wire_len.to_be_bytes());
+        match packet.body {
+            Body::Sctp => self.hash.update(&packet.bytes),
+            // The bytes follow from these two.
+            Body::Cbr { app, number } => {
+                self.hash.update(app.to_be_bytes());
+                self.hash.update(number.to_be_bytes());
+            }
+        }
+    }
+
+    /// The hash so far, in hexadecimal.
+    pub(crate) fn hex(&self) -> String {
+        self.hash.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}

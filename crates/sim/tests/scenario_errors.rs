@@ -1,0 +1,284 @@
+//! Wrong scenario files give one error each that names file, line, key and remedy.
+
+use msctp_sim::scenario::Scenario;
+
+const GOOD: &str = r#"name = "small"
+duration = "10s"
+
+[[node]]
+name = "a"
+kind = "host"
+
+[[node]]
+name = "r"
+kind = "router"
+
+[[node]]
+name = "b"
+kind = "host"
+
+[[link]]
+name = "left"
+a = "a"
+b = "r"
+address_a = "10.0.0.1"
+rate = "100Mbps"
+delay = "15ms"
+queue = { packets = 50 }
+
+[[link]]
+name = "right"
+a = "r"
+b = "b"
+address_b = "10.0.1.2"
+rate = "11Mbps"
+delay = "20ms"
+loss = 0.01
+mtu = 1500
+
+[sctp.slow]
+rto_min = "500ms"
+pmtu = 1500
+
+[[association]]
+name = "x"
+client = "a"
+server = "b"
+client_addresses = ["10.0.0.1"]
+server_addresses = ["10.0.1.2"]
+sctp = "slow"
+
+[[app]]
+name = "file"
+type = "bulk"
+association = "x"
+from = "client"
+
+[[app]]
+name = "noise"
+type = "cbr"
+from = "10.0.0.1"
+to = "10.0.1.2"
+rate = "2Mbps"
+packet = 1000
+
+[[action]]
+at = "5s"
+do = "set-primary"
+association = "x"
+address = "10.0.1.2"
+"#;
+
+/// The error after replacing the first occurrence of `from` by `to`.
+fn error(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from} is not in the scenario");
+    let text = GOOD.replacen(from, to, 1);
+    Scenario::from_toml(&text, "small.toml", &[]).expect_err(to).to_string()
+}
+
+#[test]
+fn the_scenario_the_others_are_made_from_is_right() {
+    let scenario = Scenario::from_toml(GOOD, "small.toml", &[]).expect("right");
+    assert_eq!(scenario.links.len(), 2);
+    assert_eq!(scenario.apps.len(), 2);
+}
+
+#[test]
+fn unknown_keys_and_words_name_the_nearest_valid_one() {
+    assert_eq!(
+        error("rate = \"11Mbps\"", "rat = \"11Mbps\""),
+        "small.toml:30: link.right.rat: unknown key; did you mean \"rate\"?"
+    );
+    assert_eq!(
+        error("duration", "colour = \"red\"\nduration"),
+        "small.toml:2: colour: unknown key; want one of name, description, duration, seed, node, link, sctp, \
+         association, app, action, probes"
+    );
+    assert_eq!(
+        error("rto_min", "rto_mim"),
+        "small.toml:36: sctp.slow.rto_mim: unknown key; did you mean \"rto_min\"?"
+    );
+    assert_eq!(
+        error("do = \"set-primary\"", "do = \"set-primry\""),
+        "small.toml:63: action.0.do: \"set-primry\" is unknown; did you mean \"set-primary\"?"
+    );
+    assert_eq!(
+        error("kind = \"router\"", "kind = \"switch\""),
+        "small.toml:10: node.r.kind: \"switch\" is unknown; want one of host, router"
+    );
+    assert_eq!(
+        error("type = \"cbr\"", "type = \"crb\""),
+        "small.toml:55: app.noise.type: \"crb\" is unknown; did you mean \"cbr\"?"
+    );
+}
+
+#[test]
+fn values_that_cannot_be_say_what_can() {
+    assert_eq!(
+        error("\"11Mbps\"", "\"-11Mbps\""),
+        "small.toml:30: link.right.rate: \"-11Mbps\" is not a rate: want a number of at least 0 with a unit, as \
+         384kbps, 11Mbps, 1Gbps or 9600bps"
+    );
+    assert_eq!(
+        error("\"11Mbps\"", "11"),
+        "small.toml:30: link.right.rate: 11 is a whole number: want a text as \"11Mbps\""
+    );
+    assert_eq!(
+        error("\"11Mbps\"", "\"0bps\""),
+        "small.toml:30: link.right.rate: 0bps lets nothing pass: want more, or up = false"
+    );
+    assert_eq!(
+        error("\"20ms\"", "\"20\""),
+        "small.toml:31: link.right.delay: \"20\" is not a time: want a number of at least 0 with a unit, as 20ms, \
+         1.5s, 200us or 30ns"
+    );
+    assert_eq!(
+        error("loss = 0.01", "loss = 1.5"),
+        "small.toml:32: link.right.loss: 1.5 is no probability: want 0 to 1"
+    );
+    assert_eq!(
+        error("loss = 0.01", "loss = { good_to_bad = 0.1, bad_to_good = -1 }"),
+        "small.toml:32: link.right.loss.bad_to_good: -1 is no probability: want 0 to 1"
+    );
+    assert_eq!(
+        error("mtu = 1500", "mtu = 500"),
+        "small.toml:33: link.right.mtu: 500 bytes: want 576 to 65535 bytes on an IPv4 link"
+    );
+    assert_eq!(
+        error("pmtu = 1500", "pmtu = 100"),
+        "small.toml:37: sctp.slow.pmtu: 100 cannot be used: want 512 to 65535 bytes"
+    );
+    assert_eq!(
+        error("packet = 1000", "packet = 20"),
+        "small.toml:59: app.noise.packet: 20 bytes have no room for the IP and UDP headers: want at least 28"
+    );
+    assert_eq!(
+        error("\"10.0.0.1\"", "\"10.0.0.256\""),
+        "small.toml:20: link.left.address_a: \"10.0.0.256\" is not an address: want IPv4 or IPv6, as 10.0.2.1 or \
+         fd00::1"
+    );
+    assert_eq!(
+        error("queue = { packets = 50 }", "queue = { packets = 50, bytes = 10 }"),
+        "small.toml:23: link.left.queue: want exactly one of packets and bytes, as { packets = 50 } or { bytes = \
+         75000 }"
+    );
+    assert_eq!(error("duration = \"10s\"\n", ""), "small.toml: duration: missing: want duration = \"60s\"");
+    assert_eq!(
+        error("delay = \"15ms\"\n", ""),
+        "small.toml:16: link.left.delay: missing: want delay = \"20ms\""
+    );
+    // The rest of the message is the TOML parser's.
+    assert!(error("duration = \"10s\"", "duration = 10s").starts_with("small.toml:2: not TOML: "));
+}
+
+#[test]
+fn names_and_addresses_must_refer_to_something() {
+    assert_eq!(
+        error("a = \"r\"\nb = \"b\"", "a = \"r\"\nb = \"bb\""),
+        "small.toml:28: link.right.b: there is no node \"bb\"; did you mean \"b\"?"
+    );
+    assert_eq!(
+        error("server = \"b\"", "server = \"mobile\""),
+        "small.toml:42: association.x.server: there is no node \"mobile\"; want one of a, b, r"
+    );
+    assert_eq!(
+        error("server = \"b\"", "server = \"r\""),
+        "small.toml:42: association.x.server: \"r\" is a router: want a host"
+    );
+    assert_eq!(
+        error("association = \"x\"\nfrom", "association = \"y\"\nfrom"),
+        "small.toml:50: app.file.association: there is no association \"y\"; did you mean \"x\"?"
+    );
+    assert_eq!(
+        error("sctp = \"slow\"", "sctp = \"slo\""),
+        "small.toml:45: association.x.sctp: there is no sctp profile \"slo\"; did you mean \"slow\"?"
+    );
+    assert_eq!(
+        error("address = \"10.0.1.2\"", "address = \"10.0.9.9\""),
+        "small.toml:65: action.0.address: 10.0.9.9 is unknown to association \"x\": want one of 10.0.0.1, 10.0.1.2, \
+         or an action do = \"add-address\" for it"
+    );
+    assert_eq!(
+        error("client_addresses = [\"10.0.0.1\"]", "client_addresses = [\"10.0.0.7\"]"),
+        "small.toml:43: association.x.client_addresses: 10.0.0.7 is no address of \"a\": want one of 10.0.0.1"
+    );
+    assert_eq!(
+        error("to = \"10.0.1.2\"", "to = \"10.0.1.3\""),
+        "small.toml:57: app.noise.to: 10.0.1.3 is no host's address; did you mean \"10.0.1.2\"?"
+    );
+    assert_eq!(
+        error("address_b = \"10.0.1.2\"\n", ""),
+        "small.toml:25: link.right.address_b: missing: \"b\" is a host, want address_b = \"10.0.2.1\""
+    );
+    assert_eq!(
+        error("address_b = \"10.0.1.2\"", "address_b = \"10.0.1.2\"\naddress_a = \"10.0.1.1\""),
+        "small.toml:30: link.right.address_a: \"r\" is a router and has no addresses: want this key left out"
+    );
+}
+
+#[test]
+fn nothing_is_used_twice_or_too_late() {
+    assert_eq!(
+        error("name = \"right\"", "name = \"left\""),
+        "small.toml:25: link.left: this name is used twice: want names that differ"
+    );
+    assert_eq!(
+        error("address_b = \"10.0.1.2\"", "address_b = \"10.0.0.1\""),
+        "small.toml:29: link.right.address_b: 10.0.0.1 is already used by link.left.address_a: want addresses that \
+         differ"
+    );
+    assert_eq!(
+        error("at = \"5s\"", "at = \"11s\""),
+        "small.toml:62: action.0.at: 11s is after the end: want at most the duration, 10s"
+    );
+    assert_eq!(
+        error("at = \"5s\"\n", ""),
+        "small.toml:61: action.0: want exactly one of at = \"20s\" and after = { event = \"established\", association \
+         = \"…\" }"
+    );
+    assert_eq!(
+        error("packet = 1000", "packet = 1000\nstart = \"4s\"\nstop = \"3s\""),
+        "small.toml:61: app.noise.stop: 3s is not after the start, 4s: want a later time"
+    );
+}
+
+#[test]
+fn a_route_that_does_not_exist_says_where_packets_get_stuck() {
+    let second = "[[node]]\nname = \"r2\"\nkind = \"router\"\n\n[[link]]\nname = \"right\"\na = \"r2\"";
+    assert_eq!(
+        error("[[link]]\nname = \"right\"\na = \"r\"", second),
+        "small.toml:48: association.x.server_addresses: there is no route from 10.0.0.1 to 10.0.1.2: packets get stuck \
+         at \"r\"; want links between routers that connect them"
+    );
+}
+
+#[test]
+fn overrides_replace_values_and_are_named_in_errors() {
+    let with = |pairs: &[&str]| {
+        let pairs: Vec<String> = pairs.iter().map(|&p| p.to_owned()).collect();
+        Scenario::from_toml(GOOD, "small.toml", &pairs).map_err(|e| e.to_string())
+    };
+    let scenario = with(&["duration=20s", "link.right.rate=5Mbps", "sctp.slow.rto_min=\"2s\"", "seed=9"]);
+    // RTO.Min above RTO.Initial is refused by the core's own check.
+    assert_eq!(
+        scenario.unwrap_err(),
+        "small.toml:35: sctp.slow.rto_initial: 1s cannot be used: want between rto_min (2s) and rto_max (60s)"
+    );
+    let scenario = with(&["duration=20s", "link.right.rate=5Mbps", "seed=9", "action.0.at=19s"]).unwrap();
+    assert_eq!(scenario.duration.to_string(), "20s");
+    assert_eq!(scenario.links[1].forward.rate.to_string(), "5Mbps");
+    assert_eq!(scenario.seed, 9);
+    assert_eq!(
+        with(&["link.rigth.rate=5Mbps"]).unwrap_err(),
+        "override link.rigth.rate=5Mbps: there is no link \"rigth\"; did you mean \"right\"?"
+    );
+    assert_eq!(
+        with(&["link.right.rate=fast"]).unwrap_err(),
+        "small.toml: link.right.rate: \"fast\" is not a rate: want a number of at least 0 with a unit, as 384kbps, \
+         11Mbps, 1Gbps or 9600bps"
+    );
+    assert_eq!(
+        with(&["duration"]).unwrap_err(),
+        "override duration: want KEY=VALUE, as duration=10s or link.wlan.rate=5Mbps"
+    );
+}
