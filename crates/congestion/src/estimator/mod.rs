@@ -3,6 +3,10 @@
 //! An estimator says when to send a probe of which size, and is told when the answer to it came. What a probe is
 //! (a HEARTBEAT padded with PAD, for one) and how it is authenticated is the caller's business.
 
+mod wbest;
+
+pub use wbest::{InvalidWBest, Probe, WBest, WBestConfig};
+
 use msctp_units::{Rate, Span};
 
 /// What an estimator found out about a path.
