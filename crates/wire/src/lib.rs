@@ -1,1 +1,59 @@
-//! Placeholder.
+//! SCTP on the wire: packets, chunks, parameters, error causes and the CRC32c.
+//!
+//! Nothing here keeps state or knows the time. Parsing is total: every input gives a value or a typed error, the
+//! work is bounded by the number of bytes, and nothing is allocated. The same types are used both ways: what a
+//! parser yields is a view into the input, what a builder takes is the same struct made from slices.
+//!
+//! ```
+//! use msctp_wire::{Checksum, Chunk, Data, DataFlags, Packet, PacketBuilder};
+//! use msctp_wire::{Ppid, Ssn, StreamId, Tsn, VerificationTag};
+//!
+//! let data = Data {
+//!     tsn: Tsn::new(7),
+//!     stream: StreamId::new(1),
+//!     ssn: Ssn::new(0),
+//!     ppid: Ppid::new(0),
+//!     flags: DataFlags::UNFRAGMENTED,
+//!     payload: b"hello",
+//! };
+//! let mut out = Vec::new();
+//! let mut packet = PacketBuilder::new(&mut out, 5000, 5001, VerificationTag::new(0xabcd), 1500);
+//! packet.push(&data)?;
+//! packet.finish();
+//!
+//! let packet = Packet::parse(&out, Checksum::Verify)?;
+//! assert_eq!(packet.header.dst_port, 5001);
+//! assert_eq!(packet.chunks().next(), Some(Ok(Chunk::Data(data))));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod builder;
+pub mod cause;
+pub mod checksum;
+pub mod chunk;
+mod error;
+mod ids;
+mod list;
+mod packet;
+pub mod param;
+mod read;
+mod serial;
+mod tlv;
+mod unknown;
+mod value;
+
+pub use builder::{AuthSlot, Full, PacketBuilder};
+pub use cause::{Cause, CauseCode, Causes};
+pub use chunk::{
+    Abort, Asconf, AsconfAck, Auth, Chunk, ChunkType, Chunks, CookieAck, CookieEcho, Cwr, Data, DataFlags,
+    Ecne, EncodeChunk, Error, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, Init, InitAck, Pad, Sack,
+    Shutdown, ShutdownAck, ShutdownComplete, SkippedStream, UnknownChunk,
+};
+pub use error::{BundlingError, CauseError, ChunkError, FramingError, Malformed, PacketError, ParamError};
+pub use ids::{CorrelationId, HmacId, Ppid, StreamId, VerificationTag};
+pub use list::{Item, List, ListIter};
+pub use packet::{Checksum, CommonHeader, Packet};
+pub use param::{Param, ParamType, Params};
+pub use serial::{AsconfSerial, Ssn, Tsn};
+pub use tlv::{Tlv, TlvList, TlvListIter};
+pub use unknown::UnknownAction;

@@ -1,0 +1,69 @@
+//! ABORT (RFC 9260 §3.3.7).
+
+use super::{ChunkType, EncodeChunk, T_BIT};
+use crate::cause::Causes;
+use crate::error::Malformed;
+
+/// Closes the association at once.
+///
+/// ```text
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |    Type = 6   |  Reserved   |T|             Length            |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// \                                                               \
+/// /                   zero or more Error Causes                   /
+/// \                                                               \
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Abort<'a> {
+    /// T bit: the packet's Verification Tag is the one of the packet answered, not the one the peer expects.
+    pub tag_reflected: bool,
+    /// Why (RFC 9260 §3.3.10 and extensions).
+    pub causes: Causes<'a>,
+}
+
+impl<'a> Abort<'a> {
+    pub(super) fn parse(flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
+        Ok(Self { tag_reflected: flags & T_BIT != 0, causes: Causes::from_wire(value) })
+    }
+}
+
+impl EncodeChunk for Abort<'_> {
+    fn chunk_type(&self) -> ChunkType {
+        ChunkType::ABORT
+    }
+
+    fn flags(&self) -> u8 {
+        if self.tag_reflected { T_BIT } else { 0 }
+    }
+
+    fn value_len(&self) -> usize {
+        self.causes.encoded_len()
+    }
+
+    fn encode_value(&self, out: &mut Vec<u8>) {
+        self.causes.encode(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunk::testing::check;
+    use crate::{Cause, Chunk};
+
+    #[test]
+    fn bytes_of_the_rfc_layout() {
+        let bytes = [
+            6, 1, 0, 17, // type, flags, length
+            0, 13, 0, 5, b'x', 0, 0, 0, // Protocol Violation, padding
+            0, 12, 0, 5, b'y', 0, 0, 0, // User-Initiated Abort, padding not counted
+        ];
+        let causes = [Cause::ProtocolViolation(b"x"), Cause::UserInitiatedAbort(b"y")];
+        check(&bytes, Chunk::Abort(Abort { tag_reflected: true, causes: Causes::from(&causes) }));
+        check(&[6, 0, 0, 4], Chunk::Abort(Abort { tag_reflected: false, causes: Causes::EMPTY }));
+    }
+}

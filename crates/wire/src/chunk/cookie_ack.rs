@@ -1,0 +1,54 @@
+//! COOKIE ACK (RFC 9260 §3.3.12).
+
+use super::{ChunkType, EncodeChunk, no_value};
+use crate::error::Malformed;
+
+/// Acknowledges a COOKIE ECHO. Precedes any DATA or SACK of its packet.
+///
+/// ```text
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |   Type = 11   |  Chunk Flags  |           Length = 4          |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct CookieAck;
+
+impl CookieAck {
+    pub(super) fn parse(_flags: u8, value: &[u8]) -> Result<Self, Malformed> {
+        no_value(value).map(|()| Self)
+    }
+}
+
+impl EncodeChunk for CookieAck {
+    fn chunk_type(&self) -> ChunkType {
+        ChunkType::COOKIE_ACK
+    }
+
+    fn value_len(&self) -> usize {
+        0
+    }
+
+    fn encode_value(&self, _out: &mut Vec<u8>) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunk::testing::{check, malformed};
+    use crate::{Chunk, ChunkError};
+
+    #[test]
+    fn bytes_of_the_rfc_layout() {
+        check(&[11, 0, 0, 4], Chunk::CookieAck(CookieAck));
+        assert_eq!(Chunk::parse(&[11, 0xff, 0, 4]), Ok(Chunk::CookieAck(CookieAck)), "flags are ignored");
+    }
+
+    #[test]
+    fn there_is_no_value() {
+        let fault = Malformed::WrongLength { len: 4, expected: 0 };
+        let error = ChunkError::Malformed { typ: ChunkType::COOKIE_ACK, fault };
+        assert_eq!(malformed(&[11, 0, 0, 8, 0, 0, 0, 0]), error);
+    }
+}

@@ -1,0 +1,58 @@
+//! COOKIE ECHO (RFC 9260 §3.3.11).
+
+use super::{ChunkType, EncodeChunk};
+use crate::error::Malformed;
+
+/// Returns the State Cookie. Must be the first chunk of its packet (RFC 9260 §3.2.2).
+///
+/// ```text
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |   Type = 10   |  Chunk Flags  |             Length            |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// /                             Cookie                            /
+/// \                                                               \
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CookieEcho<'a> {
+    /// The value of the State Cookie parameter, as it came.
+    pub cookie: &'a [u8],
+}
+
+impl<'a> CookieEcho<'a> {
+    pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
+        Ok(Self { cookie: value })
+    }
+}
+
+impl EncodeChunk for CookieEcho<'_> {
+    fn chunk_type(&self) -> ChunkType {
+        ChunkType::COOKIE_ECHO
+    }
+
+    fn value_len(&self) -> usize {
+        self.cookie.len()
+    }
+
+    fn encode_value(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.cookie);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Chunk;
+    use crate::chunk::testing::check;
+
+    #[test]
+    fn bytes_of_the_rfc_layout() {
+        check(
+            &[10, 0, 0, 9, 1, 2, 3, 4, 5, 0, 0, 0],
+            Chunk::CookieEcho(CookieEcho { cookie: &[1, 2, 3, 4, 5] }),
+        );
+        check(&[10, 0, 0, 4], Chunk::CookieEcho(CookieEcho { cookie: &[] }));
+    }
+}

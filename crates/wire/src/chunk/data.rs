@@ -1,0 +1,195 @@
+//! DATA (RFC 9260 §3.3.1).
+
+use super::{ChunkType, EncodeChunk};
+use crate::error::Malformed;
+use crate::ids::{Ppid, StreamId};
+use crate::read::{at_least, be16, be32};
+use crate::serial::{Ssn, Tsn};
+use crate::tlv::HEADER;
+
+/// Bytes of the fixed fields of the value.
+const FIXED: usize = 12;
+
+const E_BIT: u8 = 0x01;
+const B_BIT: u8 = 0x02;
+const U_BIT: u8 = 0x04;
+const I_BIT: u8 = 0x08;
+
+/// The flags of a DATA chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct DataFlags {
+    /// U: no Stream Sequence Number is assigned, deliver without reordering.
+    pub unordered: bool,
+    /// B: first fragment of a message.
+    pub begin: bool,
+    /// E: last fragment of a message.
+    pub end: bool,
+    /// I: the sender would like the SACK without delay (RFC 7053).
+    pub immediate: bool,
+}
+
+impl DataFlags {
+    /// Flags of an ordered message in one piece (B and E set).
+    pub const UNFRAGMENTED: Self = Self { unordered: false, begin: true, end: true, immediate: false };
+
+    /// Reads the flags; the four reserved bits are ignored.
+    #[inline]
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Self {
+        Self {
+            unordered: bits & U_BIT != 0,
+            begin: bits & B_BIT != 0,
+            end: bits & E_BIT != 0,
+            immediate: bits & I_BIT != 0,
+        }
+    }
+
+    /// The Chunk Flags field.
+    #[inline]
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        (self.unordered as u8) * U_BIT
+            + (self.begin as u8) * B_BIT
+            + (self.end as u8) * E_BIT
+            + (self.immediate as u8) * I_BIT
+    }
+}
+
+/// Payload data: one message or a fragment of one.
+///
+/// ```text
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |   Type = 0    |  Res  |I|U|B|E|            Length             |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |                              TSN                              |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |      Stream Identifier S      |   Stream Sequence Number n    |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |                  Payload Protocol Identifier                  |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// \                                                               \
+/// /                 User Data (seq n of Stream S)                 /
+/// \                                                               \
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Data<'a> {
+    /// Transmission Sequence Number.
+    pub tsn: Tsn,
+    /// Stream Identifier.
+    pub stream: StreamId,
+    /// Stream Sequence Number; ignored when [`DataFlags::unordered`] is set.
+    pub ssn: Ssn,
+    /// Payload Protocol Identifier.
+    pub ppid: Ppid,
+    /// Unordered, begin, end, immediate.
+    pub flags: DataFlags,
+    /// User data, at least one byte.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Data<'a> {
+    /// Bytes of a DATA chunk that are not user data: chunk header and fixed fields, without padding.
+    pub const OVERHEAD: usize = HEADER + FIXED;
+
+    #[inline]
+    pub(super) fn parse(flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
+        let (fixed, payload) = at_least(value, FIXED)?.split_at(FIXED);
+        let tsn = Tsn::new(be32(fixed, 0));
+        // RFC 9260 §3.3.1: "L MUST be greater than 0".
+        if payload.is_empty() {
+            return Err(Malformed::NoUserData { tsn });
+        }
+        Ok(Self {
+            tsn,
+            stream: StreamId::new(be16(fixed, 4)),
+            ssn: Ssn::new(be16(fixed, 6)),
+            ppid: Ppid::new(be32(fixed, 8)),
+            flags: DataFlags::from_bits(flags),
+            payload,
+        })
+    }
+}
+
+impl EncodeChunk for Data<'_> {
+    #[inline]
+    fn chunk_type(&self) -> ChunkType {
+        ChunkType::DATA
+    }
+
+    #[inline]
+    fn flags(&self) -> u8 {
+        self.flags.bits()
+    }
+
+    #[inline]
+    fn value_len(&self) -> usize {
+        FIXED + self.payload.len()
+    }
+
+    #[inline]
+    fn encode_value(&self, out: &mut Vec<u8>) {
+        debug_assert!(!self.payload.is_empty(), "a DATA chunk must hold user data (RFC 9260 §3.3.1)");
+        let mut fixed = [0; FIXED];
+        fixed[0..4].copy_from_slice(&self.tsn.get().to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.stream.get().to_be_bytes());
+        fixed[6..8].copy_from_slice(&self.ssn.get().to_be_bytes());
+        fixed[8..12].copy_from_slice(&self.ppid.get().to_be_bytes());
+        out.extend_from_slice(&fixed);
+        out.extend_from_slice(self.payload);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunk::testing::{check, malformed};
+    use crate::{Chunk, ChunkError};
+
+    const BYTES: [u8; 20] =
+        [0, 0x0b, 0, 19, 0xde, 0xad, 0xbe, 0xef, 0, 7, 1, 2, 0, 0, 0, 51, b'a', b'b', b'c', 0];
+
+    fn data() -> Data<'static> {
+        Data {
+            tsn: Tsn::new(0xdead_beef),
+            stream: StreamId::new(7),
+            ssn: Ssn::new(0x0102),
+            ppid: Ppid::new(51),
+            flags: DataFlags { unordered: false, begin: true, end: true, immediate: true },
+            payload: b"abc",
+        }
+    }
+
+    #[test]
+    fn bytes_of_the_rfc_layout() {
+        check(&BYTES, Chunk::Data(data()));
+        assert_eq!(data().encoded_len(), Data::OVERHEAD + 3);
+    }
+
+    #[test]
+    fn every_combination_of_flags() {
+        for bits in 0..16 {
+            assert_eq!(DataFlags::from_bits(bits).bits(), bits);
+            assert_eq!(DataFlags::from_bits(bits | 0xf0).bits(), bits);
+        }
+        assert_eq!(DataFlags { unordered: true, ..DataFlags::default() }.bits(), 4);
+    }
+
+    #[test]
+    fn no_user_data_names_the_tsn() {
+        let mut bytes = BYTES;
+        bytes[3] = 16;
+        let fault = Malformed::NoUserData { tsn: Tsn::new(0xdead_beef) };
+        assert_eq!(malformed(&bytes), ChunkError::Malformed { typ: ChunkType::DATA, fault });
+    }
+
+    #[test]
+    fn fixed_fields_must_fit() {
+        let mut bytes = BYTES;
+        bytes[3] = 15;
+        let fault = Malformed::TooShort { len: 11, min: 12 };
+        assert_eq!(malformed(&bytes), ChunkError::Malformed { typ: ChunkType::DATA, fault });
+    }
+}

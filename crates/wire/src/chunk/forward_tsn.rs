@@ -1,0 +1,109 @@
+//! FORWARD TSN (RFC 3758 §3.2).
+
+use super::{ChunkType, EncodeChunk, put32};
+use crate::error::Malformed;
+use crate::ids::StreamId;
+use crate::list::{Item, List};
+use crate::read::{at_least, be16, be32};
+use crate::serial::{Ssn, Tsn};
+
+/// Bytes of the fixed fields.
+const FIXED: usize = 4;
+
+/// A stream of which messages were skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SkippedStream {
+    /// Stream Identifier.
+    pub stream: StreamId,
+    /// Largest Stream Sequence Number skipped.
+    pub ssn: Ssn,
+}
+
+impl Item for SkippedStream {
+    const SIZE: usize = 4;
+    fn read(bytes: &[u8]) -> Self {
+        Self { stream: StreamId::new(be16(bytes, 0)), ssn: Ssn::new(be16(bytes, 2)) }
+    }
+    fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.stream.get().to_be_bytes());
+        out.extend_from_slice(&self.ssn.get().to_be_bytes());
+    }
+}
+
+/// Moves the receiver's cumulative TSN over messages that are not sent again.
+///
+/// ```text
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |   Type = 192  |  Flags = 0x00 |       Length = Variable       |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |                       New Cumulative TSN                      |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |            Stream-1           |       Stream Sequence-1       |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// \                                                               /
+/// /                                                               \
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |            Stream-N           |       Stream Sequence-N       |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ForwardTsn<'a> {
+    /// TSNs up to this one count as received.
+    pub new_cum_tsn: Tsn,
+    /// Ordered messages that were skipped, by stream.
+    pub skipped: List<'a, SkippedStream>,
+}
+
+impl<'a> ForwardTsn<'a> {
+    pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
+        let (fixed, skipped) = at_least(value, FIXED)?.split_at(FIXED);
+        Ok(Self { new_cum_tsn: Tsn::new(be32(fixed, 0)), skipped: List::from_wire(skipped)? })
+    }
+}
+
+impl EncodeChunk for ForwardTsn<'_> {
+    fn chunk_type(&self) -> ChunkType {
+        ChunkType::FORWARD_TSN
+    }
+
+    fn value_len(&self) -> usize {
+        FIXED + self.skipped.encoded_len()
+    }
+
+    fn encode_value(&self, out: &mut Vec<u8>) {
+        put32(out, self.new_cum_tsn.get());
+        self.skipped.encode(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunk::testing::{check, malformed};
+    use crate::{Chunk, ChunkError};
+
+    #[test]
+    fn bytes_of_the_rfc_layout() {
+        let bytes = [0xc0, 0, 0, 16, 0, 0, 0, 9, 0, 1, 0, 2, 0, 3, 0xff, 0xff];
+        let skipped = [
+            SkippedStream { stream: StreamId::new(1), ssn: Ssn::new(2) },
+            SkippedStream { stream: StreamId::new(3), ssn: Ssn::new(65535) },
+        ];
+        check(
+            &bytes,
+            Chunk::ForwardTsn(ForwardTsn { new_cum_tsn: Tsn::new(9), skipped: List::from(&skipped) }),
+        );
+    }
+
+    #[test]
+    fn streams_must_be_whole() {
+        let fault = Malformed::NotWhole { len: 2, unit: 4 };
+        let error = ChunkError::Malformed { typ: ChunkType::FORWARD_TSN, fault };
+        assert_eq!(malformed(&[0xc0, 0, 0, 10, 0, 0, 0, 9, 0, 1]), error);
+        let fault = Malformed::TooShort { len: 2, min: 4 };
+        let error = ChunkError::Malformed { typ: ChunkType::FORWARD_TSN, fault };
+        assert_eq!(malformed(&[0xc0, 0, 0, 6, 0, 0]), error);
+    }
+}

@@ -1,0 +1,87 @@
+//! HEARTBEAT (RFC 9260 §3.3.5).
+
+use super::{ChunkType, EncodeChunk};
+use crate::error::Malformed;
+use crate::param::{Param, Params};
+
+/// Asks the peer to show that an address is reachable.
+///
+/// ```text
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |    Type = 4   |  Chunk Flags  |        Heartbeat Length       |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// \                                                               \
+/// /          Heartbeat Information TLV (Variable-Length)          /
+/// \                                                               \
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// ```
+///
+/// The answer is `HeartbeatAck { params: heartbeat.params }`: the parameters go back as they came.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Heartbeat<'a> {
+    /// The Heartbeat Info parameter (mandatory), and whatever else the sender put in.
+    pub params: Params<'a>,
+}
+
+impl<'a> Heartbeat<'a> {
+    pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
+        Ok(Self { params: Params::from_wire(value) })
+    }
+
+    /// The Sender-Specific Heartbeat Info, if there is any before a framing error.
+    #[must_use]
+    pub fn info(&self) -> Option<&'a [u8]> {
+        self.params.iter().find_map(|param| match param {
+            Ok(Param::HeartbeatInfo(info)) => Some(info),
+            _ => None,
+        })
+    }
+}
+
+impl EncodeChunk for Heartbeat<'_> {
+    fn chunk_type(&self) -> ChunkType {
+        ChunkType::HEARTBEAT
+    }
+
+    fn value_len(&self) -> usize {
+        self.params.encoded_len()
+    }
+
+    fn encode_value(&self, out: &mut Vec<u8>) {
+        self.params.encode(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Chunk;
+    use crate::chunk::testing::check;
+
+    #[test]
+    fn bytes_of_the_rfc_layout() {
+        let params = [Param::HeartbeatInfo(&[1, 2, 3, 4, 5, 6])];
+        let chunk = Heartbeat { params: Params::from(&params) };
+        check(&[4, 0, 0, 14, 0, 1, 0, 10, 1, 2, 3, 4, 5, 6, 0, 0], Chunk::Heartbeat(chunk));
+        assert_eq!(chunk.info(), Some(&[1, 2, 3, 4, 5, 6][..]));
+    }
+
+    #[test]
+    fn without_the_mandatory_parameter_there_is_no_info() {
+        let Ok(Chunk::Heartbeat(chunk)) = Chunk::parse(&[4, 0, 0, 4]) else { panic!("not parsed") };
+        assert_eq!(chunk.info(), None);
+    }
+
+    #[test]
+    fn an_ack_returns_every_parameter_unchanged() {
+        // RFC 9260 §8.3: "together with any other received TLVs, copied unchanged".
+        let request = [4, 0, 0, 17, 0, 1, 0, 5, 7, 1, 2, 3, 0xff, 0xfe, 0, 5, 9, 0, 0, 0];
+        let Ok(Chunk::Heartbeat(heartbeat)) = Chunk::parse(&request) else { panic!("not a HEARTBEAT") };
+        let mut answer = Vec::new();
+        crate::HeartbeatAck { params: heartbeat.params }.encode(&mut answer);
+        assert_eq!(answer[0], 5);
+        assert_eq!(answer[1..], request[1..17]);
+    }
+}

@@ -1,0 +1,301 @@
+//! Chunks (RFC 9260 §3.2, §3.3), one file per chunk.
+
+mod abort;
+mod asconf;
+mod asconf_ack;
+mod auth;
+mod cookie_ack;
+mod cookie_echo;
+mod cwr;
+mod data;
+mod ecne;
+mod error;
+mod forward_tsn;
+mod heartbeat;
+mod heartbeat_ack;
+mod init;
+mod init_ack;
+mod pad;
+mod sack;
+mod shutdown;
+mod shutdown_ack;
+mod shutdown_complete;
+#[cfg(test)]
+mod testing;
+mod types;
+mod unknown;
+
+pub use abort::Abort;
+pub use asconf::Asconf;
+pub use asconf_ack::AsconfAck;
+pub use auth::Auth;
+pub(crate) use auth::AuthToFill;
+pub use cookie_ack::CookieAck;
+pub use cookie_echo::CookieEcho;
+pub use cwr::Cwr;
+pub use data::{Data, DataFlags};
+pub use ecne::Ecne;
+pub use error::Error;
+pub use forward_tsn::{ForwardTsn, SkippedStream};
+pub use heartbeat::Heartbeat;
+pub use heartbeat_ack::HeartbeatAck;
+pub use init::Init;
+pub use init_ack::InitAck;
+pub use pad::Pad;
+pub use sack::{GapBlock, Sack};
+pub use shutdown::Shutdown;
+pub use shutdown_ack::ShutdownAck;
+pub use shutdown_complete::ShutdownComplete;
+pub use types::ChunkType;
+pub use unknown::UnknownChunk;
+
+use core::iter::FusedIterator;
+
+use crate::error::{ChunkError, FramingError, Malformed};
+use crate::tlv::{self, HEADER};
+
+/// The T bit of ABORT and SHUTDOWN COMPLETE: the Verification Tag is reflected (RFC 9260 §3.3.7, §3.3.13).
+const T_BIT: u8 = 0x01;
+
+/// What can be put into a packet: every chunk struct, and [`Chunk`] itself.
+pub trait EncodeChunk {
+    /// The Chunk Type field.
+    fn chunk_type(&self) -> ChunkType;
+
+    /// The Chunk Flags field.
+    fn flags(&self) -> u8 {
+        0
+    }
+
+    /// Bytes of the Chunk Value.
+    fn value_len(&self) -> usize;
+
+    /// Appends the Chunk Value, [`value_len`](Self::value_len) bytes.
+    fn encode_value(&self, out: &mut Vec<u8>);
+
+    /// The Chunk Length: bytes of header and value, without padding.
+    #[inline]
+    fn encoded_len(&self) -> usize {
+        HEADER + self.value_len()
+    }
+
+    /// Bytes the chunk takes in a packet: [`encoded_len`](Self::encoded_len) and the padding to a multiple of 4.
+    #[inline]
+    fn padded_len(&self) -> usize {
+        tlv::padded(self.encoded_len())
+    }
+
+    /// Appends header and value, without padding. Most callers want [`PacketBuilder::push`](crate::PacketBuilder::push);
+    /// this is for quoting a chunk inside an error cause. A chunk of more than 65,535 bytes is a bug of the caller.
+    #[inline]
+    fn encode(&self, out: &mut Vec<u8>) {
+        tlv::write_header(out, u16::from_be_bytes([self.chunk_type().0, self.flags()]), self.value_len());
+        self.encode_value(out);
+    }
+}
+
+macro_rules! chunks {
+    ($($(#[$doc:meta])* $variant:ident($body:ty) = $typ:ident;)*) => {
+        /// A chunk of any type.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum Chunk<'a> {
+            $($(#[$doc])* $variant($body),)*
+            /// A chunk of a type that is not known here; [`UnknownChunk::action`] says what to do with it.
+            Unknown(UnknownChunk<'a>),
+        }
+
+        impl<'a> Chunk<'a> {
+            /// `whole` is a delimited chunk: header and value.
+            #[inline]
+            fn from_whole(whole: &'a [u8]) -> Result<Self, ChunkError> {
+                let (typ, flags, value) = (ChunkType(whole[0]), whole[1], &whole[HEADER..]);
+                let chunk = match typ {
+                    $(ChunkType::$typ => <$body>::parse(flags, value).map(Chunk::$variant),)*
+                    _ => Ok(Chunk::Unknown(UnknownChunk::from_whole(whole))),
+                };
+                chunk.map_err(|fault| ChunkError::Malformed { typ, fault })
+            }
+        }
+
+        impl EncodeChunk for Chunk<'_> {
+            #[inline]
+            fn chunk_type(&self) -> ChunkType {
+                match self {
+                    $(Chunk::$variant(chunk) => chunk.chunk_type(),)*
+                    Chunk::Unknown(chunk) => chunk.chunk_type(),
+                }
+            }
+
+            #[inline]
+            fn flags(&self) -> u8 {
+                match self {
+                    $(Chunk::$variant(chunk) => chunk.flags(),)*
+                    Chunk::Unknown(chunk) => chunk.flags(),
+                }
+            }
+
+            #[inline]
+            fn value_len(&self) -> usize {
+                match self {
+                    $(Chunk::$variant(chunk) => chunk.value_len(),)*
+                    Chunk::Unknown(chunk) => chunk.value_len(),
+                }
+            }
+
+            #[inline]
+            fn encode_value(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Chunk::$variant(chunk) => chunk.encode_value(out),)*
+                    Chunk::Unknown(chunk) => chunk.encode_value(out),
+                }
+            }
+        }
+
+        $(impl<'a> From<$body> for Chunk<'a> {
+            #[inline]
+            fn from(chunk: $body) -> Self {
+                Chunk::$variant(chunk)
+            }
+        })*
+    };
+}
+
+chunks! {
+    /// Payload data.
+    Data(Data<'a>) = DATA;
+    /// Initiation.
+    Init(Init<'a>) = INIT;
+    /// Initiation acknowledgement.
+    InitAck(InitAck<'a>) = INIT_ACK;
+    /// Selective acknowledgement.
+    Sack(Sack<'a>) = SACK;
+    /// Heartbeat request.
+    Heartbeat(Heartbeat<'a>) = HEARTBEAT;
+    /// Heartbeat acknowledgement.
+    HeartbeatAck(HeartbeatAck<'a>) = HEARTBEAT_ACK;
+    /// Abort association.
+    Abort(Abort<'a>) = ABORT;
+    /// Shutdown association.
+    Shutdown(Shutdown) = SHUTDOWN;
+    /// Shutdown acknowledgement.
+    ShutdownAck(ShutdownAck) = SHUTDOWN_ACK;
+    /// Operation error.
+    Error(Error<'a>) = ERROR;
+    /// State cookie, returned.
+    CookieEcho(CookieEcho<'a>) = COOKIE_ECHO;
+    /// Cookie acknowledgement.
+    CookieAck(CookieAck) = COOKIE_ACK;
+    /// Explicit congestion notification echo.
+    Ecne(Ecne) = ECNE;
+    /// Congestion window reduced.
+    Cwr(Cwr) = CWR;
+    /// Shutdown complete.
+    ShutdownComplete(ShutdownComplete) = SHUTDOWN_COMPLETE;
+    /// Authentication.
+    Auth(Auth<'a>) = AUTH;
+    /// Padding.
+    Pad(Pad) = PAD;
+    /// Forward cumulative TSN.
+    ForwardTsn(ForwardTsn<'a>) = FORWARD_TSN;
+    /// Address configuration change.
+    Asconf(Asconf<'a>) = ASCONF;
+    /// Address configuration acknowledgement.
+    AsconfAck(AsconfAck<'a>) = ASCONF_ACK;
+}
+
+impl<'a> From<UnknownChunk<'a>> for Chunk<'a> {
+    fn from(chunk: UnknownChunk<'a>) -> Self {
+        Chunk::Unknown(chunk)
+    }
+}
+
+impl<'a> Chunk<'a> {
+    /// Reads the first chunk of `bytes`; what follows it is not looked at.
+    ///
+    /// # Errors
+    /// When the bytes are badly framed, or the value breaks the rules of its type.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, ChunkError> {
+        Self::from_whole(split(bytes)?.whole)
+    }
+}
+
+/// Delimits the first chunk of `bytes`.
+#[inline]
+fn split(bytes: &[u8]) -> Result<tlv::Frame<'_>, ChunkError> {
+    tlv::split(bytes).map_err(|error| {
+        // A chunk's type is one byte; the flags follow it where parameters have the rest of their type.
+        ChunkError::Framing(match error {
+            FramingError::TruncatedHeader { .. } => error,
+            FramingError::LengthTooShort { typ, length } => {
+                FramingError::LengthTooShort { typ: typ >> 8, length }
+            }
+            FramingError::LengthTooLong { typ, length, left } => {
+                FramingError::LengthTooLong { typ: typ >> 8, length, left }
+            }
+        })
+    })
+}
+
+/// Iterator over the chunks of a packet; yields at most one item per 4 bytes, and ends after a framing error.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunks<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Chunks<'a> {
+    /// Over the chunks in `bytes`, which follow a common header.
+    #[inline]
+    #[must_use]
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// The bytes not read yet, beginning with the next chunk.
+    ///
+    /// Taken before the chunk that turns out to be an AUTH, they are what its HMAC covers (RFC 4895 §6.3).
+    #[inline]
+    #[must_use]
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// The next chunk without a look into its value: its type, and header and value without padding.
+    #[inline]
+    pub fn next_raw(&mut self) -> Option<Result<(ChunkType, &'a [u8]), ChunkError>> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        match split(self.rest) {
+            Ok(frame) => {
+                self.rest = frame.rest;
+                Some(Ok((ChunkType(frame.whole[0]), frame.whole)))
+            }
+            Err(error) => {
+                self.rest = &[];
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+impl<'a> Iterator for Chunks<'a> {
+    type Item = Result<Chunk<'a>, ChunkError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.next_raw()?.and_then(|(_, whole)| Chunk::from_whole(whole)))
+    }
+}
+
+impl FusedIterator for Chunks<'_> {}
+
+/// Appends a number that is a field of its own.
+#[inline]
+fn put32(out: &mut Vec<u8>, number: u32) {
+    out.extend_from_slice(&number.to_be_bytes());
+}
+
+/// The value of a chunk that has none.
+fn no_value(value: &[u8]) -> Result<(), Malformed> {
+    crate::read::exactly(value, 0).map(|_| ())
+}

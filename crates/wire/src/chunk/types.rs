@@ -1,0 +1,136 @@
+//! The Chunk Type field.
+
+use core::fmt;
+
+use crate::list::Item;
+use crate::unknown::UnknownAction;
+
+/// Chunk Type (RFC 9260 §3.2, table 1, and the extensions' own registrations).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChunkType(pub u8);
+
+macro_rules! types {
+    ($($(#[$doc:meta])* $name:ident = $value:literal, $text:literal;)*) => {
+        impl ChunkType {
+            $($(#[$doc])* pub const $name: Self = Self($value);)*
+
+            /// The name the RFCs use, if the type is known here.
+            #[must_use]
+            pub const fn name(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$name => Some($text),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+types! {
+    /// RFC 9260 §3.3.1.
+    DATA = 0, "DATA";
+    /// RFC 9260 §3.3.2.
+    INIT = 1, "INIT";
+    /// RFC 9260 §3.3.3.
+    INIT_ACK = 2, "INIT ACK";
+    /// RFC 9260 §3.3.4.
+    SACK = 3, "SACK";
+    /// RFC 9260 §3.3.5.
+    HEARTBEAT = 4, "HEARTBEAT";
+    /// RFC 9260 §3.3.6.
+    HEARTBEAT_ACK = 5, "HEARTBEAT ACK";
+    /// RFC 9260 §3.3.7.
+    ABORT = 6, "ABORT";
+    /// RFC 9260 §3.3.8.
+    SHUTDOWN = 7, "SHUTDOWN";
+    /// RFC 9260 §3.3.9.
+    SHUTDOWN_ACK = 8, "SHUTDOWN ACK";
+    /// RFC 9260 §3.3.10.
+    ERROR = 9, "ERROR";
+    /// RFC 9260 §3.3.11.
+    COOKIE_ECHO = 10, "COOKIE ECHO";
+    /// RFC 9260 §3.3.12.
+    COOKIE_ACK = 11, "COOKIE ACK";
+    /// Reserved by RFC 9260 §3.2.
+    ECNE = 12, "ECNE";
+    /// Reserved by RFC 9260 §3.2.
+    CWR = 13, "CWR";
+    /// RFC 9260 §3.3.13.
+    SHUTDOWN_COMPLETE = 14, "SHUTDOWN COMPLETE";
+    /// RFC 4895 §5.1.
+    AUTH = 0x0f, "AUTH";
+    /// RFC 5061 §4.1.2.
+    ASCONF_ACK = 0x80, "ASCONF-ACK";
+    /// RFC 4820 §3.
+    PAD = 0x84, "PAD";
+    /// RFC 3758 §3.2.
+    FORWARD_TSN = 0xc0, "FORWARD TSN";
+    /// RFC 5061 §4.1.1.
+    ASCONF = 0xc1, "ASCONF";
+}
+
+impl ChunkType {
+    /// What a receiver that does not know the type does with the chunk (RFC 9260 §3.2, table 2).
+    #[must_use]
+    pub const fn unknown_action(self) -> UnknownAction {
+        UnknownAction::of_highest_byte(self.0)
+    }
+
+    /// Whether the chunk must not be bundled with any other chunk (RFC 9260 §3).
+    #[must_use]
+    pub const fn must_be_alone(self) -> bool {
+        matches!(self, Self::INIT | Self::INIT_ACK | Self::SHUTDOWN_COMPLETE)
+    }
+}
+
+impl fmt::Display for ChunkType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.write_str(name),
+            None => write!(f, "type {:#04x}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for ChunkType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ChunkType({self})")
+    }
+}
+
+/// In the lists of RFC 4895 §3.2 and RFC 5061 §4.2.7.
+impl Item for ChunkType {
+    const SIZE: usize = 1;
+    fn read(bytes: &[u8]) -> Self {
+        Self(bytes[0])
+    }
+    fn write(self, out: &mut Vec<u8>) {
+        out.push(self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_three_chunks_must_be_alone() {
+        let alone: Vec<_> = (0..=255).map(ChunkType).filter(|typ| typ.must_be_alone()).collect();
+        assert_eq!(alone, [ChunkType::INIT, ChunkType::INIT_ACK, ChunkType::SHUTDOWN_COMPLETE]);
+    }
+
+    #[test]
+    fn extensions_say_what_strangers_do_with_them() {
+        // RFC 5061 §4.1.1: skip and report; RFC 4820 §3: skip; RFC 4895 §5: discard it and all that follow.
+        assert_eq!(ChunkType::ASCONF.unknown_action(), UnknownAction { stop: false, report: true });
+        assert_eq!(ChunkType::PAD.unknown_action(), UnknownAction { stop: false, report: false });
+        assert_eq!(ChunkType::AUTH.unknown_action(), UnknownAction { stop: true, report: false });
+        assert_eq!(ChunkType::FORWARD_TSN.unknown_action(), UnknownAction { stop: false, report: true });
+    }
+
+    #[test]
+    fn names() {
+        assert_eq!(ChunkType(0xc1).to_string(), "ASCONF");
+        assert_eq!(ChunkType(0x55).to_string(), "type 0x55");
+    }
+}

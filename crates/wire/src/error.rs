@@ -1,0 +1,181 @@
+//! What can be wrong with bytes from a peer, per level: packet, chunk, parameter, error cause.
+//!
+//! A *framing* error means the next item cannot be found, so iteration ends after it. A *malformed* item is well
+//! framed but its value breaks the rules of its type; the items after it can still be read.
+
+use crate::cause::CauseCode;
+use crate::chunk::ChunkType;
+use crate::param::ParamType;
+use crate::serial::Tsn;
+
+/// Why bytes are not an SCTP packet (RFC 9260 §3.1, §6.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PacketError {
+    /// Shorter than the common header.
+    #[error("packet of {len} bytes is shorter than the 12-byte common header")]
+    TooShort {
+        /// Length of the input in bytes.
+        len: usize,
+    },
+    /// The source or destination port is 0, which must not be used (RFC 9260 §3.1).
+    #[error("ports {src_port} -> {dst_port}: port 0 must not be used")]
+    ZeroPort {
+        /// Source port.
+        src_port: u16,
+        /// Destination port.
+        dst_port: u16,
+    },
+    /// The Checksum field does not hold the CRC32c of the packet (RFC 9260 §6.8).
+    #[error("checksum field holds {found:#010x}, the CRC32c of the packet is {computed:#010x}")]
+    BadChecksum {
+        /// What the packet says.
+        found: u32,
+        /// What it should say.
+        computed: u32,
+    },
+}
+
+/// Why the next chunk, parameter or cause cannot be found (RFC 9260 §3.2, §3.2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FramingError {
+    /// Bytes are left, but fewer than the 4 of a header.
+    #[error("{left} bytes left, a header takes 4")]
+    TruncatedHeader {
+        /// Bytes left.
+        left: usize,
+    },
+    /// The Length field is smaller than the header it counts.
+    #[error("type {typ:#x} has length {length}, which must count the 4-byte header")]
+    LengthTooShort {
+        /// Type field.
+        typ: u16,
+        /// Length field.
+        length: u16,
+    },
+    /// The Length field reaches past the end of what holds the item.
+    #[error("type {typ:#x} has length {length}, but only {left} bytes are left")]
+    LengthTooLong {
+        /// Type field.
+        typ: u16,
+        /// Length field.
+        length: u16,
+        /// Bytes left, from the start of the item.
+        left: usize,
+    },
+}
+
+/// Why the value of a well-framed item cannot be what its type says. Lengths are of the value, without the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Malformed {
+    /// The value has a fixed size, and this is not it.
+    #[error("value is {len} bytes, must be {expected}")]
+    WrongLength {
+        /// Length of the value in bytes.
+        len: usize,
+        /// The only right length.
+        expected: usize,
+    },
+    /// The fixed fields do not fit.
+    #[error("value is {len} bytes, must be at least {min}")]
+    TooShort {
+        /// Length of the value in bytes.
+        len: usize,
+        /// Smallest right length.
+        min: usize,
+    },
+    /// The value is a list, and the last entry is incomplete.
+    #[error("list is {len} bytes, must be a multiple of {unit}")]
+    NotWhole {
+        /// Length of the list in bytes.
+        len: usize,
+        /// Bytes of one entry.
+        unit: usize,
+    },
+    /// Counts inside the value do not agree with its length.
+    #[error("value is {len} bytes, its counts say {announced}")]
+    CountMismatch {
+        /// Length of the value in bytes.
+        len: usize,
+        /// Length that the counts would give (saturating).
+        announced: usize,
+    },
+    /// A DATA chunk without user data; answered with an ABORT that names the TSN (RFC 9260 §6.2, §3.3.10.9).
+    #[error("DATA chunk with TSN {tsn} has no user data")]
+    NoUserData {
+        /// TSN of the chunk.
+        tsn: Tsn,
+    },
+    /// An IPv4 or IPv6 Address parameter must be here (RFC 5061 §4.1.1, §4.2).
+    #[error("an address parameter (type 5 or 6) must be here, found type {found}")]
+    NotAnAddress {
+        /// Type that was found instead.
+        found: ParamType,
+    },
+    /// The address parameter inside the value has the wrong size for its family.
+    #[error("address parameter of type {typ} has a value of {len} bytes")]
+    BadAddress {
+        /// IPv4 Address or IPv6 Address.
+        typ: ParamType,
+        /// Length of its value in bytes.
+        len: usize,
+    },
+    /// A parameter inside the value is badly framed.
+    #[error("inner parameter: {0}")]
+    Inner(#[from] FramingError),
+}
+
+/// Why a chunk of a packet cannot be given as a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChunkError {
+    /// The chunk cannot be delimited; nothing after it can be read.
+    #[error("chunk: {0}")]
+    Framing(#[from] FramingError),
+    /// The chunk is delimited but breaks the rules of its type; the chunks after it can be read.
+    #[error("{typ} chunk: {fault}")]
+    Malformed {
+        /// Type of the chunk.
+        typ: ChunkType,
+        /// What is wrong.
+        fault: Malformed,
+    },
+}
+
+/// Why a parameter cannot be given as a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParamError {
+    /// The parameter cannot be delimited; nothing after it can be read.
+    #[error("parameter: {0}")]
+    Framing(#[from] FramingError),
+    /// The parameter is delimited but breaks the rules of its type; the parameters after it can be read.
+    #[error("parameter {typ}: {fault}")]
+    Malformed {
+        /// Type of the parameter.
+        typ: ParamType,
+        /// What is wrong.
+        fault: Malformed,
+    },
+}
+
+/// Why an error cause cannot be given as a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CauseError {
+    /// The cause cannot be delimited; nothing after it can be read.
+    #[error("error cause: {0}")]
+    Framing(#[from] FramingError),
+    /// The cause is delimited but breaks the rules of its code; the causes after it can be read.
+    #[error("error cause {code}: {fault}")]
+    Malformed {
+        /// Cause code.
+        code: CauseCode,
+        /// What is wrong.
+        fault: Malformed,
+    },
+}
+
+/// A chunk that must be alone in its packet shares it with others (RFC 9260 §3, §6.10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{typ} chunk is bundled, but must be alone in its packet")]
+pub struct BundlingError {
+    /// INIT, INIT ACK or SHUTDOWN COMPLETE.
+    pub typ: ChunkType,
+}

@@ -1,0 +1,72 @@
+//! Identifiers that are numbers on the wire but must not be mixed up.
+
+use core::fmt;
+
+macro_rules! identifier {
+    ($(#[$doc:meta])* $name:ident($int:ty), $format:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        pub struct $name($int);
+
+        impl $name {
+            /// The identifier with this value on the wire.
+            #[inline]
+            #[must_use]
+            pub const fn new(value: $int) -> Self {
+                Self(value)
+            }
+
+            /// The value on the wire.
+            #[inline]
+            #[must_use]
+            pub const fn get(self) -> $int {
+                self.0
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "(", $format, ")"), self.0)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, $format, self.0)
+            }
+        }
+    };
+}
+
+identifier! {
+    /// Stream Identifier (RFC 9260 §3.3.1).
+    StreamId(u16), "{}"
+}
+identifier! {
+    /// Payload Protocol Identifier (RFC 9260 §3.3.1): carried for the application, 0 means none given.
+    Ppid(u32), "{}"
+}
+identifier! {
+    /// Verification Tag of a packet, and the Initiate Tag that announces it (RFC 9260 §3.1, §3.3.2).
+    VerificationTag(u32), "{:#010x}"
+}
+identifier! {
+    /// ASCONF-Request and ASCONF-Response Correlation ID (RFC 5061 §4.2): opaque, returned as it came.
+    CorrelationId(u32), "{:#010x}"
+}
+identifier! {
+    /// HMAC Identifier (RFC 4895 §3.3, table 2).
+    HmacId(u16), "{}"
+}
+
+impl VerificationTag {
+    /// The tag of a packet that holds an INIT (RFC 9260 §3.1).
+    pub const ZERO: Self = Self::new(0);
+}
+
+impl HmacId {
+    /// SHA-1; support is mandatory (RFC 4895 §3.3).
+    pub const SHA1: Self = Self::new(1);
+    /// SHA-256.
+    pub const SHA256: Self = Self::new(3);
+}

@@ -1,0 +1,255 @@
+//! Lists of fixed-size entries: read lazily from wire bytes, or given as a slice to be encoded.
+
+use core::fmt;
+
+use crate::error::Malformed;
+use crate::ids::HmacId;
+use crate::read::{be16, be32};
+use crate::serial::Tsn;
+
+/// An entry with a fixed number of bytes on the wire.
+pub trait Item: Copy + PartialEq + fmt::Debug {
+    /// Bytes of one entry.
+    const SIZE: usize;
+    /// Reads one entry from exactly [`SIZE`](Self::SIZE) bytes.
+    fn read(bytes: &[u8]) -> Self;
+    /// Appends the entry.
+    fn write(self, out: &mut Vec<u8>);
+}
+
+/// A list of entries, borrowed either from a received packet or from a slice of values.
+#[derive(Clone, Copy)]
+pub struct List<'a, T>(Source<'a, T>);
+
+#[derive(Clone, Copy)]
+enum Source<'a, T> {
+    /// Whole entries only: the length is a multiple of `T::SIZE`.
+    Wire(&'a [u8]),
+    Values(&'a [T]),
+}
+
+impl<'a, T: Item> List<'a, T> {
+    /// The empty list.
+    pub const EMPTY: Self = Self(Source::Values(&[]));
+
+    /// A view of `bytes`, which must be whole entries.
+    ///
+    /// # Errors
+    /// [`Malformed::NotWhole`] when the last entry is incomplete.
+    #[inline]
+    pub fn from_wire(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        if bytes.len().is_multiple_of(T::SIZE) {
+            Ok(Self(Source::Wire(bytes)))
+        } else {
+            Err(Malformed::NotWhole { len: bytes.len(), unit: T::SIZE })
+        }
+    }
+
+    /// Number of entries.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self.0 {
+            Source::Wire(bytes) => bytes.len() / T::SIZE,
+            Source::Values(values) => values.len(),
+        }
+    }
+
+    /// Whether there is no entry.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entry at `index`, if there are that many.
+    #[inline]
+    #[must_use]
+    pub fn at(&self, index: usize) -> Option<T> {
+        match self.0 {
+            Source::Wire(bytes) => {
+                let start = index.checked_mul(T::SIZE)?;
+                bytes.get(start..start.checked_add(T::SIZE)?).map(T::read)
+            }
+            Source::Values(values) => values.get(index).copied(),
+        }
+    }
+
+    /// The last entry, if there is one.
+    #[inline]
+    #[must_use]
+    pub fn last(&self) -> Option<T> {
+        self.at(self.len().checked_sub(1)?)
+    }
+
+    /// The entries in order.
+    #[inline]
+    #[must_use]
+    pub fn iter(&self) -> ListIter<'a, T> {
+        ListIter(self.0)
+    }
+
+    /// Bytes on the wire.
+    #[inline]
+    #[must_use]
+    pub fn encoded_len(&self) -> usize {
+        self.len() * T::SIZE
+    }
+
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        match self.0 {
+            Source::Wire(bytes) => out.extend_from_slice(bytes),
+            Source::Values(values) => values.iter().for_each(|value| value.write(out)),
+        }
+    }
+}
+
+impl<'a, T> From<&'a [T]> for List<'a, T> {
+    #[inline]
+    fn from(values: &'a [T]) -> Self {
+        Self(Source::Values(values))
+    }
+}
+
+impl<'a, T, const N: usize> From<&'a [T; N]> for List<'a, T> {
+    #[inline]
+    fn from(values: &'a [T; N]) -> Self {
+        Self(Source::Values(values))
+    }
+}
+
+impl<T> Default for List<'_, T> {
+    fn default() -> Self {
+        Self(Source::Values(&[]))
+    }
+}
+
+impl<T: Item> PartialEq for List<'_, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<T: Item + Eq> Eq for List<'_, T> {}
+
+impl<T: Item> fmt::Debug for List<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl<'a, T: Item> IntoIterator for List<'a, T> {
+    type Item = T;
+    type IntoIter = ListIter<'a, T>;
+    #[inline]
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<'a, T: Item> IntoIterator for &List<'a, T> {
+    type Item = T;
+    type IntoIter = ListIter<'a, T>;
+    #[inline]
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// Iterator over the entries of a [`List`].
+#[derive(Clone, Copy)]
+pub struct ListIter<'a, T>(Source<'a, T>);
+
+impl<T: Item> Iterator for ListIter<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        match &mut self.0 {
+            Source::Wire(bytes) => {
+                let (entry, rest) = bytes.split_at_checked(T::SIZE)?;
+                *bytes = rest;
+                Some(T::read(entry))
+            }
+            Source::Values(values) => {
+                let (first, rest) = values.split_first()?;
+                *values = rest;
+                Some(*first)
+            }
+        }
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let len = List(self.0).len();
+        (len, Some(len))
+    }
+}
+
+impl<T: Item> DoubleEndedIterator for ListIter<'_, T> {
+    #[inline]
+    fn next_back(&mut self) -> Option<T> {
+        match &mut self.0 {
+            Source::Wire(bytes) => {
+                let (rest, entry) = bytes.split_at_checked(bytes.len().checked_sub(T::SIZE)?)?;
+                *bytes = rest;
+                Some(T::read(entry))
+            }
+            Source::Values(values) => {
+                let (last, rest) = values.split_last()?;
+                *values = rest;
+                Some(*last)
+            }
+        }
+    }
+}
+
+impl<T: Item> ExactSizeIterator for ListIter<'_, T> {}
+
+impl Item for Tsn {
+    const SIZE: usize = 4;
+    #[inline]
+    fn read(bytes: &[u8]) -> Self {
+        Self::new(be32(bytes, 0))
+    }
+    #[inline]
+    fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.get().to_be_bytes());
+    }
+}
+
+impl Item for HmacId {
+    const SIZE: usize = 2;
+    fn read(bytes: &[u8]) -> Self {
+        Self::new(be16(bytes, 0))
+    }
+    fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.get().to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_equals_the_slice_it_encodes() {
+        let values = [Tsn::new(1), Tsn::new(0x0203_0405)];
+        let given = List::from(&values);
+        let mut bytes = Vec::new();
+        given.encode(&mut bytes);
+        assert_eq!(bytes, [0, 0, 0, 1, 2, 3, 4, 5]);
+        let view = List::<Tsn>::from_wire(&bytes).unwrap();
+        assert_eq!(view, given);
+        assert_eq!((view.len(), view.last(), view.at(2)), (2, Some(values[1]), None));
+        assert!(view.iter().rev().eq([values[1], values[0]]));
+        assert!(given.iter().rev().eq([values[1], values[0]]));
+        assert_eq!(List::<Tsn>::EMPTY.last(), None);
+    }
+
+    #[test]
+    fn an_incomplete_entry_is_an_error() {
+        let error = List::<Tsn>::from_wire(&[0; 6]).unwrap_err();
+        assert_eq!(error, Malformed::NotWhole { len: 6, unit: 4 });
+    }
+}

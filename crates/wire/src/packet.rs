@@ -1,0 +1,225 @@
+//! The packet: common header and chunks (RFC 9260 §3).
+
+use crate::checksum;
+use crate::chunk::{ChunkType, Chunks};
+use crate::error::{BundlingError, PacketError};
+use crate::ids::VerificationTag;
+use crate::read::{be16, be32};
+
+/// What to do with the Checksum field of a received packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checksum {
+    /// Refuse the packet when the field does not hold its CRC32c (RFC 9260 §6.8).
+    Verify,
+    /// Do not look at it: something else has verified the packet.
+    Skip,
+}
+
+/// The common header (RFC 9260 §3.1).
+///
+/// ```text
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |      Source Port Number       |    Destination Port Number    |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |                       Verification Tag                        |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// |                           Checksum                            |
+/// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommonHeader {
+    /// Sender's port, not 0.
+    pub src_port: u16,
+    /// Receiver's port, not 0.
+    pub dst_port: u16,
+    /// Tag the receiver chose for its side of the association; see RFC 9260 §8.5 for the exceptions.
+    pub verification_tag: VerificationTag,
+    /// CRC32c of the packet with this field zero.
+    pub checksum: u32,
+}
+
+impl CommonHeader {
+    /// Bytes of the common header.
+    pub const LEN: usize = 12;
+
+    /// Appends the header.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let mut bytes = [0; Self::LEN];
+        bytes[0..2].copy_from_slice(&self.src_port.to_be_bytes());
+        bytes[2..4].copy_from_slice(&self.dst_port.to_be_bytes());
+        bytes[4..8].copy_from_slice(&self.verification_tag.get().to_be_bytes());
+        bytes[8..12].copy_from_slice(&checksum::field(self.checksum));
+        out.extend_from_slice(&bytes);
+    }
+}
+
+/// A received packet, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// The common header.
+    pub header: CommonHeader,
+    bytes: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Reads the common header of `bytes`, which must be all of a packet. The chunks are read when asked for.
+    ///
+    /// # Errors
+    /// When there is no whole header, a port is 0, or the checksum is to be verified and wrong.
+    #[inline]
+    pub fn parse(bytes: &'a [u8], checksum: Checksum) -> Result<Self, PacketError> {
+        if bytes.len() < CommonHeader::LEN {
+            return Err(PacketError::TooShort { len: bytes.len() });
+        }
+        let (src_port, dst_port) = (be16(bytes, 0), be16(bytes, 2));
+        // RFC 9260 §3.1: port number 0 MUST NOT be used.
+        if src_port == 0 || dst_port == 0 {
+            return Err(PacketError::ZeroPort { src_port, dst_port });
+        }
+        let found = checksum::found(bytes);
+        if checksum == Checksum::Verify {
+            let computed = checksum::of_packet(bytes);
+            if found != computed {
+                return Err(PacketError::BadChecksum { found, computed });
+            }
+        }
+        let verification_tag = VerificationTag::new(be32(bytes, 4));
+        Ok(Self { header: CommonHeader { src_port, dst_port, verification_tag, checksum: found }, bytes })
+    }
+
+    /// The chunks in order. After a framing error the iteration ends.
+    #[inline]
+    #[must_use]
+    pub fn chunks(&self) -> Chunks<'a> {
+        Chunks::new(&self.bytes[CommonHeader::LEN..])
+    }
+
+    /// All bytes of the packet.
+    #[inline]
+    #[must_use]
+    pub const fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Type of the first chunk, if there is a well-framed one. Enough to tell an INIT, which decides how the
+    /// Verification Tag is checked (RFC 9260 §8.5.1).
+    #[must_use]
+    pub fn first_chunk_type(&self) -> Option<ChunkType> {
+        Some(self.chunks().next_raw()?.ok()?.0)
+    }
+
+    /// Whether INIT, INIT ACK and SHUTDOWN COMPLETE stand alone (RFC 9260 §3). Looks at chunk headers only; chunks after
+    /// a framing error are not looked at.
+    ///
+    /// # Errors
+    /// Names the first chunk that must be alone and is not.
+    pub fn check_bundling(&self) -> Result<(), BundlingError> {
+        let mut chunks = self.chunks();
+        let mut count = 0;
+        let mut alone = None;
+        while let Some(Ok((typ, _))) = chunks.next_raw() {
+            count += 1;
+            alone = alone.or(typ.must_be_alone().then_some(typ));
+            if let (Some(typ), 2..) = (alone, count) {
+                return Err(BundlingError { typ });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{ChunkError, FramingError};
+    use crate::{Abort, Causes, Chunk, CookieAck, ShutdownComplete};
+
+    /// Header with the given chunk bytes and the right checksum.
+    fn packet(chunks: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0x13, 0x88, 0x13, 0x89, 0x01, 0x02, 0x03, 0x04, 0, 0, 0, 0];
+        bytes.extend_from_slice(chunks);
+        let crc = checksum::crc32c(&bytes);
+        bytes[8..12].copy_from_slice(&checksum::field(crc));
+        bytes
+    }
+
+    #[test]
+    fn bytes_of_the_rfc_layout() {
+        let bytes = packet(&[11, 0, 0, 4]);
+        let packet = Packet::parse(&bytes, Checksum::Verify).unwrap();
+        assert_eq!((packet.header.src_port, packet.header.dst_port), (5000, 5001));
+        assert_eq!(packet.header.verification_tag, VerificationTag::new(0x0102_0304));
+        assert_eq!(packet.bytes(), bytes);
+        assert_eq!(packet.first_chunk_type(), Some(ChunkType::COOKIE_ACK));
+        assert!(packet.chunks().eq([Ok(Chunk::CookieAck(CookieAck))]));
+        let mut header = Vec::new();
+        packet.header.encode(&mut header);
+        assert_eq!(header, bytes[..12]);
+    }
+
+    #[test]
+    fn a_header_cut_short_and_port_zero_are_errors() {
+        let bytes = packet(&[]);
+        for len in 0..12 {
+            assert_eq!(
+                Packet::parse(&bytes[..len], Checksum::Skip).unwrap_err(),
+                PacketError::TooShort { len }
+            );
+        }
+        let mut zero = bytes.clone();
+        zero[2..4].fill(0);
+        let error = PacketError::ZeroPort { src_port: 5000, dst_port: 0 };
+        assert_eq!(Packet::parse(&zero, Checksum::Skip).unwrap_err(), error);
+    }
+
+    #[test]
+    fn every_flipped_bit_spoils_the_checksum() {
+        let bytes = packet(&[6, 1, 0, 8, 0, 12, 0, 4]);
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let error = Packet::parse(&flipped, Checksum::Verify).unwrap_err();
+            assert!(matches!(error, PacketError::BadChecksum { .. }), "bit {bit}: {error}");
+            assert!(Packet::parse(&flipped, Checksum::Skip).is_ok());
+        }
+    }
+
+    #[test]
+    fn iteration_goes_on_after_a_malformed_chunk_and_ends_after_a_framing_error() {
+        let bytes = packet(&[11, 0, 0, 5, 0, 0, 0, 0, 11, 0, 0, 4, 11, 0, 0, 3, 11, 0, 0, 4]);
+        let packet = Packet::parse(&bytes, Checksum::Skip).unwrap();
+        let items: Vec<_> = packet.chunks().collect();
+        assert!(matches!(items[0], Err(ChunkError::Malformed { typ: ChunkType::COOKIE_ACK, .. })));
+        assert_eq!(items[1], Ok(Chunk::CookieAck(CookieAck)));
+        let framing = FramingError::LengthTooShort { typ: 11, length: 3 };
+        assert_eq!(items[2], Err(ChunkError::Framing(framing)));
+        assert_eq!(items.len(), 3);
+    }
+
+    #[test]
+    fn rest_begins_with_the_next_chunk() {
+        let bytes = packet(&[11, 0, 0, 4, 6, 0, 0, 4]);
+        let mut chunks = Packet::parse(&bytes, Checksum::Skip).unwrap().chunks();
+        assert_eq!(chunks.rest(), &bytes[12..]);
+        chunks.next();
+        assert_eq!(chunks.rest(), &bytes[16..]);
+        let abort = Abort { tag_reflected: false, causes: Causes::EMPTY };
+        assert_eq!(chunks.next(), Some(Ok(Chunk::Abort(abort))));
+        assert_eq!((chunks.rest(), chunks.next()), (&[][..], None));
+    }
+
+    #[test]
+    fn bundling() {
+        let check = |chunks: &[u8]| Packet::parse(&packet(chunks), Checksum::Skip).unwrap().check_bundling();
+        assert_eq!(check(&[14, 0, 0, 4]), Ok(()));
+        assert_eq!(check(&[11, 0, 0, 4, 8, 0, 0, 4]), Ok(()));
+        let error = BundlingError { typ: ChunkType::SHUTDOWN_COMPLETE };
+        assert_eq!(check(&[14, 0, 0, 4, 11, 0, 0, 4]), Err(error));
+        assert_eq!(check(&[11, 0, 0, 4, 14, 0, 0, 4]), Err(error));
+        assert_eq!(check(&[]), Ok(()));
+        let complete = Chunk::ShutdownComplete(ShutdownComplete::default());
+        assert!(Packet::parse(&packet(&[14, 0, 0, 4]), Checksum::Skip).unwrap().chunks().eq([Ok(complete)]));
+    }
+}

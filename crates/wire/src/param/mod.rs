@@ -1,0 +1,111 @@
+//! Parameters (RFC 9260 §3.2.1), one file per family.
+
+pub(crate) mod address;
+mod asconf;
+mod auth;
+mod cookie;
+mod extension;
+mod heartbeat;
+mod padding;
+#[cfg(test)]
+mod testing;
+mod types;
+mod unrecognized;
+
+pub use asconf::{AddressRequest, ErrorCauseIndication};
+pub use padding::Padding;
+pub use types::ParamType;
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::chunk::ChunkType;
+use crate::ids::{CorrelationId, HmacId};
+use crate::list::List;
+use crate::tlv::TlvList;
+use crate::unknown::UnknownAction;
+use crate::value::{Value, tlv_enum};
+
+/// A list of parameters.
+pub type Params<'a> = TlvList<'a, Param<'a>>;
+
+tlv_enum! {
+    /// A parameter of any type.
+    ///
+    /// Every parameter is read wherever it stands; which belong into which chunk is for the association to say.
+    Param, ParamType, ParamError { typ }, UnknownParam;
+    values {
+        /// Sender-Specific Heartbeat Info (RFC 9260 §3.3.5).
+        HeartbeatInfo(&'a [u8]) = HEARTBEAT_INFO;
+        /// IPv4 Address (RFC 9260 §3.3.2.1.1).
+        Ipv4Address(Ipv4Addr) = IPV4_ADDRESS;
+        /// IPv6 Address (RFC 9260 §3.3.2.1.2).
+        Ipv6Address(Ipv6Addr) = IPV6_ADDRESS;
+        /// State Cookie (RFC 9260 §3.3.3.1.1).
+        StateCookie(&'a [u8]) = STATE_COOKIE;
+        /// Unrecognized Parameter (RFC 9260 §3.3.3.1.2): the whole parameter, readable with [`Params::from_wire`].
+        UnrecognizedParameter(&'a [u8]) = UNRECOGNIZED_PARAMETER;
+        /// Cookie Preservative (RFC 9260 §3.3.2.1.3): suggested increment of the cookie's life span in milliseconds.
+        CookiePreservative(u32) = COOKIE_PRESERVATIVE;
+        /// Host Name Address (RFC 9260 §3.3.2.1.4): deprecated, never sent, answered with an ABORT.
+        HostName(&'a [u8]) = HOST_NAME;
+        /// Supported Address Types (RFC 9260 §3.3.2.1.5).
+        SupportedAddressTypes(List<'a, ParamType>) = SUPPORTED_ADDRESS_TYPES;
+        /// RANDOM (RFC 4895 §3.1).
+        Random(&'a [u8]) = RANDOM;
+        /// CHUNKS (RFC 4895 §3.2): chunk types the peer must authenticate.
+        ChunkList(List<'a, ChunkType>) = CHUNK_LIST;
+        /// HMAC-ALGO (RFC 4895 §3.3): in the sender's order of preference.
+        HmacAlgo(List<'a, HmacId>) = HMAC_ALGO;
+        /// Padding (RFC 4820 §4).
+        Padding(Padding) = PADDING;
+        /// Supported Extensions (RFC 5061 §4.2.7).
+        SupportedExtensions(List<'a, ChunkType>) = SUPPORTED_EXTENSIONS;
+        /// Add IP Address (RFC 5061 §4.2.1).
+        AddIpAddress(AddressRequest) = ADD_IP_ADDRESS;
+        /// Delete IP Address (RFC 5061 §4.2.2).
+        DeleteIpAddress(AddressRequest) = DELETE_IP_ADDRESS;
+        /// Error Cause Indication (RFC 5061 §4.2.3).
+        ErrorCauseIndication(ErrorCauseIndication<'a>) = ERROR_CAUSE_INDICATION;
+        /// Set Primary IP Address (RFC 5061 §4.2.4).
+        SetPrimaryAddress(AddressRequest) = SET_PRIMARY_ADDRESS;
+        /// Success Indication (RFC 5061 §4.2.5).
+        SuccessIndication(CorrelationId) = SUCCESS_INDICATION;
+        /// Adaptation Layer Indication (RFC 5061 §4.2.6).
+        AdaptationLayerIndication(u32) = ADAPTATION_LAYER_INDICATION;
+    }
+    markers {
+        /// Reserved for ECN Capable (RFC 9260 §3.3.2).
+        EcnCapable = ECN_CAPABLE;
+        /// Forward-TSN-Supported (RFC 3758 §3.1).
+        ForwardTsnSupported = FORWARD_TSN_SUPPORTED;
+    }
+}
+
+impl Param<'_> {
+    /// The address, if this is an IPv4 or IPv6 Address parameter.
+    #[must_use]
+    pub fn address(&self) -> Option<IpAddr> {
+        match *self {
+            Param::Ipv4Address(address) => Some(address.into()),
+            Param::Ipv6Address(address) => Some(address.into()),
+            _ => None,
+        }
+    }
+}
+
+impl From<IpAddr> for Param<'_> {
+    fn from(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => Param::Ipv4Address(address),
+            IpAddr::V6(address) => Param::Ipv6Address(address),
+        }
+    }
+}
+
+impl UnknownParam<'_> {
+    /// What to do with the parameter (RFC 9260 §3.2.1, table 3).
+    #[must_use]
+    pub fn action(&self) -> UnknownAction {
+        self.typ().unknown_action()
+    }
+}

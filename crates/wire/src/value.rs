@@ -1,0 +1,285 @@
+//! How the values of parameters and error causes are laid out, by the type that holds them.
+
+use crate::error::Malformed;
+use crate::ids::{CorrelationId, HmacId, StreamId};
+use crate::list::{Item, List};
+use crate::read::{be16, be32, exactly};
+use crate::serial::Tsn;
+
+/// The value of a parameter or error cause.
+pub(crate) trait Value<'a>: Sized {
+    /// Reads it from exactly these bytes.
+    fn parse(value: &'a [u8]) -> Result<Self, Malformed>;
+    /// Bytes on the wire.
+    fn encoded_len(&self) -> usize;
+    /// Appends it.
+    fn encode(&self, out: &mut Vec<u8>);
+}
+
+impl<'a> Value<'a> for &'a [u8] {
+    fn parse(value: &'a [u8]) -> Result<Self, Malformed> {
+        Ok(value)
+    }
+    fn encoded_len(&self) -> usize {
+        self.len()
+    }
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+}
+
+/// Nothing: parameters and causes that say all with their type.
+impl Value<'_> for () {
+    fn parse(value: &[u8]) -> Result<Self, Malformed> {
+        exactly(value, 0).map(|_| ())
+    }
+    fn encoded_len(&self) -> usize {
+        0
+    }
+    fn encode(&self, _out: &mut Vec<u8>) {}
+}
+
+impl Value<'_> for u32 {
+    fn parse(value: &[u8]) -> Result<Self, Malformed> {
+        exactly(value, 4).map(|value| be32(value, 0))
+    }
+    fn encoded_len(&self) -> usize {
+        4
+    }
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be_bytes());
+    }
+}
+
+impl Value<'_> for CorrelationId {
+    fn parse(value: &[u8]) -> Result<Self, Malformed> {
+        u32::parse(value).map(Self::new)
+    }
+    fn encoded_len(&self) -> usize {
+        4
+    }
+    fn encode(&self, out: &mut Vec<u8>) {
+        Value::encode(&self.get(), out);
+    }
+}
+
+impl Value<'_> for Tsn {
+    fn parse(value: &[u8]) -> Result<Self, Malformed> {
+        u32::parse(value).map(Self::new)
+    }
+    fn encoded_len(&self) -> usize {
+        4
+    }
+    fn encode(&self, out: &mut Vec<u8>) {
+        Value::encode(&self.get(), out);
+    }
+}
+
+impl Value<'_> for HmacId {
+    fn parse(value: &[u8]) -> Result<Self, Malformed> {
+        exactly(value, 2).map(|value| Self::new(be16(value, 0)))
+    }
+    fn encoded_len(&self) -> usize {
+        2
+    }
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.get().to_be_bytes());
+    }
+}
+
+/// With the 16 reserved bits of the Invalid Stream Identifier cause (RFC 9260 §3.3.10.1): zero when sent, ignored when
+/// received.
+impl Value<'_> for StreamId {
+    fn parse(value: &[u8]) -> Result<Self, Malformed> {
+        exactly(value, 4).map(|value| Self::new(be16(value, 0)))
+    }
+    fn encoded_len(&self) -> usize {
+        4
+    }
+    fn encode(&self, out: &mut Vec<u8>) {
+        let [high, low] = self.get().to_be_bytes();
+        out.extend_from_slice(&[high, low, 0, 0]);
+    }
+}
+
+impl<'a, T: Item> Value<'a> for List<'a, T> {
+    fn parse(value: &'a [u8]) -> Result<Self, Malformed> {
+        List::from_wire(value)
+    }
+    fn encoded_len(&self) -> usize {
+        List::encoded_len(self)
+    }
+    fn encode(&self, out: &mut Vec<u8>) {
+        List::encode(self, out);
+    }
+}
+
+/// Defines an enum of parameters or causes: one line per type, with the type of its value.
+macro_rules! tlv_enum {
+    (
+        $(#[$doc:meta])*
+        $name:ident, $code:ident, $error:ident { $code_field:ident }, $unknown:ident;
+        values { $($(#[$vdoc:meta])* $variant:ident($value:ty) = $constant:ident;)* }
+        markers { $($(#[$mdoc:meta])* $marker:ident = $mconstant:ident;)* }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum $name<'a> {
+            $($(#[$vdoc])* $variant($value),)*
+            $($(#[$mdoc])* $marker,)*
+            /// Of a type that is not known here.
+            Unknown($unknown<'a>),
+        }
+
+        impl<'a> $name<'a> {
+            /// The type field.
+            #[must_use]
+            pub fn typ(&self) -> $code {
+                match self {
+                    $($name::$variant(_) => $code::$constant,)*
+                    $($name::$marker => $code::$mconstant,)*
+                    $name::Unknown(unknown) => unknown.typ(),
+                }
+            }
+
+            fn parse_value(typ: $code, whole: &'a [u8]) -> Result<Self, $crate::error::Malformed> {
+                let value = &whole[$crate::tlv::HEADER..];
+                match typ {
+                    $($code::$constant => <$value as $crate::value::Value<'a>>::parse(value).map($name::$variant),)*
+                    $($code::$mconstant => <()>::parse(value).map(|()| $name::$marker),)*
+                    _ => Ok($name::Unknown($unknown::from_whole(whole))),
+                }
+            }
+        }
+
+        impl<'a> $crate::tlv::Tlv<'a> for $name<'a> {
+            type Error = $crate::error::$error;
+
+            fn parse(bytes: &'a [u8]) -> Result<Self, Self::Error> {
+                let frame = $crate::tlv::split(bytes)?;
+                let typ = $code(frame.typ());
+                Self::parse_value(typ, frame.whole)
+                    .map_err(|fault| $crate::error::$error::Malformed { $code_field: typ, fault })
+            }
+
+            fn encoded_len(&self) -> usize {
+                $crate::tlv::HEADER + match self {
+                    $($name::$variant(value) => $crate::value::Value::encoded_len(value),)*
+                    $($name::$marker => 0,)*
+                    $name::Unknown(unknown) => unknown.value().len(),
+                }
+            }
+
+            fn encode(&self, out: &mut Vec<u8>) {
+                let value_len = self.encoded_len() - $crate::tlv::HEADER;
+                $crate::tlv::write_header(out, self.typ().0, value_len);
+                match self {
+                    $($name::$variant(value) => $crate::value::Value::encode(value, out),)*
+                    $($name::$marker => {})*
+                    $name::Unknown(unknown) => out.extend_from_slice(unknown.value()),
+                }
+            }
+        }
+
+        /// A well-framed item of any type, kept as bytes.
+        #[derive(Clone, Copy, PartialEq, Eq)]
+        pub struct $unknown<'a> {
+            /// Header and value; the Length field agrees with it.
+            bytes: &'a [u8],
+        }
+
+        impl<'a> $unknown<'a> {
+            /// The first item of `bytes`, whatever its type.
+            ///
+            /// # Errors
+            /// When the bytes are badly framed.
+            pub fn new(bytes: &'a [u8]) -> Result<Self, $crate::error::FramingError> {
+                $crate::tlv::split(bytes).map(|frame| Self { bytes: frame.whole })
+            }
+
+            const fn from_whole(whole: &'a [u8]) -> Self {
+                Self { bytes: whole }
+            }
+
+            /// The type field.
+            #[must_use]
+            pub fn typ(&self) -> $code {
+                $code($crate::read::be16(self.bytes, 0))
+            }
+
+            /// Header and value without padding: what is quoted when it is reported.
+            #[must_use]
+            pub const fn bytes(&self) -> &'a [u8] {
+                self.bytes
+            }
+
+            /// The value.
+            #[must_use]
+            pub fn value(&self) -> &'a [u8] {
+                &self.bytes[$crate::tlv::HEADER..]
+            }
+        }
+
+        impl core::fmt::Debug for $unknown<'_> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_struct(stringify!($unknown))
+                    .field("typ", &self.typ())
+                    .field("value", &self.value())
+                    .finish()
+            }
+        }
+    };
+}
+pub(crate) use tlv_enum;
+
+/// Defines a 16-bit type or code field with the names the RFCs use.
+macro_rules! code_field {
+    (
+        $(#[$doc:meta])*
+        $name:ident, $unnamed:literal;
+        $($(#[$cdoc:meta])* $constant:ident = $value:literal, $text:literal;)*
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u16);
+
+        impl $name {
+            $($(#[$cdoc])* pub const $constant: Self = Self($value);)*
+
+            /// The name the RFCs use, if it is known here.
+            #[must_use]
+            pub const fn name(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$constant => Some($text),)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                match self.name() {
+                    Some(name) => f.write_str(name),
+                    None => write!(f, concat!($unnamed, " {:#06x}"), self.0),
+                }
+            }
+        }
+
+        impl core::fmt::Debug for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self)
+            }
+        }
+
+        impl $crate::list::Item for $name {
+            const SIZE: usize = 2;
+            fn read(bytes: &[u8]) -> Self {
+                Self($crate::read::be16(bytes, 0))
+            }
+            fn write(self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.0.to_be_bytes());
+            }
+        }
+    };
+}
+pub(crate) use code_field;
