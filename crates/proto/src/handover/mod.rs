@@ -1,1 +1,156 @@
 //! Handover policies: what happens at a path change. May not touch packets; sees a view, answers with actions.
+//!
+//! There is one [`HandoverPolicy`] per association. It hears of paths, links, estimates and the primary switch, asks
+//! for probing, copies or a switch by pushing [`Action`]s, and says how the new primary path starts. A new policy is
+//! one file here and one line in `registry.rs`.
+
+mod adaptive;
+mod config;
+mod conservative;
+mod inherit;
+mod link_event;
+mod preparation;
+mod registry;
+
+pub use adaptive::Adaptive;
+pub use config::{PolicyConfig, ProbeRule, SwitchSsthresh};
+pub use conservative::Conservative;
+pub use inherit::Inherit;
+pub use link_event::{LinkEvent, LinkState};
+pub use registry::{PolicyError, PolicyInfo, create, policies};
+
+use core::fmt;
+use core::net::IpAddr;
+
+use msctp_congestion::estimator::{Estimate, WBestConfig};
+use msctp_congestion::{InitialWindow, IpVersion, StartState, Window};
+use msctp_units::{Span, Time};
+
+use crate::{PathId, PathState};
+
+/// What happens to windows at a path change, and what is done to prepare for one.
+///
+/// Each method may push any number of [`Action`]s; the association carries them out in order, after the method returned.
+/// A policy that does not care about an event keeps the empty default.
+pub trait HandoverPolicy: fmt::Debug + Send {
+    /// The name under which [`create`] makes this policy.
+    fn name(&self) -> &'static str;
+
+    /// `path` may carry data from now on: it is in `view`, and its addresses are confirmed (RFC 9260 §5.4). Called once
+    /// for each path, those of the set-up included.
+    fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
+        let _ = (path, view, actions);
+    }
+
+    /// `path` is gone, and with it any probing or copying on it; `view` does not have it any more.
+    fn on_path_removed(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
+        let _ = (path, view, actions);
+    }
+
+    /// The application reported a change of the link below one of this end's addresses.
+    fn on_link_event(&mut self, event: LinkEvent, view: &View<'_>, actions: &mut Vec<Action>) {
+        let _ = (event, view, actions);
+    }
+
+    /// Probing of `path` gave a new estimate; the path's view has it already.
+    fn on_estimate(&mut self, path: PathId, estimate: &Estimate, view: &View<'_>, actions: &mut Vec<Action>) {
+        let _ = (path, estimate, view, actions);
+    }
+
+    /// The primary path has just changed from `old` to `new`, whoever wanted it; `view.primary` is `new` already.
+    ///
+    /// Gives the state in which `new` starts; `None` leaves its controller as it is.
+    fn on_primary_switch(
+        &mut self,
+        old: &PathView,
+        new: &PathView,
+        view: &View<'_>,
+        actions: &mut Vec<Action>,
+    ) -> Option<StartState>;
+}
+
+/// What a policy asks the association to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Run the bandwidth estimator on a path. On a path that is being probed it starts afresh.
+    StartProbing {
+        /// The path.
+        path: PathId,
+        /// The estimator's parameters, valid by [`WBestConfig::validate`].
+        config: WBestConfig,
+    },
+    /// End it; the last estimate stays in the path's view.
+    StopProbing {
+        /// The path.
+        path: PathId,
+    },
+    /// Send each new DATA chunk that goes to `from` in copy to `to`. Replaces what was asked for before.
+    StartBicast {
+        /// The path whose chunks are copied.
+        from: PathId,
+        /// The path that gets the copies.
+        to: PathId,
+    },
+    /// Send no more copies.
+    StopBicast,
+    /// Make `path` the primary path for what this end sends.
+    SwitchPrimary {
+        /// The path.
+        path: PathId,
+    },
+}
+
+/// The association as a policy sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// Now.
+    pub now: Time,
+    /// The primary path.
+    pub primary: PathId,
+    /// All paths, by ascending id.
+    pub paths: &'a [PathView],
+}
+
+impl View<'_> {
+    /// The path called `id`, if it exists.
+    pub fn path(&self, id: PathId) -> Option<&PathView> {
+        self.paths.iter().find(|path| path.id == id)
+    }
+}
+
+/// A path as a policy sees it. Sizes in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathView {
+    /// Its name.
+    pub id: PathId,
+    /// This end's address.
+    pub local: IpAddr,
+    /// The peer's address.
+    pub remote: IpAddr,
+    /// Unconfirmed, active, inactive.
+    pub state: PathState,
+    /// cwnd, ssthresh, partial_bytes_acked.
+    pub window: Window,
+    /// DATA chunks outstanding.
+    pub flight_size: u64,
+    /// Smoothed round-trip time; `None` before the first measurement.
+    pub srtt: Option<Span>,
+    /// Least round-trip time seen, probes included.
+    pub rtt_min: Option<Span>,
+    /// Retransmission timeout, backed off.
+    pub rto: Span,
+    /// The largest DATA chunk, header and padding included, that fits the path's PMTU.
+    pub pmdcs: u64,
+    /// The estimator's latest result.
+    pub estimate: Option<Estimate>,
+}
+
+impl PathView {
+    /// `window` in bytes on this path, at least 1 PMDCS.
+    pub fn initial_window(&self, window: InitialWindow) -> u64 {
+        window.bytes(self.pmdcs, IpVersion::of(&self.remote))
+    }
+}
+
+#[cfg(test)]
+mod testing;

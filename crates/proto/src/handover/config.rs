@@ -1,0 +1,143 @@
+//! [`PolicyConfig`]: the options of the handover policies. The defaults are RFC 9260's; what a paper does otherwise is
+//! an option.
+
+use core::net::IpAddr;
+
+use msctp_congestion::estimator::{InvalidWBest, WBestConfig};
+use msctp_congestion::{InitialWindow, StartState};
+
+use super::PathView;
+
+/// Options of every policy. An option that does not concern a policy does nothing to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyConfig {
+    /// The window with which a path starts that gets "an initial window" at the switch.
+    ///
+    /// `None`, the default: conservative leaves the new path's window alone (RFC 9260 keeps windows per path, §7.1, so a
+    /// path never used has its initial window anyhow), adaptive without an estimate takes RFC 9260's. Kim & Koh's
+    /// comparison: `Packets(1)`.
+    pub initial_window: Option<InitialWindow>,
+    /// The new path's slow-start threshold.
+    pub ssthresh: SwitchSsthresh,
+    /// inherit: send data in copy on both paths while both exist (C-SCTP). Kim & Koh leave it out: false.
+    pub bicast: bool,
+    /// Parameters of the estimator, for the policies and options that need it.
+    pub wbest: WBestConfig,
+    /// Other parameters for certain paths: the first rule that matches a path wins. Kim & Koh have other pairs and trains
+    /// towards WLAN than towards 3G, and the link's own capacity as B(0).
+    pub probe_rules: Vec<ProbeRule>,
+    /// When the link below the primary path's local address is reported down, switch to an active path on another local
+    /// address, if there is one. True.
+    pub switch_on_link_down: bool,
+}
+
+impl Default for PolicyConfig {
+    fn default() -> Self {
+        Self {
+            initial_window: None,
+            ssthresh: SwitchSsthresh::Controller,
+            bicast: false,
+            wbest: WBestConfig::default(),
+            probe_rules: Vec::new(),
+            switch_on_link_down: true,
+        }
+    }
+}
+
+/// Estimator parameters for the paths of one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeRule {
+    /// The local or remote address.
+    pub address: IpAddr,
+    /// The parameters.
+    pub wbest: WBestConfig,
+}
+
+/// The slow-start threshold of a path that becomes primary.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SwitchSsthresh {
+    /// As the path's controller starts any path: arbitrarily high (RFC 9260 §7.2.1).
+    #[default]
+    Controller,
+    /// B·RTT_min / 2 (Kim & Koh §3.3, there in packets: B·RTT_min / 2L). Every policy then probes new paths. It has no
+    /// floor: on a loaded path it can be below the 4·PMDCS that RFC 9260 §7.2.3 sets after a loss, even 0, and the path
+    /// then starts in congestion avoidance. Without an estimate as [`Controller`](Self::Controller).
+    EstimatedHalfBdp,
+    /// This many bytes.
+    Bytes(u64),
+}
+
+impl PolicyConfig {
+    /// Checks the estimator's parameters.
+    ///
+    /// # Errors
+    /// [`InvalidWBest`] for the first field that is out of range.
+    pub fn validate(&self) -> Result<(), InvalidWBest> {
+        self.wbest.validate()?;
+        self.probe_rules.iter().try_for_each(|rule| rule.wbest.validate())
+    }
+
+    /// The estimator's parameters on `path`.
+    pub(super) fn wbest_for(&self, path: &PathView) -> WBestConfig {
+        let matching = |rule: &&ProbeRule| rule.address == path.local || rule.address == path.remote;
+        self.probe_rules.iter().find(matching).map_or(self.wbest, |rule| rule.wbest)
+    }
+
+    /// `path` starting with `cwnd` bytes and the threshold these options give it.
+    pub(super) fn start(&self, cwnd: u64, path: &PathView) -> StartState {
+        let ssthresh = match self.ssthresh {
+            SwitchSsthresh::Controller => None,
+            SwitchSsthresh::Bytes(bytes) => Some(bytes),
+            SwitchSsthresh::EstimatedHalfBdp => {
+                path.estimate.map(|estimate| estimate.available.bytes_in(estimate.rtt_min) / 2)
+            }
+        };
+        StartState { cwnd, ssthresh, pacing_rate: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{estimate, path};
+    use super::*;
+
+    /// Kim & Koh §3.3: B·RTT_min / 2. 6.6 Mbps · 70 ms / 8 / 2 = 28,875 bytes.
+    #[test]
+    fn the_three_threshold_rules() {
+        let new = PathView { estimate: Some(estimate(11_000, 6_600, 70)), ..path(1) };
+        let rule = |ssthresh| PolicyConfig { ssthresh, ..PolicyConfig::default() };
+        assert_eq!(rule(SwitchSsthresh::Controller).start(3000, &new).ssthresh, None);
+        assert_eq!(rule(SwitchSsthresh::Bytes(65_536)).start(3000, &new).ssthresh, Some(65_536));
+        let estimated = rule(SwitchSsthresh::EstimatedHalfBdp);
+        assert_eq!(
+            estimated.start(3000, &new),
+            StartState { cwnd: 3000, ssthresh: Some(28_875), pacing_rate: None }
+        );
+        assert_eq!(estimated.start(3000, &path(1)).ssthresh, None, "no estimate");
+        let loaded = PathView { estimate: Some(estimate(11_000, 0, 70)), ..path(1) };
+        assert_eq!(estimated.start(3000, &loaded).ssthresh, Some(0), "no floor, as in the paper");
+    }
+
+    #[test]
+    fn the_first_matching_rule_gives_the_estimator_parameters() {
+        let special = WBestConfig { pairs: 4, train: 12, ..WBestConfig::default() };
+        let other = WBestConfig { pairs: 9, ..special };
+        let by = |address, wbest| ProbeRule { address, wbest };
+        let config = PolicyConfig {
+            probe_rules: vec![by(path(1).remote, special), by(path(1).local, other)],
+            ..PolicyConfig::default()
+        };
+        assert_eq!(config.wbest_for(&path(1)), special);
+        assert_eq!(config.wbest_for(&PathView { remote: path(7).remote, ..path(1) }), other);
+        assert_eq!(config.wbest_for(&path(2)), WBestConfig::default());
+    }
+
+    #[test]
+    fn validation_reaches_the_rules() {
+        let bad = WBestConfig { pairs: 0, ..WBestConfig::default() };
+        let rules = vec![ProbeRule { address: path(1).remote, wbest: bad }];
+        assert!(PolicyConfig { probe_rules: rules, ..PolicyConfig::default() }.validate().is_err());
+        assert!(PolicyConfig { wbest: bad, ..PolicyConfig::default() }.validate().is_err());
+        assert_eq!(PolicyConfig::default().validate(), Ok(()));
+    }
+}

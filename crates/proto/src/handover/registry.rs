@@ -1,0 +1,114 @@
+//! Handover policies by name. A new policy is one file and one line here.
+
+use core::fmt;
+
+use msctp_congestion::estimator::InvalidWBest;
+use msctp_congestion::nearest_name;
+
+use super::{Adaptive, Conservative, HandoverPolicy, Inherit, PolicyConfig};
+
+/// A policy that [`create`] can make.
+#[derive(Clone, Copy, Debug)]
+pub struct PolicyInfo {
+    /// Its name in scenario files and on the command line.
+    pub name: &'static str,
+    /// One line on what it is.
+    pub summary: &'static str,
+    make: fn(&PolicyConfig) -> Box<dyn HandoverPolicy>,
+}
+
+/// The registry.
+#[rustfmt::skip]
+const POLICIES: &[PolicyInfo] = &[
+    PolicyInfo { name: Conservative::NAME, summary: "the new path's own or initial window (plain mSCTP)", make: |c| Box::new(Conservative::new(c)) },
+    PolicyInfo { name: Inherit::NAME, summary: "the old path's window (C-SCTP)", make: |c| Box::new(Inherit::new(c)) },
+    PolicyInfo { name: Adaptive::NAME, summary: "the window the estimated bandwidth allows (Kim & Koh 2009)", make: |c| Box::new(Adaptive::new(c)) },
+];
+
+/// All policies, in a fixed order, the default first.
+pub fn policies() -> &'static [PolicyInfo] {
+    POLICIES
+}
+
+/// Makes the policy called `name` for one association.
+///
+/// # Errors
+/// [`PolicyError::Unknown`] if there is none of that name, with the nearest that there is; [`PolicyError::Probing`] if
+/// the estimator's parameters are out of range.
+pub fn create(name: &str, config: &PolicyConfig) -> Result<Box<dyn HandoverPolicy>, PolicyError> {
+    let info = POLICIES
+        .iter()
+        .find(|info| info.name == name)
+        .ok_or_else(|| PolicyError::Unknown { name: name.to_owned() })?;
+    config.validate()?;
+    Ok((info.make)(config))
+}
+
+/// Why a policy cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PolicyError {
+    /// There is no policy of this name.
+    Unknown {
+        /// The name asked for.
+        name: String,
+    },
+    /// The estimator's parameters are out of range.
+    Probing(InvalidWBest),
+}
+
+impl From<InvalidWBest> for PolicyError {
+    fn from(error: InvalidWBest) -> Self {
+        Self::Probing(error)
+    }
+}
+
+impl core::error::Error for PolicyError {}
+
+impl fmt::Display for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::Unknown { name } => name,
+            Self::Probing(error) => return error.fmt(f),
+        };
+        write!(f, "no handover policy is called {name:?}")?;
+        if let Some(nearest) = nearest_name(name, POLICIES.iter().map(|info| info.name)) {
+            write!(f, "; the nearest is {nearest:?}")?;
+        }
+        f.write_str(" (there are:")?;
+        for info in POLICIES {
+            write!(f, " {}", info.name)?;
+        }
+        f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use msctp_congestion::estimator::WBestConfig;
+
+    use super::*;
+
+    #[test]
+    fn every_registered_policy_can_be_made_under_its_own_name() {
+        for info in policies() {
+            assert_eq!(create(info.name, &PolicyConfig::default()).unwrap().name(), info.name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_gets_the_nearest_one_and_the_list() {
+        let error = create("adaptiv", &PolicyConfig::default()).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no handover policy is called \"adaptiv\"; the nearest is \"adaptive\" \
+             (there are: conservative inherit adaptive)"
+        );
+    }
+
+    #[test]
+    fn bad_probing_parameters_are_refused() {
+        let wbest = WBestConfig { train: 0, ..WBestConfig::default() };
+        let error = create("adaptive", &PolicyConfig { wbest, ..PolicyConfig::default() }).unwrap_err();
+        assert!(error.to_string().contains("train is 0, want 2 to 1000"), "{error}");
+    }
+}
