@@ -52,3 +52,64 @@ impl Paths {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{P0, P1, confirmed, events, fail};
+    use super::*;
+
+    #[test]
+    fn a_path_becomes_inactive_when_its_counter_exceeds_path_max_retrans() {
+        // RFC 9260 §8.2
+        let mut paths = confirmed(2, 1);
+        for _ in 0..5 {
+            paths.on_timeout(P0);
+        }
+        assert_eq!(paths.get(P0).unwrap().state(), PathState::Active, "5 do not exceed 5");
+        paths.on_timeout(P0);
+        assert_eq!(
+            events(&mut paths),
+            [
+                PathEvent::StateChanged { path: P0, from: PathState::Active, to: PathState::Inactive },
+                PathEvent::DataPathChanged { from: Some(P0), to: Some(P1) },
+            ]
+        );
+    }
+
+    #[test]
+    fn an_acknowledgement_clears_both_counters_and_revives_the_path() {
+        // RFC 9260 §8.1, §8.2
+        let mut paths = confirmed(1, 1);
+        fail(&mut paths, P0);
+        paths.on_timeout(P0);
+        events(&mut paths);
+        paths.on_acknowledged(P0);
+        assert_eq!((paths.get(P0).unwrap().error_count(), paths.assoc_error_count()), (0, 0));
+        assert_eq!(
+            events(&mut paths),
+            [PathEvent::StateChanged { path: P0, from: PathState::Inactive, to: PathState::Active }]
+        );
+    }
+
+    #[test]
+    fn the_peer_is_unreachable_when_the_common_counter_exceeds_its_limit() {
+        // RFC 9260 §8.1: over all paths together
+        let mut paths = confirmed(2, 1);
+        for n in 0..10 {
+            paths.on_timeout(if n % 2 == 0 { P0 } else { P1 });
+        }
+        assert_eq!(events(&mut paths), []);
+        paths.on_timeout(P0);
+        let told = events(&mut paths);
+        assert_eq!(told.iter().filter(|event| **event == PathEvent::PeerUnreachable).count(), 1);
+        paths.on_timeout(P0);
+        assert!(!events(&mut paths).contains(&PathEvent::PeerUnreachable), "told once");
+    }
+
+    #[test]
+    fn a_timeout_on_a_path_that_is_gone_still_counts_for_the_association() {
+        let mut paths = confirmed(1, 1);
+        paths.on_timeout(P1);
+        assert_eq!(paths.assoc_error_count(), 1);
+    }
+}

@@ -352,3 +352,265 @@ impl Paths {
 fn bounded(random: u64, limit: u64) -> u64 {
     ((u128::from(random) * (u128::from(limit) + 1)) >> 64) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{
+        P0, P1, P2, confirmed, events, fail, heartbeat_paths, heartbeats, local, ms, paths, paths_with,
+        remote,
+    };
+    use super::super::{PathEvent, PathsConfig};
+    use super::*;
+
+    /// Fires all timers up to `until`; gives the times at which heartbeats left and on which path. Nothing is answered.
+    fn run(paths: &mut Paths, until: Time) -> Vec<(Time, PathId)> {
+        let mut sent = Vec::new();
+        while let Some(at) = paths.next_heartbeat_timeout().filter(|at| *at <= until) {
+            paths.handle_heartbeat_timeout(at);
+            sent.extend(heartbeat_paths(paths, at).into_iter().map(|path| (at, path)));
+        }
+        sent
+    }
+
+    #[test]
+    fn an_unconfirmed_path_is_probed_at_once_and_confirmed_by_its_nonce() {
+        // RFC 9260 §5.4
+        let mut paths = paths(2, 1);
+        paths.confirm(P0, ms(0));
+        events(&mut paths);
+        assert_eq!(heartbeats(&mut paths, ms(0)), [], "not before ESTABLISHED");
+        paths.start_heartbeats(ms(10));
+        let sent = heartbeats(&mut paths, ms(10));
+        assert_eq!(sent.iter().map(|request| request.path).collect::<Vec<_>>(), [P1]);
+        assert_eq!(
+            paths.on_heartbeat_ack(&sent[0].info, ms(80)),
+            Acknowledged::Heartbeat { path: P1, rtt: Span::from_millis(70) }
+        );
+        assert_eq!(
+            events(&mut paths),
+            [PathEvent::StateChanged { path: P1, from: PathState::Unconfirmed, to: PathState::Active }]
+        );
+        assert_eq!(paths.get(P1).unwrap().rtt.srtt(), Some(Span::from_millis(70)));
+        assert_eq!(
+            paths.on_heartbeat_ack(&sent[0].info, ms(90)),
+            Acknowledged::Unknown,
+            "an answer counts once"
+        );
+    }
+
+    #[test]
+    fn a_wrong_nonce_path_time_or_length_confirms_nothing() {
+        // RFC 9260 §5.4
+        let mut paths = paths_with(PathsConfig { hb_max_burst: 9, ..PathsConfig::default() }, 2, 1);
+        paths.start_heartbeats(ms(0));
+        let sent = heartbeats(&mut paths, ms(0));
+        let right = HeartbeatInfo::from_bytes(&sent[0].info).unwrap();
+        for wrong in [
+            HeartbeatInfo { nonce: right.nonce ^ 1, ..right },
+            HeartbeatInfo { path: P1, ..right },
+            HeartbeatInfo { path: PathId::new(99), ..right },
+            HeartbeatInfo { sent: ms(1), ..right },
+            HeartbeatInfo { probe: 1, ..right },
+        ] {
+            assert_eq!(paths.on_heartbeat_ack(&wrong.to_bytes(), ms(5)), Acknowledged::Unknown, "{wrong:?}");
+        }
+        assert_eq!(paths.on_heartbeat_ack(&sent[0].info[1..], ms(5)), Acknowledged::Unknown);
+        assert_eq!(events(&mut paths), []);
+        assert!(!paths.get(P0).unwrap().is_confirmed());
+    }
+
+    #[test]
+    fn verification_sends_hb_max_burst_per_rto() {
+        // RFC 9260 §5.4, HB.Max.Burst = 1 and RTO.Initial = 1 s (§16)
+        let mut paths = paths(1, 3);
+        paths.start_heartbeats(ms(0));
+        assert_eq!(heartbeat_paths(&mut paths, ms(0)), [P0]);
+        assert_eq!(heartbeat_paths(&mut paths, ms(999)), []);
+        assert_eq!(paths.next_heartbeat_timeout(), Some(ms(1000)));
+        let mut other = paths_with(PathsConfig { hb_max_burst: 2, ..PathsConfig::default() }, 1, 3);
+        other.start_heartbeats(ms(0));
+        assert_eq!(heartbeat_paths(&mut other, ms(0)), [P0, P1]);
+        assert_eq!(heartbeat_paths(&mut other, ms(1000)), [P2]);
+    }
+
+    #[test]
+    fn verification_without_answer_backs_off_and_gives_up_without_harm_to_the_association() {
+        // RFC 9260 §5.4, §8.3
+        let mut paths = paths(2, 1);
+        paths.confirm(P0, ms(0));
+        paths.enable_heartbeats(P0, false, ms(0));
+        paths.start_heartbeats(ms(0));
+        let mut sent =
+            heartbeat_paths(&mut paths, ms(0)).iter().map(|path| (ms(0), *path)).collect::<Vec<_>>();
+        sent.extend(run(&mut paths, ms(63_000)));
+        // 1, 2, 4, 8, 16, 32 s apart; the sixth is unanswered at 63 s
+        let at = [0, 1000, 3000, 7000, 15_000, 31_000].map(|at| (ms(at), P1));
+        assert_eq!(sent, at);
+        assert_eq!(paths.get(P1).unwrap().state(), PathState::Inactive);
+        assert_eq!(paths.get(P1).unwrap().error_count(), 6);
+        assert_eq!(paths.assoc_error_count(), 0);
+        // from now on the normal rate: 30 s + 60 s ± 30 s after the last one, and the counter rests
+        let later = run(&mut paths, ms(400_000));
+        assert!(later.len() >= 2, "{later:?}");
+        assert!(later[0].0 >= ms(31_000 + 60_000) && later[0].0 <= ms(31_000 + 120_000), "{later:?}");
+        assert_eq!(paths.get(P1).unwrap().error_count(), 6);
+        assert_eq!(paths.data_path(), Some(P0));
+    }
+
+    #[test]
+    fn idle_paths_are_monitored_every_interval_plus_rto_with_jitter() {
+        // RFC 9260 §8.3: 30 s + 1 s ± 0.5 s
+        let mut paths = confirmed(1, 1);
+        paths.start_heartbeats(ms(0));
+        let mut last = ms(0);
+        let mut spread = Vec::new();
+        for _ in 0..40 {
+            let at = paths.next_heartbeat_timeout().unwrap();
+            paths.handle_heartbeat_timeout(at);
+            let sent = heartbeats(&mut paths, at);
+            assert_eq!(sent.len(), 1);
+            let answer = at + Span::from_millis(20);
+            assert!(matches!(paths.on_heartbeat_ack(&sent[0].info, answer), Acknowledged::Heartbeat { .. }));
+            spread.push(at.since(last).as_millis());
+            last = at;
+        }
+        assert!(spread.iter().all(|ms| (30_500..=31_500).contains(ms)), "{spread:?}");
+        assert!(
+            spread.iter().min().unwrap() < &30_700 && spread.iter().max().unwrap() > &31_300,
+            "{spread:?}"
+        );
+    }
+
+    #[test]
+    fn a_path_that_is_used_needs_no_heartbeat() {
+        // RFC 9260 §8.3
+        let mut paths = confirmed(1, 1);
+        paths.start_heartbeats(ms(0));
+        for second in 1..300 {
+            let now = ms(second * 1000);
+            paths.get_mut(P0).unwrap().on_sent(now);
+            assert_eq!(run(&mut paths, now), []);
+        }
+        let sent = run(&mut paths, ms(299_000 + 31_500));
+        assert_eq!(sent.len(), 1);
+        assert!(sent[0].0 >= ms(299_000 + 30_500));
+    }
+
+    #[test]
+    fn an_unanswered_heartbeat_counts_for_the_association_only_on_the_data_path() {
+        // RFC 9260 §8.1, §8.3
+        let mut paths = confirmed(2, 1);
+        paths.start_heartbeats(ms(0));
+        paths.request_heartbeat(P1);
+        assert_eq!(heartbeat_paths(&mut paths, ms(0)), [P1]);
+        paths.handle_heartbeat_timeout(ms(1000));
+        assert_eq!((paths.get(P1).unwrap().error_count(), paths.assoc_error_count()), (1, 0));
+        assert_eq!(paths.get(P1).unwrap().rtt.rto(), Span::from_secs(2), "backed off");
+        paths.request_heartbeat(P0);
+        assert_eq!(heartbeat_paths(&mut paths, ms(1000)), [P0]);
+        paths.handle_heartbeat_timeout(ms(2000));
+        assert_eq!((paths.get(P0).unwrap().error_count(), paths.assoc_error_count()), (1, 1));
+    }
+
+    #[test]
+    fn a_late_answer_revives_an_inactive_path_and_clears_the_counters() {
+        // RFC 9260 §8.3
+        let mut paths = confirmed(2, 1);
+        paths.start_heartbeats(ms(0));
+        paths.request_heartbeat(P0);
+        let sent = heartbeats(&mut paths, ms(0));
+        fail(&mut paths, P0);
+        paths.on_timeout(P1);
+        events(&mut paths);
+        paths.handle_heartbeat_timeout(ms(1000));
+        assert_eq!(
+            paths.on_heartbeat_ack(&sent[0].info, ms(2500)),
+            Acknowledged::Heartbeat { path: P0, rtt: Span::from_millis(2500) }
+        );
+        assert_eq!((paths.get(P0).unwrap().error_count(), paths.assoc_error_count()), (0, 0));
+        assert_eq!(paths.get(P0).unwrap().state(), PathState::Active);
+        assert_eq!(paths.data_path(), Some(P0));
+    }
+
+    #[test]
+    fn heartbeats_more_frequent_than_the_rto_do_not_hide_a_dead_path() {
+        let config = PathsConfig { hb_interval: Span::from_millis(10), ..PathsConfig::default() };
+        let mut paths = paths_with(config, 1, 1);
+        paths.confirm(P0, ms(0));
+        paths.start_heartbeats(ms(0));
+        run(&mut paths, ms(600_000));
+        assert!(events(&mut paths).contains(&PathEvent::PeerUnreachable));
+        assert_eq!(paths.get(P0).unwrap().state(), PathState::Inactive);
+    }
+
+    #[test]
+    fn a_dead_idle_association_is_found_by_heartbeats_alone() {
+        // RFC 9260 §8.1: 11 unanswered on the data path exceed Association.Max.Retrans = 10
+        let mut paths = confirmed(1, 1);
+        paths.start_heartbeats(ms(0));
+        let mut sent = 0;
+        while !events(&mut paths).contains(&PathEvent::PeerUnreachable) {
+            let at = paths.next_heartbeat_timeout().unwrap();
+            paths.handle_heartbeat_timeout(at);
+            sent += heartbeats(&mut paths, at).len();
+            assert!(sent < 100);
+        }
+        assert_eq!(sent, 11);
+    }
+
+    #[test]
+    fn monitoring_can_be_turned_off_but_not_verification() {
+        // RFC 9260 §8.3 A, C
+        let mut paths = paths_with(PathsConfig { hb_interval: Span::ZERO, ..PathsConfig::default() }, 2, 1);
+        paths.confirm(P0, ms(0));
+        paths.start_heartbeats(ms(0));
+        let sent = heartbeats(&mut paths, ms(0));
+        assert_eq!(sent.len(), 1);
+        paths.on_heartbeat_ack(&sent[0].info, ms(10));
+        assert_eq!(paths.next_heartbeat_timeout(), None);
+        paths.set_hb_interval(Span::from_secs(5), ms(20));
+        paths.enable_heartbeats(P0, false, ms(20));
+        let sent = run(&mut paths, ms(8000));
+        assert_eq!(sent.iter().map(|(_, path)| *path).collect::<Vec<_>>(), [P1]);
+        paths.stop_heartbeats();
+        assert_eq!(paths.next_heartbeat_timeout(), None, "a SHUTDOWN was sent");
+    }
+
+    #[test]
+    fn silence_of_our_own_making_is_no_error_and_ends_with_a_heartbeat() {
+        let mut paths = confirmed(2, 1);
+        paths.start_heartbeats(ms(0));
+        paths.request_heartbeat(P1);
+        assert_eq!(heartbeat_paths(&mut paths, ms(0)), [P1]);
+        paths.set_link(&local(1), false, ms(100));
+        paths.handle_heartbeat_timeout(ms(5000));
+        assert_eq!(paths.get(P1).unwrap().error_count(), 0);
+        paths.request_heartbeat(P1);
+        assert_eq!(heartbeat_paths(&mut paths, ms(5000)), [], "the link is down");
+        paths.set_link(&local(1), true, ms(6000));
+        assert_eq!(heartbeat_paths(&mut paths, ms(6000)), [P1]);
+    }
+
+    #[test]
+    fn an_address_being_added_is_verified_when_it_may_be_a_source() {
+        // RFC 5061 §5.3 F1, F2
+        let mut paths = confirmed(1, 1);
+        paths.start_heartbeats(ms(0));
+        let new = paths.add_local(local(3), crate::path::SourceUse::AsconfOnly, ms(100)).unwrap()[0];
+        assert_eq!(heartbeat_paths(&mut paths, ms(100)), []);
+        paths.set_source_use(&local(3), crate::path::SourceUse::Full, ms(300));
+        assert_eq!(heartbeat_paths(&mut paths, ms(300)), [new]);
+    }
+
+    #[test]
+    fn an_address_the_peer_added_is_verified_at_once() {
+        // RFC 5061 §5.3 F14
+        let mut paths = confirmed(1, 1);
+        paths.start_heartbeats(ms(0));
+        let new = paths.add_remote(remote(3), ms(100)).unwrap()[0];
+        let request = paths.bundled_heartbeat(new, ms(100)).unwrap();
+        assert_eq!(heartbeat_paths(&mut paths, ms(100)), [], "it went with the ASCONF-ACK");
+        paths.on_heartbeat_ack(&request.info, ms(150));
+        assert!(paths.get(new).unwrap().is_usable());
+    }
+}

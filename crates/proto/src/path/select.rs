@@ -142,3 +142,143 @@ impl Paths {
 fn divergence(a: PathAddr, b: PathAddr) -> u8 {
     2 * u8::from(a.remote != b.remote) + u8::from(a.local != b.local)
 }
+
+#[cfg(test)]
+mod tests {
+    use msctp_units::Time;
+
+    use super::super::testing::{P0, P1, P2, P3, confirmed, events, fail, local, ms, paths, remote};
+    use super::*;
+
+    #[test]
+    fn only_a_confirmed_path_becomes_primary() {
+        let mut paths = paths(2, 1);
+        assert_eq!(paths.set_primary(P1), Err(SetPrimaryError::Unconfirmed(P1)));
+        assert_eq!(paths.set_primary(P3), Err(SetPrimaryError::Unknown(P3)));
+        paths.confirm(P0, Time::ZERO);
+        paths.confirm(P1, Time::ZERO);
+        events(&mut paths);
+        assert_eq!(paths.set_primary(P1), Ok(()));
+        assert_eq!((paths.primary(), paths.data_path()), (Some(P1), Some(P1)));
+        assert_eq!(events(&mut paths), [PathEvent::DataPathChanged { from: Some(P0), to: Some(P1) }]);
+    }
+
+    #[test]
+    fn data_takes_one_alternate_while_the_primary_is_inactive_and_comes_back() {
+        // RFC 9260 §6.4.1, §8.2
+        let mut paths = confirmed(3, 1);
+        fail(&mut paths, P0);
+        assert_eq!((paths.primary(), paths.data_path()), (Some(P0), Some(P1)));
+        // P2 has fewer errors now, but only one alternate should be used
+        paths.on_timeout(P1);
+        paths.set_link(&local(2), false, ms(1));
+        paths.set_link(&local(2), true, ms(2));
+        assert_eq!(paths.data_path(), Some(P1));
+        fail(&mut paths, P1);
+        assert_eq!(paths.data_path(), Some(P2));
+        paths.on_acknowledged(P0);
+        assert_eq!(paths.data_path(), Some(P0), "the primary is active again");
+    }
+
+    #[test]
+    fn with_every_path_inactive_data_stays_where_it_was() {
+        // RFC 9260 §8.2 leaves it open; see `data_path`
+        let mut paths = confirmed(2, 1);
+        fail(&mut paths, P0);
+        fail(&mut paths, P1);
+        assert_eq!(paths.data_path(), Some(P1));
+        paths.on_acknowledged(P0);
+        assert_eq!(paths.data_path(), Some(P0));
+    }
+
+    #[test]
+    fn a_link_that_is_down_is_left_at_once() {
+        let mut paths = confirmed(2, 1);
+        paths.set_link(&local(0), false, ms(1));
+        assert_eq!(paths.data_path(), Some(P1));
+        assert_eq!(paths.get(P0).unwrap().state(), PathState::Active);
+        paths.set_link(&local(1), false, ms(2));
+        assert_eq!(paths.data_path(), Some(P1), "nowhere else to go");
+        paths.set_link(&local(0), true, ms(3));
+        assert_eq!(paths.data_path(), Some(P0));
+    }
+
+    #[test]
+    fn timed_out_chunks_take_the_most_divergent_usable_pair() {
+        // RFC 9260 §6.4.1. P0 = 0-0, P1 = 1-0, P2 = 0-1, P3 = 1-1
+        let mut paths = confirmed(2, 2);
+        assert_eq!(paths.retransmission_path(P0), Some(P3));
+        assert_eq!(paths.retransmission_path(P2), Some(P1));
+        fail(&mut paths, P3);
+        assert_eq!(
+            paths.retransmission_path(P0),
+            Some(P2),
+            "another remote address before another local one"
+        );
+        fail(&mut paths, P2);
+        assert_eq!(paths.retransmission_path(P0), Some(P1));
+        fail(&mut paths, P1);
+        assert_eq!(paths.retransmission_path(P0), Some(P0), "no other");
+        assert_eq!(paths.retransmission_path(P1), Some(P0));
+        paths.on_acknowledged(P3);
+        assert_eq!(paths.retransmission_path(PathId::new(77)), Some(P0), "the last path was removed");
+    }
+
+    #[test]
+    fn an_unconfirmed_path_never_carries_data() {
+        // RFC 9260 §5.4
+        let mut paths = paths(3, 1);
+        paths.confirm(P1, Time::ZERO);
+        assert_eq!(paths.data_path(), Some(P1));
+        assert_eq!(paths.retransmission_path(P1), Some(P1));
+        fail(&mut paths, P1);
+        fail(&mut paths, P0);
+        assert_eq!(paths.get(P0).unwrap().state(), PathState::Inactive);
+        assert_eq!(paths.data_path(), Some(P1), "P0 is inactive too, but was never confirmed");
+    }
+
+    #[test]
+    fn requests_leave_from_an_address_being_added_only_if_nothing_else_works() {
+        // RFC 5061 §5.1 B4, §5.3 F1, F4, F6, §5.3.2
+        let mut paths = confirmed(1, 1);
+        let new = paths.add_local(local(9), SourceUse::AsconfOnly, ms(0)).unwrap()[0];
+        assert_eq!(paths.request_path(None), Some(P0));
+        assert_eq!(paths.request_path(Some(P0)), Some(new), "a retransmission tries another pair");
+        paths.set_link(&local(0), false, ms(1));
+        assert_eq!(paths.request_path(None), Some(new), "the old link is gone");
+        paths.set_link(&local(0), true, ms(2));
+        paths.set_source_use(&local(9), SourceUse::Full, ms(3));
+        paths.set_source_use(&local(0), SourceUse::ReceiveOnly, ms(3));
+        assert_eq!(paths.request_path(None), Some(new), "never from the address being deleted");
+    }
+
+    #[test]
+    fn requests_never_go_to_an_unconfirmed_address() {
+        // RFC 9260 §5.4
+        let mut paths = confirmed(1, 1);
+        paths.add_remote(remote(5), ms(0)).unwrap();
+        assert_eq!(paths.request_path(Some(P0)), Some(P0));
+    }
+
+    #[test]
+    fn replies_go_back_where_the_packet_came_from_if_they_may() {
+        // RFC 9260 §6.4
+        let mut paths = confirmed(2, 1);
+        let at = paths.get(P1).unwrap().addr();
+        assert_eq!(paths.reply_path(at), Some(P1));
+        paths.set_source_use(&local(1), SourceUse::ReceiveOnly, ms(0));
+        assert_eq!(paths.reply_path(at), Some(P0));
+        assert_eq!(paths.reply_path(PathAddr { local: local(0), remote: remote(9) }), Some(P0));
+    }
+
+    #[test]
+    fn a_primary_asked_for_by_address_keeps_the_local_address() {
+        // P0 = 0-0, P1 = 1-0, P2 = 0-1, P3 = 1-1
+        let mut paths = confirmed(2, 2);
+        paths.set_primary(P1).unwrap();
+        assert_eq!(paths.best_to(&remote(1)), Some(P3));
+        paths.set_link(&local(1), false, ms(0));
+        assert_eq!(paths.best_to(&remote(1)), Some(P2));
+        assert_eq!(paths.best_to(&remote(7)), None);
+    }
+}

@@ -351,3 +351,116 @@ impl Paths {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{P0, P1, P2, P3, confirmed, events, ip, local, ms, paths, remote};
+    use super::*;
+
+    fn ids(paths: &Paths) -> Vec<PathId> {
+        paths.iter().map(Path::id).collect()
+    }
+
+    #[test]
+    fn every_local_pairs_with_every_remote_of_its_family() {
+        let mut paths = paths(2, 1);
+        assert_eq!(ids(&paths), [P0, P1]);
+        assert_eq!(paths.primary(), Some(P0));
+        assert_eq!(paths.by_addr(PathAddr { local: local(1), remote: remote(0) }), Some(P1));
+        assert_eq!(paths.add_local(ip("2001:db8::1"), SourceUse::Full, ms(0)).unwrap().len(), 0);
+        let added = paths.add_remote(ip("2001:db8::2"), ms(0)).unwrap();
+        assert_eq!(added[..], [P2]);
+        // 1500 − 40 − 12 = 1448, 1500 − 20 − 12 = 1468; both whole words
+        assert_eq!(paths.get(P2).unwrap().pmdcs(), 1448);
+        assert_eq!(paths.get(P0).unwrap().pmdcs(), 1468);
+        assert_eq!(paths.amdcs(), Some(1448));
+    }
+
+    #[test]
+    fn addresses_are_taken_once_and_unicast_and_bounded() {
+        let mut paths = paths(1, 1);
+        assert_eq!(paths.add_remote(remote(0), ms(0)), Err(AddressError::Exists(remote(0))));
+        assert_eq!(
+            paths.add_local(ip("0.0.0.0"), SourceUse::Full, ms(0)),
+            Err(AddressError::NotUnicast(ip("0.0.0.0")))
+        );
+        assert_eq!(paths.add_remote(ip("224.0.0.1"), ms(0)), Err(AddressError::NotUnicast(ip("224.0.0.1"))));
+        for n in 1..MAX_ADDRESSES as u8 {
+            paths.add_remote(remote(n), ms(0)).unwrap();
+        }
+        assert_eq!(paths.add_remote(remote(99), ms(0)), Err(AddressError::Full(remote(99))));
+        for n in 1..4 {
+            paths.add_local(local(n), SourceUse::Full, ms(0)).unwrap();
+        }
+        assert_eq!(paths.len(), MAX_PATHS);
+        assert_eq!(paths.add_local(local(4), SourceUse::Full, ms(0)), Err(AddressError::Full(local(4))));
+        assert!(!paths.has_local(&local(4)));
+    }
+
+    #[test]
+    fn ids_are_never_reused_and_found_after_removals() {
+        let mut paths = confirmed(2, 2);
+        assert_eq!(ids(&paths), [P0, P1, P2, P3], "remote 0 with both locals, then remote 1");
+        let removed = paths.remove_remote(&remote(0));
+        assert_eq!(removed.iter().map(Path::id).collect::<Vec<_>>(), [P0, P1]);
+        assert_eq!(ids(&paths), [P2, P3]);
+        assert!(paths.get(P0).is_none());
+        assert_eq!(paths.get(P3).unwrap().addr(), PathAddr { local: local(1), remote: remote(1) });
+        let again = paths.add_remote(remote(0), ms(1)).unwrap();
+        assert_eq!(again[..], [PathId::new(4), PathId::new(5)]);
+        assert_eq!(paths.get_mut(PathId::new(5)).unwrap().addr().local, local(1));
+    }
+
+    #[test]
+    fn removal_of_the_primary_moves_data_and_hands_over_what_is_in_flight() {
+        // RFC 5061 §5.3 F12
+        let mut paths = confirmed(2, 1);
+        paths.get_mut(P0).unwrap().flight_size = 3000;
+        let removed = paths.remove_local(&local(0));
+        assert_eq!(removed[0].flight_size, 3000);
+        assert_eq!((paths.primary(), paths.data_path()), (Some(P1), Some(P1)));
+        assert_eq!(events(&mut paths), [PathEvent::DataPathChanged { from: Some(P0), to: Some(P1) }]);
+        assert!(!paths.has_local(&local(0)));
+        paths.remove_local(&local(1));
+        assert_eq!((paths.primary(), paths.data_path()), (None, None));
+    }
+
+    #[test]
+    fn confirmation_needs_no_heartbeat_where_the_rfc_says_so() {
+        // RFC 9260 §5.4 rules 1 and 2
+        let mut paths = paths(1, 2);
+        assert_eq!(paths.data_path(), None);
+        paths.confirm(P0, ms(0));
+        assert_eq!(
+            events(&mut paths),
+            [
+                PathEvent::StateChanged { path: P0, from: PathState::Unconfirmed, to: PathState::Active },
+                PathEvent::DataPathChanged { from: None, to: Some(P0) },
+            ]
+        );
+        assert!(!paths.all_confirmed());
+        paths.confirm(P1, ms(0));
+        assert!(paths.all_confirmed());
+        assert!(paths.remote_is_confirmed(&remote(1)) && !paths.remote_is_confirmed(&remote(2)));
+    }
+
+    #[test]
+    fn source_rules_of_an_address_hold_for_all_its_pairs() {
+        // RFC 5061 §5.3 F1, F2, F4
+        let mut paths = confirmed(1, 2);
+        let added = paths.add_local(local(5), SourceUse::AsconfOnly, ms(0)).unwrap();
+        for &id in &added {
+            paths.confirm(id, ms(0));
+            assert!(!paths.get(id).unwrap().is_usable());
+        }
+        paths.set_source_use(&local(5), SourceUse::Full, ms(1));
+        assert!(added.iter().all(|&id| paths.get(id).unwrap().is_usable()));
+        paths.set_source_use(&local(0), SourceUse::ReceiveOnly, ms(2));
+        assert_eq!(paths.data_path(), Some(added[0]));
+        assert_eq!(paths.local_source(&local(0)), Some(SourceUse::ReceiveOnly));
+        assert!(paths.has_local(&local(0)), "still valid to receive on");
+        // the peer refused the deletion
+        paths.set_source_use(&local(0), SourceUse::Full, ms(3));
+        assert_eq!(paths.data_path(), Some(P0));
+    }
+}
