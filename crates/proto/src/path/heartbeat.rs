@@ -78,6 +78,11 @@ pub enum Acknowledged {
         /// The round trip; already given to the path's estimator.
         rtt: Span,
     },
+    /// It answers a bandwidth probe of this path.
+    Probe {
+        /// The path.
+        path: PathId,
+    },
     /// Not an answer to anything that we remember: forged, very late, or twice. To be ignored.
     Unknown,
 }
@@ -158,6 +163,7 @@ impl Paths {
 
     /// Link, source or confirmation of a path changed.
     pub(super) fn reschedule(&mut self, index: usize, now: Time) {
+        self.list[index].check_probing();
         if !self.schedule.running {
             return;
         }
@@ -194,9 +200,8 @@ impl Paths {
         path.heartbeat.due = Some(from + path.heartbeat.period);
     }
 
-    /// When the heartbeats next have something to do; [`handle_heartbeat_timeout`](Self::handle_heartbeat_timeout) is to
-    /// be called then.
-    pub fn next_heartbeat_timeout(&self) -> Option<Time> {
+    /// When the heartbeats next have something to do.
+    pub(super) fn next_heartbeat_timeout(&self) -> Option<Time> {
         if !self.schedule.running {
             return None;
         }
@@ -215,7 +220,7 @@ impl Paths {
     }
 
     /// Counts heartbeats that were not answered and finds paths that were idle.
-    pub fn handle_heartbeat_timeout(&mut self, now: Time) {
+    pub(super) fn handle_heartbeat_timeout(&mut self, now: Time) {
         for index in 0..self.list.len() {
             if self.list[index].heartbeat.answer_by.is_some_and(|at| at <= now) {
                 self.on_unanswered(index);
@@ -311,7 +316,7 @@ impl Paths {
         path.last_used = now;
         let id = path.id;
         self.schedule_next(index, now);
-        let info = HeartbeatInfo { path: id, probe: 0, sent: now, nonce }.to_bytes();
+        let info = HeartbeatInfo { path: id, probe: None, sent: now, nonce }.to_bytes();
         HeartbeatRequest { path: id, info }
     }
 
@@ -320,9 +325,13 @@ impl Paths {
     pub fn on_heartbeat_ack(&mut self, info: &[u8], now: Time) -> Acknowledged {
         let Some(info) = HeartbeatInfo::from_bytes(info) else { return Acknowledged::Unknown };
         let Some(index) = self.index(info.path) else { return Acknowledged::Unknown };
+        if let Some(probe) = info.probe {
+            let known = self.on_probe_ack(index, &info, probe, now);
+            return if known { Acknowledged::Probe { path: info.path } } else { Acknowledged::Unknown };
+        }
         let path = &mut self.list[index];
         // RFC 9260 §5.4: the nonce is the one sent on the path that the info names
-        let known = |sent: &Sent| sent.nonce == info.nonce && sent.at == info.sent && info.probe == 0;
+        let known = |sent: &Sent| sent.nonce == info.nonce && sent.at == info.sent;
         let Some(slot) = path.heartbeat.sent.iter_mut().find(|slot| slot.as_ref().is_some_and(known)) else {
             return Acknowledged::Unknown;
         };
@@ -410,7 +419,7 @@ mod tests {
             HeartbeatInfo { path: P1, ..right },
             HeartbeatInfo { path: PathId::new(99), ..right },
             HeartbeatInfo { sent: ms(1), ..right },
-            HeartbeatInfo { probe: 1, ..right },
+            HeartbeatInfo { probe: Some(1), ..right },
         ] {
             assert_eq!(paths.on_heartbeat_ack(&wrong.to_bytes(), ms(5)), Acknowledged::Unknown, "{wrong:?}");
         }

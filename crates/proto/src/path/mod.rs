@@ -1,7 +1,7 @@
 //! Paths: (local, remote) address pairs with their window, RTO, error counter, heartbeat and probing.
 //!
 //! What lives here: which pairs exist ([`pairing`]), which of them carries data ([`Paths::data_path`]), whether they work
-//! (heartbeats, error counters) and what they could carry ([`probing`]). It may not touch user data, streams or packets:
+//! (heartbeats, error counters) and what they could carry ([`Paths::start_probing`]). It may not touch user data, streams or packets:
 //! it says *that* a HEARTBEAT is to be sent on a path and with what information, the association builds the packet.
 //!
 //! A path here is a *pair*. RFC 9260 speaks of destination addresses; with one path per destination both readings are
@@ -12,6 +12,7 @@ mod failure;
 mod heartbeat;
 mod info;
 pub mod pairing;
+mod probing;
 mod select;
 mod set;
 
@@ -26,6 +27,7 @@ use msctp_units::{Span, Time};
 pub use crate::{PathAddr, PathId, PathState};
 pub use heartbeat::{Acknowledged, HeartbeatRequest};
 pub use info::{HEARTBEAT_INFO_LEN, HeartbeatInfo};
+pub use probing::{ProbeRequest, ProbingError};
 pub use set::{Added, AddressError, Paths, SetPrimaryError};
 
 /// Bytes of the SCTP common header (RFC 9260 §3.1).
@@ -132,6 +134,7 @@ pub struct Path {
     pmtu: u32,
     pmdcs: u32,
     heartbeat: heartbeat::Heartbeat,
+    prober: Option<Box<probing::Prober>>,
     /// Its congestion window.
     pub controller: Box<dyn Controller>,
     /// SRTT, RTTVAR, RTO, least RTT.
@@ -172,6 +175,7 @@ impl Path {
             pmtu: config.pmtu,
             pmdcs,
             heartbeat: heartbeat::Heartbeat::default(),
+            prober: None,
             controller,
             rtt: RttEstimator::new(config.rto),
             flight_size: 0,

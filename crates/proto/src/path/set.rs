@@ -105,6 +105,20 @@ impl Paths {
         self.events.push_back(event);
     }
 
+    /// When [`handle_timeout`](Self::handle_timeout), [`poll_heartbeat`](Self::poll_heartbeat) or
+    /// [`poll_probe`](Self::poll_probe) next have something to do; in the past if that is already so. T3-rtx is not in
+    /// it: see [`earliest_t3`](Self::earliest_t3).
+    pub fn next_timeout(&self) -> Option<Time> {
+        [self.next_heartbeat_timeout(), self.next_probe_timeout()].into_iter().flatten().min()
+    }
+
+    /// Counts heartbeats and probes that were not answered in time and finds paths that were idle. Calling it early is
+    /// harmless.
+    pub fn handle_timeout(&mut self, now: Time) {
+        self.handle_heartbeat_timeout(now);
+        self.handle_probe_timeout(now);
+    }
+
     /// Number of paths.
     pub fn len(&self) -> usize {
         self.list.len()
@@ -345,6 +359,7 @@ impl Paths {
         let path = &mut self.list[index];
         let from = core::mem::replace(&mut path.state, to);
         if from != to {
+            path.check_probing();
             let path = path.id;
             self.emit(PathEvent::StateChanged { path, from, to });
             self.refresh();

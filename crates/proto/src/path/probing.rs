@@ -1,0 +1,410 @@
+//! Bandwidth probing: runs a [`WBest`] estimator on a path with HEARTBEATs as probes.
+//!
+//! A probe is a small HEARTBEAT bundled with a PAD chunk (RFC 4820) that makes the IP packet as large as the estimator
+//! wants. The peer drops the PAD chunk, so its answer stays small, as the paper's does (kim-koh: probes of 700 bytes,
+//! answers of 40). A lost probe is a measurement, not an error of the path; an answered one proves that the path works.
+
+use std::collections::VecDeque;
+
+use msctp_congestion::estimator::{Estimate, InvalidWBest, WBest, WBestConfig};
+use msctp_units::Time;
+use rand_core::Rng;
+
+use super::{
+    COMMON_HEADER, HEARTBEAT_INFO_LEN, HeartbeatInfo, Path, PathId, PathState, Paths, SourceUse, ip_header,
+};
+
+/// Bytes of a chunk header (RFC 9260 §3.2) or a parameter header (§3.2.1).
+const TLV_HEADER: u32 = 4;
+/// Bytes of a HEARTBEAT chunk with our information.
+const HEARTBEAT: u32 = TLV_HEADER + TLV_HEADER + HEARTBEAT_INFO_LEN as u32;
+/// Probes per path whose answer is recognised; the longest train has as many.
+const REMEMBERED: usize = 1000;
+
+/// Why probing of a path did not begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProbingError {
+    /// No path of that name.
+    #[error("{0} is not a path of this association")]
+    Unknown(PathId),
+    /// The estimator cannot be made.
+    #[error(transparent)]
+    Estimator(#[from] InvalidWBest),
+    /// A probe cannot have that size on this path.
+    #[error("probe_bytes = {bytes}: want a multiple of 4 from {min} to {max} bytes")]
+    Size {
+        /// Asked for.
+        bytes: u32,
+        /// HEARTBEAT and empty PAD chunk, with headers.
+        min: u32,
+        /// The path's PMTU.
+        max: u32,
+    },
+}
+
+/// A probe to send: one packet with a HEARTBEAT and a PAD chunk, nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeRequest {
+    /// On this path.
+    pub path: PathId,
+    /// The HEARTBEAT's information.
+    pub info: [u8; HEARTBEAT_INFO_LEN],
+    /// Bytes of padding data in the PAD chunk, without its header; a multiple of 4.
+    pub padding: u32,
+}
+
+/// The probing of one path.
+#[derive(Debug)]
+pub(super) struct Prober {
+    config: WBestConfig,
+    estimator: WBest,
+    /// Id and nonce of the latest probes, ascending.
+    nonces: VecDeque<(u64, u64)>,
+    /// The one probe whose round trip counts for the path's RTO.
+    timed: Option<(u64, Time)>,
+    /// The path could not send; what the estimator has under way is worthless.
+    interrupted: bool,
+}
+
+impl Prober {
+    fn new(config: WBestConfig, now: Time) -> Result<Self, InvalidWBest> {
+        Ok(Self {
+            config,
+            estimator: WBest::new(config, now)?,
+            nonces: VecDeque::new(),
+            timed: None,
+            interrupted: false,
+        })
+    }
+
+    /// Makes the next probe that is due: its id and nonce.
+    fn next(&mut self, now: Time, rng: &mut impl Rng) -> Option<(u64, u64)> {
+        if self.interrupted {
+            // Ids begin anew; answers to old probes fail by their nonce. The configuration was valid before.
+            *self = Self::new(self.config, now).ok()?;
+        }
+        let alone = self.estimator.outstanding() == 0;
+        let id = self.estimator.poll_probe(now)?.id;
+        let nonce = rng.next_u64();
+        if self.nonces.len() == REMEMBERED {
+            self.nonces.pop_front();
+        }
+        self.nonces.push_back((id, nonce));
+        if alone {
+            // RFC 9260 §6.3.1 C4: one measurement per round trip. The others queue behind this one.
+            self.timed = Some((id, now));
+        }
+        Some((id, nonce))
+    }
+
+    /// True if `id` was sent with `nonce` and not answered before.
+    fn take(&mut self, id: u64, nonce: u64) -> bool {
+        match self.nonces.binary_search_by_key(&id, |probe| probe.0) {
+            Ok(at) if self.nonces[at].1 == nonce => self.nonces.remove(at).is_some(),
+            _ => false,
+        }
+    }
+}
+
+impl Path {
+    /// Probes may leave here now: RFC 9260 §5.4 allows no such rate to an unconfirmed address, and what is inactive
+    /// waits for its heartbeats.
+    fn may_probe(&self) -> bool {
+        self.state == PathState::Active && self.link_up && self.source == SourceUse::Full
+    }
+
+    /// Probing of this path is on, even if it waits.
+    pub fn is_probed(&self) -> bool {
+        self.prober.is_some()
+    }
+
+    /// The latest estimate of the probing that is on.
+    pub fn estimate(&self) -> Option<Estimate> {
+        self.prober.as_ref().and_then(|prober| prober.estimator.estimate())
+    }
+
+    /// Link, source or state changed.
+    pub(super) fn check_probing(&mut self) {
+        let may_probe = self.may_probe();
+        if let Some(prober) = &mut self.prober
+            && !may_probe
+        {
+            prober.interrupted = true;
+        }
+    }
+}
+
+impl Paths {
+    /// Begins to probe a path, anew if it was probed already. While the path is unconfirmed or cannot send, probing
+    /// waits; when that was so in the middle of a measurement, it starts over.
+    ///
+    /// # Errors
+    /// There is no such path, or the configuration cannot be used on it.
+    pub fn start_probing(&mut self, id: PathId, config: WBestConfig, now: Time) -> Result<(), ProbingError> {
+        let path = self.get_mut(id).ok_or(ProbingError::Unknown(id))?;
+        let prober = Prober::new(config, now)?;
+        let bytes = config.probe_bytes;
+        let min = smallest_probe(path);
+        if !(min..=path.pmtu).contains(&bytes) || !bytes.is_multiple_of(4) {
+            return Err(ProbingError::Size { bytes, min, max: path.pmtu });
+        }
+        path.prober = Some(Box::new(prober));
+        path.check_probing();
+        Ok(())
+    }
+
+    /// Ends the probing of a path. Answers that are still under way change nothing.
+    pub fn stop_probing(&mut self, id: PathId) {
+        if let Some(path) = self.get_mut(id) {
+            path.prober = None;
+        }
+    }
+
+    /// The next probe to send now; to be called until it gives `None`: the probes of a pair are due at one instant.
+    pub fn poll_probe(&mut self, now: Time) -> Option<ProbeRequest> {
+        for path in &mut self.list {
+            if !path.may_probe() {
+                continue;
+            }
+            let padding = |bytes: u32, path: &Path| bytes.saturating_sub(smallest_probe(path));
+            let Some(prober) = &mut path.prober else { continue };
+            let Some((id, nonce)) = prober.next(now, &mut self.rng) else { continue };
+            let bytes = prober.config.probe_bytes;
+            let info = HeartbeatInfo { path: path.id, probe: Some(id), sent: now, nonce };
+            return Some(ProbeRequest {
+                path: path.id,
+                info: info.to_bytes(),
+                padding: padding(bytes, path),
+            });
+        }
+        None
+    }
+
+    /// When probing next has something to do.
+    pub(super) fn next_probe_timeout(&self) -> Option<Time> {
+        let waiting = |path: &Path| {
+            let prober = path.prober.as_ref().filter(|_| path.may_probe())?;
+            if prober.interrupted { Some(Time::ZERO) } else { prober.estimator.poll_timeout() }
+        };
+        self.list.iter().filter_map(waiting).min()
+    }
+
+    /// Gives up probes that were not answered in time.
+    pub(super) fn handle_probe_timeout(&mut self, now: Time) {
+        for path in self.list.iter_mut().filter(|path| path.may_probe()) {
+            if let Some(prober) = &mut path.prober
+                && !prober.interrupted
+            {
+                prober.estimator.handle_timeout(now);
+            }
+        }
+    }
+
+    /// The next new estimate, with its path.
+    pub fn poll_estimate(&mut self) -> Option<(PathId, Estimate)> {
+        self.list
+            .iter_mut()
+            .find_map(|path| Some((path.id, path.prober.as_mut()?.estimator.poll_estimate()?)))
+    }
+
+    /// A HEARTBEAT ACK brought back `info`, which claims to be of probe `probe`; true if it is.
+    pub(super) fn on_probe_ack(&mut self, index: usize, info: &HeartbeatInfo, probe: u64, now: Time) -> bool {
+        let path = &mut self.list[index];
+        let Some(prober) = &mut path.prober else { return false };
+        if !prober.take(probe, info.nonce) {
+            return false;
+        }
+        if let Some((_, sent)) = prober.timed.take_if(|timed| timed.0 == probe) {
+            path.rtt.on_measurement(now.since(sent));
+        }
+        if !prober.interrupted {
+            prober.estimator.on_probe_ack(now, probe);
+        }
+        self.on_path_proven(index, now);
+        true
+    }
+}
+
+/// Bytes on the IP wire of a probe with an empty PAD chunk.
+fn smallest_probe(path: &Path) -> u32 {
+    ip_header(&path.addr.remote) + COMMON_HEADER + HEARTBEAT + TLV_HEADER
+}
+
+#[cfg(test)]
+mod tests {
+    use msctp_units::{Rate, Span};
+
+    use super::super::testing::{P0, P1, confirmed, events, fail, local, ms, paths};
+    use super::super::{Acknowledged, PathEvent};
+    use super::*;
+
+    /// A bottleneck of `rate` with `delay` there and back; drops every `lose`-th probe.
+    struct Wire {
+        rate: Rate,
+        delay: Span,
+        free: Time,
+        lose: usize,
+        sent: usize,
+        answers: VecDeque<(Time, [u8; HEARTBEAT_INFO_LEN])>,
+    }
+
+    impl Wire {
+        fn new(kbps: u64, delay: u64) -> Self {
+            let delay = Span::from_millis(delay);
+            Self {
+                rate: Rate::from_kbps(kbps),
+                delay,
+                free: Time::ZERO,
+                lose: 0,
+                sent: 0,
+                answers: VecDeque::new(),
+            }
+        }
+
+        fn carry(&mut self, now: Time, probe: &ProbeRequest) {
+            self.sent += 1;
+            if self.lose > 0 && self.sent.is_multiple_of(self.lose) {
+                return;
+            }
+            let bytes = 20 + 12 + 8 + 28 + 4 + u64::from(probe.padding);
+            self.free = self.free.max(now) + self.rate.time_for(bytes);
+            self.answers.push_back((self.free + self.delay * 2, probe.info));
+        }
+
+        /// Runs until `until`, gives the estimates.
+        fn run(&mut self, paths: &mut Paths, mut now: Time, until: Time) -> Vec<(PathId, Estimate)> {
+            let mut estimates = Vec::new();
+            while now <= until {
+                paths.handle_timeout(now);
+                while let Some(probe) = paths.poll_probe(now) {
+                    self.carry(now, &probe);
+                }
+                estimates.extend(core::iter::from_fn(|| paths.poll_estimate()));
+                let next = [self.answers.front().map(|answer| answer.0), paths.next_timeout()];
+                let Some(next) = next.into_iter().flatten().min() else { break };
+                now = now.max(next);
+                while let Some((_, info)) = self.answers.pop_front_if(|answer| answer.0 <= now) {
+                    assert_eq!(paths.on_heartbeat_ack(&info, now), Acknowledged::Probe { path: P0 });
+                }
+            }
+            estimates
+        }
+    }
+
+    #[test]
+    fn an_idle_bottleneck_is_measured_with_packets_of_the_exact_size() {
+        let mut paths = confirmed(1, 1);
+        paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
+        let first = paths.poll_probe(ms(0)).unwrap();
+        // RFC 9260 §3.1, §3.3.5, RFC 4820 §3: 20 IP + 12 + (4 + 4 + 28) + (4 + padding) = 700
+        assert_eq!(first.padding, 700 - 20 - 12 - 36 - 4);
+        assert_eq!(paths.poll_probe(ms(0)).map(|probe| probe.path), Some(P0), "the other one of the pair");
+        assert_eq!(paths.poll_probe(ms(0)), None);
+        let mut paths = confirmed(1, 1);
+        paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
+        let estimates = Wire::new(384, 100).run(&mut paths, ms(0), ms(10_000));
+        assert!(estimates.len() >= 2, "{estimates:?}");
+        for (path, estimate) in estimates {
+            assert_eq!(path, P0);
+            for rate in [estimate.capacity, estimate.available] {
+                assert!((380_000..=388_000).contains(&rate.as_bps()), "{estimate:?}");
+            }
+            // 200 ms and the probe's own 14.583 ms
+            assert_eq!(estimate.rtt_min.as_millis(), 214);
+        }
+        let path = paths.get(P0).unwrap();
+        assert_eq!(
+            path.rtt.rtt_min().map(Span::as_millis),
+            Some(214),
+            "the first probe of each group is timed"
+        );
+        assert!(
+            path.rtt.srtt().unwrap() < Span::from_millis(220),
+            "those behind it are not: {:?}",
+            path.rtt.srtt()
+        );
+    }
+
+    #[test]
+    fn lost_probes_are_no_errors_of_the_path() {
+        let mut paths = confirmed(1, 1);
+        paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
+        let mut wire = Wire::new(11_000, 20);
+        wire.lose = 5;
+        let estimates = wire.run(&mut paths, ms(0), ms(20_000));
+        assert!(estimates.iter().any(|(_, estimate)| estimate.loss_ppm > 0));
+        wire.lose = 1;
+        wire.run(&mut paths, ms(20_000), ms(60_000));
+        assert_eq!((paths.get(P0).unwrap().error_count(), paths.assoc_error_count()), (0, 0));
+        assert_eq!(events(&mut paths), []);
+    }
+
+    #[test]
+    fn sizes_that_cannot_be_are_refused() {
+        let mut paths = confirmed(1, 1);
+        let mut start = |probe_bytes| {
+            paths.start_probing(P0, WBestConfig { probe_bytes, ..WBestConfig::default() }, ms(0))
+        };
+        let size = |bytes| Err(ProbingError::Size { bytes, min: 72, max: 1500 });
+        assert_eq!(start(71), size(71));
+        assert_eq!(start(68), size(68));
+        assert_eq!(start(702), size(702));
+        assert_eq!(start(1504), size(1504));
+        assert_eq!(start(72), Ok(()));
+        assert_eq!(start(1500), Ok(()));
+        assert!(matches!(start(0), Err(ProbingError::Estimator(_))));
+        assert_eq!(paths.start_probing(P1, WBestConfig::default(), ms(0)), Err(ProbingError::Unknown(P1)));
+    }
+
+    #[test]
+    fn probing_waits_for_confirmation() {
+        // RFC 9260 §5.4
+        let mut paths = paths(1, 1);
+        paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
+        assert_eq!((paths.poll_probe(ms(0)), paths.next_timeout()), (None, None));
+        paths.confirm(P0, ms(50));
+        assert!(paths.poll_probe(ms(50)).is_some());
+    }
+
+    #[test]
+    fn an_interruption_starts_the_measurement_over() {
+        let mut paths = confirmed(1, 1);
+        paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
+        let old = paths.poll_probe(ms(0)).unwrap();
+        paths.set_link(&local(0), false, ms(10));
+        assert_eq!((paths.poll_probe(ms(10)), paths.next_timeout()), (None, None));
+        paths.set_link(&local(0), true, ms(5000));
+        assert!(paths.next_timeout().unwrap() <= ms(5000));
+        let probes: Vec<_> = core::iter::from_fn(|| paths.poll_probe(ms(5000))).collect();
+        assert_eq!(probes.len(), 2, "a pair, not the train that was missed");
+        assert_eq!(paths.on_heartbeat_ack(&old.info, ms(5100)), Acknowledged::Unknown);
+        fail(&mut paths, P0);
+        assert_eq!(paths.poll_probe(ms(6000)), None, "inactive");
+    }
+
+    #[test]
+    fn forged_answers_are_ignored_and_true_ones_revive_the_path() {
+        let mut paths = confirmed(1, 1);
+        paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
+        let probe = paths.poll_probe(ms(0)).unwrap();
+        let right = HeartbeatInfo::from_bytes(&probe.info).unwrap();
+        for wrong in [
+            HeartbeatInfo { nonce: right.nonce ^ 1, ..right },
+            HeartbeatInfo { probe: Some(77), ..right },
+            HeartbeatInfo { probe: None, ..right },
+        ] {
+            assert_eq!(paths.on_heartbeat_ack(&wrong.to_bytes(), ms(5)), Acknowledged::Unknown, "{wrong:?}");
+        }
+        fail(&mut paths, P0);
+        events(&mut paths);
+        assert_eq!(paths.on_heartbeat_ack(&probe.info, ms(50)), Acknowledged::Probe { path: P0 });
+        assert_eq!(paths.on_heartbeat_ack(&probe.info, ms(60)), Acknowledged::Unknown, "once");
+        assert_eq!(
+            events(&mut paths),
+            [PathEvent::StateChanged { path: P0, from: PathState::Inactive, to: PathState::Active }]
+        );
+        paths.stop_probing(P0);
+        assert_eq!(paths.poll_probe(ms(70)), None);
+        assert!(!paths.get(P0).unwrap().is_probed());
+    }
+}
