@@ -31,8 +31,10 @@ mod addr;
 mod config;
 mod error;
 mod event;
+mod long_tsn;
 mod message;
 mod stats;
+mod stream_table;
 mod trace;
 
 pub use addr::{LocalAddrs, PathAddr, PathId, RemoteAddrs};

@@ -1,1 +1,288 @@
 //! Receiving user data: TSN map, SACK generation, reassembly, streams. May not touch paths, timers or packets as a whole.
+//!
+//! [`Inbound`] takes DATA chunks and gives messages and SACKs. The association calls, for each packet that holds DATA,
+//! [`handle_data`](Inbound::handle_data) per chunk and then [`end_packet`](Inbound::end_packet) once; it sends a SACK
+//! when [`sack_due`](Inbound::sack_due), and bundles one with outbound DATA when [`sack_pending`](Inbound::sack_pending).
+
+mod fault;
+mod ordering;
+mod reassembly;
+mod sack_clock;
+mod tsn_map;
+mod window;
+
+use msctp_units::Time;
+use msctp_wire::{Data, GapBlock, List, PacketBuilder, Sack, StreamId, Tsn};
+
+pub use fault::DataFault;
+
+use self::ordering::{Arrived, Ordering};
+use self::reassembly::Reassembly;
+use self::sack_clock::SackClock;
+use self::tsn_map::{Place, TsnMap};
+use self::window::ReceiveWindow;
+use crate::long_tsn::LongTsn;
+use crate::{Config, Message};
+
+/// Duplicate TSNs remembered for the next SACK. Reporting them is a SHOULD (RFC 9260 §6.2); a peer must not make us hold
+/// more.
+const MAX_DUPLICATES: usize = 32;
+
+/// Largest IPv6 header, SCTP common header and DATA chunk header: what a full packet does not carry.
+const PACKET_OVERHEAD: u32 = 40 + 12 + Data::OVERHEAD as u32;
+
+/// What became of a DATA chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// Taken.
+    New,
+    /// Received before; will be reported as duplicate.
+    Duplicate,
+    /// Not taken and not acknowledged: the window is closed, or the TSN is further ahead than can be reported
+    /// (RFC 9260 §6.2).
+    Dropped,
+    /// Acknowledged and thrown away: there is no such stream. Answer with an ERROR chunk at once, cause Invalid Stream
+    /// Identifier (RFC 9260 §6.5).
+    InvalidStream(StreamId),
+}
+
+/// What a SACK said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SackSummary {
+    /// Cumulative TSN Ack.
+    pub cum_tsn_ack: Tsn,
+    /// Advertised window in bytes.
+    pub a_rwnd: u32,
+    /// Number of gap blocks.
+    pub gap_blocks: u16,
+    /// Number of duplicate TSNs.
+    pub duplicates: u16,
+}
+
+/// The receiving half of data transfer.
+#[derive(Debug)]
+pub struct Inbound {
+    map: TsnMap,
+    window: ReceiveWindow,
+    reassembly: Reassembly,
+    ordering: Ordering,
+    clock: SackClock,
+    duplicates: Vec<Tsn>,
+    /// Kept to be reused: the blocks of the SACK being written.
+    blocks: Vec<GapBlock>,
+    max_gap_blocks: usize,
+    streams: u16,
+}
+
+impl Inbound {
+    /// `initial_tsn`: the peer's, from its INIT or INIT ACK. `streams`: negotiated number of inbound streams.
+    ///
+    /// Uses `receive_buffer`, `pmtu`, `sack_delay` and `sack_frequency` of `config`.
+    pub fn new(config: &Config, initial_tsn: Tsn, streams: u16) -> Self {
+        Self {
+            map: TsnMap::new(initial_tsn),
+            window: ReceiveWindow::new(config.receive_buffer, config.pmtu.saturating_sub(PACKET_OVERHEAD)),
+            reassembly: Reassembly::new(),
+            ordering: Ordering::new(),
+            clock: SackClock::new(config.sack_delay, config.sack_frequency),
+            duplicates: Vec::new(),
+            blocks: Vec::new(),
+            max_gap_blocks: usize::MAX,
+            streams,
+        }
+    }
+
+    /// Report at most so many gap blocks in a SACK. By default as many as fit, as RFC 9260 §6.2 wants; fewer is for
+    /// comparison with TCP, whose SACK option holds three.
+    pub fn limit_gap_blocks(&mut self, limit: usize) {
+        self.max_gap_blocks = limit;
+    }
+
+    /// Takes one DATA chunk. Call [`end_packet`](Self::end_packet) after the last one of the packet.
+    ///
+    /// # Errors
+    ///
+    /// The peer broke the protocol: abort with [`DataFault::cause`]. Nothing may be called afterwards but what reads.
+    pub fn handle_data(&mut self, data: &Data<'_>) -> Result<Received, DataFault> {
+        if data.payload.is_empty() {
+            return Err(DataFault::NoUserData);
+        }
+        let tsn = self.map.extend(data.tsn);
+        let place = self.map.place(tsn);
+        let received = match place {
+            Place::Duplicate => {
+                if self.duplicates.len() < MAX_DUPLICATES {
+                    self.duplicates.push(data.tsn);
+                }
+                Received::Duplicate
+            }
+            Place::TooFar => Received::Dropped,
+            Place::Next | Place::Ahead(_) if !self.may_hold(tsn)? => Received::Dropped,
+            Place::Next | Place::Ahead(_) if data.stream.get() >= self.streams => {
+                self.record(tsn, place);
+                self.window.pass(data.payload.len());
+                Received::InvalidStream(data.stream)
+            }
+            Place::Next | Place::Ahead(_) => {
+                self.take(tsn, place, data)?;
+                Received::New
+            }
+        };
+        // RFC 9260 §6.2: a duplicate (MAY when bundled with new data), a dropped chunk and the I bit call for a SACK at
+        // once. §6.7: so does a gap; `record` looks after it.
+        self.clock.on_data(received != Received::New || data.flags.immediate);
+        Ok(received)
+    }
+
+    /// RFC 9260 §6.2: with the window closed, only what lies below the largest TSN received is taken. (We never drop what
+    /// was acknowledged to make room for it: up to twice the buffer is held instead.)
+    fn may_hold(&self, tsn: LongTsn) -> Result<bool, DataFault> {
+        if self.window.a_rwnd() > 0 {
+            return Ok(true);
+        }
+        if tsn < self.map.highest() {
+            return Ok(!self.window.exhausted());
+        }
+        // Nothing is missing and nothing can be read: the buffer is full of a message that is not complete, and dropping
+        // its next fragment would stop the association for ever.
+        let stuck = !self.map.has_gap() && !self.ordering.is_readable() && tsn == self.map.highest() + 1;
+        if stuck && self.window.exhausted() {
+            return Err(DataFault::MessageTooLarge);
+        }
+        Ok(stuck)
+    }
+
+    fn record(&mut self, tsn: LongTsn, place: Place) {
+        // RFC 9260 §6.7, §7.2.4: a SACK for every packet from the one that shows a hole to the one that closes it
+        // (RFC 5681 §4.2: a segment that fills all or part of a gap is acknowledged at once).
+        if place != Place::Next || self.map.has_gap() {
+            self.clock.hasten();
+        }
+        self.map.insert(tsn, place);
+    }
+
+    fn take(&mut self, tsn: LongTsn, place: Place, data: &Data<'_>) -> Result<(), DataFault> {
+        let whole = data.flags.begin && data.flags.end;
+        if !whole || !self.reassembly.is_empty() {
+            self.reassembly.check(tsn, data, &self.map)?;
+        }
+        self.record(tsn, place);
+        self.window.hold(data.payload.len());
+        let (last, arrived) = if whole {
+            (tsn, Arrived { message: message(data), chunks: 1 })
+        } else {
+            match self.reassembly.insert(tsn, data) {
+                Some(complete) => complete,
+                None => return Ok(()),
+            }
+        };
+        self.ordering.arrive(arrived, last <= self.map.cum_tsn_ack())
+    }
+
+    /// All chunks of a packet were processed: RFC 9260 §6.2 counts packets, not chunks.
+    pub fn end_packet(&mut self, now: Time) {
+        self.clock.end_packet(now);
+    }
+
+    /// The next message, in the order of its stream.
+    ///
+    /// Afterwards a SACK may be due that tells the peer of the room.
+    pub fn read(&mut self) -> Option<Message> {
+        let Arrived { message, chunks } = self.ordering.read()?;
+        self.window.release(message.data.len(), chunks);
+        // RFC 9260 §6.2: SHOULD send a SACK to update the window
+        if self.window.update_due() {
+            self.clock.hasten();
+        }
+        Some(message)
+    }
+
+    /// There is a message to [`read`](Self::read).
+    pub fn is_readable(&self) -> bool {
+        self.ordering.is_readable()
+    }
+
+    /// A SACK must go out now.
+    pub fn sack_due(&self, now: Time) -> bool {
+        self.clock.is_due(now)
+    }
+
+    /// Something is not acknowledged yet: bundle a SACK with outbound DATA (RFC 9260 §6.1).
+    pub fn sack_pending(&self) -> bool {
+        self.clock.is_pending()
+    }
+
+    /// When a delayed SACK falls due.
+    pub fn sack_deadline(&self) -> Option<Time> {
+        self.clock.deadline()
+    }
+
+    /// Writes a SACK with as many gap blocks, then duplicate TSNs, as fit. `None`: not even an empty SACK fits; it stays
+    /// due.
+    pub fn encode_sack(&mut self, builder: &mut PacketBuilder<'_>) -> Option<SackSummary> {
+        let entries = builder.remaining().checked_sub(Sack::MIN_LEN)? / 4;
+        self.blocks.clear();
+        // RFC 9260 §6.7: lowest TSNs first, the highest are left out
+        self.blocks.extend(self.map.gap_blocks(entries.min(self.max_gap_blocks)));
+        let duplicates = self.duplicates.len().min(entries - self.blocks.len());
+        let sack = Sack {
+            cum_tsn_ack: self.cum_tsn_ack(),
+            a_rwnd: self.window.a_rwnd(),
+            gap_blocks: List::from(&self.blocks[..]),
+            duplicates: List::from(&self.duplicates[..duplicates]),
+        };
+        builder.push(&sack).ok()?;
+        let summary = SackSummary {
+            cum_tsn_ack: sack.cum_tsn_ack,
+            a_rwnd: sack.a_rwnd,
+            gap_blocks: self.blocks.len() as u16,
+            duplicates: duplicates as u16,
+        };
+        self.window.announce();
+        self.clock.sent();
+        self.duplicates.clear();
+        Some(summary)
+    }
+
+    /// The acknowledgement travels in a SHUTDOWN chunk instead of a SACK (RFC 9260 §6.2, §9.2).
+    pub fn acknowledged_by_shutdown(&mut self) {
+        self.clock.sent();
+    }
+
+    /// The highest TSN up to which all were received (RFC 9260 §3.3.4).
+    pub fn cum_tsn_ack(&self) -> Tsn {
+        self.map.cum_tsn_ack().tsn()
+    }
+
+    /// TSNs above [`cum_tsn_ack`](Self::cum_tsn_ack) were received: acknowledge by SACK, not by SHUTDOWN
+    /// (RFC 9260 §6.2).
+    pub fn has_gap(&self) -> bool {
+        self.map.has_gap()
+    }
+
+    /// Number of holes below the highest TSN received.
+    pub fn gap_count(&self) -> usize {
+        self.map.gap_count()
+    }
+
+    /// The window a SACK would announce now, in bytes.
+    pub fn a_rwnd(&self) -> u32 {
+        self.window.a_rwnd()
+    }
+
+    /// User bytes held: out of order, in reassembly, or not read yet.
+    pub fn held_bytes(&self) -> u64 {
+        self.window.held_bytes()
+    }
+}
+
+/// An unfragmented message, copied out of the packet.
+fn message(data: &Data<'_>) -> Message {
+    Message {
+        stream: data.stream.get(),
+        ssn: data.ssn.get(),
+        ppid: data.ppid.get(),
+        unordered: data.flags.unordered,
+        data: bytes::Bytes::copy_from_slice(data.payload),
+    }
+}

@@ -1,1 +1,331 @@
 //! Sending user data: streams, fragmentation, the outstanding queue, SACK processing. May not touch sockets or whole packets.
+//!
+//! [`Outbound`] takes messages and SACKs and fills packets with DATA chunks. What belongs to a path alone (window, RTO,
+//! T3-rtx, error counter) lives in [`Path`](crate::path::Path); what is here is which chunk went where.
+//!
+//! The association calls [`next_path`](Outbound::next_path) until it gives `None`; for each path given it begins a packet
+//! there, bundles what control chunks there are, and calls [`fill`](Outbound::fill). Deadlines are in
+//! [`next_timeout`](Outbound::next_timeout).
+
+mod chunk;
+mod fill;
+mod flow;
+mod gaps;
+mod loss;
+mod probe;
+mod queue;
+mod sack;
+mod timeout;
+
+use std::collections::VecDeque;
+
+use msctp_units::Time;
+use msctp_wire::Tsn;
+
+pub use fill::Filled;
+pub use sack::{SackFault, SackOutcome};
+
+use self::chunk::{Fate, Outstanding, SendNumber};
+use self::flow::{Flows, Sending};
+use self::gaps::Gaps;
+use self::probe::ZeroWindowProbe;
+use self::queue::SendQueue;
+use crate::config::RetransmissionPath;
+use crate::long_tsn::LongTsn;
+use crate::path::Paths;
+use crate::{Config, OutMessage, PathId, SendError, SendFailure, TraceKind};
+
+/// Chunks outstanding at most. Keeps all TSNs within what gap blocks can report (16-bit offsets, RFC 9260 §3.3.4), and with
+/// it, RFC 9260 §6.1: fewer than 2^31 TSNs, and at most 2^16 − 1 ordered messages of a stream, in the send window.
+const MAX_OUTSTANDING: usize = u16::MAX as usize;
+
+/// How losses are told apart on several paths. With one path the options make no difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossDetection {
+    /// Count a miss indication only from a SACK that newly acknowledges a higher TSN *last sent on the same path*. Ours,
+    /// on by default; RFC 9260 §7.2.4 compares TSNs over all paths. When the primary changes to a faster path, chunks
+    /// there overtake those still under way on the old one, which the RFC's rule takes for losses: spurious
+    /// retransmissions and a halved window on a path that lost nothing. It is stricter than the RFC, as §7 allows.
+    pub per_path_miss_indications: bool,
+    /// Each path enters and leaves Fast Recovery by itself. Ours, on by default; RFC 9260 §7.2.4 (6) has one Fast
+    /// Recovery for the association, during which a loss on another path goes unanswered. A path has its own window
+    /// (§7.2) and its own bottleneck.
+    pub per_path_recovery: bool,
+}
+
+impl Default for LossDetection {
+    fn default() -> Self {
+        Self { per_path_miss_indications: true, per_path_recovery: true }
+    }
+}
+
+/// The sending half of data transfer.
+#[derive(Debug)]
+pub struct Outbound {
+    queue: SendQueue,
+    sent: Outstanding,
+    gaps: Gaps,
+    flows: Flows,
+    /// The peer's last a_rwnd.
+    a_rwnd: u64,
+    /// User bytes in flight over all paths.
+    in_flight: u64,
+    /// User bytes in `sent`.
+    sent_bytes: u64,
+    /// The number the next sending gets.
+    next_number: SendNumber,
+    /// The latest sending that was acknowledged, over all paths.
+    latest_acked: SendNumber,
+    probe: ZeroWindowProbe,
+    streams: u16,
+    send_buffer: u64,
+    /// A message was refused since the buffer last had room.
+    refused: bool,
+    writable: bool,
+    /// RFC 9260 §6.1: set the I bit on the last chunk, the association is in SHUTDOWN-PENDING.
+    hurry: bool,
+    max_burst: u32,
+    retransmission_path: RetransmissionPath,
+    loss_detection: LossDetection,
+    /// Filled only when wanted; nothing here reads it.
+    trace: Option<VecDeque<TraceKind>>,
+    /// Chunks with their third miss indication, while a SACK is processed. Kept to be reused.
+    struck: Vec<LongTsn>,
+    /// Chunks the peer reneged on whose path is gone, while a SACK is processed.
+    orphans: Vec<LongTsn>,
+    /// Sendings that go back into a log, while it is walked. Kept to be reused.
+    kept: Vec<Sending>,
+}
+
+impl Outbound {
+    /// Nothing sent yet. The peer is unknown: until [`establish`](Self::establish) any stream may be named and no chunk is
+    /// sent.
+    ///
+    /// Uses `send_buffer`, `max_burst`, `retransmission_path` and `trace` of `config`.
+    pub fn new(config: &Config, initial_tsn: Tsn) -> Self {
+        Self {
+            queue: SendQueue::new(),
+            sent: Outstanding::new(initial_tsn),
+            gaps: Gaps::default(),
+            flows: Flows::default(),
+            a_rwnd: 0,
+            in_flight: 0,
+            sent_bytes: 0,
+            next_number: 1,
+            latest_acked: 0,
+            probe: ZeroWindowProbe::default(),
+            streams: u16::MAX,
+            send_buffer: u64::from(config.send_buffer),
+            refused: false,
+            writable: false,
+            hurry: false,
+            max_burst: config.max_burst,
+            retransmission_path: config.retransmission_path,
+            loss_detection: LossDetection::default(),
+            trace: config.trace.then(VecDeque::new),
+            struck: Vec::new(),
+            orphans: Vec::new(),
+            kept: Vec::new(),
+        }
+    }
+
+    /// The peer is known: its a_rwnd from INIT or INIT ACK (RFC 9260 §6.2.1 A) and the negotiated number of outbound
+    /// streams. Messages queued for streams that do not exist come back.
+    pub fn establish(&mut self, a_rwnd: u32, streams: u16) -> Vec<SendFailure> {
+        self.a_rwnd = u64::from(a_rwnd);
+        self.streams = streams;
+        self.probe = ZeroWindowProbe::Idle;
+        self.queue.fail_beyond(streams)
+    }
+
+    /// Chooses how losses are told apart.
+    pub fn set_loss_detection(&mut self, loss_detection: LossDetection) {
+        self.loss_detection = loss_detection;
+    }
+
+    /// Ask for SACKs without delay at the end of the data: SHUTDOWN-PENDING (RFC 9260 §6.1, RFC 7053).
+    pub fn hurry(&mut self) {
+        self.hurry = true;
+    }
+
+    /// Takes a message.
+    ///
+    /// # Errors
+    ///
+    /// It is empty, its stream does not exist, or there is no room for it, now or ever. After
+    /// [`SendError::BufferFull`] [`take_writable`](Self::take_writable) tells when to try again.
+    pub fn enqueue(&mut self, message: OutMessage) -> Result<(), SendError> {
+        let len = message.data.len();
+        if len == 0 {
+            return Err(SendError::Empty);
+        }
+        if message.stream >= self.streams {
+            return Err(SendError::InvalidStream { stream: message.stream, streams: self.streams });
+        }
+        if len as u64 > self.send_buffer {
+            return Err(SendError::TooLarge { len, max: self.send_buffer as usize });
+        }
+        let free = self.send_buffer - self.buffered();
+        if len as u64 > free {
+            self.refused = true;
+            return Err(SendError::BufferFull { len, free: free as usize });
+        }
+        self.queue.push(message);
+        Ok(())
+    }
+
+    /// User bytes in the send buffer: waiting, or not yet cumulatively acknowledged.
+    #[inline]
+    pub fn buffered(&self) -> u64 {
+        self.queue.bytes() + self.sent_bytes
+    }
+
+    /// True once after a message was refused and half of the buffer has become free.
+    pub fn take_writable(&mut self) -> bool {
+        core::mem::take(&mut self.writable)
+    }
+
+    /// Everything sent is acknowledged and nothing waits: a shutdown may go on (RFC 9260 §9.2).
+    pub fn is_drained(&self) -> bool {
+        self.queue.is_empty() && self.sent.is_empty()
+    }
+
+    /// DATA chunks not yet cumulatively acknowledged.
+    pub fn outstanding_chunks(&self) -> usize {
+        self.sent.len()
+    }
+
+    /// The peer's window less what is in flight (RFC 9260 §6.2.1), in bytes; negative when the peer took back what it had
+    /// granted, or a zero window is being probed.
+    #[inline]
+    pub fn rwnd(&self) -> i64 {
+        // B: less what is sent. C: more when it is marked for retransmission. D ii: anew with each SACK.
+        self.a_rwnd as i64 - self.in_flight as i64
+    }
+
+    /// The TSN the next new chunk gets.
+    pub fn next_tsn(&self) -> Tsn {
+        self.sent.next().tsn()
+    }
+
+    /// The Cumulative TSN Ack Point.
+    pub fn cum_tsn_ack(&self) -> Tsn {
+        self.sent.cum_tsn_ack().tsn()
+    }
+
+    /// The path is in Fast Recovery (RFC 9260 §7.2.4).
+    pub fn in_fast_recovery(&self, path: PathId) -> bool {
+        if self.loss_detection.per_path_recovery {
+            self.flows.of(path).is_some_and(|flow| flow.recovery_exit.is_some())
+        } else {
+            self.flows.iter().any(|flow| flow.recovery_exit.is_some())
+        }
+    }
+
+    /// The next entry of the trace; filled only when `Config::trace` is on.
+    pub fn poll_trace(&mut self) -> Option<TraceKind> {
+        self.trace.as_mut()?.pop_front()
+    }
+
+    fn trace_window(&mut self, path: PathId, paths: &Paths) {
+        if let Some(trace) = &mut self.trace
+            && let Some(at) = paths.get(path)
+        {
+            let window = at.controller.window();
+            trace.push_back(TraceKind::Window {
+                path,
+                cwnd: window.cwnd,
+                ssthresh: window.ssthresh,
+                flight_size: at.flight_size,
+                partial_bytes_acked: window.partial_bytes_acked,
+            });
+        }
+    }
+
+    /// When T3-rtx of a path or the zero window probe is due.
+    pub fn next_timeout(&self, paths: &Paths) -> Option<Time> {
+        let t3 = paths.iter().filter_map(|path| path.t3_rtx).min();
+        match (t3, self.probe.deadline()) {
+            (Some(t3), Some(probe)) => Some(t3.min(probe)),
+            (t3, probe) => t3.or(probe),
+        }
+    }
+
+    /// A path is gone (RFC 5061): what was in flight there is sent again elsewhere.
+    pub fn remove_path(&mut self, gone: PathId, paths: &mut Paths) {
+        if self.flows.remove(gone).is_none() {
+            return;
+        }
+        let Some(target) = paths.data_path().or_else(|| paths.primary()) else { return };
+        let to = self.flows.index(target);
+        for (tsn, chunk) in self.sent.iter_mut() {
+            let moves = match chunk.fate {
+                Fate::InFlight if chunk.path == gone => {
+                    self.in_flight -= chunk.len();
+                    chunk.misses = 0;
+                    true
+                }
+                Fate::Marked => chunk.target == gone,
+                Fate::InFlight | Fate::GapAcked => false,
+            };
+            if moves {
+                chunk.fate = Fate::Marked;
+                chunk.target = target;
+                self.flows[to].mark(tsn);
+            }
+        }
+    }
+
+    /// Gives up everything, in the order in which it would have been delivered (RFC 9260 §11.1.14, §11.1.15, §11.2.2). Of a
+    /// message sent in fragments the data does not come back. Stops all T3-rtx timers.
+    pub fn give_up(&mut self, paths: &mut Paths) -> Vec<SendFailure> {
+        for path in paths.iter_mut() {
+            path.flight_size = 0;
+            path.t3_rtx = None;
+            path.rtt_slot = None;
+        }
+        let rest_was_begun = self.queue.front_is_begun();
+        let mut failures: Vec<SendFailure> = Vec::new();
+        for chunk in self.sent.drain() {
+            if !chunk.flags.end {
+                continue;
+            }
+            failures.push(SendFailure {
+                message: OutMessage {
+                    stream: chunk.stream,
+                    ppid: chunk.ppid,
+                    unordered: chunk.flags.unordered,
+                    data: if chunk.flags.begin { chunk.data } else { bytes::Bytes::new() },
+                    context: chunk.context,
+                },
+                unsent: false,
+            });
+        }
+        for (index, mut message) in self.queue.drain().enumerate() {
+            let begun = index == 0 && rest_was_begun;
+            if begun {
+                message.data = bytes::Bytes::new();
+            }
+            failures.push(SendFailure { message, unsent: !begun });
+        }
+        self.flows.clear();
+        self.gaps = Gaps::default();
+        self.in_flight = 0;
+        self.sent_bytes = 0;
+        self.probe = ZeroWindowProbe::default();
+        failures
+    }
+
+    /// Marks a chunk for retransmission on `target`. The caller takes it out of the window of the path it was on.
+    fn mark(&mut self, tsn: LongTsn, target: PathId) {
+        let Some(chunk) = self.sent.at_mut(tsn) else { return };
+        debug_assert_eq!(chunk.fate, Fate::InFlight);
+        chunk.fate = Fate::Marked;
+        chunk.target = target;
+        chunk.misses = 0;
+        // RFC 9260 §6.2.1 C
+        self.in_flight -= chunk.len();
+        let to = self.flows.index(target);
+        self.flows[to].mark(tsn);
+    }
+}

@@ -1,0 +1,37 @@
+//! [`DataFault`]: what a peer can do wrong with DATA chunks. No state.
+
+/// A DATA chunk that breaks the protocol so that the association must be aborted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DataFault {
+    /// RFC 9260 §6.2: answered by ABORT with the cause No User Data.
+    #[error("DATA chunk without user data")]
+    NoUserData,
+    /// A message begins (B) where the fragments of another one should go on (RFC 9260 §6.9).
+    #[error("first fragment inside another message")]
+    BeginInsideMessage,
+    /// A fragment without B where no message can go on (RFC 9260 §6.9).
+    #[error("fragment of a message that has no first fragment")]
+    NoBegin,
+    /// Fragments of one message with different stream, U flag or stream sequence number (RFC 9260 §3.3.1).
+    #[error("fragments of one message differ in stream, U flag or stream sequence number")]
+    FragmentsDiffer,
+    /// Everything sent before has arrived, and yet this is not the stream's next sequence number (RFC 9260 §6.5), or the
+    /// number came twice.
+    #[error("stream sequence number skipped or repeated")]
+    StreamSequence,
+    /// A message needs more than twice the receive buffer before it is complete: answered by ABORT with the cause Out of
+    /// Resource.
+    #[error("message larger than twice the receive buffer")]
+    MessageTooLarge,
+}
+
+impl DataFault {
+    /// The error cause code of the ABORT (RFC 9260 §3.3.10).
+    pub const fn cause(self) -> msctp_wire::CauseCode {
+        match self {
+            Self::NoUserData => msctp_wire::CauseCode::NO_USER_DATA,
+            Self::MessageTooLarge => msctp_wire::CauseCode::OUT_OF_RESOURCE,
+            _ => msctp_wire::CauseCode::PROTOCOL_VIOLATION,
+        }
+    }
+}

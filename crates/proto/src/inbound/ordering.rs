@@ -1,0 +1,177 @@
+//! [`Ordering`]: order of messages within their streams (RFC 9260 §6.5, §6.6). Knows nothing of TSNs and fragments.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::fault::DataFault;
+use crate::Message;
+use crate::stream_table::StreamTable;
+
+/// A whole message and how many DATA chunks it came in.
+#[derive(Debug)]
+pub(super) struct Arrived {
+    pub(super) message: Message,
+    pub(super) chunks: u32,
+}
+
+/// One inbound stream.
+#[derive(Debug, Default)]
+struct Stream {
+    /// The next stream sequence number to deliver, counted on beyond 16 bits.
+    next: u64,
+    /// There only while messages wait for an earlier one.
+    waiting: Option<Box<Waiting>>,
+}
+
+/// Messages of a stream that wait for an earlier one, by sequence number.
+///
+/// After a loss messages keep coming in order: those are appended. Only a message that fills a later hole goes to the
+/// map.
+#[derive(Debug, Default)]
+struct Waiting {
+    run: VecDeque<(u64, Arrived)>,
+    late: BTreeMap<u64, Arrived>,
+}
+
+impl Waiting {
+    fn insert(&mut self, ssn: u64, arrived: Arrived) -> Result<(), DataFault> {
+        if self.run.back().is_none_or(|&(last, _)| last < ssn) {
+            self.run.push_back((ssn, arrived));
+            return Ok(());
+        }
+        let in_run = self.run.binary_search_by_key(&ssn, |&(number, _)| number).is_ok();
+        if in_run || self.late.insert(ssn, arrived).is_some() {
+            return Err(DataFault::StreamSequence);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, ssn: u64) -> Option<Arrived> {
+        if self.run.front().is_some_and(|&(first, _)| first == ssn) {
+            return self.run.pop_front().map(|(_, arrived)| arrived);
+        }
+        self.late.remove(&ssn)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.run.is_empty() && self.late.is_empty()
+    }
+}
+
+/// The inbound streams and the messages ready to be read.
+#[derive(Debug)]
+pub(super) struct Ordering {
+    streams: StreamTable<Stream>,
+    ready: VecDeque<Arrived>,
+}
+
+impl Ordering {
+    pub(super) fn new() -> Self {
+        Self { streams: StreamTable::new(), ready: VecDeque::new() }
+    }
+
+    /// Takes a whole message. `complete`: everything sent before it has arrived.
+    pub(super) fn arrive(&mut self, arrived: Arrived, complete: bool) -> Result<(), DataFault> {
+        // RFC 9260 §6.6: with U set it bypasses the ordering
+        if arrived.message.unordered {
+            self.ready.push_back(arrived);
+            return Ok(());
+        }
+        let stream = self.streams.entry(arrived.message.stream);
+        let ahead = arrived.message.ssn.wrapping_sub(stream.next as u16);
+        if ahead != 0 {
+            // RFC 9260 §6.5: numbers go up by one per ordered message. Within a stream they go up with the TSN, so nothing
+            // that is still to come could fill the hole.
+            if complete {
+                return Err(DataFault::StreamSequence);
+            }
+            let ssn = stream.next + u64::from(ahead);
+            return stream.waiting.get_or_insert_default().insert(ssn, arrived);
+        }
+        stream.next += 1;
+        self.ready.push_back(arrived);
+        if let Some(waiting) = &mut stream.waiting {
+            while let Some(next) = waiting.take(stream.next) {
+                stream.next += 1;
+                self.ready.push_back(next);
+            }
+            if waiting.is_empty() {
+                stream.waiting = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next message for the application.
+    pub(super) fn read(&mut self) -> Option<Arrived> {
+        self.ready.pop_front()
+    }
+
+    pub(super) fn is_readable(&self) -> bool {
+        !self.ready.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn message(stream: u16, ssn: u16, unordered: bool) -> Arrived {
+        let data = Bytes::from_static(b"x");
+        Arrived { message: Message { stream, ssn, ppid: 0, unordered, data }, chunks: 1 }
+    }
+
+    fn read(ordering: &mut Ordering) -> Vec<(u16, u16)> {
+        core::iter::from_fn(|| ordering.read()).map(|a| (a.message.stream, a.message.ssn)).collect()
+    }
+
+    #[test]
+    fn rfc9260_6_6_holds_until_reordered_and_per_stream() {
+        let mut ordering = Ordering::new();
+        for (stream, ssn) in [(1, 1), (1, 4), (1, 3), (2, 0), (1, 6)] {
+            ordering.arrive(message(stream, ssn, false), false).unwrap();
+        }
+        assert_eq!(read(&mut ordering), [(2, 0)]);
+        ordering.arrive(message(1, 0, false), false).unwrap();
+        assert_eq!(read(&mut ordering), [(1, 0), (1, 1)]);
+        ordering.arrive(message(1, 2, false), false).unwrap();
+        assert_eq!(read(&mut ordering), [(1, 2), (1, 3), (1, 4)]);
+        ordering.arrive(message(1, 5, false), false).unwrap();
+        assert_eq!(read(&mut ordering), [(1, 5), (1, 6)]);
+        assert!(ordering.streams.entry(1).waiting.is_none());
+    }
+
+    #[test]
+    fn rfc9260_6_5_numbers_wrap_at_65535() {
+        let mut ordering = Ordering::new();
+        for ssn in 0..=u16::MAX {
+            ordering.arrive(message(0, ssn, false), true).unwrap();
+        }
+        ordering.arrive(message(0, 1, false), false).unwrap();
+        ordering.arrive(message(0, 0, false), false).unwrap();
+        assert_eq!(read(&mut ordering)[65_534..], [(0, 65_534), (0, 65_535), (0, 0), (0, 1)]);
+    }
+
+    #[test]
+    fn rfc9260_6_6_unordered_bypasses() {
+        let mut ordering = Ordering::new();
+        ordering.arrive(message(0, 1, false), false).unwrap();
+        ordering.arrive(message(0, 77, true), false).unwrap();
+        assert_eq!(read(&mut ordering), [(0, 77)]);
+    }
+
+    #[test]
+    fn repeated_and_skipped_numbers_are_faults() {
+        let mut ordering = Ordering::new();
+        ordering.arrive(message(0, 0, false), true).unwrap();
+        let fault = Err(DataFault::StreamSequence);
+        assert_eq!(ordering.arrive(message(0, 0, false), true), fault);
+        assert_eq!(ordering.arrive(message(0, 2, false), true), fault);
+        for ssn in [3, 5, 4] {
+            ordering.arrive(message(0, ssn, false), false).unwrap();
+        }
+        for ssn in [3, 4, 5] {
+            assert_eq!(ordering.arrive(message(0, ssn, false), false), fault, "{ssn}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! [`SackClock`]: when a SACK is due (RFC 9260 §6.2, §6.7). Knows nothing of what it says.
+
+use msctp_units::{Span, Time};
+
+/// Delayed acknowledgement.
+#[derive(Debug)]
+pub(super) struct SackClock {
+    delay: Span,
+    frequency: u32,
+    /// Packets with DATA since the last SACK.
+    packets: u32,
+    /// A SACK is due now.
+    immediate: bool,
+    deadline: Option<Time>,
+    /// No DATA chunk has been received yet.
+    first: bool,
+    /// The packet being processed has DATA.
+    packet_has_data: bool,
+}
+
+impl SackClock {
+    /// A SACK goes out at least every `frequency` packets and within `delay`.
+    pub(super) fn new(delay: Span, frequency: u32) -> Self {
+        Self {
+            delay,
+            frequency,
+            packets: 0,
+            immediate: false,
+            deadline: None,
+            first: true,
+            packet_has_data: false,
+        }
+    }
+
+    /// A DATA chunk was processed. `hasten`: its SACK must not wait.
+    pub(super) fn on_data(&mut self, hasten: bool) {
+        self.packet_has_data = true;
+        self.immediate |= hasten;
+    }
+
+    /// All chunks of a packet were processed.
+    pub(super) fn end_packet(&mut self, now: Time) {
+        if !core::mem::take(&mut self.packet_has_data) {
+            return;
+        }
+        self.packets += 1;
+        // RFC 9260 §5.1: after the first DATA chunk an endpoint MUST immediately respond with a SACK. §6.2: at least every
+        // second packet, and within the delay of the first unacknowledged chunk.
+        let first = core::mem::take(&mut self.first);
+        if first || self.packets >= self.frequency || self.delay.is_zero() {
+            self.immediate = true;
+        } else if self.deadline.is_none() {
+            self.deadline = Some(now + self.delay);
+        }
+    }
+
+    /// A SACK is wanted without DATA having come (window update, RFC 9260 §6.2).
+    pub(super) fn hasten(&mut self) {
+        self.immediate = true;
+    }
+
+    /// A SACK must go out now.
+    pub(super) fn is_due(&self, now: Time) -> bool {
+        self.immediate || self.deadline.is_some_and(|deadline| deadline <= now)
+    }
+
+    /// There is something to acknowledge: bundle a SACK with outbound DATA (RFC 9260 §6.1).
+    pub(super) fn is_pending(&self) -> bool {
+        self.immediate || self.packets > 0
+    }
+
+    /// When the delay ends of what was received and not acknowledged.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    /// A SACK was written.
+    pub(super) fn sent(&mut self) {
+        self.packets = 0;
+        self.immediate = false;
+        self.deadline = None;
+    }
+}

@@ -1,0 +1,173 @@
+//! [`ReceiveWindow`]: what a_rwnd says (RFC 9260 §6.2 A to D). Counts bytes, holds none.
+
+/// What a chunk is charged at least. A peer that sends one-byte messages makes us hold much more than their bytes; up
+/// to this size (a DATA chunk's own header) they use up the window.
+const MIN_CHARGE: u64 = 16;
+
+/// Receive buffer accounting.
+///
+/// The edge is how far (in bytes since the start) the peer was told it may send. It moves only forward, and, to avoid
+/// the silly window syndrome, only in steps worth a packet (RFC 9260 §6.2, RFC 1122 §4.2.3.3).
+#[derive(Debug)]
+pub(super) struct ReceiveWindow {
+    size: u64,
+    step: u64,
+    held_bytes: u64,
+    held_chunks: u64,
+    received: u64,
+    edge: u64,
+}
+
+impl ReceiveWindow {
+    /// `size`: receive buffer in bytes, announced in INIT or INIT ACK. `packet`: user bytes of a full packet.
+    pub(super) fn new(size: u32, packet: u32) -> Self {
+        let size = u64::from(size);
+        Self {
+            size,
+            // RFC 1122 §4.2.3.3: min(buffer / 2, a segment)
+            step: u64::from(packet).min(size / 2).max(1),
+            held_bytes: 0,
+            held_chunks: 0,
+            received: 0,
+            edge: size,
+        }
+    }
+
+    fn charge(&self) -> u64 {
+        self.held_bytes.max(self.held_chunks * MIN_CHARGE)
+    }
+
+    /// The edge that could be announced now.
+    fn next_edge(&self) -> u64 {
+        let reachable = self.received + self.size.saturating_sub(self.charge());
+        // With nothing held there is no small window to give away: the whole buffer is free.
+        if self.held_chunks == 0 || reachable >= self.edge + self.step {
+            self.edge.max(reachable)
+        } else {
+            self.edge
+        }
+    }
+
+    /// What a SACK sent now would say. With zero, new data is not taken.
+    pub(super) fn a_rwnd(&self) -> u32 {
+        // Reached before the edge only by chunks smaller than MIN_CHARGE.
+        if self.charge() >= self.size {
+            return 0;
+        }
+        // never above `size`, which is 32 bits
+        self.next_edge().saturating_sub(self.received).min(self.size) as u32
+    }
+
+    /// A SACK with [`a_rwnd`](Self::a_rwnd) goes out.
+    pub(super) fn announce(&mut self) {
+        self.edge = self.next_edge();
+    }
+
+    /// RFC 9260 §6.2: worth a SACK of its own when the window can be increased by a quarter of the buffer.
+    pub(super) fn update_due(&self) -> bool {
+        self.next_edge() - self.edge >= self.size.div_ceil(4)
+    }
+
+    /// A DATA chunk with `len` user bytes is kept.
+    pub(super) fn hold(&mut self, len: usize) {
+        self.held_bytes += len as u64;
+        self.held_chunks += 1;
+        self.received += len as u64;
+    }
+
+    /// A DATA chunk with `len` user bytes was received and thrown away (invalid stream).
+    pub(super) fn pass(&mut self, len: usize) {
+        self.received += len as u64;
+    }
+
+    /// The application took `len` bytes that had come in `chunks` chunks.
+    pub(super) fn release(&mut self, len: usize, chunks: u32) {
+        debug_assert!(self.held_bytes >= len as u64 && self.held_chunks >= u64::from(chunks));
+        self.held_bytes = self.held_bytes.saturating_sub(len as u64);
+        self.held_chunks = self.held_chunks.saturating_sub(u64::from(chunks));
+    }
+
+    /// Twice the buffer is held: not even what fills a hole is taken any more.
+    pub(super) fn exhausted(&self) -> bool {
+        self.charge() >= self.size * 2
+    }
+
+    /// User bytes held: out of order, in reassembly or not yet read.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc9260_6_2_b_and_c() {
+        let mut window = ReceiveWindow::new(65_536, 1432);
+        assert_eq!(window.a_rwnd(), 65_536);
+        window.hold(1452);
+        assert_eq!(window.a_rwnd(), 65_536 - 1452);
+        window.announce();
+        window.release(1452, 1);
+        assert_eq!(window.a_rwnd(), 65_536, "empty again");
+    }
+
+    #[test]
+    fn rfc9260_6_2_silly_window_syndrome() {
+        let mut window = ReceiveWindow::new(4000, 1000);
+        for _ in 0..4 {
+            window.hold(1000);
+        }
+        window.announce();
+        assert_eq!(window.a_rwnd(), 0);
+        window.release(999, 1);
+        assert_eq!(window.a_rwnd(), 0, "less than a packet is not announced");
+        window.release(1, 0);
+        assert_eq!(window.a_rwnd(), 1000);
+    }
+
+    #[test]
+    fn rfc9260_6_2_update_after_a_quarter() {
+        let mut window = ReceiveWindow::new(8000, 1000);
+        for _ in 0..8 {
+            window.hold(1000);
+        }
+        window.announce();
+        window.release(1000, 1);
+        assert!(!window.update_due());
+        window.release(1000, 1);
+        assert!(window.update_due());
+        window.announce();
+        assert!(!window.update_due());
+    }
+
+    #[test]
+    fn many_tiny_chunks_close_the_window() {
+        let mut window = ReceiveWindow::new(1600, 1000);
+        for _ in 0..99 {
+            window.hold(1);
+        }
+        assert_eq!(window.a_rwnd(), 1501);
+        window.hold(1);
+        assert_eq!(window.a_rwnd(), 0);
+        assert!(!window.exhausted());
+    }
+
+    #[test]
+    fn the_edge_never_moves_back() {
+        let mut window = ReceiveWindow::new(3200, 1000);
+        // 100 chunks of 1 byte are charged 1600
+        for _ in 0..100 {
+            window.hold(1);
+        }
+        assert_eq!(window.a_rwnd(), 3100, "already granted");
+        for _ in 0..50 {
+            window.hold(1);
+        }
+        window.announce();
+        assert_eq!(window.a_rwnd(), 3050);
+        window.release(1, 1);
+        assert_eq!(window.a_rwnd(), 3050);
+    }
+}

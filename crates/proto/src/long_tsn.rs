@@ -1,0 +1,68 @@
+//! [`LongTsn`]: a TSN that does not wrap, so that ranges of TSNs can be compared and kept in ordinary order. No state.
+
+use core::fmt;
+use core::ops::{Add, Sub};
+
+use msctp_wire::Tsn;
+
+/// A TSN continued to 64 bits: the low 32 bits are the TSN on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LongTsn(u64);
+
+impl LongTsn {
+    /// The first one of a direction. Starts above 2^32 so that the numbers before it exist too.
+    pub(crate) const fn first(tsn: Tsn) -> Self {
+        Self((1 << 32) + tsn.get() as u64)
+    }
+
+    /// The number with this TSN that is nearest to `self`: at most 2^31 away (RFC 9260 §1.6 serial arithmetic).
+    pub(crate) const fn nearest(self, tsn: Tsn) -> Self {
+        let step = tsn.get().wrapping_sub(self.0 as u32) as i32;
+        Self(self.0.wrapping_add_signed(step as i64))
+    }
+
+    /// As it is on the wire.
+    pub(crate) const fn tsn(self) -> Tsn {
+        Tsn::new(self.0 as u32)
+    }
+
+    /// How far `self` is above `earlier`; zero if it is not.
+    pub(crate) const fn above(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl Add<u64> for LongTsn {
+    type Output = Self;
+    fn add(self, steps: u64) -> Self {
+        Self(self.0 + steps)
+    }
+}
+
+impl Sub<u64> for LongTsn {
+    type Output = Self;
+    fn sub(self, steps: u64) -> Self {
+        Self(self.0 - steps)
+    }
+}
+
+impl fmt::Debug for LongTsn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.tsn())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_goes_both_ways_over_the_wrap() {
+        let last = LongTsn::first(Tsn::new(u32::MAX));
+        assert_eq!(last.nearest(Tsn::new(0)), last + 1);
+        assert_eq!((last + 1).nearest(Tsn::new(u32::MAX)), last);
+        assert_eq!(LongTsn::first(Tsn::new(0)).nearest(Tsn::new(u32::MAX)) + 1, LongTsn::first(Tsn::new(0)));
+        assert_eq!((last + 5).tsn(), Tsn::new(4));
+        assert_eq!(((last + 5).above(last), last.above(last + 5)), (5, 0));
+    }
+}

@@ -1,0 +1,173 @@
+//! [`Outstanding`]: DATA chunks sent and not yet cumulatively acknowledged, by TSN. Knows nothing of windows and timers.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use msctp_wire::{Data, DataFlags, Ppid, Ssn, StreamId, Tsn};
+
+use crate::PathId;
+use crate::long_tsn::LongTsn;
+
+/// A sending: numbers every transmission and retransmission of a chunk, over all paths, from 1.
+pub(super) type SendNumber = u64;
+
+/// Where a chunk that was sent stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Sent, counts in flight.
+    InFlight,
+    /// Taken for lost, waits to be sent again; does not count in flight.
+    Marked,
+    /// Acknowledged by a gap block; the peer may still renege (RFC 9260 §6.2.1).
+    GapAcked,
+}
+
+/// A DATA chunk that was sent.
+#[derive(Clone, Debug)]
+pub(super) struct Chunk {
+    pub(super) data: Bytes,
+    pub(super) context: u64,
+    /// Its last sending.
+    pub(super) number: SendNumber,
+    /// Path of its last sending.
+    pub(super) path: PathId,
+    /// While marked: path to send it on.
+    pub(super) target: PathId,
+    pub(super) ppid: u32,
+    pub(super) stream: u16,
+    pub(super) ssn: u16,
+    pub(super) flags: DataFlags,
+    pub(super) fate: Fate,
+    /// Miss indications since its last sending (RFC 9260 §7.2.4).
+    pub(super) misses: u8,
+    /// Not eligible for fast retransmit any more (RFC 9260 §7.2.4 (5)).
+    pub(super) fast_retransmitted: bool,
+    /// A gap block acknowledged it before the peer reneged: a second acknowledgement tells nothing new.
+    pub(super) acked_before: bool,
+}
+
+/// Bytes of a DATA chunk with `len` user bytes: header and padding included, as RFC 9260 §7.2 counts them.
+#[inline]
+pub(super) const fn wire_len(len: usize) -> u64 {
+    (Data::OVERHEAD + len).next_multiple_of(4) as u64
+}
+
+impl Chunk {
+    /// User bytes.
+    #[inline]
+    pub(super) fn len(&self) -> u64 {
+        self.data.len() as u64
+    }
+
+    /// Bytes as congestion control counts them.
+    #[inline]
+    pub(super) fn wire_len(&self) -> u64 {
+        wire_len(self.data.len())
+    }
+
+    /// As it goes on the wire.
+    #[inline]
+    pub(super) fn encode(&self, tsn: LongTsn) -> Data<'_> {
+        Data {
+            tsn: tsn.tsn(),
+            stream: StreamId::new(self.stream),
+            ssn: Ssn::new(self.ssn),
+            ppid: Ppid::new(self.ppid),
+            flags: self.flags,
+            payload: &self.data,
+        }
+    }
+}
+
+/// The chunks from the one after the Cumulative TSN Ack Point to the last one sent. Any of them is found in O(1).
+#[derive(Debug)]
+pub(super) struct Outstanding {
+    first: LongTsn,
+    chunks: VecDeque<Chunk>,
+}
+
+impl Outstanding {
+    pub(super) fn new(initial_tsn: Tsn) -> Self {
+        Self { first: LongTsn::first(initial_tsn), chunks: VecDeque::new() }
+    }
+
+    /// The lowest TSN not cumulatively acknowledged, or the next to be sent.
+    #[inline]
+    pub(super) fn first(&self) -> LongTsn {
+        self.first
+    }
+
+    /// The Cumulative TSN Ack Point.
+    #[inline]
+    pub(super) fn cum_tsn_ack(&self) -> LongTsn {
+        self.first - 1
+    }
+
+    /// The TSN the next new chunk gets.
+    #[inline]
+    pub(super) fn next(&self) -> LongTsn {
+        self.first + self.chunks.len() as u64
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.chunks.len()
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn at(&self, tsn: LongTsn) -> Option<&Chunk> {
+        if tsn < self.first {
+            return None;
+        }
+        self.chunks.get(tsn.above(self.first) as usize)
+    }
+
+    #[inline]
+    pub(super) fn at_mut(&mut self, tsn: LongTsn) -> Option<&mut Chunk> {
+        if tsn < self.first {
+            return None;
+        }
+        self.chunks.get_mut(tsn.above(self.first) as usize)
+    }
+
+    /// Cumulatively or by a gap block. What was never sent is not.
+    #[inline]
+    pub(super) fn is_acked(&self, tsn: LongTsn) -> bool {
+        tsn < self.first || self.at(tsn).is_some_and(|chunk| chunk.fate == Fate::GapAcked)
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, chunk: Chunk) {
+        self.chunks.push_back(chunk);
+    }
+
+    /// Takes the lowest one away: it is cumulatively acknowledged.
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<(LongTsn, Chunk)> {
+        let chunk = self.chunks.pop_front()?;
+        let tsn = self.first;
+        self.first = tsn + 1;
+        Some((tsn, chunk))
+    }
+
+    #[cfg(test)]
+    pub(super) fn iter(&self) -> impl Iterator<Item = (LongTsn, &Chunk)> {
+        self.chunks.iter().enumerate().map(|(i, chunk)| (self.first + i as u64, chunk))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (LongTsn, &mut Chunk)> {
+        let first = self.first;
+        self.chunks.iter_mut().enumerate().map(move |(i, chunk)| (first + i as u64, chunk))
+    }
+
+    /// Everything, to be given up.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Chunk> {
+        self.first = self.next();
+        core::mem::take(&mut self.chunks).into_iter()
+    }
+}

@@ -1,0 +1,347 @@
+//! Which DATA chunks go into a packet now (RFC 9260 §6.1 A to E, §6.3.2 R1, §7.2).
+
+use msctp_units::Time;
+use msctp_wire::{Data, DataFlags, PacketBuilder, Tsn};
+
+use super::chunk::{Chunk, Fate, wire_len};
+use super::flow::Sending;
+use super::probe::ZeroWindowProbe;
+use super::{MAX_OUTSTANDING, Outbound};
+use crate::long_tsn::LongTsn;
+use crate::path::{Path, Paths, RttSlot};
+use crate::{Direction, PathId, TraceKind};
+
+/// What went into a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filled {
+    /// Chunks sent for the first time; their TSNs are consecutive and end at `next_tsn` − 1.
+    pub new: u32,
+    /// Chunks sent again.
+    pub again: u32,
+    /// User bytes of all of them.
+    pub bytes: u64,
+}
+
+impl Filled {
+    /// No DATA chunk was written.
+    pub fn is_empty(&self) -> bool {
+        self.new + self.again == 0
+    }
+}
+
+/// RFC 9260 §6.1 rule B: room below cwnd; the last chunk may exceed it by up to PMDCS − 1.
+#[inline]
+fn below_cwnd(path: &Path) -> bool {
+    path.flight_size < path.controller.window().cwnd
+}
+
+/// RFC 9260 §7.2.1, §7.2.3: after a timeout one packet only may be in flight until something is acknowledged.
+#[inline]
+fn may_begin_packet(path: &Path) -> bool {
+    path.flight_size == 0 || !path.controller.one_packet_in_flight()
+}
+
+impl Outbound {
+    /// The path on which the next packet with DATA can be sent now; `None` when no chunk may be sent. Begins to wait for
+    /// a zero window probe when the peer's window is found closed.
+    pub fn next_path(&mut self, now: Time, paths: &mut Paths) -> Option<PathId> {
+        self.reroute(paths);
+        // RFC 9260 §6.1 C: retransmissions first
+        let again = self.flows.iter().map(|flow| flow.id).find(|&id| self.may_retransmit(id, paths));
+        if again.is_some() {
+            return again;
+        }
+        let data_path = paths.data_path()?;
+        let max = max_payload(paths);
+        if self.window_is_closed(max) && self.sent.is_empty() && self.probe == ZeroWindowProbe::Idle {
+            let rto = paths.get(data_path)?.rtt.rto();
+            self.probe = ZeroWindowProbe::Waiting(now + rto);
+        }
+        self.may_send_new(now, data_path, max, paths).then_some(data_path)
+    }
+
+    /// [`fill`](Self::fill) would write a chunk on this path now.
+    pub fn wants_to_send(&self, now: Time, path: PathId, paths: &Paths) -> bool {
+        self.may_retransmit(path, paths)
+            || paths.data_path() == Some(path) && self.may_send_new(now, path, max_payload(paths), paths)
+    }
+
+    /// The size of the SCTP packet that the next chunk on this path needs, common header included, when that is more
+    /// than the path's PMTU leaves: chunks are not fragmented again when they move to a path with a smaller PMTU (RFC 9260
+    /// §6.9). Such a packet has to be begun with this limit and fragmented by IP.
+    pub fn oversized_packet(&mut self, path: PathId, paths: &Paths) -> Option<usize> {
+        let tsn = self.flows.of_mut(path)?.next_marked(&self.sent)?;
+        let needed = self.sent.at(tsn)?.wire_len();
+        (needed > u64::from(paths.get(path)?.pmdcs())).then_some(12 + needed as usize)
+    }
+
+    #[inline]
+    fn may_retransmit(&self, id: PathId, paths: &Paths) -> bool {
+        let Some(flow) = self.flows.of(id).filter(|flow| flow.marked > 0) else { return false };
+        // RFC 9260 §5.4: no data to an address that is not confirmed
+        let Some(path) = paths.get(id).filter(|path| path.is_confirmed()) else { return false };
+        may_begin_packet(path) && (flow.forced || below_cwnd(path))
+    }
+
+    #[inline]
+    fn may_send_new(&self, now: Time, id: PathId, max: usize, paths: &Paths) -> bool {
+        if self.queue.is_empty() || self.sent.len() >= MAX_OUTSTANDING {
+            return false;
+        }
+        let Some(path) = paths.get(id) else { return false };
+        let burst_left = self.max_burst == 0
+            || self.flows.of(id).is_none_or(|flow| flow.burst_at != now || flow.burst < self.max_burst);
+        burst_left
+            && may_begin_packet(path)
+            && below_cwnd(path)
+            && (!self.window_is_closed(max) || self.probe == ZeroWindowProbe::Due)
+    }
+
+    /// RFC 9260 §6.1 A: rwnd is smaller than the next DATA chunk. Chunks are never cut to fit rwnd, which also avoids the
+    /// silly window syndrome.
+    #[inline]
+    pub(super) fn window_is_closed(&self, max: usize) -> bool {
+        self.queue.next_len(max).is_some_and(|len| self.rwnd() < len as i64)
+    }
+
+    /// What is marked for a path that does not work goes elsewhere if there is a path that does (RFC 9260 §6.4.1).
+    fn reroute(&mut self, paths: &Paths) {
+        for index in 0..self.flows.len() {
+            let flow = &self.flows[index];
+            if flow.marked == 0 || paths.get(flow.id).is_some_and(Path::is_usable) {
+                continue;
+            }
+            let from = flow.id;
+            let target = paths.retransmission_path(from).filter(|&to| to != from);
+            let Some(target) = target.filter(|&to| paths.get(to).is_some_and(Path::is_usable)) else {
+                continue;
+            };
+            let to = self.flows.index(target);
+            self.flows[to].forced |= core::mem::take(&mut self.flows[index].forced);
+            while let Some(tsn) = self.flows[index].next_marked(&self.sent) {
+                self.flows[index].unqueue();
+                if let Some(chunk) = self.sent.at_mut(tsn) {
+                    chunk.target = target;
+                }
+                self.flows[to].mark(tsn);
+            }
+        }
+    }
+
+    /// Writes the DATA chunks that may be sent on the path now into a packet: retransmissions first, then, on the data
+    /// path, new ones. Starts T3-rtx. Control chunks must be in the packet already (RFC 9260 §6.10).
+    pub fn fill(
+        &mut self,
+        now: Time,
+        id: PathId,
+        paths: &mut Paths,
+        builder: &mut PacketBuilder<'_>,
+    ) -> Filled {
+        let mut filled = Filled::default();
+        let index = self.flows.index(id);
+        let max = max_payload(paths);
+        if let Some(path) = paths.get_mut(id) {
+            // RFC 9260 §7.2.1
+            path.decay_if_idle(now);
+        }
+        let t3_was_running = paths.get(id).is_some_and(|path| path.t3_rtx.is_some());
+        let mut restart_t3 = false;
+        if self.may_retransmit(id, paths) {
+            while let Some(sent) = self.retransmit(index, paths, builder) {
+                restart_t3 |= sent.was_earliest;
+                filled.again += 1;
+                filled.bytes += sent.bytes;
+                let goes_on = self.flows[index].forced || paths.get(id).is_some_and(below_cwnd);
+                if !goes_on {
+                    break;
+                }
+            }
+            if filled.again > 0 {
+                self.flows[index].forced = false;
+            }
+        }
+        // RFC 9260 §6.1 C: new chunks only when no marked one is left here
+        if self.flows[index].marked == 0
+            && paths.data_path() == Some(id)
+            && (filled.again > 0 || self.may_send_new(now, id, max, paths))
+        {
+            self.fill_new(now, index, max, paths, builder, &mut filled);
+        }
+        if filled.is_empty() {
+            return filled;
+        }
+        if let Some(path) = paths.get_mut(id) {
+            path.on_data_sent(now);
+            if filled.new > 0 {
+                path.on_sent(now);
+            }
+            // RFC 9260 §6.3.2 R1; §6.1: restart when the earliest outstanding chunk is sent again
+            if !t3_was_running || restart_t3 {
+                path.t3_rtx = Some(now + path.rtt.rto());
+            }
+        }
+        self.trace_window(id, paths);
+        filled
+    }
+
+    fn fill_new(
+        &mut self,
+        now: Time,
+        index: usize,
+        max: usize,
+        paths: &mut Paths,
+        builder: &mut PacketBuilder<'_>,
+        filled: &mut Filled,
+    ) {
+        let before = filled.new;
+        let id = self.flows[index].id;
+        let Some(path) = paths.get_mut(id) else { return };
+        while below_cwnd(path) && self.sent.len() < MAX_OUTSTANDING {
+            let Some(len) = self.queue.next_len(max) else { break };
+            let closed = self.rwnd() < len as i64;
+            if closed && self.probe != ZeroWindowProbe::Due || (builder.remaining() as u64) < wire_len(len) {
+                break;
+            }
+            if !self.send_new(now, index, max, path, builder) {
+                break;
+            }
+            filled.new += 1;
+            filled.bytes += len as u64;
+            self.probe = if closed { ZeroWindowProbe::Sent { heard: false } } else { ZeroWindowProbe::Idle };
+        }
+        if filled.new > before {
+            // RFC 9260 §6.1 D
+            let flow = &mut self.flows[index];
+            if flow.burst_at != now {
+                flow.burst_at = now;
+                flow.burst = 0;
+            }
+            flow.burst += 1;
+        }
+    }
+
+    /// Sends one new chunk; false when it did not fit after all.
+    #[inline]
+    fn send_new(
+        &mut self,
+        now: Time,
+        index: usize,
+        max: usize,
+        path: &mut Path,
+        builder: &mut PacketBuilder<'_>,
+    ) -> bool {
+        let Some(piece) = self.queue.take(max) else { return false };
+        let tsn = self.sent.next();
+        let immediate = self.hurry && piece.end && self.queue.is_empty();
+        let chunk = Chunk {
+            data: piece.data,
+            context: piece.context,
+            number: self.next_number,
+            path: path.id(),
+            target: path.id(),
+            ppid: piece.ppid,
+            stream: piece.stream,
+            ssn: piece.ssn,
+            flags: DataFlags { unordered: piece.unordered, begin: piece.begin, end: piece.end, immediate },
+            fate: Fate::InFlight,
+            misses: 0,
+            fast_retransmitted: false,
+            acked_before: false,
+        };
+        let pushed = builder.push(&chunk.encode(tsn));
+        debug_assert!(pushed.is_ok(), "room was checked");
+        let (len, wire) = (chunk.len(), chunk.wire_len());
+        // Should it not be in the packet, T3-rtx sends it again like any other that is lost.
+        self.sent.push(chunk);
+        self.sent_bytes += len;
+        self.in_flight += len;
+        path.flight_size += wire;
+        let flow = &mut self.flows[index];
+        flow.log.push_back(Sending { number: self.next_number, tsn });
+        flow.adopt(tsn);
+        self.next_number += 1;
+        // RFC 9260 §6.3.1 C4: one measurement per round trip
+        if path.rtt_slot.is_none() {
+            path.rtt_slot = Some(RttSlot { tsn: tsn.tsn().get(), sent: now });
+        }
+        self.trace_data(path.id(), tsn, len, false);
+        true
+    }
+
+    /// Sends the lowest marked chunk of a flow again; `None` when there is none or it does not fit.
+    fn retransmit(
+        &mut self,
+        index: usize,
+        paths: &mut Paths,
+        builder: &mut PacketBuilder<'_>,
+    ) -> Option<Resent> {
+        let tsn = self.flows[index].next_marked(&self.sent)?;
+        let chunk = self.sent.at_mut(tsn)?;
+        builder.push(&chunk.encode(tsn)).ok()?;
+        let id = self.flows[index].id;
+        let from = chunk.path;
+        chunk.path = id;
+        chunk.fate = Fate::InFlight;
+        chunk.number = self.next_number;
+        let (len, wire) = (chunk.len(), chunk.wire_len());
+        self.in_flight += len;
+        let flow = &mut self.flows[index];
+        flow.unqueue();
+        flow.log.push_back(Sending { number: self.next_number, tsn });
+        self.next_number += 1;
+        let was_earliest = from == id && flow.earliest == Some(tsn);
+        if from != id {
+            flow.adopt(tsn);
+            self.disown(from, tsn);
+        }
+        for path in paths.iter_mut() {
+            if path.id() == id {
+                path.flight_size += wire;
+            }
+            // RFC 9260 §6.3.1 C5: neither the chunk nor any chunk above it is good for a measurement any more
+            if path.rtt_slot.is_some_and(|slot| self.sent.first().nearest(Tsn::new(slot.tsn)) >= tsn) {
+                path.rtt_slot = None;
+            }
+        }
+        self.trace_data(id, tsn, len, true);
+        Some(Resent { was_earliest, bytes: len })
+    }
+
+    /// A chunk last sent on `from` went elsewhere.
+    fn disown(&mut self, from: PathId, tsn: LongTsn) {
+        if let Some(flow) = self.flows.of_mut(from) {
+            flow.unacked -= 1;
+            if flow.earliest == Some(tsn) {
+                flow.seek_earliest(&self.sent);
+            }
+        }
+    }
+
+    /// Writes a chunk that is outstanding once more, without any change of state: a copy on a second path (bicasting).
+    /// False when it is acknowledged, was never sent, or does not fit.
+    pub fn copy_chunk(&self, tsn: Tsn, builder: &mut PacketBuilder<'_>) -> bool {
+        let tsn = self.sent.first().nearest(tsn);
+        self.sent.at(tsn).is_some_and(|chunk| builder.push(&chunk.encode(tsn)).is_ok())
+    }
+
+    fn trace_data(&mut self, path: PathId, tsn: LongTsn, len: u64, again: bool) {
+        if let Some(trace) = &mut self.trace {
+            let (direction, tsn, len) = (Direction::Out, tsn.tsn().get(), len as u32);
+            trace.push_back(TraceKind::Data { direction, path: Some(path), tsn, len, again });
+        }
+    }
+}
+
+/// What a retransmission did.
+struct Resent {
+    was_earliest: bool,
+    bytes: u64,
+}
+
+/// User bytes of the largest chunk: what the AMDCS, the smallest PMDCS of all paths, leaves (RFC 9260 §6.9, §7.3).
+#[inline]
+pub(super) fn max_payload(paths: &Paths) -> usize {
+    let amdcs = paths.iter().map(Path::pmdcs).min().unwrap_or_default() as usize;
+    debug_assert!(wire_len(amdcs.saturating_sub(Data::OVERHEAD)) as usize <= amdcs.max(Data::OVERHEAD));
+    amdcs.saturating_sub(Data::OVERHEAD).max(1)
+}

@@ -1,0 +1,147 @@
+//! Losses seen in SACKs: miss indications, fast retransmit, Fast Recovery (RFC 9260 §7.2.4).
+
+use msctp_congestion::{Loss, LossKind};
+use msctp_units::Time;
+
+use super::Outbound;
+use super::chunk::Fate;
+use super::flow::Sending;
+use super::sack::Processing;
+use crate::TraceKind;
+use crate::path::Paths;
+
+/// RFC 9260 §7.2.4: the third miss indication starts a fast retransmit.
+pub(super) const MISS_INDICATIONS: u8 = 3;
+
+impl Outbound {
+    /// RFC 9260 §7.2.4 (6), §6.2.1 D iv
+    pub(super) fn leave_recovery(&mut self, now: Time, paths: &mut Paths) {
+        let cum_tsn_ack = self.sent.cum_tsn_ack();
+        for flow in self.flows.iter_mut() {
+            if flow.recovery_exit.is_some_and(|exit| exit <= cum_tsn_ack) {
+                flow.recovery_exit = None;
+                if let Some(path) = paths.get_mut(flow.id) {
+                    path.controller.on_recovery_exit(now);
+                }
+            }
+        }
+    }
+
+    /// Counts the miss indications of a SACK and marks what is lost.
+    pub(super) fn detect_losses(&mut self, processing: Processing, paths: &mut Paths) {
+        let over_all = self.flows.iter().filter_map(|flow| flow.ack.htna).max_by_key(|htna| htna.tsn);
+        for index in 0..self.flows.len() {
+            if let Some(limit) = self.miss_limit(index, processing.advanced, over_all) {
+                self.count_misses(index, limit);
+            }
+        }
+        if !self.struck.is_empty() {
+            self.fast_retransmit(processing.now, paths);
+        }
+    }
+
+    /// Up to where a flow's chunks get a miss indication: those below this TSN whose last sending came before this one.
+    ///
+    /// RFC 9260 §7.2.4 compares TSNs. For chunks sent once that is the same; a chunk sent again is counted only when
+    /// something sent after *that* was acknowledged, since what was sent before says nothing of it.
+    fn miss_limit(&self, index: usize, advanced: bool, over_all: Option<Sending>) -> Option<Sending> {
+        let flow = &self.flows[index];
+        let per_path = self.loss_detection.per_path_miss_indications;
+        // "If an endpoint is in Fast Recovery and a SACK chunk arrives that advances the Cumulative TSN Ack Point, the miss
+        // indications are incremented for all TSNs reported missing in the SACK chunk."
+        if flow.ack.in_recovery
+            && advanced
+            && let Some(tsn) = self.gaps.highest()
+        {
+            let number = if per_path { flow.latest_acked } else { self.latest_acked };
+            return Some(Sending { number, tsn });
+        }
+        // "Miss indications are incremented only for missing TSNs prior to the HTNA in the SACK chunk."
+        if per_path { flow.ack.htna } else { over_all }
+    }
+
+    /// Walks a flow's log as far as `limit`. What was acknowledged or sent again since, or cannot be fast retransmitted any
+    /// more, leaves the log here; so each sending is looked at once, and each lost one at most three times.
+    fn count_misses(&mut self, index: usize, limit: Sending) {
+        let log = &mut self.flows[index].log;
+        while let Some(&sending) = log.front() {
+            if sending.number > limit.number {
+                break;
+            }
+            let waiting = self
+                .sent
+                .at_mut(sending.tsn)
+                .filter(|chunk| chunk.fate == Fate::InFlight && chunk.number == sending.number);
+            let Some(chunk) = waiting else {
+                log.pop_front();
+                continue;
+            };
+            if sending.tsn >= limit.tsn {
+                break;
+            }
+            log.pop_front();
+            // RFC 9260 §7.2.4 (5)
+            if chunk.fast_retransmitted {
+                continue;
+            }
+            chunk.misses = chunk.misses.saturating_add(1);
+            if chunk.misses >= MISS_INDICATIONS {
+                self.struck.push(sending.tsn);
+            } else {
+                self.kept.push(sending);
+            }
+        }
+        while let Some(sending) = self.kept.pop() {
+            log.push_front(sending);
+        }
+    }
+
+    /// RFC 9260 §7.2.4 (1) to (6) for the chunks in `struck`.
+    fn fast_retransmit(&mut self, now: Time, paths: &mut Paths) {
+        let mut struck = core::mem::take(&mut self.struck);
+        // A chunk reneged on may be in it twice.
+        struck.sort_unstable();
+        struck.dedup();
+        let any_in_recovery = self.flows.iter().any(|flow| flow.recovery_exit.is_some());
+        let exit = self.sent.next() - 1;
+        for index in 0..self.flows.len() {
+            let flow = &mut self.flows[index];
+            let id = flow.id;
+            let lost_here = |tsn: &&_| self.sent.at(**tsn).is_some_and(|chunk| chunk.path == id);
+            let Some(&first) = struck.iter().find(lost_here) else { continue };
+            let Some(path) = paths.get_mut(id) else { continue };
+            path.fast_retransmits += 1;
+            let in_recovery = if self.loss_detection.per_path_recovery {
+                flow.recovery_exit.is_some()
+            } else {
+                any_in_recovery
+            };
+            if !in_recovery {
+                // (2), (3), (6)
+                let loss = Loss { now, kind: LossKind::Gap, flight_size: path.flight_size };
+                path.controller.on_loss(&loss);
+                flow.forced = true;
+                flow.recovery_exit = Some(exit);
+            }
+            if let Some(trace) = &mut self.trace {
+                trace.push_back(TraceKind::FastRetransmit { path: id, tsn: first.tsn().get() });
+            }
+            self.trace_window(id, paths);
+        }
+        for &tsn in &struck {
+            let Some(chunk) = self.sent.at_mut(tsn).filter(|chunk| chunk.fate == Fate::InFlight) else {
+                continue;
+            };
+            // (5)
+            chunk.fast_retransmitted = true;
+            let (id, wire_len) = (chunk.path, chunk.wire_len());
+            if let Some(path) = paths.get_mut(id) {
+                path.flight_size -= wire_len;
+            }
+            // (1). RFC 9260 §6.4: to the address the data was sent to
+            self.mark(tsn, id);
+        }
+        struck.clear();
+        self.struck = struck;
+    }
+}

@@ -1,0 +1,327 @@
+//! Processing a SACK (RFC 9260 §6.2.1, §6.3.2, §6.7, §7.2). The cost is linear in what the SACK changes, not in what is
+//! outstanding.
+
+use msctp_congestion::Ack;
+use msctp_units::{Span, Time};
+use msctp_wire::{Sack, Tsn};
+
+use super::Outbound;
+use super::chunk::{Chunk, Fate, wire_len};
+use super::flow::{FlowAck, Sending};
+use super::loss::MISS_INDICATIONS;
+use crate::long_tsn::LongTsn;
+use crate::path::Paths;
+use crate::{PathId, TraceKind};
+
+/// What a SACK did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SackOutcome {
+    /// Older than one processed before, by its Cumulative TSN Ack: dropped (RFC 9260 §6.2.1 D i).
+    pub stale: bool,
+    /// The Cumulative TSN Ack Point moved.
+    pub cum_tsn_advanced: bool,
+    /// User bytes acknowledged for the first time.
+    pub bytes_acked: u64,
+    /// Chunks reported before and not any more: the peer reneged on them (RFC 9260 §6.2.1 D iii).
+    pub reneged: u32,
+    /// Gap blocks were out of order, overlapped, or reached beyond what was sent. What made sense was taken.
+    pub malformed_gap_blocks: bool,
+}
+
+/// A SACK that breaks the protocol so that the association must be aborted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SackFault {
+    /// The cause is a Protocol Violation (RFC 9260 §3.3.10.13).
+    #[error("acknowledges TSN {0}, which was not sent")]
+    NeverSent(Tsn),
+}
+
+impl SackFault {
+    /// The error cause code of the ABORT (RFC 9260 §3.3.10).
+    pub const fn cause(self) -> msctp_wire::CauseCode {
+        msctp_wire::CauseCode::PROTOCOL_VIOLATION
+    }
+}
+
+/// What the steps of processing share.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Processing {
+    pub(super) now: Time,
+    pub(super) advanced: bool,
+}
+
+/// What is known of a chunk at its acknowledgement.
+#[derive(Clone, Copy)]
+struct Landed {
+    path: PathId,
+    target: PathId,
+    fate: Fate,
+    number: u64,
+    len: u64,
+    wire_len: u64,
+    acked_before: bool,
+}
+
+impl Landed {
+    #[inline]
+    fn of(chunk: &Chunk) -> Self {
+        Self {
+            path: chunk.path,
+            target: chunk.target,
+            fate: chunk.fate,
+            number: chunk.number,
+            len: chunk.len(),
+            wire_len: chunk.wire_len(),
+            acked_before: chunk.acked_before,
+        }
+    }
+}
+
+impl Outbound {
+    /// Takes a SACK.
+    ///
+    /// # Errors
+    ///
+    /// The peer acknowledges what was never sent: abort. Nothing was changed.
+    pub fn handle_sack(
+        &mut self,
+        now: Time,
+        sack: &Sack<'_>,
+        paths: &mut Paths,
+    ) -> Result<SackOutcome, SackFault> {
+        let Some(cum_tsn_ack) = self.check_cum_tsn_ack(sack.cum_tsn_ack)? else {
+            return Ok(SackOutcome { stale: true, ..SackOutcome::default() });
+        };
+        let mut outcome = SackOutcome::default();
+        let processing = self.begin(now, cum_tsn_ack);
+        self.acknowledge_up_to(cum_tsn_ack, &mut outcome);
+        let last_sent = self.sent.next() - 1;
+        outcome.malformed_gap_blocks = !self.gaps.update(cum_tsn_ack, sack.gap_blocks, last_sent);
+        self.acknowledge_gaps(&mut outcome);
+        for duplicate in sack.duplicates {
+            self.count_duplicate(duplicate);
+        }
+        // RFC 9260 §6.2.1 D ii; `rwnd` takes off what is outstanding
+        self.a_rwnd = u64::from(sack.a_rwnd);
+        self.settle(processing, paths, &mut outcome);
+        Ok(outcome)
+    }
+
+    /// Takes the Cumulative TSN Ack of a SHUTDOWN chunk (RFC 9260 §9.2). It says nothing of gaps and the window.
+    ///
+    /// # Errors
+    ///
+    /// The peer acknowledges what was never sent: abort. Nothing was changed.
+    pub fn handle_cum_tsn_ack(
+        &mut self,
+        now: Time,
+        cum_tsn_ack: Tsn,
+        paths: &mut Paths,
+    ) -> Result<SackOutcome, SackFault> {
+        let Some(cum_tsn_ack) = self.check_cum_tsn_ack(cum_tsn_ack)? else {
+            return Ok(SackOutcome { stale: true, ..SackOutcome::default() });
+        };
+        let mut outcome = SackOutcome::default();
+        let processing = self.begin(now, cum_tsn_ack);
+        self.acknowledge_up_to(cum_tsn_ack, &mut outcome);
+        self.gaps.advance(cum_tsn_ack);
+        self.settle(processing, paths, &mut outcome);
+        Ok(outcome)
+    }
+
+    /// `None`: stale.
+    fn check_cum_tsn_ack(&self, tsn: Tsn) -> Result<Option<LongTsn>, SackFault> {
+        let cum_tsn_ack = self.sent.cum_tsn_ack().nearest(tsn);
+        if cum_tsn_ack >= self.sent.next() {
+            return Err(SackFault::NeverSent(tsn));
+        }
+        // RFC 9260 §6.2.1 D i
+        Ok((cum_tsn_ack >= self.sent.cum_tsn_ack()).then_some(cum_tsn_ack))
+    }
+
+    fn begin(&mut self, now: Time, cum_tsn_ack: LongTsn) -> Processing {
+        let per_path = self.loss_detection.per_path_recovery;
+        let any = self.flows.iter().any(|flow| flow.recovery_exit.is_some());
+        for flow in self.flows.iter_mut() {
+            let in_recovery = if per_path { flow.recovery_exit.is_some() } else { any };
+            flow.ack = FlowAck { in_recovery, ..FlowAck::default() };
+            // RFC 9260 §6.1 D: a SACK is a new time to transmit
+            flow.burst = 0;
+        }
+        Processing { now, advanced: cum_tsn_ack > self.sent.cum_tsn_ack() }
+    }
+
+    /// RFC 9260 §6.7: what is cumulatively acknowledged leaves the queue.
+    fn acknowledge_up_to(&mut self, cum_tsn_ack: LongTsn, outcome: &mut SackOutcome) {
+        while self.sent.first() <= cum_tsn_ack {
+            let Some((tsn, chunk)) = self.sent.pop() else { break };
+            outcome.cum_tsn_advanced = true;
+            self.sent_bytes -= chunk.len();
+            if chunk.fate != Fate::GapAcked {
+                self.acknowledge(tsn, Landed::of(&chunk), outcome);
+            }
+        }
+        // The buffer is worth an application's while again when half of it is free.
+        if self.refused && self.buffered() <= self.send_buffer / 2 {
+            self.refused = false;
+            self.writable = true;
+        }
+    }
+
+    /// What the gap blocks acknowledge that was not acknowledged, and the other way round.
+    fn acknowledge_gaps(&mut self, outcome: &mut SackOutcome) {
+        for index in 0..self.gaps.gained.len() {
+            for tsn in self.gaps.gained[index].iter() {
+                let Some(chunk) = self.sent.at_mut(tsn) else { continue };
+                let landed = Landed::of(chunk);
+                chunk.fate = Fate::GapAcked;
+                self.acknowledge(tsn, landed, outcome);
+            }
+        }
+        for index in 0..self.gaps.lost.len() {
+            for tsn in self.gaps.lost[index].iter() {
+                outcome.reneged += 1;
+                self.take_back(tsn);
+            }
+        }
+    }
+
+    /// A chunk in flight or marked is acknowledged.
+    #[inline]
+    fn acknowledge(&mut self, tsn: LongTsn, chunk: Landed, outcome: &mut SackOutcome) {
+        match chunk.fate {
+            Fate::InFlight => self.in_flight -= chunk.len,
+            Fate::Marked => {
+                if let Some(target) = self.flows.of_mut(chunk.target) {
+                    target.marked -= 1;
+                }
+            }
+            Fate::GapAcked => debug_assert!(false, "{tsn:?} acknowledged twice"),
+        }
+        if !chunk.acked_before {
+            outcome.bytes_acked += chunk.len;
+            self.latest_acked = self.latest_acked.max(chunk.number);
+        }
+        let Some(flow) = self.flows.of_mut(chunk.path) else { return };
+        flow.unacked -= 1;
+        flow.ack.earliest |= flow.earliest == Some(tsn);
+        if chunk.fate == Fate::InFlight {
+            flow.ack.landed += chunk.wire_len;
+        }
+        // RFC 9260 §7.2.4: "A newly acknowledged DATA chunk is one not previously acknowledged in a SACK chunk"
+        if !chunk.acked_before {
+            flow.ack.bytes += chunk.wire_len;
+            flow.latest_acked = flow.latest_acked.max(chunk.number);
+            // chunks come in the order of their TSNs
+            flow.ack.htna = Some(Sending { number: chunk.number, tsn });
+        }
+    }
+
+    /// RFC 9260 §6.2.1 D iii: the peer reneged on a chunk. It is in flight again; `settle` starts T3-rtx.
+    fn take_back(&mut self, tsn: LongTsn) {
+        let Some(chunk) = self.sent.at_mut(tsn) else { return };
+        chunk.fate = Fate::InFlight;
+        chunk.acked_before = true;
+        // "Count one miss indication towards Fast Retransmit"
+        chunk.misses += 1;
+        if chunk.misses >= MISS_INDICATIONS && !chunk.fast_retransmitted {
+            self.struck.push(tsn);
+        }
+        self.in_flight += chunk.len();
+        let Some(flow) = self.flows.of_mut(chunk.path) else {
+            // its path is gone
+            self.orphans.push(tsn);
+            return;
+        };
+        flow.relog(Sending { number: chunk.number, tsn });
+        flow.adopt(tsn);
+        flow.ack.taken_back += chunk.wire_len();
+    }
+
+    /// RFC 9260 §7.2.2: bytes of duplicates count, as far as the chunk is still known.
+    fn count_duplicate(&mut self, tsn: Tsn) {
+        let tsn = self.sent.first().nearest(tsn);
+        if let Some(chunk) = self.sent.at(tsn)
+            && let Some(flow) = self.flows.of_mut(chunk.path)
+        {
+            flow.ack.duplicates += wire_len(chunk.data.len());
+        }
+    }
+
+    /// What follows for paths, losses and timers once the acknowledgements are known.
+    fn settle(&mut self, processing: Processing, paths: &mut Paths, outcome: &mut SackOutcome) {
+        for index in 0..self.flows.len() {
+            self.settle_flow(index, processing, paths);
+        }
+        if !self.orphans.is_empty() {
+            self.adopt_orphans(paths);
+        }
+        self.leave_recovery(processing.now, paths);
+        self.detect_losses(processing, paths);
+        for index in 0..self.flows.len() {
+            self.settle_t3_rtx(index, processing.now, paths);
+        }
+        self.settle_probe(paths);
+        debug_assert!(outcome.cum_tsn_advanced == processing.advanced);
+    }
+
+    fn settle_flow(&mut self, index: usize, processing: Processing, paths: &mut Paths) {
+        let flow = &self.flows[index];
+        let (id, ack) = (flow.id, flow.ack);
+        let nothing_outstanding = flow.unacked == 0;
+        let Some(path) = paths.get_mut(id) else { return };
+        let flight_size_before = path.flight_size;
+        path.flight_size = flight_size_before - ack.landed + ack.taken_back;
+        if let Some(slot) = path.rtt_slot
+            && self.sent.is_acked(self.sent.cum_tsn_ack().nearest(Tsn::new(slot.tsn)))
+        {
+            path.rtt_slot = None;
+            let sample: Span = processing.now.since(slot.sent);
+            path.rtt.on_measurement(sample);
+            if let Some(trace) = &mut self.trace {
+                let (srtt, rto) = (path.rtt.srtt().unwrap_or_default(), path.rtt.rto());
+                trace.push_back(TraceKind::Rtt { path: id, sample, srtt, rto });
+            }
+        }
+        if ack.bytes > 0 || (flight_size_before > 0 && nothing_outstanding) {
+            path.controller.on_ack(&Ack {
+                now: processing.now,
+                bytes_acked: ack.bytes,
+                duplicate_bytes: ack.duplicates,
+                flight_size_before,
+                cum_tsn_advanced: processing.advanced,
+                in_fast_recovery: ack.in_recovery,
+                nothing_outstanding,
+            });
+        }
+        if ack.bytes > 0 {
+            // RFC 9260 §8.1, §8.2
+            paths.on_acknowledged(id);
+            self.trace_window(id, paths);
+        }
+    }
+
+    /// Chunks the peer reneged on whose path is gone are sent again elsewhere.
+    fn adopt_orphans(&mut self, paths: &Paths) {
+        let orphans = core::mem::take(&mut self.orphans);
+        if let Some(target) = paths.data_path().or_else(|| paths.primary()) {
+            orphans.into_iter().for_each(|tsn| self.mark(tsn, target));
+        }
+    }
+
+    /// RFC 9260 §6.3.2 R2, R3 and R4.
+    fn settle_t3_rtx(&mut self, index: usize, now: Time, paths: &mut Paths) {
+        let flow = &mut self.flows[index];
+        if flow.ack.earliest {
+            flow.seek_earliest(&self.sent);
+        }
+        let Some(path) = paths.get_mut(flow.id) else { return };
+        if path.flight_size == 0 {
+            // R2; what is marked starts it again when it is sent
+            path.t3_rtx = None;
+        } else if flow.ack.earliest || path.t3_rtx.is_none() {
+            // R3, R4
+            path.t3_rtx = Some(now + path.rtt.rto());
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Timers: T3-rtx (RFC 9260 §6.3.3) and the zero window probe (§6.1 A).
+
+use msctp_congestion::{Loss, LossKind};
+use msctp_units::Time;
+
+use super::Outbound;
+use super::chunk::Fate;
+use super::probe::ZeroWindowProbe;
+use crate::config::RetransmissionPath;
+use crate::path::{Path, Paths};
+use crate::{PathId, TraceKind};
+
+impl Outbound {
+    /// Handles what is due at `now`: T3-rtx of any path, the zero window probe. Early calls do nothing.
+    ///
+    /// What this does to paths and association (inactive, unreachable) comes from [`Paths::poll_event`].
+    pub fn handle_timeout(&mut self, now: Time, paths: &mut Paths) {
+        self.probe.tick(now);
+        // By index: a path may become inactive, but none appears or goes.
+        for index in 0..paths.len() {
+            let due =
+                paths.iter().nth(index).filter(|path| path.t3_rtx.is_some_and(|at| at <= now)).map(Path::id);
+            if let Some(id) = due {
+                self.t3_rtx_expired(now, id, paths);
+            }
+        }
+    }
+
+    /// RFC 9260 §6.3.3
+    fn t3_rtx_expired(&mut self, now: Time, id: PathId, paths: &mut Paths) {
+        // §6.1 A: while the peer keeps sending SACKs, an unacknowledged zero window probe is no sign of a failure and "does
+        // not affect the calculation of cwnd"; its interval grows all the same.
+        let heard = self.probe == ZeroWindowProbe::Sent { heard: true };
+        if let ZeroWindowProbe::Sent { heard } = &mut self.probe {
+            *heard = false;
+        }
+        let Some(path) = paths.get_mut(id) else { return };
+        path.t3_rtx = None;
+        path.timeouts += 1;
+        // E2
+        path.rtt.back_off();
+        let rto = path.rtt.rto();
+        if !heard {
+            // E1
+            path.controller.on_loss(&Loss { now, kind: LossKind::Timeout, flight_size: path.flight_size });
+            // §8.1, §8.2
+            paths.on_timeout(id);
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.push_back(TraceKind::T3Timeout { path: id, rto });
+        }
+        let target = if heard { id } else { self.target_after_timeout(id, paths) };
+        self.mark_path(id, target, paths);
+        let from = self.flows.index(id);
+        // A timeout starts over with slow start, which Fast Recovery would forbid (§7.2.1). The RFC does not say so.
+        if self.flows[from].recovery_exit.take().is_some()
+            && let Some(path) = paths.get_mut(id)
+        {
+            path.controller.on_recovery_exit(now);
+        }
+        // E3: one packet now
+        let to = self.flows.index(target);
+        self.flows[to].forced = true;
+        // A timeout is a new time to transmit (§6.1 D).
+        self.flows[to].burst = 0;
+        self.trace_window(id, paths);
+    }
+
+    /// RFC 9260 §6.4: an active path other than the last one, unless the same is wanted and works.
+    fn target_after_timeout(&self, last: PathId, paths: &Paths) -> PathId {
+        let same = paths.get(last).is_some_and(Path::is_usable);
+        match self.retransmission_path {
+            RetransmissionPath::Same if same => last,
+            RetransmissionPath::Same | RetransmissionPath::Alternate => {
+                paths.retransmission_path(last).unwrap_or(last)
+            }
+        }
+    }
+
+    /// Marks all that was last sent on a path, also what waits to be fast retransmitted there.
+    fn mark_path(&mut self, id: PathId, target: PathId, paths: &mut Paths) {
+        let (from, to) = (self.flows.index(id), self.flows.index(target));
+        self.flows[from].log.clear();
+        if let Some(path) = paths.get_mut(id) {
+            path.flight_size = 0;
+        }
+        for (tsn, chunk) in self.sent.iter_mut().filter(|(_, chunk)| chunk.path == id) {
+            match chunk.fate {
+                // RFC 9260 §6.2.1 C
+                Fate::InFlight => self.in_flight -= chunk.len(),
+                Fate::Marked if chunk.target == id && target != id => self.flows[from].marked -= 1,
+                Fate::Marked | Fate::GapAcked => continue,
+            }
+            chunk.fate = Fate::Marked;
+            chunk.target = target;
+            chunk.misses = 0;
+            self.flows[to].mark(tsn);
+        }
+    }
+
+    /// After a SACK: does the zero window go on?
+    pub(super) fn settle_probe(&mut self, paths: &mut Paths) {
+        let was_sent = matches!(self.probe, ZeroWindowProbe::Sent { .. });
+        let acked = self.sent.is_empty();
+        // The probe is outstanding and takes its own size off rwnd: what counts is whether the peer has room for it.
+        let closed = if was_sent && !acked {
+            self.sent.at(self.sent.first()).is_some_and(|chunk| self.a_rwnd < chunk.len())
+        } else {
+            self.window_is_closed(super::fill::max_payload(paths))
+        };
+        self.probe.on_sack(closed, acked);
+        let opened = was_sent && !acked && self.probe == ZeroWindowProbe::Idle;
+        let tsn = self.sent.first();
+        let Some(chunk) = self.sent.at(tsn).filter(|chunk| opened && chunk.fate == Fate::InFlight) else {
+            return;
+        };
+        // The peer answers a probe it drops at once (RFC 9260 §6.2): the window opened after that. Waiting for the
+        // backed-off T3-rtx would waste it.
+        let (path, wire_len) = (chunk.path, chunk.wire_len());
+        if let Some(path) = paths.get_mut(path) {
+            path.flight_size -= wire_len;
+            path.t3_rtx = path.t3_rtx.filter(|_| path.flight_size > 0);
+        }
+        self.mark(tsn, path);
+    }
+}

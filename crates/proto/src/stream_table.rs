@@ -1,0 +1,43 @@
+//! [`StreamTable`]: per-stream state that costs nothing for streams never used. No state of its own.
+
+/// Streams per page: touching one stream allocates its page.
+const PAGE: usize = 64;
+
+/// A table from stream number to `T`, where every stream begins as `T::default()`.
+///
+/// Pages are allocated when first touched: 65,535 streams cost nothing at set-up, and one message on a high stream
+/// costs one page and at most 8 KiB of page pointers.
+#[derive(Debug, Default)]
+pub(crate) struct StreamTable<T> {
+    pages: Vec<Option<Box<[T]>>>,
+}
+
+impl<T: Default> StreamTable<T> {
+    pub(crate) const fn new() -> Self {
+        Self { pages: Vec::new() }
+    }
+
+    /// The state of `stream`. That the stream exists is the caller's to check.
+    pub(crate) fn entry(&mut self, stream: u16) -> &mut T {
+        let (page, slot) = (usize::from(stream) / PAGE, usize::from(stream) % PAGE);
+        if page >= self.pages.len() {
+            self.pages.resize_with(page + 1, || None);
+        }
+        let page = self.pages[page].get_or_insert_with(|| (0..PAGE).map(|_| T::default()).collect());
+        &mut page[slot]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_independent_and_pages_come_when_touched() {
+        let mut table = StreamTable::<u16>::new();
+        *table.entry(65_534) = 7;
+        *table.entry(3) = 9;
+        assert_eq!((*table.entry(65_534), *table.entry(3), *table.entry(4)), (7, 9, 0));
+        assert_eq!(table.pages.iter().flatten().count(), 2);
+    }
+}
