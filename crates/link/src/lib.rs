@@ -1,1 +1,18 @@
-//! Placeholder.
+//! Link models: rate, delay, queue, loss. Sans-IO, one direction each, for any packet type.
+//!
+//! A [`LinkModel`] takes packets with [`offer`](LinkModel::offer) and gives them back with
+//! [`deliver`](LinkModel::deliver) when they arrive at the other end or are lost on the way. It never looks inside a
+//! packet; how long it is on the wire comes with it. [`Link`] is the plain point-to-point link; its scope and limits are
+//! in `docs/models/link.md`.
+
+mod link;
+mod loss;
+mod model;
+mod queue;
+mod stats;
+
+pub use link::{Link, LinkConfig, WhenDown};
+pub use loss::{GilbertElliott, InvalidLoss, LossConfig, LossProcess, Probability, Scripted, Uniform};
+pub use model::{Change, Delivery, DropReason, LinkModel, LossReason, Offer, Outcome, Unsupported};
+pub use queue::{QueueLen, QueueLimit};
+pub use stats::{Count, LinkStats};

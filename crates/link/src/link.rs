@@ -1,0 +1,220 @@
+//! [`Link`]: a point-to-point link. Store-and-forward, first in first out: drop-tail queue, transmission at a rate,
+//! propagation, then the loss process.
+
+use core::fmt;
+
+use msctp_units::{Rate, Span, Time};
+
+use crate::queue::{Entry, Fifo};
+use crate::{
+    Change, Delivery, DropReason, LinkModel, LinkStats, LossProcess, LossReason, Offer, Outcome, QueueLen,
+    QueueLimit, Unsupported,
+};
+
+/// Properties of a [`Link`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkConfig {
+    /// Transmission rate in bit/s of the wire. [`Rate::ZERO`] transmits nothing until it changes.
+    pub rate: Rate,
+    /// Propagation delay, one way.
+    pub delay: Span,
+    /// What may wait.
+    pub queue: QueueLimit,
+    /// What happens to packets when the link goes down.
+    pub when_down: WhenDown,
+}
+
+/// What a link that is down does with packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenDown {
+    /// Loses what is inside, waiting, in transmission and propagating, and takes nothing. The default.
+    #[default]
+    Drop,
+    /// Stops transmitting: what propagates arrives, the rest waits, and the queue fills until the link is up again.
+    Keep,
+}
+
+/// A byte's transmission in bit/s · ns: divided by a rate it gives the time.
+const WORK_PER_BYTE: u128 = 8 * 1_000_000_000;
+
+/// A point-to-point link in one direction.
+///
+/// - Packets leave in order: after a shorter delay or a higher rate was set, no packet arrives before one sent earlier.
+/// - A new rate holds for the rest of the packet in transmission too; a new delay for packets that depart after it was
+///   set.
+/// - Transmission time is rounded to the nearest nanosecond for each packet.
+/// - A departure comes before an arrival at the same instant: the packet in transmission makes room first.
+pub struct Link<P> {
+    config: LinkConfig,
+    loss: Option<Box<dyn LossProcess>>,
+    up: bool,
+    fifo: Fifo<P>,
+    /// What is left to transmit of the packet in transmission while the rate is zero, in bit/s · ns.
+    stalled_work: u128,
+    stats: LinkStats,
+}
+
+impl<P> Link<P> {
+    /// A link that is up and empty. Without a loss process nothing is lost on the way.
+    pub fn new(config: LinkConfig, loss: Option<Box<dyn LossProcess>>) -> Self {
+        Self { config, loss, up: true, fifo: Fifo::new(), stalled_work: 0, stats: LinkStats::default() }
+    }
+
+    /// The properties now.
+    pub fn config(&self) -> &LinkConfig {
+        &self.config
+    }
+
+    /// The rate at which packets are transmitted now: zero while the link is down.
+    fn service_rate(&self) -> Rate {
+        if self.up { self.config.rate } else { Rate::ZERO }
+    }
+
+    /// Departure and arrival of the next packet, which enters now.
+    fn times(&self, now: Time, wire_len: u32) -> (Time, Time) {
+        let rate = self.service_rate();
+        let (free, last_arrival) =
+            self.fifo.last().map_or((now, Time::ZERO), |last| (last.departs.max(now), last.arrives));
+        let departs = if rate.is_zero() { Time::MAX } else { free + rate.time_for(wire_len.into()) };
+        (departs, (departs + self.config.delay).max(last_arrival))
+    }
+
+    /// Runs `alter`, then gives the packets that have not departed the times that follow from it.
+    fn reschedule(&mut self, now: Time, alter: impl FnOnce(&mut Self)) {
+        self.fifo.advance(now);
+        let before = self.service_rate();
+        let head_work = {
+            let (_, mut undeparted) = self.fifo.undeparted_mut();
+            match undeparted.next() {
+                None => 0,
+                Some(_) if before.is_zero() => self.stalled_work,
+                Some(head) => u128::from(head.departs.since(now).as_nanos()) * u128::from(before.as_bps()),
+            }
+        };
+        alter(self);
+        let (rate, delay) = (self.service_rate(), self.config.delay);
+        self.stalled_work = if rate.is_zero() { head_work } else { 0 };
+        let (last_arrival, undeparted) = self.fifo.undeparted_mut();
+        let mut departs = now;
+        let mut arrives = last_arrival.unwrap_or(Time::ZERO);
+        for (index, entry) in undeparted.enumerate() {
+            departs = match (rate.as_bps(), index) {
+                (0, _) => Time::MAX,
+                (bps, 0) => departs + rounded(head_work, bps),
+                _ => departs + rate.time_for(entry.wire_len.into()),
+            };
+            arrives = arrives.max(departs + delay);
+            (entry.departs, entry.arrives) = (departs, arrives);
+        }
+    }
+
+    fn go_down(&mut self, now: Time) {
+        match self.config.when_down {
+            WhenDown::Keep => self.reschedule(now, |link| link.up = false),
+            WhenDown::Drop => {
+                self.up = false;
+                self.fifo.doom(now);
+                self.stalled_work = 0;
+            }
+        }
+    }
+}
+
+/// `work / bps` nanoseconds, rounded to the nearest.
+fn rounded(work: u128, bps: u64) -> Span {
+    let ns = (work + u128::from(bps / 2)) / u128::from(bps);
+    Span::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+}
+
+impl<P: Send> LinkModel<P> for Link<P> {
+    fn offer(&mut self, now: Time, packet: P, wire_len: u32) -> Offer<P> {
+        self.stats.offered.add(wire_len);
+        if !self.up && self.config.when_down == WhenDown::Drop {
+            self.stats.dropped_down.add(wire_len);
+            return Offer::Dropped(packet, DropReason::LinkDown);
+        }
+        self.fifo.advance(now);
+        if !self.fifo.has_room(self.config.queue, wire_len) {
+            self.stats.dropped_full.add(wire_len);
+            return Offer::Dropped(packet, DropReason::QueueFull);
+        }
+        if self.fifo.is_idle() && self.service_rate().is_zero() {
+            self.stalled_work = u128::from(wire_len) * WORK_PER_BYTE;
+        }
+        let (departs, arrives) = self.times(now, wire_len);
+        self.fifo.push(Entry { packet, wire_len, doomed: false, departs, arrives });
+        let waiting = self.fifo.waiting();
+        self.stats.max_queue_packets = self.stats.max_queue_packets.max(waiting.packets);
+        self.stats.max_queue_bytes = self.stats.max_queue_bytes.max(waiting.bytes);
+        Offer::Queued
+    }
+
+    fn next_delivery(&self) -> Option<Time> {
+        self.fifo.front().map(|entry| entry.arrives).filter(|&arrives| arrives != Time::MAX)
+    }
+
+    fn deliver(&mut self, now: Time) -> Option<Delivery<P>> {
+        if self.fifo.front()?.arrives > now {
+            return None;
+        }
+        self.fifo.advance(now);
+        let entry = self.fifo.pop()?;
+        if entry.doomed {
+            self.stats.lost_down.add(entry.wire_len);
+            return Some(entry.leaves(Outcome::Lost(LossReason::LinkDown)));
+        }
+        let lost = self.loss.as_mut().is_some_and(|loss| loss.loses(entry.departs, entry.wire_len));
+        if lost {
+            self.stats.lost.add(entry.wire_len);
+            Some(entry.leaves(Outcome::Lost(LossReason::Channel)))
+        } else {
+            self.stats.delivered.add(entry.wire_len);
+            Some(entry.leaves(Outcome::Arrived))
+        }
+    }
+
+    fn change(&mut self, now: Time, change: Change) -> Result<(), Unsupported> {
+        match change {
+            Change::Rate(rate) => self.reschedule(now, |link| link.config.rate = rate),
+            Change::Delay(delay) => self.reschedule(now, |link| link.config.delay = delay),
+            Change::Up if !self.up => self.reschedule(now, |link| link.up = true),
+            Change::Down if self.up => self.go_down(now),
+            Change::Up | Change::Down => {}
+        }
+        Ok(())
+    }
+
+    fn is_up(&self) -> bool {
+        self.up
+    }
+
+    fn queue_len(&self, now: Time) -> QueueLen {
+        self.fifo.waiting_at(now)
+    }
+
+    fn stats(&self) -> &LinkStats {
+        &self.stats
+    }
+}
+
+impl<P> Entry<P> {
+    fn leaves(self, outcome: Outcome) -> Delivery<P> {
+        Delivery { packet: self.packet, wire_len: self.wire_len, outcome }
+    }
+}
+
+impl<P> fmt::Debug for Link<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link")
+            .field("config", &self.config)
+            .field("loss", &self.loss)
+            .field("up", &self.up)
+            .field("packets_inside", &self.fifo.len())
+            .field("stats", &self.stats)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "link_tests.rs"]
+mod tests;

@@ -1,0 +1,109 @@
+//! [`LinkModel`]: what the simulator needs of any link, and the plain data that goes with it.
+
+use core::fmt;
+
+use msctp_units::{Rate, Span, Time};
+
+use crate::{LinkStats, QueueLen};
+
+/// One direction of a link. `now` never goes back.
+///
+/// After any call, [`next_delivery`](Self::next_delivery) says when to call [`deliver`](Self::deliver) again, until it
+/// gives `None`. A model with a clock of its own (radio blocks, scheduling rounds) uses the same two: `deliver` then
+/// may give nothing and move `next_delivery` on.
+pub trait LinkModel<P>: fmt::Debug + Send {
+    /// A packet of `wire_len` bytes, headers included, wants to enter the link.
+    fn offer(&mut self, now: Time, packet: P, wire_len: u32) -> Offer<P>;
+
+    /// The earliest time at which [`deliver`](Self::deliver) has something to do; `None` while nothing will happen by
+    /// itself. In the past if it already has.
+    fn next_delivery(&self) -> Option<Time>;
+
+    /// The next packet that has left the link by `now`, in order of leaving. Each accepted packet comes out exactly
+    /// once, delivered or lost.
+    fn deliver(&mut self, now: Time) -> Option<Delivery<P>>;
+
+    /// Something about the link changes at `now`; packets inside are treated as the model documents.
+    ///
+    /// # Errors
+    /// [`Unsupported`] if the model has no such property; it is unchanged then.
+    fn change(&mut self, now: Time, change: Change) -> Result<(), Unsupported>;
+
+    /// Whether the link is up.
+    fn is_up(&self) -> bool;
+
+    /// What waits in the link's queue at `now`, the packet in transmission not counted.
+    fn queue_len(&self, now: Time) -> QueueLen;
+
+    /// Counters since the beginning.
+    fn stats(&self) -> &LinkStats;
+}
+
+/// What became of an offered packet.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a dropped packet is handed back"]
+pub enum Offer<P> {
+    /// It is in the link.
+    Queued,
+    /// It is handed back.
+    Dropped(P, DropReason),
+}
+
+/// Why a link did not take a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// No room in the queue.
+    QueueFull,
+    /// The link is down.
+    LinkDown,
+}
+
+/// A packet that has left a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery<P> {
+    /// The packet.
+    pub packet: P,
+    /// Its length in bytes on the wire, as offered.
+    pub wire_len: u32,
+    /// Whether it arrived.
+    pub outcome: Outcome,
+}
+
+/// How a packet left a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// At the other end.
+    Arrived,
+    /// On the way. Handed out when it would have arrived, or when the link went down.
+    Lost(LossReason),
+}
+
+/// Why a packet was lost inside a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossReason {
+    /// The loss process took it.
+    Channel,
+    /// The link went down with it inside.
+    LinkDown,
+}
+
+/// A change of a link's properties.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The transmission rate.
+    Rate(Rate),
+    /// The propagation delay.
+    Delay(Span),
+    /// The link comes up.
+    Up,
+    /// The link goes down.
+    Down,
+}
+
+/// The link model has no such property.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this link model cannot do {change:?}")]
+pub struct Unsupported {
+    /// What was asked for.
+    pub change: Change,
+}

@@ -1,0 +1,151 @@
+//! [`Fifo`]: the packets inside a link, each with the time it leaves the queue and the time it arrives. Knows the queue
+//! limit; knows nothing of rates and losses.
+//!
+//! A packet's times are computed when it enters, so that a hop costs one event. The packets stand in one ring in order
+//! of entry: first those that have departed (they propagate), then the one in transmission, then those that wait. A
+//! cursor separates the departed ones and moves when time does, once past each packet.
+
+use std::collections::VecDeque;
+
+use msctp_units::Time;
+
+/// How much may wait. What is in transmission does not count, and an idle link takes any packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// This many packets wait, and one more is in transmission. ns-2's `queue-limit q` is `Packets(q − 1)`: there an
+    /// arriving packet is dropped if (waiting + 1) ≥ q.
+    Packets(u64),
+    /// This many bytes on the wire wait.
+    Bytes(u64),
+    /// No limit: memory grows with the load.
+    Unbounded,
+}
+
+/// What waits in a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueLen {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+}
+
+/// A packet inside the link.
+#[derive(Debug)]
+pub(crate) struct Entry<P> {
+    pub(crate) packet: P,
+    pub(crate) wire_len: u32,
+    /// The link went down with it inside.
+    pub(crate) doomed: bool,
+    /// When its transmission ends; [`Time::MAX`] while that is not known.
+    pub(crate) departs: Time,
+    /// When it arrives at the other end; [`Time::MAX`] likewise.
+    pub(crate) arrives: Time,
+}
+
+/// The packets inside a link, in order of entry; `departs` and `arrives` never decrease along it.
+pub(crate) struct Fifo<P> {
+    entries: VecDeque<Entry<P>>,
+    /// How many entries, from the front, have departed.
+    departed: usize,
+    /// Bytes of the others.
+    undeparted_bytes: u64,
+}
+
+impl<P> Fifo<P> {
+    pub(crate) fn new() -> Self {
+        Self { entries: VecDeque::new(), departed: 0, undeparted_bytes: 0 }
+    }
+
+    /// Moves the cursor past what has departed by `now`. A departure at `now` is over.
+    pub(crate) fn advance(&mut self, now: Time) {
+        while let Some(entry) = self.entries.get(self.departed)
+            && entry.departs <= now
+        {
+            self.undeparted_bytes -= u64::from(entry.wire_len);
+            self.departed += 1;
+        }
+    }
+
+    /// Whether a packet may enter. The cursor must have been advanced to now.
+    pub(crate) fn has_room(&self, limit: QueueLimit, wire_len: u32) -> bool {
+        let room = match limit {
+            QueueLimit::Packets(packets) => self.waiting().packets < packets,
+            QueueLimit::Bytes(bytes) => self.waiting().bytes + u64::from(wire_len) <= bytes,
+            QueueLimit::Unbounded => true,
+        };
+        room || self.is_idle()
+    }
+
+    /// What waits. The cursor must have been advanced to now.
+    pub(crate) fn waiting(&self) -> QueueLen {
+        match self.entries.get(self.departed) {
+            None => QueueLen::default(),
+            Some(in_transmission) => QueueLen {
+                packets: (self.entries.len() - self.departed - 1) as u64,
+                bytes: self.undeparted_bytes - u64::from(in_transmission.wire_len),
+            },
+        }
+    }
+
+    /// What waits at `now`, wherever the cursor is: O(packets departed since it was moved).
+    pub(crate) fn waiting_at(&self, now: Time) -> QueueLen {
+        let mut len =
+            QueueLen { packets: (self.entries.len() - self.departed) as u64, bytes: self.undeparted_bytes };
+        for entry in self.entries.range(self.departed..) {
+            // What has departed does not wait, nor does the one after it, which is in transmission.
+            len.packets -= 1;
+            len.bytes -= u64::from(entry.wire_len);
+            if entry.departs > now {
+                break;
+            }
+        }
+        len
+    }
+
+    /// Nothing waits or is in transmission. The cursor must have been advanced to now.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.departed == self.entries.len()
+    }
+
+    pub(crate) fn push(&mut self, entry: Entry<P>) {
+        self.undeparted_bytes += u64::from(entry.wire_len);
+        self.entries.push_back(entry);
+    }
+
+    pub(crate) fn front(&self) -> Option<&Entry<P>> {
+        self.entries.front()
+    }
+
+    pub(crate) fn last(&self) -> Option<&Entry<P>> {
+        self.entries.back()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Takes the oldest packet out, which has departed: the cursor must have been advanced to its arrival.
+    pub(crate) fn pop(&mut self) -> Option<Entry<P>> {
+        debug_assert!(self.departed > 0 || self.entries.is_empty(), "arrived before it departed");
+        let entry = self.entries.pop_front()?;
+        self.departed -= 1;
+        Some(entry)
+    }
+
+    /// Dooms what has not arrived by `now`: it leaves the queue and comes out now.
+    pub(crate) fn doom(&mut self, now: Time) {
+        for entry in self.entries.iter_mut().filter(|entry| entry.arrives > now) {
+            entry.doomed = true;
+            (entry.departs, entry.arrives) = (entry.departs.min(now), now);
+        }
+        self.departed = self.entries.len();
+        self.undeparted_bytes = 0;
+    }
+
+    /// The last departed packet's arrival, and the entries that have not departed.
+    pub(crate) fn undeparted_mut(&mut self) -> (Option<Time>, impl Iterator<Item = &mut Entry<P>>) {
+        let last_arrival = self.departed.checked_sub(1).map(|i| self.entries[i].arrives);
+        (last_arrival, self.entries.range_mut(self.departed..))
+    }
+}

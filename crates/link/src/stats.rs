@@ -1,0 +1,59 @@
+//! [`LinkStats`]: what went through a link. Counters only; nothing steers by them.
+
+use core::ops::AddAssign;
+
+/// Packets and their bytes on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Count {
+    /// Counts one packet.
+    pub fn add(&mut self, wire_len: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(wire_len);
+    }
+}
+
+impl AddAssign for Count {
+    fn add_assign(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
+
+/// Counters of one direction of a link. Every offered packet is counted in one of the others, or is still inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// Offered.
+    pub offered: Count,
+    /// Arrived at the other end.
+    pub delivered: Count,
+    /// Not taken: queue full.
+    pub dropped_full: Count,
+    /// Not taken: link down.
+    pub dropped_down: Count,
+    /// Lost by the loss process.
+    pub lost: Count,
+    /// Lost inside when the link went down.
+    pub lost_down: Count,
+    /// The most packets that ever waited, the one in transmission not counted.
+    pub max_queue_packets: u64,
+    /// The most bytes that ever waited, likewise.
+    pub max_queue_bytes: u64,
+}
+
+impl LinkStats {
+    /// Packets and bytes that entered and did not leave yet.
+    pub fn inside(&self) -> Count {
+        let mut gone = Count::default();
+        for count in [self.delivered, self.dropped_full, self.dropped_down, self.lost, self.lost_down] {
+            gone += count;
+        }
+        Count { packets: self.offered.packets - gone.packets, bytes: self.offered.bytes - gone.bytes }
+    }
+}
