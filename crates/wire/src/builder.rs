@@ -148,3 +148,144 @@ impl Drop for PacketBuilder<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Checksum, Chunk, ChunkType, CookieAck, CookieEcho, Data, DataFlags, Packet, Pad, Ppid, Ssn, StreamId,
+        Tsn,
+    };
+
+    const TAG: VerificationTag = VerificationTag::new(0x0102_0304);
+
+    fn data(payload: &[u8]) -> Data<'_> {
+        Data {
+            tsn: Tsn::new(1),
+            stream: StreamId::new(2),
+            ssn: Ssn::new(3),
+            ppid: Ppid::new(4),
+            flags: DataFlags::UNFRAGMENTED,
+            payload,
+        }
+    }
+
+    #[test]
+    fn a_packet_byte_for_byte() {
+        let mut out = vec![0xee];
+        let mut packet = PacketBuilder::new(&mut out, 5000, 5001, TAG, 100);
+        assert!(packet.is_empty());
+        assert_eq!((packet.len(), packet.remaining()), (12, 88));
+        packet.push(&CookieEcho { cookie: &[9] }).unwrap();
+        packet.push(&Chunk::Data(data(b"x"))).unwrap();
+        assert!(!packet.is_empty());
+        assert_eq!(packet.remaining(), 60);
+        assert_eq!(packet.finish(), 40);
+        let mut expected = vec![
+            0x13, 0x88, 0x13, 0x89, 1, 2, 3, 4, 0, 0, 0, 0, // common header
+            10, 0, 0, 5, 9, 0, 0, 0, // COOKIE ECHO
+            0, 3, 0, 17, 0, 0, 0, 1, 0, 2, 0, 3, 0, 0, 0, 4, b'x', 0, 0, 0, // DATA
+        ];
+        let crc = checksum::crc32c(&expected);
+        expected[8..12].copy_from_slice(&crc.to_le_bytes());
+        assert_eq!(out[0], 0xee, "what was in the buffer stays");
+        assert_eq!(out[1..], expected);
+        assert!(Packet::parse(&out[1..], Checksum::Verify).is_ok());
+    }
+
+    #[test]
+    fn a_full_packet_is_as_it_was() {
+        let mut out = Vec::new();
+        let mut packet = PacketBuilder::new(&mut out, 1, 2, TAG, 12 + 20);
+        assert_eq!(packet.push(&data(b"12345")), Err(Full { needed: 24, remaining: 20 }));
+        assert!(packet.is_empty());
+        packet.push(&data(b"1234")).unwrap();
+        assert_eq!(packet.remaining(), 0);
+        assert_eq!(packet.push(&CookieAck), Err(Full { needed: 4, remaining: 0 }));
+        assert_eq!(packet.finish(), 32);
+    }
+
+    #[test]
+    fn a_limit_that_is_no_multiple_of_four_counts_the_padding() {
+        let mut out = Vec::new();
+        let mut packet = PacketBuilder::new(&mut out, 1, 2, TAG, 12 + 18);
+        assert_eq!(packet.push(&data(b"12")), Err(Full { needed: 20, remaining: 18 }));
+        assert!(packet.push(&Pad::filling(16).unwrap()).is_ok());
+    }
+
+    #[test]
+    fn a_limit_below_the_header_holds_no_chunk() {
+        let mut out = Vec::new();
+        let mut packet = PacketBuilder::new(&mut out, 1, 2, TAG, 3);
+        assert_eq!(packet.remaining(), 0);
+        assert!(packet.push(&CookieAck).is_err());
+    }
+
+    #[test]
+    fn no_length_field_overflows_however_large_the_limit() {
+        let payload = vec![7; 70_000];
+        let mut out = Vec::new();
+        let mut packet = PacketBuilder::new(&mut out, 1, 2, TAG, usize::MAX);
+        assert!(packet.push(&data(&payload)).is_err());
+        assert!(packet.push(&data(&payload[..65_535 - 12 - 16 + 1])).is_err());
+        packet.push(&data(&payload[..65_535 - 12 - 16 - 3])).unwrap();
+        let len = packet.finish();
+        assert!(len <= 65_535);
+        let packet = Packet::parse(&out, Checksum::Verify).unwrap();
+        assert!(packet.chunks().eq([Ok(Chunk::Data(data(&payload[..65_504])))]));
+    }
+
+    #[test]
+    fn several_packets_in_one_buffer_and_a_dropped_one_leaves_no_trace() {
+        let mut out = Vec::new();
+        let mut lens = Vec::new();
+        for tag in 1..4 {
+            let mut packet = PacketBuilder::new(&mut out, 1, 2, VerificationTag::new(tag), 1500);
+            packet.push(&data(&[tag as u8; 33])).unwrap();
+            lens.push(packet.finish());
+            let mut dropped = PacketBuilder::new(&mut out, 1, 2, TAG, 1500);
+            dropped.push(&CookieAck).unwrap();
+        }
+        assert_eq!(out.len(), lens.iter().sum::<usize>());
+        let mut rest = &out[..];
+        for (tag, len) in (1..4).zip(lens) {
+            let (packet, after) = rest.split_at(len);
+            let packet = Packet::parse(packet, Checksum::Verify).unwrap();
+            assert_eq!(packet.header.verification_tag, VerificationTag::new(tag));
+            rest = after;
+        }
+    }
+
+    #[test]
+    fn sender_and_receiver_of_an_auth_chunk_see_the_same_input() {
+        let mut out = vec![0xee; 5];
+        let mut packet = PacketBuilder::new(&mut out, 1, 2, TAG, 1500);
+        packet.push(&CookieAck).unwrap();
+        let slot = packet.push_auth(0, HmacId::SHA256, 6).unwrap();
+        packet.push(&data(b"secret")).unwrap();
+        let signed = packet.auth_input(&slot).to_vec();
+        packet.set_hmac(slot, &[1, 2, 3, 4, 5, 6]);
+        packet.finish();
+
+        let packet = Packet::parse(&out[5..], Checksum::Verify).unwrap();
+        let mut chunks = packet.chunks();
+        assert_eq!(chunks.next(), Some(Ok(Chunk::CookieAck(CookieAck))));
+        let from_auth = chunks.rest();
+        let Some(Ok(Chunk::Auth(auth))) = chunks.next() else { panic!("no AUTH") };
+        assert_eq!((auth.hmac_id, auth.hmac), (HmacId::SHA256, &[1, 2, 3, 4, 5, 6][..]));
+        let (head, zeros, tail) = auth.hmac_input(from_auth).unwrap();
+        assert_eq!([head, &vec![0; zeros], tail].concat(), signed);
+        // The AUTH chunk with its padding, and everything after it (RFC 4895 §6.2).
+        assert_eq!(signed.len(), 16 + 24);
+        assert_eq!(signed[0], ChunkType::AUTH.0);
+    }
+
+    #[test]
+    fn an_auth_chunk_that_does_not_fit_is_not_written() {
+        let mut out = Vec::new();
+        let mut packet = PacketBuilder::new(&mut out, 1, 2, TAG, 12 + 39);
+        let error = packet.push_auth(0, HmacId::SHA256, 32).unwrap_err();
+        assert_eq!(error, Full { needed: 40, remaining: 39 });
+        assert!(packet.is_empty());
+    }
+}

@@ -1,0 +1,6 @@
+//! What holds for whole packets, whatever is in them.
+
+mod replay;
+mod round_trip;
+mod support;
+mod total;

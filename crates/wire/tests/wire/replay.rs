@@ -1,0 +1,71 @@
+//! Replays packets from files: those committed in `tests/corpus`, and the folder that `MSCTP_CORPUS` names.
+
+use std::path::{Path, PathBuf};
+
+use msctp_wire::{Checksum, CommonHeader, Packet};
+
+use crate::support;
+
+fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for entry in entries {
+        let path = entry.expect("directory entry").path();
+        if path.is_dir() {
+            files_below(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}
+
+/// Reads each file as a packet and, because some corpora hold only what follows the header, as chunks.
+fn replay(folder: &Path) -> usize {
+    let mut files = Vec::new();
+    files_below(folder, &mut files);
+    for path in &files {
+        let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        support::read_packet(&bytes);
+        support::round_trip(&bytes);
+        if let Some(chunks) = bytes.get(12..) {
+            support::round_trip(chunks);
+        }
+        for len in 0..bytes.len().min(2000) {
+            support::read_packet(&bytes[..len]);
+        }
+    }
+    files.len()
+}
+
+#[test]
+fn committed_packets() {
+    let files = replay(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus"));
+    assert!(files > 0, "no file in tests/corpus");
+}
+
+/// Those of the committed packets that must not be read without an error.
+const FAULTY: [&str; 4] =
+    ["data-without-user-data", "length-too-long", "length-zero", "sack-counts-disagree"];
+
+#[test]
+fn committed_packets_are_what_their_names_say() {
+    let mut files = Vec::new();
+    files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus"), &mut files);
+    for path in files {
+        let name = path.file_name().and_then(|name| name.to_str()).expect("a file name");
+        let bytes = std::fs::read(&path).expect("a file just listed");
+        let checksum = Packet::parse(&bytes, Checksum::Verify);
+        assert_eq!(checksum.is_err(), name == "bad-checksum", "{name}");
+        let packet = Packet::parse(&bytes, Checksum::Skip).expect(name);
+        assert_eq!(packet.check_bundling().is_err(), name == "init-bundled", "{name}");
+        assert_eq!(support::read_chunks(&bytes[CommonHeader::LEN..]) > 0, FAULTY.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn packets_of_the_folder_named_by_msctp_corpus() {
+    if let Some(folder) = std::env::var_os("MSCTP_CORPUS") {
+        let files = replay(Path::new(&folder));
+        assert!(files > 0, "no file in {}", folder.display());
+        println!("replayed {files} files");
+    }
+}
