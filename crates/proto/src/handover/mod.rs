@@ -79,7 +79,7 @@ pub enum Action {
         /// The estimator's parameters, valid by [`WBestConfig::validate`].
         config: WBestConfig,
     },
-    /// End it; the last estimate stays in the path's view.
+    /// End it; the path's estimate is forgotten, since it would only grow stale.
     StopProbing {
         /// The path.
         path: PathId,
@@ -141,7 +141,7 @@ pub struct PathView {
     pub rto: Span,
     /// The largest DATA chunk, header and padding included, that fits the path's PMTU.
     pub pmdcs: u64,
-    /// The estimator's latest result.
+    /// The latest result of the probing that is on. At a switch: of the probing that was on just before.
     pub estimate: Option<Estimate>,
 }
 
