@@ -4,6 +4,7 @@
 //! failed on the way, 2 when what was asked for makes no sense (arguments, scenario file).
 
 mod sim;
+mod sim_text;
 
 use std::process::ExitCode;
 

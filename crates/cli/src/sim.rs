@@ -1,22 +1,157 @@
-//! `msctp sim`: run one scenario.
+//! `msctp sim`: run one scenario and say what happened.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::Failure;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use msctp_sim::scenario::Scenario;
+use msctp_sim::{Series, Simulation};
+use msctp_units::{Span, Time};
+
+use crate::{Failure, sim_text};
 
 /// Run one scenario in virtual time and print what happened.
+///
+/// The same scenario and seed give the same packets at the same nanoseconds on any machine.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  msctp sim scenarios/handover.toml
+  msctp sim scenarios/handover.toml --seed 7 --set link.wlan.rate=2Mbps
+  msctp sim scenarios/handover.toml --pcap handover.pcapng --pcap-link 3g --pcap-link wlan/forward
+  msctp sim scenarios/bulk-wlan.toml --json | jq .associations[0].to_server.goodput
+  msctp sim scenarios/handover.toml --series plots --hash
+
+Exit codes: 0 done, 1 failed on the way (also when interrupted), 2 wrong arguments or scenario.")]
 pub(crate) struct Args {
     /// The scenario file (TOML).
     scenario: PathBuf,
+    /// Seed of all random streams, instead of the scenario's.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Replace a value of the scenario, as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s. May be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Write what links deliver to this file (pcapng, nanoseconds).
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Capture this link or link direction (wlan, wlan/forward) only. May be repeated.
+    #[arg(long, value_name = "LINK", requires = "pcap")]
+    pcap_link: Vec<String>,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Hash everything every link delivers (SHA-256), to compare runs.
+    #[arg(long)]
+    hash: bool,
+    /// Write what is recorded over time as CSV files into this folder.
+    #[arg(long, value_name = "DIR")]
+    series: Option<PathBuf>,
 }
 
-/// Reads the scenario and runs it.
+/// The run is cut into so many pieces of virtual time; between them the progress bar moves and Ctrl-C is noticed.
+const PIECES: u64 = 1000;
+
+/// Intervals over which throughput is summed when the scenario does not say: fine enough to show a handover.
+const THROUGHPUT_INTERVAL: Span = Span::from_millis(100);
+
+/// Reads the scenario, runs it and prints what happened.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let text = std::fs::read_to_string(&args.scenario)
-        .map_err(|e| Failure::Input(format!("{}: {e}", args.scenario.display())))?;
-    if text.is_empty() {
-        return Err(Failure::Input(format!("{}: the file is empty", args.scenario.display())));
+    let file = args.scenario.display().to_string();
+    let text = std::fs::read_to_string(&args.scenario).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
+    let mut scenario =
+        Scenario::from_toml(&text, &file, &args.set).map_err(|e| Failure::Input(e.to_string()))?;
+    scenario.probes.throughput.get_or_insert(THROUGHPUT_INTERVAL);
+    if args.series.is_some() {
+        scenario.probes.trace = true;
+        scenario.probes.queues.get_or_insert(THROUGHPUT_INTERVAL);
     }
-    Err(Failure::Run("the simulator is not linked yet".into()))
+    let mut simulation =
+        Simulation::new(&scenario, args.seed).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
+    if args.hash {
+        simulation.hash_trace();
+    }
+    if let Some(path) = &args.pcap {
+        let out = BufWriter::new(create(path)?);
+        simulation.capture(&args.pcap_link, Box::new(out)).map_err(|e| match e.kind() {
+            io::ErrorKind::InvalidInput => Failure::Input(format!("--pcap-link: {e}")),
+            _ => Failure::Run(format!("{}: {e}", path.display())),
+        })?;
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&stop))
+        .map_err(|e| Failure::Run(format!("cannot watch for Ctrl-C: {e}")))?;
+    let complete = run_in_pieces(&mut simulation, &stop);
+    // Interrupted or not, what was written so far is made whole.
+    if let Some(path) = &args.pcap {
+        simulation.finish().map_err(|e| Failure::Run(format!("{}: {e}", path.display())))?;
+    }
+    let summary = simulation.summary();
+    if let Some(dir) = &args.series {
+        write_series(&simulation.into_series(), dir)?;
+    }
+    let out = &mut io::stdout().lock();
+    let printed = if args.json {
+        serde_json::to_writer_pretty(&mut *out, &summary).map_err(io::Error::from).and_then(|()| writeln!(out))
+    } else {
+        sim_text::write(out, &summary)
+    };
+    match printed {
+        // A reader that has seen enough (head, jq) is no failure.
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => return Err(Failure::Run(format!("stdout: {e}"))),
+        _ => {}
+    }
+    if complete { Ok(()) } else { Err(Failure::Run(format!("interrupted at {} s", simulation_time(summary.duration)))) }
+}
+
+fn simulation_time(seconds: f64) -> String {
+    format!("{seconds:.3}")
+}
+
+fn create(path: &Path) -> Result<File, Failure> {
+    File::create(path).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))
+}
+
+/// Runs to the end or until `stop`; true when it came to the end.
+fn run_in_pieces(simulation: &mut Simulation, stop: &AtomicBool) -> bool {
+    let end = simulation.end();
+    let bar = if io::stderr().is_terminal() { ProgressBar::new(PIECES) } else { ProgressBar::hidden() };
+    bar.set_style(
+        ProgressStyle::with_template("{bar:40} {percent}% of {msg}, {eta} left")
+            .unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
+    bar.set_message(format!("{}", end.since(Time::ZERO)));
+    for piece in 1..=PIECES {
+        if stop.load(Ordering::Relaxed) {
+            bar.abandon();
+            return false;
+        }
+        simulation.run_until(Time::ZERO + end.since(Time::ZERO).mul_ratio(piece, PIECES));
+        bar.set_position(piece);
+    }
+    bar.finish_and_clear();
+    true
+}
+
+fn write_series(series: &Series, dir: &Path) -> Result<(), Failure> {
+    let failure = |path: &Path, e: io::Error| Failure::Run(format!("{}: {e}", path.display()));
+    std::fs::create_dir_all(dir).map_err(|e| failure(dir, e))?;
+    type Writer = fn(&Series, &mut BufWriter<File>) -> io::Result<()>;
+    let files: [(&str, Writer); 5] = [
+        ("throughput.csv", Series::write_throughput_csv),
+        ("window.csv", Series::write_window_csv),
+        ("rtt.csv", Series::write_rtt_csv),
+        ("estimate.csv", Series::write_estimate_csv),
+        ("queue.csv", Series::write_queue_csv),
+    ];
+    for (name, write) in files {
+        let path = dir.join(name);
+        let mut out = BufWriter::new(create(&path)?);
+        write(series, &mut out).and_then(|()| out.flush()).map_err(|e| failure(&path, e))?;
+    }
+    Ok(())
 }

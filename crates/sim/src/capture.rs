@@ -114,18 +114,20 @@ fn ip_packet(out: &mut Vec<u8>, packet: &Packet, source: IpAddr, destination: Ip
                     .map_err(io::Error::other)?;
             header.dont_fragment = true;
             header.header_checksum = header.calc_header_checksum();
-            header.write_raw(out)?;
+            out.extend_from_slice(&header.to_bytes());
         }
-        (IpAddr::V6(source), IpAddr::V6(destination)) => Ipv6Header {
-            traffic_class: 0,
-            flow_label: Ipv6FlowLabel::ZERO,
-            payload_length: payload_len,
-            next_header: protocol,
-            hop_limit: TTL,
-            source: source.octets(),
-            destination: destination.octets(),
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let header = Ipv6Header {
+                traffic_class: 0,
+                flow_label: Ipv6FlowLabel::ZERO,
+                payload_length: payload_len,
+                next_header: protocol,
+                hop_limit: TTL,
+                source: source.octets(),
+                destination: destination.octets(),
+            };
+            out.extend_from_slice(&header.to_bytes());
         }
-        .write(out)?,
         _ => return Err(io::Error::other("source and destination are of different IP versions")),
     }
     match packet.body {

@@ -1,6 +1,67 @@
 //! A deterministic network simulator around the msctp core.
+//!
+//! A [`Scenario`](scenario::Scenario) says what there is — hosts, routers, links, associations, applications, actions —
+//! and a [`Simulation`] runs it in virtual time: the same scenario and seed put the same bytes on every link at the same
+//! nanosecond, on any machine and in any number of threads. The run ends in a [`Summary`] and, when asked for, in
+//! [`Series`] over time, captures of links and a hash over everything delivered.
+//!
+//! ```
+//! use msctp_sim::{Simulation, scenario::Scenario};
+//!
+//! let text = r#"
+//!     duration = "1s"
+//!     [[node]]
+//!     name = "a"
+//!     kind = "host"
+//!     [[node]]
+//!     name = "b"
+//!     kind = "host"
+//!     [[link]]
+//!     name = "wire"
+//!     a = "a"
+//!     b = "b"
+//!     address_a = "10.0.0.1"
+//!     address_b = "10.0.0.2"
+//!     rate = "10Mbps"
+//!     delay = "5ms"
+//!     [[app]]
+//!     name = "noise"
+//!     type = "cbr"
+//!     from = "10.0.0.1"
+//!     to = "10.0.0.2"
+//!     rate = "1Mbps"
+//! "#;
+//! let scenario = Scenario::from_toml(text, "noise.toml", &[])?;
+//! let mut simulation = Simulation::new(&scenario, None)?;
+//! simulation.run();
+//! let summary = simulation.summary();
+//! assert!(summary.cbr[0].sent >= 100);
+//! # Ok::<(), msctp_sim::scenario::ScenarioError>(())
+//! ```
+//!
+//! May not touch clocks, threads or files: a capture goes to whatever `Write` it is given.
 
+mod action;
+mod app;
+mod capture;
+mod construct;
 mod event;
+mod hop;
+mod host;
+mod network;
+mod observer;
 mod packet;
+mod perform;
+mod probe;
 pub mod random;
+mod report;
 pub mod scenario;
+mod sctp;
+pub mod series;
+mod simulation;
+pub mod summary;
+mod trace_hash;
+
+pub use series::Series;
+pub use simulation::Simulation;
+pub use summary::Summary;

@@ -52,7 +52,7 @@ impl Problem {
 }
 
 /// `; did you mean "x"?` for the nearest of `candidates`, else `; want one of …`.
-pub(super) fn remedy<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+pub(crate) fn remedy<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();
     let nearest = candidates.iter().min_by_key(|c| strsim::damerau_levenshtein(given, c));
     match nearest {

@@ -14,6 +14,7 @@ mod topology;
 pub use actions::{ActionSpec, Do, Happening, When};
 pub use apps::{AppKind, AppSpec, AssociationSpec, Side};
 pub use error::ScenarioError;
+pub(crate) use error::remedy;
 pub(crate) use routes::{DirectionIndex, NO_ROUTE, Routes};
 pub use sctp::SctpProfile;
 pub use topology::{DirectionSpec, LinkDirection, LinkSpec, LossSpec, NodeKind, NodeSpec, QueueSpec};

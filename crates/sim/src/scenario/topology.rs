@@ -110,3 +110,15 @@ pub enum LossSpec {
         loss_bad: f64,
     },
 }
+
+impl std::fmt::Display for LossSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Uniform(p) => write!(f, "{p}"),
+            Self::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+                write!(f, "{loss_good}/{loss_bad} changing with {good_to_bad}/{bad_to_good}")
+            }
+        }
+    }
+}

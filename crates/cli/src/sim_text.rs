@@ -1,0 +1,119 @@
+//! The summary of `msctp sim` for people.
+
+use std::io::{self, Write};
+
+use msctp_sim::summary::{AssociationSummary, FlowSummary, HandoverSummary, Summary};
+
+/// Writes the summary.
+pub(crate) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    writeln!(
+        out,
+        "{}: {:.3} s, seed {}, {} packets delivered by links",
+        summary.scenario, summary.duration, summary.seed, summary.packets
+    )?;
+    for association in &summary.associations {
+        write_association(out, association)?;
+    }
+    if !summary.cbr.is_empty() {
+        writeln!(out, "\nconstant rate          sent   received       lost")?;
+        for cbr in &summary.cbr {
+            let lost = cbr.sent - cbr.received;
+            writeln!(out, "  {:<14} {:>10} {:>10} {:>10}", cbr.name, cbr.sent, cbr.received, lost)?;
+        }
+    }
+    writeln!(out, "\nlink                  delivered     queue full   lost  down  too big")?;
+    for link in &summary.links {
+        writeln!(
+            out,
+            "  {:<18} {:>10} {:>14} {:>6} {:>5} {:>8}",
+            link.name, link.delivered, link.queue_drops, link.losses, link.down_drops, link.too_big
+        )?;
+    }
+    if summary.no_address + summary.no_route > 0 {
+        writeln!(
+            out,
+            "  {} packets for or from an address that was not there, {} without a route",
+            summary.no_address, summary.no_route
+        )?;
+    }
+    if !summary.actions.is_empty() {
+        writeln!(out, "\nactions")?;
+        for action in &summary.actions {
+            let at = action.at.map_or_else(|| "    never".to_owned(), |at| format!("{at:>8.3} s"));
+            let refused = action.refused.as_ref().map(|why| format!(": refused, {why}")).unwrap_or_default();
+            writeln!(out, "  {at}  {} {}{refused}", action.action, action.subject)?;
+        }
+    }
+    if let Some(hash) = &summary.trace_hash {
+        writeln!(out, "\ntrace hash {hash}")?;
+    }
+    Ok(())
+}
+
+fn write_association(out: &mut impl Write, association: &AssociationSummary) -> io::Result<()> {
+    let up = association
+        .established
+        .map_or_else(|| "never established".to_owned(), |at| format!("established at {at:.3} s"));
+    let ended = association.ended.as_ref().map(|why| format!(", {why}")).unwrap_or_default();
+    writeln!(out, "\nassociation {}: {up}{ended}", association.name)?;
+    for (way, flow) in
+        [("client to server", &association.to_server), ("server to client", &association.to_client)]
+    {
+        if flow.bytes > 0 {
+            write_flow(out, way, flow)?;
+        }
+    }
+    for handover in &association.handovers {
+        write_handover(out, handover)?;
+    }
+    Ok(())
+}
+
+fn write_flow(out: &mut impl Write, way: &str, flow: &FlowSummary) -> io::Result<()> {
+    writeln!(
+        out,
+        "  {way}: {} bytes in {} messages, {} over the run",
+        flow.bytes,
+        flow.messages,
+        rate(flow.goodput)
+    )?;
+    if let Some(at) = flow.completed {
+        writeln!(out, "    complete at {at:.3} s")?;
+    }
+    writeln!(
+        out,
+        "    {} chunks, {} sent again, {} time-outs, {} fast retransmits, {} SACKs",
+        flow.data_chunks, flow.retransmitted, flow.timeouts, flow.fast_retransmits, flow.sacks
+    )?;
+    writeln!(
+        out,
+        "    longest gap between deliveries {:.3} s, from {:.3} s",
+        flow.longest_gap, flow.longest_gap_at
+    )
+}
+
+fn write_handover(out: &mut impl Write, handover: &HandoverSummary) -> io::Result<()> {
+    write!(
+        out,
+        "  >> {:.3} s: the {} sends over {} ({})",
+        handover.at, handover.side, handover.to, handover.cause
+    )?;
+    if let (Some(before), Some(after)) = (handover.before, handover.after) {
+        write!(out, ": {} in the 5 s before, {} in the 5 s after", rate(before), rate(after))?;
+    }
+    if let Some(gap) = handover.gap {
+        write!(out, ", longest gap {gap:.3} s")?;
+    }
+    writeln!(out)
+}
+
+/// A rate with three digits and a unit.
+fn rate(bps: u64) -> String {
+    let bps = bps as f64;
+    match bps {
+        b if b >= 1e9 => format!("{:.3} Gbps", b / 1e9),
+        b if b >= 1e6 => format!("{:.3} Mbps", b / 1e6),
+        b if b >= 1e3 => format!("{:.1} kbps", b / 1e3),
+        b => format!("{b} bps"),
+    }
+}

@@ -1,0 +1,116 @@
+//! Scheduled and event-driven actions: when each is due and what it came to. What an action does is done by the
+//! simulation, which alone can reach everything.
+
+use std::net::IpAddr;
+
+use msctp_units::{Rate, Span, Time};
+
+use crate::packet::AddressId;
+use crate::scenario::{LossSpec, Side};
+
+/// An action with its names resolved.
+#[derive(Clone, Debug)]
+pub(crate) enum Act {
+    LinkState { link: usize, up: bool },
+    SetLink { directions: Vec<usize>, rate: Option<Rate>, delay: Option<Span>, loss: Option<LossSpec> },
+    Address { address: AddressId, present: bool },
+    Association { association: usize, side: Side, call: Call },
+    App { app: usize, start: bool },
+}
+
+/// A call on one end of an association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Call {
+    Connect,
+    AddAddress(IpAddr),
+    DeleteAddress(IpAddr),
+    RequestPrimary(IpAddr),
+    SetPrimary(IpAddr),
+    Heartbeat(IpAddr),
+    Shutdown,
+}
+
+/// Something that can happen, with its names resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trigger {
+    Established { association: usize },
+    AddressAdded { association: usize, address: IpAddr },
+    AddressDeleted { association: usize, address: IpAddr },
+    PrimaryChanged { association: usize, address: IpAddr },
+    Delivered { app: usize },
+}
+
+/// An action of the scenario and its fate.
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
+    pub(crate) act: Act,
+    /// The action's word and what it is done to, for the summary; `None` for what the simulation plans by itself.
+    pub(crate) shown: Option<(&'static str, String)>,
+    /// What it waits for and how long after that it is done.
+    waits: Option<(Trigger, Span)>,
+    pub(crate) done: Option<Time>,
+    pub(crate) refused: Option<String>,
+}
+
+impl Planned {
+    pub(crate) fn new(act: Act, shown: Option<(&'static str, String)>, waits: Option<(Trigger, Span)>) -> Self {
+        Self { act, shown, waits, done: None, refused: None }
+    }
+}
+
+/// All actions of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) actions: Vec<Planned>,
+    /// True while some action waits for something: otherwise what happens needs no look-up.
+    waiting: bool,
+}
+
+impl Plan {
+    pub(crate) fn new(actions: Vec<Planned>) -> Self {
+        let waiting = actions.iter().any(|action| action.waits.is_some());
+        Self { actions, waiting }
+    }
+
+    /// Something happened: the actions that are due because of it, each with its time. Each waits for the first time only.
+    pub(crate) fn happened(&mut self, now: Time, what: Trigger) -> Vec<(usize, Time)> {
+        if !self.waiting {
+            return Vec::new();
+        }
+        let mut due = Vec::new();
+        for (number, action) in self.actions.iter_mut().enumerate() {
+            if let Some((trigger, delay)) = action.waits
+                && trigger == what
+            {
+                action.waits = None;
+                due.push((number, now + delay));
+            }
+        }
+        self.waiting = self.actions.iter().any(|action| action.waits.is_some());
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_due_once_after_its_delay() {
+        let established = Trigger::Established { association: 0 };
+        let waits = |trigger, ms| Some((trigger, Span::from_millis(ms)));
+        let act = Act::App { app: 0, start: true };
+        let mut plan = Plan::new(vec![
+            Planned::new(act.clone(), None, waits(established, 5)),
+            Planned::new(act.clone(), None, None),
+            Planned::new(act, None, waits(Trigger::Delivered { app: 0 }, 0)),
+        ]);
+        let at = Time::from_nanos(1_000_000);
+        assert_eq!(plan.happened(at, Trigger::Established { association: 1 }), []);
+        assert_eq!(plan.happened(at, established), [(0, Time::from_nanos(6_000_000))]);
+        assert_eq!(plan.happened(at, established), []);
+        assert!(plan.waiting);
+        assert_eq!(plan.happened(at, Trigger::Delivered { app: 0 }), [(2, at)]);
+        assert!(!plan.waiting);
+    }
+}

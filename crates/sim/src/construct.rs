@@ -1,0 +1,303 @@
+//! From a scenario to a [`Simulation`]: names become indexes, specifications become components with their streams.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use msctp_units::Time;
+
+use crate::action::{Act, Call, Plan, Planned, Trigger};
+use crate::app::bulk::Bulk;
+use crate::app::cbr::{Cbr, CbrOptions};
+use crate::app::reader::Reader;
+use crate::event::{EventQueue, Target};
+use crate::hop::Hop;
+use crate::host::{End, Hosts, Line};
+use crate::network::{Network, Port, Station, Strays};
+use crate::observer::Observer;
+use crate::packet::{AddressId, PacketPool};
+use crate::probe::QueueProbe;
+use crate::scenario::{
+    ActionSpec, AppKind, Do, Happening, LinkDirection, NodeKind, Routes, Scenario, ScenarioError, Side, When,
+};
+use crate::series::{Bins, DeliverySeries, TraceSeries};
+use crate::simulation::{App, Simulation};
+
+/// Names of a scenario, resolved.
+struct Names<'s> {
+    links: BTreeMap<&'s str, usize>,
+    associations: BTreeMap<&'s str, usize>,
+    apps: BTreeMap<&'s str, usize>,
+}
+
+/// The scenario was checked: every name refers to something.
+const CHECKED: &str = "the scenario was checked";
+
+fn numbered<'s>(names: impl Iterator<Item = &'s str>) -> BTreeMap<&'s str, usize> {
+    names.enumerate().map(|(number, name)| (name, number)).collect()
+}
+
+impl Simulation {
+    /// Prepares a run of the scenario; `seed` replaces the scenario's own.
+    ///
+    /// # Errors
+    /// What [`Scenario::check`] finds wrong, or more components than the event queue can name.
+    pub fn new(scenario: &Scenario, seed: Option<u64>) -> Result<Self, ScenarioError> {
+        scenario.check()?;
+        let components =
+            [("link", 2 * scenario.links.len()), ("app", scenario.apps.len()), ("action", scenario.actions.len())];
+        if let Some((key, count)) = components.into_iter().find(|&(_, count)| count > Target::MAX_INDEX) {
+            return Err(ScenarioError {
+                file: None,
+                line: None,
+                key: key.to_owned(),
+                message: format!("{count} are too many: want at most {}", Target::MAX_INDEX),
+            });
+        }
+        let seed = seed.unwrap_or(scenario.seed);
+        let routes = Routes::of(scenario);
+        let names = Names {
+            links: numbered(scenario.links.iter().map(|l| l.name.as_str())),
+            associations: numbered(scenario.associations.iter().map(|a| a.name.as_str())),
+            apps: numbered(scenario.apps.iter().map(|a| a.name.as_str())),
+        };
+        let mut simulation = Self {
+            seed,
+            now: Time::ZERO,
+            end: Time::ZERO + scenario.duration,
+            events: EventQueue::default(),
+            network: network(scenario, &routes, seed),
+            addresses: routes.interfaces.iter().map(|i| i.address).collect(),
+            hosts: Hosts::new(scenario, seed),
+            lines: lines(scenario),
+            apps: Vec::new(),
+            plan: Plan::default(),
+            observer: Observer::default(),
+            queues: None,
+            handled: 0,
+            scenario: scenario.clone(),
+        };
+        simulation.add_apps(scenario, &routes, &names);
+        simulation.add_plan(scenario, &routes, &names);
+        if let Some(interval) = scenario.probes.queues {
+            simulation.queues = Some(QueueProbe::new(interval, simulation.directions()));
+            simulation.events.push(Time::ZERO, Target::Probe);
+        }
+        Ok(simulation)
+    }
+
+    fn add_apps(&mut self, scenario: &Scenario, routes: &Routes, names: &Names<'_>) {
+        for (number, spec) in scenario.apps.iter().enumerate() {
+            let number = number as u32;
+            self.apps.push(match &spec.kind {
+                AppKind::Bulk { association, from, bytes, message, stream, unordered } => {
+                    let association = names.associations[association.as_str()];
+                    let bulk = Bulk::new(*message, *bytes, *stream, *unordered);
+                    self.lines[association].end_mut(*from).sources.push((number, bulk));
+                    App::Bulk { association, from: *from }
+                }
+                AppKind::Reader { association, at, rate } => {
+                    let association = names.associations[association.as_str()];
+                    self.lines[association].end_mut(*at).reader = Some((number, Reader::new(*rate)));
+                    App::Reader { association, at: *at }
+                }
+                AppKind::Cbr { from, to, rate, packet, jitter, random_phase } => {
+                    let options = CbrOptions {
+                        source: address(routes, *from),
+                        destination: address(routes, *to),
+                        rate: *rate,
+                        packet: *packet,
+                        jitter: *jitter,
+                        random_phase: *random_phase,
+                    };
+                    App::Cbr(Box::new(Cbr::new(options, &spec.name, self.seed)))
+                }
+            });
+        }
+    }
+
+    /// The scenario's actions, and those that are in other words: starts of associations, starts and stops of
+    /// applications.
+    fn add_plan(&mut self, scenario: &Scenario, routes: &Routes, names: &Names<'_>) {
+        let mut plan = Vec::new();
+        let mut times = Vec::new();
+        for (association, spec) in scenario.associations.iter().enumerate() {
+            let act = Act::Association { association, side: Side::Client, call: Call::Connect };
+            plan.push(Planned::new(act, None, None));
+            times.push(Some(spec.start));
+        }
+        for (app, spec) in scenario.apps.iter().enumerate() {
+            for (start, at) in [(true, spec.start), (false, spec.stop)] {
+                if at.is_some() {
+                    plan.push(Planned::new(Act::App { app, start }, None, None));
+                    times.push(at);
+                }
+            }
+        }
+        for action in &scenario.actions {
+            let waits = match &action.when {
+                When::At(at) => {
+                    times.push(Some(*at));
+                    None
+                }
+                When::After { happening, delay } => {
+                    times.push(None);
+                    Some((trigger(happening, names), *delay))
+                }
+            };
+            let shown = (action.what.word(), subject(&action.what));
+            plan.push(Planned::new(act(scenario, action, routes, names), Some(shown), waits));
+        }
+        self.plan = Plan::new(plan);
+        for (number, at) in times.into_iter().enumerate() {
+            if let Some(at) = at {
+                self.events.push(Time::ZERO + at, Target::Action(number as u32));
+            }
+        }
+    }
+}
+
+fn address(routes: &Routes, address: IpAddr) -> AddressId {
+    AddressId(routes.number_of(address).expect(CHECKED) as u32)
+}
+
+fn network(scenario: &Scenario, routes: &Routes, seed: u64) -> Network {
+    let hops = scenario
+        .links
+        .iter()
+        .enumerate()
+        .flat_map(|(number, link)| {
+            [(LinkDirection::Forward, &link.forward), (LinkDirection::Reverse, &link.reverse)].map(
+                |(way, direction)| {
+                    let leads_to = routes.leads_to[2 * number + usize::from(way == LinkDirection::Reverse)];
+                    let label = format!("link/{}/{}", link.name, way.word());
+                    Hop::new(direction, leads_to as u32, link.mtu, link.up, &label, seed)
+                },
+            )
+        })
+        .collect();
+    let stations = scenario
+        .nodes
+        .iter()
+        .enumerate()
+        .map(|(number, node)| match node.kind {
+            NodeKind::Host => Station::Host(number as u32),
+            NodeKind::Router => Station::Router(routes.tables[number].clone()),
+        })
+        .collect();
+    let ports = routes
+        .interfaces
+        .iter()
+        .map(|interface| Port { present: true, egress: interface.egress as u32, host: interface.node as u32 })
+        .collect();
+    Network { hops, stations, ports, pool: PacketPool::default(), strays: Strays::default() }
+}
+
+fn lines(scenario: &Scenario) -> Vec<Line> {
+    let hosts = numbered(scenario.nodes.iter().map(|n| n.name.as_str()));
+    scenario
+        .associations
+        .iter()
+        .map(|spec| {
+            let end = |host: &str, side: Side| End {
+                host: hosts[host] as u32,
+                delivery: scenario.probes.throughput.map(|interval| DeliverySeries {
+                    association: spec.name.clone(),
+                    side: side.word(),
+                    total: Bins::new(interval),
+                    per_path: Vec::new(),
+                }),
+                trace: scenario.probes.trace.then(|| TraceSeries::new(&spec.name, side.word())),
+                ..End::default()
+            };
+            Line::new(end(&spec.client, Side::Client), end(&spec.server, Side::Server))
+        })
+        .collect()
+}
+
+fn trigger(happening: &Happening, names: &Names<'_>) -> Trigger {
+    let association = |name: &String| names.associations[name.as_str()];
+    match happening {
+        Happening::Established { association: a } => Trigger::Established { association: association(a) },
+        Happening::AddressAdded { association: a, address } => {
+            Trigger::AddressAdded { association: association(a), address: *address }
+        }
+        Happening::AddressDeleted { association: a, address } => {
+            Trigger::AddressDeleted { association: association(a), address: *address }
+        }
+        Happening::PrimaryChanged { association: a, address } => {
+            Trigger::PrimaryChanged { association: association(a), address: *address }
+        }
+        Happening::Delivered { app } => Trigger::Delivered { app: names.apps[app.as_str()] },
+    }
+}
+
+fn act(scenario: &Scenario, action: &ActionSpec, routes: &Routes, names: &Names<'_>) -> Act {
+    // The end the address belongs to.
+    let owner = |association: usize, address: IpAddr| {
+        let node = routes.interface(address).expect(CHECKED).node;
+        if scenario.nodes[node].name == scenario.associations[association].client { Side::Client } else { Side::Server }
+    };
+    let own = |name: &String, address: IpAddr, call: Call| {
+        let association = names.associations[name.as_str()];
+        Act::Association { association, side: owner(association, address), call }
+    };
+    let peer = |name: &String, address: IpAddr, call: Call| {
+        let association = names.associations[name.as_str()];
+        Act::Association { association, side: owner(association, address).other(), call }
+    };
+    match &action.what {
+        Do::LinkUp { link } => Act::LinkState { link: names.links[link.as_str()], up: true },
+        Do::LinkDown { link } => Act::LinkState { link: names.links[link.as_str()], up: false },
+        Do::SetLink { link, direction, rate, delay, loss } => {
+            let link = names.links[link.as_str()];
+            let directions = match direction {
+                None => vec![2 * link, 2 * link + 1],
+                Some(LinkDirection::Forward) => vec![2 * link],
+                Some(LinkDirection::Reverse) => vec![2 * link + 1],
+            };
+            Act::SetLink { directions, rate: *rate, delay: *delay, loss: *loss }
+        }
+        Do::AddressUp { address: a } => Act::Address { address: address(routes, *a), present: true },
+        Do::AddressDown { address: a } => Act::Address { address: address(routes, *a), present: false },
+        Do::AddAddress { association, address } => own(association, *address, Call::AddAddress(*address)),
+        Do::DeleteAddress { association, address } => own(association, *address, Call::DeleteAddress(*address)),
+        Do::RequestPrimary { association, address } => own(association, *address, Call::RequestPrimary(*address)),
+        Do::SetPrimary { association, address } => peer(association, *address, Call::SetPrimary(*address)),
+        Do::Heartbeat { association, address } => peer(association, *address, Call::Heartbeat(*address)),
+        Do::Shutdown { association, side } => Act::Association {
+            association: names.associations[association.as_str()],
+            side: *side,
+            call: Call::Shutdown,
+        },
+        Do::StartApp { app } => Act::App { app: names.apps[app.as_str()], start: true },
+        Do::StopApp { app } => Act::App { app: names.apps[app.as_str()], start: false },
+    }
+}
+
+/// What an action is done to, in words.
+fn subject(what: &Do) -> String {
+    match what {
+        Do::LinkUp { link } | Do::LinkDown { link } => link.clone(),
+        Do::SetLink { link, direction, rate, delay, loss } => {
+            let mut text = link.clone();
+            if let Some(direction) = direction {
+                text.push('/');
+                text.push_str(direction.word());
+            }
+            let rate = rate.map(|rate| format!(" rate {rate}"));
+            let delay = delay.map(|delay| format!(" delay {delay}"));
+            let loss = loss.map(|loss| format!(" loss {loss}"));
+            text.extend([rate, delay, loss].into_iter().flatten());
+            text
+        }
+        Do::AddressUp { address } | Do::AddressDown { address } => address.to_string(),
+        Do::AddAddress { association, address }
+        | Do::DeleteAddress { association, address }
+        | Do::RequestPrimary { association, address }
+        | Do::SetPrimary { association, address }
+        | Do::Heartbeat { association, address } => format!("{association} {address}"),
+        Do::Shutdown { association, side } => format!("{association} {}", side.word()),
+        Do::StartApp { app } | Do::StopApp { app } => app.clone(),
+    }
+}
+

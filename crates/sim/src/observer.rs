@@ -1,0 +1,77 @@
+//! Who watches the links: captures, the trace hash, queue samples. Sees packets, changes nothing.
+
+use std::io;
+use std::net::IpAddr;
+
+use msctp_units::Time;
+
+use crate::capture::Capture;
+use crate::packet::Packet;
+use crate::trace_hash::TraceHash;
+
+/// An open capture and which link directions go into it.
+#[derive(Debug)]
+struct Tap {
+    capture: Capture,
+    /// For each link direction its interface in the file.
+    interfaces: Vec<Option<u32>>,
+    /// Addresses by number.
+    addresses: Vec<IpAddr>,
+    /// The first error; nothing is written after it.
+    failed: Option<io::Error>,
+}
+
+/// What watches delivered packets.
+#[derive(Debug, Default)]
+pub(crate) struct Observer {
+    hash: Option<TraceHash>,
+    tap: Option<Tap>,
+}
+
+impl Observer {
+    /// Hash every delivered packet from now on.
+    pub(crate) fn hash(&mut self) {
+        self.hash = Some(TraceHash::default());
+    }
+
+    /// Capture the directions that have an interface number.
+    pub(crate) fn capture(&mut self, capture: Capture, interfaces: Vec<Option<u32>>, addresses: Vec<IpAddr>) {
+        self.tap = Some(Tap { capture, interfaces, addresses, failed: None });
+    }
+
+    /// Is anybody watching?
+    #[inline]
+    pub(crate) fn is_on(&self) -> bool {
+        self.hash.is_some() || self.tap.is_some()
+    }
+
+    /// A packet left a link at its far end.
+    #[cold]
+    pub(crate) fn delivered(&mut self, now: Time, direction: usize, packet: &Packet) {
+        if let Some(hash) = &mut self.hash {
+            hash.add(now, direction as u32, packet);
+        }
+        if let Some(tap) = &mut self.tap
+            && let Some(interface) = tap.interfaces[direction]
+            && tap.failed.is_none()
+        {
+            let source = tap.addresses[packet.source.index()];
+            let destination = tap.addresses[packet.destination.index()];
+            tap.failed = tap.capture.write(now, interface, packet, source, destination).err();
+        }
+    }
+
+    /// The trace hash so far.
+    pub(crate) fn hash_so_far(&self) -> Option<String> {
+        self.hash.as_ref().map(TraceHash::hex)
+    }
+
+    /// Ends the capture.
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
+        match self.tap.take() {
+            None => Ok(()),
+            Some(Tap { failed: Some(error), .. }) => Err(error),
+            Some(Tap { mut capture, .. }) => capture.flush(),
+        }
+    }
+}

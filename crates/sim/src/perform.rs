@@ -1,0 +1,77 @@
+//! Doing the scenario's actions, and noticing what others wait for.
+
+use crate::action::{Act, Trigger};
+use crate::event::Target;
+use crate::simulation::{App, Simulation};
+
+impl Simulation {
+    /// An action is due.
+    pub(crate) fn on_action(&mut self, number: usize) {
+        let now = self.now;
+        self.plan.actions[number].done = Some(now);
+        let result = match self.plan.actions[number].act.clone() {
+            Act::LinkState { link, up } => {
+                self.set_link_state(link, up);
+                Ok(())
+            }
+            Act::SetLink { directions, rate, delay, loss } => {
+                for direction in directions {
+                    self.network.set(&mut self.events, direction, |hop, _| hop.change(now, rate, delay, loss));
+                }
+                Ok(())
+            }
+            Act::Address { address, present } => {
+                self.network.set_present(address, present);
+                Ok(())
+            }
+            Act::Association { association, side, call } => self.call(association, side, call),
+            Act::App { app, start } => {
+                self.set_running(app, start);
+                Ok(())
+            }
+        };
+        self.plan.actions[number].refused = result.err();
+    }
+
+    fn set_link_state(&mut self, link: usize, up: bool) {
+        let now = self.now;
+        for direction in [2 * link, 2 * link + 1] {
+            self.network.set(&mut self.events, direction, |hop, pool| hop.set_up(now, up, pool));
+        }
+        self.tell_link_state(link, up);
+    }
+
+    fn set_running(&mut self, app: usize, start: bool) {
+        let now = self.now;
+        match &mut self.apps[app] {
+            App::Cbr(cbr) if start => {
+                let first = cbr.start(now);
+                self.events.push(first, Target::App(app as u32));
+            }
+            App::Cbr(cbr) => cbr.stop(),
+            &mut App::Bulk { association, from } => {
+                for (number, bulk) in &mut self.lines[association].end_mut(from).sources {
+                    if *number == app as u32 {
+                        bulk.set_running(start);
+                    }
+                }
+                self.serve(association, from);
+            }
+            &mut App::Reader { association, at } => {
+                if let Some((_, reader)) = &mut self.lines[association].end_mut(at).reader {
+                    if start { reader.start(now) } else { reader.stop() }
+                }
+                self.serve(association, at);
+            }
+        }
+    }
+
+    /// Something happened that actions may wait for.
+    pub(crate) fn happened(&mut self, what: Trigger) {
+        for (number, at) in self.plan.happened(self.now, what) {
+            if at <= self.end {
+                self.events.push(at, Target::Action(number as u32));
+            }
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! What is recorded over time, as plain columns: one `Vec` per quantity, all of one length.
+//!
+//! Filled by the simulation when the scenario asks for it; nothing in the simulation reads it back.
+
+use std::io::{self, Write};
+
+use msctp_proto::{PathAddr, PathId, TraceEvent, TraceKind};
+use msctp_units::{Rate, Span, Time};
+
+/// Sums per interval, from the start of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bins {
+    /// Length of an interval.
+    pub interval: Span,
+    /// One sum per interval; the last may not be over yet.
+    pub sums: Vec<u64>,
+    /// End of the interval `sums` ends with.
+    end: Time,
+}
+
+impl Bins {
+    /// No intervals yet.
+    #[must_use]
+    pub fn new(interval: Span) -> Self {
+        Self { interval, sums: Vec::new(), end: Time::ZERO }
+    }
+
+    /// Adds `amount` at `now`, which is not before the last call's.
+    pub fn add(&mut self, now: Time, amount: u64) {
+        self.extend_to(now);
+        if let Some(last) = self.sums.last_mut() {
+            *last += amount;
+        }
+    }
+
+    /// Opens intervals up to the one that holds `now`.
+    pub fn extend_to(&mut self, now: Time) {
+        while now >= self.end {
+            self.sums.push(0);
+            self.end += self.interval;
+        }
+    }
+
+    /// The rates in bit/s, one per interval, for sums of bytes.
+    pub fn rates(&self) -> impl Iterator<Item = Rate> + '_ {
+        self.sums.iter().map(|&bytes| Rate::of(bytes, self.interval).unwrap_or_default())
+    }
+}
+
+/// Bytes delivered to the application at one end of an association.
+#[derive(Clone, Debug)]
+pub struct DeliverySeries {
+    /// Association.
+    pub association: String,
+    /// `client` or `server`: the end that receives.
+    pub side: &'static str,
+    /// User bytes delivered per interval.
+    pub total: Bins,
+    /// The same, by the path of the packet that made the delivery possible, in the order of appearance; addresses as the
+    /// receiver sees them.
+    pub per_path: Vec<(PathAddr, Bins)>,
+}
+
+impl DeliverySeries {
+    pub(crate) fn add(&mut self, now: Time, bytes: u64, path: Option<PathAddr>) {
+        self.total.add(now, bytes);
+        let Some(path) = path else { return };
+        let at = self.per_path.iter().position(|(known, _)| *known == path).unwrap_or_else(|| {
+            self.per_path.push((path, Bins::new(self.total.interval)));
+            self.per_path.len() - 1
+        });
+        self.per_path[at].1.add(now, bytes);
+    }
+
+    pub(crate) fn finish(&mut self, end: Time) {
+        // The instant of the end belongs to the last interval, not to a new one.
+        let last = end - Span::from_nanos(1);
+        self.total.extend_to(last);
+        for (_, bins) in &mut self.per_path {
+            bins.extend_to(last);
+        }
+    }
+}
+
+/// Windows over time.
+#[derive(Clone, Debug, Default)]
+pub struct WindowColumns {
+    /// When.
+    pub at: Vec<Time>,
+    /// Path.
+    pub path: Vec<PathId>,
+    /// Congestion window in bytes.
+    pub cwnd: Vec<u64>,
+    /// Slow-start threshold in bytes.
+    pub ssthresh: Vec<u64>,
+    /// Bytes outstanding.
+    pub flight_size: Vec<u64>,
+}
+
+/// Round-trip times over time.
+#[derive(Clone, Debug, Default)]
+pub struct RttColumns {
+    /// When.
+    pub at: Vec<Time>,
+    /// Path.
+    pub path: Vec<PathId>,
+    /// Measured.
+    pub sample: Vec<Span>,
+    /// Smoothed.
+    pub srtt: Vec<Span>,
+    /// Time-out.
+    pub rto: Vec<Span>,
+}
+
+/// Bandwidth estimates over time.
+#[derive(Clone, Debug, Default)]
+pub struct EstimateColumns {
+    /// When.
+    pub at: Vec<Time>,
+    /// Path.
+    pub path: Vec<PathId>,
+    /// Capacity.
+    pub capacity: Vec<Rate>,
+    /// Available bandwidth.
+    pub available: Vec<Rate>,
+    /// Least round-trip time.
+    pub min_rtt: Vec<Span>,
+    /// Probes lost in the round.
+    pub lost: Vec<u32>,
+}
+
+/// The trace of one end of an association.
+#[derive(Clone, Debug)]
+pub struct TraceSeries {
+    /// Association.
+    pub association: String,
+    /// `client` or `server`.
+    pub side: &'static str,
+    /// Windows.
+    pub window: WindowColumns,
+    /// Round-trip times.
+    pub rtt: RttColumns,
+    /// Bandwidth estimates.
+    pub estimate: EstimateColumns,
+    /// Everything rare: states, paths, primaries, time-outs, fast retransmits, the policy's decisions.
+    pub marks: Vec<TraceEvent>,
+    /// Every chunk, when asked for.
+    pub chunks: Vec<TraceEvent>,
+}
+
+impl TraceSeries {
+    pub(crate) fn new(association: &str, side: &'static str) -> Self {
+        Self {
+            association: association.to_owned(),
+            side,
+            window: WindowColumns::default(),
+            rtt: RttColumns::default(),
+            estimate: EstimateColumns::default(),
+            marks: Vec::new(),
+            chunks: Vec::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, event: TraceEvent, chunks: bool) {
+        match event.kind {
+            TraceKind::Window { path, cwnd, ssthresh, flight_size, .. } => {
+                self.window.at.push(event.at);
+                self.window.path.push(path);
+                self.window.cwnd.push(cwnd);
+                self.window.ssthresh.push(ssthresh);
+                self.window.flight_size.push(flight_size);
+            }
+            TraceKind::Rtt { path, sample, srtt, rto } => {
+                self.rtt.at.push(event.at);
+                self.rtt.path.push(path);
+                self.rtt.sample.push(sample);
+                self.rtt.srtt.push(srtt);
+                self.rtt.rto.push(rto);
+            }
+            TraceKind::Estimate { path, capacity, available, min_rtt, lost } => {
+                self.estimate.at.push(event.at);
+                self.estimate.path.push(path);
+                self.estimate.capacity.push(capacity);
+                self.estimate.available.push(available);
+                self.estimate.min_rtt.push(min_rtt);
+                self.estimate.lost.push(lost);
+            }
+            TraceKind::Data { .. } | TraceKind::Sack { .. } | TraceKind::Control { .. } => {
+                if chunks {
+                    self.chunks.push(event);
+                }
+            }
+            _ => self.marks.push(event),
+        }
+    }
+}
+
+/// Queue lengths of one link direction, sampled.
+#[derive(Clone, Debug, Default)]
+pub struct QueueSeries {
+    /// As `wlan/forward`.
+    pub direction: String,
+    /// When.
+    pub at: Vec<Time>,
+    /// Packets waiting or being transmitted.
+    pub packets: Vec<u32>,
+    /// Bytes waiting or being transmitted.
+    pub bytes: Vec<u64>,
+}
+
+/// Everything recorded in a run.
+#[derive(Clone, Debug, Default)]
+pub struct Series {
+    /// Delivered bytes, for each end of each association.
+    pub delivery: Vec<DeliverySeries>,
+    /// Traces, for each end of each association.
+    pub traces: Vec<TraceSeries>,
+    /// Queue lengths, for each link direction.
+    pub queues: Vec<QueueSeries>,
+}
+
+impl Series {
+    /// Writes the delivered bytes as CSV: interval start in s, association, end, path, bit/s.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_throughput_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "time_s,association,side,path,bit_per_s")?;
+        for series in &self.delivery {
+            let all = [("all".to_owned(), &series.total)];
+            let paths = series.per_path.iter().map(|(path, bins)| (path.to_string(), bins));
+            for (path, bins) in all.into_iter().chain(paths) {
+                for (number, rate) in bins.rates().enumerate() {
+                    let at = Time::ZERO + bins.interval * number as u64;
+                    let (association, side) = (&series.association, series.side);
+                    writeln!(out, "{at},{association},{side},{path},{}", rate.as_bps())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the windows as CSV: time in s, association, end, path, cwnd, ssthresh, flight size in bytes. An ssthresh
+    /// that is as high as it can be is left empty.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_window_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "time_s,association,side,path,cwnd,ssthresh,flight_size")?;
+        for series in &self.traces {
+            let w = &series.window;
+            for i in 0..w.at.len() {
+                let ssthresh = if w.ssthresh[i] == u64::MAX { String::new() } else { w.ssthresh[i].to_string() };
+                writeln!(
+                    out,
+                    "{},{},{},{},{},{ssthresh},{}",
+                    w.at[i],
+                    series.association,
+                    series.side,
+                    w.path[i].number(),
+                    w.cwnd[i],
+                    w.flight_size[i]
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the round-trip times as CSV, times in s.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_rtt_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "time_s,association,side,path,sample_s,srtt_s,rto_s")?;
+        for series in &self.traces {
+            let r = &series.rtt;
+            for i in 0..r.at.len() {
+                writeln!(
+                    out,
+                    "{},{},{},{},{},{},{}",
+                    r.at[i],
+                    series.association,
+                    series.side,
+                    r.path[i].number(),
+                    Time::ZERO + r.sample[i],
+                    Time::ZERO + r.srtt[i],
+                    Time::ZERO + r.rto[i]
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the bandwidth estimates as CSV.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_estimate_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "time_s,association,side,path,capacity_bit_per_s,available_bit_per_s,min_rtt_s,lost")?;
+        for series in &self.traces {
+            let e = &series.estimate;
+            for i in 0..e.at.len() {
+                writeln!(
+                    out,
+                    "{},{},{},{},{},{},{},{}",
+                    e.at[i],
+                    series.association,
+                    series.side,
+                    e.path[i].number(),
+                    e.capacity[i].as_bps(),
+                    e.available[i].as_bps(),
+                    Time::ZERO + e.min_rtt[i],
+                    e.lost[i]
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the queue lengths as CSV.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_queue_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "time_s,direction,packets,bytes")?;
+        for series in &self.queues {
+            for i in 0..series.at.len() {
+                writeln!(out, "{},{},{},{}", series.at[i], series.direction, series.packets[i], series.bytes[i])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_sum_by_interval_and_show_silence_as_zero() {
+        let mut bins = Bins::new(Span::from_millis(100));
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        bins.add(at(0), 100);
+        bins.add(at(99), 25);
+        bins.add(at(100), 7);
+        bins.add(at(350), 1);
+        assert_eq!(bins.sums, [125, 7, 0, 1]);
+        assert_eq!(bins.rates().next(), Some(Rate::from_bps(10_000)));
+    }
+
+    #[test]
+    fn the_end_of_the_run_opens_no_empty_interval() {
+        let mut series = DeliverySeries {
+            association: "a".into(),
+            side: "client",
+            total: Bins::new(Span::from_millis(100)),
+            per_path: Vec::new(),
+        };
+        series.finish(Time::ZERO + Span::from_millis(300));
+        assert_eq!(series.total.sums, [0, 0, 0]);
+    }
+}

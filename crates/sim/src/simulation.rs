@@ -1,0 +1,192 @@
+//! [`Simulation`]: a scenario being run. Takes the next wake-up, lets the component act, passes on what comes of it.
+
+use std::io::{self, Write};
+use std::net::IpAddr;
+
+use msctp_units::Time;
+
+use crate::action::Plan;
+use crate::app::cbr::Cbr;
+use crate::capture::Capture;
+use crate::event::{EventQueue, Target};
+use crate::network::{Arrival, Network};
+use crate::observer::Observer;
+use crate::host::{Hosts, Line};
+use crate::packet::{Body, Packet, PacketId};
+use crate::probe::QueueProbe;
+use crate::scenario::{Scenario, Side};
+
+/// What runs at an application's place.
+#[derive(Debug)]
+pub(crate) enum App {
+    /// Sends over an association: the source itself is with the association's end.
+    Bulk { association: usize, from: Side },
+    /// Reads from an association: the reader itself is with the association's end.
+    Reader { association: usize, at: Side },
+    /// Constant rate over UDP.
+    Cbr(Box<Cbr>),
+}
+
+/// A scenario being run.
+#[derive(Debug)]
+pub struct Simulation {
+    pub(crate) scenario: Scenario,
+    pub(crate) seed: u64,
+    pub(crate) now: Time,
+    pub(crate) end: Time,
+    pub(crate) events: EventQueue,
+    pub(crate) network: Network,
+    /// Addresses by number.
+    pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) hosts: Hosts,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) apps: Vec<App>,
+    pub(crate) plan: Plan,
+    pub(crate) observer: Observer,
+    pub(crate) queues: Option<QueueProbe>,
+    pub(crate) handled: u64,
+}
+
+impl Simulation {
+    /// Virtual time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// When the run ends.
+    #[must_use]
+    pub fn end(&self) -> Time {
+        self.end
+    }
+
+    /// Names of the link directions, as `wlan/forward`, in the order of the scenario.
+    #[must_use]
+    pub fn directions(&self) -> Vec<String> {
+        let both = ["forward", "reverse"];
+        self.scenario.links.iter().flat_map(|link| both.map(|way| format!("{}/{way}", link.name))).collect()
+    }
+
+    /// Hashes everything every link delivers from now on; the hash is in the summary.
+    pub fn hash_trace(&mut self) {
+        self.observer.hash();
+    }
+
+    /// Captures link directions from now on; `names` are links (`wlan`) or directions (`wlan/forward`), none for all.
+    ///
+    /// # Errors
+    /// A name that is no link of the scenario ([`io::ErrorKind::InvalidInput`]), or those of `out`.
+    pub fn capture(&mut self, names: &[String], out: Box<dyn Write + Send>) -> io::Result<()> {
+        let all = self.directions();
+        let matches = |direction: &str, name: &str| {
+            direction == name || direction.rsplit_once('/').is_some_and(|(link, _)| link == name)
+        };
+        if let Some(name) = names.iter().find(|name| !all.iter().any(|direction| matches(direction, name))) {
+            let links = self.scenario.links.iter().map(|link| link.name.as_str());
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("there is no link \"{name}\"{}", crate::scenario::remedy(name, links)),
+            ));
+        }
+        let mut chosen = Vec::new();
+        let mut interfaces = Vec::new();
+        for direction in all {
+            if names.is_empty() || names.iter().any(|name| matches(&direction, name)) {
+                interfaces.push(Some(chosen.len() as u32));
+                chosen.push(direction);
+            } else {
+                interfaces.push(None);
+            }
+        }
+        self.observer.capture(Capture::begin(out, &chosen)?, interfaces, self.addresses.clone());
+        Ok(())
+    }
+
+    /// Runs to the end.
+    pub fn run(&mut self) {
+        self.run_until(self.end);
+    }
+
+    /// Runs until virtual time `until`, what is due at that instant included, or to the end.
+    pub fn run_until(&mut self, until: Time) {
+        let until = until.min(self.end);
+        while let Some((at, target)) = self.events.pop(until) {
+            debug_assert!(at >= self.now, "time went back");
+            self.now = at;
+            self.handled += 1;
+            match target {
+                Target::Link(hop) => self.on_link(hop as usize),
+                Target::Host(host) => self.on_host_timer(host),
+                Target::App(app) => self.on_app(app),
+                Target::Action(action) => self.on_action(action as usize),
+                Target::Probe => self.on_probe(),
+            }
+        }
+        self.now = until;
+    }
+
+    /// Something may have arrived at the far end of a link.
+    fn on_link(&mut self, hop: usize) {
+        let now = self.now;
+        while let Some(id) = self.network.take(now, hop) {
+            if self.observer.is_on() {
+                self.observer.delivered(now, hop, self.network.pool.packet(id));
+            }
+            if let Arrival::Host(host, id) = self.network.arrive(now, &mut self.events, hop, id) {
+                self.on_packet(host, id);
+            }
+        }
+        self.network.rearm(now, &mut self.events, hop);
+    }
+
+    /// A packet is at its host.
+    fn on_packet(&mut self, host: u32, id: PacketId) {
+        let packet = self.network.pool.packet(id);
+        match packet.body {
+            Body::Sctp => self.on_sctp(host, id),
+            Body::Cbr { app, .. } => {
+                let len = u64::from(packet.wire_len);
+                if let App::Cbr(cbr) = &mut self.apps[app as usize] {
+                    cbr.received += 1;
+                    cbr.received_bytes += len;
+                }
+                self.network.pool.release(id);
+            }
+        }
+    }
+
+    fn on_app(&mut self, app: u32) {
+        let now = self.now;
+        match &mut self.apps[app as usize] {
+            App::Cbr(cbr) => {
+                let Some((number, next)) = cbr.poll(now) else { return };
+                let packet = Packet {
+                    source: cbr.source,
+                    destination: cbr.destination,
+                    body: Body::Cbr { app, number },
+                    wire_len: cbr.packet,
+                    bytes: Vec::new(),
+                };
+                self.events.push(next, Target::App(app));
+                self.network.send(now, &mut self.events, packet);
+            }
+            &mut App::Reader { association, at: side } | &mut App::Bulk { association, from: side } => {
+                self.serve(association, side);
+            }
+        }
+    }
+
+    fn on_probe(&mut self) {
+        let Some(probe) = &mut self.queues else { return };
+        probe.sample(self.now, &self.network);
+        self.events.push(self.now + probe.interval, Target::Probe);
+    }
+
+    /// Ends captures; call after the last run.
+    ///
+    /// # Errors
+    /// The first error met in writing.
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.observer.finish()
+    }
+}

@@ -1,0 +1,152 @@
+//! What a run came to, as numbers: one typed struct, JSON by serde.
+
+use serde::Serialize;
+
+/// The result of a run. Times in seconds of virtual time, rates in bit/s, sizes in bytes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// The scenario's name.
+    pub scenario: String,
+    /// Version of the simulator.
+    pub version: &'static str,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Virtual time that was run.
+    pub duration: f64,
+    /// Wake-ups handled.
+    pub events: u64,
+    /// Packets that links delivered, over all link directions.
+    pub packets: u64,
+    /// SHA-256 over every delivered packet, when asked for.
+    pub trace_hash: Option<String>,
+    /// SCTP associations.
+    pub associations: Vec<AssociationSummary>,
+    /// Constant-rate sources.
+    pub cbr: Vec<CbrSummary>,
+    /// Link directions.
+    pub links: Vec<LinkSummary>,
+    /// Packets lost because the host did not have the address at that moment.
+    pub no_address: u64,
+    /// Packets lost because a router had no route.
+    pub no_route: u64,
+    /// What the scenario's actions did.
+    pub actions: Vec<ActionSummary>,
+}
+
+/// An association.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AssociationSummary {
+    /// Its name.
+    pub name: String,
+    /// When the client considered it up.
+    pub established: Option<f64>,
+    /// Why it ended before the run did.
+    pub ended: Option<String>,
+    /// From client to server.
+    pub to_server: FlowSummary,
+    /// From server to client.
+    pub to_client: FlowSummary,
+    /// Changes of the primary path, at both ends.
+    pub handovers: Vec<HandoverSummary>,
+}
+
+/// One direction of an association.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FlowSummary {
+    /// User bytes given to the receiving application.
+    pub bytes: u64,
+    /// Messages given to the receiving application.
+    pub messages: u64,
+    /// User bytes since the start of the run, as a rate.
+    pub goodput: u64,
+    /// First delivery.
+    pub first: Option<f64>,
+    /// Last delivery.
+    pub last: Option<f64>,
+    /// Longest time between two deliveries.
+    pub longest_gap: f64,
+    /// When that began.
+    pub longest_gap_at: f64,
+    /// When all bytes of the bulk applications had been delivered, if they were to end.
+    pub completed: Option<f64>,
+    /// DATA chunks sent for the first time.
+    pub data_chunks: u64,
+    /// DATA chunks sent again.
+    pub retransmitted: u64,
+    /// T3-rtx expirations, over all paths that exist at the end.
+    pub timeouts: u64,
+    /// Fast retransmits, over all paths that exist at the end.
+    pub fast_retransmits: u64,
+    /// SACK chunks the receiver sent.
+    pub sacks: u64,
+}
+
+/// A change of the primary path.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HandoverSummary {
+    /// The end whose primary changed.
+    pub side: &'static str,
+    /// When.
+    pub at: f64,
+    /// Local and remote address of the new primary path.
+    pub to: String,
+    /// Who wanted it.
+    pub cause: String,
+    /// Rate delivered to the other end in the 5 s before (or since the start), when throughput is recorded.
+    pub before: Option<u64>,
+    /// Rate delivered to the other end in the 5 s after (or until the end), when throughput is recorded.
+    pub after: Option<u64>,
+    /// Longest time without a delivery to the other end that touches the 5 s after.
+    pub gap: Option<f64>,
+}
+
+/// A constant-rate source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CbrSummary {
+    /// Its name.
+    pub name: String,
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets that reached the destination.
+    pub received: u64,
+    /// Bytes on the wire that reached the destination.
+    pub received_bytes: u64,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkSummary {
+    /// As `wlan/forward`.
+    pub name: String,
+    /// Node it leads from.
+    pub from: String,
+    /// Node it leads to.
+    pub to: String,
+    /// Packets given to it.
+    pub offered: u64,
+    /// Packets delivered.
+    pub delivered: u64,
+    /// Bytes delivered, IP headers included.
+    pub delivered_bytes: u64,
+    /// Packets dropped because the queue was full.
+    pub queue_drops: u64,
+    /// Packets lost by the loss process.
+    pub losses: u64,
+    /// Packets lost because the link was down.
+    pub down_drops: u64,
+    /// Packets dropped because they were larger than the link's MTU.
+    pub too_big: u64,
+}
+
+/// What an action did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ActionSummary {
+    /// The action's word, as `add-address`.
+    pub action: String,
+    /// What it was done to.
+    pub subject: String,
+    /// When; `None`: never, because what it waited for did not happen.
+    pub at: Option<f64>,
+    /// Why it was refused.
+    pub refused: Option<String>,
+}
