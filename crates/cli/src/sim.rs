@@ -96,7 +96,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let out = &mut io::stdout().lock();
     let printed = if args.json {
-        serde_json::to_writer_pretty(&mut *out, &summary).map_err(io::Error::from).and_then(|()| writeln!(out))
+        serde_json::to_writer_pretty(&mut *out, &summary)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out))
     } else {
         sim_text::write(out, &summary)
     };
@@ -105,7 +107,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => return Err(Failure::Run(format!("stdout: {e}"))),
         _ => {}
     }
-    if complete { Ok(()) } else { Err(Failure::Run(format!("interrupted at {} s", simulation_time(summary.duration)))) }
+    if complete {
+        Ok(())
+    } else {
+        Err(Failure::Run(format!("interrupted at {} s", simulation_time(summary.duration))))
+    }
 }
 
 fn simulation_time(seconds: f64) -> String {

@@ -65,6 +65,11 @@ impl<P> Link<P> {
         &self.config
     }
 
+    /// Replaces the loss process from the next packet that arrives on; `None`: nothing is lost on the way.
+    pub fn set_loss(&mut self, loss: Option<Box<dyn LossProcess>>) {
+        self.loss = loss;
+    }
+
     /// The rate at which packets are transmitted now: zero while the link is down.
     fn service_rate(&self) -> Rate {
         if self.up { self.config.rate } else { Rate::ZERO }

@@ -6,13 +6,13 @@ use std::net::IpAddr;
 use msctp_units::{Rate, Span, Time};
 
 use crate::packet::AddressId;
-use crate::scenario::{LossSpec, Side};
+use crate::scenario::{LossConfig, Side};
 
 /// An action with its names resolved.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
     LinkState { link: usize, up: bool },
-    SetLink { directions: Vec<usize>, rate: Option<Rate>, delay: Option<Span>, loss: Option<LossSpec> },
+    SetLink { directions: Vec<usize>, rate: Option<Rate>, delay: Option<Span>, loss: Option<LossConfig> },
     Address { address: AddressId, present: bool },
     Association { association: usize, side: Side, call: Call },
     App { app: usize, start: bool },
@@ -53,7 +53,11 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    pub(crate) fn new(act: Act, shown: Option<(&'static str, String)>, waits: Option<(Trigger, Span)>) -> Self {
+    pub(crate) fn new(
+        act: Act,
+        shown: Option<(&'static str, String)>,
+        waits: Option<(Trigger, Span)>,
+    ) -> Self {
         Self { act, shown, waits, done: None, refused: None }
     }
 }

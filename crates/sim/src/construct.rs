@@ -43,8 +43,11 @@ impl Simulation {
     /// What [`Scenario::check`] finds wrong, or more components than the event queue can name.
     pub fn new(scenario: &Scenario, seed: Option<u64>) -> Result<Self, ScenarioError> {
         scenario.check()?;
-        let components =
-            [("link", 2 * scenario.links.len()), ("app", scenario.apps.len()), ("action", scenario.actions.len())];
+        let components = [
+            ("link", 2 * scenario.links.len()),
+            ("app", scenario.apps.len()),
+            ("action", scenario.actions.len()),
+        ];
         if let Some((key, count)) = components.into_iter().find(|&(_, count)| count > Target::MAX_INDEX) {
             return Err(ScenarioError {
                 file: None,
@@ -235,7 +238,11 @@ fn act(scenario: &Scenario, action: &ActionSpec, routes: &Routes, names: &Names<
     // The end the address belongs to.
     let owner = |association: usize, address: IpAddr| {
         let node = routes.interface(address).expect(CHECKED).node;
-        if scenario.nodes[node].name == scenario.associations[association].client { Side::Client } else { Side::Server }
+        if scenario.nodes[node].name == scenario.associations[association].client {
+            Side::Client
+        } else {
+            Side::Server
+        }
     };
     let own = |name: &String, address: IpAddr, call: Call| {
         let association = names.associations[name.as_str()];
@@ -255,13 +262,17 @@ fn act(scenario: &Scenario, action: &ActionSpec, routes: &Routes, names: &Names<
                 Some(LinkDirection::Forward) => vec![2 * link],
                 Some(LinkDirection::Reverse) => vec![2 * link + 1],
             };
-            Act::SetLink { directions, rate: *rate, delay: *delay, loss: *loss }
+            Act::SetLink { directions, rate: *rate, delay: *delay, loss: loss.clone() }
         }
         Do::AddressUp { address: a } => Act::Address { address: address(routes, *a), present: true },
         Do::AddressDown { address: a } => Act::Address { address: address(routes, *a), present: false },
         Do::AddAddress { association, address } => own(association, *address, Call::AddAddress(*address)),
-        Do::DeleteAddress { association, address } => own(association, *address, Call::DeleteAddress(*address)),
-        Do::RequestPrimary { association, address } => own(association, *address, Call::RequestPrimary(*address)),
+        Do::DeleteAddress { association, address } => {
+            own(association, *address, Call::DeleteAddress(*address))
+        }
+        Do::RequestPrimary { association, address } => {
+            own(association, *address, Call::RequestPrimary(*address))
+        }
         Do::SetPrimary { association, address } => peer(association, *address, Call::SetPrimary(*address)),
         Do::Heartbeat { association, address } => peer(association, *address, Call::Heartbeat(*address)),
         Do::Shutdown { association, side } => Act::Association {
@@ -286,7 +297,7 @@ fn subject(what: &Do) -> String {
             }
             let rate = rate.map(|rate| format!(" rate {rate}"));
             let delay = delay.map(|delay| format!(" delay {delay}"));
-            let loss = loss.map(|loss| format!(" loss {loss}"));
+            let loss = loss.as_ref().map(|loss| format!(" loss {loss:?}"));
             text.extend([rate, delay, loss].into_iter().flatten());
             text
         }
@@ -300,4 +311,3 @@ fn subject(what: &Do) -> String {
         Do::StartApp { app } | Do::StopApp { app } => app.clone(),
     }
 }
-

@@ -1,10 +1,11 @@
 //! One direction of a link in the simulation: the link model, its one wake-up in the event queue, and its counters.
 
-use msctp_link::Link;
+use msctp_link::{Change, Link, LinkConfig, LinkModel, LossConfig, Offer, Outcome, WhenDown};
 use msctp_units::{Rate, Span, Time};
 
 use crate::packet::{PacketId, PacketPool};
-use crate::scenario::{DirectionSpec, LossSpec};
+use crate::random;
+use crate::scenario::DirectionSpec;
 use crate::summary::LinkSummary;
 
 /// One direction of a link.
@@ -19,14 +20,31 @@ pub(crate) struct Hop {
     too_big: u64,
     /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
     wake: Time,
+    /// Seed of the loss process.
+    loss_seed: [u8; 32],
 }
 
+/// The scenario's checks let no other probabilities through.
+const CHECKED: &str = "probabilities were checked";
+
 impl Hop {
-    pub(crate) fn new(spec: &DirectionSpec, leads_to: u32, mtu: u32, up: bool, label: &str, seed: u64) -> Self {
-        let _ = (up, label, seed);
-        let limit = match spec.queue { crate::scenario::QueueSpec::Packets(n) => n as usize, _ => usize::MAX };
-        let link = Link { rate: spec.rate, delay: spec.delay, limit, busy: Time::ZERO, fifo: Default::default(), delivered: 0, dropped: 0, waiting: Default::default() };
-        Self { link, leads_to, mtu, too_big: 0, wake: Time::MAX }
+    /// The losses draw from the stream `LABEL/loss`.
+    pub(crate) fn new(
+        spec: &DirectionSpec,
+        leads_to: u32,
+        mtu: u32,
+        up: bool,
+        label: &str,
+        seed: u64,
+    ) -> Self {
+        let config =
+            LinkConfig { rate: spec.rate, delay: spec.delay, queue: spec.queue, when_down: WhenDown::Drop };
+        let loss_seed = random::component_seed(seed, &format!("{label}/loss"));
+        let mut link = Link::new(config, spec.loss.build(loss_seed).expect(CHECKED));
+        if !up {
+            apply(&mut link, Time::ZERO, Change::Down);
+        }
+        Self { link, leads_to, mtu, too_big: 0, wake: Time::MAX, loss_seed }
     }
 
     /// Gives the link a packet; gives back what it drops.
@@ -36,7 +54,10 @@ impl Hop {
             self.too_big += 1;
             return Some(id);
         }
-        self.link.offer(now, id, wire_len).err()
+        match self.link.offer(now, id, wire_len) {
+            Offer::Queued => None,
+            Offer::Dropped(id, _) => Some(id),
+        }
     }
 
     /// When a wake-up must be scheduled because none is that early.
@@ -50,7 +71,7 @@ impl Hop {
         Some(next)
     }
 
-    /// The wake-up has been handled: when the next one must be scheduled.
+    /// A wake-up has been handled: when the next one must be scheduled.
     #[inline]
     pub(crate) fn rearm(&mut self, now: Time) -> Option<Time> {
         // A wake-up that was overtaken by an earlier one is still to come.
@@ -62,21 +83,65 @@ impl Hop {
 
     /// The next packet that has arrived by `now`; what was lost on the way is released.
     #[inline]
-    pub(crate) fn take(&mut self, now: Time, _pool: &mut PacketPool) -> Option<PacketId> {
-        self.link.deliver(now)
+    pub(crate) fn take(&mut self, now: Time, pool: &mut PacketPool) -> Option<PacketId> {
+        loop {
+            let delivery = self.link.deliver(now)?;
+            match delivery.outcome {
+                Outcome::Arrived => return Some(delivery.packet),
+                Outcome::Lost(_) => pool.release(delivery.packet),
+            }
+        }
     }
 
-    /// Packets and bytes waiting or being transmitted.
-    pub(crate) fn queue(&self, _now: Time) -> (u32, u64) {
-        (self.link.waiting.len() as u32, 0)
+    /// Packets and bytes that wait.
+    pub(crate) fn queue(&self, now: Time) -> (u64, u64) {
+        let len = self.link.queue_len(now);
+        (len.packets, len.bytes)
     }
-    pub(crate) fn set_up(&mut self, _now: Time, _up: bool, _pool: &mut PacketPool) {}
-    pub(crate) fn change(&mut self, _now: Time, rate: Option<Rate>, delay: Option<Span>, _loss: Option<LossSpec>) {
-        if let Some(rate) = rate { self.link.rate = rate; }
-        if let Some(delay) = delay { self.link.delay = delay; }
+
+    /// Brings the link up or takes it down.
+    pub(crate) fn set_up(&mut self, now: Time, up: bool) {
+        apply(&mut self.link, now, if up { Change::Up } else { Change::Down });
     }
-    pub(crate) fn delivered(&self) -> u64 { self.link.delivered }
+
+    /// Changes rate, delay, losses. New losses draw from the beginning of the same stream.
+    pub(crate) fn change(
+        &mut self,
+        now: Time,
+        rate: Option<Rate>,
+        delay: Option<Span>,
+        loss: Option<&LossConfig>,
+    ) {
+        if let Some(rate) = rate {
+            apply(&mut self.link, now, Change::Rate(rate));
+        }
+        if let Some(delay) = delay {
+            apply(&mut self.link, now, Change::Delay(delay));
+        }
+        if let Some(loss) = loss {
+            self.link.set_loss(loss.build(self.loss_seed).expect(CHECKED));
+        }
+    }
+
     pub(crate) fn summary(&self, name: String, from: String, to: String) -> LinkSummary {
-        LinkSummary { name, from, to, offered: 0, delivered: self.link.delivered, delivered_bytes: 0, queue_drops: self.link.dropped, losses: 0, down_drops: 0, too_big: self.too_big }
+        let stats = self.link.stats();
+        LinkSummary {
+            name,
+            from,
+            to,
+            offered: stats.offered.packets + self.too_big,
+            delivered: stats.delivered.packets,
+            delivered_bytes: stats.delivered.bytes,
+            queue_drops: stats.dropped_full.packets,
+            losses: stats.lost.packets,
+            down_drops: stats.dropped_down.packets + stats.lost_down.packets,
+            too_big: self.too_big,
+            longest_queue: stats.max_queue_packets,
+        }
     }
+}
+
+fn apply(link: &mut Link<PacketId>, now: Time, change: Change) {
+    let done = link.change(now, change);
+    debug_assert!(done.is_ok(), "a plain link can do every change");
 }

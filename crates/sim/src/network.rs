@@ -70,7 +70,14 @@ impl Network {
         self.offer(now, events, port.egress as DirectionIndex, id, wire_len);
     }
 
-    fn offer(&mut self, now: Time, events: &mut EventQueue, hop: DirectionIndex, id: PacketId, wire_len: u32) {
+    fn offer(
+        &mut self,
+        now: Time,
+        events: &mut EventQueue,
+        hop: DirectionIndex,
+        id: PacketId,
+        wire_len: u32,
+    ) {
         let link = &mut self.hops[hop];
         if let Some(dropped) = link.offer(now, id, wire_len) {
             self.pool.release(dropped);
@@ -134,9 +141,9 @@ impl Network {
         &mut self,
         events: &mut EventQueue,
         hop: DirectionIndex,
-        change: impl FnOnce(&mut Hop, &mut PacketPool),
+        change: impl FnOnce(&mut Hop),
     ) {
-        change(&mut self.hops[hop], &mut self.pool);
+        change(&mut self.hops[hop]);
         if let Some(at) = self.hops[hop].arm() {
             events.push(at, Target::Link(hop as u32));
         }

@@ -16,7 +16,8 @@ impl Simulation {
             }
             Act::SetLink { directions, rate, delay, loss } => {
                 for direction in directions {
-                    self.network.set(&mut self.events, direction, |hop, _| hop.change(now, rate, delay, loss));
+                    self.network
+                        .set(&mut self.events, direction, |hop| hop.change(now, rate, delay, loss.as_ref()));
                 }
                 Ok(())
             }
@@ -36,7 +37,7 @@ impl Simulation {
     fn set_link_state(&mut self, link: usize, up: bool) {
         let now = self.now;
         for direction in [2 * link, 2 * link + 1] {
-            self.network.set(&mut self.events, direction, |hop, pool| hop.set_up(now, up, pool));
+            self.network.set(&mut self.events, direction, |hop| hop.set_up(now, up));
         }
         self.tell_link_state(link, up);
     }

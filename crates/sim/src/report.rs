@@ -31,7 +31,8 @@ impl Simulation {
     /// What was recorded over time.
     #[must_use]
     pub fn into_series(self) -> Series {
-        let mut series = Series { queues: self.queues.map(|probe| probe.series).unwrap_or_default(), ..Series::default() };
+        let mut series =
+            Series { queues: self.queues.map(|probe| probe.series).unwrap_or_default(), ..Series::default() };
         for line in self.lines {
             for end in line.into_ends() {
                 if let Some(mut delivery) = end.delivery {
@@ -67,7 +68,8 @@ impl Simulation {
     }
 
     fn actions(&self) -> Vec<ActionSummary> {
-        let shown = self.plan.actions.iter().filter_map(|action| action.shown.as_ref().map(|shown| (action, shown)));
+        let shown =
+            self.plan.actions.iter().filter_map(|action| action.shown.as_ref().map(|shown| (action, shown)));
         shown
             .map(|(action, (word, subject))| ActionSummary {
                 action: (*word).to_owned(),

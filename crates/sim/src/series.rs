@@ -202,9 +202,9 @@ pub struct QueueSeries {
     pub direction: String,
     /// When.
     pub at: Vec<Time>,
-    /// Packets waiting or being transmitted.
-    pub packets: Vec<u32>,
-    /// Bytes waiting or being transmitted.
+    /// Packets that wait; the one being transmitted is not counted.
+    pub packets: Vec<u64>,
+    /// Their bytes.
     pub bytes: Vec<u64>,
 }
 
@@ -250,7 +250,8 @@ impl Series {
         for series in &self.traces {
             let w = &series.window;
             for i in 0..w.at.len() {
-                let ssthresh = if w.ssthresh[i] == u64::MAX { String::new() } else { w.ssthresh[i].to_string() };
+                let ssthresh =
+                    if w.ssthresh[i] == u64::MAX { String::new() } else { w.ssthresh[i].to_string() };
                 writeln!(
                     out,
                     "{},{},{},{},{},{ssthresh},{}",
@@ -325,7 +326,11 @@ impl Series {
         writeln!(out, "time_s,direction,packets,bytes")?;
         for series in &self.queues {
             for i in 0..series.at.len() {
-                writeln!(out, "{},{},{},{}", series.at[i], series.direction, series.packets[i], series.bytes[i])?;
+                writeln!(
+                    out,
+                    "{},{},{},{}",
+                    series.at[i], series.direction, series.packets[i], series.bytes[i]
+                )?;
             }
         }
         Ok(())

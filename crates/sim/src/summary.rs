@@ -136,6 +136,8 @@ pub struct LinkSummary {
     pub down_drops: u64,
     /// Packets dropped because they were larger than the link's MTU.
     pub too_big: u64,
+    /// The most packets that ever waited.
+    pub longest_queue: u64,
 }
 
 /// What an action did.

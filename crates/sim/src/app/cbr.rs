@@ -64,7 +64,8 @@ impl Cbr {
     /// Starts; gives the time of the first packet.
     pub(crate) fn start(&mut self, now: Time) -> Time {
         self.running = true;
-        let wait = if self.random_phase { random::span_below(&mut self.phase, self.interval) } else { Span::ZERO };
+        let wait =
+            if self.random_phase { random::span_below(&mut self.phase, self.interval) } else { Span::ZERO };
         self.next = now + wait;
         self.next
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use msctp_units::{Rate, Span};
 
-use super::{LinkDirection, LossSpec, Side};
+use super::{LinkDirection, LossConfig, Side};
 
 /// Something that is done at a time or after something has happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,7 +89,7 @@ pub enum Do {
         /// New propagation delay.
         delay: Option<Span>,
         /// New losses.
-        loss: Option<LossSpec>,
+        loss: Option<LossConfig>,
     },
     /// Gives an interface its address (back): the host receives and sends with it.
     AddressUp {

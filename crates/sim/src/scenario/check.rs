@@ -8,7 +8,7 @@ use msctp_units::Span;
 use super::error::{Problem, remedy};
 use super::routes::Routes;
 use super::{
-    ActionSpec, AppKind, AssociationSpec, DirectionSpec, Do, Happening, LinkSpec, LossSpec, NodeKind,
+    ActionSpec, AppKind, AssociationSpec, DirectionSpec, Do, Happening, LinkSpec, LossConfig, NodeKind,
     Scenario, When,
 };
 
@@ -442,7 +442,7 @@ fn direction(key: &str, direction: &DirectionSpec) -> Check {
     loss(&format!("{key}.loss"), &direction.loss)
 }
 
-fn loss(key: &str, loss: &LossSpec) -> Check {
+fn loss(key: &str, loss: &LossConfig) -> Check {
     let chance = |part: &str, p: f64| {
         if (0.0..=1.0).contains(&p) {
             return Ok(());
@@ -450,9 +450,9 @@ fn loss(key: &str, loss: &LossSpec) -> Check {
         fail(format!("{key}{part}"), format!("{p} is no probability: want 0 to 1"))
     };
     match *loss {
-        LossSpec::None => Ok(()),
-        LossSpec::Uniform(p) => chance("", p),
-        LossSpec::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+        LossConfig::None | LossConfig::Scripted { .. } => Ok(()),
+        LossConfig::Uniform { probability: p } => chance("", p),
+        LossConfig::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
             chance(".good_to_bad", good_to_bad)?;
             chance(".bad_to_good", bad_to_good)?;
             chance(".loss_good", loss_good)?;

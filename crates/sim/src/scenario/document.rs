@@ -310,6 +310,24 @@ impl<'d, 't> Section<'d, 't> {
             .ok_or_else(|| Problem::new(self.key(key), format!("{number} is out of range: want {}", want())))
     }
 
+    /// A list of whole numbers of at least 0.
+    pub(super) fn integers(&self, key: &str) -> Result<Option<Vec<u64>>, Problem> {
+        let want = "a list of whole numbers, as [3, 17]";
+        match self.value(key) {
+            None => Ok(None),
+            Some(DeValue::Array(items)) => items
+                .iter()
+                .map(|item| match item.get_ref() {
+                    DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix())
+                        .map_err(|_| self.wrong_type(key, item.get_ref(), want)),
+                    other => Err(self.wrong_type(key, other, want)),
+                })
+                .collect::<Result<_, _>>()
+                .map(Some),
+            Some(other) => Err(self.wrong_type(key, other, want)),
+        }
+    }
+
     /// A number, with or without decimals.
     pub(super) fn number(&self, key: &str) -> Result<Option<f64>, Problem> {
         let text = match self.value(key) {

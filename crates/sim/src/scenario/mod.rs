@@ -15,9 +15,10 @@ pub use actions::{ActionSpec, Do, Happening, When};
 pub use apps::{AppKind, AppSpec, AssociationSpec, Side};
 pub use error::ScenarioError;
 pub(crate) use error::remedy;
+pub use msctp_link::{LossConfig, QueueLimit};
 pub(crate) use routes::{DirectionIndex, NO_ROUTE, Routes};
 pub use sctp::SctpProfile;
-pub use topology::{DirectionSpec, LinkDirection, LinkSpec, LossSpec, NodeKind, NodeSpec, QueueSpec};
+pub use topology::{DirectionSpec, LinkDirection, LinkSpec, NodeKind, NodeSpec};
 
 use msctp_units::Span;
 

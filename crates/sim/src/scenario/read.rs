@@ -11,8 +11,8 @@ use super::document::{Document, Section};
 use super::error::{Problem, ScenarioError, remedy};
 use super::{ActionSpec, Do, Happening, LinkDirection, When};
 use super::{
-    AppKind, AppSpec, AssociationSpec, DirectionSpec, LinkSpec, LossSpec, NodeKind, NodeSpec, ProbeSpec,
-    QueueSpec, Scenario, Side, check, sctp,
+    AppKind, AppSpec, AssociationSpec, DirectionSpec, LinkSpec, LossConfig, NodeKind, NodeSpec, ProbeSpec,
+    QueueLimit, Scenario, Side, check, sctp,
 };
 
 /// Reads and checks a scenario file.
@@ -134,22 +134,22 @@ fn direction(
         rate,
         delay,
         queue: queue(document, section("queue"))?,
-        loss: loss(document, section("loss"))?.unwrap_or(LossSpec::None),
+        loss: loss(document, section("loss"))?.unwrap_or(LossConfig::None),
     })
 }
 
-fn queue(document: &mut Document<'_>, section: &Section<'_, '_>) -> Result<QueueSpec, Problem> {
+fn queue(document: &mut Document<'_>, section: &Section<'_, '_>) -> Result<QueueLimit, Problem> {
     if !section.has("queue") {
-        return Ok(QueueSpec::Packets(50));
+        return Ok(QueueLimit::Packets(50));
     }
     if !section.is_table("queue") {
-        let unlimited = section.choice("queue", &[("unlimited", QueueSpec::Unlimited)])?;
+        let unlimited = section.choice("queue", &[("unlimited", QueueLimit::Unbounded)])?;
         return section.required("queue", unlimited, "{ packets = 50 }");
     }
     let inner = section.section(document, "queue", &["packets", "bytes"])?;
     let inner = section.required("queue", inner, "{ packets = 50 }")?;
-    let packets = inner.integer("packets", 0, i128::from(u32::MAX))?.map(QueueSpec::Packets);
-    let bytes = inner.integer("bytes", 0, i128::from(i64::MAX))?.map(QueueSpec::Bytes);
+    let packets = inner.integer("packets", 0, i128::from(u32::MAX))?.map(QueueLimit::Packets);
+    let bytes = inner.integer("bytes", 0, i128::from(i64::MAX))?.map(QueueLimit::Bytes);
     match (packets, bytes) {
         (Some(queue), None) | (None, Some(queue)) => Ok(queue),
         _ => Err(Problem::new(
@@ -159,21 +159,32 @@ fn queue(document: &mut Document<'_>, section: &Section<'_, '_>) -> Result<Queue
     }
 }
 
-/// `loss = 0.01` or `loss = { good_to_bad = …, bad_to_good = …, loss_good = …, loss_bad = … }`.
-fn loss(document: &mut Document<'_>, section: &Section<'_, '_>) -> Result<Option<LossSpec>, Problem> {
+/// `loss = 0.01`, a Gilbert–Elliott channel by its four probabilities or by share and mean length of its bursts, or a
+/// list of packets.
+fn loss(document: &mut Document<'_>, section: &Section<'_, '_>) -> Result<Option<LossConfig>, Problem> {
     if !section.has("loss") {
         return Ok(None);
     }
     if !section.is_table("loss") {
         return Ok(section
             .number("loss")?
-            .map(|p| if p == 0.0 { LossSpec::None } else { LossSpec::Uniform(p) }));
+            .map(|p| if p == 0.0 { LossConfig::None } else { LossConfig::Uniform { probability: p } }));
     }
-    let keys = ["good_to_bad", "bad_to_good", "loss_good", "loss_bad"];
+    let keys = ["good_to_bad", "bad_to_good", "loss_good", "loss_bad", "share", "mean_burst", "packets"];
     let inner = section.section(document, "loss", &keys)?;
     let inner = section.required("loss", inner, "0.01")?;
+    if let Some(packets) = inner.integers("packets")? {
+        return Ok(Some(LossConfig::Scripted { packets }));
+    }
+    if let Some(share) = inner.number("share")? {
+        let mean_burst = inner.required("mean_burst", inner.number("mean_burst")?, "5")?;
+        return LossConfig::bursts(share, mean_burst).map(Some).map_err(|e| {
+            let key = if e.what == "mean_burst" { "mean_burst" } else { "share" };
+            Problem::new(inner.key(key), format!("{} cannot be: want {}", e.value, e.want))
+        });
+    }
     let chance = |key, default: Option<f64>| inner.required(key, inner.number(key)?.or(default), "0.1");
-    Ok(Some(LossSpec::GilbertElliott {
+    Ok(Some(LossConfig::GilbertElliott {
         good_to_bad: chance("good_to_bad", None)?,
         bad_to_good: chance("bad_to_good", None)?,
         loss_good: chance("loss_good", Some(0.0))?,

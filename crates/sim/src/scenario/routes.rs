@@ -130,7 +130,7 @@ fn table(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DirectionSpec, LinkSpec, LossSpec, NodeSpec, QueueSpec};
+    use super::super::{DirectionSpec, LinkSpec, LossConfig, NodeSpec, QueueLimit};
     use super::*;
     use msctp_units::{Rate, Span};
 
@@ -144,8 +144,8 @@ mod tests {
             let direction = DirectionSpec {
                 rate: Rate::from_mbps(1),
                 delay: Span::ZERO,
-                queue: QueueSpec::Unlimited,
-                loss: LossSpec::None,
+                queue: QueueLimit::Unbounded,
+                loss: LossConfig::None,
             };
             let address =
                 |node: &str, end: u8| (!node.starts_with('r')).then(|| [10, 0, i as u8, end].into());

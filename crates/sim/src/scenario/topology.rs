@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use msctp_link::{LossConfig, QueueLimit};
 use msctp_units::{Rate, Span};
 
 /// A node.
@@ -74,51 +75,8 @@ pub struct DirectionSpec {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
-    /// Room for waiting packets.
-    pub queue: QueueSpec,
-    /// Random losses.
-    pub loss: LossSpec,
-}
-
-/// Room for packets that wait while another is transmitted; one that finds no room is dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum QueueSpec {
-    /// At most this many packets wait (ns-2's `queue-limit q` lets q − 1 wait).
-    Packets(u32),
-    /// At most this many bytes wait.
-    Bytes(u64),
-    /// No limit.
-    Unlimited,
-}
-
-/// Random losses after queue and transmission.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LossSpec {
-    /// Every packet arrives.
-    None,
-    /// Each packet is lost with this probability, independently.
-    Uniform(f64),
-    /// Two states, good and bad, changing with each packet.
-    GilbertElliott {
-        /// Probability of going from good to bad, per packet.
-        good_to_bad: f64,
-        /// Probability of going from bad to good, per packet.
-        bad_to_good: f64,
-        /// Loss probability in the good state.
-        loss_good: f64,
-        /// Loss probability in the bad state.
-        loss_bad: f64,
-    },
-}
-
-impl std::fmt::Display for LossSpec {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::None => f.write_str("none"),
-            Self::Uniform(p) => write!(f, "{p}"),
-            Self::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
-                write!(f, "{loss_good}/{loss_bad} changing with {good_to_bad}/{bad_to_good}")
-            }
-        }
-    }
+    /// Room for packets that wait while another is transmitted; one that finds no room is dropped.
+    pub queue: QueueLimit,
+    /// Losses on the way.
+    pub loss: LossConfig,
 }
