@@ -102,11 +102,11 @@ impl Controller for Rfc9260 {
         if ack.bytes_acked > 0 {
             self.note_measured();
             self.after_timeout = false;
-            if self.window.cwnd <= self.window.ssthresh {
-                self.slow_start(ack);
-            } else {
-                self.congestion_avoidance(ack);
-            }
+        }
+        if self.window.cwnd <= self.window.ssthresh {
+            self.slow_start(ack);
+        } else {
+            self.congestion_avoidance(ack);
         }
         if ack.nothing_outstanding {
             // RFC 9260 §7.2.2, last bullet
@@ -376,5 +376,48 @@ mod tests {
         assert_eq!(controller.window().cwnd, 1200, "started: only the floor follows");
         controller.reset();
         assert_eq!((controller.window().cwnd, controller.pacing_rate()), (4404, None));
+    }
+
+    proptest::proptest! {
+        /// §7.2.1, §7.2.2: whatever happens, the window stays at 1 PMDCS or more, one SACK raises it by 1 PMDCS at most
+        /// and not at all while it is not full, and only a policy's start or a reset raises it otherwise.
+        #[test]
+        fn any_sequence_of_events(
+            events in proptest::collection::vec((0u8..8, 0u64..20_000, 0u64..200_000), 1..200),
+        ) {
+            let mut controller = fresh();
+            for (what, bytes, flight_size_before) in events {
+                let before = controller.window().cwnd;
+                let ack = Ack { flight_size_before, ..full(&controller, bytes) };
+                let limit = match what {
+                    0..=2 => {
+                        controller.on_ack(&ack);
+                        if flight_size_before < before { before } else { before + PMDCS }
+                    }
+                    3 => {
+                        controller.on_ack(&Ack { nothing_outstanding: true, ..ack });
+                        before + PMDCS
+                    }
+                    4 => {
+                        controller.on_loss(&loss(LossKind::Gap));
+                        before.max(4 * PMDCS)
+                    }
+                    5 => {
+                        controller.on_loss(&loss(LossKind::Timeout));
+                        PMDCS
+                    }
+                    6 => {
+                        controller.on_idle(bytes % 5);
+                        before
+                    }
+                    _ => {
+                        controller.start(&StartState { cwnd: bytes, ssthresh: Some(bytes), pacing_rate: None });
+                        bytes.max(PMDCS)
+                    }
+                };
+                let after = controller.window().cwnd;
+                proptest::prop_assert!((PMDCS..=limit).contains(&after), "{what}: {before} to {after}");
+            }
+        }
     }
 }

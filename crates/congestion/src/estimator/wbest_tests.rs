@@ -140,13 +140,32 @@ fn cross_traffic_is_taken_off_the_capacity() {
     }
 }
 
+/// The paper's two links and background of packets as large as the probes and larger: a train sees the background to
+/// within one of its packets, C stays the capacity. Overload leaves nothing.
 #[test]
-fn more_than_half_the_capacity_taken_still_gives_a_value_within_bounds() {
-    for load in [8, 9, 10, 11, 20] {
-        let path = Path::new(WLAN, Span::from_millis(35)).with_cross(1000, Rate::from_mbps(load));
-        for estimate in measure(WBestConfig::default(), path, 5) {
-            assert!(estimate.available <= estimate.capacity, "{load}: {estimate:?}");
-            assert!(close(estimate.available, Rate::from_mbps(11u64.saturating_sub(load).max(1)), 100));
+fn the_papers_links_under_background() {
+    for (rate, one_way_ms, pairs, train, loads_kbps) in
+        [(WLAN, 35, 6, 30, [2_000, 4_000, 6_000, 8_800]), (THREE_G, 115, 4, 12, [100, 200, 300, 345])]
+    {
+        let config = WBestConfig { pairs, train, initial_capacity: Some(rate), ..WBestConfig::default() };
+        let idle = || Path::new(rate, Span::from_millis(one_way_ms));
+        for (load, bytes) in loads_kbps.into_iter().flat_map(|load| [(load, 200), (load, 1000)]) {
+            let load = Rate::from_kbps(load);
+            let estimates = measure(config, idle().with_cross(bytes, load), 20);
+            // the first few still remember B(0)
+            let settled = &estimates[3..];
+            let mean = settled.iter().map(|e| e.available.as_bps()).sum::<u64>() / settled.len() as u64;
+            let one_packet = rate.mul_ratio(bytes, u64::from(train - 1) * 700).as_bps();
+            let error = mean.abs_diff(rate.saturating_sub(load).as_bps());
+            assert!(error <= one_packet + rate.as_bps() / 100, "{rate} {load} {bytes}: {mean}");
+            assert!(settled.iter().all(|e| close(e.capacity, rate, 1)), "{rate} {load} {bytes}");
+        }
+        // Background of twice the capacity: R = C/3, and B = 0 without a B(0) to remember.
+        let overload = idle().with_cross(1000, rate.mul_ratio(2, 1));
+        let estimates = measure(WBestConfig { initial_capacity: None, ..config }, overload, 20);
+        assert!(!estimates.is_empty());
+        for estimate in estimates {
+            assert!(estimate.available <= estimate.capacity.mul_ratio(1, 10), "{estimate:?}");
         }
     }
 }
