@@ -17,6 +17,6 @@ mod rtt;
 pub use controller::{
     Ack, Controller, ControllerConfig, InitialWindow, IpVersion, Loss, LossKind, StartState, Window,
 };
-pub use registry::{ControllerInfo, UnknownController, controllers, create, nearest_name};
+pub use registry::{ControllerInfo, UnknownController, controllers, create, find, nearest_name};
 pub use rfc9260::Rfc9260;
 pub use rtt::{RtoConfig, RttEstimator};

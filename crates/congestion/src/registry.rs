@@ -11,7 +11,8 @@ pub struct ControllerInfo {
     pub name: &'static str,
     /// One line on what it is.
     pub summary: &'static str,
-    make: fn(&ControllerConfig) -> Box<dyn Controller>,
+    /// Makes one for a path.
+    pub make: fn(&ControllerConfig) -> Box<dyn Controller>,
 }
 
 /// The registry.
@@ -26,15 +27,21 @@ pub fn controllers() -> &'static [ControllerInfo] {
     CONTROLLERS
 }
 
-/// Makes the controller called `name` for one path.
+/// The controller called `name`.
 ///
 /// # Errors
 /// [`UnknownController`] if there is none of that name; it says which there are.
+pub fn find(name: &str) -> Result<&'static ControllerInfo, UnknownController> {
+    let found = CONTROLLERS.iter().find(|info| info.name == name);
+    found.ok_or_else(|| UnknownController { name: name.to_owned() })
+}
+
+/// Makes the controller called `name` for one path.
+///
+/// # Errors
+/// As [`find`].
 pub fn create(name: &str, config: &ControllerConfig) -> Result<Box<dyn Controller>, UnknownController> {
-    match CONTROLLERS.iter().find(|info| info.name == name) {
-        Some(info) => Ok((info.make)(config)),
-        None => Err(UnknownController { name: name.to_owned() }),
-    }
+    Ok((find(name)?.make)(config))
 }
 
 /// There is no controller of this name.
