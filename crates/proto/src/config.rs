@@ -2,9 +2,12 @@
 
 use core::fmt::Display;
 
+use msctp_congestion::{InitialWindow, RtoConfig};
 use msctp_units::Span;
 
-use crate::ConfigError;
+use crate::handover::PolicyConfig;
+use crate::path::PathsConfig;
+use crate::{ConfigError, handover};
 
 /// The smallest `Config::pmtu`: room for a COOKIE ECHO with our own cookie and for a SACK with gap blocks.
 pub const MIN_PMTU: u32 = 512;
@@ -32,6 +35,8 @@ pub struct Config {
     pub rto_max: Span,
     /// HB.interval, 30 s; [`Span::ZERO`] sends no heartbeats but those that confirm an address (RFC 9260 §8.3).
     pub hb_interval: Span,
+    /// HB.Max.Burst, 1: heartbeats per RTO that confirm addresses (RFC 9260 §5.4).
+    pub hb_max_burst: u32,
     /// Path.Max.Retrans, 5 (RFC 9260 §8.2).
     pub path_max_retrans: u32,
     /// Association.Max.Retrans, 10 (RFC 9260 §8.1).
@@ -52,6 +57,16 @@ pub struct Config {
     pub max_burst: u32,
     /// Where timed-out chunks go.
     pub retransmission_path: RetransmissionPath,
+    /// The congestion controller of each path, by its name in [`msctp_congestion::controllers`].
+    pub controller: String,
+    /// A path's congestion window before its first data (RFC 9260 §7.2.1).
+    pub initial_window: InitialWindow,
+    /// A path's slow-start threshold before its first loss, in bytes; `None`: arbitrarily high (RFC 9260 §7.2.1).
+    pub initial_ssthresh: Option<u64>,
+    /// What happens at a path change, by its name in [`handover::policies`].
+    pub handover_policy: String,
+    /// Options of the handover policy.
+    pub policy: PolicyConfig,
     /// Outbound streams wanted, 10 (RFC 9260 §5.1.1).
     pub outbound_streams: u16,
     /// Inbound streams taken at most, 65535.
@@ -71,6 +86,7 @@ impl Default for Config {
             rto_min: Span::from_secs(1),
             rto_max: Span::from_secs(60),
             hb_interval: Span::from_secs(30),
+            hb_max_burst: 1,
             path_max_retrans: 5,
             assoc_max_retrans: 10,
             max_init_retransmits: 8,
@@ -81,6 +97,11 @@ impl Default for Config {
             pmtu: 1500,
             max_burst: 4,
             retransmission_path: RetransmissionPath::Alternate,
+            controller: msctp_congestion::controllers()[0].name.to_owned(),
+            initial_window: InitialWindow::default(),
+            initial_ssthresh: None,
+            handover_policy: handover::policies()[0].name.to_owned(),
+            policy: PolicyConfig::default(),
             outbound_streams: 10,
             max_inbound_streams: u16::MAX,
             wait_for_confirmation: false,
@@ -112,6 +133,7 @@ impl Config {
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.validate_timers()?;
         self.validate_sizes()?;
+        self.validate_names()?;
         check(self.assoc_max_retrans > 0, "assoc_max_retrans", self.assoc_max_retrans, "at least 1 attempt")
     }
 
@@ -131,6 +153,42 @@ impl Config {
         )?;
         // RFC 9260 §6.2: an implementation MUST NOT allow the maximum delay to be above 500 ms
         check(self.sack_delay <= Span::from_millis(500), "sack_delay", self.sack_delay, "at most 500ms")
+    }
+
+    fn validate_names(&self) -> Result<(), ConfigError> {
+        msctp_congestion::find(&self.controller).map_err(|error| ConfigError {
+            field: "controller",
+            value: self.controller.clone(),
+            want: error.to_string(),
+        })?;
+        handover::create(&self.handover_policy, &self.policy).map_err(|error| ConfigError {
+            field: "handover_policy",
+            value: self.handover_policy.clone(),
+            want: error.to_string(),
+        })?;
+        Ok(())
+    }
+
+    /// The options that concern paths.
+    pub(crate) fn paths_config(&self) -> PathsConfig {
+        let default = PathsConfig::default();
+        PathsConfig {
+            rto: RtoConfig {
+                initial: self.rto_initial,
+                min: self.rto_min,
+                max: self.rto_max,
+                ..RtoConfig::default()
+            },
+            hb_interval: self.hb_interval,
+            hb_max_burst: self.hb_max_burst,
+            path_max_retrans: self.path_max_retrans,
+            assoc_max_retrans: self.assoc_max_retrans,
+            pmtu: self.pmtu,
+            // An unknown name was refused by `validate`.
+            controller: msctp_congestion::find(&self.controller).map_or(default.controller, |info| info.make),
+            initial_window: self.initial_window,
+            initial_ssthresh: self.initial_ssthresh,
+        }
     }
 
     fn validate_sizes(&self) -> Result<(), ConfigError> {

@@ -28,7 +28,9 @@ pub mod outbound;
 pub mod path;
 
 mod addr;
+mod association;
 mod config;
+mod endpoint;
 mod error;
 mod event;
 mod long_tsn;
@@ -38,7 +40,9 @@ mod stream_table;
 mod trace;
 
 pub use addr::{LocalAddrs, PathAddr, PathId, RemoteAddrs};
+pub use association::Association;
 pub use config::{Config, EndpointConfig, MAX_PMTU, MIN_PMTU, RetransmissionPath};
+pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason};
 pub use error::{AbortReason, CallError, ConfigError, SendError};
 pub use event::{AddressRequest, Event, LossReason, SendFailure};
 pub use message::{Message, OutMessage, Transmit};

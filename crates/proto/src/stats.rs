@@ -77,8 +77,8 @@ pub struct PathStats {
     pub partial_bytes_acked: u64,
     /// Smoothed round-trip time; `None` before the first measurement.
     pub srtt: Option<Span>,
-    /// Round-trip time variation; zero before the first measurement.
-    pub rttvar: Span,
+    /// Round-trip time variation; `None` before the first measurement.
+    pub rttvar: Option<Span>,
     /// Retransmission time-out, backed off.
     pub rto: Span,
     /// Least round-trip time seen.
@@ -126,6 +126,8 @@ pub struct AssociationStats {
     pub malformed_packets: u64,
     /// Packets dropped: verification tag wrong (RFC 9260 §8.5).
     pub wrong_tag_packets: u64,
+    /// Chunks ignored: value or framing wrong.
+    pub malformed_chunks: u64,
     /// Chunks ignored: not expected in this state.
     pub unexpected_chunks: u64,
     /// Chunks of an unknown type.

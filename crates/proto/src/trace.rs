@@ -99,8 +99,8 @@ pub enum TraceKind {
         available: Rate,
         /// Least round-trip time.
         min_rtt: Span,
-        /// Probes lost in the round.
-        lost: u32,
+        /// Probes lost in the round, in parts per million.
+        loss_ppm: u32,
     },
     /// A path appeared.
     PathAdded {

@@ -125,8 +125,8 @@ pub struct EstimateColumns {
     pub available: Vec<Rate>,
     /// Least round-trip time.
     pub min_rtt: Vec<Span>,
-    /// Probes lost in the round.
-    pub lost: Vec<u32>,
+    /// Probes lost in the round, in parts per million.
+    pub loss_ppm: Vec<u32>,
 }
 
 /// The trace of one end of an association.
@@ -177,13 +177,13 @@ impl TraceSeries {
                 self.rtt.srtt.push(srtt);
                 self.rtt.rto.push(rto);
             }
-            TraceKind::Estimate { path, capacity, available, min_rtt, lost } => {
+            TraceKind::Estimate { path, capacity, available, min_rtt, loss_ppm } => {
                 self.estimate.at.push(event.at);
                 self.estimate.path.push(path);
                 self.estimate.capacity.push(capacity);
                 self.estimate.available.push(available);
                 self.estimate.min_rtt.push(min_rtt);
-                self.estimate.lost.push(lost);
+                self.estimate.loss_ppm.push(loss_ppm);
             }
             TraceKind::Data { .. } | TraceKind::Sack { .. } | TraceKind::Control { .. } => {
                 if chunks {
@@ -297,7 +297,7 @@ impl Series {
     /// # Errors
     /// Those of `out`.
     pub fn write_estimate_csv(&self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "time_s,association,side,path,capacity_bit_per_s,available_bit_per_s,min_rtt_s,lost")?;
+        writeln!(out, "time_s,association,side,path,capacity_bit_per_s,available_bit_per_s,min_rtt_s,loss_ppm")?;
         for series in &self.traces {
             let e = &series.estimate;
             for i in 0..e.at.len() {
@@ -311,7 +311,7 @@ impl Series {
                     e.capacity[i].as_bps(),
                     e.available[i].as_bps(),
                     Time::ZERO + e.min_rtt[i],
-                    e.lost[i]
+                    e.loss_ppm[i]
                 )?;
             }
         }

@@ -75,6 +75,16 @@ impl Outbound {
         (needed > u64::from(paths.get(path)?.pmdcs())).then_some(12 + needed as usize)
     }
 
+    /// Bytes of the next chunk that [`fill`](Self::fill) would write on this path, header and padding included: for the
+    /// decision whether another chunk can be bundled with it.
+    pub fn next_chunk_len(&mut self, path: PathId, paths: &Paths) -> Option<usize> {
+        if self.may_retransmit(path, paths) {
+            let tsn = self.flows.of_mut(path)?.next_marked(&self.sent)?;
+            return self.sent.at(tsn).map(|chunk| chunk.wire_len() as usize);
+        }
+        self.queue.next_len(max_payload(paths)).map(|len| wire_len(len) as usize)
+    }
+
     #[inline]
     fn may_retransmit(&self, id: PathId, paths: &Paths) -> bool {
         let Some(flow) = self.flows.of(id).filter(|flow| flow.marked > 0) else { return false };

@@ -1,0 +1,80 @@
+//! What the application calls to send, to receive and to look.
+
+use msctp_units::Time;
+
+use super::Association;
+use crate::path::Path;
+use crate::{AssociationState as State, AssociationStats, Message, OutMessage, PathStats, SendError};
+
+impl Association {
+    /// Takes a message to send (RFC 9260 §11.1.5). May be called before the association is up.
+    ///
+    /// # Errors
+    ///
+    /// It is empty, its stream does not exist, there is no room for it, or the association is closing.
+    pub fn send(&mut self, now: Time, message: OutMessage) -> Result<(), SendError> {
+        let _ = now;
+        let open = matches!(self.state, State::CookieWait | State::CookieEchoed | State::Established);
+        // RFC 9260 §9.2: SHOULD reject any new data request once the shutdown began
+        if !open || self.closing.is_wanted() {
+            return Err(SendError::Closed);
+        }
+        self.outbound.enqueue(message)
+    }
+
+    /// The next message received, in the order of its stream. May be called after the association is closed.
+    pub fn recv(&mut self) -> Option<Message> {
+        let message = self.unread.pop_front().or_else(|| self.inbound.read());
+        match &message {
+            Some(message) => self.stats.bytes_delivered += message.data.len() as u64,
+            None => self.readable_told = false,
+        }
+        message
+    }
+
+    /// True when [`recv`](Self::recv) has something.
+    pub fn readable(&self) -> bool {
+        !self.unread.is_empty() || self.inbound.is_readable()
+    }
+
+    /// Bytes of messages that wait to be sent or are not yet cumulatively acknowledged; `Config::send_buffer` is the most.
+    pub fn buffered(&self) -> u64 {
+        self.outbound.buffered()
+    }
+
+    /// All paths as they are now, in the order in which they appeared.
+    pub fn paths(&self) -> impl Iterator<Item = PathStats> {
+        let primary = self.paths.primary();
+        self.paths.iter().map(move |path| stats_of(path, Some(path.id()) == primary))
+    }
+
+    /// Counters since the beginning.
+    pub fn stats(&self) -> AssociationStats {
+        AssociationStats { error_count: self.paths.assoc_error_count(), ..self.stats }
+    }
+}
+
+fn stats_of(path: &Path, primary: bool) -> PathStats {
+    let window = path.controller.window();
+    let estimate = path.estimate();
+    PathStats {
+        id: path.id(),
+        at: path.addr(),
+        state: path.state(),
+        primary,
+        cwnd: window.cwnd,
+        ssthresh: window.ssthresh,
+        flight_size: path.flight_size,
+        partial_bytes_acked: window.partial_bytes_acked,
+        srtt: path.rtt.srtt(),
+        rttvar: path.rtt.rttvar(),
+        rto: path.rtt.rto(),
+        min_rtt: path.rtt.rtt_min(),
+        pmtu: path.pmtu(),
+        error_count: path.error_count(),
+        available: estimate.map(|estimate| estimate.available),
+        capacity: estimate.map(|estimate| estimate.capacity),
+        timeouts: path.timeouts,
+        fast_retransmits: path.fast_retransmits,
+    }
+}

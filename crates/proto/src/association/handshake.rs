@@ -1,0 +1,319 @@
+//! Setting an association up, the initiator's part: INIT, INIT ACK, COOKIE ECHO, COOKIE ACK with T1 (RFC 9260 §5.1), and
+//! INITs that come when there is an association already (§5.2.1, §5.2.2).
+
+use core::net::IpAddr;
+
+use msctp_units::{Span, Time};
+use msctp_wire::cause::MissingParams;
+use msctp_wire::{Abort, Cause, Causes, Init, InitAck, List, ParamType, Params, VerificationTag};
+
+use super::negotiate::{Answer, Offer, OfferFault, address_params, our_families, our_params, streams};
+use super::{Association, random_tag};
+use crate::endpoint::cookie::CookieJar;
+use crate::inbound::Inbound;
+use crate::path::Path;
+use crate::{AssociationState as State, Event, LossReason, PathAddr, PathId, TraceKind};
+
+/// RFC 9260 §5.2.6: a new INIT may ask for the measured round trip and at most one second more.
+const PRESERVATIVE_MARGIN: Span = Span::from_secs(1);
+
+/// Progress of the handshake. All empty once the association is up.
+#[derive(Debug, Default)]
+pub(super) struct Setup {
+    /// T1-init or T1-cookie.
+    pub(super) t1: Option<Time>,
+    /// An INIT or COOKIE ECHO, whichever the state calls for, is to be sent now.
+    pub(super) due: bool,
+    retransmissions: u32,
+    /// Where the next one goes.
+    path: Option<PathId>,
+    /// When the last one was sent.
+    sent: Time,
+    /// The peer's cookie.
+    cookie: Vec<u8>,
+    /// Parameters of the INIT ACK that were not recognized, to be reported with the COOKIE ECHO.
+    unrecognized: Vec<u8>,
+    /// Asked for in the INIT after a stale cookie, in ms.
+    preservative: Option<u32>,
+}
+
+impl Setup {
+    /// What goes into the COOKIE ECHO's packet: cookie, unrecognized parameters.
+    pub(super) fn echo(&self) -> (&[u8], &[u8]) {
+        (&self.cookie, &self.unrecognized)
+    }
+}
+
+impl Association {
+    /// The INIT is to be sent to the primary.
+    pub(super) fn begin_setup(&mut self) {
+        self.setup = Setup { due: true, path: self.paths.primary(), ..Setup::default() };
+    }
+
+    /// Where the INIT or COOKIE ECHO goes; starts T1 with that path's RTO. `None`: nothing to send.
+    pub(super) fn begin_setup_chunk(&mut self, now: Time) -> Option<PathId> {
+        if !self.setup.due {
+            return None;
+        }
+        let path = self.setup.path.or(self.paths.primary())?;
+        let entry = self.paths.get_mut(path)?;
+        entry.on_sent(now);
+        self.setup.t1 = Some(now + entry.rtt.rto());
+        self.setup.due = false;
+        self.setup.sent = now;
+        Some(path)
+    }
+
+    /// Hands our INIT to `send`.
+    pub(super) fn init_chunk<R>(&self, send: impl FnOnce(&Init<'_>) -> R) -> R {
+        let addresses = self.paths.locals().map(|(address, _)| address).collect::<Vec<IpAddr>>();
+        let mut params = our_params(addresses.iter().copied());
+        params.push(our_families(addresses.iter().copied()));
+        if let Some(ms) = self.setup.preservative {
+            params.push(msctp_wire::Param::CookiePreservative(ms));
+        }
+        send(&Init {
+            initiate_tag: VerificationTag::new(self.tags.local_tag),
+            a_rwnd: self.config.receive_buffer,
+            outbound_streams: self.config.outbound_streams,
+            inbound_streams: self.config.max_inbound_streams,
+            initial_tsn: self.tags.local_initial_tsn,
+            params: Params::from(&params[..]),
+        })
+    }
+
+    /// T1 may have expired (RFC 9260 §5.1.6, last two paragraphs).
+    pub(super) fn setup_timeout(&mut self, now: Time) {
+        if self.setup.t1.is_none_or(|t1| t1 > now) {
+            return;
+        }
+        self.setup.t1 = None;
+        self.setup.retransmissions += 1;
+        if self.setup.retransmissions > self.config.max_init_retransmits {
+            self.close(now, Some(LossReason::SetupTimeout));
+            return;
+        }
+        if let Some(path) = self.setup.path.and_then(|path| self.paths.get_mut(path)) {
+            path.rtt.back_off();
+        }
+        // RFC 9260 §5.1: retransmissions SHOULD use all addresses of the peer
+        self.setup.path = self.next_setup_path();
+        self.setup.due = true;
+    }
+
+    /// The confirmed path after the one used last, in turn.
+    fn next_setup_path(&self) -> Option<PathId> {
+        let last = self.setup.path;
+        let confirmed = || self.paths.iter().filter(|path| path.is_confirmed()).map(Path::id);
+        confirmed().find(|&path| Some(path) > last).or_else(|| confirmed().next()).or(last)
+    }
+
+    /// Something was answered that had been sent once (RFC 9260 §6.3.1 C5): a round trip of the path.
+    fn measure_setup(&mut self, now: Time, at: PathAddr) {
+        let path = self.path_of(at);
+        if self.setup.retransmissions > 0 || self.setup.path != path {
+            return;
+        }
+        let sample = now.since(self.setup.sent);
+        if let Some(path) = path.and_then(|path| self.paths.get_mut(path)) {
+            path.rtt.on_measurement(sample);
+            let (id, srtt, rto) = (path.id(), path.rtt.srtt().unwrap_or(sample), path.rtt.rto());
+            self.tracer.push(now, TraceKind::Rtt { path: id, sample, srtt, rto });
+        }
+    }
+
+    pub(super) fn on_init_ack(&mut self, now: Time, at: PathAddr, ack: &InitAck<'_>) {
+        if self.state != State::CookieWait {
+            // RFC 9260 §5.2.3
+            self.stats.unexpected_chunks += 1;
+            return;
+        }
+        let init = Init {
+            initiate_tag: ack.initiate_tag,
+            a_rwnd: ack.a_rwnd,
+            outbound_streams: ack.outbound_streams,
+            inbound_streams: ack.inbound_streams,
+            initial_tsn: ack.initial_tsn,
+            params: ack.params,
+        };
+        let offer = match Offer::read(&init) {
+            Ok(offer) => offer,
+            Err(fault) => return self.refuse_init_ack(now, at, ack.initiate_tag.get(), fault),
+        };
+        let Some(cookie) = offer.cookie else {
+            // RFC 9260 §5.1: missing mandatory parameters are answered by ABORT with the Initiate Tag
+            self.tags.peer_tag = offer.tag;
+            let missing = MissingParams { types: List::from(&[ParamType::STATE_COOKIE]) };
+            let what = "INIT ACK without state cookie";
+            let cause = Cause::MissingMandatoryParameter(missing);
+            return self.abort_with(
+                now,
+                &[cause],
+                LossReason::ProtocolViolation { cause: cause.typ().0, what },
+            );
+        };
+        self.measure_setup(now, at);
+        self.setup = Setup { due: true, path: None, cookie: cookie.to_vec(), ..Setup::default() };
+        for param in &offer.unrecognized {
+            self.setup.unrecognized.extend_from_slice(param);
+            let padded = self.setup.unrecognized.len().next_multiple_of(4);
+            self.setup.unrecognized.resize(padded, 0);
+        }
+        self.tags.peer_tag = offer.tag;
+        self.tags.extensions = offer.extensions;
+        (self.tags.outbound_streams, self.tags.inbound_streams) = streams(&self.config, &offer);
+        self.set_peer_addresses(now, &offer.all_addresses(at.remote));
+        self.begin_data(offer.initial_tsn, offer.a_rwnd);
+        self.setup.path = self.path_of(at);
+        self.set_state(now, State::CookieEchoed);
+    }
+
+    /// The peer's data comes from `initial_tsn` on, and takes ours up to `a_rwnd`.
+    pub(super) fn begin_data(&mut self, initial_tsn: msctp_wire::Tsn, a_rwnd: u32) {
+        self.inbound = Inbound::new(&self.config, initial_tsn, self.tags.inbound_streams);
+        for failure in self.outbound.establish(a_rwnd, self.tags.outbound_streams) {
+            self.events.push_back(Event::SendFailed(failure));
+        }
+    }
+
+    /// The peer's addresses are these and no others (RFC 9260 §5.1.2 A and C).
+    fn set_peer_addresses(&mut self, now: Time, addresses: &[IpAddr]) {
+        for &address in addresses {
+            self.add_peer_address(now, address);
+        }
+        let gone: Vec<IpAddr> = self.paths.remotes().filter(|address| !addresses.contains(address)).collect();
+        for address in gone {
+            self.drop_paths(now, |paths| paths.remove_remote(&address));
+        }
+    }
+
+    /// Takes an INIT ACK that cannot be used for what it is (RFC 9260 §3.3.3).
+    fn refuse_init_ack(&mut self, now: Time, at: PathAddr, initiate_tag: u32, fault: OfferFault<'_>) {
+        let what = "INIT ACK that cannot be used";
+        let cause = fault.cause();
+        let code = cause.map_or(msctp_wire::CauseCode::INVALID_MANDATORY_PARAMETER.0, |cause| cause.typ().0);
+        let causes: &[Cause<'_>] = cause.as_slice();
+        match fault {
+            OfferFault::ZeroTag => {
+                // "MUST destroy the TCB and SHOULD send an ABORT chunk with the T bit set"
+                let abort = Abort { tag_reflected: true, causes: Causes::from(causes) };
+                self.control.clear();
+                self.control.push_alone(at, self.tags.local_tag, &abort);
+                self.close(now, Some(LossReason::ProtocolViolation { cause: code, what }));
+            }
+            OfferFault::SmallWindow => {
+                // "MUST discard the packet, SHOULD send [an ABORT], and MUST NOT change the state"
+                let abort = Abort { tag_reflected: false, causes: Causes::from(causes) };
+                self.control.push_alone(at, initiate_tag, &abort);
+            }
+            OfferFault::NoStreams | OfferFault::HostName(_) | OfferFault::Malformed => {
+                self.tags.peer_tag = initiate_tag;
+                self.abort_with(now, causes, LossReason::ProtocolViolation { cause: code, what });
+            }
+        }
+    }
+
+    pub(super) fn on_cookie_ack(&mut self, now: Time, at: PathAddr) {
+        if self.state != State::CookieEchoed {
+            // RFC 9260 §5.2.5
+            self.stats.unexpected_chunks += 1;
+            return;
+        }
+        self.measure_setup(now, at);
+        self.become_established(now);
+    }
+
+    /// The handshake is over.
+    pub(super) fn become_established(&mut self, now: Time) {
+        self.setup = Setup::default();
+        self.set_state(now, State::Established);
+        self.paths.start_heartbeats(now);
+        self.announce_connected();
+    }
+
+    /// RFC 9260 §5.2.6: the cookie was too old when it arrived. Asks for a longer life.
+    pub(super) fn on_stale_cookie(&mut self, now: Time, staleness_us: u32) {
+        if self.state != State::CookieEchoed {
+            return;
+        }
+        self.setup.retransmissions += 1;
+        if self.setup.retransmissions > self.config.max_init_retransmits {
+            self.close(now, Some(LossReason::SetupTimeout));
+            return;
+        }
+        let round_trip = now.since(self.setup.sent);
+        let wanted = round_trip + PRESERVATIVE_MARGIN.min(Span::from_micros(u64::from(staleness_us)));
+        let (path, retransmissions) = (self.setup.path, self.setup.retransmissions);
+        let preservative = Some(wanted.as_millis().clamp(1, u64::from(u32::MAX)) as u32);
+        self.setup = Setup { due: true, path, retransmissions, preservative, ..Setup::default() };
+        // DATA that went with the COOKIE ECHO was thrown away with it; T3-rtx sends it again with the next one.
+        self.tags.peer_tag = 0;
+        self.set_state(now, State::CookieWait);
+    }
+
+    /// An INIT for this association (RFC 9260 §5.2.1, §5.2.2). Never changes it.
+    pub(super) fn on_init(&mut self, now: Time, at: PathAddr, init: &Init<'_>, jar: &mut CookieJar) {
+        if self.state == State::Closed {
+            return;
+        }
+        if self.state == State::ShutdownAckSent {
+            // RFC 9260 §9.2: SHOULD discard the INIT and retransmit the SHUTDOWN ACK
+            self.closing.due = true;
+            return;
+        }
+        let offer = match Offer::read(init) {
+            Ok(offer) => offer,
+            Err(fault) => {
+                if let Some(cause) = fault.cause() {
+                    let causes = [cause];
+                    let abort = Abort { tag_reflected: false, causes: Causes::from(&causes) };
+                    self.control.push_alone(at, init.initiate_tag.get(), &abort);
+                }
+                return;
+            }
+        };
+        if self.state != State::CookieWait && self.refuse_new_addresses(at, &offer) {
+            return;
+        }
+        let colliding = matches!(self.state, State::CookieWait | State::CookieEchoed);
+        // RFC 9260 §5.2.1: in a collision tag and TSN are those of our INIT; §5.2.2: else the tag is new
+        let (local_tag, local_initial_tsn) = if colliding {
+            (self.tags.local_tag, self.tags.local_initial_tsn)
+        } else {
+            (random_tag(&mut self.rng), msctp_wire::Tsn::new(random_tag(&mut self.rng)))
+        };
+        // RFC 9260 §5.2.2: no Tie-Tags in COOKIE-WAIT
+        let tie_tags = if self.state == State::CookieWait {
+            (0, 0)
+        } else {
+            (self.tags.local_tie_tag, self.tags.peer_tie_tag)
+        };
+        let local_addresses: Vec<IpAddr> = self.paths.locals().map(|(address, _)| address).collect();
+        let answer = Answer {
+            config: &self.config,
+            local_addresses: &local_addresses,
+            local_port: self.tags.local_port,
+            peer_port: self.tags.peer_port,
+            local_tag,
+            local_initial_tsn,
+            tie_tags,
+            at,
+        };
+        let control = &mut self.control;
+        answer.give(now, &offer, jar, |ack| control.push_alone(at, offer.tag, ack));
+    }
+
+    /// RFC 9260 §5.2.1, §5.2.2: an INIT that adds addresses to an association is answered by ABORT and the list of them.
+    fn refuse_new_addresses(&mut self, at: PathAddr, offer: &Offer<'_>) -> bool {
+        let mut new = offer.all_addresses(at.remote);
+        new.retain(|address| !self.paths.has_remote(address));
+        if new.is_empty() {
+            return false;
+        }
+        let list = address_params(&new);
+        let causes = [Cause::RestartWithNewAddresses(&list)];
+        let abort = Abort { tag_reflected: false, causes: Causes::from(&causes) };
+        self.control.push_alone(at, offer.tag, &abort);
+        true
+    }
+}

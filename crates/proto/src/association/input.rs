@@ -1,0 +1,406 @@
+//! Packets that come in: checksum, verification tag (RFC 9260 §8.5), and which part of the association each chunk is for.
+
+use msctp_units::Time;
+use msctp_wire::{
+    Cause, Causes, Checksum, Chunk, ChunkError, ChunkType, Data, EncodeChunk, Error, Heartbeat, HeartbeatAck,
+    Malformed, Packet, Sack, ShutdownComplete, UnknownChunk,
+};
+
+use super::{Association, MAX_WAITING_EVENTS, random_seed};
+use crate::endpoint::cookie::CookieJar;
+use crate::inbound::Received;
+use crate::path::{Acknowledged, SourceUse};
+use crate::{
+    AssociationState as State, Direction, EndpointConfig, Event, LossReason, PathAddr, PathId, TraceKind,
+};
+
+/// What the verification tag makes of a packet (RFC 9260 §8.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Admission {
+    /// The tag is ours.
+    Ours,
+    /// Tag 0 and an INIT alone (§8.5.1 A).
+    Init,
+    /// A COOKIE ECHO in front: its cookie decides (§8.5.1 D).
+    CookieEcho,
+    /// The tag is the peer's: an ABORT or SHUTDOWN COMPLETE with the T bit may be in order (§8.5.1 B, C).
+    Reflected,
+    /// A SHUTDOWN ACK during set-up: out of the blue, whatever the tag (§8.5.1 E).
+    OldShutdownAck,
+    /// To be discarded silently.
+    Refused,
+}
+
+/// What a packet brought that has to be seen to at its end.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    data: bool,
+}
+
+impl Association {
+    /// Takes an SCTP packet that arrived between these addresses. Never fails: what is wrong with it is counted in
+    /// [`stats`](Self::stats) or answered on the wire.
+    pub fn handle_datagram(&mut self, now: Time, at: PathAddr, bytes: &[u8]) {
+        let mut jar = self.own_jar.take().unwrap_or_else(|| {
+            Box::new(CookieJar::new(&EndpointConfig::default(), random_seed(&mut self.rng)))
+        });
+        self.input(now, at, bytes, &mut jar);
+        self.own_jar = Some(jar);
+    }
+
+    /// As [`handle_datagram`](Self::handle_datagram), with the cookie jar of the endpoint.
+    pub(crate) fn input(&mut self, now: Time, at: PathAddr, bytes: &[u8], jar: &mut CookieJar) {
+        let Ok(packet) = Packet::parse(bytes, Checksum::Verify) else {
+            self.stats.malformed_packets += 1;
+            return;
+        };
+        if self.state == State::Closed {
+            return;
+        }
+        match self.admit(&packet) {
+            Admission::Ours | Admission::CookieEcho => self.take_chunks(now, at, &packet, jar),
+            Admission::Init => {
+                if let Some(Ok(Chunk::Init(init))) = packet.chunks().next() {
+                    self.stats.packets_received += 1;
+                    self.trace_control(now, Direction::In, self.path_of(at), &init);
+                    self.on_init(now, at, &init, jar);
+                }
+            }
+            Admission::Reflected => self.take_reflected(now, at, &packet),
+            Admission::OldShutdownAck => {
+                // RFC 9260 §8.4 (5), §9.2: a SHUTDOWN COMPLETE with the same tag, reflected
+                let complete = ShutdownComplete { tag_reflected: true };
+                self.control.push_alone(at, packet.header.verification_tag.get(), &complete);
+            }
+            Admission::Refused => self.stats.wrong_tag_packets += 1,
+        }
+        self.after_change(now);
+    }
+
+    fn admit(&self, packet: &Packet<'_>) -> Admission {
+        let (header, tags) = (packet.header, &self.tags);
+        if header.dst_port != tags.local_port || header.src_port != tags.peer_port {
+            return Admission::Refused;
+        }
+        let tag = header.verification_tag.get();
+        let setting_up = matches!(self.state, State::CookieWait | State::CookieEchoed);
+        if tag == tags.local_tag && !setting_up {
+            return Admission::Ours;
+        }
+        match packet.first_chunk_type() {
+            Some(ChunkType::INIT) if tag == 0 && packet.check_bundling().is_ok() => Admission::Init,
+            Some(ChunkType::SHUTDOWN_ACK) if setting_up => Admission::OldShutdownAck,
+            _ if tag == tags.local_tag => Admission::Ours,
+            Some(ChunkType::COOKIE_ECHO) => Admission::CookieEcho,
+            Some(ChunkType::ABORT | ChunkType::SHUTDOWN_COMPLETE) if tag == tags.peer_tag && tag != 0 => {
+                Admission::Reflected
+            }
+            _ => Admission::Refused,
+        }
+    }
+
+    /// The tag is the peer's own: only the T bit makes the packet valid.
+    fn take_reflected(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>) {
+        let path = self.path_of(at);
+        match packet.chunks().next() {
+            Some(Ok(Chunk::Abort(abort))) if abort.tag_reflected => {
+                self.trace_control(now, Direction::In, path, &abort);
+                self.on_abort(now, &abort);
+            }
+            Some(Ok(Chunk::ShutdownComplete(complete))) if complete.tag_reflected => {
+                self.trace_control(now, Direction::In, path, &complete);
+                self.on_shutdown_complete(now);
+            }
+            _ => self.stats.wrong_tag_packets += 1,
+        }
+    }
+
+    fn take_chunks(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>, jar: &CookieJar) {
+        self.stats.packets_received += 1;
+        self.note_peer_alive(now);
+        let mut seen = Seen::default();
+        let mut chunks = packet.chunks();
+        let mut first = true;
+        loop {
+            let rest = chunks.rest();
+            let Some(chunk) = chunks.next() else { break };
+            let go_on = match chunk {
+                Ok(Chunk::CookieEcho(echo)) if first => {
+                    self.trace_control(now, Direction::In, self.path_of(at), &echo);
+                    let tag = packet.header.verification_tag.get();
+                    self.on_cookie_echo(now, at, tag, echo.cookie, jar)
+                }
+                Ok(chunk) => self.take_chunk(now, at, &chunk, rest, &mut seen),
+                Err(error) => self.take_malformed(now, error),
+            };
+            if !go_on || self.state == State::Closed {
+                break;
+            }
+            first = false;
+        }
+        if seen.data && self.state != State::Closed {
+            self.inbound.end_packet(now);
+            self.output.sack_to = Some(at);
+            self.answer_data_by_shutdown();
+            self.tell_readable();
+        }
+    }
+
+    /// False when the rest of the packet is to be left alone. `rest` begins with the chunk.
+    fn take_chunk(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        chunk: &Chunk<'_>,
+        rest: &[u8],
+        seen: &mut Seen,
+    ) -> bool {
+        if let Chunk::Data(data) = chunk {
+            return self.take_data(now, at, data, seen);
+        }
+        if self.tracer.is_on() && !matches!(chunk, Chunk::Sack(_)) {
+            self.trace_control(now, Direction::In, self.path_of(at), chunk);
+        }
+        match chunk {
+            Chunk::Data(_) => {}
+            Chunk::Sack(sack) => self.take_sack(now, at, sack),
+            Chunk::Heartbeat(heartbeat) => self.on_heartbeat(at, heartbeat),
+            Chunk::HeartbeatAck(ack) => self.on_heartbeat_ack(now, ack),
+            Chunk::InitAck(ack) => {
+                // RFC 9260 §6.10: never bundled
+                if rest.len() == ack.padded_len() || rest.len() == ack.encoded_len() {
+                    self.on_init_ack(now, at, ack);
+                }
+                return false;
+            }
+            Chunk::CookieAck(_) => self.on_cookie_ack(now, at),
+            Chunk::Abort(abort) => {
+                // RFC 9260 §8.5.1 B: the tag is ours, so the T bit must not be set, unless both ends have the same tag
+                if abort.tag_reflected && self.tags.local_tag != self.tags.peer_tag {
+                    self.stats.wrong_tag_packets += 1;
+                } else {
+                    self.on_abort(now, abort);
+                }
+                return false;
+            }
+            Chunk::Shutdown(shutdown) => self.on_shutdown(now, shutdown),
+            Chunk::ShutdownAck(_) => self.on_shutdown_ack(now, at),
+            Chunk::ShutdownComplete(complete) => {
+                if !complete.tag_reflected || self.tags.local_tag == self.tags.peer_tag {
+                    self.on_shutdown_complete(now);
+                }
+            }
+            Chunk::Error(error) => self.on_error(now, error),
+            Chunk::Asconf(_) | Chunk::AsconfAck(_) => {} // ASCONF
+            Chunk::Pad(_) => {}
+            // RFC 9260 §8.5.1 A, §6.10: an INIT comes alone and with tag 0; §5.2.5: a COOKIE ECHO comes first
+            Chunk::Init(_) | Chunk::CookieEcho(_) => {
+                self.stats.unexpected_chunks += 1;
+                return false;
+            }
+            // Not announced by us in Supported Extensions, or reserved: treated as what we do not know.
+            Chunk::Auth(_) | Chunk::ForwardTsn(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Unknown(_) => {
+                return self.on_unknown_chunk(at, rest);
+            }
+        }
+        true
+    }
+
+    #[inline]
+    fn take_data(&mut self, now: Time, at: PathAddr, data: &Data<'_>, seen: &mut Seen) -> bool {
+        // RFC 9260 §6: DATA is received in these states only, in any other it SHOULD be discarded
+        if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownSent) {
+            self.stats.unexpected_chunks += 1;
+            return true;
+        }
+        seen.data = true;
+        let received = match self.inbound.handle_data(data) {
+            Ok(received) => received,
+            Err(fault) => {
+                let text = fault.to_string();
+                self.violated(now, fault.cause(), "DATA chunk against the protocol", text.as_bytes());
+                return false;
+            }
+        };
+        match received {
+            Received::New => self.stats.data_chunks_received += 1,
+            Received::Duplicate => self.stats.duplicate_tsns_received += 1,
+            Received::Dropped => {}
+            Received::InvalidStream(stream) => {
+                self.stats.data_chunks_received += 1;
+                let causes = [Cause::InvalidStreamIdentifier(stream)];
+                let to = self.reply_addr(at);
+                self.control.push(to, self.tags.peer_tag, &Error { causes: Causes::from(&causes) });
+            }
+        }
+        if self.tracer.is_on() {
+            let again = received == Received::Duplicate;
+            let (path, tsn, len) = (self.path_of(at), data.tsn.get(), data.payload.len() as u32);
+            self.tracer.push(now, TraceKind::Data { direction: Direction::In, path, tsn, len, again });
+        }
+        true
+    }
+
+    fn take_sack(&mut self, now: Time, at: PathAddr, sack: &Sack<'_>) {
+        // RFC 9260 §6: SACKs are processed in these states; the others have nothing outstanding
+        if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
+            self.stats.unexpected_chunks += 1;
+            return;
+        }
+        self.stats.sacks_received += 1;
+        if self.tracer.is_on() {
+            let kind = TraceKind::Sack {
+                direction: Direction::In,
+                path: self.path_of(at),
+                cum_tsn_ack: sack.cum_tsn_ack.get(),
+                a_rwnd: sack.a_rwnd,
+                gap_blocks: sack.gap_blocks.len() as u16,
+                duplicates: sack.duplicates.len() as u16,
+            };
+            self.tracer.push(now, kind);
+        }
+        match self.outbound.handle_sack(now, sack, &mut self.paths) {
+            Ok(outcome) => self.note_acked(outcome.bytes_acked),
+            Err(fault) => {
+                let text = fault.to_string();
+                self.violated(now, fault.cause(), "SACK for what was not sent", text.as_bytes());
+            }
+        }
+    }
+
+    fn note_acked(&mut self, bytes: u64) {
+        self.stats.bytes_acked += bytes;
+        if self.outbound.take_writable() {
+            self.events.push_back(Event::Writable);
+        }
+    }
+
+    /// The Cumulative TSN Ack of a SHUTDOWN; false when the association was aborted for it.
+    pub(super) fn on_cum_tsn_ack(&mut self, now: Time, cum_tsn_ack: msctp_wire::Tsn) -> bool {
+        match self.outbound.handle_cum_tsn_ack(now, cum_tsn_ack, &mut self.paths) {
+            Ok(outcome) => {
+                self.note_acked(outcome.bytes_acked);
+                true
+            }
+            Err(fault) => {
+                let text = fault.to_string();
+                self.violated(now, fault.cause(), "SHUTDOWN for what was not sent", text.as_bytes());
+                false
+            }
+        }
+    }
+
+    /// Aborts because the peer broke the protocol.
+    fn violated(&mut self, now: Time, code: msctp_wire::CauseCode, what: &'static str, text: &[u8]) {
+        let cause = match code {
+            msctp_wire::CauseCode::OUT_OF_RESOURCE => Cause::OutOfResource,
+            _ => Cause::ProtocolViolation(text),
+        };
+        self.abort_with(now, &[cause], LossReason::ProtocolViolation { cause: code.0, what });
+    }
+
+    fn take_malformed(&mut self, now: Time, error: ChunkError) -> bool {
+        match error {
+            ChunkError::Malformed { typ: ChunkType::DATA, fault: Malformed::NoUserData { tsn } } => {
+                // RFC 9260 §6.2: "MUST send an ABORT with [...] a 'No User Data' error cause"
+                let cause = Cause::NoUserData(tsn);
+                let reason = LossReason::ProtocolViolation {
+                    cause: cause.typ().0,
+                    what: "DATA chunk without user data",
+                };
+                self.abort_with(now, &[cause], reason);
+                false
+            }
+            // RFC 9260 §6.10: a partial chunk MUST be dropped
+            ChunkError::Malformed { .. } => {
+                self.stats.malformed_chunks += 1;
+                true
+            }
+            ChunkError::Framing(_) => {
+                self.stats.malformed_chunks += 1;
+                false
+            }
+        }
+    }
+
+    /// RFC 9260 §3.2, Table 2.
+    fn on_unknown_chunk(&mut self, at: PathAddr, rest: &[u8]) -> bool {
+        self.stats.unknown_chunks += 1;
+        let Ok(chunk) = UnknownChunk::new(rest) else { return false };
+        let action = chunk.action();
+        if action.report && self.tags.peer_tag != 0 {
+            let causes = [Cause::UnrecognizedChunkType(chunk.bytes())];
+            let to = self.reply_addr(at);
+            self.control.push(to, self.tags.peer_tag, &Error { causes: Causes::from(&causes) });
+        }
+        !action.stop
+    }
+
+    /// RFC 9260 §8.3: answered from COOKIE-ECHOED on, up to SHUTDOWN-SENT and SHUTDOWN-ACK-SENT.
+    fn on_heartbeat(&mut self, at: PathAddr, heartbeat: &Heartbeat<'_>) {
+        let answers = matches!(
+            self.state,
+            State::CookieEchoed | State::Established | State::ShutdownPending | State::ShutdownReceived
+        );
+        if !answers {
+            self.stats.unexpected_chunks += 1;
+            return;
+        }
+        // RFC 9260 §5.4, §6.4: back to where it came from, confirmed or not, unless our address may not be a source
+        let to = match self.paths.local_source(&at.local) {
+            Some(SourceUse::Full) | None => at,
+            Some(_) => self.reply_addr(at),
+        };
+        self.control.push(to, self.tags.peer_tag, &HeartbeatAck { params: heartbeat.params });
+    }
+
+    fn on_heartbeat_ack(&mut self, now: Time, ack: &HeartbeatAck<'_>) {
+        let Some(info) = ack.info() else { return };
+        if let Acknowledged::Heartbeat { path, rtt } = self.paths.on_heartbeat_ack(info, now)
+            && let Some(entry) = self.paths.get(path)
+        {
+            let (srtt, rto) = (entry.rtt.srtt().unwrap_or(rtt), entry.rtt.rto());
+            self.tracer.push(now, TraceKind::Rtt { path, sample: rtt, srtt, rto });
+        }
+    }
+
+    fn on_error(&mut self, now: Time, error: &Error<'_>) {
+        for cause in error.causes.iter().flatten() {
+            if let Cause::StaleCookie(us) = cause {
+                self.on_stale_cookie(now, us);
+                continue;
+            }
+            if self.events.len() < MAX_WAITING_EVENTS {
+                self.events.push_back(Event::PeerError { cause: cause.typ().0 });
+            }
+        }
+    }
+
+    /// Where a reply to what came at `at` goes (RFC 9260 §6.4).
+    pub(super) fn reply_addr(&self, at: PathAddr) -> PathAddr {
+        self.paths.reply_path(at).and_then(|path| self.paths.get(path)).map_or(at, crate::path::Path::addr)
+    }
+
+    /// Messages are there: told once until the application has read them all.
+    pub(super) fn tell_readable(&mut self) {
+        if !self.readable_told && self.readable() {
+            self.readable_told = true;
+            self.events.push_back(Event::Readable);
+        }
+    }
+
+    /// Enters a control chunk into the trace.
+    #[inline]
+    pub(super) fn trace_control(
+        &mut self,
+        now: Time,
+        direction: Direction,
+        path: Option<PathId>,
+        chunk: &impl EncodeChunk,
+    ) {
+        if self.tracer.is_on() {
+            let (chunk_type, len) = (chunk.chunk_type().0, chunk.encoded_len() as u16);
+            self.tracer.push(now, TraceKind::Control { direction, path, chunk_type, len });
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! [`Association`]: one SCTP association as a state machine. This module holds its parts together; what each part does is
+//! in the file named after it. May not touch clocks, sockets, or other associations.
+
+mod calls;
+mod control;
+mod handshake;
+mod input;
+pub(crate) mod negotiate;
+mod output;
+mod policy;
+mod shutdown;
+mod table12;
+mod timers;
+mod trace;
+
+pub(crate) use self::table12::stale_cookie;
+
+use core::net::IpAddr;
+use std::collections::VecDeque;
+
+use msctp_units::Time;
+use msctp_wire::Tsn;
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+use self::control::ControlQueue;
+use self::handshake::Setup;
+use self::output::Output;
+use self::policy::Handover;
+use self::shutdown::Closing;
+use self::trace::Tracer;
+use crate::config::check;
+use crate::endpoint::cookie::{Cookie, CookieJar, PeerExtensions};
+use crate::inbound::Inbound;
+use crate::outbound::Outbound;
+use crate::path::{PathEvent, Paths, SourceUse};
+use crate::{
+    AssociationState, AssociationStats, Config, ConfigError, Event, LocalAddrs, LossReason, Message,
+    PathAddr, PathId, RemoteAddrs, TraceKind,
+};
+
+/// Events about single packets of the peer (ERROR chunks) are dropped while so many wait: an application that does not
+/// read must not let a peer fill the memory.
+const MAX_WAITING_EVENTS: usize = 1024;
+
+/// One end of an SCTP association (RFC 9260), with dynamic addresses (RFC 5061).
+///
+/// See the [crate's documentation](crate) for the order of calls.
+#[derive(Debug)]
+pub struct Association {
+    config: Config,
+    tags: Tags,
+    state: AssociationState,
+    paths: Paths,
+    inbound: Inbound,
+    outbound: Outbound,
+    setup: Setup,
+    closing: Closing,
+    control: ControlQueue,
+    output: Output,
+    events: VecDeque<Event>,
+    tracer: Tracer,
+    stats: AssociationStats,
+    rng: ChaCha8Rng,
+    handover: Handover,
+    /// Messages that had come before the peer restarted.
+    unread: VecDeque<Message>,
+    /// `Event::Readable` was given and not everything read since.
+    readable_told: bool,
+    /// Signs cookies for associations without an endpoint (RFC 9260 §5.2.1: a collision needs one). An endpoint lends its
+    /// own instead.
+    own_jar: Option<Box<CookieJar>>,
+    /// Counts changes of what an endpoint finds this association by.
+    keys_version: u32,
+}
+
+/// How the two ends know each other.
+#[derive(Clone, Debug)]
+pub(crate) struct Tags {
+    pub(crate) local_port: u16,
+    pub(crate) peer_port: u16,
+    /// In every packet that comes in.
+    pub(crate) local_tag: u32,
+    /// In every packet that goes out; 0 while unknown (a peer's tag is never 0).
+    pub(crate) peer_tag: u32,
+    /// RFC 9260 §5.2.2: random numbers that link a restarted peer to this association without giving away its tags.
+    pub(crate) local_tie_tag: u32,
+    pub(crate) peer_tie_tag: u32,
+    /// First TSN this end sends.
+    pub(crate) local_initial_tsn: Tsn,
+    pub(crate) outbound_streams: u16,
+    pub(crate) inbound_streams: u16,
+    pub(crate) extensions: PeerExtensions,
+}
+
+/// A random number that is not zero (RFC 9260 §5.3.1).
+pub(crate) fn random_tag(rng: &mut ChaCha8Rng) -> u32 {
+    loop {
+        let tag = rng.next_u32();
+        if tag != 0 {
+            return tag;
+        }
+    }
+}
+
+fn random_seed(rng: &mut ChaCha8Rng) -> [u8; 32] {
+    let mut seed = [0; 32];
+    rng.fill_bytes(&mut seed);
+    seed
+}
+
+/// Checks the addresses of one end.
+pub(crate) fn check_addresses(
+    field: &'static str,
+    port_field: &'static str,
+    port: u16,
+    addresses: &[IpAddr],
+) -> Result<(), ConfigError> {
+    use crate::path::pairing::{MAX_ADDRESSES, is_endpoint};
+    check(port != 0, port_field, port, "1 to 65535")?;
+    check(
+        (1..=MAX_ADDRESSES).contains(&addresses.len()),
+        field,
+        format_args!("{} addresses", addresses.len()),
+        format_args!("1 to {MAX_ADDRESSES}"),
+    )?;
+    for (i, address) in addresses.iter().enumerate() {
+        check(is_endpoint(address), field, address, "a unicast address")?;
+        check(!addresses[..i].contains(address), field, address, "each address once")?;
+    }
+    Ok(())
+}
+
+impl Association {
+    /// Begins an association: an INIT is ready to be sent (RFC 9260 §5.1 A).
+    ///
+    /// # Errors
+    ///
+    /// An option or address that cannot be used.
+    pub fn connect(
+        now: Time,
+        config: Config,
+        local: LocalAddrs,
+        remote: RemoteAddrs,
+        seed: [u8; 32],
+    ) -> Result<Self, ConfigError> {
+        config.validate()?;
+        check_addresses("local.addresses", "local.port", local.port, &local.addresses)?;
+        check_addresses("remote.addresses", "remote.port", remote.port, &remote.addresses)?;
+        let mut rng = ChaCha8Rng::from_seed(seed);
+        let tags = Tags {
+            local_port: local.port,
+            peer_port: remote.port,
+            local_tag: random_tag(&mut rng),
+            peer_tag: 0,
+            local_tie_tag: random_tag(&mut rng),
+            peer_tie_tag: random_tag(&mut rng),
+            local_initial_tsn: Tsn::new(rng.next_u32()),
+            outbound_streams: config.outbound_streams,
+            inbound_streams: 0,
+            extensions: PeerExtensions::default(),
+        };
+        let handover = Handover::new(&config)?;
+        let mut new = Self::with(config, handover, tags, AssociationState::CookieWait, rng);
+        new.enter_addresses(now, local.addresses, remote.addresses);
+        // RFC 9260 §5.4 rule 1: addresses that the application names are confirmed
+        let named: Vec<PathId> = new.paths.iter().map(crate::path::Path::id).collect();
+        check(
+            !named.is_empty(),
+            "remote.addresses",
+            "no address that a local one can reach",
+            "one of the same family as a local one",
+        )?;
+        for path in named {
+            new.paths.confirm(path, now);
+        }
+        new.begin_setup();
+        new.after_change(now);
+        Ok(new)
+    }
+
+    /// The association that a valid cookie describes, established (RFC 9260 §5.1.5 step 5).
+    pub(crate) fn accept(
+        now: Time,
+        config: Config,
+        local: &[IpAddr],
+        cookie: &Cookie,
+        seed: [u8; 32],
+    ) -> Result<Self, ConfigError> {
+        let mut rng = ChaCha8Rng::from_seed(seed);
+        let tags = Tags::of_cookie(cookie, &mut rng);
+        let handover = Handover::new(&config)?;
+        let mut new = Self::with(config, handover, tags, AssociationState::Established, rng);
+        new.begin_from_cookie(now, local, cookie);
+        new.announce_connected();
+        new.after_change(now);
+        Ok(new)
+    }
+
+    fn with(
+        config: Config,
+        handover: Handover,
+        tags: Tags,
+        state: AssociationState,
+        mut rng: ChaCha8Rng,
+    ) -> Self {
+        let paths = Paths::new(config.paths_config(), random_seed(&mut rng));
+        Self {
+            // Replaced when the peer's initial TSN is known; nothing is given to it before.
+            inbound: Inbound::new(&config, Tsn::new(0), 0),
+            outbound: Outbound::new(&config, tags.local_initial_tsn),
+            setup: Setup::default(),
+            closing: Closing::default(),
+            control: ControlQueue::default(),
+            output: Output::default(),
+            events: VecDeque::new(),
+            tracer: Tracer::new(config.trace),
+            stats: AssociationStats::default(),
+            unread: VecDeque::new(),
+            readable_told: false,
+            handover,
+            own_jar: None,
+            keys_version: 0,
+            config,
+            tags,
+            state,
+            paths,
+            rng,
+        }
+    }
+
+    /// Addresses of both ends and the paths between them.
+    fn enter_addresses(&mut self, now: Time, local: Vec<IpAddr>, remote: Vec<IpAddr>) {
+        for address in local {
+            // What cannot be taken (twice, too many) was refused before, or is the peer's excess.
+            let _ = self.paths.add_local(address, SourceUse::Full, now);
+        }
+        for address in remote {
+            self.add_peer_address(now, address);
+        }
+    }
+
+    /// Paths to another address of the peer; nothing happens when it is there, or is one too many.
+    fn add_peer_address(&mut self, now: Time, address: IpAddr) {
+        let Ok(added) = self.paths.add_remote(address, now) else { return };
+        self.keys_version += 1;
+        self.announce_paths(now, &added);
+    }
+
+    fn announce_paths(&mut self, now: Time, added: &[PathId]) {
+        for &path in added {
+            let Some(at) = self.paths.get(path).map(crate::path::Path::addr) else { continue };
+            self.events.push_back(Event::PathAdded { path, at });
+            self.tracer.push(now, TraceKind::PathAdded { path, at });
+        }
+    }
+
+    /// The state of RFC 9260 §4.
+    #[inline]
+    pub fn state(&self) -> AssociationState {
+        self.state
+    }
+
+    fn set_state(&mut self, now: Time, to: AssociationState) {
+        let from = core::mem::replace(&mut self.state, to);
+        if from != to {
+            self.tracer.push(now, TraceKind::State { from, to });
+        }
+    }
+
+    fn announce_connected(&mut self) {
+        self.events.push_back(Event::Connected {
+            outbound_streams: self.tags.outbound_streams,
+            inbound_streams: self.tags.inbound_streams,
+        });
+    }
+
+    /// What has to follow every input, application call and timeout before anything is sent.
+    fn after_change(&mut self, now: Time) {
+        self.report_path_events(now);
+        self.report_estimates(now);
+        self.report_path_events(now);
+        self.advance_shutdown(now);
+        self.tracer.windows(now, &self.paths);
+    }
+
+    fn report_path_events(&mut self, now: Time) {
+        while let Some(event) = self.paths.poll_event() {
+            match event {
+                PathEvent::StateChanged { path, from, to } => {
+                    self.events.push_back(Event::PathState { path, state: to });
+                    self.tracer.push(now, TraceKind::PathState { path, from, to });
+                    self.tell_path_active(now, path, to);
+                }
+                PathEvent::DataPathChanged { from, to } => self.on_data_path_changed(now, from, to),
+                PathEvent::PeerUnreachable => self.close(now, Some(LossReason::PeerUnreachable)),
+            }
+        }
+    }
+
+    /// The association is over: `None` in good order, else lost. What waits to be sent last (ABORT, SHUTDOWN COMPLETE) is
+    /// still sent; messages not delivered are reported.
+    fn close(&mut self, now: Time, reason: Option<LossReason>) {
+        if self.state == AssociationState::Closed {
+            return;
+        }
+        self.set_state(now, AssociationState::Closed);
+        self.keys_version += 1;
+        self.setup = Setup::default();
+        self.closing = Closing::default();
+        self.paths.stop_heartbeats();
+        self.report_undelivered();
+        self.events.push_back(match reason {
+            None => Event::Closed,
+            Some(reason) => Event::Lost(reason),
+        });
+    }
+
+    /// RFC 9260 §8.1: "report back all outstanding user data".
+    fn report_undelivered(&mut self) {
+        let failures = self.outbound.give_up(&mut self.paths);
+        self.events.extend(failures.into_iter().map(Event::SendFailed));
+    }
+
+    /// The next thing the application may want to know.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The next entry of the trace; always `None` when `Config::trace` is off.
+    pub fn poll_trace(&mut self) -> Option<crate::TraceEvent> {
+        self.tracer.pop()
+    }
+
+    /// True when [`poll_event`](Self::poll_event) has something.
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// True when [`poll_trace`](Self::poll_trace) has something.
+    pub fn has_trace(&self) -> bool {
+        !self.tracer.is_empty()
+    }
+
+    /// The path a packet between these addresses belongs to.
+    fn path_of(&self, at: PathAddr) -> Option<PathId> {
+        self.paths.by_addr(at)
+    }
+
+    /// Messages that the application has not read yet outlive the state they came with.
+    fn save_unread(&mut self) {
+        while let Some(message) = self.inbound.read() {
+            self.unread.push_back(message);
+        }
+    }
+
+    pub(crate) fn tags(&self) -> &Tags {
+        &self.tags
+    }
+
+    pub(crate) fn keys_version(&self) -> u32 {
+        self.keys_version
+    }
+
+    pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.paths.remotes()
+    }
+}

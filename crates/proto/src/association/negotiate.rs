@@ -1,0 +1,261 @@
+//! What INIT and INIT ACK say: reading the peer's offer, writing ours (RFC 9260 §3.3.2, §3.3.3, §5.1). Keeps no state.
+
+use core::net::IpAddr;
+
+use msctp_units::{Span, Time};
+use msctp_wire::{Cause, ChunkType, Init, InitAck, List, Param, ParamType, Tlv, Tsn, VerificationTag};
+use smallvec::SmallVec;
+
+use crate::endpoint::cookie::{Addresses, Cookie, CookieJar, PeerExtensions};
+use crate::path::pairing::{MAX_ADDRESSES, is_endpoint};
+use crate::{Config, PathAddr};
+
+/// Chunk types beyond RFC 9260 that this end understands, for Supported Extensions (RFC 5061 §4.2.7).
+const EXTENSIONS: [ChunkType; 3] = [ChunkType::ASCONF, ChunkType::ASCONF_ACK, ChunkType::PAD];
+
+/// Bytes of unrecognized parameters reported at most: an answer must not be much larger than what provoked it, and has to
+/// fit a packet.
+const MAX_REPORTED: usize = 256;
+
+/// The parameters of one INIT or INIT ACK.
+pub(crate) type ParamList<'a> = SmallVec<[Param<'a>; 8]>;
+
+/// What an INIT or INIT ACK said.
+#[derive(Debug)]
+pub(crate) struct Offer<'a> {
+    pub(crate) tag: u32,
+    pub(crate) a_rwnd: u32,
+    /// Streams the peer wants to send on.
+    pub(crate) outbound_streams: u16,
+    /// Streams the peer lets us send on.
+    pub(crate) inbound_streams: u16,
+    pub(crate) initial_tsn: Tsn,
+    /// Addresses listed, those that cannot be used left out, as many as we take.
+    pub(crate) addresses: Addresses,
+    /// Address families the peer can use: (IPv4, IPv6).
+    families: (bool, bool),
+    pub(crate) extensions: PeerExtensions,
+    pub(crate) cookie: Option<&'a [u8]>,
+    /// What the peer wishes to be added to the cookie's life.
+    pub(crate) preservative: Span,
+    /// Parameters to report as unrecognized, each with header and without padding (RFC 9260 §3.2.2).
+    pub(crate) unrecognized: SmallVec<[&'a [u8]; 2]>,
+}
+
+/// Why an INIT or INIT ACK is not answered in kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OfferFault<'a> {
+    /// The Initiate Tag is 0.
+    ZeroTag,
+    /// a_rwnd below 1500.
+    SmallWindow,
+    /// No outbound or no inbound streams.
+    NoStreams,
+    /// A Host Name Address, header included.
+    HostName(&'a [u8]),
+    /// A parameter whose value cannot be what its type says.
+    Malformed,
+}
+
+impl<'a> OfferFault<'a> {
+    /// The cause of the ABORT that answers it; `None`: silence.
+    pub(crate) fn cause(self) -> Option<Cause<'a>> {
+        match self {
+            // RFC 9260 §3.3.2: "the receiver MUST silently discard the packet"
+            Self::ZeroTag => None,
+            Self::SmallWindow | Self::NoStreams => Some(Cause::InvalidMandatoryParameter),
+            // RFC 9260 §5.1.2 B
+            Self::HostName(param) => Some(Cause::UnresolvableAddress(param)),
+            Self::Malformed => Some(Cause::ProtocolViolation(b"malformed parameter")),
+        }
+    }
+}
+
+impl<'a> Offer<'a> {
+    /// Reads an INIT, or an INIT ACK by way of its `as_init`.
+    pub(crate) fn read(init: &Init<'a>) -> Result<Self, OfferFault<'a>> {
+        if init.initiate_tag.get() == 0 {
+            return Err(OfferFault::ZeroTag);
+        }
+        // RFC 9260 §3.3.2: a_rwnd MUST NOT be smaller than 1500, OS and MIS not 0
+        if init.a_rwnd < 1500 {
+            return Err(OfferFault::SmallWindow);
+        }
+        if init.outbound_streams == 0 || init.inbound_streams == 0 {
+            return Err(OfferFault::NoStreams);
+        }
+        let mut offer = Self {
+            tag: init.initiate_tag.get(),
+            a_rwnd: init.a_rwnd,
+            outbound_streams: init.outbound_streams,
+            inbound_streams: init.inbound_streams,
+            initial_tsn: init.initial_tsn,
+            addresses: Addresses::new(),
+            // RFC 9260 §3.3.2, note 4: without Supported Address Types any type
+            families: (true, true),
+            extensions: PeerExtensions::default(),
+            cookie: None,
+            preservative: Span::ZERO,
+            unrecognized: SmallVec::new(),
+        };
+        for param in init.params.iter() {
+            let Ok(param) = param else { return Err(OfferFault::Malformed) };
+            if !offer.take(param)? {
+                break;
+            }
+        }
+        Ok(offer)
+    }
+
+    /// False when no further parameter may be looked at.
+    fn take(&mut self, param: Param<'a>) -> Result<bool, OfferFault<'a>> {
+        match param {
+            Param::Ipv4Address(_) | Param::Ipv6Address(_) => {
+                self.addresses.extend(param.address().filter(is_endpoint));
+                self.addresses.truncate(MAX_ADDRESSES);
+            }
+            Param::StateCookie(cookie) => self.cookie = Some(cookie),
+            Param::CookiePreservative(ms) => self.preservative = Span::from_millis(u64::from(ms)),
+            Param::HostName(name) => return Err(OfferFault::HostName(name)),
+            Param::SupportedAddressTypes(types) => {
+                let lists = |wanted| types.iter().any(|typ| typ == wanted);
+                self.families = (lists(ParamType::IPV4_ADDRESS), lists(ParamType::IPV6_ADDRESS));
+            }
+            Param::SupportedExtensions(types) => {
+                let lists = |wanted| types.iter().any(|typ| typ == wanted);
+                self.extensions.asconf = lists(ChunkType::ASCONF) && lists(ChunkType::ASCONF_ACK);
+            }
+            Param::Unknown(unknown) => {
+                let action = unknown.action();
+                let room = MAX_REPORTED - self.unrecognized.iter().map(|param| param.len()).sum::<usize>();
+                if action.report && unknown.bytes().len() <= room {
+                    self.unrecognized.push(unknown.bytes());
+                }
+                return Ok(!action.stop);
+            }
+            // Known, and of no use in an INIT here.
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    /// True when the peer can use this address of ours: its family is announced, or the peer itself uses it
+    /// (RFC 9260 §5.1.2, last paragraph). `source`: where the chunk came from.
+    pub(crate) fn can_use(&self, ours: &IpAddr, source: &IpAddr) -> bool {
+        let announced = if ours.is_ipv4() { self.families.0 } else { self.families.1 };
+        announced || self.addresses.iter().chain([source]).any(|theirs| theirs.is_ipv4() == ours.is_ipv4())
+    }
+
+    /// All addresses of the peer: those listed and the source (RFC 9260 §5.1.2 A and C), each once, the source first.
+    pub(crate) fn all_addresses(&self, source: IpAddr) -> Addresses {
+        let mut all = Addresses::from_slice(&[source]);
+        for &address in &self.addresses {
+            if !all.contains(&address) && all.len() < MAX_ADDRESSES {
+                all.push(address);
+            }
+        }
+        all
+    }
+}
+
+/// The parameters of our INIT and INIT ACK that say what we are: addresses (RFC 9260 §3.3.2.1; a single one is the
+/// source of the packet and need not be listed, which also passes address translation) and extensions.
+pub(crate) fn our_params<'a>(addresses: impl Iterator<Item = IpAddr> + Clone) -> ParamList<'a> {
+    let mut params = ParamList::new();
+    if addresses.clone().count() > 1 {
+        params.extend(addresses.map(Param::from));
+    }
+    params.push(Param::SupportedExtensions(List::from(&EXTENSIONS)));
+    params
+}
+
+/// RFC 9260 §3.3.2.1.5: the families of our addresses.
+pub(crate) fn our_families(addresses: impl Iterator<Item = IpAddr> + Clone) -> Param<'static> {
+    const BOTH: [ParamType; 2] = [ParamType::IPV4_ADDRESS, ParamType::IPV6_ADDRESS];
+    let families: &'static [ParamType] =
+        match (addresses.clone().any(|a| a.is_ipv4()), addresses.clone().any(|a| a.is_ipv6())) {
+            (true, false) => &BOTH[..1],
+            (false, true) => &BOTH[1..],
+            _ => &BOTH,
+        };
+    Param::SupportedAddressTypes(List::from(families))
+}
+
+/// Streams in both directions (RFC 9260 §5.1.1): (outbound, inbound).
+pub(crate) fn streams(config: &Config, offer: &Offer<'_>) -> (u16, u16) {
+    (
+        config.outbound_streams.min(offer.inbound_streams),
+        config.max_inbound_streams.min(offer.outbound_streams),
+    )
+}
+
+/// The bytes of these addresses as parameters, each of which is a whole number of words: what causes quote.
+pub(crate) fn address_params(addresses: &[IpAddr]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for &address in addresses {
+        Param::from(address).encode(&mut bytes);
+    }
+    bytes
+}
+
+/// Our side of an INIT ACK.
+#[derive(Debug)]
+pub(crate) struct Answer<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) local_addresses: &'a [IpAddr],
+    pub(crate) local_port: u16,
+    pub(crate) peer_port: u16,
+    pub(crate) local_tag: u32,
+    pub(crate) local_initial_tsn: Tsn,
+    /// (local, peer's); zeros when there is no association (RFC 9260 §5.2.2).
+    pub(crate) tie_tags: (u32, u32),
+    /// Where the INIT came and the INIT ACK goes.
+    pub(crate) at: PathAddr,
+}
+
+impl Answer<'_> {
+    /// Answers an INIT: signs a cookie and hands the INIT ACK to `send`. Keeps nothing.
+    pub(crate) fn give(
+        &self,
+        now: Time,
+        offer: &Offer<'_>,
+        jar: &mut CookieJar,
+        send: impl FnOnce(&InitAck<'_>),
+    ) {
+        let (outbound_streams, inbound_streams) = streams(self.config, offer);
+        let cookie = Cookie {
+            created: now,
+            life: jar.life(offer.preservative),
+            local_port: self.local_port,
+            peer_port: self.peer_port,
+            local_tag: self.local_tag,
+            peer_tag: offer.tag,
+            local_tie_tag: self.tie_tags.0,
+            peer_tie_tag: self.tie_tags.1,
+            local_initial_tsn: self.local_initial_tsn.get(),
+            peer_initial_tsn: offer.initial_tsn.get(),
+            peer_a_rwnd: offer.a_rwnd,
+            outbound_streams,
+            inbound_streams,
+            extensions: offer.extensions,
+            at: self.at,
+            addresses: offer.all_addresses(self.at.remote).into_iter().skip(1).collect(),
+        };
+        let mut signed = Vec::with_capacity(256);
+        jar.sign(&cookie, &mut signed);
+        let usable = self.local_addresses.iter().copied().filter(|ours| offer.can_use(ours, &self.at.remote));
+        let mut params = our_params(usable);
+        params.push(Param::StateCookie(&signed));
+        // RFC 9260 §3.2.2: unrecognized parameters of an INIT are reported in the INIT ACK
+        params.extend(offer.unrecognized.iter().map(|param| Param::UnrecognizedParameter(param)));
+        send(&InitAck {
+            initiate_tag: VerificationTag::new(self.local_tag),
+            a_rwnd: self.config.receive_buffer,
+            // RFC 9260 §3.3.3: MUST NOT be greater than the MIS of the INIT
+            outbound_streams,
+            inbound_streams: self.config.max_inbound_streams,
+            initial_tsn: self.local_initial_tsn,
+            params: (&params[..]).into(),
+        });
+    }
+}

@@ -1,0 +1,380 @@
+//! Packets that go out: which chunks travel together (RFC 9260 §6.10), one packet at a time. What is to be sent is
+//! decided by the parts; here it is put into order.
+
+use msctp_units::Time;
+use msctp_wire::{
+    CookieEcho, EncodeChunk, Error, Heartbeat, PacketBuilder, Pad, Param, Params, Sack, Tsn, VerificationTag,
+};
+
+use super::Association;
+use crate::path::Path;
+use crate::{AssociationState as State, Direction, PathAddr, PathId, TraceKind, Transmit};
+
+/// What waits to be sent that no other part keeps.
+#[derive(Debug, Default)]
+pub(super) struct Output {
+    /// Where the last DATA came from: SACKs go back there (RFC 9260 §6.4).
+    pub(super) sack_to: Option<PathAddr>,
+    /// Chunks to be sent in copy: path, first TSN, number.
+    copies: Option<(PathId, Tsn, u32)>,
+    /// All paths were confirmed once (`Config::wait_for_confirmation`).
+    confirmed: bool,
+}
+
+impl Output {
+    /// Nothing waits any more.
+    pub(super) fn clear(&mut self) {
+        self.copies = None;
+    }
+}
+
+impl Association {
+    /// Appends the next packet to `out`, or, with `Config::max_segments`, several of equal size; `None` when there is
+    /// nothing to send. To be called until it gives `None`.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let mut transmit = self.next_packet(now, out)?;
+        self.stats.packets_sent += 1;
+        if self.config.max_segments > 1 {
+            self.add_segments(now, out, &mut transmit);
+        }
+        if self.tracer.is_on() {
+            while let Some(kind) = self.outbound.poll_trace() {
+                self.tracer.push(now, kind);
+            }
+            self.tracer.windows(now, &self.paths);
+        }
+        Some(transmit)
+    }
+
+    fn next_packet(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        while !self.control.is_empty() {
+            if let Some(transmit) = self.send_control(now, out) {
+                return Some(transmit);
+            }
+        }
+        match self.state {
+            State::Closed => None,
+            State::CookieWait => self.send_init(now, out),
+            State::CookieEchoed => self.send_cookie_echo(now, out),
+            State::Established
+            | State::ShutdownPending
+            | State::ShutdownReceived
+            | State::ShutdownSent
+            | State::ShutdownAckSent => self.send_next(now, out),
+        }
+    }
+
+    /// More packets with DATA for the same path, each as long as the first, the last one perhaps shorter.
+    fn add_segments(&mut self, now: Time, out: &mut Vec<u8>, transmit: &mut Transmit) {
+        let segment = transmit.len;
+        let mut count = 1;
+        while count < self.config.max_segments && self.control.is_empty() && self.may_send_data() {
+            let Some(path) = transmit.path else { break };
+            if self.inbound.sack_due(now)
+                || self.output.copies.is_some()
+                || self.outbound.next_path(now, &mut self.paths) != Some(path)
+            {
+                break;
+            }
+            let mut builder = self.builder(out, self.tags.peer_tag, segment);
+            if !self.fill_data(now, path, &mut builder) {
+                break;
+            }
+            let len = builder.finish();
+            self.stats.packets_sent += 1;
+            transmit.segment_size = Some(segment);
+            transmit.len += len;
+            count += 1;
+            if len < segment {
+                break;
+            }
+        }
+    }
+
+    fn builder<'o>(&self, out: &'o mut Vec<u8>, tag: u32, max_len: usize) -> PacketBuilder<'o> {
+        let tags = &self.tags;
+        PacketBuilder::new(out, tags.local_port, tags.peer_port, VerificationTag::new(tag), max_len)
+    }
+
+    /// Bytes of an SCTP packet that goes between these addresses.
+    fn packet_room(&self, at: PathAddr) -> usize {
+        let path = self.paths.by_addr(at).and_then(|path| self.paths.get(path));
+        path.map_or((self.config.pmtu - crate::path::ip_header(&at.remote)) as usize, packet_room)
+    }
+
+    /// Replies and errors: the first, and those behind it that go the same way; then what else may travel along.
+    /// `None` when the first one fits no packet; it is dropped.
+    fn send_control(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let (at, tag, alone) = self.control.front().map(|front| (front.at, front.tag, front.alone))?;
+        let path = self.path_of(at);
+        let mut builder = self.builder(out, tag, self.packet_room(at));
+        while let Some(front) = self.control.front() {
+            let travels_along = builder.is_empty() || !front.alone;
+            if front.at != at || front.tag != tag || !travels_along {
+                break;
+            }
+            let Some(chunk) = front.chunk() else {
+                self.control.pop();
+                continue;
+            };
+            if builder.push(&chunk).is_err() {
+                if builder.is_empty() {
+                    self.control.pop();
+                }
+                break;
+            }
+            if self.tracer.is_on() {
+                let (chunk_type, len) = (chunk.chunk_type().0, chunk.encoded_len() as u16);
+                self.tracer
+                    .push(now, TraceKind::Control { direction: Direction::Out, path, chunk_type, len });
+            }
+            self.control.pop();
+            if alone {
+                break;
+            }
+        }
+        if builder.is_empty() {
+            return None;
+        }
+        if let Some(path) = path
+            && !alone
+            && tag == self.tags.peer_tag
+        {
+            self.bundle(now, path, &mut builder);
+        }
+        Some(Transmit { path, at, len: builder.finish(), segment_size: None })
+    }
+
+    /// SACK and DATA after other control chunks, if they go the same way and fit.
+    fn bundle(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) {
+        if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
+            return;
+        }
+        if self.sack_path() == Some(path) {
+            self.push_sack(now, path, builder);
+        }
+        if self.may_send_data() && self.outbound.next_path(now, &mut self.paths) == Some(path) {
+            self.fill_data(now, path, builder);
+        }
+    }
+
+    /// Where a SACK would go, if there is something to acknowledge.
+    fn sack_path(&self) -> Option<PathId> {
+        if !self.inbound.sack_pending() {
+            return None;
+        }
+        match self.output.sack_to {
+            Some(at) => self.paths.reply_path(at),
+            None => self.paths.data_path(),
+        }
+    }
+
+    fn push_sack(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) -> bool {
+        let Some(summary) = self.inbound.encode_sack(builder) else { return false };
+        self.stats.sacks_sent += 1;
+        if self.tracer.is_on() {
+            let kind = TraceKind::Sack {
+                direction: Direction::Out,
+                path: Some(path),
+                cum_tsn_ack: summary.cum_tsn_ack.get(),
+                a_rwnd: summary.a_rwnd,
+                gap_blocks: summary.gap_blocks,
+                duplicates: summary.duplicates,
+            };
+            self.tracer.push(now, kind);
+        }
+        true
+    }
+
+    /// The state allows DATA (RFC 9260 §6), and nothing has to be waited for.
+    fn may_send_data(&mut self) -> bool {
+        let state = matches!(
+            self.state,
+            State::CookieEchoed | State::Established | State::ShutdownPending | State::ShutdownReceived
+        );
+        if !self.config.wait_for_confirmation || self.output.confirmed {
+            return state;
+        }
+        self.output.confirmed = self.state != State::CookieEchoed && self.paths.all_confirmed();
+        state && self.output.confirmed
+    }
+
+    /// Writes DATA chunks; false when there was none to write. Notes what is to be copied to another path.
+    fn fill_data(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) -> bool {
+        let filled = self.outbound.fill(now, path, &mut self.paths, builder);
+        self.stats.data_chunks_sent += u64::from(filled.new);
+        self.stats.data_chunks_retransmitted += u64::from(filled.again);
+        if let Some((from, to)) = self.handover.bicast
+            && from == path
+            && filled.new > 0
+        {
+            self.output.copies = Some((to, self.outbound.next_tsn() - filled.new, filled.new));
+        }
+        !filled.is_empty()
+    }
+
+    fn send_init(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let path = self.begin_setup_chunk(now)?;
+        let at = self.paths.get(path).map(Path::addr)?;
+        let room = self.packet_room(at);
+        // RFC 9260 §8.5.1 A: tag 0
+        let mut builder = self.builder(out, 0, room);
+        let pushed = self.init_chunk(|init| builder.push(init).map(|()| init.encoded_len()));
+        let len = pushed.ok()? as u16;
+        let chunk_type = msctp_wire::ChunkType::INIT.0;
+        self.tracer
+            .push(now, TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len });
+        Some(Transmit { path: Some(path), at, len: builder.finish(), segment_size: None })
+    }
+
+    /// COOKIE ECHO first (RFC 9260 §5.1 C), then what may be bundled with it.
+    fn send_cookie_echo(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let path = self.begin_setup_chunk(now)?;
+        let entry = self.paths.get(path)?;
+        let (at, room, confirmed) = (entry.addr(), packet_room(entry), entry.is_confirmed());
+        let mut builder = self.builder(out, self.tags.peer_tag, room);
+        let (cookie, unrecognized) = self.setup.echo();
+        let echo = CookieEcho { cookie };
+        builder.push(&echo).ok()?;
+        let (chunk_type, len) = (echo.chunk_type().0, echo.encoded_len() as u16);
+        if !unrecognized.is_empty() {
+            // RFC 9260 §3.2.2: what was not recognized in the INIT ACK is reported beside the COOKIE ECHO. If it does not
+            // fit it is left out.
+            let causes = [msctp_wire::Cause::UnrecognizedParameters(unrecognized)];
+            let _ = builder.push(&Error { causes: (&causes).into() });
+        }
+        self.tracer
+            .push(now, TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len });
+        if !confirmed {
+            // RFC 9260 §5.4: to an unconfirmed address only with a HEARTBEAT, and no DATA
+            let request = self.paths.bundled_heartbeat(path, now)?;
+            let params = [Param::HeartbeatInfo(&request.info)];
+            builder.push(&Heartbeat { params: Params::from(&params) }).ok()?;
+        } else if self.may_send_data() {
+            self.fill_data(now, path, &mut builder);
+        }
+        Some(Transmit { path: Some(path), at, len: builder.finish(), segment_size: None })
+    }
+
+    /// What an association that is up sends of itself.
+    fn send_next(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        if let Some(path) = self.begin_shutdown_chunk(now) {
+            return self.send_shutdown(now, path, out);
+        }
+        if let Some(transmit) = self.send_copies(out) {
+            return Some(transmit);
+        }
+        if let Some(request) = self.paths.poll_heartbeat(now) {
+            return self.send_heartbeat(now, request.path, &request.info, None, out);
+        }
+        if let Some(request) = self.paths.poll_probe(now) {
+            return self.send_heartbeat(now, request.path, &request.info, Some(request.padding), out);
+        }
+        // ASCONF
+        self.send_data_or_sack(now, out)
+    }
+
+    fn send_data_or_sack(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let data_path =
+            if self.may_send_data() { self.outbound.next_path(now, &mut self.paths) } else { None };
+        let sack_path = self.sack_path();
+        let sack_due = sack_path.is_some() && self.inbound.sack_due(now);
+        let path = match (data_path, sack_path) {
+            // A SACK that goes elsewhere, or leaves no room for the next chunk, travels alone, first.
+            (Some(data), Some(sack)) if sack_due && (data != sack || !self.fits_beside_sack(data)) => sack,
+            (Some(data), _) => data,
+            (None, Some(sack)) if sack_due => sack,
+            _ => return None,
+        };
+        let entry = self.paths.get(path)?;
+        let (at, mut room) = (entry.addr(), packet_room(entry));
+        if data_path == Some(path)
+            && let Some(needed) = self.outbound.oversized_packet(path, &self.paths)
+        {
+            room = room.max(needed);
+        }
+        let mut builder = self.builder(out, self.tags.peer_tag, room);
+        // RFC 9260 §6.1: a pending SACK is bundled with DATA as long as both fit
+        if sack_path == Some(path) && (sack_due || data_path == Some(path) && self.fits_beside_sack(path)) {
+            self.push_sack(now, path, &mut builder);
+        }
+        if data_path == Some(path) {
+            self.fill_data(now, path, &mut builder);
+        }
+        if builder.is_empty() {
+            debug_assert!(false, "nothing to send on {path} after all");
+            return None;
+        }
+        Some(Transmit { path: Some(path), at, len: builder.finish(), segment_size: None })
+    }
+
+    /// The next DATA chunk for this path fits into a packet with a SACK without gap blocks.
+    fn fits_beside_sack(&mut self, path: PathId) -> bool {
+        let Some(pmdcs) = self.paths.get(path).map(Path::pmdcs) else { return false };
+        let next = self.outbound.next_chunk_len(path, &self.paths);
+        next.is_some_and(|next| next + Sack::MIN_LEN <= pmdcs as usize)
+    }
+
+    fn send_heartbeat(
+        &mut self,
+        now: Time,
+        path: PathId,
+        info: &[u8],
+        padding: Option<u32>,
+        out: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        let entry = self.paths.get(path)?;
+        let (at, room) = (entry.addr(), packet_room(entry));
+        let mut builder = self.builder(out, self.tags.peer_tag, room);
+        let params = [Param::HeartbeatInfo(info)];
+        let heartbeat = Heartbeat { params: Params::from(&params) };
+        builder.push(&heartbeat).ok()?;
+        if let Some(padding) = padding {
+            builder.push(&Pad { padding_len: padding.min(u32::from(u16::MAX)) as u16 }).ok()?;
+        }
+        self.trace_control(now, Direction::Out, Some(path), &heartbeat);
+        Some(Transmit { path: Some(path), at, len: builder.finish(), segment_size: None })
+    }
+
+    /// SHUTDOWN or SHUTDOWN ACK, with a SACK when there is something a SHUTDOWN cannot say (RFC 9260 §9.2).
+    fn send_shutdown(&mut self, now: Time, path: PathId, out: &mut Vec<u8>) -> Option<Transmit> {
+        let entry = self.paths.get(path)?;
+        let (at, room) = (entry.addr(), packet_room(entry));
+        let mut builder = self.builder(out, self.tags.peer_tag, room);
+        let chunk = self.shutdown_chunk();
+        if self.state == State::ShutdownSent {
+            if self.inbound.sack_pending() {
+                self.push_sack(now, path, &mut builder);
+            }
+            self.inbound.acknowledged_by_shutdown();
+        }
+        builder.push(&chunk).ok()?;
+        self.trace_control(now, Direction::Out, Some(path), &chunk);
+        Some(Transmit { path: Some(path), at, len: builder.finish(), segment_size: None })
+    }
+
+    /// Chunks just sent on one path, again on another, as they are: they count nowhere (bicasting).
+    fn send_copies(&mut self, out: &mut Vec<u8>) -> Option<Transmit> {
+        let (path, mut tsn, mut left) = self.output.copies.take()?;
+        let entry = self.paths.get(path).filter(|entry| entry.is_usable())?;
+        let (at, room) = (entry.addr(), packet_room(entry));
+        let mut builder = self.builder(out, self.tags.peer_tag, room);
+        while left > 0 && self.outbound.copy_chunk(tsn, &mut builder) {
+            self.stats.data_chunks_copied += 1;
+            tsn += 1;
+            left -= 1;
+        }
+        if builder.is_empty() {
+            return None;
+        }
+        if left > 0 {
+            self.output.copies = Some((path, tsn, left));
+        }
+        Some(Transmit { path: Some(path), at, len: builder.finish(), segment_size: None })
+    }
+}
+
+/// Bytes of an SCTP packet on this path.
+fn packet_room(path: &Path) -> usize {
+    (path.pmtu() - path.ip_header()) as usize
+}

@@ -1,0 +1,257 @@
+//! The handover policy of an association: builds its view, calls it, carries out what it asks for. Decides nothing itself.
+
+use msctp_congestion::estimator::Estimate;
+use msctp_units::Time;
+
+use super::Association;
+use crate::handover::{self, Action, HandoverPolicy, LinkEvent, LinkState, PathView, View};
+use crate::path::{Path, Paths, SetPrimaryError};
+use crate::{
+    AssociationState as State, CallError, Config, ConfigError, Event, PathId, PathState, PrimaryCause,
+    TraceKind,
+};
+
+/// The policy and what it set going.
+#[derive(Debug)]
+pub(super) struct Handover {
+    policy: Box<dyn HandoverPolicy>,
+    /// Kept to be reused.
+    actions: Vec<Action>,
+    views: Vec<PathView>,
+    /// Paths the policy was told of.
+    told: Vec<PathId>,
+    /// New DATA on the first goes to the second in copy.
+    pub(super) bicast: Option<(PathId, PathId)>,
+    /// Who wanted the change of the data path that is being made.
+    cause: Option<PrimaryCause>,
+}
+
+impl Handover {
+    pub(super) fn new(config: &Config) -> Result<Self, ConfigError> {
+        let policy =
+            handover::create(&config.handover_policy, &config.policy).map_err(|error| ConfigError {
+                field: "handover_policy",
+                value: config.handover_policy.clone(),
+                want: error.to_string(),
+            })?;
+        Ok(Self {
+            policy,
+            actions: Vec::new(),
+            views: Vec::new(),
+            told: Vec::new(),
+            bicast: None,
+            cause: None,
+        })
+    }
+
+    fn look(&mut self, paths: &Paths) {
+        self.views.clear();
+        self.views.extend(paths.iter().map(view_of));
+    }
+}
+
+/// A path as a policy sees it.
+pub(super) fn view_of(path: &Path) -> PathView {
+    PathView {
+        id: path.id(),
+        local: path.addr().local,
+        remote: path.addr().remote,
+        state: path.state(),
+        window: path.controller.window(),
+        flight_size: path.flight_size,
+        srtt: path.rtt.srtt(),
+        rtt_min: path.rtt.rtt_min(),
+        rto: path.rtt.rto(),
+        pmdcs: u64::from(path.pmdcs()),
+        estimate: path.estimate(),
+    }
+}
+
+impl Association {
+    /// Calls the policy with a fresh view, then does what it asks for. Nothing happens without a primary path.
+    fn ask_policy<R>(
+        &mut self,
+        now: Time,
+        ask: impl FnOnce(&mut dyn HandoverPolicy, &View<'_>, &mut Vec<Action>) -> R,
+    ) -> Option<R> {
+        let primary = self.paths.primary()?;
+        let handover = &mut self.handover;
+        handover.look(&self.paths);
+        let mut actions = core::mem::take(&mut handover.actions);
+        let view = View { now, primary, paths: &handover.views };
+        let answer = ask(handover.policy.as_mut(), &view, &mut actions);
+        for action in actions.drain(..) {
+            self.carry_out(now, action);
+        }
+        if self.handover.actions.capacity() == 0 {
+            self.handover.actions = actions;
+        }
+        Some(answer)
+    }
+
+    fn carry_out(&mut self, now: Time, action: Action) {
+        match action {
+            Action::StartProbing { path, config } => {
+                // A path that is gone, or too small for the probes, is not probed; the policy sees no estimate.
+                if self.paths.start_probing(path, config, now).is_ok() {
+                    self.tracer.push(now, TraceKind::Probing { path, on: true });
+                }
+            }
+            Action::StopProbing { path } => {
+                self.paths.stop_probing(path);
+                self.tracer.push(now, TraceKind::Probing { path, on: false });
+            }
+            Action::StartBicast { from, to } => {
+                self.handover.bicast = Some((from, to));
+                self.tracer.push(now, TraceKind::Bicast { to: Some(to) });
+            }
+            Action::StopBicast => {
+                self.handover.bicast = None;
+                self.tracer.push(now, TraceKind::Bicast { to: None });
+            }
+            Action::SwitchPrimary { path } => {
+                // A policy that names a path that is gone or not confirmed changes nothing.
+                let _ = self.switch_primary(now, path, PrimaryCause::Policy);
+            }
+        }
+    }
+
+    /// New estimates go to the policy.
+    pub(super) fn report_estimates(&mut self, now: Time) {
+        while let Some((path, estimate)) = self.paths.poll_estimate() {
+            let Estimate { capacity, available, rtt_min, loss_ppm, .. } = estimate;
+            self.tracer
+                .push(now, TraceKind::Estimate { path, capacity, available, min_rtt: rtt_min, loss_ppm });
+            self.ask_policy(now, |policy, view, actions| policy.on_estimate(path, &estimate, view, actions));
+        }
+    }
+
+    /// A path became usable for the first time.
+    pub(super) fn tell_path_active(&mut self, now: Time, path: PathId, state: PathState) {
+        if state == PathState::Active && !self.handover.told.contains(&path) {
+            self.handover.told.push(path);
+            self.ask_policy(now, |policy, view, actions| policy.on_path_added(path, view, actions));
+        }
+    }
+
+    /// Makes `path` the primary; the policy says how it starts.
+    pub(super) fn switch_primary(
+        &mut self,
+        now: Time,
+        path: PathId,
+        cause: PrimaryCause,
+    ) -> Result<(), SetPrimaryError> {
+        let old = self.paths.primary().and_then(|old| self.paths.get(old)).map(view_of);
+        self.handover.cause = Some(cause);
+        let result = self.paths.set_primary(path);
+        if result.is_ok() {
+            self.after_switch(now, old, cause);
+        }
+        self.handover.cause = None;
+        result
+    }
+
+    /// The primary may have changed: `old` is how the old one was.
+    fn after_switch(&mut self, now: Time, old: Option<PathView>, cause: PrimaryCause) {
+        let new = self.paths.primary().and_then(|new| self.paths.get(new)).map(view_of);
+        let (Some(old), Some(new)) = (old, new) else { return };
+        if old.id == new.id {
+            return;
+        }
+        self.events.push_back(Event::PrimaryChanged { path: new.id, cause });
+        self.tracer.push(now, TraceKind::Primary { from: old.id, to: new.id, cause });
+        let start =
+            self.ask_policy(now, |policy, view, actions| policy.on_primary_switch(&old, &new, view, actions));
+        if let Some(start) = start.flatten()
+            && let Some(path) = self.paths.get_mut(new.id)
+        {
+            path.controller.start(&start);
+            let window = path.controller.window();
+            let kind = TraceKind::StartState { path: new.id, cwnd: window.cwnd, ssthresh: window.ssthresh };
+            self.tracer.push(now, kind);
+        }
+    }
+
+    /// Data goes elsewhere without anybody having named another primary: the primary is inactive, or works again.
+    pub(super) fn on_data_path_changed(&mut self, now: Time, from: Option<PathId>, to: Option<PathId>) {
+        if self.handover.cause.is_some() || self.state == State::CookieWait {
+            return;
+        }
+        let (Some(from), Some(to)) = (from, to) else { return };
+        self.events.push_back(Event::PrimaryChanged { path: to, cause: PrimaryCause::Failover });
+        self.tracer.push(now, TraceKind::Primary { from, to, cause: PrimaryCause::Failover });
+    }
+
+    /// Takes paths away by `remove` and sees to everything that hung on them.
+    pub(super) fn drop_paths(&mut self, now: Time, remove: impl FnOnce(&mut Paths) -> Vec<Path>) {
+        let old = self.paths.primary().and_then(|old| self.paths.get(old)).map(view_of);
+        self.handover.cause = Some(PrimaryCause::Removed);
+        let removed = remove(&mut self.paths);
+        for path in &removed {
+            let id = path.id();
+            self.keys_version += 1;
+            self.outbound.remove_path(id, &mut self.paths);
+            if self.handover.bicast.is_some_and(|(from, to)| from == id || to == id) {
+                self.handover.bicast = None;
+                self.tracer.push(now, TraceKind::Bicast { to: None });
+            }
+            self.events.push_back(Event::PathRemoved { path: id, at: path.addr() });
+            self.tracer.push(now, TraceKind::PathRemoved { path: id });
+        }
+        self.after_switch(now, old, PrimaryCause::Removed);
+        for path in &removed {
+            let id = path.id();
+            if let Some(index) = self.handover.told.iter().position(|&told| told == id) {
+                self.handover.told.remove(index);
+                self.ask_policy(now, |policy, view, actions| policy.on_path_removed(id, view, actions));
+            }
+        }
+        self.report_path_events(now);
+        self.handover.cause = None;
+    }
+
+    /// Sends new data to `path` from now on (RFC 9260 §11.1.6).
+    ///
+    /// # Errors
+    ///
+    /// There is no such path, it is not confirmed, or the association is closed.
+    pub fn set_primary(&mut self, now: Time, path: PathId) -> Result<(), CallError> {
+        if self.state == State::Closed {
+            return Err(CallError::WrongState { state: self.state });
+        }
+        self.switch_primary(now, path, PrimaryCause::Local).map_err(|error| match error {
+            SetPrimaryError::Unknown(path) => CallError::UnknownPath(path),
+            SetPrimaryError::Unconfirmed(path) => CallError::UnconfirmedPath(path),
+        })?;
+        self.after_change(now);
+        Ok(())
+    }
+
+    /// The application knows something of the link below a local address: paths over a link that is down carry nothing,
+    /// and the policy hears of it.
+    ///
+    /// # Errors
+    ///
+    /// The address is not one of this end's.
+    pub fn link_event(&mut self, now: Time, event: LinkEvent) -> Result<(), CallError> {
+        if !self.paths.has_local(&event.local) {
+            return Err(CallError::UnknownAddress(event.local));
+        }
+        if self.state == State::Closed {
+            return Err(CallError::WrongState { state: self.state });
+        }
+        match event.state {
+            LinkState::Up | LinkState::Degrading | LinkState::PredictedDown { .. } => {
+                self.paths.set_link(&event.local, true, now);
+                self.ask_policy(now, |policy, view, actions| policy.on_link_event(event, view, actions));
+            }
+            LinkState::Down => {
+                // The policy first: a switch it wants is a switch, and no failover.
+                self.ask_policy(now, |policy, view, actions| policy.on_link_event(event, view, actions));
+                self.paths.set_link(&event.local, false, now);
+            }
+        }
+        self.after_change(now);
+        Ok(())
+    }
+}

@@ -1,0 +1,265 @@
+//! The end of an association: graceful shutdown (RFC 9260 §9.2) and abort (§9.1).
+
+use msctp_units::Time;
+use msctp_wire::{Abort, Cause, Causes, EncodeChunk, Shutdown, ShutdownAck, ShutdownComplete};
+
+use super::Association;
+use crate::{AbortReason, AssociationState as State, Event, LossReason, PathAddr, PathId};
+
+/// Progress of a shutdown.
+#[derive(Debug, Default)]
+pub(super) struct Closing {
+    /// The application asked for it before the association was up.
+    wanted: bool,
+    /// A SHUTDOWN or SHUTDOWN ACK, whichever the state calls for, is to be sent now.
+    pub(super) due: bool,
+    /// T2-shutdown.
+    pub(super) t2: Option<Time>,
+    /// T5-shutdown-guard.
+    pub(super) t5: Option<Time>,
+    retransmissions: u32,
+    /// Where the last one went.
+    path: Option<PathId>,
+}
+
+impl Closing {
+    /// A shutdown was asked for before the association was up.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.wanted
+    }
+}
+
+impl Association {
+    /// Closes in good order: what was sent is delivered first (RFC 9260 §9.2). Before the association is up it takes
+    /// effect when it is; afterwards it may be called again without effect.
+    pub fn shutdown(&mut self, now: Time) {
+        match self.state {
+            State::CookieWait | State::CookieEchoed => self.closing.wanted = true,
+            State::Established => self.begin_shutdown(now),
+            // RFC 9260 §9.2: in SHUTDOWN-RECEIVED the request MUST be ignored
+            _ => {}
+        }
+        self.after_change(now);
+    }
+
+    fn begin_shutdown(&mut self, now: Time) {
+        self.set_state(now, State::ShutdownPending);
+        // RFC 9260 §6.1: in SHUTDOWN-PENDING the sender benefits from SACKs without delay
+        self.outbound.hurry();
+    }
+
+    /// Closes at once and tells the peer why (RFC 9260 §9.1). Messages on their way are reported as failed. A reason that
+    /// does not fit a packet of the smallest PMTU is cut.
+    pub fn abort(&mut self, now: Time, reason: AbortReason) {
+        let text = &reason.0[..reason.0.len().min(crate::MIN_PMTU as usize - 128)];
+        self.abort_with(now, &[Cause::UserInitiatedAbort(text)], LossReason::Aborted);
+    }
+
+    /// The peer broke the protocol: abort with this cause.
+    pub(super) fn abort_with(&mut self, now: Time, causes: &[Cause<'_>], reason: LossReason) {
+        if self.state == State::Closed {
+            return;
+        }
+        // Nothing but the ABORT may go out: RFC 9260 §9.1, "MUST NOT bundle any DATA chunk with the ABORT chunk".
+        self.control.clear();
+        self.output.clear();
+        if self.tags.peer_tag != 0
+            && let Some(at) = self.data_addr()
+        {
+            let abort = Abort { tag_reflected: false, causes: Causes::from(causes) };
+            self.control.push_alone(at, self.tags.peer_tag, &abort);
+        }
+        self.close(now, Some(reason));
+        self.after_change(now);
+    }
+
+    /// Where a packet goes that answers nothing: the data path, else the primary.
+    pub(super) fn data_addr(&self) -> Option<PathAddr> {
+        let path = self.paths.data_path().or(self.paths.primary())?;
+        self.paths.get(path).map(crate::path::Path::addr)
+    }
+
+    /// Goes on with the shutdown as soon as all data is acknowledged.
+    pub(super) fn advance_shutdown(&mut self, now: Time) {
+        if self.closing.wanted && self.state == State::Established {
+            self.closing.wanted = false;
+            self.begin_shutdown(now);
+        }
+        let next = match self.state {
+            State::ShutdownPending => State::ShutdownSent,
+            State::ShutdownReceived => State::ShutdownAckSent,
+            _ => return,
+        };
+        if !self.outbound.is_drained() {
+            return;
+        }
+        self.set_state(now, next);
+        // RFC 9260 §8.3: heartbeats are discontinued after SHUTDOWN or SHUTDOWN ACK was sent
+        self.paths.stop_heartbeats();
+        self.closing.due = true;
+        if next == State::ShutdownSent {
+            // RFC 9260 §9.2: RECOMMENDED is 5 times RTO.Max
+            self.closing.t5 = Some(now + self.config.rto_max * 5);
+        }
+    }
+
+    /// Where the next SHUTDOWN or SHUTDOWN ACK goes; starts T2 with that path's RTO. `None`: there is nothing to send.
+    pub(super) fn begin_shutdown_chunk(&mut self, now: Time) -> Option<PathId> {
+        if !self.closing.due || !matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
+            return None;
+        }
+        let path = match self.closing.path {
+            Some(last) if self.closing.retransmissions > 0 => self.paths.retransmission_path(last),
+            _ => self.paths.data_path(),
+        };
+        let path = path.or(self.paths.primary())?;
+        self.closing.due = false;
+        self.closing.path = Some(path);
+        self.closing.t2 = self.paths.get(path).map(|path| now + path.rtt.rto());
+        Some(path)
+    }
+
+    /// The chunk that the state calls for.
+    pub(super) fn shutdown_chunk(&self) -> ShutdownChunk {
+        match self.state {
+            State::ShutdownSent => {
+                ShutdownChunk::Shutdown(Shutdown { cum_tsn_ack: self.inbound.cum_tsn_ack() })
+            }
+            _ => ShutdownChunk::ShutdownAck(ShutdownAck),
+        }
+    }
+
+    /// T2-shutdown or T5-shutdown-guard may have expired.
+    pub(super) fn shutdown_timeout(&mut self, now: Time) {
+        if self.closing.t5.is_some_and(|t5| t5 <= now) {
+            // RFC 9260 §9.2: the sender SHOULD abort
+            self.abort_with(now, &[], LossReason::ShutdownTimeout);
+            return;
+        }
+        if self.closing.t2.is_none_or(|t2| t2 > now) {
+            return;
+        }
+        self.closing.t2 = None;
+        self.closing.retransmissions += 1;
+        // RFC 9260 §9.2: limited to Association.Max.Retrans, then the peer is unreachable
+        if self.closing.retransmissions > self.config.assoc_max_retrans {
+            self.close(now, Some(LossReason::PeerUnreachable));
+            return;
+        }
+        // RFC 9260 §9.2: "The rules in Section 6.3 MUST be followed to determine the proper timer value"
+        if let Some(path) = self.closing.path.and_then(|path| self.paths.get_mut(path)) {
+            path.rtt.back_off();
+        }
+        self.closing.due = true;
+    }
+
+    /// RFC 9260 §9.2: any packet from the peer clears the retransmission count and restarts T2.
+    #[inline]
+    pub(super) fn note_peer_alive(&mut self, now: Time) {
+        if self.state == State::ShutdownSent && self.closing.t2.is_some() {
+            self.closing.retransmissions = 0;
+            let path = self.closing.path.and_then(|path| self.paths.get(path));
+            self.closing.t2 = path.map(|path| now + path.rtt.rto());
+        }
+    }
+
+    /// The packet held DATA: in SHUTDOWN-SENT it is answered by a SHUTDOWN at once (RFC 9260 §9.2), bundled with a SACK
+    /// when there are gaps or duplicates to report.
+    pub(super) fn answer_data_by_shutdown(&mut self) {
+        if self.state == State::ShutdownSent {
+            self.closing.due = true;
+        }
+    }
+
+    pub(super) fn on_shutdown(&mut self, now: Time, shutdown: &Shutdown) {
+        match self.state {
+            State::Established | State::ShutdownPending | State::ShutdownReceived => {
+                if !self.on_cum_tsn_ack(now, shutdown.cum_tsn_ack) {
+                    return;
+                }
+                if self.state != State::ShutdownReceived {
+                    self.set_state(now, State::ShutdownReceived);
+                    self.events.push_back(Event::PeerShutdown);
+                }
+            }
+            State::ShutdownSent => {
+                // RFC 9260 §9.2: respond with SHUTDOWN ACK, move to SHUTDOWN-ACK-SENT, restart T2
+                self.set_state(now, State::ShutdownAckSent);
+                self.closing.t5 = None;
+                self.closing.due = true;
+            }
+            // RFC 9260 §9.2: "MUST continue responding to SHUTDOWN chunks"; our SHUTDOWN ACK was lost
+            State::ShutdownAckSent => self.closing.due = true,
+            // RFC 9260 §9.2: in COOKIE-WAIT and COOKIE-ECHOED silently discarded
+            State::CookieWait | State::CookieEchoed | State::Closed => self.stats.unexpected_chunks += 1,
+        }
+    }
+
+    pub(super) fn on_shutdown_ack(&mut self, now: Time, at: PathAddr) {
+        match self.state {
+            State::ShutdownSent | State::ShutdownAckSent => {
+                self.control.clear();
+                self.output.clear();
+                let complete = ShutdownComplete { tag_reflected: false };
+                self.control.push_alone(at, self.tags.peer_tag, &complete);
+                self.close(now, None);
+            }
+            _ => self.stats.unexpected_chunks += 1,
+        }
+    }
+
+    pub(super) fn on_shutdown_complete(&mut self, now: Time) {
+        // RFC 9260 §8.5.1 C: MUST ignore in any other state
+        if self.state == State::ShutdownAckSent {
+            self.close(now, None);
+        } else {
+            self.stats.unexpected_chunks += 1;
+        }
+    }
+
+    pub(super) fn on_abort(&mut self, now: Time, abort: &Abort<'_>) {
+        let mut cause = None;
+        let mut reason = bytes::Bytes::new();
+        for item in abort.causes.iter().flatten() {
+            cause = cause.or(Some(item.typ().0));
+            if let Cause::UserInitiatedAbort(text) = item {
+                // RFC 9260 §9.1: SHOULD be made available to the upper layer
+                reason = bytes::Bytes::copy_from_slice(text);
+            }
+        }
+        // RFC 9260 §9.1: "An endpoint MUST NOT respond to any received packet that contains an ABORT chunk"
+        self.control.clear();
+        self.output.clear();
+        self.close(now, Some(LossReason::PeerAborted { cause, reason }));
+    }
+}
+
+/// SHUTDOWN or SHUTDOWN ACK.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ShutdownChunk {
+    Shutdown(Shutdown),
+    ShutdownAck(ShutdownAck),
+}
+
+impl EncodeChunk for ShutdownChunk {
+    fn chunk_type(&self) -> msctp_wire::ChunkType {
+        match self {
+            Self::Shutdown(chunk) => chunk.chunk_type(),
+            Self::ShutdownAck(chunk) => chunk.chunk_type(),
+        }
+    }
+
+    fn value_len(&self) -> usize {
+        match self {
+            Self::Shutdown(chunk) => chunk.value_len(),
+            Self::ShutdownAck(chunk) => chunk.value_len(),
+        }
+    }
+
+    fn encode_value(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Shutdown(chunk) => chunk.encode_value(out),
+            Self::ShutdownAck(chunk) => chunk.encode_value(out),
+        }
+    }
+}

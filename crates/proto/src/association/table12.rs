@@ -1,0 +1,233 @@
+//! A COOKIE ECHO when there is an association: RFC 9260 §5.2.4 and its Table 12.
+
+use core::net::IpAddr;
+
+use msctp_units::Time;
+use msctp_wire::{Cause, Causes, CookieAck, Error, ShutdownAck, Tsn};
+use rand_chacha::ChaCha8Rng;
+
+use super::{Association, Tags, random_tag};
+use crate::endpoint::cookie::{Cookie, CookieJar};
+use crate::outbound::Outbound;
+use crate::path::Path;
+use crate::{AssociationState as State, Event, PathAddr, PathId};
+
+/// The rows of Table 12.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// A: the peer restarted.
+    Restart,
+    /// B: both ends began at the same time.
+    Collision,
+    /// C: our own cookie, late. Also every case that is not in the table.
+    Discard,
+    /// D: the peer did not get our COOKIE ACK, or this is the cookie we wait for.
+    Duplicate,
+}
+
+/// RFC 9260 Table 12.
+pub(crate) fn action(tags: &Tags, cookie: &Cookie) -> Action {
+    let local = cookie.local_tag == tags.local_tag;
+    let peer = cookie.peer_tag == tags.peer_tag;
+    let ties = cookie.local_tie_tag == tags.local_tie_tag && cookie.peer_tie_tag == tags.peer_tie_tag;
+    match (local, peer) {
+        (false, false) if ties => Action::Restart,
+        (true, false) => Action::Collision,
+        (true, true) => Action::Duplicate,
+        _ => Action::Discard,
+    }
+}
+
+impl Tags {
+    pub(super) fn of_cookie(cookie: &Cookie, rng: &mut ChaCha8Rng) -> Self {
+        Self {
+            local_port: cookie.local_port,
+            peer_port: cookie.peer_port,
+            local_tag: cookie.local_tag,
+            peer_tag: cookie.peer_tag,
+            local_tie_tag: random_tag(rng),
+            peer_tie_tag: random_tag(rng),
+            local_initial_tsn: Tsn::new(cookie.local_initial_tsn),
+            outbound_streams: cookie.outbound_streams,
+            inbound_streams: cookie.inbound_streams,
+            extensions: cookie.extensions,
+        }
+    }
+}
+
+impl Association {
+    /// True when the rest of the packet belongs to the association and is to be read; false: the packet is discarded.
+    pub(super) fn on_cookie_echo(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        packet_tag: u32,
+        bytes: &[u8],
+        jar: &CookieJar,
+    ) -> bool {
+        // RFC 9260 §5.2.4 steps 1 and 2, §5.1.5 step 3: authentic, and of this pair of ports and tag
+        let Some(cookie) = jar.open(bytes).filter(|cookie| {
+            cookie.local_tag == packet_tag
+                && cookie.local_port == self.tags.local_port
+                && cookie.peer_port == self.tags.peer_port
+        }) else {
+            self.stats.wrong_tag_packets += 1;
+            return false;
+        };
+        let action = action(&self.tags, &cookie);
+        // Step 3: too old counts unless both tags are those of the association
+        if action != Action::Duplicate
+            && let Some(staleness) = cookie.staleness(now)
+        {
+            let causes = [stale_cookie(staleness)];
+            self.control.push_alone(at, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
+            return false;
+        }
+        match action {
+            Action::Discard => {
+                self.stats.unexpected_chunks += 1;
+                return false;
+            }
+            Action::Restart if self.state == State::ShutdownAckSent => {
+                // "MUST NOT set up a new association but instead resend the SHUTDOWN ACK and send an ERROR"
+                let causes = [Cause::CookieReceivedWhileShuttingDown];
+                self.control.push(at, cookie.peer_tag, &ShutdownAck);
+                self.control.push(at, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
+                return false;
+            }
+            Action::Restart => self.restart(now, &cookie),
+            Action::Collision => self.resolve_collision(now, &cookie),
+            Action::Duplicate => {
+                if self.state == State::CookieEchoed {
+                    self.become_established(now);
+                }
+            }
+        }
+        let reply = self.reply_addr(at);
+        // RFC 9260 §3.3.12: COOKIE ACK precedes any DATA or SACK; it goes into the queue that is sent first.
+        self.control.push(reply, self.tags.peer_tag, &CookieAck);
+        true
+    }
+
+    /// Action A: as if aborted and begun anew, on the same paths.
+    fn restart(&mut self, now: Time, cookie: &Cookie) {
+        self.save_unread();
+        self.report_undelivered();
+        self.control.clear();
+        self.output.clear();
+        self.setup = super::Setup::default();
+        self.closing = super::Closing::default();
+        self.tags = Tags::of_cookie(cookie, &mut self.rng);
+        self.keys_version += 1;
+        self.outbound = Outbound::new(&self.config, self.tags.local_initial_tsn);
+        self.begin_data(Tsn::new(cookie.peer_initial_tsn), cookie.peer_a_rwnd);
+        // ASCONF
+        // "All the congestion control parameters [...] MUST be reset to their initial values"
+        let ids: Vec<PathId> = self.paths.iter().map(Path::id).collect();
+        for id in ids {
+            self.paths.on_acknowledged(id);
+            if let Some(path) = self.paths.get_mut(id) {
+                path.controller.reset();
+                path.rtt.reset();
+                path.flight_size = 0;
+                path.t3_rtx = None;
+                path.rtt_slot = None;
+            }
+        }
+        self.set_state(now, State::Established);
+        self.paths.start_heartbeats(now);
+        self.events.push_back(Event::Restarted);
+        self.announce_connected();
+    }
+
+    /// Action B. Before the association is up the cookie is all that is known of the peer; later only the tag is news.
+    fn resolve_collision(&mut self, now: Time, cookie: &Cookie) {
+        self.tags.peer_tag = cookie.peer_tag;
+        if matches!(self.state, State::CookieWait | State::CookieEchoed) {
+            self.tags.outbound_streams = cookie.outbound_streams;
+            self.tags.inbound_streams = cookie.inbound_streams;
+            self.tags.extensions = cookie.extensions;
+            self.add_peer_address(now, cookie.at.remote);
+            for &address in &cookie.addresses {
+                self.add_peer_address(now, address);
+            }
+            self.begin_data(Tsn::new(cookie.peer_initial_tsn), cookie.peer_a_rwnd);
+            self.become_established(now);
+        }
+    }
+
+    /// A new association as the cookie says (RFC 9260 §5.1.5 step 5).
+    pub(super) fn begin_from_cookie(&mut self, now: Time, local: &[IpAddr], cookie: &Cookie) {
+        let remote: Vec<IpAddr> =
+            core::iter::once(cookie.at.remote).chain(cookie.addresses.iter().copied()).collect();
+        self.enter_addresses(now, local.to_vec(), remote);
+        // RFC 9260 §5.4 rule 2: confirmed is where the INIT ACK went
+        if let Some(path) = self.path_of(cookie.at) {
+            self.paths.confirm(path, now);
+            let confirmed = self.paths.set_primary(path);
+            debug_assert_eq!(confirmed, Ok(()));
+        }
+        self.begin_data(Tsn::new(cookie.peer_initial_tsn), cookie.peer_a_rwnd);
+        // ASCONF
+        self.paths.start_heartbeats(now);
+    }
+}
+
+/// RFC 9260 §3.3.10.3: microseconds since the expiry, rounded up.
+pub(crate) fn stale_cookie(staleness: msctp_units::Span) -> Cause<'static> {
+    let us = staleness.as_nanos().div_ceil(1000).min(u64::from(u32::MAX)) as u32;
+    Cause::StaleCookie(us)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::cookie::Addresses;
+    use msctp_units::Span;
+
+    const LOCAL: u32 = 1;
+    const PEER: u32 = 2;
+    const TIES: (u32, u32) = (3, 4);
+
+    fn check(peer_tag_of_tcb: u32, local: u32, peer: u32, ties: (u32, u32)) -> Action {
+        let ip = "10.0.0.1".parse().unwrap();
+        let cookie = Cookie {
+            created: Time::ZERO,
+            life: Span::ZERO,
+            local_port: 1,
+            peer_port: 1,
+            local_tag: local,
+            peer_tag: peer,
+            local_tie_tag: ties.0,
+            peer_tie_tag: ties.1,
+            local_initial_tsn: 0,
+            peer_initial_tsn: 0,
+            peer_a_rwnd: 1500,
+            outbound_streams: 1,
+            inbound_streams: 1,
+            extensions: crate::endpoint::cookie::PeerExtensions::default(),
+            at: PathAddr { local: ip, remote: ip },
+            addresses: Addresses::new(),
+        };
+        let tags = Tags {
+            local_tag: LOCAL,
+            peer_tag: peer_tag_of_tcb,
+            local_tie_tag: TIES.0,
+            peer_tie_tag: TIES.1,
+            ..Tags::of_cookie(&cookie, &mut rand_core::SeedableRng::from_seed([0; 32]))
+        };
+        action(&tags, &cookie)
+    }
+
+    #[test]
+    fn every_combination_of_table_12() {
+        for ties in [TIES, (0, 0), (9, 9), (TIES.0, 9), (9, TIES.1)] {
+            let both_new = check(PEER, 8, 9, ties);
+            assert_eq!(both_new, if ties == TIES { Action::Restart } else { Action::Discard }, "{ties:?}");
+            assert_eq!(check(PEER, LOCAL, 9, ties), Action::Collision);
+            assert_eq!(check(0, LOCAL, 9, ties), Action::Collision, "peer's tag not known yet");
+            assert_eq!(check(PEER, 8, PEER, ties), Action::Discard);
+            assert_eq!(check(PEER, LOCAL, PEER, ties), Action::Duplicate);
+        }
+    }
+}

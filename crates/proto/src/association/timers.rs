@@ -1,0 +1,39 @@
+//! Deadlines: one function says the earliest, one lets all that are due expire. What a timer means is in the file of what
+//! it belongs to.
+
+use msctp_units::Time;
+
+use super::Association;
+use crate::AssociationState as State;
+
+impl Association {
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called next; `None`: never, as things are. Linear in the
+    /// number of paths.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        if self.state == State::Closed {
+            return None;
+        }
+        let deadlines = [
+            self.setup.t1,
+            self.closing.t2,
+            self.closing.t5,
+            self.inbound.sack_deadline(),
+            self.outbound.next_timeout(&self.paths),
+            self.paths.next_timeout(),
+        ];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// Lets every timer that is due expire. Harmless when none is.
+    pub fn handle_timeout(&mut self, now: Time) {
+        if self.state == State::Closed {
+            return;
+        }
+        self.setup_timeout(now);
+        self.shutdown_timeout(now);
+        // A delayed SACK needs nothing here: it is due when it is asked for.
+        self.outbound.handle_timeout(now, &mut self.paths);
+        self.paths.handle_timeout(now);
+        self.after_change(now);
+    }
+}

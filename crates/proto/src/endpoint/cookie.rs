@@ -1,0 +1,324 @@
+//! The state cookie (RFC 9260 §5.1.3): all that is needed to build an association, signed and dated, kept by the peer.
+//!
+//! Nothing here may be remembered between INIT and COOKIE ECHO but the secrets.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use hmac::{Hmac, KeyInit, Mac};
+use msctp_units::{Span, Time};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+use sha2::Sha256;
+use smallvec::SmallVec;
+
+use crate::{EndpointConfig, PathAddr};
+
+/// Bytes of HMAC-SHA256.
+const MAC_LEN: usize = 32;
+/// A list of the peer's addresses.
+pub(crate) type Addresses = SmallVec<[IpAddr; 4]>;
+
+/// What the peer can do beyond RFC 9260, as one byte in the cookie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PeerExtensions {
+    /// ASCONF and ASCONF-ACK (RFC 5061 §4.2.7).
+    pub(crate) asconf: bool,
+}
+
+/// What a state cookie says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cookie {
+    pub(crate) created: Time,
+    pub(crate) life: Span,
+    pub(crate) local_port: u16,
+    pub(crate) peer_port: u16,
+    /// This end's tag, as announced in the INIT ACK.
+    pub(crate) local_tag: u32,
+    /// The peer's tag, from its INIT.
+    pub(crate) peer_tag: u32,
+    /// Zero when there was no association (RFC 9260 §5.2.2).
+    pub(crate) local_tie_tag: u32,
+    pub(crate) peer_tie_tag: u32,
+    pub(crate) local_initial_tsn: u32,
+    pub(crate) peer_initial_tsn: u32,
+    pub(crate) peer_a_rwnd: u32,
+    /// Streams this end may send on: min(our OS, the peer's MIS) (RFC 9260 §5.1.1).
+    pub(crate) outbound_streams: u16,
+    /// Streams the peer may send on: min(the peer's OS, our MIS).
+    pub(crate) inbound_streams: u16,
+    pub(crate) extensions: PeerExtensions,
+    /// Where the INIT ACK went: the one address that is confirmed from the start (RFC 9260 §5.4 rule 2).
+    pub(crate) at: PathAddr,
+    /// The peer's other addresses.
+    pub(crate) addresses: Addresses,
+}
+
+impl Cookie {
+    /// How long ago it expired; `None` while it is good.
+    pub(crate) fn staleness(&self, now: Time) -> Option<Span> {
+        let expiry = self.created + self.life;
+        (now > expiry).then(|| now.since(expiry))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.created.as_nanos().to_be_bytes());
+        out.extend_from_slice(&self.life.as_nanos().to_be_bytes());
+        for port in [self.local_port, self.peer_port, self.outbound_streams, self.inbound_streams] {
+            out.extend_from_slice(&port.to_be_bytes());
+        }
+        for word in [
+            self.local_tag,
+            self.peer_tag,
+            self.local_tie_tag,
+            self.peer_tie_tag,
+            self.local_initial_tsn,
+            self.peer_initial_tsn,
+            self.peer_a_rwnd,
+        ] {
+            out.extend_from_slice(&word.to_be_bytes());
+        }
+        out.push(u8::from(self.extensions.asconf));
+        for address in [self.at.local, self.at.remote].iter().chain(&self.addresses) {
+            match address {
+                IpAddr::V4(v4) => {
+                    out.push(4);
+                    out.extend_from_slice(&v4.octets());
+                }
+                IpAddr::V6(v6) => {
+                    out.push(6);
+                    out.extend_from_slice(&v6.octets());
+                }
+            }
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader(bytes);
+        let created = Time::from_nanos(u64::from_be_bytes(reader.take()?));
+        let life = Span::from_nanos(u64::from_be_bytes(reader.take()?));
+        let [local_port, peer_port, outbound_streams, inbound_streams] =
+            [reader.u16()?, reader.u16()?, reader.u16()?, reader.u16()?];
+        let mut words = [0; 7];
+        for word in &mut words {
+            *word = u32::from_be_bytes(reader.take()?);
+        }
+        let [
+            local_tag,
+            peer_tag,
+            local_tie_tag,
+            peer_tie_tag,
+            local_initial_tsn,
+            peer_initial_tsn,
+            peer_a_rwnd,
+        ] = words;
+        let [extensions] = reader.take()?;
+        let at = PathAddr { local: reader.address()?, remote: reader.address()? };
+        let mut addresses = Addresses::new();
+        while !reader.0.is_empty() {
+            addresses.push(reader.address()?);
+        }
+        Some(Self {
+            created,
+            life,
+            local_port,
+            peer_port,
+            local_tag,
+            peer_tag,
+            local_tie_tag,
+            peer_tie_tag,
+            local_initial_tsn,
+            peer_initial_tsn,
+            peer_a_rwnd,
+            outbound_streams,
+            inbound_streams,
+            extensions: PeerExtensions { asconf: extensions & 1 != 0 },
+            at,
+            addresses,
+        })
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.take().map(u16::from_be_bytes)
+    }
+
+    fn address(&mut self) -> Option<IpAddr> {
+        match self.take()? {
+            [4] => self.take().map(|octets: [u8; 4]| Ipv4Addr::from(octets).into()),
+            [6] => self.take().map(|octets: [u8; 16]| Ipv6Addr::from(octets).into()),
+            _ => None,
+        }
+    }
+}
+
+/// Signs cookies and tells its own from others'. Holds two secrets, whatever the number of peers.
+#[derive(Debug)]
+pub(crate) struct CookieJar {
+    rng: ChaCha8Rng,
+    cookie_life: Span,
+    max_preservative: Span,
+    secret_life: Span,
+    current: Secret,
+    previous: Option<Secret>,
+}
+
+#[derive(Debug)]
+struct Secret {
+    generation: u8,
+    since: Time,
+    mac: Hmac<Sha256>,
+}
+
+impl CookieJar {
+    /// Secrets are drawn from `seed`.
+    pub(crate) fn new(config: &EndpointConfig, seed: [u8; 32]) -> Self {
+        let mut rng = ChaCha8Rng::from_seed(seed);
+        let current = Secret { generation: 0, since: Time::ZERO, mac: fresh_mac(&mut rng) };
+        Self {
+            rng,
+            cookie_life: config.valid_cookie_life,
+            max_preservative: config.max_cookie_preservative,
+            secret_life: config.cookie_secret_life,
+            current,
+            previous: None,
+        }
+    }
+
+    /// How long a new cookie is good, with what the peer wishes to be added (RFC 9260 §3.3.2.1.3).
+    pub(crate) fn life(&self, preservative: Span) -> Span {
+        self.cookie_life + preservative.min(self.max_preservative)
+    }
+
+    /// Appends the signed cookie to `out`.
+    pub(crate) fn sign(&mut self, cookie: &Cookie, out: &mut Vec<u8>) {
+        self.rotate_if_due(cookie.created);
+        let start = out.len();
+        out.push(self.current.generation);
+        cookie.write(out);
+        let mut mac = self.current.mac.clone();
+        mac.update(&out[start..]);
+        out.extend_from_slice(&mac.finalize().into_bytes());
+    }
+
+    /// The cookie, if it was signed here. The MAC is compared before anything else is looked at (RFC 9260 §5.1.5
+    /// steps 1 and 2).
+    pub(crate) fn open(&self, bytes: &[u8]) -> Option<Cookie> {
+        let (content, mac) = bytes.split_at_checked(bytes.len().checked_sub(MAC_LEN)?)?;
+        let (&generation, body) = content.split_first()?;
+        let secret = [Some(&self.current), self.previous.as_ref()]
+            .into_iter()
+            .flatten()
+            .find(|secret| secret.generation == generation)?;
+        secret.mac.clone().chain_update(content).verify_slice(mac).ok()?;
+        Cookie::read(body)
+    }
+
+    /// RFC 9260 §5.1.3: "The secret key SHOULD be changed reasonably frequently". Only signing turns the key, so the
+    /// one before stays good for at least a `secret_life`.
+    fn rotate_if_due(&mut self, now: Time) {
+        if now.since(self.current.since) < self.secret_life {
+            return;
+        }
+        let next = Secret {
+            generation: self.current.generation.wrapping_add(1),
+            since: now,
+            mac: fresh_mac(&mut self.rng),
+        };
+        self.previous = Some(core::mem::replace(&mut self.current, next));
+    }
+}
+
+fn fresh_mac(rng: &mut ChaCha8Rng) -> Hmac<Sha256> {
+    let mut key = hmac::digest::Key::<Hmac<Sha256>>::default();
+    rng.fill_bytes(&mut key);
+    Hmac::new(&key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cookie(created: Time) -> Cookie {
+        Cookie {
+            created,
+            life: Span::from_secs(60),
+            local_port: 5000,
+            peer_port: 5001,
+            local_tag: 1,
+            peer_tag: 2,
+            local_tie_tag: 3,
+            peer_tie_tag: 4,
+            local_initial_tsn: 5,
+            peer_initial_tsn: 6,
+            peer_a_rwnd: 7,
+            outbound_streams: 8,
+            inbound_streams: 9,
+            extensions: PeerExtensions { asconf: true },
+            at: PathAddr { local: "10.0.0.1".parse().unwrap(), remote: "2001:db8::1".parse().unwrap() },
+            addresses: ["10.0.0.2".parse().unwrap(), "2001:db8::2".parse().unwrap()].into_iter().collect(),
+        }
+    }
+
+    fn jar() -> CookieJar {
+        CookieJar::new(&EndpointConfig::default(), [7; 32])
+    }
+
+    #[test]
+    fn what_was_signed_comes_back() {
+        let mut jar = jar();
+        let (mut bytes, cookie) = (Vec::new(), cookie(Time::ZERO));
+        jar.sign(&cookie, &mut bytes);
+        assert_eq!(jar.open(&bytes), Some(cookie));
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_truncation_is_refused() {
+        let mut jar = jar();
+        let mut bytes = Vec::new();
+        jar.sign(&cookie(Time::ZERO), &mut bytes);
+        for bit in 0..bytes.len() * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(jar.open(&bytes), None, "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        for len in 0..bytes.len() {
+            assert_eq!(jar.open(&bytes[..len]), None, "length {len}");
+        }
+    }
+
+    #[test]
+    fn another_jar_does_not_open_it() {
+        let mut bytes = Vec::new();
+        jar().sign(&cookie(Time::ZERO), &mut bytes);
+        assert_eq!(CookieJar::new(&EndpointConfig::default(), [8; 32]).open(&bytes), None);
+    }
+
+    #[test]
+    fn the_last_secret_still_opens_and_the_one_before_it_does_not() {
+        let mut jar = jar();
+        let mut bytes = Vec::new();
+        let at = |hours: u64| Time::ZERO + Span::from_secs(3600) * hours;
+        jar.sign(&cookie(at(0)), &mut bytes);
+        jar.sign(&cookie(at(1)), &mut Vec::new());
+        assert!(jar.open(&bytes).is_some());
+        jar.sign(&cookie(at(2)), &mut Vec::new());
+        assert!(jar.open(&bytes).is_none());
+    }
+
+    #[test]
+    fn it_expires_after_its_life() {
+        let cookie = cookie(Time::ZERO + Span::from_secs(1));
+        assert_eq!(cookie.staleness(Time::ZERO + Span::from_secs(61)), None);
+        let late = Time::ZERO + Span::from_millis(61_500);
+        assert_eq!(cookie.staleness(late), Some(Span::from_millis(500)));
+    }
+}

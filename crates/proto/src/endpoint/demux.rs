@@ -1,0 +1,96 @@
+//! Which association a packet belongs to. Keys only; no association is touched here.
+
+use core::net::IpAddr;
+use std::collections::BTreeMap;
+
+/// Index of an association in the endpoint's slab.
+pub(super) type Slot = u32;
+
+/// What one association is found by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Keys {
+    pub(super) local_port: u16,
+    pub(super) peer_port: u16,
+    pub(super) local_tag: u32,
+    pub(super) peer_addresses: Vec<IpAddr>,
+}
+
+/// The table. A packet with a verification tag is found by the tag alone, whatever address it came from: a mobile's
+/// packet may arrive after its address was deleted or before it was added, and answering it as out of the blue would
+/// abort the association at the peer. Packets without a tag of ours (INIT, reflected tags, a restarted peer's COOKIE
+/// ECHO) are found by ports and the peer's address (RFC 9260 §5.1, implementation note).
+#[derive(Debug, Default)]
+pub(super) struct Demux {
+    by_tag: BTreeMap<u32, (Slot, u16, u16)>,
+    by_address: BTreeMap<(u16, u16, IpAddr), Slot>,
+}
+
+impl Demux {
+    /// By our own verification tag and the ports.
+    #[inline]
+    pub(super) fn by_tag(&self, tag: u32, local_port: u16, peer_port: u16) -> Option<Slot> {
+        let &(slot, local, peer) = self.by_tag.get(&tag)?;
+        (local == local_port && peer == peer_port).then_some(slot)
+    }
+
+    /// By one of the peer's transport addresses.
+    pub(super) fn by_address(&self, local_port: u16, peer_port: u16, peer: IpAddr) -> Option<Slot> {
+        self.by_address.get(&(local_port, peer_port, peer)).copied()
+    }
+
+    /// True while an association uses this tag.
+    pub(super) fn has_tag(&self, tag: u32) -> bool {
+        self.by_tag.contains_key(&tag)
+    }
+
+    /// Enters an association. An address that another association has already keeps leading there.
+    pub(super) fn insert(&mut self, slot: Slot, keys: &Keys) {
+        self.by_tag.insert(keys.local_tag, (slot, keys.local_port, keys.peer_port));
+        for &address in &keys.peer_addresses {
+            self.by_address.entry((keys.local_port, keys.peer_port, address)).or_insert(slot);
+        }
+    }
+
+    /// Takes an association out again.
+    pub(super) fn remove(&mut self, slot: Slot, keys: &Keys) {
+        if self.by_tag.get(&keys.local_tag).is_some_and(|entry| entry.0 == slot) {
+            self.by_tag.remove(&keys.local_tag);
+        }
+        for &address in &keys.peer_addresses {
+            let key = (keys.local_port, keys.peer_port, address);
+            if self.by_address.get(&key) == Some(&slot) {
+                self.by_address.remove(&key);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(tag: u32, addresses: &[&str]) -> Keys {
+        Keys {
+            local_port: 1,
+            peer_port: 2,
+            local_tag: tag,
+            peer_addresses: addresses.iter().map(|a| a.parse().unwrap()).collect(),
+        }
+    }
+
+    #[test]
+    fn a_tag_needs_its_ports_and_an_address_its_owner() {
+        let mut demux = Demux::default();
+        let (first, second) = (keys(7, &["10.0.0.1", "10.0.0.2"]), keys(8, &["10.0.0.2"]));
+        demux.insert(0, &first);
+        demux.insert(1, &second);
+        assert_eq!(demux.by_tag(7, 1, 2), Some(0));
+        assert_eq!(demux.by_tag(7, 1, 3), None);
+        assert_eq!(demux.by_address(1, 2, "10.0.0.2".parse().unwrap()), Some(0), "first come");
+        demux.remove(1, &second);
+        assert_eq!(demux.by_address(1, 2, "10.0.0.2".parse().unwrap()), Some(0), "not its own");
+        assert!(demux.has_tag(7) && !demux.has_tag(8));
+        demux.remove(0, &first);
+        assert_eq!(demux.by_address(1, 2, "10.0.0.1".parse().unwrap()), None);
+    }
+}

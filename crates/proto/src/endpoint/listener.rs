@@ -1,0 +1,135 @@
+//! The listener's part of set-up: INIT is answered out of nothing, a valid COOKIE ECHO makes an association (RFC 9260 §5.1
+//! B, §5.1.5).
+
+use core::net::IpAddr;
+
+use msctp_units::Time;
+use msctp_wire::{Abort, Cause, Causes, Error, Init, Packet, Tsn};
+use rand_core::Rng;
+
+use super::cookie::Cookie;
+use super::{DatagramOutcome, Endpoint, IgnoreReason};
+use crate::association::negotiate::{Answer, Offer};
+use crate::association::{random_tag, stale_cookie};
+use crate::{Association, Config, PathAddr};
+
+/// A port at which associations are taken.
+#[derive(Debug)]
+pub(super) struct Listener {
+    pub(super) addresses: Vec<IpAddr>,
+    pub(super) config: Config,
+}
+
+impl Endpoint {
+    /// An INIT for no association that the source address gives away.
+    pub(super) fn on_init(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        packet: &Packet<'_>,
+        init: &Init<'_>,
+    ) -> DatagramOutcome {
+        let (local_port, peer_port) = (packet.header.dst_port, packet.header.src_port);
+        let ports = (local_port, peer_port);
+        let offer = match Offer::read(init) {
+            Ok(offer) => offer,
+            Err(fault) => {
+                let Some(cause) = fault.cause() else {
+                    return DatagramOutcome::Ignored(IgnoreReason::BadInit);
+                };
+                return self.refuse_init(at, ports, init.initiate_tag.get(), &[cause]);
+            }
+        };
+        // RFC 9260 §5.1.2 D: an address that it lists may belong to an association
+        let known = |address: &IpAddr| self.demux.by_address(local_port, peer_port, *address);
+        if let Some(slot) = offer.addresses.iter().find_map(known) {
+            return self.give(now, at, packet.bytes(), slot);
+        }
+        if !self.listeners.contains_key(&local_port) {
+            // RFC 9260 §8.4 rule 3
+            return self.refuse_init(at, ports, offer.tag, &[]);
+        }
+        let (local_tag, local_initial_tsn) = (random_tag(&mut self.rng), Tsn::new(self.rng.next_u32()));
+        let Some(listener) = self.listeners.get(&local_port) else {
+            return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
+        };
+        let answer = Answer {
+            config: &listener.config,
+            local_addresses: &listener.addresses,
+            local_port,
+            peer_port,
+            local_tag,
+            local_initial_tsn,
+            tie_tags: (0, 0),
+            at,
+        };
+        let mut chunk = Vec::new();
+        answer.give(now, &offer, &mut self.jar, |ack| msctp_wire::EncodeChunk::encode(ack, &mut chunk));
+        match msctp_wire::UnknownChunk::new(&chunk) {
+            Ok(chunk) => self.reply(at, ports, offer.tag, &chunk),
+            Err(_) => DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue),
+        }
+    }
+
+    /// RFC 9260 §8.4 rule 3: an ABORT with the Initiate Tag, T bit not set.
+    fn refuse_init(
+        &mut self,
+        at: PathAddr,
+        ports: (u16, u16),
+        tag: u32,
+        causes: &[Cause<'_>],
+    ) -> DatagramOutcome {
+        self.reply(at, ports, tag, &Abort { tag_reflected: false, causes: Causes::from(causes) })
+    }
+
+    /// A COOKIE ECHO for which there is no association (RFC 9260 §5.1.5).
+    pub(super) fn on_cookie_echo(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        packet: &Packet<'_>,
+        bytes: &[u8],
+    ) -> DatagramOutcome {
+        let header = packet.header;
+        // Steps 1 to 3
+        let Some(cookie) = self.jar.open(bytes).filter(|cookie| {
+            cookie.local_tag == header.verification_tag.get()
+                && cookie.local_port == header.dst_port
+                && cookie.peer_port == header.src_port
+        }) else {
+            return DatagramOutcome::Ignored(IgnoreReason::BadCookie);
+        };
+        let ports = (header.dst_port, header.src_port);
+        // Step 4
+        if let Some(staleness) = cookie.staleness(now) {
+            let causes = [stale_cookie(staleness)];
+            return self.reply(at, ports, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
+        }
+        // The peer may echo from an address that is new to us, of an association that we have.
+        let known = |address: &IpAddr| self.demux.by_address(cookie.local_port, cookie.peer_port, *address);
+        if let Some(slot) = core::iter::once(&cookie.at.remote).chain(&cookie.addresses).find_map(known) {
+            return self.give(now, at, packet.bytes(), slot);
+        }
+        if self.count >= self.config.max_associations || self.demux.has_tag(cookie.local_tag) {
+            return self.refuse_init(at, ports, cookie.peer_tag, &[Cause::OutOfResource]);
+        }
+        self.accept(now, at, packet.bytes(), &cookie)
+    }
+
+    /// Step 5. The COOKIE ECHO is then a duplicate for the new association, which answers it and takes what came with it.
+    fn accept(&mut self, now: Time, at: PathAddr, packet: &[u8], cookie: &Cookie) -> DatagramOutcome {
+        let seed = self.seed();
+        let Some(listener) = self.listeners.get(&cookie.local_port) else {
+            // It stopped listening meanwhile.
+            return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
+        };
+        let config = listener.config.clone();
+        let Ok(association) = Association::accept(now, config, &listener.addresses, cookie, seed) else {
+            debug_assert!(false, "options were checked by listen");
+            return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
+        };
+        let handle = self.insert(association);
+        self.give(now, at, packet, handle.slot);
+        DatagramOutcome::Accepted(handle)
+    }
+}

@@ -1,0 +1,440 @@
+//! [`Endpoint`]: associations in a slab, found by tag or address; a listener that keeps nothing before a valid COOKIE ECHO.
+//! May not touch what is inside an association.
+
+pub(crate) mod cookie;
+mod demux;
+mod listener;
+mod out_of_the_blue;
+mod schedule;
+
+use core::net::IpAddr;
+use std::collections::{BTreeMap, VecDeque};
+
+use msctp_units::Time;
+use msctp_wire::{EncodeChunk, PacketBuilder, PacketError, VerificationTag};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+use self::cookie::CookieJar;
+use self::demux::{Demux, Keys};
+use self::listener::Listener;
+use self::schedule::Schedule;
+use crate::association::check_addresses;
+use crate::config::check;
+use crate::{
+    Association, AssociationState, Config, ConfigError, EndpointConfig, Event, LocalAddrs, PathAddr,
+    RemoteAddrs, TraceEvent, Transmit,
+};
+
+/// Largest IP packet without an association. An INIT ACK with every address and report that we put into it is smaller.
+const REPLY_PMTU: u32 = 1500;
+
+/// Names an association of one endpoint. Never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle {
+    slot: u32,
+    generation: u32,
+}
+
+/// What became of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatagramOutcome {
+    /// It was given to this association.
+    Association(Handle),
+    /// A valid COOKIE ECHO: this association is new.
+    Accepted(Handle),
+    /// It belongs to no association and is answered without one.
+    Replied,
+    /// It is dropped.
+    Ignored(IgnoreReason),
+}
+
+/// Why a datagram was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IgnoreReason {
+    /// Not an SCTP packet, or its checksum is wrong.
+    Malformed(PacketError),
+    /// Tag 0 and not an INIT alone (RFC 9260 §8.5.1 A).
+    ZeroTag,
+    /// To or from an address that is not unicast (RFC 9260 §8.4 rule 1).
+    NotUnicast,
+    /// Out of the blue, of a kind that must not be answered (RFC 9260 §8.4 rules 2, 6, 7).
+    OutOfTheBlue,
+    /// An INIT that must not be answered (RFC 9260 §3.3.2: Initiate Tag 0).
+    BadInit,
+    /// A COOKIE ECHO whose cookie is not ours, was changed, or belongs to another packet (RFC 9260 §5.1.5 steps 2, 3).
+    BadCookie,
+    /// Too many answers wait already.
+    TooManyReplies,
+}
+
+/// An association and what the endpoint knows of it.
+#[derive(Debug)]
+struct Entry {
+    association: Box<Association>,
+    keys: Keys,
+    keys_version: u32,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    generation: u32,
+    entry: Option<Entry>,
+    /// Waits in `dirty`.
+    dirty: bool,
+    /// Waits in `eventful`.
+    eventful: bool,
+    /// Waits in `traced`.
+    traced: bool,
+}
+
+/// A packet without an association, complete.
+#[derive(Debug)]
+struct Reply {
+    at: PathAddr,
+    bytes: Vec<u8>,
+}
+
+/// Several associations and listeners over the same network.
+///
+/// See the [crate's documentation](crate) for the order of calls. The cost of a packet does not depend on the number of
+/// associations but for the logarithm of a look-up.
+#[derive(Debug)]
+pub struct Endpoint {
+    config: EndpointConfig,
+    rng: ChaCha8Rng,
+    jar: CookieJar,
+    listeners: BTreeMap<u16, Listener>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    count: usize,
+    demux: Demux,
+    schedule: Schedule,
+    /// Associations that may have something to send.
+    dirty: VecDeque<u32>,
+    /// Associations that may have events.
+    eventful: VecDeque<u32>,
+    /// Associations that may have trace entries.
+    traced: VecDeque<u32>,
+    replies: VecDeque<Reply>,
+    /// Buffers of replies sent, to be used again.
+    spare: Vec<Vec<u8>>,
+}
+
+impl Endpoint {
+    /// No associations, no listeners. All randomness comes from `seed`.
+    ///
+    /// # Errors
+    ///
+    /// An option that cannot be used.
+    pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let mut rng = ChaCha8Rng::from_seed(seed);
+        let mut jar_seed = [0; 32];
+        rng.fill_bytes(&mut jar_seed);
+        Ok(Self {
+            jar: CookieJar::new(&config, jar_seed),
+            config,
+            rng,
+            listeners: BTreeMap::new(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            count: 0,
+            demux: Demux::default(),
+            schedule: Schedule::default(),
+            dirty: VecDeque::new(),
+            eventful: VecDeque::new(),
+            traced: VecDeque::new(),
+            replies: VecDeque::new(),
+            spare: Vec::new(),
+        })
+    }
+
+    /// Takes associations at this port from now on, with these addresses and options.
+    ///
+    /// # Errors
+    ///
+    /// An option or address that cannot be used, or the port is listened at already.
+    pub fn listen(&mut self, local: LocalAddrs, config: Config) -> Result<(), ConfigError> {
+        config.validate()?;
+        check_addresses("local.addresses", "local.port", local.port, &local.addresses)?;
+        let taken = self.listeners.contains_key(&local.port);
+        check(!taken, "local.port", local.port, "a port that is not listened at already")?;
+        self.listeners.insert(local.port, Listener { addresses: local.addresses, config });
+        Ok(())
+    }
+
+    /// Takes no more associations at this port; those there are go on. False if it was not listened at.
+    pub fn stop_listening(&mut self, port: u16) -> bool {
+        self.listeners.remove(&port).is_some()
+    }
+
+    /// Begins an association (RFC 9260 §5.1 A).
+    ///
+    /// # Errors
+    ///
+    /// An option or address that cannot be used, an association with that peer at these ports, or too many associations.
+    pub fn connect(
+        &mut self,
+        now: Time,
+        config: Config,
+        local: LocalAddrs,
+        remote: RemoteAddrs,
+    ) -> Result<Handle, ConfigError> {
+        check(
+            self.count < self.config.max_associations,
+            "max_associations",
+            self.count,
+            "fewer associations, or a higher limit",
+        )?;
+        let known = |address: &&IpAddr| self.demux.by_address(local.port, remote.port, **address).is_some();
+        if let Some(address) = remote.addresses.iter().find(known) {
+            check(false, "remote.addresses", address, "an address without an association at these ports")?;
+        }
+        let mut seed = self.seed();
+        let mut association = Association::connect(now, config.clone(), local.clone(), remote.clone(), seed)?;
+        // A tag finds one association only.
+        while self.demux.has_tag(association.tags().local_tag) {
+            seed = self.seed();
+            association = Association::connect(now, config.clone(), local.clone(), remote.clone(), seed)?;
+        }
+        Ok(self.insert(association))
+    }
+
+    fn seed(&mut self) -> [u8; 32] {
+        let mut seed = [0; 32];
+        self.rng.fill_bytes(&mut seed);
+        seed
+    }
+
+    fn insert(&mut self, association: Association) -> Handle {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        let keys = keys_of(&association);
+        self.demux.insert(slot, &keys);
+        let keys_version = association.keys_version();
+        let entry = &mut self.slots[slot as usize];
+        entry.entry = Some(Entry { association: Box::new(association), keys, keys_version });
+        self.count += 1;
+        self.mark_dirty(slot);
+        self.handle(slot)
+    }
+
+    fn handle(&self, slot: u32) -> Handle {
+        Handle { slot, generation: self.slots[slot as usize].generation }
+    }
+
+    fn mark_dirty(&mut self, slot: u32) {
+        let entry = &mut self.slots[slot as usize];
+        if !core::mem::replace(&mut entry.dirty, true) {
+            self.dirty.push_back(slot);
+        }
+    }
+
+    fn slot_of(&self, handle: Handle) -> Option<&Slot> {
+        self.slots.get(handle.slot as usize).filter(|slot| slot.generation == handle.generation)
+    }
+
+    /// The association, to look at; `None` once it is closed and everything was taken out of it.
+    pub fn association(&self, handle: Handle) -> Option<&Association> {
+        self.slot_of(handle)?.entry.as_ref().map(|entry| &*entry.association)
+    }
+
+    /// The association, to call; afterwards `poll_transmit` is to be called. `None` once it is closed and everything was
+    /// taken out of it.
+    pub fn association_mut(&mut self, handle: Handle) -> Option<&mut Association> {
+        self.slot_of(handle)?.entry.as_ref()?;
+        self.mark_dirty(handle.slot);
+        self.slots[handle.slot as usize].entry.as_mut().map(|entry| &mut *entry.association)
+    }
+
+    /// Number of associations, those included that are closed and not yet emptied.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// True when there is no association.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Takes an SCTP packet that arrived between these addresses. Never fails: see [`DatagramOutcome`].
+    pub fn handle_datagram(&mut self, now: Time, at: PathAddr, bytes: &[u8]) -> DatagramOutcome {
+        match self.find(at, bytes) {
+            Some(slot) => self.give(now, at, bytes, slot),
+            None => self.take_stray(now, at, bytes),
+        }
+    }
+
+    /// The association a packet belongs to; only the common header is looked at, and its checksum not yet.
+    #[inline]
+    fn find(&self, at: PathAddr, bytes: &[u8]) -> Option<u32> {
+        let header: &[u8; 8] = bytes.first_chunk()?;
+        let peer_port = u16::from_be_bytes([header[0], header[1]]);
+        let local_port = u16::from_be_bytes([header[2], header[3]]);
+        let tag = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
+        self.demux
+            .by_tag(tag, local_port, peer_port)
+            .or_else(|| self.demux.by_address(local_port, peer_port, at.remote))
+    }
+
+    fn give(&mut self, now: Time, at: PathAddr, bytes: &[u8], slot: u32) -> DatagramOutcome {
+        if let Some(entry) = &mut self.slots[slot as usize].entry {
+            entry.association.input(now, at, bytes, &mut self.jar);
+        }
+        self.mark_dirty(slot);
+        DatagramOutcome::Association(self.handle(slot))
+    }
+
+    /// Enters the association's addresses and tag anew if they changed.
+    fn refresh_keys(&mut self, slot: u32) {
+        let Some(entry) = &mut self.slots[slot as usize].entry else { return };
+        if entry.keys_version == entry.association.keys_version() {
+            return;
+        }
+        entry.keys_version = entry.association.keys_version();
+        self.demux.remove(slot, &entry.keys);
+        entry.keys = Keys::default();
+        // One that is closed is found no more: what still comes for it is out of the blue (RFC 9260 §8.4).
+        if entry.association.state() != AssociationState::Closed {
+            entry.keys = keys_of(&entry.association);
+            self.demux.insert(slot, &entry.keys);
+        }
+    }
+
+    /// Appends the next packet to `out`; `None` when nobody has anything to send. To be called until it gives `None`.
+    pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        if let Some(mut reply) = self.replies.pop_front() {
+            out.extend_from_slice(&reply.bytes);
+            let transmit = Transmit { path: None, at: reply.at, len: reply.bytes.len(), segment_size: None };
+            reply.bytes.clear();
+            self.spare.push(reply.bytes);
+            return Some(transmit);
+        }
+        while let Some(&slot) = self.dirty.front() {
+            if let Some(entry) = &mut self.slots[slot as usize].entry
+                && let Some(transmit) = entry.association.poll_transmit(now, out)
+            {
+                return Some(transmit);
+            }
+            self.dirty.pop_front();
+            self.settle(slot);
+        }
+        None
+    }
+
+    /// An association has nothing more to send for now.
+    fn settle(&mut self, slot: u32) {
+        self.refresh_keys(slot);
+        let entry = &mut self.slots[slot as usize];
+        entry.dirty = false;
+        let Some(Entry { association, .. }) = &entry.entry else { return };
+        self.schedule.set(slot, association.poll_timeout());
+        if association.has_events() && !core::mem::replace(&mut entry.eventful, true) {
+            self.eventful.push_back(slot);
+        }
+        if association.has_trace() && !core::mem::replace(&mut entry.traced, true) {
+            self.traced.push_back(slot);
+        }
+        self.release_if_empty(slot);
+    }
+
+    /// Forgets an association that is closed and out of which everything was taken.
+    fn release_if_empty(&mut self, slot: u32) {
+        let entry = &mut self.slots[slot as usize];
+        let done = entry.entry.as_ref().is_some_and(|Entry { association, .. }| {
+            association.state() == AssociationState::Closed
+                && !association.has_events()
+                && !association.has_trace()
+                && !association.readable()
+        });
+        if done && !entry.dirty {
+            entry.entry = None;
+            entry.generation = entry.generation.wrapping_add(1);
+            self.schedule.set(slot, None);
+            self.free.push(slot);
+            self.count -= 1;
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called next, or a little earlier; `None`: never, as things
+    /// are. Valid after `poll_transmit` gave `None`.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.schedule.earliest()
+    }
+
+    /// Lets every timer that is due expire. Harmless when none is.
+    pub fn handle_timeout(&mut self, now: Time) {
+        while let Some(slot) = self.schedule.pop_due(now) {
+            if let Some(entry) = &mut self.slots[slot as usize].entry {
+                entry.association.handle_timeout(now);
+                self.mark_dirty(slot);
+            }
+        }
+    }
+
+    /// The next event of any association. Valid after `poll_transmit` gave `None`.
+    pub fn poll_event(&mut self) -> Option<(Handle, Event)> {
+        while let Some(&slot) = self.eventful.front() {
+            let handle = self.handle(slot);
+            let entry = &mut self.slots[slot as usize];
+            if let Some(event) = entry.entry.as_mut().and_then(|entry| entry.association.poll_event()) {
+                return Some((handle, event));
+            }
+            entry.eventful = false;
+            self.eventful.pop_front();
+            self.release_if_empty(slot);
+        }
+        None
+    }
+
+    /// The next trace entry of any association. Valid after `poll_transmit` gave `None`.
+    pub fn poll_trace(&mut self) -> Option<(Handle, TraceEvent)> {
+        while let Some(&slot) = self.traced.front() {
+            let handle = self.handle(slot);
+            let entry = &mut self.slots[slot as usize];
+            if let Some(event) = entry.entry.as_mut().and_then(|entry| entry.association.poll_trace()) {
+                return Some((handle, event));
+            }
+            entry.traced = false;
+            self.traced.pop_front();
+            self.release_if_empty(slot);
+        }
+        None
+    }
+
+    /// Queues a packet with one chunk that belongs to no association.
+    fn reply(
+        &mut self,
+        at: PathAddr,
+        ports: (u16, u16),
+        tag: u32,
+        chunk: &impl EncodeChunk,
+    ) -> DatagramOutcome {
+        if self.replies.len() >= self.config.max_pending_replies {
+            return DatagramOutcome::Ignored(IgnoreReason::TooManyReplies);
+        }
+        let mut bytes = self.spare.pop().unwrap_or_default();
+        let room = REPLY_PMTU - crate::path::ip_header(&at.remote);
+        let mut builder =
+            PacketBuilder::new(&mut bytes, ports.0, ports.1, VerificationTag::new(tag), room as usize);
+        let pushed = builder.push(chunk);
+        debug_assert_eq!(pushed, Ok(()), "a reply is small");
+        builder.finish();
+        self.replies.push_back(Reply { at, bytes });
+        DatagramOutcome::Replied
+    }
+}
+
+fn keys_of(association: &Association) -> Keys {
+    let tags = association.tags();
+    Keys {
+        local_port: tags.local_port,
+        peer_port: tags.peer_port,
+        local_tag: tags.local_tag,
+        peer_addresses: association.peer_addresses().collect(),
+    }
+}

@@ -1,0 +1,81 @@
+//! Packets that belong to no association (RFC 9260 §8.4).
+
+use msctp_units::Time;
+use msctp_wire::{Abort, Cause, Causes, Checksum, Chunk, ChunkType, Packet, ShutdownComplete};
+
+use super::{DatagramOutcome, Endpoint, IgnoreReason};
+use crate::PathAddr;
+use crate::path::pairing::is_endpoint;
+
+/// What RFC 9260 §8.4 makes of a packet, by the chunks in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Rules 2, 6, 7: not to be answered.
+    Silent,
+    /// Rule 5.
+    ShutdownAck,
+    /// Rule 8.
+    Other,
+}
+
+/// The rules in their order.
+fn kind(packet: &Packet<'_>) -> Kind {
+    let has = |wanted: ChunkType| {
+        let mut chunks = packet.chunks();
+        core::iter::from_fn(move || chunks.next_raw()?.ok()).any(|(typ, _)| typ == wanted)
+    };
+    if has(ChunkType::ABORT) {
+        Kind::Silent
+    } else if has(ChunkType::SHUTDOWN_ACK) {
+        Kind::ShutdownAck
+    } else if has(ChunkType::SHUTDOWN_COMPLETE) || has(ChunkType::COOKIE_ACK) || reports_stale_cookie(packet)
+    {
+        Kind::Silent
+    } else {
+        Kind::Other
+    }
+}
+
+fn reports_stale_cookie(packet: &Packet<'_>) -> bool {
+    packet.chunks().flatten().any(|chunk| {
+        matches!(chunk, Chunk::Error(error)
+            if error.causes.iter().flatten().any(|cause| matches!(cause, Cause::StaleCookie(_))))
+    })
+}
+
+impl Endpoint {
+    /// A packet whose association was not found.
+    pub(super) fn take_stray(&mut self, now: Time, at: PathAddr, bytes: &[u8]) -> DatagramOutcome {
+        let packet = match Packet::parse(bytes, Checksum::Verify) {
+            Ok(packet) => packet,
+            Err(error) => return DatagramOutcome::Ignored(IgnoreReason::Malformed(error)),
+        };
+        // Rule 1
+        if !is_endpoint(&at.remote) || !is_endpoint(&at.local) {
+            return DatagramOutcome::Ignored(IgnoreReason::NotUnicast);
+        }
+        let ports = (packet.header.dst_port, packet.header.src_port);
+        let tag = packet.header.verification_tag.get();
+        if tag == 0 {
+            // Rule 3; §8.5.1 A: tag 0 is for an INIT alone
+            return match packet.chunks().next() {
+                Some(Ok(Chunk::Init(init))) if packet.check_bundling().is_ok() => {
+                    self.on_init(now, at, &packet, &init)
+                }
+                _ => DatagramOutcome::Ignored(IgnoreReason::ZeroTag),
+            };
+        }
+        let kind = kind(&packet);
+        if kind != Kind::Silent
+            && let Some(Ok(Chunk::CookieEcho(echo))) = packet.chunks().next()
+        {
+            // Rule 4
+            return self.on_cookie_echo(now, at, &packet, echo.cookie);
+        }
+        match kind {
+            Kind::Silent => DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue),
+            Kind::ShutdownAck => self.reply(at, ports, tag, &ShutdownComplete { tag_reflected: true }),
+            Kind::Other => self.reply(at, ports, tag, &Abort { tag_reflected: true, causes: Causes::EMPTY }),
+        }
+    }
+}

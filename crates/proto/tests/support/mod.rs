@@ -1,0 +1,454 @@
+//! Two endpoints over a scripted network in virtual time: every packet passes a filter that may lose, delay, repeat or
+//! change it. Shared by all tests of the crate that need a peer.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+#![allow(unreachable_pub, reason = "a module of test binaries")]
+
+use core::net::IpAddr;
+use std::collections::{BTreeMap, VecDeque};
+
+use msctp_proto::{
+    AssociationState, Config, DatagramOutcome, Endpoint, EndpointConfig, Event, Handle, LocalAddrs, Message,
+    OutMessage, PathAddr, PathId, RemoteAddrs, TraceEvent,
+};
+use msctp_units::{Span, Time};
+
+pub const PORT_A: u16 = 5000;
+pub const PORT_B: u16 = 5001;
+
+/// Which of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    A,
+    B,
+}
+
+impl Side {
+    pub fn other(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
+}
+
+/// A packet on its way.
+#[derive(Clone, Debug)]
+pub struct Flight {
+    /// When it was sent.
+    pub sent: Time,
+    /// Who sent it.
+    pub from: Side,
+    /// Its addresses as the sender sees them.
+    pub at: PathAddr,
+    pub bytes: Vec<u8>,
+}
+
+impl Flight {
+    /// Chunk types in order.
+    pub fn chunks(&self) -> Vec<u8> {
+        let (mut types, mut rest) = (Vec::new(), &self.bytes[12..]);
+        while rest.len() >= 4 {
+            types.push(rest[0]);
+            let len = usize::from(u16::from_be_bytes([rest[2], rest[3]])).max(4).next_multiple_of(4);
+            rest = rest.get(len..).unwrap_or_default();
+        }
+        types
+    }
+
+    pub fn has(&self, chunk_type: u8) -> bool {
+        self.chunks().contains(&chunk_type)
+    }
+
+    pub fn tag(&self) -> u32 {
+        u32::from_be_bytes(self.bytes[4..8].try_into().unwrap())
+    }
+
+    /// The first TSN in the packet.
+    pub fn tsn(&self) -> Option<u32> {
+        let mut rest = &self.bytes[12..];
+        while rest.len() >= 8 {
+            if rest[0] == chunk::DATA {
+                return Some(u32::from_be_bytes(rest[4..8].try_into().unwrap()));
+            }
+            let len = usize::from(u16::from_be_bytes([rest[2], rest[3]])).max(4).next_multiple_of(4);
+            rest = rest.get(len..).unwrap_or_default();
+        }
+        None
+    }
+}
+
+/// Chunk types, for filters.
+pub mod chunk {
+    pub const DATA: u8 = 0;
+    pub const INIT: u8 = 1;
+    pub const INIT_ACK: u8 = 2;
+    pub const SACK: u8 = 3;
+    pub const HEARTBEAT: u8 = 4;
+    pub const HEARTBEAT_ACK: u8 = 5;
+    pub const ABORT: u8 = 6;
+    pub const SHUTDOWN: u8 = 7;
+    pub const SHUTDOWN_ACK: u8 = 8;
+    pub const ERROR: u8 = 9;
+    pub const COOKIE_ECHO: u8 = 10;
+    pub const COOKIE_ACK: u8 = 11;
+    pub const SHUTDOWN_COMPLETE: u8 = 14;
+    pub const ASCONF_ACK: u8 = 0x80;
+    pub const ASCONF: u8 = 0xc1;
+}
+
+/// What the network does with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Pass,
+    Drop,
+    /// Arrives so much later than it would.
+    Late(Span),
+    /// Arrives twice, the second time so much later.
+    Twice(Span),
+}
+
+type Filter = Box<dyn FnMut(&mut Flight) -> Fate>;
+
+/// One end: an endpoint, its one association of interest, and all that came out of it.
+pub struct Host {
+    pub endpoint: Endpoint,
+    pub handle: Option<Handle>,
+    pub events: Vec<Event>,
+    pub received: Vec<Message>,
+    pub trace: Vec<TraceEvent>,
+    /// Read messages as soon as they are there.
+    pub reading: bool,
+    wake: Option<Time>,
+}
+
+impl Host {
+    fn new(config: EndpointConfig, seed: u8) -> Self {
+        Self {
+            endpoint: Endpoint::new(config, [seed; 32]).unwrap(),
+            handle: None,
+            events: Vec::new(),
+            received: Vec::new(),
+            trace: Vec::new(),
+            reading: true,
+            wake: None,
+        }
+    }
+
+    pub fn state(&self) -> Option<AssociationState> {
+        self.endpoint.association(self.handle?).map(|association| association.state())
+    }
+
+    pub fn saw(&self, wanted: impl Fn(&Event) -> bool) -> bool {
+        self.events.iter().any(wanted)
+    }
+
+    pub fn bytes_received(&self) -> usize {
+        self.received.iter().map(|message| message.data.len()).sum()
+    }
+}
+
+/// The pair and the network between them.
+pub struct Pair {
+    pub now: Time,
+    pub a: Host,
+    pub b: Host,
+    /// One way, for packets with these addresses (the mobile's), else `default_delay`.
+    pub delays: BTreeMap<IpAddr, Span>,
+    pub default_delay: Span,
+    pub filter: Filter,
+    /// Every packet sent, when on.
+    pub log: Option<Vec<Flight>>,
+    queue: BTreeMap<(Time, u64), Flight>,
+    sequence: u64,
+    buffer: Vec<u8>,
+}
+
+/// `10.<network>.0.<host>`.
+pub fn ip(network: u8, host: u8) -> IpAddr {
+    IpAddr::from([10, network, 0, host])
+}
+
+/// A's address in that network.
+pub fn a_ip(network: u8) -> IpAddr {
+    ip(network, 1)
+}
+
+/// B's address in that network.
+pub fn b_ip(network: u8) -> IpAddr {
+    ip(network, 2)
+}
+
+pub fn text_message(text: &str) -> OutMessage {
+    message(0, text.as_bytes().to_vec())
+}
+
+pub fn message(stream: u16, data: Vec<u8>) -> OutMessage {
+    OutMessage { stream, ppid: 0, unordered: false, data: data.into(), context: 0 }
+}
+
+impl Pair {
+    /// B listens on the given addresses; nothing is sent yet.
+    pub fn new(config_b: Config, addresses_b: Vec<IpAddr>) -> Self {
+        let mut pair = Self {
+            now: Time::ZERO + Span::from_secs(1),
+            a: Host::new(EndpointConfig::default(), 1),
+            b: Host::new(EndpointConfig::default(), 2),
+            delays: BTreeMap::new(),
+            default_delay: Span::from_millis(20),
+            filter: Box::new(|_| Fate::Pass),
+            log: None,
+            queue: BTreeMap::new(),
+            sequence: 0,
+            buffer: Vec::new(),
+        };
+        let local = LocalAddrs { port: PORT_B, addresses: addresses_b };
+        pair.b.endpoint.listen(local, config_b).unwrap();
+        pair
+    }
+
+    /// A begins an association.
+    pub fn connect(&mut self, config: Config, local: Vec<IpAddr>, remote: Vec<IpAddr>) -> Handle {
+        let local = LocalAddrs { port: PORT_A, addresses: local };
+        let remote = RemoteAddrs { port: PORT_B, addresses: remote };
+        let handle = self.a.endpoint.connect(self.now, config, local, remote).unwrap();
+        self.a.handle = Some(handle);
+        self.drain(Side::A);
+        handle
+    }
+
+    /// Both ends up, with one address each.
+    pub fn established(config: Config) -> Self {
+        Self::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)])
+    }
+
+    /// Both ends up, all paths confirmed.
+    pub fn established_with(
+        config_a: Config,
+        config_b: Config,
+        addresses_a: Vec<IpAddr>,
+        addresses_b: Vec<IpAddr>,
+    ) -> Self {
+        let mut pair = Self::new(config_b, addresses_b.clone());
+        pair.connect(config_a, addresses_a, addresses_b[..1].to_vec());
+        pair.run_for(Span::from_secs(10));
+        assert_eq!(pair.a.state(), Some(AssociationState::Established));
+        assert_eq!(pair.b.state(), Some(AssociationState::Established));
+        pair
+    }
+
+    pub fn host(&mut self, side: Side) -> &mut Host {
+        match side {
+            Side::A => &mut self.a,
+            Side::B => &mut self.b,
+        }
+    }
+
+    /// Drops every packet that `lost` says.
+    pub fn drop_if(&mut self, mut lost: impl FnMut(&Flight) -> bool + 'static) {
+        self.filter = Box::new(move |flight| if lost(flight) { Fate::Drop } else { Fate::Pass });
+    }
+
+    /// Drops the first `count` packets from `from` with a chunk of this type.
+    pub fn drop_first(&mut self, from: Side, chunk_type: u8, count: usize) {
+        let mut left = count;
+        self.drop_if(move |flight| {
+            let hit = left > 0 && flight.from == from && flight.has(chunk_type);
+            left -= usize::from(hit);
+            hit
+        });
+    }
+
+    pub fn pass_all(&mut self) {
+        self.filter = Box::new(|_| Fate::Pass);
+    }
+
+    /// Calls `f` on the association of that side, then sends what came of it.
+    pub fn with<R>(&mut self, side: Side, f: impl FnOnce(&mut msctp_proto::Association, Time) -> R) -> R {
+        let now = self.now;
+        let host = self.host(side);
+        let handle = host.handle.expect("an association");
+        let result = f(host.endpoint.association_mut(handle).expect("still there"), now);
+        self.drain(side);
+        result
+    }
+
+    pub fn send(&mut self, side: Side, message: OutMessage) {
+        self.with(side, |association, now| association.send(now, message)).unwrap();
+    }
+
+    /// Path of that side between these addresses.
+    pub fn path(&mut self, side: Side, local: IpAddr, remote: IpAddr) -> PathId {
+        let at = PathAddr { local, remote };
+        self.with(side, |association, _| association.paths().find(|path| path.at == at).map(|path| path.id))
+            .unwrap_or_else(|| panic!("no path {at}"))
+    }
+
+    /// Hands a packet to `to` as if it came from the network now.
+    pub fn inject(&mut self, to: Side, at: PathAddr, bytes: &[u8]) -> DatagramOutcome {
+        let now = self.now;
+        let host = self.host(to);
+        let outcome = host.endpoint.handle_datagram(now, at, bytes);
+        if let DatagramOutcome::Accepted(handle) = outcome {
+            host.handle = Some(handle);
+        }
+        self.drain(to);
+        outcome
+    }
+
+    /// Takes everything out of one end.
+    pub fn drain(&mut self, side: Side) {
+        loop {
+            self.transmit(side);
+            let host = self.host(side);
+            while let Some((handle, event)) = host.endpoint.poll_event() {
+                if host.handle == Some(handle) {
+                    host.events.push(event);
+                }
+            }
+            while let Some((_, event)) = host.endpoint.poll_trace() {
+                host.trace.push(event);
+            }
+            let mut read = false;
+            if host.reading
+                && let Some(handle) = host.handle
+                && host.endpoint.association(handle).is_some_and(|association| association.readable())
+                && let Some(association) = host.endpoint.association_mut(handle)
+            {
+                while let Some(message) = association.recv() {
+                    host.received.push(message);
+                    read = true;
+                }
+            }
+            if !read {
+                break;
+            }
+        }
+        let host = self.host(side);
+        host.wake = host.endpoint.poll_timeout();
+    }
+
+    fn transmit(&mut self, side: Side) {
+        let mut buffer = core::mem::take(&mut self.buffer);
+        loop {
+            buffer.clear();
+            let now = self.now;
+            let Some(transmit) = self.host(side).endpoint.poll_transmit(now, &mut buffer) else { break };
+            assert_eq!(buffer.len(), transmit.len);
+            let step = transmit.segment_size.unwrap_or(transmit.len);
+            for bytes in buffer.chunks(step) {
+                self.launch(Flight { sent: now, from: side, at: transmit.at, bytes: bytes.to_vec() });
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    fn launch(&mut self, mut flight: Flight) {
+        if let Some(log) = &mut self.log {
+            log.push(flight.clone());
+        }
+        let fate = (self.filter)(&mut flight);
+        let delay = [flight.at.local, flight.at.remote]
+            .iter()
+            .find_map(|address| self.delays.get(address))
+            .copied()
+            .unwrap_or(self.default_delay);
+        let arrival = self.now + delay;
+        match fate {
+            Fate::Drop => {}
+            Fate::Pass => self.enqueue(arrival, flight),
+            Fate::Late(by) => self.enqueue(arrival + by, flight),
+            Fate::Twice(by) => {
+                self.enqueue(arrival, flight.clone());
+                self.enqueue(arrival + by, flight);
+            }
+        }
+    }
+
+    fn enqueue(&mut self, arrival: Time, flight: Flight) {
+        self.queue.insert((arrival, self.sequence), flight);
+        self.sequence += 1;
+    }
+
+    /// Lets the next thing happen; false if nothing will before `end`.
+    pub fn step(&mut self, end: Time) -> bool {
+        let arrival = self.queue.keys().next().map(|key| key.0);
+        let next = [arrival, self.a.wake, self.b.wake].into_iter().flatten().min();
+        let Some(next) = next.filter(|next| *next <= end) else {
+            self.now = self.now.max(end);
+            return false;
+        };
+        self.now = self.now.max(next);
+        if arrival == Some(next) {
+            let (_, flight) = self.queue.pop_first().expect("there is a first key");
+            let at = PathAddr { local: flight.at.remote, remote: flight.at.local };
+            self.inject(flight.from.other(), at, &flight.bytes);
+            return true;
+        }
+        for side in [Side::A, Side::B] {
+            let now = self.now;
+            let host = self.host(side);
+            if host.wake.is_some_and(|wake| wake <= now) {
+                host.endpoint.handle_timeout(now);
+                self.drain(side);
+            }
+        }
+        true
+    }
+
+    pub fn run_for(&mut self, span: Span) {
+        let end = self.now + span;
+        while self.step(end) {}
+    }
+
+    /// Runs until `done`, at most for `limit`; false if it did not come true.
+    pub fn run_until(&mut self, limit: Span, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        let end = self.now + limit;
+        loop {
+            if done(self) {
+                return true;
+            }
+            if !self.step(end) {
+                return done(self);
+            }
+        }
+    }
+
+    /// Sends `count` messages of `len` bytes from `from` as room allows, each beginning with its number, and runs until
+    /// all have arrived, at most for `limit`. Panics if one is missing, doubled or out of order.
+    pub fn transfer(&mut self, from: Side, count: u32, len: usize, limit: Span) {
+        let before = self.host(from.other()).received.len();
+        let mut waiting: VecDeque<u32> = (0..count).collect();
+        let all = before + count as usize;
+        let done = self.run_until(limit, |pair| {
+            pair.feed(from, &mut waiting, len);
+            pair.host(from.other()).received.len() >= all
+        });
+        let received = &self.host(from.other()).received[before..];
+        let numbers: Vec<u32> =
+            received.iter().map(|m| u32::from_be_bytes(m.data[..4].try_into().unwrap())).collect();
+        assert!(numbers.iter().copied().eq(0..numbers.len() as u32), "order: {numbers:?}");
+        assert!(done, "{} of {count} messages arrived", numbers.len());
+    }
+
+    /// Sends what fits of the numbered messages.
+    pub fn feed(&mut self, from: Side, waiting: &mut VecDeque<u32>, len: usize) {
+        let now = self.now;
+        let host = self.host(from);
+        let Some(association) = host.handle.and_then(|handle| host.endpoint.association_mut(handle)) else {
+            return;
+        };
+        let mut sent = false;
+        while let Some(number) = waiting.front() {
+            let mut data = number.to_be_bytes().to_vec();
+            data.resize(len.max(4), *number as u8);
+            if association.send(now, message(0, data)).is_err() {
+                break;
+            }
+            waiting.pop_front();
+            sent = true;
+        }
+        if sent {
+            self.drain(from);
+        }
+    }
+}
