@@ -26,6 +26,13 @@ impl<T: Default> StreamTable<T> {
         let page = self.pages[page].get_or_insert_with(|| (0..PAGE).map(|_| T::default()).collect());
         &mut page[slot]
     }
+
+    /// The state of `stream` if its page was touched.
+    #[cfg(test)]
+    pub(crate) fn peek(&self, stream: u16) -> Option<&T> {
+        let page = self.pages.get(usize::from(stream) / PAGE)?.as_deref()?;
+        page.get(usize::from(stream) % PAGE)
+    }
 }
 
 #[cfg(test)]

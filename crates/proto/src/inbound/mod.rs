@@ -8,6 +8,8 @@ mod fault;
 mod ordering;
 mod reassembly;
 mod sack_clock;
+#[cfg(test)]
+mod tests;
 mod tsn_map;
 mod window;
 

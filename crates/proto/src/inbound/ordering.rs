@@ -55,6 +55,11 @@ impl Waiting {
     fn is_empty(&self) -> bool {
         self.run.is_empty() && self.late.is_empty()
     }
+
+    #[cfg(test)]
+    fn iter(&self) -> impl Iterator<Item = &Arrived> {
+        self.run.iter().map(|(_, arrived)| arrived).chain(self.late.values())
+    }
 }
 
 /// The inbound streams and the messages ready to be read.
@@ -108,6 +113,14 @@ impl Ordering {
 
     pub(super) fn is_readable(&self) -> bool {
         !self.ready.is_empty()
+    }
+
+    /// User bytes and chunks held, counted anew.
+    #[cfg(test)]
+    pub(super) fn held(&self, streams: u16) -> (u64, u64) {
+        let waiting = (0..streams).filter_map(|stream| self.streams.peek(stream)?.waiting.as_deref());
+        let held = waiting.flat_map(Waiting::iter).chain(&self.ready);
+        held.fold((0, 0), |(b, c), a| (b + a.message.data.len() as u64, c + u64::from(a.chunks)))
     }
 }
 

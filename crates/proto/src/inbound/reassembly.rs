@@ -110,6 +110,15 @@ impl Reassembly {
         self.runs.is_empty()
     }
 
+    /// User bytes and chunks held, counted anew.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> (u64, u64) {
+        self.runs.values().fold((0, 0), |(bytes, chunks), run| {
+            let len: usize = run.pieces.iter().map(|piece| piece.len()).sum();
+            (bytes + len as u64, chunks + u64::from(run.chunks))
+        })
+    }
+
     /// The first TSN of the run that ends just before `tsn`.
     fn before(&self, tsn: LongTsn) -> Option<LongTsn> {
         let (&first, run) = self.runs.range(..tsn).next_back()?;

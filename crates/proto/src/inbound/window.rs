@@ -65,7 +65,8 @@ impl ReceiveWindow {
 
     /// RFC 9260 §6.2: worth a SACK of its own when the window can be increased by a quarter of the buffer.
     pub(super) fn update_due(&self) -> bool {
-        self.next_edge() - self.edge >= self.size.div_ceil(4)
+        let announced = self.edge.saturating_sub(self.received);
+        u64::from(self.a_rwnd()).saturating_sub(announced) >= self.size.div_ceil(4)
     }
 
     /// A DATA chunk with `len` user bytes is kept.
@@ -90,6 +91,11 @@ impl ReceiveWindow {
     /// Twice the buffer is held: not even what fills a hole is taken any more.
     pub(super) fn exhausted(&self) -> bool {
         self.charge() >= self.size * 2
+    }
+
+    #[cfg(test)]
+    pub(super) fn held(&self) -> (u64, u64) {
+        (self.held_bytes, self.held_chunks)
     }
 
     /// User bytes held: out of order, in reassembly or not yet read.

@@ -35,6 +35,11 @@ impl Gaps {
         self.acked.last().map(|range| range.last)
     }
 
+    #[cfg(test)]
+    pub(super) fn ranges(&self) -> &[TsnRange] {
+        &self.acked
+    }
+
     /// Takes the blocks of a SACK; `last_sent` is the highest TSN sent. The cost is linear in the number of blocks, not in
     /// what they cover. Gives false when the blocks were not as RFC 9260 §3.3.4 has them (in order, disjoint, not beyond
     /// what was sent); what makes sense of them is taken.

@@ -15,6 +15,8 @@ mod loss;
 mod probe;
 mod queue;
 mod sack;
+#[cfg(test)]
+mod tests;
 mod timeout;
 
 use std::collections::VecDeque;

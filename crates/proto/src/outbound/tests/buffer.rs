@@ -1,0 +1,114 @@
+//! The send buffer, what comes back undelivered, and paths that go: RFC 9260 §11.1.5, §11.2.2, RFC 5061.
+
+use super::*;
+use crate::{SendError, SendFailure};
+
+fn message(stream: u16, len: usize, context: u64) -> OutMessage {
+    OutMessage { stream, ppid: 1, unordered: false, data: Bytes::from(vec![1; len]), context }
+}
+
+#[test]
+fn what_is_refused_says_what_would_be_right() {
+    let mut sender = Sender::with(1, |config| config.send_buffer = 3000);
+    let out = &mut sender.out;
+    assert_eq!(out.enqueue(message(0, 0, 0)), Err(SendError::Empty));
+    assert_eq!(out.enqueue(message(10, 1, 0)), Err(SendError::InvalidStream { stream: 10, streams: 10 }));
+    assert_eq!(out.enqueue(message(0, 3001, 0)), Err(SendError::TooLarge { len: 3001, max: 3000 }));
+    out.enqueue(message(9, 2000, 0)).unwrap();
+    assert_eq!(out.enqueue(message(0, 1001, 0)), Err(SendError::BufferFull { len: 1001, free: 1000 }));
+    out.enqueue(message(0, 1000, 0)).unwrap();
+}
+
+#[test]
+fn writable_again_once_half_is_free() {
+    let mut sender = Sender::with(1, |config| config.send_buffer = 4000);
+    sender.enqueue(4, 1000);
+    assert!(!sender.out.take_writable());
+    assert!(sender.out.enqueue(message(0, 1, 0)).is_err());
+    sender.flush();
+    sender.sack(1, &[(2, 4)]);
+    assert!(!sender.out.take_writable(), "what is not cumulatively acknowledged is still held");
+    sender.sack(2, &[]);
+    assert!(sender.out.take_writable());
+    assert!(!sender.out.take_writable(), "once");
+    sender.sack(4, &[]);
+    assert!(!sender.out.take_writable(), "nobody was refused");
+    assert!(sender.out.is_drained());
+}
+
+#[test]
+fn streams_that_were_not_granted_fail_at_establishment() {
+    let mut out = Outbound::new(&Config::default(), Tsn::new(1));
+    for stream in [0, 7, 3] {
+        out.enqueue(message(stream, 10, u64::from(stream))).unwrap();
+    }
+    assert_eq!(out.establish(1000, 4), [SendFailure { message: message(7, 10, 7), unsent: true }]);
+    assert_eq!(out.buffered(), 20);
+}
+
+#[test]
+fn giving_up_returns_every_message_once_in_order() {
+    let mut sender = Sender::new(1);
+    sender.out.enqueue(message(0, 1000, 1)).unwrap();
+    sender.out.enqueue(message(0, 2000, 2)).unwrap();
+    sender.out.enqueue(message(0, 9000, 3)).unwrap();
+    sender.out.enqueue(message(1, 50, 4)).unwrap();
+    assert_eq!(sender.flush().len(), 4, "1, both fragments of 2, and the first of 3");
+    sender.sack(1, &[]);
+    let failures = sender.out.give_up(&mut sender.paths);
+    let seen: Vec<_> = failures.iter().map(|f| (f.message.context, f.unsent, f.message.data.len())).collect();
+    assert_eq!(seen, [(2, false, 0), (3, false, 0), (4, true, 50)]);
+    assert_eq!((sender.out.buffered(), sender.out.is_drained()), (0, true));
+    assert_eq!((sender.path(P0).flight_size, sender.out.next_timeout(&sender.paths)), (0, None));
+    sender.out.assert_consistent(&sender.paths);
+}
+
+#[test]
+fn an_unfragmented_message_comes_back_whole() {
+    let mut sender = Sender::new(1);
+    sender.out.enqueue(message(2, 700, 9)).unwrap();
+    sender.flush();
+    let expected = [SendFailure { message: message(2, 700, 9), unsent: false }];
+    assert_eq!(sender.out.give_up(&mut sender.paths), expected);
+}
+
+#[test]
+fn what_was_in_flight_on_a_path_that_goes_is_sent_elsewhere() {
+    let mut sender = Sender::new(2).window(P0, 3).window(P1, 10);
+    sender.enqueue(3, FULL);
+    sender.flush();
+    let gone = sender.paths.remove_remote(&IpAddr::from([192, 0, 2, 1]));
+    sender.out.remove_path(gone[0].id(), &mut sender.paths);
+    sender.out.assert_consistent(&sender.paths);
+    assert_eq!(sender.out.rwnd(), 1 << 20);
+    let sent = sender.flush();
+    assert_eq!(
+        sent.iter().map(|(path, chunks)| (*path, chunks[0].tsn)).collect::<Vec<_>>(),
+        [(P1, 1), (P1, 2), (P1, 3)]
+    );
+    // a late acknowledgement of what went over the old path counts for nobody
+    sender.sack(3, &[]);
+    assert!(sender.out.is_drained());
+}
+
+#[test]
+fn the_trace_is_filled_only_when_wanted() {
+    let mut sender = Sender::new(1);
+    sender.enqueue(1, 100);
+    sender.flush();
+    assert_eq!(sender.out.poll_trace(), None);
+    let mut sender = Sender::with(1, |config| config.trace = true);
+    sender.enqueue(1, 100);
+    sender.flush();
+    sender.sack(1, &[]);
+    let kinds: Vec<_> = core::iter::from_fn(|| sender.out.poll_trace()).collect();
+    assert!(matches!(
+        kinds[..],
+        [
+            crate::TraceKind::Data { tsn: 1, len: 100, again: false, .. },
+            crate::TraceKind::Window { flight_size: 116, .. },
+            crate::TraceKind::Rtt { .. },
+            crate::TraceKind::Window { flight_size: 0, .. },
+        ]
+    ));
+}

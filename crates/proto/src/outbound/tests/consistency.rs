@@ -1,0 +1,68 @@
+//! Counters recomputed from scratch.
+
+use std::collections::BTreeMap;
+
+use super::super::Outbound;
+use super::super::chunk::{Chunk, Fate};
+use crate::PathId;
+use crate::long_tsn::LongTsn;
+use crate::path::Paths;
+
+impl Outbound {
+    /// Every counter, cursor and timer agrees with the chunks. Costs O(outstanding).
+    pub(crate) fn assert_consistent(&self, paths: &Paths) {
+        let in_flight = |chunk: &&Chunk| chunk.fate == Fate::InFlight;
+        let chunks: BTreeMap<LongTsn, &Chunk> = self.sent.iter().collect();
+        assert_eq!(self.sent_bytes, chunks.values().map(|chunk| chunk.len()).sum::<u64>());
+        assert_eq!(
+            self.in_flight,
+            chunks.values().copied().filter(in_flight).map(|chunk| chunk.len()).sum::<u64>()
+        );
+        assert_eq!(self.rwnd(), self.a_rwnd as i64 - self.in_flight as i64, "RFC 9260 §6.2.1");
+        for path in paths.iter() {
+            let flight_size: u64 = chunks
+                .values()
+                .copied()
+                .filter(in_flight)
+                .filter(|chunk| chunk.path == path.id())
+                .map(|chunk| chunk.wire_len())
+                .sum();
+            assert_eq!(path.flight_size, flight_size, "flight_size of {}", path.id());
+            assert_eq!(path.t3_rtx.is_some(), flight_size > 0, "T3-rtx of {}", path.id());
+            if flight_size > 0 {
+                assert!(self.flows.position(path.id()).is_some());
+            }
+        }
+        self.assert_flows_consistent(&chunks);
+        let acked: Vec<_> = self.gaps.ranges().iter().flat_map(|range| range.iter()).collect();
+        let expected: Vec<_> =
+            chunks.iter().filter(|(_, c)| c.fate == Fate::GapAcked).map(|(&tsn, _)| tsn).collect();
+        assert_eq!(acked, expected, "gap acks");
+        assert!(self.struck.is_empty() && self.kept.is_empty() && self.orphans.is_empty());
+    }
+
+    fn assert_flows_consistent(&self, chunks: &BTreeMap<LongTsn, &Chunk>) {
+        let mut marked: BTreeMap<PathId, u32> = BTreeMap::new();
+        for chunk in chunks.values().filter(|chunk| chunk.fate == Fate::Marked) {
+            *marked.entry(chunk.target).or_default() += 1;
+        }
+        for flow in self.flows.iter() {
+            assert_eq!(flow.marked, marked.remove(&flow.id).unwrap_or(0), "marked for {}", flow.id);
+            let unacked: Vec<_> = chunks
+                .iter()
+                .filter(|(_, chunk)| chunk.path == flow.id && chunk.fate != Fate::GapAcked)
+                .map(|(&tsn, _)| tsn)
+                .collect();
+            assert_eq!(flow.unacked as usize, unacked.len(), "unacked on {}", flow.id);
+            assert_eq!(flow.earliest, unacked.first().copied(), "earliest on {}", flow.id);
+            assert!(flow.log.iter().is_sorted_by_key(|sending| sending.number));
+            for (&tsn, chunk) in chunks {
+                let countable =
+                    chunk.path == flow.id && chunk.fate == Fate::InFlight && !chunk.fast_retransmitted;
+                let logged = flow.log.iter().any(|s| s.tsn == tsn && s.number == chunk.number);
+                assert!(!countable || logged, "{tsn:?} cannot get a miss indication");
+            }
+        }
+        assert!(marked.is_empty(), "marked for paths without a flow: {marked:?}");
+    }
+}

@@ -1,0 +1,230 @@
+//! Fast retransmit and Fast Recovery: RFC 9260 §7.2.4.
+
+use super::super::LossDetection;
+use super::super::chunk::Fate;
+use super::*;
+use msctp_units::Span;
+
+fn in_flight(chunks: usize) -> Sender {
+    let mut sender = Sender::new(1).window(P0, chunks as u64);
+    sender.enqueue(chunks, FULL);
+    assert_eq!(sender.tsns().len(), chunks);
+    sender
+}
+
+/// Taken for lost and not sent again yet.
+fn is_marked(sender: &Sender, tsn: u32) -> bool {
+    let sent = &sender.out.sent;
+    sent.at(sent.first().nearest(Tsn::new(tsn))).unwrap().fate == Fate::Marked
+}
+
+#[test]
+fn rfc9260_7_2_4_third_miss_indication() {
+    let mut sender = in_flight(12);
+    sender.wait(Span::from_millis(70));
+    sender.sack(0, &[(2, 2)]);
+    sender.sack(0, &[(2, 3)]);
+    assert!(!sender.out.in_fast_recovery(P0));
+    sender.sack(0, &[(2, 4)]);
+    assert!(sender.out.in_fast_recovery(P0), "(6)");
+    let window = sender.path(P0).controller.window();
+    assert_eq!((window.cwnd, window.ssthresh), (6 * PMDCS, 6 * PMDCS), "(2), §7.2.3");
+    // (3): 8 chunks are in flight, cwnd is 6
+    sender.enqueue(5, FULL);
+    assert_eq!(sender.tsns(), [1]);
+    assert_eq!(sender.path(P0).t3_rtx, Some(ms(2070)), "(4): the first outstanding chunk is sent again");
+    sender.sack(12, &[]);
+    assert!(!sender.out.in_fast_recovery(P0), "§6.2.1 D iv");
+}
+
+#[test]
+fn rfc9260_7_2_4_htna_only_newly_acknowledged_tsns_count() {
+    let mut sender = in_flight(12);
+    for _ in 0..5 {
+        sender.sack(0, &[(4, 4)]);
+    }
+    assert!(!sender.out.in_fast_recovery(P0), "the same SACK again is no miss indication");
+    // 2 newly acknowledged: a miss for 1, not for 3
+    sender.sack(0, &[(2, 2), (4, 4)]);
+    sender.sack(0, &[(2, 2), (4, 5)]);
+    assert_eq!(sender.tsns(), [1]);
+    assert!(!is_marked(&sender, 3), "it has two");
+    sender.sack(0, &[(2, 2), (4, 6)]);
+    assert!(is_marked(&sender, 3));
+}
+
+#[test]
+fn rfc9260_7_2_4_in_recovery_an_advance_counts_for_all_missing() {
+    let mut sender = in_flight(12);
+    // 1, 3 missing; 3 has 2 indications when 1 is retransmitted
+    sender.sack(0, &[(2, 2)]);
+    sender.sack(0, &[(2, 2), (4, 4)]);
+    sender.sack(0, &[(2, 2), (4, 5)]);
+    assert_eq!(sender.tsns(), [1]);
+    // cum moves to 2; nothing above 3 is newly acknowledged
+    sender.sack(2, &[(2, 3)]);
+    assert!(is_marked(&sender, 3));
+}
+
+#[test]
+fn rfc9260_7_2_4_6_no_second_reduction_in_recovery() {
+    let mut sender = in_flight(20);
+    for gap in [(2, 2), (2, 3), (2, 4)] {
+        sender.sack(0, &[gap]);
+    }
+    assert_eq!((sender.tsns(), sender.cwnd(P0)), (vec![1], 10 * PMDCS));
+    // 6 is lost too
+    for last in [7, 8, 9] {
+        sender.sack(0, &[(2, 5), (7, last)]);
+    }
+    assert_eq!(sender.cwnd(P0), 10 * PMDCS);
+    assert_eq!(sender.path(P0).flight_size, 12 * PMDCS, "1 again and 10 to 20; 6 is marked");
+    assert_eq!(sender.tsns(), [0; 0], "(3) only when Fast Recovery begins: 6 waits for cwnd");
+    sender.sack(0, &[(2, 5), (7, 12)]);
+    assert_eq!(sender.tsns(), [6]);
+    sender.sack(20, &[]);
+    assert!(!sender.out.in_fast_recovery(P0));
+}
+
+#[test]
+fn rfc9260_7_2_4_5_no_chunk_is_fast_retransmitted_twice() {
+    let mut sender = in_flight(12);
+    sender.enqueue(20, FULL);
+    for gap in [(2, 2), (2, 3), (2, 4)] {
+        sender.sack(0, &[gap]);
+    }
+    assert_eq!(sender.tsns(), [1]);
+    let mut last = 4;
+    while last < 20 {
+        last += 2;
+        sender.wait(Span::from_millis(10));
+        sender.sack(0, &[(2, last.min(sender.out.next_tsn().get() as u16 - 1))]);
+        assert!(!sender.tsns().contains(&1));
+    }
+    // T3-rtx is what remains
+    assert_eq!(sender.time_out(), ms(2000));
+    assert_eq!(sender.tsns()[0], 1);
+}
+
+#[test]
+fn a_chunk_sent_again_is_missed_only_by_what_was_sent_after() {
+    let mut sender = in_flight(6);
+    sender.time_out();
+    assert_eq!(sender.tsns(), [1]);
+    // late SACKs of what was sent before the timeout say nothing of the second sending of 1
+    for last in [2, 3, 4, 5, 6] {
+        sender.sack(0, &[(2, last)]);
+    }
+    assert!(!sender.out.in_fast_recovery(P0));
+    // but what is sent later does
+    sender.enqueue(6, FULL);
+    sender.path_mut(P0).controller.start(&StartState { cwnd: 20 * PMDCS, ssthresh: None, pacing_rate: None });
+    assert_eq!(sender.tsns(), [7, 8, 9, 10, 11, 12]);
+    for last in [7, 8, 9] {
+        assert!(!sender.out.in_fast_recovery(P0));
+        sender.sack(0, &[(2, last)]);
+    }
+    assert_eq!(sender.tsns(), [1]);
+}
+
+#[test]
+fn growth_comes_before_the_reduction() {
+    // RFC 9260 §7.2.4, note. Slow start, window full: the SACK grows it by 1 PMDCS, then it is halved.
+    let mut sender = Sender::new(1);
+    sender.path_mut(P0).controller.start(&StartState { cwnd: 12 * PMDCS, ssthresh: None, pacing_rate: None });
+    sender.enqueue(12, FULL);
+    sender.flush();
+    sender.sack(1, &[(2, 2)]);
+    assert_eq!(sender.cwnd(P0), 13 * PMDCS);
+    sender.sack(1, &[(2, 3)]);
+    sender.enqueue(20, FULL);
+    sender.flush();
+    let full = sender.cwnd(P0);
+    assert_eq!(full, 13 * PMDCS);
+    sender.sack(1, &[(2, 4)]);
+    assert_eq!(sender.cwnd(P0), (full + PMDCS) / 2);
+}
+
+/// Two chunks on the slow old path, ten on the fast new one, whose SACKs come first.
+fn after_switch(loss_detection: LossDetection) -> Sender {
+    let mut sender = Sender::new(2).window(P0, 2).window(P1, 10);
+    sender.out.set_loss_detection(loss_detection);
+    sender.enqueue(12, FULL);
+    sender.flush();
+    sender.paths.set_primary(P1).unwrap();
+    assert_eq!(sender.tsns(), (3..=12).collect::<Vec<_>>());
+    for last in [3, 4, 5, 6] {
+        sender.sack(0, &[(3, last)]);
+    }
+    sender
+}
+
+#[test]
+fn a_faster_path_overtaking_the_old_one_is_no_loss() {
+    let mut sender = after_switch(LossDetection::default());
+    assert!(!sender.out.in_fast_recovery(P0) && !sender.out.in_fast_recovery(P1));
+    assert_eq!(sender.tsns(), [0; 0]);
+    sender.sack(12, &[]);
+    assert_eq!(sender.cwnd(P0), 3 * PMDCS, "grown, not halved");
+    // a true loss on the old path is found by what follows it there
+    let mut sender = Sender::new(2).window(P0, 5).window(P1, 10);
+    sender.enqueue(12, FULL);
+    sender.flush();
+    sender.paths.set_primary(P1).unwrap();
+    sender.flush();
+    for first in [(2, 2), (2, 3), (2, 4)] {
+        sender.sack(0, &[first, (6, 9)]);
+    }
+    assert!(sender.out.in_fast_recovery(P0));
+    assert_eq!(sender.flush()[0].0, P0, "RFC 9260 §6.4: to where it was sent");
+}
+
+#[test]
+fn rfc9260_7_2_4_over_all_paths_when_wanted() {
+    let sender = after_switch(LossDetection { per_path_miss_indications: false, per_path_recovery: false });
+    assert!(sender.out.in_fast_recovery(P0));
+    assert_eq!(sender.path(P0).fast_retransmits, 1);
+    assert_eq!(sender.cwnd(P0), 4 * PMDCS, "max(cwnd / 2, 4 · PMDCS)");
+}
+
+/// A loss on the old path, then one on the new path during Fast Recovery.
+fn loss_on_both(loss_detection: LossDetection) -> Sender {
+    let mut sender = Sender::new(2).window(P0, 10).window(P1, 10);
+    sender.out.set_loss_detection(loss_detection);
+    sender.enqueue(20, FULL);
+    sender.flush();
+    sender.paths.set_primary(P1).unwrap();
+    sender.flush();
+    for gap in [(2, 2), (2, 3), (2, 4)] {
+        sender.sack(0, &[gap]);
+    }
+    sender.flush();
+    for last in [12, 13, 14] {
+        sender.sack(0, &[(2, 10), (12, last)]);
+    }
+    assert_eq!(sender.cwnd(P0), 5 * PMDCS);
+    sender
+}
+
+#[test]
+fn each_path_has_its_own_recovery() {
+    assert_eq!(loss_on_both(LossDetection::default()).cwnd(P1), 5 * PMDCS);
+}
+
+#[test]
+fn rfc9260_7_2_4_6_one_recovery_for_the_association_when_wanted() {
+    let options = LossDetection { per_path_recovery: false, ..LossDetection::default() };
+    assert_eq!(loss_on_both(options).cwnd(P1), 10 * PMDCS);
+}
+
+#[test]
+fn a_sack_costs_what_it_changes_not_what_is_outstanding() {
+    let mut sender = in_flight(500);
+    sender.enqueue(500, FULL);
+    for last in 2..500 {
+        sender.sack(0, &[(2, last)]);
+        sender.flush();
+        let looked_at = sender.out.flows.of(P0).unwrap().log.front().unwrap().tsn.tsn().get();
+        assert!(last < 4 || looked_at >= u32::from(last), "the log is walked again from {looked_at}");
+    }
+}

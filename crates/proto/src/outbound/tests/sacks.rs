@@ -1,0 +1,141 @@
+//! Taking SACKs: RFC 9260 §6.2.1, §6.7.
+
+use super::super::SackFault;
+use super::*;
+use msctp_units::Span;
+
+fn in_flight(chunks: usize) -> Sender {
+    let mut sender = Sender::new(1).window(P0, 20);
+    sender.enqueue(chunks, FULL);
+    assert_eq!(sender.tsns().len(), chunks);
+    sender
+}
+
+#[test]
+fn rfc9260_6_2_1_d_i_an_older_sack_is_dropped() {
+    let mut sender = in_flight(5);
+    sender.sack(3, &[]);
+    sender.a_rwnd = 1;
+    assert!(sender.sack(2, &[(3, 3)]).stale);
+    assert_eq!(sender.out.rwnd(), (1 << 20) - 2 * FULL as i64);
+    assert_eq!(sender.path(P0).flight_size, 2 * PMDCS);
+}
+
+#[test]
+fn rfc9260_6_2_1_d_ii_rwnd_is_what_is_left_after_what_is_outstanding() {
+    let mut sender = in_flight(5);
+    sender.a_rwnd = 10_000;
+    let outcome = sender.sack(1, &[(2, 3)]);
+    assert_eq!((outcome.bytes_acked, outcome.cum_tsn_advanced), (3 * FULL as u64, true));
+    assert_eq!(sender.out.rwnd(), 10_000 - 2 * FULL as i64);
+    assert_eq!(sender.path(P0).flight_size, 2 * PMDCS);
+}
+
+#[test]
+fn acknowledging_what_was_never_sent_is_a_fault_and_changes_nothing() {
+    let mut sender = in_flight(2);
+    let before = format!("{:?}", sender.out);
+    for tsn in [3, 4, 0x7fff_ffff] {
+        let sack =
+            Sack { cum_tsn_ack: Tsn::new(tsn), a_rwnd: 0, gap_blocks: List::EMPTY, duplicates: List::EMPTY };
+        let fault = Err(SackFault::NeverSent(Tsn::new(tsn)));
+        assert_eq!(sender.out.handle_sack(sender.now, &sack, &mut sender.paths), fault);
+        assert_eq!(sender.out.handle_cum_tsn_ack(sender.now, Tsn::new(tsn), &mut sender.paths), fault);
+    }
+    assert_eq!(before, format!("{:?}", sender.out));
+}
+
+#[test]
+fn gap_blocks_of_any_kind_are_only_data() {
+    let blocks: [&[(u16, u16)]; 7] = [
+        &[(0, 0)],
+        &[(5, 4)],
+        &[(2, 3), (3, 5)],
+        &[(4, 5), (2, 2)],
+        &[(2, u16::MAX)],
+        &[(u16::MAX, u16::MAX)],
+        &[(0, u16::MAX), (1, 1)],
+    ];
+    for gaps in blocks {
+        let mut sender = in_flight(6);
+        assert!(sender.sack(0, gaps).malformed_gap_blocks, "{gaps:?}");
+        sender.sack(6, &[]);
+        assert!(sender.out.is_drained());
+    }
+}
+
+#[test]
+fn rfc9260_6_2_1_d_iii_reneging_counts_a_miss_and_starts_t3_rtx() {
+    let mut sender = in_flight(3);
+    sender.sack(1, &[(1, 2)]);
+    assert_eq!((sender.path(P0).flight_size, sender.path(P0).t3_rtx), (0, None));
+    sender.wait(Span::from_millis(10));
+    let outcome = sender.sack(1, &[]);
+    assert_eq!((outcome.reneged, outcome.bytes_acked), (2, 0));
+    assert_eq!(sender.path(P0).flight_size, 2 * PMDCS);
+    assert_eq!(sender.path(P0).t3_rtx, Some(ms(2010)), "RFC 9260 §6.3.2 R4");
+    // acknowledged again: nothing new, cwnd does not grow for it
+    let (cwnd, pba) = (sender.cwnd(P0), sender.path(P0).controller.window().partial_bytes_acked);
+    assert_eq!(sender.sack(1, &[(1, 2)]).bytes_acked, 0);
+    let window = sender.path(P0).controller.window();
+    assert_eq!((window.cwnd, window.partial_bytes_acked), (cwnd, pba));
+    // the third miss indication in a row starts a fast retransmit
+    sender.sack(1, &[]);
+    sender.sack(1, &[(1, 2)]);
+    sender.sack(1, &[]);
+    assert_eq!(sender.tsns(), [2, 3]);
+    sender.sack(3, &[]);
+    assert!(sender.out.is_drained());
+}
+
+#[test]
+fn reneging_on_a_path_that_is_gone_sends_elsewhere() {
+    let mut sender = Sender::new(2).window(P0, 20);
+    sender.enqueue(3, FULL);
+    sender.flush();
+    sender.sack(0, &[(2, 2)]);
+    let gone = sender.paths.remove_remote(&IpAddr::from([192, 0, 2, 1]));
+    sender.out.remove_path(gone[0].id(), &mut sender.paths);
+    sender.out.assert_consistent(&sender.paths);
+    sender.sack(0, &[]);
+    let sent: Vec<u32> = sender.tsns();
+    assert_eq!(sent, [1, 2, 3]);
+    assert_eq!(sender.path(P1).flight_size, 3 * PMDCS);
+    sender.sack(3, &[]);
+    assert!(sender.out.is_drained());
+}
+
+#[test]
+fn rfc9260_7_2_2_duplicates_count_while_the_chunk_is_known() {
+    let mut sender = in_flight(5);
+    // cwnd 20, flight 5: not full, so that partial_bytes_acked shows what was counted
+    sender.sack_with(1, &[(2, 2)], &[3, 1, 99]);
+    // 1 and 3 acknowledged, 3 reported again; 1 is forgotten and 99 was never sent
+    assert_eq!(sender.path(P0).controller.window().partial_bytes_acked, 3 * PMDCS);
+}
+
+#[test]
+fn rfc9260_9_2_the_cumulative_ack_of_shutdown_leaves_gaps_and_window() {
+    let mut sender = in_flight(6);
+    sender.sack(0, &[(3, 4)]);
+    sender.out.handle_cum_tsn_ack(sender.now, Tsn::new(1), &mut sender.paths).unwrap();
+    sender.out.assert_consistent(&sender.paths);
+    assert_eq!(sender.path(P0).flight_size, 3 * PMDCS, "2, 5 and 6");
+    sender.out.handle_cum_tsn_ack(sender.now, Tsn::new(6), &mut sender.paths).unwrap();
+    sender.out.assert_consistent(&sender.paths);
+    assert!(sender.out.is_drained());
+}
+
+#[test]
+fn tsns_wrap() {
+    let mut out = Outbound::new(&Config { max_burst: 0, ..Config::default() }, Tsn::new(u32::MAX - 1));
+    out.establish(1 << 20, 1);
+    let mut sender = Sender { out, ..Sender::new(1).window(P0, 20) };
+    sender.enqueue(5, FULL);
+    assert_eq!(sender.tsns(), [u32::MAX - 1, u32::MAX, 0, 1, 2]);
+    sender.sack(u32::MAX - 1, &[(2, 3)]);
+    assert_eq!(sender.path(P0).flight_size, 2 * PMDCS);
+    assert!(sender.sack(u32::MAX - 2, &[]).stale);
+    sender.sack(2, &[]);
+    assert!(sender.out.is_drained());
+}

@@ -1,0 +1,182 @@
+//! What is sent and what is not: RFC 9260 §6.1, §6.4, §6.9, §6.10.
+
+use super::*;
+use msctp_units::Span;
+
+#[test]
+fn rfc9260_6_1_b_new_data_exceeds_cwnd_by_less_than_a_packet() {
+    let mut sender = Sender::new(1);
+    assert_eq!(sender.cwnd(P0), 4404);
+    // 1016 bytes each: 4064 are below cwnd, 5080 are not
+    sender.enqueue(20, 1000);
+    assert_eq!(sender.tsns(), [1, 2, 3, 4, 5]);
+    assert_eq!(sender.path(P0).flight_size, 5080);
+    assert_eq!(sender.out.rwnd(), (1 << 20) - 5000, "RFC 9260 §6.2.1 B");
+}
+
+#[test]
+fn rfc9260_6_1_a_new_data_stays_within_rwnd() {
+    let mut sender = Sender::new(1).window(P0, 100);
+    sender.out.establish(3000, 10);
+    sender.enqueue(5, FULL);
+    assert_eq!(sender.tsns(), [1, 2]);
+    // an open window but for the last chunk: nothing smaller is cut from the message (silly window syndrome)
+    sender.a_rwnd = 1000;
+    sender.sack(2, &[]);
+    assert_eq!(sender.tsns(), [0; 0]);
+    sender.a_rwnd = FULL as u32;
+    sender.sack(2, &[]);
+    assert_eq!(sender.tsns(), [3]);
+}
+
+#[test]
+fn rfc9260_6_1_c_retransmissions_come_first_within_cwnd() {
+    let mut sender = Sender::new(1).window(P0, 6);
+    sender.enqueue(20, FULL);
+    assert_eq!(sender.tsns(), [1, 2, 3, 4, 5, 6]);
+    // third miss for 1 and 2: window halved to 4; 3 is in flight, 1 is forced
+    sender.sack(0, &[(4, 4)]);
+    assert_eq!(sender.tsns(), [7]);
+    sender.sack(0, &[(4, 5)]);
+    assert_eq!(sender.tsns(), [8]);
+    sender.sack(0, &[(4, 6)]);
+    assert_eq!(sender.cwnd(P0), 4 * PMDCS);
+    // all three are lost; 7 and 8 are in flight: room for two of them
+    assert_eq!(sender.tsns(), [1, 2]);
+    sender.sack(0, &[(4, 7)]);
+    assert_eq!(sender.tsns(), [3]);
+    sender.sack(0, &[(4, 8)]);
+    assert_eq!(sender.tsns(), [9], "new data after the last marked chunk");
+}
+
+#[test]
+fn rfc9260_6_1_d_max_burst_per_opportunity() {
+    let mut sender = Sender::with(1, |config| config.max_burst = 4).window(P0, 100);
+    sender.enqueue(20, FULL);
+    assert_eq!(sender.tsns(), [1, 2, 3, 4]);
+    sender.enqueue(1, FULL);
+    assert_eq!(sender.tsns(), [0; 0], "the application's next call at the same time is no new opportunity");
+    sender.sack(1, &[]);
+    assert_eq!(sender.tsns(), [5, 6, 7, 8]);
+    sender.wait(Span::from_millis(1));
+    assert_eq!(sender.tsns(), [9, 10, 11, 12]);
+}
+
+#[test]
+fn rfc9260_6_10_small_messages_are_bundled_up_to_the_pmtu() {
+    let mut sender = Sender::new(1);
+    sender.enqueue(30, 100);
+    // 12 + 12 · 116 = 1404 ≤ 1480
+    let sent = sender.flush();
+    assert_eq!(sent.iter().map(|(_, chunks)| chunks.len()).collect::<Vec<_>>(), [12, 12, 6]);
+    let tsns: Vec<u32> = sent.iter().flat_map(|(_, chunks)| chunks).map(|seen| seen.tsn).collect();
+    assert!(tsns.is_sorted(), "increasing order of TSN");
+}
+
+#[test]
+fn rfc9260_6_10_padding_counts() {
+    // 16 + 717 and 3 of padding: two take 1472 of 1468
+    for (len, packets) in [(716, 1), (717, 2)] {
+        let mut sender = Sender::new(1);
+        sender.enqueue(2, len);
+        assert_eq!(sender.flush().len(), packets, "{len}");
+    }
+}
+
+#[test]
+fn rfc9260_6_9_fragments_fit_every_path() {
+    let mut sender = Sender::new(2).window(P0, 100);
+    sender.path_mut(P1).set_pmtu(1000);
+    sender.enqueue(1, 2000);
+    let lens: Vec<_> = sender.flush().iter().flat_map(|(_, chunks)| chunks).map(|seen| seen.len).collect();
+    // AMDCS 968: 952 user bytes
+    assert_eq!(lens, [952, 952, 96]);
+}
+
+#[test]
+fn rfc9260_6_9_chunks_are_not_fragmented_again() {
+    let mut sender = Sender::new(2).window(P0, 100);
+    sender.enqueue(1, FULL);
+    sender.flush();
+    sender.path_mut(P1).set_pmtu(1000);
+    sender.time_out();
+    assert_eq!(sender.out.oversized_packet(P1, &sender.paths), Some(12 + PMDCS as usize));
+    assert_eq!(sender.flush(), [(P1, vec![Seen { tsn: 1, len: FULL, immediate: false }])]);
+    assert_eq!(sender.out.oversized_packet(P1, &sender.paths), None);
+}
+
+#[test]
+fn rfc9260_6_1_i_bit_on_the_last_chunk_before_shutdown() {
+    let mut sender = Sender::new(1).window(P0, 100);
+    sender.enqueue(1, 100);
+    assert!(!sender.flush()[0].1[0].immediate);
+    sender.enqueue(2, FULL);
+    sender.out.hurry();
+    let bits: Vec<_> = sender.flush().iter().map(|(_, chunks)| chunks[0].immediate).collect();
+    assert_eq!(bits, [false, true]);
+}
+
+#[test]
+fn rfc9260_7_2_1_idle_window_decays_before_sending() {
+    let mut sender = Sender::new(1).window(P0, 40);
+    sender.enqueue(1, FULL);
+    sender.flush();
+    sender.wait(Span::from_millis(100));
+    sender.sack(1, &[]);
+    // RTO is 1 s: two whole ones pass without data
+    sender.now = ms(3500);
+    sender.enqueue(1, FULL);
+    sender.flush();
+    assert_eq!(sender.cwnd(P0), 10 * PMDCS);
+}
+
+#[test]
+fn rfc9260_6_4_new_data_goes_to_the_primary_and_timers_of_the_old_go_on() {
+    let mut sender = Sender::new(2).window(P0, 2).window(P1, 3);
+    sender.enqueue(10, FULL);
+    assert_eq!(sender.flush().iter().map(|(path, _)| *path).collect::<Vec<_>>(), [P0, P0]);
+    sender.paths.set_primary(P1).unwrap();
+    sender.wait(Span::from_millis(10));
+    assert_eq!(sender.flush().iter().map(|(path, _)| *path).collect::<Vec<_>>(), [P1, P1, P1]);
+    // RFC 9260 §6.3.3 F1
+    assert_eq!(sender.path(P0).t3_rtx, Some(ms(2000)));
+    assert_eq!(sender.path(P1).t3_rtx, Some(ms(2010)));
+}
+
+#[test]
+fn rfc9260_3_3_4_no_more_outstanding_than_gap_blocks_can_report() {
+    let mut sender = Sender::with(1, |config| config.send_buffer = u32::MAX).window(P0, 1_000_000);
+    sender.out.establish(u32::MAX, 10);
+    sender.enqueue(65_536, 4);
+    let mut sent = 0;
+    while let Some(path) = sender.out.next_path(sender.now, &mut sender.paths) {
+        let (now, paths) = (sender.now, &mut sender.paths);
+        let out = &mut sender.out;
+        let mut filled = None;
+        packet_bytes(|builder| filled = Some(out.fill(now, path, paths, builder)), 1480);
+        sent += filled.unwrap().new;
+    }
+    assert_eq!(sent, 65_535);
+    sender.sack(1, &[]);
+    assert_eq!(sender.tsns(), [65_536]);
+}
+
+#[test]
+fn a_copy_changes_nothing() {
+    let mut sender = Sender::new(2);
+    sender.enqueue(2, 500);
+    sender.flush();
+    let before = format!("{:?}", sender.out);
+    let bytes = packet_bytes(
+        |builder| {
+            assert!(sender.out.copy_chunk(Tsn::new(2), builder));
+            assert!(!sender.out.copy_chunk(Tsn::new(3), builder), "never sent");
+            assert!(!sender.out.copy_chunk(Tsn::new(0), builder), "acknowledged");
+        },
+        1480,
+    );
+    let mut copied = Vec::new();
+    with_data(&bytes, |data| copied.push((data.tsn.get(), data.payload.len())));
+    assert_eq!(copied, [(2, 500)]);
+    assert_eq!(before, format!("{:?}", sender.out));
+}

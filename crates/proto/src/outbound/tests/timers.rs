@@ -1,0 +1,279 @@
+//! T3-rtx and the zero window probe: RFC 9260 §6.1 A, §6.3, §6.4.1.
+
+use super::*;
+use crate::config::RetransmissionPath;
+use crate::path::PathEvent;
+use msctp_units::Span;
+
+fn events(sender: &mut Sender) -> Vec<PathEvent> {
+    core::iter::from_fn(|| sender.paths.poll_event()).collect()
+}
+
+#[test]
+fn rfc9260_6_3_2_start_restart_stop() {
+    let mut sender = Sender::new(1).window(P0, 10);
+    sender.enqueue(2, FULL);
+    sender.flush();
+    assert_eq!(sender.path(P0).t3_rtx, Some(ms(2000)), "R1");
+    sender.wait(Span::from_millis(100));
+    sender.enqueue(2, FULL);
+    sender.flush();
+    assert_eq!(sender.path(P0).t3_rtx, Some(ms(2000)), "R1: it is running");
+    sender.sack(0, &[(2, 3)]);
+    assert_eq!(sender.path(P0).t3_rtx, Some(ms(2000)), "R3: not the earliest");
+    sender.sack(1, &[(1, 2)]);
+    assert_eq!(sender.path(P0).t3_rtx, Some(ms(2100)), "R3");
+    sender.sack(4, &[]);
+    assert_eq!(sender.path(P0).t3_rtx, None, "R2");
+}
+
+#[test]
+fn rfc9260_6_3_2_r3_looks_at_the_earliest_of_each_path() {
+    let mut sender = Sender::new(2).window(P0, 2).window(P1, 2);
+    sender.enqueue(4, FULL);
+    sender.flush();
+    sender.paths.set_primary(P1).unwrap();
+    sender.flush();
+    sender.wait(Span::from_millis(100));
+    // 3 is the earliest on P1, 1 still is on P0
+    sender.sack(0, &[(3, 3)]);
+    assert_eq!(sender.path(P0).t3_rtx, Some(ms(2000)));
+    assert_eq!(sender.path(P1).t3_rtx, Some(ms(2100)));
+}
+
+#[test]
+fn rfc9260_6_3_3_one_packet_of_the_earliest_then_slow_start() {
+    let mut sender = Sender::new(1).window(P0, 20);
+    sender.enqueue(10, FULL);
+    sender.enqueue(10, 100);
+    sender.flush();
+    assert_eq!(sender.time_out(), ms(2000));
+    let window = sender.path(P0).controller.window();
+    assert_eq!((window.cwnd, window.ssthresh), (PMDCS, 10 * PMDCS), "E1");
+    assert_eq!(sender.path(P0).rtt.rto(), Span::from_secs(2), "E2");
+    assert_eq!((sender.path(P0).flight_size, sender.out.rwnd()), (0, 1 << 20), "§6.2.1 C");
+    assert_eq!((sender.path(P0).error_count(), sender.paths.assoc_error_count()), (1, 1), "§8.1, §8.2");
+    assert_eq!(sender.tsns(), [1], "E3");
+    assert_eq!(sender.path(P0).t3_rtx, Some(ms(4000)), "E4");
+    sender.sack(1, &[]);
+    assert_eq!(sender.paths.assoc_error_count(), 0, "§8.1");
+    assert_eq!(sender.tsns(), [2, 3]);
+    // the small ones: as many as fit
+    sender.sack(9, &[]);
+    assert_eq!(sender.tsns(), (10..=20).collect::<Vec<_>>());
+}
+
+#[test]
+fn rfc9260_7_2_1_one_packet_in_flight_after_a_timeout() {
+    let mut sender = Sender::new(1).window(P0, 20);
+    sender.enqueue(1, 700);
+    sender.flush();
+    sender.time_out();
+    assert_eq!(sender.tsns(), [1]);
+    sender.enqueue(5, 700);
+    assert_eq!(sender.tsns(), [0; 0], "716 bytes are in flight, cwnd would allow more");
+    sender.sack(1, &[]);
+    // cwnd is still 1468, it was not used up: 1432 bytes are below it
+    assert_eq!(sender.tsns(), [2, 3, 4]);
+}
+
+#[test]
+fn rfc9260_6_4_timed_out_data_goes_to_another_path() {
+    let mut sender = Sender::new(2).window(P0, 3);
+    sender.enqueue(5, FULL);
+    assert_eq!(sender.tsns(), [1, 2, 3]);
+    sender.time_out();
+    // E3 on the alternate whose own window is 3 packets, and a lone new packet on the primary
+    let sent = sender.flush();
+    let on = |path| sent.iter().filter(|(p, _)| *p == path).map(|(_, c)| c[0].tsn).collect::<Vec<_>>();
+    assert_eq!(on(P1), [1, 2, 3]);
+    assert_eq!(on(P0), [4]);
+    assert_eq!(sender.path(P1).t3_rtx, Some(ms(3000)), "E4: the RTO of the path it goes to");
+    assert_eq!(sender.path(P0).t3_rtx, Some(ms(4000)));
+    // what is acknowledged counts for the path it was last sent on (§8.2)
+    sender.sack(3, &[]);
+    assert_eq!((sender.path(P0).error_count(), sender.paths.assoc_error_count()), (1, 0));
+    assert_eq!(sender.path(P0).flight_size, PMDCS);
+}
+
+#[test]
+fn rfc9260_6_3_3_e3_ignores_the_window_of_the_other_path_for_one_packet() {
+    let mut sender = Sender::new(2).window(P0, 3).window(P1, 1);
+    sender.paths.set_primary(P1).unwrap();
+    sender.enqueue(1, FULL);
+    assert_eq!(sender.tsns(), [1]);
+    sender.paths.set_primary(P0).unwrap();
+    sender.wait(Span::from_millis(100));
+    sender.enqueue(3, FULL);
+    assert_eq!(sender.tsns(), [2, 3, 4]);
+    sender.path_mut(P1).t3_rtx = Some(ms(9000));
+    sender.time_out();
+    // P1 is full
+    assert_eq!(sender.flush(), [(P1, vec![Seen { tsn: 2, len: FULL, immediate: false }])]);
+}
+
+#[test]
+fn timed_out_data_stays_when_that_is_wanted_and_the_path_works() {
+    let mut sender =
+        Sender::with(2, |config| config.retransmission_path = RetransmissionPath::Same).window(P0, 2);
+    sender.enqueue(2, FULL);
+    sender.flush();
+    for _ in 0..=5 {
+        assert_eq!(sender.path(P0).state(), crate::PathState::Active);
+        sender.time_out();
+        let paths: Vec<_> = sender.flush().iter().map(|(path, _)| *path).collect();
+        assert_eq!(paths[0], if sender.path(P0).is_usable() { P0 } else { P1 });
+    }
+    assert_eq!(sender.path(P0).state(), crate::PathState::Inactive, "§8.2");
+}
+
+#[test]
+fn rfc9260_6_4_1_what_is_marked_leaves_a_path_that_fails() {
+    let mut sender = Sender::new(2).window(P0, 6);
+    sender.enqueue(6, FULL);
+    sender.flush();
+    for (gap, _) in [(4, 4), (4, 5), (4, 6)].into_iter().zip(0..) {
+        sender.sack(0, &[gap]);
+    }
+    // marked for P0
+    sender.paths.set_link(&IpAddr::from([10, 0, 0, 1]), false, sender.now);
+    assert_eq!(sender.flush()[0].0, P0, "no path works: it keeps trying");
+    let mut sender = Sender::new(2).window(P0, 6);
+    sender.enqueue(6, FULL);
+    sender.flush();
+    for gap in [(4, 4), (4, 5), (4, 6)] {
+        sender.sack(0, &[gap]);
+    }
+    for _ in 0..=5 {
+        sender.paths.on_timeout(P0);
+    }
+    assert!(sender.flush().iter().all(|(path, _)| *path == P1));
+}
+
+#[test]
+fn rfc9260_6_3_1_c4_c5_one_measurement_per_round_trip_none_of_retransmissions() {
+    let mut sender = Sender::new(1).window(P0, 10);
+    sender.enqueue(4, FULL);
+    sender.flush();
+    sender.wait(Span::from_millis(50));
+    sender.enqueue(1, FULL);
+    sender.flush();
+    sender.wait(Span::from_millis(20));
+    // chunk 1 is timed: 70 ms. Chunk 5, sent while it was, is not.
+    sender.sack(1, &[]);
+    assert_eq!(sender.path(P0).rtt.latest(), Some(Span::from_millis(70)));
+    sender.sack(5, &[]);
+    assert_eq!(sender.path(P0).rtt.srtt(), Some(Span::from_millis(70)));
+    // C5: chunk 6 is sent again
+    sender.enqueue(1, FULL);
+    sender.flush();
+    sender.time_out();
+    sender.flush();
+    sender.wait(Span::from_millis(500));
+    sender.sack(6, &[]);
+    assert_eq!(sender.path(P0).rtt.latest(), Some(Span::from_millis(70)));
+}
+
+#[test]
+fn rfc9260_6_3_1_c5_a_retransmission_below_spoils_the_measurement() {
+    let mut sender = Sender::new(1).window(P0, 10);
+    sender.enqueue(5, FULL);
+    sender.flush();
+    sender.wait(Span::from_millis(70));
+    sender.sack(1, &[]);
+    // 6 is timed now
+    sender.enqueue(1, FULL);
+    sender.flush();
+    assert_eq!(sender.path(P0).rtt_slot.map(|slot| slot.tsn), Some(6));
+    for gap in [(2, 2), (2, 3), (2, 4)] {
+        sender.sack(1, &[gap]);
+    }
+    assert_eq!(sender.tsns(), [2]);
+    assert_eq!(sender.path(P0).rtt_slot, None);
+}
+
+/// Fills the peer's window and lets it stay closed.
+fn closed_window() -> Sender {
+    let mut sender = Sender::new(1).window(P0, 10);
+    sender.enqueue(3, FULL);
+    sender.flush();
+    sender.enqueue(3, FULL);
+    sender.a_rwnd = 0;
+    sender.wait(Span::from_millis(70));
+    sender.sack(3, &[]);
+    assert_eq!(sender.tsns(), [0; 0]);
+    sender
+}
+
+#[test]
+fn rfc9260_6_1_a_zero_window_is_probed_after_one_rto_then_exponentially() {
+    let mut sender = closed_window();
+    assert_eq!(sender.out.next_timeout(&sender.paths), Some(ms(2070)), "1 RTO after the window closed");
+    assert_eq!(sender.tsns(), [0; 0]);
+    sender.time_out();
+    assert_eq!(sender.tsns(), [4], "one chunk");
+    // "the cwnd SHOULD be adjusted according to Section 7.2.1": an RTO passed without data
+    let cwnd = sender.cwnd(P0);
+    assert_eq!(cwnd, 5 * PMDCS);
+    for (seconds, _) in [1, 2, 4, 8].into_iter().zip(0..) {
+        let sent_at = sender.now;
+        sender.wait(Span::from_millis(70));
+        sender.sack(3, &[]);
+        assert_eq!(sender.tsns(), [0; 0]);
+        assert_eq!(sender.time_out(), sent_at + Span::from_secs(seconds));
+        assert_eq!(sender.tsns(), [4]);
+    }
+    // the peer keeps answering: no error, no effect on cwnd
+    assert_eq!((sender.paths.assoc_error_count(), sender.path(P0).error_count()), (0, 0));
+    assert_eq!(sender.cwnd(P0), cwnd);
+    assert_eq!(events(&mut sender), []);
+    // it opens: the probe, which was dropped, goes at once
+    sender.a_rwnd = 100_000;
+    sender.sack(3, &[]);
+    assert_eq!(sender.tsns(), [4, 5, 6]);
+    sender.sack(6, &[]);
+    assert!(sender.out.is_drained());
+}
+
+#[test]
+fn rfc9260_6_1_a_an_accepted_probe_is_followed_by_another() {
+    let mut sender = closed_window();
+    sender.time_out();
+    assert_eq!(sender.tsns(), [4]);
+    sender.sack(4, &[]);
+    assert_eq!(sender.tsns(), [0; 0]);
+    sender.time_out();
+    assert_eq!(sender.tsns(), [5]);
+}
+
+#[test]
+fn rfc9260_6_1_a_unanswered_probes_are_errors() {
+    let mut sender = closed_window();
+    sender.time_out();
+    sender.flush();
+    for count in 1..=10 {
+        sender.time_out();
+        assert_eq!(sender.paths.assoc_error_count(), count);
+        sender.flush();
+    }
+    sender.time_out();
+    assert!(events(&mut sender).contains(&PathEvent::PeerUnreachable));
+}
+
+#[test]
+fn a_timeout_ends_fast_recovery_so_that_slow_start_can_grow() {
+    let mut sender = Sender::new(1).window(P0, 10);
+    sender.enqueue(10, FULL);
+    sender.flush();
+    for gap in [(2, 2), (2, 3), (2, 4)] {
+        sender.sack(0, &[gap]);
+    }
+    sender.flush();
+    assert!(sender.out.in_fast_recovery(P0));
+    sender.time_out();
+    assert!(!sender.out.in_fast_recovery(P0));
+    assert_eq!(sender.tsns(), [1]);
+    sender.sack(4, &[]);
+    assert_eq!(sender.cwnd(P0), 2 * PMDCS);
+    assert_eq!(sender.tsns(), [5, 6]);
+}
