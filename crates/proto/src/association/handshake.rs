@@ -68,7 +68,7 @@ impl Association {
     pub(super) fn init_chunk<R>(&self, send: impl FnOnce(&Init<'_>) -> R) -> R {
         let addresses = self.paths.locals().map(|(address, _)| address).collect::<Vec<IpAddr>>();
         let mut params = our_params(addresses.iter().copied());
-        params.push(our_families(addresses.iter().copied()));
+        params.push(our_families(&addresses));
         if let Some(ms) = self.setup.preservative {
             params.push(msctp_wire::Param::CookiePreservative(ms));
         }

@@ -296,6 +296,7 @@ impl Association {
                 PathEvent::PeerUnreachable => self.close(now, Some(LossReason::PeerUnreachable)),
             }
         }
+        self.forget_switch();
     }
 
     /// The association is over: `None` in good order, else lost. What waits to be sent last (ABORT, SHUTDOWN COMPLETE) is

@@ -170,10 +170,10 @@ pub(crate) fn our_params<'a>(addresses: impl Iterator<Item = IpAddr> + Clone) ->
 }
 
 /// RFC 9260 §3.3.2.1.5: the families of our addresses.
-pub(crate) fn our_families(addresses: impl Iterator<Item = IpAddr> + Clone) -> Param<'static> {
+pub(crate) fn our_families(addresses: &[IpAddr]) -> Param<'static> {
     const BOTH: [ParamType; 2] = [ParamType::IPV4_ADDRESS, ParamType::IPV6_ADDRESS];
     let families: &'static [ParamType] =
-        match (addresses.clone().any(|a| a.is_ipv4()), addresses.clone().any(|a| a.is_ipv6())) {
+        match (addresses.iter().any(IpAddr::is_ipv4), addresses.iter().any(IpAddr::is_ipv6)) {
             (true, false) => &BOTH[..1],
             (false, true) => &BOTH[1..],
             _ => &BOTH,

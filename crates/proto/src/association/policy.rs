@@ -22,8 +22,8 @@ pub(super) struct Handover {
     told: Vec<PathId>,
     /// New DATA on the first goes to the second in copy.
     pub(super) bicast: Option<(PathId, PathId)>,
-    /// Who wanted the change of the data path that is being made.
-    cause: Option<PrimaryCause>,
+    /// A new primary: that data goes there is no failover.
+    expected: Option<PathId>,
 }
 
 impl Handover {
@@ -40,7 +40,7 @@ impl Handover {
             views: Vec::new(),
             told: Vec::new(),
             bicast: None,
-            cause: None,
+            expected: None,
         })
     }
 
@@ -81,7 +81,7 @@ impl Association {
         let view = View { now, primary, paths: &handover.views };
         let answer = ask(handover.policy.as_mut(), &view, &mut actions);
         for action in actions.drain(..) {
-            self.carry_out(now, action);
+            self.carry_out(now, &action);
         }
         if self.handover.actions.capacity() == 0 {
             self.handover.actions = actions;
@@ -89,8 +89,8 @@ impl Association {
         Some(answer)
     }
 
-    fn carry_out(&mut self, now: Time, action: Action) {
-        match action {
+    fn carry_out(&mut self, now: Time, action: &Action) {
+        match *action {
             Action::StartProbing { path, config } => {
                 // A path that is gone, or too small for the probes, is not probed; the policy sees no estimate.
                 if self.paths.start_probing(path, config, now).is_ok() {
@@ -142,13 +142,9 @@ impl Association {
         cause: PrimaryCause,
     ) -> Result<(), SetPrimaryError> {
         let old = self.paths.primary().and_then(|old| self.paths.get(old)).map(view_of);
-        self.handover.cause = Some(cause);
-        let result = self.paths.set_primary(path);
-        if result.is_ok() {
-            self.after_switch(now, old, cause);
-        }
-        self.handover.cause = None;
-        result
+        self.paths.set_primary(path)?;
+        self.after_switch(now, old, cause);
+        Ok(())
     }
 
     /// The primary may have changed: `old` is how the old one was.
@@ -158,6 +154,7 @@ impl Association {
         if old.id == new.id {
             return;
         }
+        self.handover.expected = Some(new.id);
         self.events.push_back(Event::PrimaryChanged { path: new.id, cause });
         self.tracer.push(now, TraceKind::Primary { from: old.id, to: new.id, cause });
         let start =
@@ -172,12 +169,17 @@ impl Association {
         }
     }
 
+    /// All that came of a switch was reported.
+    pub(super) fn forget_switch(&mut self) {
+        self.handover.expected = None;
+    }
+
     /// Data goes elsewhere without anybody having named another primary: the primary is inactive, or works again.
     pub(super) fn on_data_path_changed(&mut self, now: Time, from: Option<PathId>, to: Option<PathId>) {
-        if self.handover.cause.is_some() || self.state == State::CookieWait {
+        let (Some(from), Some(to)) = (from, to) else { return };
+        if self.handover.expected.take() == Some(to) {
             return;
         }
-        let (Some(from), Some(to)) = (from, to) else { return };
         self.events.push_back(Event::PrimaryChanged { path: to, cause: PrimaryCause::Failover });
         self.tracer.push(now, TraceKind::Primary { from, to, cause: PrimaryCause::Failover });
     }
@@ -185,7 +187,6 @@ impl Association {
     /// Takes paths away by `remove` and sees to everything that hung on them.
     pub(super) fn drop_paths(&mut self, now: Time, remove: impl FnOnce(&mut Paths) -> Vec<Path>) {
         let old = self.paths.primary().and_then(|old| self.paths.get(old)).map(view_of);
-        self.handover.cause = Some(PrimaryCause::Removed);
         let removed = remove(&mut self.paths);
         for path in &removed {
             let id = path.id();
@@ -207,7 +208,6 @@ impl Association {
             }
         }
         self.report_path_events(now);
-        self.handover.cause = None;
     }
 
     /// Sends new data to `path` from now on (RFC 9260 §11.1.6).

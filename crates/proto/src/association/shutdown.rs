@@ -50,7 +50,7 @@ impl Association {
 
     /// Closes at once and tells the peer why (RFC 9260 §9.1). Messages on their way are reported as failed. A reason that
     /// does not fit a packet of the smallest PMTU is cut.
-    pub fn abort(&mut self, now: Time, reason: AbortReason) {
+    pub fn abort(&mut self, now: Time, reason: &AbortReason) {
         let text = &reason.0[..reason.0.len().min(crate::MIN_PMTU as usize - 128)];
         self.abort_with(now, &[Cause::UserInitiatedAbort(text)], LossReason::Aborted);
     }

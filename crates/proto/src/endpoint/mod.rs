@@ -192,13 +192,11 @@ impl Endpoint {
         if let Some(address) = remote.addresses.iter().find(known) {
             check(false, "remote.addresses", address, "an address without an association at these ports")?;
         }
-        let mut seed = self.seed();
-        let mut association = Association::connect(now, config.clone(), local.clone(), remote.clone(), seed)?;
-        // A tag finds one association only.
-        while self.demux.has_tag(association.tags().local_tag) {
-            seed = self.seed();
-            association = Association::connect(now, config.clone(), local.clone(), remote.clone(), seed)?;
-        }
+        let seed = self.seed();
+        let association = Association::connect(now, config, local, remote, seed)?;
+        // A tag finds one association only. One in 2^32 that it is taken; the application then tries again.
+        let tag = association.tags().local_tag;
+        check(!self.demux.has_tag(tag), "seed", tag, "a tag that is not in use: connect again")?;
         Ok(self.insert(association))
     }
 

@@ -228,8 +228,9 @@ impl Pair {
         addresses_a: Vec<IpAddr>,
         addresses_b: Vec<IpAddr>,
     ) -> Self {
-        let mut pair = Self::new(config_b, addresses_b.clone());
-        pair.connect(config_a, addresses_a, addresses_b[..1].to_vec());
+        let first = addresses_b[0];
+        let mut pair = Self::new(config_b, addresses_b);
+        pair.connect(config_a, addresses_a, vec![first]);
         pair.run_for(Span::from_secs(10));
         assert_eq!(pair.a.state(), Some(AssociationState::Established));
         assert_eq!(pair.b.state(), Some(AssociationState::Established));
