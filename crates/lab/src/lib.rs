@@ -1,1 +1,10 @@
-//! Placeholder.
+//! The laboratory: experiments of papers as plans of simulator runs, statistics, claims as predicates over the
+//! results, and the report that shows them.
+//!
+//! Sits on top of the simulator and may touch files and threads; the core below may not.
+
+pub mod claims;
+pub mod experiments;
+pub mod plan;
+pub mod stats;
+pub mod table;

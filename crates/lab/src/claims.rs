@@ -1,0 +1,222 @@
+//! Claims of a paper and what our measurements say of them.
+//!
+//! A claim's predicate is made of [`Check`]s: what was looked at, the figures, whether it held. The predicates
+//! themselves live with their experiment; here are the words they share ([`judge`], the comparisons) and the ledger.
+
+use serde::Serialize;
+
+use crate::stats::{Mean, paired_difference};
+
+/// What our measurements say of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Every check of its predicate held.
+    Reproduced,
+    /// At least one check did not hold.
+    NotReproduced,
+    /// What was run, or what the paper gives, is too little to tell.
+    OutOfReach,
+}
+
+impl Verdict {
+    /// As read by people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Reproduced => "reproduced",
+            Self::NotReproduced => "not reproduced",
+            Self::OutOfReach => "out of reach",
+        }
+    }
+}
+
+/// One part of a claim's predicate, evaluated.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Check {
+    /// What must hold, with its tolerance.
+    pub want: String,
+    /// What was measured.
+    pub measured: String,
+    /// Whether it held; `None`: there are not the measurements to tell.
+    pub holds: Option<bool>,
+}
+
+impl Check {
+    /// A check with measurements.
+    pub fn new(want: impl Into<String>, measured: impl Into<String>, holds: bool) -> Self {
+        Self { want: want.into(), measured: measured.into(), holds: Some(holds) }
+    }
+
+    /// A check without measurements, and which are missing.
+    pub fn missing(want: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { want: want.into(), measured: what.into(), holds: None }
+    }
+}
+
+/// The checks of one claim under one set of conditions, and the verdict that follows from them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judgement {
+    /// The conditions, as `rwnd 65,536 B`.
+    pub conditions: String,
+    /// The figures of all checks as one text.
+    pub measured: String,
+    /// What follows.
+    pub verdict: Verdict,
+    /// The parts.
+    pub checks: Vec<Check>,
+}
+
+/// Not reproduced when a check fails; else out of reach when one lacks measurements (or there is none); else
+/// reproduced.
+#[must_use]
+pub fn judge(conditions: &str, checks: Vec<Check>) -> Judgement {
+    let verdict = if checks.iter().any(|check| check.holds == Some(false)) {
+        Verdict::NotReproduced
+    } else if checks.is_empty() || checks.iter().any(|check| check.holds.is_none()) {
+        Verdict::OutOfReach
+    } else {
+        Verdict::Reproduced
+    };
+    let measured = checks.iter().map(|check| check.measured.as_str()).collect::<Vec<_>>().join("; ");
+    Judgement { conditions: conditions.to_owned(), measured, verdict, checks }
+}
+
+/// A claim in the ledger.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Claim {
+    /// As `KK1`.
+    pub id: &'static str,
+    /// As `kim-koh`.
+    pub paper: &'static str,
+    /// The paper's figure the claim is about, as `Fig. 5`.
+    pub figure: &'static str,
+    /// The paper's words in short.
+    pub statement: &'static str,
+    /// The figures under the primary conditions.
+    pub measured: String,
+    /// The verdict under the primary conditions.
+    pub verdict: Verdict,
+    /// Each set of conditions with its own checks and verdict, the primary one first.
+    pub judgements: Vec<Judgement>,
+}
+
+impl Claim {
+    /// A claim judged under one or more sets of conditions, the primary one first.
+    #[must_use]
+    pub fn new(
+        id: &'static str,
+        paper: &'static str,
+        figure: &'static str,
+        statement: &'static str,
+        judgements: Vec<Judgement>,
+    ) -> Self {
+        let (measured, verdict) = judgements
+            .first()
+            .map_or((String::new(), Verdict::OutOfReach), |first| (first.measured.clone(), first.verdict));
+        Self { id, paper, figure, statement, measured, verdict, judgements }
+    }
+}
+
+/// How a comparison of two treatments came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The first is above the second: the interval of the paired difference lies above zero.
+    Above,
+    /// The interval holds zero, or the difference is below the measurement's grain.
+    Level,
+    /// The first is below the second.
+    Below,
+}
+
+/// Two treatments of the same seeds compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// Mean and interval of `a − b`, per seed.
+    pub difference: Mean,
+    /// Mean of `b`.
+    pub base: f64,
+    /// Which is above.
+    pub order: Order,
+}
+
+impl Comparison {
+    /// Compares `a` with `b`, value by value. `grain` is what the measurement cannot resolve: two treatments whose
+    /// means differ by less are level, however small the spread. `None` as in [`paired_difference`].
+    #[must_use]
+    pub fn of(a: &[f64], b: &[f64], grain: f64) -> Option<Self> {
+        let difference = paired_difference(a, b)?;
+        let base = Mean::of(b)?.mean;
+        let order = if difference.mean.abs() < grain {
+            Order::Level
+        } else if difference.low() > 0.0 {
+            Order::Above
+        } else if difference.high() < 0.0 {
+            Order::Below
+        } else {
+            Order::Level
+        };
+        Some(Self { difference, base, order })
+    }
+
+    /// The mean difference relative to `b`'s mean; zero when both are zero.
+    #[must_use]
+    pub fn relative(&self) -> f64 {
+        if self.difference.mean == 0.0 { 0.0 } else { self.difference.mean / self.base }
+    }
+
+    /// Do the means differ by at most `margin` of `b`'s mean?
+    #[must_use]
+    pub fn within(&self, margin: f64) -> bool {
+        self.relative().abs() <= margin
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(holds: Option<bool>) -> Check {
+        Check { want: "x".into(), measured: "y".into(), holds }
+    }
+
+    #[test]
+    fn one_failed_check_decides_and_a_missing_one_leaves_open() {
+        let verdict = |checks: &[Option<bool>]| judge("", checks.iter().map(|&c| check(c)).collect()).verdict;
+        assert_eq!(verdict(&[Some(true), Some(true)]), Verdict::Reproduced);
+        assert_eq!(verdict(&[Some(true), Some(false), None]), Verdict::NotReproduced);
+        assert_eq!(verdict(&[Some(true), None]), Verdict::OutOfReach);
+        assert_eq!(verdict(&[]), Verdict::OutOfReach);
+    }
+
+    #[test]
+    fn above_needs_an_interval_without_zero_and_more_than_the_grain() {
+        let order = |a: &[f64], b: &[f64]| Comparison::of(a, b, 1.0).unwrap().order;
+        assert_eq!(order(&[12.0, 13.0, 12.5], &[10.0, 11.0, 10.5]), Order::Above);
+        assert_eq!(order(&[10.0, 11.0, 10.5], &[12.0, 13.0, 12.5]), Order::Below);
+        assert_eq!(order(&[12.0, 9.0, 13.0], &[10.0, 11.0, 10.5]), Order::Level, "zero lies in the interval");
+        assert_eq!(order(&[10.5, 11.5, 11.0], &[10.0, 11.0, 10.5]), Order::Level, "below the grain");
+    }
+
+    #[test]
+    fn a_relative_margin_is_taken_of_the_second_mean() {
+        let comparison = Comparison::of(&[104.0, 104.0], &[100.0, 100.0], 0.0).unwrap();
+        assert!(comparison.within(0.05) && !comparison.within(0.03));
+        assert!(Comparison::of(&[0.0, 0.0], &[0.0, 0.0], 0.0).unwrap().within(0.01));
+    }
+
+    #[test]
+    fn the_ledger_has_the_keys_its_readers_count_on() {
+        let claim = Claim::new("KK0", "kim-koh", "Fig. 0", "s", vec![judge("c", vec![check(Some(true))])]);
+        let json = serde_json::to_value([claim]).unwrap();
+        for (key, value) in [
+            ("id", "KK0"),
+            ("paper", "kim-koh"),
+            ("statement", "s"),
+            ("measured", "y"),
+            ("verdict", "reproduced"),
+        ] {
+            assert_eq!(json[0][key], value);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What is measured in a handover run, as plain numbers: the only input of the claims and figures.
+
+/// Time between two samples of a curve, in seconds.
+pub const STEP: f64 = 0.1;
+
+/// One handover run, measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Handover {
+    /// User bytes delivered in the whole run.
+    pub total_bytes: u64,
+    /// User bytes delivered from the switch on (from [`SWITCH`](super::grid::SWITCH) to the end).
+    pub after_bytes: u64,
+    /// The sender's switch of the primary path, in seconds.
+    pub switch_at: f64,
+    /// Congestion window that the scheme gave the new path at the switch, in bytes.
+    pub start_cwnd: u64,
+    /// Slow-start threshold that the scheme gave the new path, in bytes.
+    pub start_ssthresh: u64,
+    /// The estimate the switch was based on.
+    pub estimate: Option<LastEstimate>,
+    /// Congestion window of the primary path in bytes, every [`STEP`] from 0.
+    pub cwnd: Vec<f64>,
+    /// User bytes delivered in each [`STEP`].
+    pub delivered: Vec<f64>,
+    /// When T3-rtx expired on the new path after the switch, in seconds.
+    pub timeouts: Vec<f64>,
+    /// When a fast retransmit happened on the new path after the switch, in seconds.
+    pub fast_retransmits: Vec<f64>,
+    /// The first fall of the new path's window after the switch.
+    pub first_fall: Option<Fall>,
+    /// DATA chunks sent again in the whole run.
+    pub retransmitted: u64,
+    /// Packets the target link's queue dropped in the whole run, background included.
+    pub queue_drops: u64,
+}
+
+/// The estimator's result at the switch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LastEstimate {
+    /// C in bit/s.
+    pub capacity: f64,
+    /// B in bit/s.
+    pub available: f64,
+    /// RTT_min in seconds.
+    pub min_rtt: f64,
+}
+
+/// The window fell to less than three quarters of the highest value since the switch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fall {
+    /// When, in seconds.
+    pub at: f64,
+    /// T3-rtx expired at that instant; else it was a fast retransmit.
+    pub by_timeout: bool,
+}
+
+impl Handover {
+    /// Mean of the window over `from ≤ t < to` seconds, in bytes; `None` when no sample lies there.
+    #[must_use]
+    pub fn mean_cwnd(&self, from: f64, to: f64) -> Option<f64> {
+        let samples = samples(&self.cwnd, from, to);
+        (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64)
+    }
+
+    /// Least window over `from ≤ t < to` seconds, in bytes; `None` when no sample lies there.
+    #[must_use]
+    pub fn least_cwnd(&self, from: f64, to: f64) -> Option<f64> {
+        samples(&self.cwnd, from, to).iter().copied().reduce(f64::min)
+    }
+}
+
+/// The samples of a curve with `from ≤ t < to` seconds.
+pub(super) fn samples(curve: &[f64], from: f64, to: f64) -> &[f64] {
+    let index = |t: f64| ((t / STEP).round().max(0.0) as usize).min(curve.len());
+    &curve[index(from)..index(to).max(index(from))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_curve_is_taken_by_time() {
+        let run = Handover { cwnd: (0..600).map(f64::from).collect(), ..Handover::default() };
+        assert_eq!(run.mean_cwnd(30.0, 30.2), Some(300.5));
+        assert_eq!(run.least_cwnd(30.0, 35.0), Some(300.0));
+        assert_eq!(run.mean_cwnd(60.0, 65.0), None);
+        assert_eq!(run.mean_cwnd(35.0, 30.0), None);
+    }
+}

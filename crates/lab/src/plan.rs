@@ -1,0 +1,152 @@
+//! Carries a plan's runs out on all cores. Each run is single-threaded and depends on its key alone; what comes back
+//! is sorted by key, so that the number of threads never shows in a result.
+//!
+//! Knows nothing of what a run does. The only place of the laboratory with threads.
+
+use std::fmt::Display;
+use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::ProgressBar;
+use rayon::prelude::*;
+
+/// How a plan is carried out.
+#[derive(Debug)]
+pub struct Execution<'a> {
+    /// Threads; `None`: one per core.
+    pub threads: Option<NonZeroUsize>,
+    /// When it becomes true, no further run starts; those under way are finished.
+    pub cancel: &'a AtomicBool,
+    /// Moved on by one with each run.
+    pub progress: &'a ProgressBar,
+}
+
+/// What became of a plan. Every run is in exactly one of the three lists, each sorted by key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcomes<K, T> {
+    /// Runs that completed, with their results.
+    pub done: Vec<(K, T)>,
+    /// Runs that failed, with the reason.
+    pub failed: Vec<(K, String)>,
+    /// Runs that were not begun because the plan was cancelled.
+    pub skipped: Vec<K>,
+}
+
+impl<K, T> Outcomes<K, T> {
+    /// True when every run completed.
+    #[must_use]
+    pub fn complete(&self) -> bool {
+        self.failed.is_empty() && self.skipped.is_empty()
+    }
+}
+
+/// The threads could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start the threads of the plan: {0}")]
+pub struct ThreadsError(#[from] rayon::ThreadPoolBuildError);
+
+/// Carries out `work` for every key. A run that returns an error or panics is reported under `failed` with its key;
+/// the others go on.
+///
+/// # Errors
+/// [`ThreadsError`] when the operating system gives no threads.
+pub fn execute<K, T>(
+    keys: Vec<K>,
+    execution: &Execution<'_>,
+    work: impl Fn(&K) -> Result<T, String> + Sync,
+) -> Result<Outcomes<K, T>, ThreadsError>
+where
+    K: Ord + Send + Sync + Display,
+    T: Send,
+{
+    let mut pool = rayon::ThreadPoolBuilder::new();
+    if let Some(threads) = execution.threads {
+        pool = pool.num_threads(threads.get());
+    }
+    let one = |key: K| {
+        if execution.cancel.load(Ordering::Relaxed) {
+            return (key, None);
+        }
+        let result = catch_unwind(AssertUnwindSafe(|| work(&key)))
+            .unwrap_or_else(|panic| Err(format!("panicked: {}", panic_text(panic.as_ref()))));
+        if let Err(reason) = &result {
+            execution.progress.println(format!("failed: {key}: {reason}"));
+        }
+        execution.progress.inc(1);
+        (key, Some(result))
+    };
+    // One run at a time goes to a thread: they differ in length by a factor of ten.
+    let mut results: Vec<_> =
+        pool.build()?.install(|| keys.into_par_iter().with_max_len(1).map(one).collect());
+    results.sort_by(|(a, _), (b, _)| a.cmp(b));
+
+    let mut outcomes = Outcomes { done: Vec::new(), failed: Vec::new(), skipped: Vec::new() };
+    for (key, result) in results {
+        match result {
+            Some(Ok(result)) => outcomes.done.push((key, result)),
+            Some(Err(reason)) => outcomes.failed.push((key, reason)),
+            None => outcomes.skipped.push(key),
+        }
+    }
+    Ok(outcomes)
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("without a message")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run<T: Send>(
+        threads: usize,
+        cancel: &AtomicBool,
+        work: impl Fn(&u32) -> Result<T, String> + Sync,
+    ) -> Outcomes<u32, T> {
+        let progress = ProgressBar::hidden();
+        let execution = Execution { threads: NonZeroUsize::new(threads), cancel, progress: &progress };
+        execute((0..50).rev().collect(), &execution, work).unwrap()
+    }
+
+    #[test]
+    fn results_are_sorted_by_key_whatever_the_number_of_threads() {
+        let go = AtomicBool::new(false);
+        let one = run(1, &go, |key| Ok(key * 2));
+        assert_eq!(one, run(4, &go, |key| Ok(key * 2)));
+        assert!(one.complete());
+        assert_eq!(one.done[..2], [(0, 0), (1, 2)]);
+    }
+
+    #[test]
+    fn a_run_that_fails_or_panics_is_named_and_the_others_go_on() {
+        let outcomes = run(2, &AtomicBool::new(false), |key| match key {
+            7 => Err("no route".to_owned()),
+            9 => panic!("broken at {key}"),
+            _ => Ok(()),
+        });
+        assert_eq!(outcomes.done.len(), 48);
+        assert_eq!(outcomes.failed, [(7, "no route".to_owned()), (9, "panicked: broken at 9".to_owned())]);
+        assert!(!outcomes.complete());
+    }
+
+    #[test]
+    fn cancelling_skips_what_has_not_begun_and_keeps_what_is_done() {
+        let cancel = AtomicBool::new(false);
+        let outcomes = run(1, &cancel, |&key| {
+            // With one thread the keys are taken in the order given, 49 first.
+            if key == 45 {
+                cancel.store(true, Ordering::Relaxed);
+            }
+            Ok(key)
+        });
+        assert_eq!(outcomes.done.len() + outcomes.skipped.len(), 50);
+        assert!(outcomes.done.iter().any(|(key, _)| *key == 45), "the run under way is finished");
+        assert!(!outcomes.skipped.is_empty());
+    }
+}

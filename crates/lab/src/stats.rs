@@ -1,0 +1,113 @@
+//! Means with 95 % confidence intervals, and paired differences between two treatments of the same seeds.
+//!
+//! Plain numbers in, plain numbers out: knows nothing of runs or claims.
+
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// A mean with the half-width of its two-sided 95 % confidence interval (Student's t).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Mean {
+    /// Number of values.
+    pub n: usize,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// The interval is `mean ± half_width`. Infinite for a single value, about whose spread nothing is known.
+    pub half_width: f64,
+}
+
+impl Mean {
+    /// Mean and interval of `values`; `None` when there is no value or one is not finite.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
+        if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
+            return None;
+        }
+        let n = values.len();
+        let mean = values.iter().sum::<f64>() / n as f64;
+        if n == 1 {
+            return Some(Self { n, mean, half_width: f64::INFINITY });
+        }
+        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1) as f64;
+        let half_width = t_975(n - 1) * (variance / n as f64).sqrt();
+        Some(Self { n, mean, half_width })
+    }
+
+    /// Lower end of the interval.
+    #[must_use]
+    pub fn low(&self) -> f64 {
+        self.mean - self.half_width
+    }
+
+    /// Upper end of the interval.
+    #[must_use]
+    pub fn high(&self) -> f64 {
+        self.mean + self.half_width
+    }
+
+    /// The same in another unit: mean and half-width times `factor`.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        Self { n: self.n, mean: self.mean * factor, half_width: self.half_width * factor.abs() }
+    }
+}
+
+/// The differences `a[i] − b[i]` of two treatments that saw the same random numbers, as [`Mean`]. Pairing takes the
+/// part of the spread away that both share. `None` when the lengths differ, or as in [`Mean::of`].
+#[must_use]
+pub fn paired_difference(a: &[f64], b: &[f64]) -> Option<Mean> {
+    if a.len() != b.len() {
+        return None;
+    }
+    let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+    Mean::of(&differences)
+}
+
+/// The 97.5 % point of Student's t with `freedom` degrees of freedom (at least 1).
+fn t_975(freedom: usize) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t_points_are_those_of_the_tables() {
+        for (freedom, point) in [(1, 12.7062), (2, 4.3027), (9, 2.2622), (39, 2.0227)] {
+            assert!((t_975(freedom) - point).abs() < 1e-4, "{freedom}: {}", t_975(freedom));
+        }
+    }
+
+    #[test]
+    fn the_interval_of_a_worked_example() {
+        // mean 5, variance 20/3, standard error 1.2910, t(3) = 3.1824
+        let mean = Mean::of(&[2.0, 4.0, 6.0, 8.0]).unwrap();
+        assert_eq!(mean.mean, 5.0);
+        assert!((mean.half_width - 4.1085).abs() < 1e-3, "{mean:?}");
+        assert!((mean.low() - 0.8915).abs() < 1e-3);
+    }
+
+    #[test]
+    fn one_value_says_nothing_about_spread_and_none_about_anything() {
+        assert_eq!(Mean::of(&[3.0]).unwrap().half_width, f64::INFINITY);
+        assert_eq!(Mean::of(&[]), None);
+        assert_eq!(Mean::of(&[1.0, f64::NAN]), None);
+    }
+
+    #[test]
+    fn equal_values_give_an_interval_of_no_width() {
+        assert_eq!(Mean::of(&[7.0; 10]).unwrap().half_width, 0.0);
+    }
+
+    #[test]
+    fn pairing_sees_a_small_difference_under_a_large_common_spread() {
+        let base = [10.0, 50.0, 90.0, 30.0, 70.0];
+        let better: Vec<f64> = base.iter().zip([1.0, 1.1, 0.9, 1.0, 1.05]).map(|(b, d)| b + d).collect();
+        let paired = paired_difference(&better, &base).unwrap();
+        assert!(paired.low() > 0.8, "{paired:?}");
+        let (a, b) = (Mean::of(&better).unwrap(), Mean::of(&base).unwrap());
+        assert!(a.low() < b.high(), "unpaired, the two cannot be told apart");
+        assert_eq!(paired_difference(&base, &base[1..]), None);
+    }
+}

@@ -1,0 +1,269 @@
+//! A table of results: named columns of one length, written as CSV and as Parquet.
+//!
+//! Files are written beside their place and then moved into it, so that an interrupted program leaves no half file.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+
+/// The values of a column. A missing value is `None`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Text.
+    Text(Vec<Option<String>>),
+    /// Integers.
+    Integer(Vec<Option<i64>>),
+    /// Real numbers, finite.
+    Real(Vec<Option<f64>>),
+}
+
+impl Values {
+    fn len(&self) -> usize {
+        match self {
+            Self::Text(values) => values.len(),
+            Self::Integer(values) => values.len(),
+            Self::Real(values) => values.len(),
+        }
+    }
+
+    fn physical(&self) -> PhysicalType {
+        match self {
+            Self::Text(_) => PhysicalType::BYTE_ARRAY,
+            Self::Integer(_) => PhysicalType::INT64,
+            Self::Real(_) => PhysicalType::DOUBLE,
+        }
+    }
+}
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    columns: Vec<(String, Values)>,
+}
+
+/// A table could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// The file system refused.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The Parquet writer refused.
+    #[error("{path}: {source}")]
+    Parquet {
+        /// The file.
+        path: String,
+        /// Why.
+        source: ParquetError,
+    },
+}
+
+impl Table {
+    /// A table without columns.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a column of text.
+    #[must_use]
+    pub fn text<S: Into<String>>(self, name: &str, values: impl IntoIterator<Item = S>) -> Self {
+        self.with(name, Values::Text(values.into_iter().map(|value| Some(value.into())).collect()))
+    }
+
+    /// Adds a column of integers; those above `i64::MAX` become missing.
+    #[must_use]
+    pub fn integer(self, name: &str, values: impl IntoIterator<Item = Option<u64>>) -> Self {
+        let values = values.into_iter().map(|value| value.and_then(|value| i64::try_from(value).ok()));
+        self.with(name, Values::Integer(values.collect()))
+    }
+
+    /// Adds a column of real numbers; those that are not finite become missing.
+    #[must_use]
+    pub fn real(self, name: &str, values: impl IntoIterator<Item = f64>) -> Self {
+        self.with(name, Values::Real(values.into_iter().map(|v| v.is_finite().then_some(v)).collect()))
+    }
+
+    fn with(mut self, name: &str, values: Values) -> Self {
+        debug_assert!(
+            self.columns.iter().all(|(_, other)| other.len() == values.len()),
+            "column {name} has another length than those before it"
+        );
+        self.columns.push((name.to_owned(), values));
+        self
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, values)| values.len())
+    }
+
+    /// The table as CSV (RFC 4180, but lines end with a line feed): a header with the names, an empty field where a
+    /// value is missing.
+    #[must_use]
+    pub fn to_csv(&self) -> String {
+        let mut csv = String::new();
+        let names: Vec<String> = self.columns.iter().map(|(name, _)| quoted(name)).collect();
+        csv.push_str(&names.join(","));
+        csv.push('\n');
+        for row in 0..self.rows() {
+            for (number, (_, values)) in self.columns.iter().enumerate() {
+                if number > 0 {
+                    csv.push(',');
+                }
+                let field = match values {
+                    Values::Text(values) => values[row].as_deref().map(quoted),
+                    Values::Integer(values) => values[row].map(|value| value.to_string()),
+                    Values::Real(values) => values[row].map(|value| value.to_string()),
+                };
+                csv.push_str(&field.unwrap_or_default());
+            }
+            csv.push('\n');
+        }
+        csv
+    }
+
+    /// Writes [`to_csv`](Self::to_csv) to `path`.
+    ///
+    /// # Errors
+    /// Those of the file system, with the path.
+    pub fn write_csv(&self, path: &Path) -> Result<(), TableError> {
+        write_file(path, self.to_csv().as_bytes()).map_err(|source| file_error(path, source))
+    }
+
+    /// Writes the table as Parquet, uncompressed, with `notes` as the file's key-value metadata.
+    ///
+    /// # Errors
+    /// Those of the file system and of the Parquet writer, with the path.
+    pub fn write_parquet(&self, path: &Path, notes: &[(&str, &str)]) -> Result<(), TableError> {
+        let mut bytes = Vec::new();
+        self.parquet_into(&mut bytes, notes)
+            .map_err(|source| TableError::Parquet { path: path.display().to_string(), source })?;
+        write_file(path, &bytes).map_err(|source| file_error(path, source))
+    }
+
+    fn parquet_into(&self, out: &mut Vec<u8>, notes: &[(&str, &str)]) -> Result<(), ParquetError> {
+        let notes = notes.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
+        let properties = WriterProperties::builder().set_key_value_metadata(Some(notes.collect())).build();
+        let mut writer = SerializedFileWriter::new(out, Arc::new(self.schema()?), Arc::new(properties))?;
+        let mut group = writer.next_row_group()?;
+        for (_, values) in &self.columns {
+            let Some(mut column) = group.next_column()? else { break };
+            match values {
+                Values::Text(values) => {
+                    let (values, levels) = dense(values, |text| ByteArray::from(text.as_bytes().to_vec()));
+                    column.typed::<ByteArrayType>().write_batch(&values, Some(&levels), None)?;
+                }
+                Values::Integer(values) => {
+                    let (values, levels) = dense(values, |&value| value);
+                    column.typed::<Int64Type>().write_batch(&values, Some(&levels), None)?;
+                }
+                Values::Real(values) => {
+                    let (values, levels) = dense(values, |&value| value);
+                    column.typed::<DoubleType>().write_batch(&values, Some(&levels), None)?;
+                }
+            }
+            column.close()?;
+        }
+        group.close()?;
+        writer.close()?;
+        Ok(())
+    }
+
+    fn schema(&self) -> Result<Type, ParquetError> {
+        let mut fields = Vec::with_capacity(self.columns.len());
+        for (name, values) in &self.columns {
+            let field = Type::primitive_type_builder(name, values.physical())
+                .with_repetition(Repetition::OPTIONAL)
+                .with_logical_type(matches!(values, Values::Text(_)).then_some(LogicalType::String))
+                .build()?;
+            fields.push(Arc::new(field));
+        }
+        Type::group_type_builder("table").with_fields(fields).build()
+    }
+}
+
+/// The values that are there, and for each row whether it has one: Parquet's definition levels.
+fn dense<V, P>(values: &[Option<V>], parquet: impl Fn(&V) -> P) -> (Vec<P>, Vec<i16>) {
+    let levels = values.iter().map(|value| i16::from(value.is_some())).collect();
+    (values.iter().flatten().map(parquet).collect(), levels)
+}
+
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+fn file_error(path: &Path, source: io::Error) -> TableError {
+    TableError::File { path: path.display().to_string(), source }
+}
+
+/// Writes `bytes` to `path` in one step: the file is there whole or not at all.
+///
+/// # Errors
+/// Those of the file system.
+pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".part");
+    let beside = Path::new(&beside);
+    let mut file = BufWriter::new(File::create(beside)?);
+    file.write_all(bytes)?;
+    file.flush()?;
+    drop(file);
+    fs::rename(beside, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
+
+    use super::*;
+
+    fn table() -> Table {
+        Table::new()
+            .text("scheme", ["adaptive", "C-SCTP, \"bicast\""])
+            .integer("bytes", [Some(17), None])
+            .real("mean", [0.5, f64::NAN])
+    }
+
+    #[test]
+    fn csv_quotes_what_must_be_and_leaves_missing_values_empty() {
+        assert_eq!(table().to_csv(), "scheme,bytes,mean\nadaptive,17,0.5\n\"C-SCTP, \"\"bicast\"\"\",,\n");
+    }
+
+    #[test]
+    fn parquet_reads_back_with_its_notes() {
+        let mut bytes = Vec::new();
+        table().parquet_into(&mut bytes, &[("version", "0.1.0")]).unwrap();
+        let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let metadata = reader.metadata().file_metadata();
+        let note = &metadata.key_value_metadata().unwrap()[0];
+        assert_eq!((note.key.as_str(), note.value.as_deref()), ("version", Some("0.1.0")));
+        let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        assert_eq!(rows.len(), 2);
+        assert_eq!(rows[0].get_string(0).unwrap(), "adaptive");
+        assert_eq!(rows[0].get_long(1).unwrap(), 17);
+        assert_eq!(rows[0].get_double(2).unwrap(), 0.5);
+        assert_eq!(rows[1].get_string(0).unwrap(), "C-SCTP, \"bicast\"");
+        assert!(rows[1].get_long(1).is_err(), "the missing value is null, not zero");
+        assert!(rows[1].get_double(2).is_err());
+    }
+}
