@@ -1,6 +1,8 @@
 //! Error counters of paths and association (RFC 9260 §8.1, §8.2).
 
-use super::{PathEvent, PathId, PathState, Paths};
+use msctp_units::Time;
+
+use super::{PathAddr, PathEvent, PathId, PathState, Paths};
 
 impl Paths {
     /// Something sent on the path to get an answer was not answered in time: T3-rtx expired (RFC 9260 §8.2) or T4-rto
@@ -23,6 +25,16 @@ impl Paths {
         path.error_count = 0;
         if path.state == PathState::Inactive && path.confirmed {
             self.set_state(index, PathState::Active);
+        }
+    }
+
+    /// A request that was last sent on path `id` was answered by a packet that came at `at` (RFC 5061 §5.1 A5). If that is the
+    /// same pair, and its remote address was confirmed before, the pair is confirmed too: an interface that replaces
+    /// another needs no further round trip before data.
+    pub fn on_request_answered(&mut self, id: PathId, at: PathAddr, now: Time) {
+        self.on_acknowledged(id);
+        if self.get(id).is_some_and(|path| path.addr == at) && self.remote_is_confirmed(&at.remote) {
+            self.confirm(id, now);
         }
     }
 
@@ -55,7 +67,8 @@ impl Paths {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{P0, P1, confirmed, events, fail};
+    use super::super::SourceUse;
+    use super::super::testing::{P0, P1, confirmed, events, fail, local, ms, remote};
     use super::*;
 
     #[test]
@@ -104,6 +117,21 @@ mod tests {
         assert_eq!(told.iter().filter(|event| **event == PathEvent::PeerUnreachable).count(), 1);
         paths.on_timeout(P0);
         assert!(!events(&mut paths).contains(&PathEvent::PeerUnreachable), "told once");
+    }
+
+    #[test]
+    fn a_request_answered_over_the_same_pair_confirms_it_if_the_address_is() {
+        // RFC 9260 §5.4 is about addresses
+        let mut paths = confirmed(1, 1);
+        let new = paths.add_local(local(1), SourceUse::AsconfOnly, ms(0)).unwrap()[0];
+        let at = paths.get(new).unwrap().addr();
+        paths.on_request_answered(new, paths.get(P0).unwrap().addr(), ms(1));
+        assert!(!paths.get(new).unwrap().is_confirmed(), "answered over another pair");
+        paths.on_request_answered(new, at, ms(1));
+        assert!(paths.get(new).unwrap().is_confirmed());
+        let stranger = paths.add_remote(remote(1), ms(2)).unwrap()[0];
+        paths.on_request_answered(stranger, paths.get(stranger).unwrap().addr(), ms(3));
+        assert!(!paths.get(stranger).unwrap().is_confirmed(), "the address was never verified");
     }
 
     #[test]

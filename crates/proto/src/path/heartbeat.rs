@@ -348,10 +348,11 @@ impl Paths {
         self.assoc_error_count = 0;
         let path = &mut self.list[index];
         path.error_count = 0;
-        let was_unconfirmed = !core::mem::replace(&mut path.confirmed, true);
-        self.set_state(index, PathState::Active);
-        if was_unconfirmed {
-            self.list[index].heartbeat.ready = false;
+        if path.confirmed {
+            self.set_state(index, PathState::Active);
+        } else {
+            path.heartbeat.ready = false;
+            self.mark_confirmed(index);
             self.schedule_next(index, now);
         }
     }

@@ -3,6 +3,7 @@
 use core::cmp::Reverse;
 use core::net::IpAddr;
 
+use super::pairing::can_pair;
 use super::{Path, PathAddr, PathEvent, PathId, PathState, Paths, SetPrimaryError, SourceUse};
 
 impl Paths {
@@ -22,8 +23,29 @@ impl Paths {
             return Err(SetPrimaryError::Unconfirmed(id));
         }
         self.primary = Some(id);
+        self.wanted_primary = None;
         self.refresh();
         Ok(())
+    }
+
+    /// The peer asks for data on one of its addresses (RFC 5061 §4.2.4, §5.4). The pair is [`best_to`](Self::best_to) that
+    /// address; if none is confirmed yet, the first one that becomes so (RFC 9260 §5.4). Gives the new primary if it is
+    /// one already; later [`PathEvent::PrimaryGranted`] tells. A wish for an address that is not there is dropped.
+    pub fn want_primary(&mut self, remote: &IpAddr) -> Option<PathId> {
+        let id = self.best_to(remote)?;
+        if self.set_primary(id).is_ok() {
+            return Some(id);
+        }
+        self.wanted_primary = Some(*remote);
+        None
+    }
+
+    /// The path of this index was confirmed: it may be what the peer wanted.
+    pub(super) fn grant_wanted_primary(&mut self, index: usize) {
+        let Path { id, addr, .. } = self.list[index];
+        if self.wanted_primary == Some(addr.remote) && self.set_primary(id).is_ok() {
+            self.emit(PathEvent::PrimaryGranted { path: id });
+        }
     }
 
     /// Where new data goes: the primary if it is usable, else one alternate (RFC 9260 §6.4.1, §8.2). With no usable path
@@ -86,6 +108,19 @@ impl Paths {
         back.filter(|path| path.confirmed && path.link_up && path.source == SourceUse::Full)
             .map(|path| path.id)
             .or(self.data_path)
+    }
+
+    /// Between which addresses the answer to an ASCONF that came at `at` travels: to the source address of its packet in any
+    /// case, even if that is no address of the peer (RFC 5061 §5.2 E6, §5.3.2), and from where it arrived unless that
+    /// address may not be a source (§5.3 F1, F4). `None`: no address of ours may be one.
+    pub fn asconf_ack_addr(&self, at: PathAddr) -> Option<PathAddr> {
+        let may_be_source =
+            |local: &IpAddr| self.local_source(local) == Some(SourceUse::Full) && can_pair(local, &at.remote);
+        if may_be_source(&at.local) {
+            return Some(at);
+        }
+        let local = self.locals().map(|(local, _)| local).find(may_be_source)?;
+        Some(PathAddr { local, remote: at.remote })
     }
 
     /// The path that packets to `remote` take: the primary's local address if there is such a pair, else the usable pair
@@ -280,5 +315,47 @@ mod tests {
         paths.set_link(&local(1), false, ms(0));
         assert_eq!(paths.best_to(&remote(1)), Some(P2));
         assert_eq!(paths.best_to(&remote(7)), None);
+    }
+
+    #[test]
+    fn a_primary_the_peer_wants_waits_for_confirmation() {
+        // RFC 5061 §5.4 with RFC 9260 §5.4
+        let mut paths = confirmed(1, 1);
+        let new = paths.add_remote(remote(5), ms(0)).unwrap()[0];
+        assert_eq!(paths.want_primary(&remote(5)), None);
+        assert_eq!(paths.primary(), Some(P0));
+        paths.confirm(new, ms(100));
+        assert_eq!((paths.primary(), paths.data_path()), (Some(new), Some(new)));
+        assert!(events(&mut paths).contains(&PathEvent::PrimaryGranted { path: new }));
+        assert_eq!(paths.want_primary(&remote(0)), Some(P0));
+        assert_eq!(paths.want_primary(&remote(9)), None, "not there");
+    }
+
+    #[test]
+    fn a_wish_for_a_primary_ends_with_a_later_choice_or_with_the_address() {
+        let mut paths = confirmed(1, 1);
+        let new = paths.add_remote(remote(5), ms(0)).unwrap()[0];
+        paths.want_primary(&remote(5));
+        paths.set_primary(P0).unwrap();
+        paths.confirm(new, ms(100));
+        assert_eq!(paths.primary(), Some(P0));
+        paths.add_remote(remote(6), ms(0)).unwrap();
+        paths.want_primary(&remote(6));
+        paths.remove_remote(&remote(6));
+        let again = paths.add_remote(remote(6), ms(0)).unwrap()[0];
+        paths.confirm(again, ms(200));
+        assert_eq!(paths.primary(), Some(P0));
+    }
+
+    #[test]
+    fn an_asconf_is_answered_to_its_source_from_an_address_that_may_be_one() {
+        // RFC 5061 §5.2 E6, §5.3 F1, F4
+        let mut paths = confirmed(2, 1);
+        let at = PathAddr { local: local(0), remote: remote(77) };
+        assert_eq!(paths.asconf_ack_addr(at), Some(at), "a stranger's address");
+        paths.set_source_use(&local(0), SourceUse::ReceiveOnly, ms(0));
+        assert_eq!(paths.asconf_ack_addr(at), Some(PathAddr { local: local(1), ..at }));
+        paths.set_source_use(&local(1), SourceUse::AsconfOnly, ms(0));
+        assert_eq!(paths.asconf_ack_addr(at), None);
     }
 }

@@ -48,12 +48,6 @@ struct Local {
     link_up: bool,
 }
 
-/// An address of the peer.
-#[derive(Clone, Copy, Debug)]
-struct Remote {
-    addr: IpAddr,
-}
-
 /// All paths of one association. Iteration is in the order of path ids, which is the order in which paths appeared.
 #[derive(Debug)]
 pub struct Paths {
@@ -61,9 +55,13 @@ pub struct Paths {
     /// Ascending ids. Without removals a path's id is its index.
     pub(super) list: Vec<Path>,
     locals: Vec<Local>,
-    remotes: Vec<Remote>,
+    remotes: Vec<IpAddr>,
+    /// Those of which some pair was confirmed once, even if that pair is gone.
+    confirmed_remotes: Vec<IpAddr>,
     next_id: u32,
     pub(super) primary: Option<PathId>,
+    /// The peer wants data here, but no pair is confirmed yet.
+    pub(super) wanted_primary: Option<IpAddr>,
     /// Where new data goes; kept by `refresh` in `select`.
     pub(super) data_path: Option<PathId>,
     /// RFC 9260 §8.1
@@ -81,8 +79,10 @@ impl Paths {
             list: Vec::new(),
             locals: Vec::new(),
             remotes: Vec::new(),
+            confirmed_remotes: Vec::new(),
             next_id: 0,
             primary: None,
+            wanted_primary: None,
             data_path: None,
             assoc_error_count: 0,
             schedule: Schedule::default(),
@@ -194,8 +194,8 @@ impl Paths {
     }
 
     /// Addresses of the peer, in the order in which they were added.
-    pub fn remotes(&self) -> impl ExactSizeIterator<Item = IpAddr> {
-        self.remotes.iter().map(|remote| remote.addr)
+    pub fn remotes(&self) -> &[IpAddr] {
+        &self.remotes
     }
 
     /// True for an address of this end, whatever it may be used for: what arrives at it belongs to the association
@@ -211,12 +211,18 @@ impl Paths {
 
     /// True for an address of the peer.
     pub fn has_remote(&self, addr: &IpAddr) -> bool {
-        self.remotes.iter().any(|remote| remote.addr == *addr)
+        self.remotes.contains(addr)
+    }
+
+    /// How many more addresses of the peer can be taken for certain (RFC 5061 §5.3 F9).
+    pub fn room_for_remotes(&self) -> usize {
+        let by_paths = (MAX_PATHS - self.list.len()) / self.locals.len().max(1);
+        by_paths.min(MAX_ADDRESSES - self.remotes.len())
     }
 
     /// True when a pair with this remote address was confirmed: RFC 9260 §5.4's reading, per address.
     pub fn remote_is_confirmed(&self, addr: &IpAddr) -> bool {
-        self.list.iter().any(|path| path.addr.remote == *addr && path.confirmed)
+        self.confirmed_remotes.contains(addr)
     }
 
     /// Adds an address of this end and its pairs with all remote addresses. New pairs are unconfirmed and, once
@@ -225,7 +231,7 @@ impl Paths {
     /// # Errors
     /// It is there already, is no unicast address, or there are too many.
     pub fn add_local(&mut self, addr: IpAddr, source: SourceUse, now: Time) -> Result<Added, AddressError> {
-        let pairs = self.remotes.iter().map(|remote| PathAddr { local: addr, remote: remote.addr }).collect();
+        let pairs = self.remotes.iter().map(|&remote| PathAddr { local: addr, remote }).collect();
         let pairs = self.admit(addr, self.has_local(&addr), self.locals.len(), pairs)?;
         self.locals.push(Local { addr, source, link_up: true });
         Ok(self.insert(&pairs, now))
@@ -239,7 +245,7 @@ impl Paths {
     pub fn add_remote(&mut self, addr: IpAddr, now: Time) -> Result<Added, AddressError> {
         let pairs = self.locals.iter().map(|local| PathAddr { local: local.addr, remote: addr }).collect();
         let pairs = self.admit(addr, self.has_remote(&addr), self.remotes.len(), pairs)?;
-        self.remotes.push(Remote { addr });
+        self.remotes.push(addr);
         Ok(self.insert(&pairs, now))
     }
 
@@ -296,7 +302,9 @@ impl Paths {
     /// Takes an address of the peer away with all its paths (RFC 5061 §5.3 F13). The paths are handed over so that data
     /// transfer can move what is in flight on them.
     pub fn remove_remote(&mut self, addr: &IpAddr) -> Vec<Path> {
-        self.remotes.retain(|remote| remote.addr != *addr);
+        self.remotes.retain(|remote| remote != addr);
+        self.confirmed_remotes.retain(|remote| remote != addr);
+        self.wanted_primary.take_if(|wanted| wanted == addr);
         self.remove_paths(|path| path.addr.remote == *addr)
     }
 
@@ -349,10 +357,21 @@ impl Paths {
     pub fn confirm(&mut self, id: PathId, now: Time) {
         let Some(index) = self.index(id) else { return };
         if !self.list[index].confirmed {
-            self.list[index].confirmed = true;
-            self.set_state(index, PathState::Active);
+            self.mark_confirmed(index);
             self.reschedule(index, now);
         }
+    }
+
+    /// The path becomes confirmed and active.
+    pub(super) fn mark_confirmed(&mut self, index: usize) {
+        let path = &mut self.list[index];
+        let remote = path.addr.remote;
+        path.confirmed = true;
+        if !self.confirmed_remotes.contains(&remote) {
+            self.confirmed_remotes.push(remote);
+        }
+        self.set_state(index, PathState::Active);
+        self.grant_wanted_primary(index);
     }
 
     pub(super) fn set_state(&mut self, index: usize, to: PathState) {
@@ -404,6 +423,7 @@ mod tests {
             paths.add_remote(remote(n), ms(0)).unwrap();
         }
         assert_eq!(paths.add_remote(remote(99), ms(0)), Err(AddressError::Full(remote(99))));
+        assert_eq!(paths.room_for_remotes(), 0);
         for n in 1..4 {
             paths.add_local(local(n), SourceUse::Full, ms(0)).unwrap();
         }

@@ -1,0 +1,93 @@
+//! Carries the outcomes of address requests over to the paths: the only file here that touches them.
+
+use core::net::IpAddr;
+
+use msctp_units::Time;
+
+use super::{AsconfEvent, Effect};
+use crate::AddressRequest;
+use crate::path::{Added, AddressError, Path, Paths, SourceUse};
+
+/// What an outcome did to the paths.
+#[derive(Debug, Default)]
+pub struct Applied {
+    /// Paths that appeared.
+    pub added: Added,
+    /// Paths that went away, with what is in flight on them: data transfer moves it.
+    pub removed: Vec<Path>,
+    /// The primary changed to what the peer wants (RFC 5061 §4.2.4).
+    pub primary: bool,
+}
+
+/// Prepares a local address for its Add-IP: it may be a source for ASCONFs only (RFC 5061 §5.3 F1), and what arrives at it
+/// belongs to the association. To be called when the application asks for it, so that requests can leave from it even if
+/// every other link is down. No effect on an address that is there.
+///
+/// # Errors
+/// The address is no unicast address or there are too many.
+pub fn prepare_local(paths: &mut Paths, address: IpAddr, now: Time) -> Result<Added, AddressError> {
+    if paths.has_local(&address) {
+        return Ok(Added::new());
+    }
+    paths.add_local(address, SourceUse::AsconfOnly, now)
+}
+
+impl AsconfEvent {
+    /// Does to the paths what became of our request.
+    pub fn apply(&self, paths: &mut Paths, now: Time) -> Applied {
+        let mut applied = Applied::default();
+        match *self {
+            // An earlier Delete or refusal of the same address may have taken away what the application's call prepared.
+            // It had room then; if not any more, the request leaves from another address.
+            Self::Started(AddressRequest::Add(address)) => {
+                applied.added = prepare_local(paths, address, now).unwrap_or_default();
+            }
+            // F4
+            Self::Started(AddressRequest::Delete(address)) => {
+                paths.set_source_use(&address, SourceUse::ReceiveOnly, now);
+            }
+            // F2. It may be missing when one ASCONF deleted it and added it again.
+            Self::Done(AddressRequest::Add(address)) => {
+                applied.added = prepare_local(paths, address, now).unwrap_or_default();
+                paths.set_source_use(&address, SourceUse::Full, now);
+            }
+            Self::Done(AddressRequest::Delete(address)) => applied.removed = paths.remove_local(&address),
+            // F10. An address that was there before, because its Delete was refused, stays.
+            Self::Rejected { request: AddressRequest::Add(address), .. } => {
+                if paths.local_source(&address) == Some(SourceUse::AsconfOnly) {
+                    applied.removed = paths.remove_local(&address);
+                }
+            }
+            Self::Rejected { request: AddressRequest::Delete(address), .. } => {
+                if paths.local_source(&address) == Some(SourceUse::ReceiveOnly) {
+                    paths.set_source_use(&address, SourceUse::Full, now);
+                }
+            }
+            Self::Started(AddressRequest::SetPrimary(_))
+            | Self::Done(AddressRequest::SetPrimary(_))
+            | Self::Rejected { request: AddressRequest::SetPrimary(_), .. }
+            | Self::Unsupported => {}
+        }
+        applied
+    }
+}
+
+impl Effect {
+    /// Does to the paths what the peer asked for.
+    pub fn apply(&self, paths: &mut Paths, now: Time) -> Applied {
+        let mut applied = Applied::default();
+        match *self {
+            Self::AddRemote(address) => {
+                let added = paths.add_remote(address, now);
+                debug_assert!(added.is_ok(), "accepted beyond `room_for_remotes`: {added:?}");
+                applied.added = added.unwrap_or_default();
+            }
+            Self::RemoveRemote(address) => applied.removed = paths.remove_remote(&address),
+            Self::SetPrimary(address) => {
+                let before = paths.primary();
+                applied.primary = paths.want_primary(&address).is_some_and(|primary| Some(primary) != before);
+            }
+        }
+        applied
+    }
+}

@@ -1,0 +1,359 @@
+//! [`AsconfIn`]: the peer's requests to change its addresses (RFC 5061 §5.2, §5.3).
+
+use core::net::IpAddr;
+use std::collections::VecDeque;
+
+use msctp_wire::param::{AddressRequest, ErrorCauseIndication, UnknownParam};
+use msctp_wire::{
+    Asconf, AsconfAck, AsconfSerial, Cause, Causes, CorrelationId, EncodeChunk, Param, ParamError, ParamType,
+    Params, Tlv, Tsn, UnknownChunk,
+};
+use smallvec::SmallVec;
+
+use crate::path::pairing::is_endpoint;
+
+/// ASCONF-ACKs kept for repetitions. A peer may bundle several ASCONFs only into a retransmission (§5.5); more than this it
+/// would have to ask for again.
+const MAX_CACHED: usize = 8;
+
+/// What a request does to the paths, in the order in which it is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The peer has this address too; unconfirmed until verified (F14).
+    AddRemote(IpAddr),
+    /// The peer has this address no more: nothing may be sent there, what comes from there is out of the blue (F13).
+    RemoveRemote(IpAddr),
+    /// The peer wants data there; as soon as the address is confirmed.
+    SetPrimary(IpAddr),
+}
+
+/// What an ASCONF was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reception {
+    /// The next one: processed, its answer waits (E4).
+    Processed(SmallVec<[Effect; 2]>),
+    /// Seen before: its answer waits again (E2).
+    Repeated,
+    /// Too old to have a cached answer (E2), or out of order (E5): silently dropped.
+    Dropped,
+}
+
+/// What an ASCONF is processed against.
+#[derive(Clone, Copy, Debug)]
+pub struct Received<'a> {
+    /// Source address of the packet.
+    pub source: IpAddr,
+    /// The peer's addresses now.
+    pub addresses: &'a [IpAddr],
+    /// How many more of its addresses could be taken (F9).
+    pub room: usize,
+    /// Bytes an ASCONF-ACK chunk may have on the way back (C5).
+    pub max_ack: usize,
+}
+
+/// The peer's side of dynamic addresses: serial numbers and cached answers.
+///
+/// For each packet: [`begin_packet`](Self::begin_packet), [`handle`](Self::handle) for each ASCONF in it, then send all
+/// [`answers`](Self::answers) in one packet to the *source address of the packet* (E6), as many as fit (E7).
+#[derive(Debug)]
+pub struct AsconfIn {
+    /// 'Peer-Sequence-Number': of the last one processed.
+    peer_serial: AsconfSerial,
+    /// Answers with their serial numbers, which are consecutive up to `peer_serial`.
+    cache: VecDeque<(AsconfSerial, Vec<u8>)>,
+    /// Serial numbers to answer after this packet.
+    due: SmallVec<[AsconfSerial; 2]>,
+    first_in_packet: bool,
+}
+
+impl AsconfIn {
+    /// `peer_initial_tsn` is the peer's (§5.1 A2): the number of its first ASCONF.
+    pub fn new(peer_initial_tsn: Tsn) -> Self {
+        Self {
+            peer_serial: AsconfSerial::new(peer_initial_tsn.get()).prev(),
+            cache: VecDeque::new(),
+            due: SmallVec::new(),
+            first_in_packet: true,
+        }
+    }
+
+    /// A packet begins: answers of the one before that were not sent are dropped, the peer will ask again (E7).
+    pub fn begin_packet(&mut self) {
+        self.due.clear();
+        self.first_in_packet = true;
+    }
+
+    /// True when there are answers to send.
+    pub fn has_answers(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// ASCONF-ACK chunks to send, in the order of their numbers (C3).
+    pub fn answers(&self) -> impl Iterator<Item = UnknownChunk<'_>> {
+        let chunk_of =
+            |serial: &AsconfSerial| self.cached(*serial).and_then(|chunk| UnknownChunk::new(chunk).ok());
+        self.due.iter().filter_map(chunk_of)
+    }
+
+    fn cached(&self, serial: AsconfSerial) -> Option<&[u8]> {
+        self.cache.iter().find(|(cached, _)| *cached == serial).map(|(_, chunk)| &chunk[..])
+    }
+
+    /// An ASCONF arrived that [`AuthPolicy`](super::AuthPolicy) admits.
+    pub fn handle(&mut self, asconf: &Asconf<'_>, received: &Received<'_>) -> Reception {
+        let first_in_packet = core::mem::take(&mut self.first_in_packet);
+        if asconf.serial != self.peer_serial.next() {
+            // E2, E5
+            if self.cached(asconf.serial).is_none() {
+                return Reception::Dropped;
+            }
+            if !self.due.contains(&asconf.serial) {
+                self.due.push(asconf.serial);
+            }
+            return Reception::Repeated;
+        }
+        // E1, E1-ext: the first one in a packet says that all before it were answered
+        if first_in_packet {
+            self.cache.clear();
+        } else if self.cache.len() == MAX_CACHED {
+            self.cache.pop_front();
+        }
+        let mut bytes = Vec::with_capacity(asconf.value_len());
+        asconf.encode_value(&mut bytes);
+        let fixed = asconf.value_len() - asconf.requests.encoded_len();
+        let mut work = Work::new(received);
+        work.process(&bytes[fixed..]);
+        // E4 V5
+        self.peer_serial = asconf.serial;
+        self.cache.push_back((asconf.serial, work.answer(asconf.serial)));
+        self.due.push(asconf.serial);
+        Reception::Processed(work.effects)
+    }
+}
+
+/// A request with its answer.
+struct Response<'b> {
+    correlation: CorrelationId,
+    /// `None`: success.
+    cause: Option<[Cause<'b>; 1]>,
+}
+
+/// One ASCONF being processed.
+struct Work<'r, 'b> {
+    received: &'r Received<'r>,
+    /// The peer's addresses as they will be after `effects`.
+    addresses: SmallVec<[IpAddr; 16]>,
+    room: usize,
+    effects: SmallVec<[Effect; 2]>,
+    responses: Vec<Response<'b>>,
+    /// Bytes of the answer so far, and at most.
+    ack_len: usize,
+    max_ack: usize,
+    /// An Add or Delete failed: all further ones must (F11).
+    refusing: bool,
+}
+
+impl<'r, 'b> Work<'r, 'b> {
+    fn new(received: &'r Received<'r>) -> Self {
+        Self {
+            received,
+            addresses: SmallVec::from_slice(received.addresses),
+            room: received.room,
+            effects: SmallVec::new(),
+            responses: Vec::new(),
+            ack_len: EMPTY_ACK,
+            // one failure without a quotation fits always
+            max_ack: received.max_ack.max(EMPTY_ACK + TLV + CORRELATION + TLV),
+            refusing: false,
+        }
+    }
+
+    /// V1: in order.
+    fn process(&mut self, mut parameters: &'b [u8]) {
+        while !parameters.is_empty() {
+            // After a framing error nothing more can be found.
+            let Ok(raw) = UnknownParam::new(parameters) else { return };
+            let whole = raw.bytes();
+            parameters = parameters.get(whole.len().next_multiple_of(4)..).unwrap_or_default();
+            if !self.process_one(&raw, whole) {
+                return;
+            }
+        }
+    }
+
+    /// False when no further parameter may be processed.
+    fn process_one(&mut self, raw: &UnknownParam<'b>, whole: &'b [u8]) -> bool {
+        if self.ack_len + response_len(whole) > self.max_ack {
+            // Its answer might not fit (C5). Unmentioned after a failure it counts as failed (A7), so it must not be done;
+            // if nothing failed yet, this is the failure.
+            if self.responses.is_empty() {
+                self.respond(correlation_of(whole), Some(Cause::OutOfResource));
+            }
+            return false;
+        }
+        match Param::parse(whole) {
+            Ok(Param::AddIpAddress(request)) => self.add(request, whole),
+            Ok(Param::DeleteIpAddress(request)) => self.delete(request, whole),
+            Ok(Param::SetPrimaryAddress(request)) => self.set_primary(request, whole),
+            Ok(Param::Unknown(unknown)) => {
+                // V2, RFC 9260 §3.2.1
+                let action = unknown.action();
+                if action.report {
+                    self.respond(correlation_of(whole), Some(Cause::UnrecognizedParameters(whole)));
+                }
+                return !action.stop;
+            }
+            // §4.2: where it is not allowed it is ignored
+            Ok(_) => {}
+            Err(ParamError::Malformed { .. }) if is_request(raw) => {
+                // no address or one of no known kind, as a host name (§4.1.1)
+                self.refuse(correlation_of(whole), Cause::UnresolvableAddress(whole), raw);
+            }
+            Err(_) => {}
+        }
+        true
+    }
+
+    fn add(&mut self, request: AddressRequest, whole: &'b [u8]) {
+        // §4.2.1: the wildcard means the source address
+        let address = if request.address.is_unspecified() { self.received.source } else { request.address };
+        let id = request.correlation_id;
+        if self.refusing {
+            self.refuse_address(id, Cause::ResourceShortage(whole));
+        } else if !is_endpoint(&address) {
+            // §4.2.1: neither broadcast nor multicast
+            self.refuse_address(id, Cause::UnresolvableAddress(whole));
+        } else if self.addresses.contains(&address) {
+            // It is as the peer wants it.
+            self.succeed(id);
+        } else if self.room == 0 {
+            // F9
+            self.refuse_address(id, Cause::ResourceShortage(whole));
+        } else {
+            self.room -= 1;
+            self.addresses.push(address);
+            self.effects.push(Effect::AddRemote(address));
+            self.succeed(id);
+        }
+    }
+
+    fn delete(&mut self, request: AddressRequest, whole: &'b [u8]) {
+        let (id, address, source) = (request.correlation_id, request.address, self.received.source);
+        if self.refusing {
+            self.refuse_address(id, Cause::ResourceShortage(whole));
+        } else if address.is_unspecified() {
+            self.delete_others(id, whole);
+        } else if self.addresses[..] == [address] {
+            // F7, which goes before F8
+            self.refuse_address(id, Cause::DeleteLastAddress(whole));
+        } else if address == source {
+            // F8
+            self.refuse_address(id, Cause::DeleteSourceAddress(whole));
+        } else {
+            // An address that is not there is as the peer wants it.
+            self.remove(|known| *known == address);
+            self.succeed(id);
+        }
+    }
+
+    /// §4.2.2: the wildcard deletes all addresses except the source of the packet.
+    fn delete_others(&mut self, id: CorrelationId, whole: &'b [u8]) {
+        let source = self.received.source;
+        if self.addresses.contains(&source) {
+            self.remove(|known| *known != source);
+            self.succeed(id);
+        } else {
+            // F7: none would remain
+            self.refuse_address(id, Cause::DeleteLastAddress(whole));
+        }
+    }
+
+    fn set_primary(&mut self, request: AddressRequest, whole: &'b [u8]) {
+        // §4.2.4: the wildcard means the source address
+        let address = if request.address.is_unspecified() { self.received.source } else { request.address };
+        if self.addresses.contains(&address) {
+            self.effects.push(Effect::SetPrimary(address));
+            self.succeed(request.correlation_id);
+        } else {
+            // §5.4: not honoured
+            self.respond(request.correlation_id, Some(Cause::UnresolvableAddress(whole)));
+        }
+    }
+
+    fn remove(&mut self, gone: impl Fn(&IpAddr) -> bool) {
+        for address in self.addresses.iter().filter(|address| gone(address)) {
+            self.effects.push(Effect::RemoveRemote(*address));
+            self.room += 1;
+        }
+        self.addresses.retain(|address| !gone(address));
+    }
+
+    /// Explicitly only after a failure (A7): before it silence says the same (§4.2.5).
+    fn succeed(&mut self, id: CorrelationId) {
+        if !self.responses.is_empty() {
+            self.respond(id, None);
+        }
+    }
+
+    fn refuse_address(&mut self, id: CorrelationId, cause: Cause<'b>) {
+        self.refusing = true;
+        self.respond(id, Some(cause));
+    }
+
+    fn refuse(&mut self, id: CorrelationId, cause: Cause<'b>, raw: &UnknownParam<'_>) {
+        self.refusing |= raw.typ() != ParamType::SET_PRIMARY_ADDRESS;
+        self.respond(id, Some(cause));
+    }
+
+    fn respond(&mut self, correlation: CorrelationId, cause: Option<Cause<'b>>) {
+        self.ack_len += TLV + CORRELATION + cause.map_or(0, |cause| cause.encoded_len().next_multiple_of(4));
+        self.responses.push(Response { correlation, cause: cause.map(|cause| [cause]) });
+    }
+
+    /// The ASCONF-ACK chunk.
+    fn answer(&self, serial: AsconfSerial) -> Vec<u8> {
+        let responses: Vec<Param<'_>> = self.responses.iter().map(Response::parameter).collect();
+        let ack = AsconfAck { serial, responses: Params::from(&responses[..]) };
+        let mut chunk = Vec::with_capacity(ack.encoded_len());
+        ack.encode(&mut chunk);
+        chunk
+    }
+}
+
+impl Response<'_> {
+    fn parameter(&self) -> Param<'_> {
+        match &self.cause {
+            None => Param::SuccessIndication(self.correlation),
+            Some(cause) => Param::ErrorCauseIndication(ErrorCauseIndication {
+                correlation_id: self.correlation,
+                causes: Causes::from(cause),
+            }),
+        }
+    }
+}
+
+/// Bytes of an ASCONF-ACK without responses: chunk header and serial number.
+const EMPTY_ACK: usize = 8;
+/// Bytes of a parameter or cause header.
+const TLV: usize = 4;
+/// Bytes of a correlation id.
+const CORRELATION: usize = 4;
+
+/// Bytes of an Error Cause Indication that quotes `whole`.
+fn response_len(whole: &[u8]) -> usize {
+    TLV + CORRELATION + TLV + whole.len().next_multiple_of(4)
+}
+
+fn is_request(raw: &UnknownParam<'_>) -> bool {
+    let requests = [ParamType::ADD_IP_ADDRESS, ParamType::DELETE_IP_ADDRESS, ParamType::SET_PRIMARY_ADDRESS];
+    requests.contains(&raw.typ())
+}
+
+/// V3: every ASCONF parameter has its correlation id after the header; 0 if it is too short to have one.
+fn correlation_of(whole: &[u8]) -> CorrelationId {
+    CorrelationId::new(whole.get(4..8).map_or(0, |id| u32::from_be_bytes([id[0], id[1], id[2], id[3]])))
+}
+
+#[cfg(test)]
+#[path = "incoming_tests.rs"]
+mod tests;

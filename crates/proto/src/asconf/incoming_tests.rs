@@ -1,0 +1,368 @@
+//! RFC 5061 §5.2 and §5.3 from the answering end.
+
+use core::net::{Ipv4Addr, Ipv6Addr};
+
+use msctp_wire::{CauseCode, Chunk};
+
+use super::*;
+
+const TSN: u32 = 0;
+const ANY4: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+const ANY6: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+
+fn address(n: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, n))
+}
+
+fn request(id: u32, address: IpAddr) -> AddressRequest {
+    AddressRequest { correlation_id: CorrelationId::new(id), address }
+}
+
+fn add(id: u32, address: IpAddr) -> Param<'static> {
+    Param::AddIpAddress(request(id, address))
+}
+
+fn delete(id: u32, address: IpAddr) -> Param<'static> {
+    Param::DeleteIpAddress(request(id, address))
+}
+
+fn set_primary(id: u32, address: IpAddr) -> Param<'static> {
+    Param::SetPrimaryAddress(request(id, address))
+}
+
+/// One answering end; packets come from address 1 unless said otherwise.
+struct Answerer {
+    asconf_in: AsconfIn,
+    addresses: Vec<IpAddr>,
+    source: IpAddr,
+    room: usize,
+    max_ack: usize,
+}
+
+/// What came back for one request: the correlation id and the cause, if it failed.
+type Responses = Vec<(u32, Option<CauseCode>)>;
+
+impl Answerer {
+    fn new(addresses: &[u8]) -> Self {
+        let addresses = addresses.iter().map(|n| address(*n)).collect();
+        Self {
+            asconf_in: AsconfIn::new(Tsn::new(TSN)),
+            addresses,
+            source: address(1),
+            room: 8,
+            max_ack: 1200,
+        }
+    }
+
+    /// One ASCONF in the packet that is being processed.
+    fn bundle(&mut self, serial: u32, requests: Params<'_>) -> Reception {
+        let asconf = Asconf { serial: AsconfSerial::new(serial), address: address(1), requests };
+        let received = Received {
+            source: self.source,
+            addresses: &self.addresses.clone(),
+            room: self.room,
+            max_ack: self.max_ack,
+        };
+        let reception = self.asconf_in.handle(&asconf, &received);
+        if let Reception::Processed(effects) = &reception {
+            for effect in effects {
+                match *effect {
+                    Effect::AddRemote(address) => self.addresses.push(address),
+                    Effect::RemoveRemote(address) => self.addresses.retain(|known| *known != address),
+                    Effect::SetPrimary(_) => {}
+                }
+            }
+        }
+        reception
+    }
+
+    /// One ASCONF in a packet of its own.
+    fn receive(&mut self, serial: u32, requests: &[Param<'_>]) -> Reception {
+        self.asconf_in.begin_packet();
+        self.bundle(serial, Params::from(requests))
+    }
+
+    fn answers(&self) -> Vec<(u32, Responses)> {
+        let read = |chunk: UnknownChunk<'_>| {
+            let mut bytes = Vec::new();
+            chunk.encode(&mut bytes);
+            let Ok(Chunk::AsconfAck(ack)) = Chunk::parse(&bytes) else {
+                panic!("not an ASCONF-ACK: {bytes:?}")
+            };
+            let responses = ack.responses.iter().map(|response| match response.unwrap() {
+                Param::SuccessIndication(id) => (id.get(), None),
+                Param::ErrorCauseIndication(error) => {
+                    (error.correlation_id.get(), Some(error.causes.iter().next().unwrap().unwrap().typ()))
+                }
+                other => panic!("not a response: {other:?}"),
+            });
+            (ack.serial.get(), responses.collect())
+        };
+        self.asconf_in.answers().map(read).collect()
+    }
+
+    /// Effects and responses of one ASCONF in a packet of its own.
+    fn process(&mut self, serial: u32, requests: &[Param<'_>]) -> (Vec<Effect>, Responses) {
+        let Reception::Processed(effects) = self.receive(serial, requests) else { panic!("not processed") };
+        let mut answers = self.answers();
+        assert_eq!(answers.len(), 1);
+        assert_eq!(answers[0].0, serial);
+        (effects.to_vec(), answers.remove(0).1)
+    }
+}
+
+#[test]
+fn the_next_one_is_processed_and_silence_means_success() {
+    // E4, §4.1.2
+    let mut end = Answerer::new(&[1]);
+    let requests = [add(7, address(2)), set_primary(8, address(2)), delete(9, address(2))];
+    let effects =
+        vec![Effect::AddRemote(address(2)), Effect::SetPrimary(address(2)), Effect::RemoveRemote(address(2))];
+    assert_eq!(end.process(TSN, &requests), (effects, vec![]), "V1: in order");
+    let chunk = end.asconf_in.answers().next().unwrap();
+    let mut bytes = Vec::new();
+    chunk.encode(&mut bytes);
+    assert_eq!(bytes, [0x80, 0, 0, 8, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_repetition_gets_the_same_answer_and_changes_nothing() {
+    // E2
+    let mut end = Answerer::new(&[1]);
+    let requests = [delete(5, address(1))];
+    let (effects, answer) = end.process(TSN, &requests);
+    assert_eq!((effects, &answer[..]), (vec![], &[(5, Some(CauseCode::DELETE_LAST_ADDRESS))][..]));
+    end.addresses.push(address(2));
+    end.source = address(2);
+    assert_eq!(end.receive(TSN, &requests), Reception::Repeated, "though it would be possible now");
+    assert_eq!(end.answers(), [(TSN, answer)]);
+}
+
+#[test]
+fn old_and_future_ones_are_dropped() {
+    // E2 without a cached answer, E5
+    let mut end = Answerer::new(&[1]);
+    assert_eq!(end.receive(TSN + 1, &[add(1, address(2))]), Reception::Dropped);
+    assert_eq!(end.receive(TSN.wrapping_sub(1), &[]), Reception::Dropped);
+    end.process(TSN, &[]);
+    end.process(TSN + 1, &[]);
+    assert_eq!(end.receive(TSN, &[]), Reception::Dropped, "E1: the one after it cleaned the cache");
+    assert_eq!(end.answers(), []);
+    assert_eq!(end.addresses, [address(1)]);
+}
+
+#[test]
+fn serial_numbers_wrap() {
+    // §3
+    let mut end = Answerer::new(&[1]);
+    end.asconf_in = AsconfIn::new(Tsn::new(u32::MAX));
+    end.process(u32::MAX, &[]);
+    end.process(0, &[]);
+}
+
+#[test]
+fn bundled_ones_are_answered_together_and_their_answers_kept() {
+    // E1-ext, E6, C3, §5.5
+    let mut end = Answerer::new(&[1]);
+    end.process(TSN, &[]);
+    end.asconf_in.begin_packet();
+    assert_eq!(end.bundle(TSN, Params::EMPTY), Reception::Repeated);
+    assert!(matches!(end.bundle(TSN + 1, Params::EMPTY), Reception::Processed(_)));
+    assert!(matches!(end.bundle(TSN + 2, Params::EMPTY), Reception::Processed(_)));
+    let serials: Vec<_> = end.answers().iter().map(|answer| answer.0).collect();
+    assert_eq!(serials, [TSN, TSN + 1, TSN + 2]);
+    assert!(end.asconf_in.has_answers());
+    end.asconf_in.begin_packet();
+    assert!(!end.asconf_in.has_answers());
+    assert_eq!(end.bundle(TSN + 1, Params::EMPTY), Reception::Repeated, "in case the reply was lost");
+}
+
+#[test]
+fn the_cache_is_bounded() {
+    let mut end = Answerer::new(&[1]);
+    end.asconf_in.begin_packet();
+    for n in 0..100 {
+        end.bundle(TSN + n, Params::EMPTY);
+    }
+    assert_eq!(end.answers().len(), MAX_CACHED);
+}
+
+#[test]
+fn wildcards_mean_the_source_of_the_packet() {
+    // §4.2.1, §4.2.2, §4.2.4
+    let mut end = Answerer::new(&[2, 3]);
+    end.source = address(1);
+    for (serial, any) in [(TSN, ANY4), (TSN + 1, ANY6)] {
+        end.addresses = vec![address(2), address(3)];
+        let (effects, answer) = end.process(serial, &[add(1, any), set_primary(2, any), delete(3, any)]);
+        let expected = [
+            Effect::AddRemote(address(1)),
+            Effect::SetPrimary(address(1)),
+            Effect::RemoveRemote(address(2)),
+            Effect::RemoveRemote(address(3)),
+        ];
+        assert_eq!((&effects[..], answer), (&expected[..], vec![]));
+    }
+    end.addresses = vec![address(2), address(3)];
+    let (effects, answer) = end.process(TSN + 2, &[delete(1, ANY4)]);
+    assert_eq!(
+        (effects, answer),
+        (vec![], vec![(1, Some(CauseCode::DELETE_LAST_ADDRESS))]),
+        "none would remain"
+    );
+}
+
+#[test]
+fn an_address_that_is_there_or_gone_already_is_no_error() {
+    let mut end = Answerer::new(&[1, 2]);
+    assert_eq!(end.process(TSN, &[add(1, address(2)), delete(2, address(9))]), (vec![], vec![]));
+}
+
+#[test]
+fn neither_the_last_nor_the_source_address_is_deleted() {
+    // F7, F8
+    let mut end = Answerer::new(&[1]);
+    assert_eq!(end.process(TSN, &[delete(1, address(1))]).1, [(1, Some(CauseCode::DELETE_LAST_ADDRESS))]);
+    end.source = address(9);
+    assert_eq!(end.process(TSN + 1, &[delete(1, address(1))]).1, [(1, Some(CauseCode::DELETE_LAST_ADDRESS))]);
+    end.source = address(1);
+    end.addresses.push(address(2));
+    assert_eq!(
+        end.process(TSN + 2, &[delete(1, address(1))]).1,
+        [(1, Some(CauseCode::DELETE_SOURCE_ADDRESS))]
+    );
+    assert_eq!(end.addresses, [address(1), address(2)]);
+}
+
+#[test]
+fn a_sole_address_can_be_changed_from_the_new_one() {
+    // §5.3.2
+    let mut end = Answerer::new(&[1]);
+    end.source = address(2);
+    let (effects, answer) = end.process(TSN, &[add(1, address(2)), delete(2, address(1))]);
+    assert_eq!(effects, [Effect::AddRemote(address(2)), Effect::RemoveRemote(address(1))]);
+    assert_eq!(answer, []);
+}
+
+#[test]
+fn without_room_adds_fail_and_so_do_adds_and_deletes_after_them() {
+    // F9, F11
+    let mut end = Answerer::new(&[1, 2]);
+    end.room = 1;
+    let requests = [
+        add(1, address(3)),
+        add(2, address(4)),
+        delete(3, address(2)),
+        set_primary(4, address(2)),
+        add(5, address(3)),
+    ];
+    let (effects, answer) = end.process(TSN, &requests);
+    assert_eq!(effects, [Effect::AddRemote(address(3)), Effect::SetPrimary(address(2))]);
+    let shortage = Some(CauseCode::RESOURCE_SHORTAGE);
+    assert_eq!(
+        answer,
+        [(2, shortage), (3, shortage), (4, None), (5, shortage)],
+        "after a failure success is told (A7)"
+    );
+    end.room = 0;
+    let (effects, answer) = end.process(TSN + 1, &[delete(1, address(2)), add(2, address(4))]);
+    assert_eq!(
+        effects,
+        [Effect::RemoveRemote(address(2)), Effect::AddRemote(address(4))],
+        "a deletion makes room"
+    );
+    assert_eq!(answer, []);
+}
+
+#[test]
+fn no_multicast_no_broadcast_and_no_unknown_primary() {
+    // §4.2.1, §5.4
+    let mut end = Answerer::new(&[1]);
+    let unresolvable = Some(CauseCode::UNRESOLVABLE_ADDRESS);
+    for (n, bad) in ["224.0.0.1", "255.255.255.255", "ff02::1"].into_iter().enumerate() {
+        let answer = end.process(TSN + n as u32, &[add(1, bad.parse().unwrap())]);
+        assert_eq!(answer, (vec![], vec![(1, unresolvable)]));
+    }
+    assert_eq!(end.process(TSN + 3, &[set_primary(4, address(9))]), (vec![], vec![(4, unresolvable)]));
+}
+
+/// An ASCONF parameter from its bytes; padded by the caller.
+fn raw(end: &mut Answerer, serial: u32, parameters: &[u8]) -> (Vec<Effect>, Responses) {
+    end.asconf_in.begin_packet();
+    let Reception::Processed(effects) = end.bundle(serial, Params::from_wire(parameters)) else {
+        panic!("dropped")
+    };
+    (effects.to_vec(), end.answers().remove(0).1)
+}
+
+#[test]
+fn unknown_parameters_are_treated_as_their_highest_bits_say() {
+    // V2, RFC 9260 §3.2.1
+    let add_2 = [0xc0, 1, 0, 16, 0, 0, 0, 9, 0, 5, 0, 8, 10, 0, 0, 2];
+    let unrecognized = Some(CauseCode::UNRECOGNIZED_PARAMETERS);
+    let done = vec![Effect::AddRemote(address(2))];
+    let with = |typ: u8| [&[typ, 0xff, 0, 8, 0, 0, 0, 77][..], &add_2].concat();
+    for (typ, effects, answer) in [
+        (0x00, vec![], vec![]),
+        (0x40, vec![], vec![(77, unrecognized)]),
+        (0x80, done.clone(), vec![]),
+        (0xc0, done, vec![(77, unrecognized), (9, None)]),
+    ] {
+        assert_eq!(raw(&mut Answerer::new(&[1]), TSN, &with(typ)), (effects, answer), "{typ:#x}");
+    }
+}
+
+#[test]
+fn parameters_that_do_not_belong_here_are_ignored_and_malformed_requests_refused() {
+    // §4.2; §4.1.1 on host names
+    let mut end = Answerer::new(&[1]);
+    let success = [0xc0, 5, 0, 8, 0, 0, 0, 1];
+    assert_eq!(raw(&mut end, TSN, &success), (vec![], vec![]));
+    let host_name = [0xc0, 1, 0, 16, 0, 0, 0, 3, 0, 11, 0, 8, b'a', b'.', b'b', 0];
+    assert_eq!(
+        raw(&mut end, TSN + 1, &host_name),
+        (vec![], vec![(3, Some(CauseCode::UNRESOLVABLE_ADDRESS))])
+    );
+    let no_id = [0xc0, 2, 0, 4];
+    assert_eq!(raw(&mut end, TSN + 2, &no_id), (vec![], vec![(0, Some(CauseCode::UNRESOLVABLE_ADDRESS))]));
+    let cut = [0xc0, 1, 0, 99, 0, 0, 0, 3];
+    assert_eq!(raw(&mut end, TSN + 3, &cut), (vec![], vec![]));
+}
+
+#[test]
+fn an_error_quotes_the_request() {
+    // §4.3.1, the example there
+    let mut end = Answerer::new(&[1]);
+    end.process(TSN, &[delete(0x0102_3476, address(1))]);
+    let mut bytes = Vec::new();
+    end.asconf_in.answers().next().unwrap().encode(&mut bytes);
+    let expected = [
+        0x80, 0, 0, 36, 0, 0, 0, 0, // ASCONF-ACK
+        0xc0, 0x03, 0, 28, 0x01, 0x02, 0x34, 0x76, // Error Cause Indication
+        0, 0xa0, 0, 20, // Request to Delete Last Remaining IP Address
+        0xc0, 0x02, 0, 16, 0x01, 0x02, 0x34, 0x76, 0, 5, 0, 8, 10, 0, 0, 1,
+    ];
+    assert_eq!(bytes, expected);
+}
+
+#[test]
+fn what_cannot_be_answered_is_not_done() {
+    // C5, A7: unmentioned after a failure counts as failed
+    let mut end = Answerer::new(&[1]);
+    end.max_ack = 8 + 28 + 30;
+    let requests =
+        [set_primary(1, address(8)), set_primary(2, address(9)), add(3, address(2)), add(4, address(3))];
+    let (effects, answer) = end.process(TSN, &requests);
+    assert_eq!(
+        answer,
+        [(1, Some(CauseCode::UNRESOLVABLE_ADDRESS)), (2, Some(CauseCode::UNRESOLVABLE_ADDRESS))]
+    );
+    assert_eq!(effects, []);
+    // a first parameter too large to be quoted
+    let mut large = vec![0xff, 0xff, 4, 0, 0, 0, 0, 42];
+    large.resize(1024, 0);
+    large.extend([0xc0, 1, 0, 16, 0, 0, 0, 9, 0, 5, 0, 8, 10, 0, 0, 2]);
+    assert_eq!(raw(&mut end, TSN + 1, &large), (vec![], vec![(42, Some(CauseCode::OUT_OF_RESOURCE))]));
+    let chunk_len = |end: &Answerer| end.asconf_in.answers().map(|chunk| chunk.encoded_len()).max();
+    assert!(chunk_len(&end) <= Some(end.max_ack));
+}

@@ -1,0 +1,454 @@
+//! [`AsconfOut`]: our requests to change addresses (RFC 5061 §5.1, §5.3).
+
+use core::net::IpAddr;
+use std::collections::VecDeque;
+
+use msctp_units::{Span, Time};
+use msctp_wire::param::{AddressRequest as Parameter, ErrorCauseIndication};
+use msctp_wire::{
+    Asconf, AsconfAck, AsconfSerial, CauseCode, CorrelationId, EncodeChunk, Param, Params, Tsn, UnknownChunk,
+};
+use smallvec::SmallVec;
+
+use crate::{AddressRequest, CallError, PathId};
+
+/// Requests that may wait for their turn at a time.
+pub const MAX_WAITING: usize = 64;
+/// Requests that one ASCONF may carry: with eight IPv6 addresses it still fits the least PMTU (RFC 5061 §5.1.1 C5).
+pub const MAX_BUNDLED: usize = 8;
+
+/// The requests of one ASCONF.
+type Group = SmallVec<[AddressRequest; 1]>;
+
+/// What became of our requests. The association applies them to its paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsconfEvent {
+    /// The ASCONF with this request is about to leave. The address of a Delete must not be a source from now on (RFC 5061
+    /// §5.3 F4).
+    Started(AddressRequest),
+    /// The peer did it. An added address may be a source now (F2), a deleted one is gone.
+    Done(AddressRequest),
+    /// It was not done. An added address must be forgotten (F10), one that was to be deleted stays.
+    Rejected {
+        /// The request.
+        request: AddressRequest,
+        /// Why.
+        why: Rejection,
+    },
+    /// The peer does not know ASCONF at all; told once, after the rejection of everything that waited (A9, §5.1.1).
+    Unsupported,
+}
+
+/// Why a request was not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejection {
+    /// The peer refused it with this error cause.
+    Cause(CauseCode),
+    /// The peer refused another one before it in the same ASCONF (A7), or said so in a way that cannot be read.
+    FollowsFailure,
+    /// The peer does not know such requests (A9, F3a, F3b).
+    Unsupported,
+    /// It became impossible while it waited, because an earlier request failed: nothing left to delete (F5), or the
+    /// address to prefer was never added (§5.4).
+    Overtaken,
+}
+
+/// What an ASCONF-ACK was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ack {
+    /// The answer to our ASCONF. Clear the error counters of the path it last went over (A5).
+    Accepted {
+        /// That path, if it was ever sent on one that is known.
+        path: Option<PathId>,
+    },
+    /// An answer to an earlier ASCONF: ignored (§4.3.4).
+    Old,
+    /// It answers what was never asked: the association must be aborted with 'Association Aborted Due to Illegal
+    /// ASCONF-ACK' (F0, §4.3.4).
+    Illegal,
+}
+
+/// The ASCONF that is not acknowledged yet.
+#[derive(Debug)]
+struct Outstanding {
+    serial: AsconfSerial,
+    /// Correlation id of the first request; the others follow it.
+    correlation: u32,
+    requests: Group,
+    /// The chunk as it was first sent (B4: never changed).
+    chunk: Vec<u8>,
+    path: Option<PathId>,
+    transmissions: u32,
+    /// To be sent, for the first time or again.
+    pending: bool,
+    t4_rto: Option<Time>,
+}
+
+/// Our side of dynamic addresses: an ordered queue with one outstanding ASCONF (A3, C1).
+///
+/// To send: [`prepare`](Self::prepare); take the events; if it is [`pending`](Self::is_pending), choose a path
+/// ([`Paths::request_path`](crate::path::Paths::request_path) keeps the source rules F1, F4 and F6) and
+/// [`transmit`](Self::transmit). Only in the states ESTABLISHED and SHUTDOWN-PENDING, -RECEIVED, -SENT (C4).
+#[derive(Debug)]
+pub struct AsconfOut {
+    next_serial: AsconfSerial,
+    next_correlation: u32,
+    /// What the peer lists for us.
+    addresses: Vec<IpAddr>,
+    waiting: VecDeque<Group>,
+    outstanding: Option<Outstanding>,
+    /// False after F3a.
+    knows_add_delete: bool,
+    /// False after F3b.
+    knows_set_primary: bool,
+    events: VecDeque<AsconfEvent>,
+}
+
+impl AsconfOut {
+    /// `initial_tsn` is ours (A2); `addresses` are those the peer lists for us: what our INIT or INIT ACK named, or its
+    /// source. `supported`: the peer announced ASCONF (§4.2.7).
+    pub fn new(initial_tsn: Tsn, addresses: &[IpAddr], supported: bool) -> Self {
+        Self {
+            next_serial: AsconfSerial::new(initial_tsn.get()),
+            next_correlation: 1,
+            addresses: addresses.to_vec(),
+            waiting: VecDeque::new(),
+            outstanding: None,
+            knows_add_delete: supported,
+            knows_set_primary: supported,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// Addresses the peer is known to list for us.
+    pub fn addresses(&self) -> &[IpAddr] {
+        &self.addresses
+    }
+
+    /// The next thing that happened.
+    pub fn poll_event(&mut self) -> Option<AsconfEvent> {
+        self.events.pop_front()
+    }
+
+    /// Requests that are outstanding or wait.
+    pub fn len(&self) -> usize {
+        self.outstanding_requests().len() + self.waiting.iter().map(SmallVec::len).sum::<usize>()
+    }
+
+    /// True when nothing is outstanding or waits.
+    pub fn is_empty(&self) -> bool {
+        self.outstanding.is_none() && self.waiting.is_empty()
+    }
+
+    fn outstanding_requests(&self) -> &[AddressRequest] {
+        self.outstanding.as_ref().map_or(&[], |out| &out.requests)
+    }
+
+    /// Queues one request as an ASCONF of its own.
+    ///
+    /// # Errors
+    /// As [`request_together`](Self::request_together).
+    pub fn request(&mut self, request: AddressRequest) -> Result<(), CallError> {
+        self.request_together(&[request])
+    }
+
+    /// Queues requests that travel in one ASCONF, done in this order. Checked against what the addresses will be when all
+    /// that was queued before is done, so that a Set-Primary may follow its Add at once.
+    ///
+    /// # Errors
+    /// The peer does not know such requests, the address is there already or is not, the last one would be deleted (F5), or
+    /// too many wait. Nothing is queued then.
+    pub fn request_together(&mut self, requests: &[AddressRequest]) -> Result<(), CallError> {
+        if requests.is_empty() {
+            return Ok(());
+        }
+        let waiting = self.len();
+        if waiting + requests.len() > MAX_WAITING || requests.len() > MAX_BUNDLED {
+            return Err(CallError::TooManyRequests(waiting));
+        }
+        let mut addresses = self.addresses.clone();
+        for request in self.outstanding_requests().iter().chain(self.waiting.iter().flatten()) {
+            // What cannot be done any more is rejected when its turn comes.
+            let _ = apply(&mut addresses, *request);
+        }
+        for request in requests {
+            if !self.knows(*request) {
+                return Err(CallError::PeerLacksAsconf);
+            }
+        }
+        apply_all(&mut addresses, requests)?;
+        self.waiting.push_back(requests.into());
+        Ok(())
+    }
+
+    fn knows(&self, request: AddressRequest) -> bool {
+        match request {
+            AddressRequest::Add(_) | AddressRequest::Delete(_) => self.knows_add_delete,
+            AddressRequest::SetPrimary(_) => self.knows_set_primary,
+        }
+    }
+
+    /// Makes the next ASCONF if none is outstanding and one can be made.
+    pub fn prepare(&mut self) {
+        while self.outstanding.is_none()
+            && let Some(requests) = self.waiting.pop_front()
+        {
+            let mut addresses = self.addresses.clone();
+            if apply_all(&mut addresses, &requests).is_ok() {
+                self.create(requests);
+            } else {
+                self.reject(&requests, Rejection::Overtaken);
+            }
+        }
+    }
+
+    /// A1, A2
+    fn create(&mut self, requests: Group) {
+        let correlation = self.next_correlation;
+        let parameters: SmallVec<[Param<'_>; MAX_BUNDLED]> =
+            (correlation..).zip(&requests).map(|(id, request)| parameter(id, *request)).collect();
+        self.next_correlation = correlation.wrapping_add(requests.len() as u32);
+        let serial = self.next_serial;
+        // §4.1.1: one that the peer considers part of the association; §5.3.2: it may be one that is being deleted.
+        let going = |address: &&IpAddr| requests.contains(&AddressRequest::Delete(**address));
+        let lookup = self.addresses.iter().find(|address| !going(address)).or(self.addresses.first());
+        let unspecified = IpAddr::V4(core::net::Ipv4Addr::UNSPECIFIED);
+        let asconf = Asconf {
+            serial,
+            address: lookup.copied().unwrap_or(unspecified),
+            requests: Params::from(&parameters[..]),
+        };
+        let mut chunk = Vec::with_capacity(asconf.encoded_len());
+        asconf.encode(&mut chunk);
+        self.next_serial = serial.next();
+        self.events.extend(requests.iter().map(|request| AsconfEvent::Started(*request)));
+        self.outstanding = Some(Outstanding {
+            serial,
+            correlation,
+            requests,
+            chunk,
+            path: None,
+            transmissions: 0,
+            pending: true,
+            t4_rto: None,
+        });
+    }
+
+    /// True when an ASCONF is to be sent, for the first time or again.
+    pub fn is_pending(&self) -> bool {
+        self.outstanding.as_ref().is_some_and(|out| out.pending)
+    }
+
+    /// The path the outstanding ASCONF was last sent on; a retransmission prefers another (B4).
+    pub fn last_path(&self) -> Option<PathId> {
+        self.outstanding.as_ref().and_then(|out| out.path)
+    }
+
+    /// The ASCONF chunk, to be sent on `path` now; starts T4-rto with that path's RTO (A4, B5). `None` if none is pending.
+    pub fn transmit(&mut self, path: PathId, now: Time, rto: Span) -> Option<UnknownChunk<'_>> {
+        let out = self.outstanding.as_mut().filter(|out| out.pending)?;
+        out.pending = false;
+        out.path = Some(path);
+        out.transmissions += 1;
+        out.t4_rto = Some(now + rto);
+        UnknownChunk::new(&out.chunk).ok()
+    }
+
+    /// When T4-rto expires.
+    pub fn next_timeout(&self) -> Option<Time> {
+        self.outstanding.as_ref().and_then(|out| out.t4_rto)
+    }
+
+    /// If T4-rto expired: the ASCONF is pending again, and the path whose errors are to be counted and whose RTO is to be
+    /// doubled (B1 to B3) is given.
+    pub fn handle_timeout(&mut self, now: Time) -> Option<PathId> {
+        let out = self.outstanding.as_mut()?;
+        out.t4_rto.take_if(|at| *at <= now)?;
+        out.pending = true;
+        out.path
+    }
+
+    /// Sends the outstanding ASCONF again at once, as when a link came up. T4-rto starts anew with it.
+    pub fn retransmit_now(&mut self) {
+        if let Some(out) = &mut self.outstanding {
+            out.t4_rto = None;
+            out.pending = true;
+        }
+    }
+
+    /// An ASCONF-ACK arrived.
+    pub fn on_ack(&mut self, ack: &AsconfAck<'_>) -> Ack {
+        // What was made but never sent has not been asked yet.
+        let unsent = self.outstanding.as_ref().filter(|out| out.transmissions == 0);
+        let never_used = unsent.map_or(self.next_serial, |out| out.serial);
+        // F0, §4.3.4. F0 speaks of no outstanding ASCONF; an answer to one that does not exist yet is no better when
+        // another is outstanding.
+        if never_used.precedes_or_is(ack.serial) {
+            return Ack::Illegal;
+        }
+        let Some(out) = self.outstanding.take_if(|out| out.serial == ack.serial) else { return Ack::Old };
+        self.settle(&out, ack);
+        Ack::Accepted { path: out.path }
+    }
+
+    /// A6 to A8
+    fn settle(&mut self, out: &Outstanding, ack: &AsconfAck<'_>) {
+        let mut answers = Answers::read(out.correlation, out.requests.len(), ack);
+        for (request, answer) in out.requests.iter().zip(answers.resolve()) {
+            match answer {
+                Ok(()) => {
+                    // It was possible when it was sent, and only this changes the list.
+                    let done = apply(&mut self.addresses, *request);
+                    debug_assert!(done.is_ok(), "{request:?} was accepted but cannot be applied: {done:?}");
+                    self.events.push_back(AsconfEvent::Done(*request));
+                }
+                Err(why) => {
+                    self.events.push_back(AsconfEvent::Rejected { request: *request, why });
+                    if why == Rejection::Cause(CauseCode::UNRECOGNIZED_PARAMETERS) {
+                        self.forgo(*request);
+                    }
+                }
+            }
+        }
+    }
+
+    /// F3a, F3b: the peer does not understand such requests; those that wait fail.
+    fn forgo(&mut self, request: AddressRequest) {
+        match request {
+            AddressRequest::Add(_) | AddressRequest::Delete(_) => self.knows_add_delete = false,
+            AddressRequest::SetPrimary(_) => self.knows_set_primary = false,
+        }
+        for group in core::mem::take(&mut self.waiting) {
+            if group.iter().all(|request| self.knows(*request)) {
+                self.waiting.push_back(group);
+            } else {
+                self.reject(&group, Rejection::Unsupported);
+            }
+        }
+    }
+
+    /// The peer reported ASCONF as an unrecognised chunk type: nothing more is sent, all requests fail (A9, §5.1.1).
+    pub fn on_unrecognized(&mut self) {
+        if !self.knows_add_delete && !self.knows_set_primary {
+            return;
+        }
+        self.knows_add_delete = false;
+        self.knows_set_primary = false;
+        if let Some(out) = self.outstanding.take() {
+            self.reject(&out.requests, Rejection::Unsupported);
+        }
+        for group in core::mem::take(&mut self.waiting) {
+            self.reject(&group, Rejection::Unsupported);
+        }
+        self.events.push_back(AsconfEvent::Unsupported);
+    }
+
+    fn reject(&mut self, requests: &[AddressRequest], why: Rejection) {
+        self.events.extend(requests.iter().map(|request| AsconfEvent::Rejected { request: *request, why }));
+    }
+}
+
+/// The ASCONF parameter of a request.
+fn parameter(correlation: u32, request: AddressRequest) -> Param<'static> {
+    let with = |address| Parameter { correlation_id: CorrelationId::new(correlation), address };
+    match request {
+        AddressRequest::Add(address) => Param::AddIpAddress(with(address)),
+        AddressRequest::Delete(address) => Param::DeleteIpAddress(with(address)),
+        AddressRequest::SetPrimary(address) => Param::SetPrimaryAddress(with(address)),
+    }
+}
+
+/// Does a request to a list of our addresses, or says why it cannot be.
+fn apply(addresses: &mut Vec<IpAddr>, request: AddressRequest) -> Result<(), CallError> {
+    let (AddressRequest::Add(address)
+    | AddressRequest::Delete(address)
+    | AddressRequest::SetPrimary(address)) = request;
+    let position = addresses.iter().position(|known| *known == address);
+    match (request, position) {
+        (AddressRequest::Add(_), None) => addresses.push(address),
+        (AddressRequest::Add(_), Some(_)) => return Err(CallError::AddressExists(address)),
+        // §5.4: only an address that is part of the association
+        (AddressRequest::Delete(_) | AddressRequest::SetPrimary(_), None) => {
+            return Err(CallError::UnknownAddress(address));
+        }
+        // F5
+        (AddressRequest::Delete(_), Some(_)) if addresses.len() == 1 => {
+            return Err(CallError::LastAddress(address));
+        }
+        (AddressRequest::Delete(_), Some(at)) => {
+            addresses.remove(at);
+        }
+        (AddressRequest::SetPrimary(_), Some(_)) => {}
+    }
+    Ok(())
+}
+
+/// Does the requests of one ASCONF to a list of our addresses, or says why they cannot be. An address cannot be both added
+/// and deleted by one ASCONF.
+fn apply_all(addresses: &mut Vec<IpAddr>, requests: &[AddressRequest]) -> Result<(), CallError> {
+    let before = addresses.clone();
+    for request in requests {
+        match *request {
+            AddressRequest::Add(address) if before.contains(&address) => {
+                return Err(CallError::AddressExists(address));
+            }
+            AddressRequest::Delete(address) if !before.contains(&address) => {
+                return Err(CallError::UnknownAddress(address));
+            }
+            _ => {}
+        }
+        apply(addresses, *request)?;
+    }
+    Ok(())
+}
+
+/// The answers to the requests of one ASCONF, in their order; `None`: not mentioned.
+struct Answers {
+    given: SmallVec<[Option<Result<(), Rejection>>; 1]>,
+    /// A response could not be read.
+    garbled: bool,
+}
+
+impl Answers {
+    fn read(first: u32, count: usize, ack: &AsconfAck<'_>) -> Self {
+        let mut answers = Self { given: SmallVec::from_elem(None, count), garbled: false };
+        for response in ack.responses {
+            match response {
+                Ok(Param::SuccessIndication(id)) => answers.give(first, id, Ok(())),
+                Ok(Param::ErrorCauseIndication(ErrorCauseIndication { correlation_id, causes })) => {
+                    let why = match causes.iter().next() {
+                        Some(Ok(cause)) => Rejection::Cause(cause.typ()),
+                        Some(Err(_)) | None => Rejection::FollowsFailure,
+                    };
+                    answers.give(first, correlation_id, Err(why));
+                }
+                // §4.2: a parameter that is not allowed here is ignored
+                Ok(_) => {}
+                Err(_) => answers.garbled = true,
+            }
+        }
+        answers
+    }
+
+    fn give(&mut self, first: u32, id: CorrelationId, answer: Result<(), Rejection>) {
+        let index = id.get().wrapping_sub(first) as usize;
+        if let Some(slot) = self.given.get_mut(index) {
+            slot.get_or_insert(answer);
+        }
+    }
+
+    /// A7, A8: before the first failure silence means success, after it failure. When a response could not be read, it may
+    /// have been a failure of any request that is not mentioned.
+    fn resolve(&mut self) -> impl Iterator<Item = Result<(), Rejection>> {
+        let mut failed = self.garbled;
+        self.given.iter().map(move |answer| {
+            let answer = answer.unwrap_or(if failed { Err(Rejection::FollowsFailure) } else { Ok(()) });
+            failed |= answer.is_err();
+            answer
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "outgoing_tests.rs"]
+mod tests;

@@ -1,0 +1,334 @@
+//! RFC 5061 §5.1 and §5.3 from the requesting end.
+
+use core::net::Ipv4Addr;
+
+use msctp_wire::{Cause, Causes, Chunk};
+
+use super::*;
+
+const NOW: Time = Time::ZERO;
+const P0: PathId = PathId::new(0);
+const P1: PathId = PathId::new(1);
+const SECOND: Span = Span::from_secs(1);
+/// The last serial number, so that the next one wraps (§3).
+const TSN: u32 = u32::MAX;
+
+fn address(n: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, n))
+}
+
+fn add(n: u8) -> AddressRequest {
+    AddressRequest::Add(address(n))
+}
+
+fn delete(n: u8) -> AddressRequest {
+    AddressRequest::Delete(address(n))
+}
+
+fn set_primary(n: u8) -> AddressRequest {
+    AddressRequest::SetPrimary(address(n))
+}
+
+/// A requester the peer knows by `addresses`.
+fn requester(addresses: &[u8]) -> AsconfOut {
+    let addresses: Vec<_> = addresses.iter().map(|n| address(*n)).collect();
+    AsconfOut::new(Tsn::new(TSN), &addresses, true)
+}
+
+fn events(out: &mut AsconfOut) -> Vec<AsconfEvent> {
+    core::iter::from_fn(|| out.poll_event()).collect()
+}
+
+fn done(request: AddressRequest) -> AsconfEvent {
+    AsconfEvent::Done(request)
+}
+
+fn rejected(request: AddressRequest, why: Rejection) -> AsconfEvent {
+    AsconfEvent::Rejected { request, why }
+}
+
+/// Prepares and sends on `path`; gives the chunk and drops the events.
+fn send(out: &mut AsconfOut, path: PathId, now: Time) -> Option<Vec<u8>> {
+    out.prepare();
+    events(out);
+    let chunk = out.transmit(path, now, SECOND)?;
+    let mut bytes = Vec::new();
+    chunk.encode(&mut bytes);
+    Some(bytes)
+}
+
+/// Serial number, look-up address and requests of an ASCONF.
+fn read(bytes: &[u8]) -> (u32, IpAddr, Vec<Param<'_>>) {
+    let Ok(Chunk::Asconf(asconf)) = Chunk::parse(bytes) else { panic!("not an ASCONF: {bytes:?}") };
+    (asconf.serial.get(), asconf.address, asconf.requests.iter().map(Result::unwrap).collect())
+}
+
+fn success(serial: u32) -> AsconfAck<'static> {
+    AsconfAck { serial: AsconfSerial::new(serial), responses: Params::EMPTY }
+}
+
+/// Acknowledges `serial` with these answers by correlation id.
+fn answer(out: &mut AsconfOut, serial: u32, answers: &[(u32, Option<Cause<'_>>)]) -> Ack {
+    let causes: Vec<(CorrelationId, Option<[Cause<'_>; 1]>)> =
+        answers.iter().map(|(id, cause)| (CorrelationId::new(*id), cause.map(|cause| [cause]))).collect();
+    let responses: Vec<Param<'_>> = causes
+        .iter()
+        .map(|(correlation_id, cause)| match cause {
+            None => Param::SuccessIndication(*correlation_id),
+            Some(cause) => Param::ErrorCauseIndication(ErrorCauseIndication {
+                correlation_id: *correlation_id,
+                causes: Causes::from(cause),
+            }),
+        })
+        .collect();
+    out.on_ack(&AsconfAck { serial: AsconfSerial::new(serial), responses: Params::from(&responses[..]) })
+}
+
+#[test]
+fn an_asconf_is_built_as_section_4_1_1_says_and_numbered_from_the_initial_tsn() {
+    // A1, A2, §3: after 2^32 − 1 comes 0
+    let mut out = requester(&[1]);
+    out.request(add(2)).unwrap();
+    let bytes = send(&mut out, P0, NOW).unwrap();
+    let request = Parameter { correlation_id: CorrelationId::new(1), address: address(2) };
+    assert_eq!(read(&bytes), (TSN, address(1), vec![Param::AddIpAddress(request)]));
+    assert_eq!(out.on_ack(&success(TSN)), Ack::Accepted { path: Some(P0) });
+    out.request(set_primary(2)).unwrap();
+    let bytes = send(&mut out, P0, NOW).unwrap();
+    let request = Parameter { correlation_id: CorrelationId::new(2), address: address(2) };
+    assert_eq!(read(&bytes), (0, address(1), vec![Param::SetPrimaryAddress(request)]));
+}
+
+#[test]
+fn one_asconf_is_outstanding_and_the_others_wait_in_order() {
+    // A3, C1
+    let mut out = requester(&[1]);
+    for request in [add(2), set_primary(2), delete(1)] {
+        out.request(request).unwrap();
+    }
+    assert_eq!(out.len(), 3);
+    for (serial, request) in [(TSN, add(2)), (0, set_primary(2)), (1, delete(1))] {
+        out.prepare();
+        assert_eq!(events(&mut out), [AsconfEvent::Started(request)]);
+        assert!(out.transmit(P0, NOW, SECOND).is_some());
+        out.prepare();
+        assert!(out.transmit(P0, NOW, SECOND).is_none(), "nothing while it is outstanding");
+        assert_eq!(events(&mut out), []);
+        assert_eq!(out.on_ack(&success(serial)), Ack::Accepted { path: Some(P0) });
+        assert_eq!(events(&mut out), [done(request)], "A8: silence is success");
+    }
+    assert_eq!(out.addresses(), [address(2)]);
+    assert!(out.is_empty());
+}
+
+#[test]
+fn t4_rto_repeats_the_same_chunk_on_another_path() {
+    // A4, B4, B5
+    let mut out = requester(&[1]);
+    out.request(add(2)).unwrap();
+    let first = send(&mut out, P0, NOW).unwrap();
+    assert_eq!(out.next_timeout(), Some(NOW + SECOND));
+    assert_eq!(out.handle_timeout(NOW), None);
+    assert!(!out.is_pending());
+    assert_eq!(
+        out.handle_timeout(NOW + SECOND),
+        Some(P0),
+        "whose errors count (B1) and whose RTO doubles (B3)"
+    );
+    assert_eq!((out.is_pending(), out.last_path(), out.next_timeout()), (true, Some(P0), None));
+    out.request(set_primary(2)).unwrap();
+    let again = send(&mut out, P1, NOW + SECOND).unwrap();
+    assert_eq!(again, first, "nothing is added to it");
+    assert_eq!(out.next_timeout(), Some(NOW + SECOND * 2));
+    assert_eq!(out.on_ack(&success(TSN)), Ack::Accepted { path: Some(P1) });
+    assert_eq!(out.next_timeout(), None, "A5");
+}
+
+#[test]
+fn a_link_that_comes_up_can_hurry_the_retransmission() {
+    let mut out = requester(&[1]);
+    out.retransmit_now();
+    assert!(!out.is_pending());
+    out.request(add(2)).unwrap();
+    let first = send(&mut out, P0, NOW).unwrap();
+    out.retransmit_now();
+    assert_eq!(out.next_timeout(), None);
+    assert_eq!(send(&mut out, P0, NOW), Some(first));
+}
+
+#[test]
+fn answers_are_found_by_their_correlation_ids() {
+    // A6, A7
+    let requests = [add(2), add(3), delete(1), set_primary(2)];
+    let outcome = |answers: &[(u32, Option<Cause<'_>>)]| {
+        let mut out = requester(&[1]);
+        out.request_together(&requests).unwrap();
+        send(&mut out, P0, NOW).unwrap();
+        assert_eq!(answer(&mut out, TSN, answers), Ack::Accepted { path: Some(P0) });
+        (events(&mut out), out.addresses().to_vec())
+    };
+    let shortage = Some(Cause::ResourceShortage(&[]));
+    let refused = Rejection::Cause(CauseCode::RESOURCE_SHORTAGE);
+    let follows = Rejection::FollowsFailure;
+    // before the failure success, after it failure
+    assert_eq!(
+        outcome(&[(2, shortage)]),
+        (
+            vec![
+                done(add(2)),
+                rejected(add(3), refused),
+                rejected(delete(1), follows),
+                rejected(set_primary(2), follows)
+            ],
+            vec![address(1), address(2)]
+        )
+    );
+    // unless a success is given
+    assert_eq!(
+        outcome(&[(2, shortage), (3, None), (99, shortage)]),
+        (
+            vec![done(add(2)), rejected(add(3), refused), done(delete(1)), rejected(set_primary(2), follows)],
+            vec![address(2)]
+        )
+    );
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_no_success() {
+    let mut out = requester(&[1]);
+    out.request(add(2)).unwrap();
+    send(&mut out, P0, NOW).unwrap();
+    // an Error Cause Indication too short for a correlation id
+    let ack = [0x80, 0, 0, 12, 0xff, 0xff, 0xff, 0xff, 0xc0, 3, 0, 4];
+    let Ok(Chunk::AsconfAck(ack)) = Chunk::parse(&ack) else { panic!("not an ASCONF-ACK") };
+    assert_eq!(out.on_ack(&ack), Ack::Accepted { path: Some(P0) });
+    assert_eq!(events(&mut out), [rejected(add(2), Rejection::FollowsFailure)]);
+}
+
+#[test]
+fn an_old_answer_is_ignored_and_one_to_nothing_is_illegal() {
+    // F0, §4.3.4
+    let mut out = requester(&[1]);
+    assert_eq!(out.on_ack(&success(TSN)), Ack::Illegal, "never asked");
+    out.request(add(2)).unwrap();
+    out.prepare();
+    assert_eq!(out.on_ack(&success(TSN)), Ack::Illegal, "made but not sent");
+    send(&mut out, P0, NOW).unwrap();
+    assert_eq!(out.on_ack(&success(0)), Ack::Illegal, "the one after it");
+    assert_eq!(out.on_ack(&success(TSN - 1)), Ack::Old);
+    assert_eq!(out.on_ack(&success(TSN)), Ack::Accepted { path: Some(P0) });
+    assert_eq!(out.on_ack(&success(TSN)), Ack::Old, "twice");
+    assert_eq!(out.on_ack(&success(0)), Ack::Illegal);
+    assert_eq!(out.on_ack(&success(TSN.wrapping_add(1 << 31))), Ack::Illegal, "2^31 − 1 after the next one");
+    assert_eq!(out.on_ack(&success(1 << 31)), Ack::Old, "half the space before or after: not larger");
+}
+
+#[test]
+fn a_peer_that_does_not_know_asconf_is_asked_no_more() {
+    // A9, §5.1.1
+    let mut out = requester(&[1]);
+    out.request(add(2)).unwrap();
+    out.request(set_primary(2)).unwrap();
+    send(&mut out, P0, NOW).unwrap();
+    out.on_unrecognized();
+    let unsupported = Rejection::Unsupported;
+    assert_eq!(
+        events(&mut out),
+        [rejected(add(2), unsupported), rejected(set_primary(2), unsupported), AsconfEvent::Unsupported]
+    );
+    assert_eq!((out.next_timeout(), out.is_empty()), (None, true));
+    assert_eq!(out.request(add(3)), Err(CallError::PeerLacksAsconf));
+    out.on_unrecognized();
+    assert_eq!(events(&mut out), [], "told once");
+    let mut never = AsconfOut::new(Tsn::new(1), &[address(1)], false);
+    assert_eq!(never.request(set_primary(1)), Err(CallError::PeerLacksAsconf));
+}
+
+#[test]
+fn requests_the_peer_does_not_understand_are_not_repeated() {
+    // F3a, F3b
+    let unknown = Cause::UnrecognizedParameters(&[]);
+    let why = Rejection::Cause(CauseCode::UNRECOGNIZED_PARAMETERS);
+    let mut out = requester(&[1]);
+    for request in [set_primary(1), add(2), set_primary(1)] {
+        out.request(request).unwrap();
+    }
+    send(&mut out, P0, NOW).unwrap();
+    answer(&mut out, TSN, &[(1, Some(unknown))]);
+    assert_eq!(
+        events(&mut out),
+        [rejected(set_primary(1), why), rejected(set_primary(1), Rejection::Unsupported)]
+    );
+    assert_eq!(out.request(set_primary(1)), Err(CallError::PeerLacksAsconf));
+    send(&mut out, P0, NOW).unwrap();
+    answer(&mut out, 0, &[(2, Some(unknown))]);
+    assert_eq!(events(&mut out), [rejected(add(2), why)]);
+    assert_eq!(out.request(add(3)), Err(CallError::PeerLacksAsconf));
+}
+
+#[test]
+fn what_cannot_be_is_refused_at_once() {
+    // F5, §5.4
+    let mut out = requester(&[1]);
+    assert_eq!(out.request(delete(1)), Err(CallError::LastAddress(address(1))));
+    assert_eq!(out.request(add(1)), Err(CallError::AddressExists(address(1))));
+    assert_eq!(out.request(delete(9)), Err(CallError::UnknownAddress(address(9))));
+    assert_eq!(out.request(set_primary(9)), Err(CallError::UnknownAddress(address(9))));
+    assert_eq!(
+        out.request_together(&[set_primary(2), add(2)]),
+        Err(CallError::UnknownAddress(address(2))),
+        "order"
+    );
+    assert_eq!(out.request_together(&[add(2), delete(2)]), Err(CallError::UnknownAddress(address(2))));
+    assert!(out.is_empty(), "nothing was queued");
+    assert_eq!(out.request_together(&[add(2), set_primary(2), delete(1)]), Ok(()));
+    assert_eq!(out.request(delete(2)), Err(CallError::LastAddress(address(2))), "the last one by then");
+    assert_eq!(
+        out.request_together(&vec![set_primary(2); MAX_BUNDLED + 1]),
+        Err(CallError::TooManyRequests(3))
+    );
+    for _ in 3..MAX_WAITING {
+        out.request(set_primary(2)).unwrap();
+    }
+    assert_eq!(out.request(set_primary(2)), Err(CallError::TooManyRequests(MAX_WAITING)));
+}
+
+#[test]
+fn what_an_earlier_failure_made_impossible_is_not_sent() {
+    // F5, F10, §5.4
+    let mut out = requester(&[1]);
+    for request in [add(2), set_primary(2), delete(1)] {
+        out.request(request).unwrap();
+    }
+    send(&mut out, P0, NOW).unwrap();
+    answer(&mut out, TSN, &[(1, Some(Cause::ResourceShortage(&[])))]);
+    events(&mut out);
+    out.prepare();
+    let overtaken = Rejection::Overtaken;
+    assert_eq!(events(&mut out), [rejected(set_primary(2), overtaken), rejected(delete(1), overtaken)]);
+    assert!(out.is_empty() && !out.is_pending());
+    assert_eq!(out.addresses(), [address(1)]);
+}
+
+#[test]
+fn the_look_up_address_stays_if_any_does() {
+    // §4.1.1, §5.3.2
+    let lookup = |addresses: &[u8], requests: &[AddressRequest]| {
+        let mut out = requester(addresses);
+        out.request_together(requests).unwrap();
+        read(&send(&mut out, P0, NOW).unwrap()).1
+    };
+    assert_eq!(lookup(&[1, 2], &[delete(1)]), address(2));
+    assert_eq!(lookup(&[1], &[add(2), delete(1)]), address(1), "never one that the peer does not know yet");
+}
+
+#[test]
+fn eight_requests_fit_the_least_pmtu() {
+    // C5
+    let v6 = |n: u16| IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, n]);
+    let mut out = AsconfOut::new(Tsn::new(1), &[v6(0)], true);
+    let requests: Vec<_> = (1..=MAX_BUNDLED as u16).map(|n| AddressRequest::Add(v6(n))).collect();
+    out.request_together(&requests).unwrap();
+    let chunk = send(&mut out, P0, NOW).unwrap();
+    assert!(chunk.len() + 40 + 12 <= crate::MIN_PMTU as usize, "{}", chunk.len());
+}
