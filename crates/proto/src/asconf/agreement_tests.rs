@@ -138,10 +138,11 @@ impl World {
     fn deliver_asconf(&mut self, (addr, bytes): &(PathAddr, Vec<u8>)) {
         let Ok(Chunk::Asconf(asconf)) = Chunk::parse(bytes) else { panic!("not an ASCONF: {bytes:?}") };
         self.incoming.begin_packet();
+        let addresses: Vec<_> = self.far.remotes().collect();
         let received = Received {
             source: addr.local,
-            addresses: self.far.remotes(),
-            room: ROOM - self.far.remotes().len(),
+            addresses: &addresses,
+            room: ROOM - addresses.len(),
             max_ack: 1200,
         };
         let listed = received.addresses.contains(&asconf.address);
@@ -150,6 +151,9 @@ impl World {
             for effect in effects {
                 for id in effect.apply(&mut self.far, self.now).added {
                     self.far.confirm(id, self.now);
+                }
+                if let Some(path) = self.far.take_wanted_primary() {
+                    self.far.set_primary(path).unwrap();
                 }
             }
             assert!((1..=ROOM).contains(&self.far.remotes().len()));
@@ -242,7 +246,7 @@ proptest! {
         }
         world.settle();
         let sorted = |mut list: Vec<IpAddr>| { list.sort(); list };
-        let listed = sorted(world.far.remotes().to_vec());
+        let listed = sorted(world.far.remotes().collect());
         prop_assert_eq!(&sorted(world.out.addresses().to_vec()), &listed);
         prop_assert_eq!(&sorted(world.near.locals().map(|(addr, _)| addr).collect()), &listed);
         prop_assert!(world.near.locals().all(|(_, source)| source == SourceUse::Full));

@@ -15,8 +15,6 @@ pub struct Applied {
     pub added: Added,
     /// Paths that went away, with what is in flight on them: data transfer moves it.
     pub removed: Vec<Path>,
-    /// The primary changed to what the peer wants (RFC 5061 §4.2.4).
-    pub primary: bool,
 }
 
 /// Prepares a local address for its Add-IP: it may be a source for ASCONFs only (RFC 5061 §5.3 F1), and what arrives at it
@@ -73,7 +71,8 @@ impl AsconfEvent {
 }
 
 impl Effect {
-    /// Does to the paths what the peer asked for.
+    /// Does to the paths what the peer asked for. A primary it wants is then asked for with
+    /// [`Paths::take_wanted_primary`].
     pub fn apply(&self, paths: &mut Paths, now: Time) -> Applied {
         let mut applied = Applied::default();
         match *self {
@@ -83,10 +82,7 @@ impl Effect {
                 applied.added = added.unwrap_or_default();
             }
             Self::RemoveRemote(address) => applied.removed = paths.remove_remote(&address),
-            Self::SetPrimary(address) => {
-                let before = paths.primary();
-                applied.primary = paths.want_primary(&address).is_some_and(|primary| Some(primary) != before);
-            }
+            Self::SetPrimary(address) => paths.want_primary(&address),
         }
         applied
     }

@@ -283,10 +283,7 @@ fn what_cannot_be_is_refused_at_once() {
     assert!(out.is_empty(), "nothing was queued");
     assert_eq!(out.request_together(&[add(2), set_primary(2), delete(1)]), Ok(()));
     assert_eq!(out.request(delete(2)), Err(CallError::LastAddress(address(2))), "the last one by then");
-    assert_eq!(
-        out.request_together(&vec![set_primary(2); MAX_BUNDLED + 1]),
-        Err(CallError::TooManyRequests(3))
-    );
+    assert_eq!(out.request_together(&[set_primary(2); MAX_BUNDLED + 1]), Err(CallError::TooManyRequests(3)));
     for _ in 3..MAX_WAITING {
         out.request(set_primary(2)).unwrap();
     }

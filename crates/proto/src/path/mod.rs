@@ -112,11 +112,6 @@ pub enum PathEvent {
         /// Now; `None`: there is none that may carry data.
         to: Option<PathId>,
     },
-    /// A path became the primary that the peer had asked for before it was confirmed (RFC 5061 §5.4).
-    PrimaryGranted {
-        /// The new primary.
-        path: PathId,
-    },
     /// The association's error counter exceeded Association.Max.Retrans: the peer is unreachable (RFC 9260 §8.1).
     /// Given once.
     PeerUnreachable,

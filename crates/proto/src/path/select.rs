@@ -28,24 +28,25 @@ impl Paths {
         Ok(())
     }
 
-    /// The peer asks for data on one of its addresses (RFC 5061 §4.2.4, §5.4). The pair is [`best_to`](Self::best_to) that
-    /// address; if none is confirmed yet, the first one that becomes so (RFC 9260 §5.4). Gives the new primary if it is
-    /// one already; later [`PathEvent::PrimaryGranted`] tells. A wish for an address that is not there is dropped.
-    pub fn want_primary(&mut self, remote: &IpAddr) -> Option<PathId> {
-        let id = self.best_to(remote)?;
-        if self.set_primary(id).is_ok() {
-            return Some(id);
+    /// The peer asks for data on one of its addresses (RFC 5061 §4.2.4, §5.4). Only remembered, until
+    /// [`take_wanted_primary`](Self::take_wanted_primary); a later wish or [`set_primary`](Self::set_primary) replaces it.
+    /// A wish for an address that is not there is dropped.
+    pub fn want_primary(&mut self, remote: &IpAddr) {
+        if self.has_remote(remote) {
+            self.wanted_primary = Some(*remote);
         }
-        self.wanted_primary = Some(*remote);
-        None
     }
 
-    /// The path of this index was confirmed: it may be what the peer wanted.
-    pub(super) fn grant_wanted_primary(&mut self, index: usize) {
-        let Path { id, addr, .. } = self.list[index];
-        if self.wanted_primary == Some(addr.remote) && self.set_primary(id).is_ok() {
-            self.emit(PathEvent::PrimaryGranted { path: id });
+    /// The path that is to become the primary because the peer wants it: [`best_to`](Self::best_to) its address, as soon as
+    /// a pair with it is confirmed (RFC 9260 §5.4). Given once, for the caller to
+    /// [`set_primary`](Self::set_primary); to be asked after a wish and after each change of a path's state.
+    pub fn take_wanted_primary(&mut self) -> Option<PathId> {
+        let id = self.best_to(self.wanted_primary.as_ref()?)?;
+        if !self.get(id)?.confirmed {
+            return None;
         }
+        self.wanted_primary = None;
+        Some(id)
     }
 
     /// Where new data goes: the primary if it is usable, else one alternate (RFC 9260 §6.4.1, §8.2). With no usable path
@@ -322,13 +323,15 @@ mod tests {
         // RFC 5061 §5.4 with RFC 9260 §5.4
         let mut paths = confirmed(1, 1);
         let new = paths.add_remote(remote(5), ms(0)).unwrap()[0];
-        assert_eq!(paths.want_primary(&remote(5)), None);
-        assert_eq!(paths.primary(), Some(P0));
+        paths.want_primary(&remote(5));
+        assert_eq!(paths.take_wanted_primary(), None);
         paths.confirm(new, ms(100));
-        assert_eq!((paths.primary(), paths.data_path()), (Some(new), Some(new)));
-        assert!(events(&mut paths).contains(&PathEvent::PrimaryGranted { path: new }));
-        assert_eq!(paths.want_primary(&remote(0)), Some(P0));
-        assert_eq!(paths.want_primary(&remote(9)), None, "not there");
+        assert_eq!(paths.take_wanted_primary(), Some(new));
+        assert_eq!(paths.take_wanted_primary(), None, "once");
+        paths.want_primary(&remote(9));
+        assert_eq!(paths.take_wanted_primary(), None, "not there");
+        paths.want_primary(&remote(0));
+        assert_eq!(paths.take_wanted_primary(), Some(P0));
     }
 
     #[test]
@@ -338,13 +341,13 @@ mod tests {
         paths.want_primary(&remote(5));
         paths.set_primary(P0).unwrap();
         paths.confirm(new, ms(100));
-        assert_eq!(paths.primary(), Some(P0));
+        assert_eq!(paths.take_wanted_primary(), None);
         paths.add_remote(remote(6), ms(0)).unwrap();
         paths.want_primary(&remote(6));
         paths.remove_remote(&remote(6));
         let again = paths.add_remote(remote(6), ms(0)).unwrap()[0];
         paths.confirm(again, ms(200));
-        assert_eq!(paths.primary(), Some(P0));
+        assert_eq!(paths.take_wanted_primary(), None);
     }
 
     #[test]

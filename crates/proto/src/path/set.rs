@@ -60,7 +60,7 @@ pub struct Paths {
     confirmed_remotes: Vec<IpAddr>,
     next_id: u32,
     pub(super) primary: Option<PathId>,
-    /// The peer wants data here, but no pair is confirmed yet.
+    /// The peer wants data here.
     pub(super) wanted_primary: Option<IpAddr>,
     /// Where new data goes; kept by `refresh` in `select`.
     pub(super) data_path: Option<PathId>,
@@ -194,8 +194,8 @@ impl Paths {
     }
 
     /// Addresses of the peer, in the order in which they were added.
-    pub fn remotes(&self) -> &[IpAddr] {
-        &self.remotes
+    pub fn remotes(&self) -> impl ExactSizeIterator<Item = IpAddr> {
+        self.remotes.iter().copied()
     }
 
     /// True for an address of this end, whatever it may be used for: what arrives at it belongs to the association
@@ -371,7 +371,6 @@ impl Paths {
             self.confirmed_remotes.push(remote);
         }
         self.set_state(index, PathState::Active);
-        self.grant_wanted_primary(index);
     }
 
     pub(super) fn set_state(&mut self, index: usize, to: PathState) {
