@@ -1,0 +1,79 @@
+//! Nanoseconds to build, and to parse and verify, the packets of a bulk transfer.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use msctp_wire::{
+    Checksum, Chunk, Data, DataFlags, EncodeChunk, GapBlock, List, Packet, PacketBuilder, Ppid, Sack, Ssn, StreamId, Tsn,
+    VerificationTag, checksum,
+};
+
+/// A packet for an MTU of 1500 bytes: IPv4 header 20, common header 12, DATA header 16, leaves 1452 of user data.
+const PAYLOAD: [u8; 1452] = [0x5a; 1452];
+const MAX_LEN: usize = 1480;
+
+fn data() -> Data<'static> {
+    Data {
+        tsn: Tsn::new(1),
+        stream: StreamId::new(0),
+        ssn: Ssn::new(0),
+        ppid: Ppid::new(0),
+        flags: DataFlags::UNFRAGMENTED,
+        payload: &PAYLOAD,
+    }
+}
+
+fn build<C: EncodeChunk>(out: &mut Vec<u8>, chunk: &C) {
+    out.clear();
+    let mut packet = PacketBuilder::new(out, 5000, 5001, VerificationTag::new(0x1234_5678), MAX_LEN);
+    packet.push(chunk).expect("one chunk fits");
+    packet.finish();
+}
+
+/// Parses, and touches every field that an association looks at.
+fn parse(bytes: &[u8], checksum: Checksum) -> u64 {
+    let packet = Packet::parse(bytes, checksum).expect("a good packet");
+    let mut sum = u64::from(packet.header.verification_tag.get());
+    for chunk in packet.chunks() {
+        match chunk {
+            Ok(Chunk::Data(data)) => sum += u64::from(data.tsn.get()) + data.payload.len() as u64,
+            Ok(Chunk::Sack(sack)) => {
+                sum += u64::from(sack.cum_tsn_ack.get());
+                sum += sack.gap_blocks.iter().map(|block| u64::from(block.end - block.start)).sum::<u64>();
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    sum
+}
+
+fn packets(c: &mut Criterion) {
+    let blocks: Vec<GapBlock> = (1..=20).map(|i| GapBlock { start: 4 * i, end: 4 * i + 2 }).collect();
+    let sack = |gap_blocks| Sack { cum_tsn_ack: Tsn::new(9), a_rwnd: 1 << 20, gap_blocks, duplicates: List::EMPTY };
+    let chunks = [
+        ("data 1452", Chunk::Data(data())),
+        ("sack", Chunk::Sack(sack(List::EMPTY))),
+        ("sack 20 gaps", Chunk::Sack(sack(List::from(&blocks[..])))),
+    ];
+    for (name, chunk) in chunks {
+        let mut group = c.benchmark_group(name);
+        let mut out = Vec::new();
+        build(&mut out, &chunk);
+        let bytes = out.clone();
+        group.throughput(Throughput::Bytes(bytes.len() as u64));
+        group.bench_function("build", |b| b.iter(|| build(&mut out, black_box(&chunk))));
+        group.bench_function("parse and verify", |b| b.iter(|| parse(black_box(&bytes), Checksum::Verify)));
+        group.bench_function("parse", |b| b.iter(|| parse(black_box(&bytes), Checksum::Skip)));
+    }
+}
+
+fn crc(c: &mut Criterion) {
+    let mut group = c.benchmark_group("crc32c 1452");
+    group.throughput(Throughput::Bytes(PAYLOAD.len() as u64));
+    group.bench_function("crc-fast (used)", |b| b.iter(|| checksum::crc32c(black_box(&PAYLOAD))));
+    group.bench_function("crc32c", |b| b.iter(|| crc32c::crc32c(black_box(&PAYLOAD))));
+    group.finish();
+}
+
+criterion_group!(benches, packets, crc);
+criterion_main!(benches);
