@@ -4,8 +4,8 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use msctp_wire::{
-    Checksum, Chunk, Data, DataFlags, EncodeChunk, GapBlock, List, Packet, PacketBuilder, Ppid, Sack, Ssn, StreamId, Tsn,
-    VerificationTag, checksum,
+    Checksum, Chunk, Data, DataFlags, EncodeChunk, GapBlock, List, Packet, PacketBuilder, Ppid, Sack, Ssn,
+    StreamId, Tsn, VerificationTag, checksum,
 };
 
 /// A packet for an MTU of 1500 bytes: IPv4 header 20, common header 12, DATA header 16, leaves 1452 of user data.
@@ -49,7 +49,8 @@ fn parse(bytes: &[u8], checksum: Checksum) -> u64 {
 
 fn packets(c: &mut Criterion) {
     let blocks: Vec<GapBlock> = (1..=20).map(|i| GapBlock { start: 4 * i, end: 4 * i + 2 }).collect();
-    let sack = |gap_blocks| Sack { cum_tsn_ack: Tsn::new(9), a_rwnd: 1 << 20, gap_blocks, duplicates: List::EMPTY };
+    let sack =
+        |gap_blocks| Sack { cum_tsn_ack: Tsn::new(9), a_rwnd: 1 << 20, gap_blocks, duplicates: List::EMPTY };
     let chunks = [
         ("data 1452", Chunk::Data(data())),
         ("sack", Chunk::Sack(sack(List::EMPTY))),
@@ -67,6 +68,12 @@ fn packets(c: &mut Criterion) {
     }
 }
 
+/// The way an association sends data: without the enum around it.
+fn build_data(c: &mut Criterion) {
+    let mut out = Vec::new();
+    c.bench_function("data 1452/build from Data", |b| b.iter(|| build(&mut out, black_box(&data()))));
+}
+
 fn crc(c: &mut Criterion) {
     let mut group = c.benchmark_group("crc32c 1452");
     group.throughput(Throughput::Bytes(PAYLOAD.len() as u64));
@@ -75,5 +82,5 @@ fn crc(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, packets, crc);
+criterion_group!(benches, packets, build_data, crc);
 criterion_main!(benches);

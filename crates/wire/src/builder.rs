@@ -54,7 +54,7 @@ impl<'o> PacketBuilder<'o> {
     ) -> Self {
         let (start, max_len) = (out.len(), max_len.min(usize::from(u16::MAX)));
         out.reserve(max_len.max(CommonHeader::LEN));
-        CommonHeader { src_port, dst_port, verification_tag, checksum: 0 }.encode(out);
+        out.extend_from_slice(&CommonHeader::without_checksum(src_port, dst_port, verification_tag));
         Self { out, start, end: start + max_len, finished: false }
     }
 

@@ -35,25 +35,64 @@ pub(crate) fn found(packet: &[u8]) -> u32 {
 /// `packet` must hold at least the common header.
 #[inline]
 pub(crate) fn of_packet(packet: &[u8]) -> u32 {
-    let mut digest = Digest::new(CrcAlgorithm::Crc32Iscsi);
-    digest.update(&packet[..FIELD]);
-    digest.update(&[0; 4]);
-    digest.update(&packet[FIELD + 4..]);
+    let (header, chunks) = packet.split_at(FIELD + 4);
+    let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, after_header(header).into());
+    digest.update(chunks);
     // A 32-bit CRC in the low half of the library's 64-bit result.
     digest.finalize() as u32
 }
+
+/// State of the CRC after a common header with a zero Checksum field.
+///
+/// By table: a call of the library for 8 bytes and another for 4 zeros cost more than that (a SACK's packet is parsed and
+/// verified in 15 ns this way, in 32 ns that way).
+#[inline]
+fn after_header(header: &[u8]) -> u32 {
+    let mut state = 0;
+    for (i, table) in AFTER.iter().enumerate() {
+        // The register starts with all ones: that inverts the first four bytes.
+        let inverted = if i < 4 { 0xff } else { 0 };
+        state ^= table[usize::from(header[i] ^ inverted)];
+    }
+    state
+}
+
+/// `AFTER[i][byte]`: what byte `i` of the common header adds to the state at the header's end.
+static AFTER: [[u32; 256]; FIELD] = {
+    let mut tables = [[0; 256]; FIELD];
+    let mut i = 0;
+    while i < FIELD {
+        let mut byte = 0;
+        while byte < 256 {
+            // CRC register after the byte and the bytes that follow it, taken as zero.
+            let mut state = byte as u32;
+            let mut bits = (FIELD + 4 - i) * 8;
+            while bits > 0 {
+                state = (state >> 1) ^ (POLYNOMIAL & (state & 1).wrapping_neg());
+                bits -= 1;
+            }
+            tables[i][byte] = state;
+            byte += 1;
+        }
+        i += 1;
+    }
+    tables
+};
+
+/// 0x1EDC6F41 (RFC 9260 Appendix A), lowest coefficient first.
+const POLYNOMIAL: u32 = 0x1EDC_6F41_u32.reverse_bits();
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Bit-by-bit, straight from the polynomial of RFC 9260 Appendix A (0x1EDC6F41, reflected).
+    /// Bit by bit, with the polynomial of RFC 9260 Appendix A in reflected form.
     fn reference(bytes: &[u8]) -> u32 {
         let mut crc = u32::MAX;
         for &byte in bytes {
             crc ^= u32::from(byte);
             for _ in 0..8 {
-                crc = (crc >> 1) ^ (0x1EDC_6F41_u32.reverse_bits() & (crc & 1).wrapping_neg());
+                crc = if crc & 1 == 1 { (crc >> 1) ^ 0x82f6_3b78 } else { crc >> 1 };
             }
         }
         !crc

@@ -19,8 +19,12 @@ pub(crate) const fn padded(len: usize) -> usize {
 /// Appends zero bytes until `out`, counted from `start`, is a multiple of 4 long (RFC 9260 §3.2, §3.2.1).
 #[inline]
 pub(crate) fn pad(out: &mut Vec<u8>, start: usize) {
-    let missing = (start.wrapping_sub(out.len())) & 3;
-    out.extend_from_slice(&[0; 3][..missing]);
+    match (start.wrapping_sub(out.len())) & 3 {
+        0 => {}
+        1 => out.push(0),
+        2 => out.extend_from_slice(&[0; 2]),
+        _ => out.extend_from_slice(&[0; 3]),
+    }
 }
 
 /// One delimited item.

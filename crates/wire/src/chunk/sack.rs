@@ -112,13 +112,11 @@ impl EncodeChunk for Sack<'_> {
 
     #[inline]
     fn encode_value(&self, out: &mut Vec<u8>) {
-        let mut fixed = [0; FIXED];
-        fixed[0..4].copy_from_slice(&self.cum_tsn_ack.get().to_be_bytes());
-        fixed[4..8].copy_from_slice(&self.a_rwnd.to_be_bytes());
         // Both counts fit when the chunk fits a packet: each entry takes 4 bytes.
-        fixed[8..10].copy_from_slice(&(self.gap_blocks.len() as u16).to_be_bytes());
-        fixed[10..12].copy_from_slice(&(self.duplicates.len() as u16).to_be_bytes());
-        out.extend_from_slice(&fixed);
+        let (gaps, duplicates) = (self.gap_blocks.len() as u16, self.duplicates.len() as u16);
+        let acks = u64::from(self.cum_tsn_ack.get()) << 32 | u64::from(self.a_rwnd);
+        out.extend_from_slice(&acks.to_be_bytes());
+        out.extend_from_slice(&(u32::from(gaps) << 16 | u32::from(duplicates)).to_be_bytes());
         self.gap_blocks.encode(out);
         self.duplicates.encode(out);
     }
