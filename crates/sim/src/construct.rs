@@ -1,8 +1,9 @@
 //! From a scenario to a [`Simulation`]: names become indexes, specifications become components with their streams.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use msctp_proto::{ConfigError, Endpoint, EndpointConfig, LocalAddrs};
 use msctp_units::Time;
 
 use crate::action::{Act, Call, Plan, Planned, Trigger};
@@ -11,13 +12,15 @@ use crate::app::cbr::{Cbr, CbrOptions};
 use crate::app::reader::Reader;
 use crate::event::{EventQueue, Target};
 use crate::hop::Hop;
-use crate::host::{End, Hosts, Line};
+use crate::host::Host;
+use crate::line::{End, Line};
 use crate::network::{Network, Port, Station, Strays};
 use crate::observer::Observer;
 use crate::packet::{AddressId, PacketPool};
 use crate::probe::QueueProbe;
+use crate::random;
 use crate::scenario::{
-    ActionSpec, AppKind, Do, Happening, LinkDirection, NodeKind, Routes, Scenario, ScenarioError, Side, When,
+    ActionSpec, AppKind, AssociationSpec, Do, Happening, LinkDirection, NodeKind, Routes, Scenario, ScenarioError, Side, When,
 };
 use crate::series::{Bins, DeliverySeries, TraceSeries};
 use crate::simulation::{App, Simulation};
@@ -70,7 +73,10 @@ impl Simulation {
             events: EventQueue::default(),
             network: network(scenario, &routes, seed),
             addresses: routes.interfaces.iter().map(|i| i.address).collect(),
-            hosts: Hosts::new(scenario, seed),
+            hosts: hosts(scenario, seed)?,
+            ports: ports(scenario),
+            numbers: routes.interfaces.iter().enumerate().map(|(n, i)| (i.address, AddressId(n as u32))).collect(),
+            interfaces: routes.interfaces.clone(),
             lines: lines(scenario),
             apps: Vec::new(),
             plan: Plan::default(),
@@ -193,6 +199,60 @@ fn network(scenario: &Scenario, routes: &Routes, seed: u64) -> Network {
         .map(|interface| Port { present: true, egress: interface.egress as u32, host: interface.node as u32 })
         .collect();
     Network { hops, stations, ports, pool: PacketPool::default(), strays: Strays::default() }
+}
+
+/// An endpoint on each host that has associations, listening for those it is the server of. Draws from the stream
+/// `host/NAME/sctp`.
+fn hosts(scenario: &Scenario, seed: u64) -> Result<Vec<Option<Box<Host>>>, ScenarioError> {
+    let mut hosts: Vec<Option<Box<Host>>> = Vec::new();
+    let mut listening = BTreeSet::new();
+    for node in &scenario.nodes {
+        let uses = |spec: &&AssociationSpec| spec.client == node.name || spec.server == node.name;
+        if !scenario.associations.iter().any(|spec| uses(&spec)) {
+            hosts.push(None);
+            continue;
+        }
+        let stream = random::component_seed(seed, &format!("host/{}/sctp", node.name));
+        let mut endpoint = Endpoint::new(EndpointConfig::default(), stream).map_err(|e| refused("node", &node.name, &e))?;
+        for spec in scenario.associations.iter().filter(|spec| spec.server == node.name) {
+            if listening.insert((&node.name, spec.server_port)) {
+                let local = LocalAddrs { port: spec.server_port, addresses: spec.server_addresses.clone() };
+                let config = scenario.config(spec.server_profile.as_deref());
+                endpoint.listen(local, config).map_err(|e| refused("association", &spec.name, &e))?;
+            }
+        }
+        hosts.push(Some(Box::new(Host::new(endpoint))));
+    }
+    Ok(hosts)
+}
+
+fn refused(kind: &str, name: &str, error: &ConfigError) -> ScenarioError {
+    ScenarioError { file: None, line: None, key: format!("{kind}.{name}"), message: error.to_string() }
+}
+
+/// Client's and server's port of each association; free ones from 10000 on where the client's is left open.
+fn ports(scenario: &Scenario) -> Vec<(u16, u16)> {
+    let mut taken: BTreeSet<(&str, u16)> = BTreeSet::new();
+    for spec in &scenario.associations {
+        taken.insert((&spec.client, spec.client_port));
+        taken.insert((&spec.server, spec.server_port));
+    }
+    let mut next: BTreeMap<&str, u16> = BTreeMap::new();
+    scenario
+        .associations
+        .iter()
+        .map(|spec| {
+            if spec.client_port != 0 {
+                return (spec.client_port, spec.server_port);
+            }
+            let next = next.entry(&spec.client).or_insert(10_000);
+            while taken.contains(&(spec.client.as_str(), *next)) {
+                *next += 1;
+            }
+            *next += 1;
+            (*next - 1, spec.server_port)
+        })
+        .collect()
 }
 
 fn lines(scenario: &Scenario) -> Vec<Line> {

@@ -1,107 +1,89 @@
-//! SCTP on the hosts: one endpoint per host, and the two ends of every association with their applications and
-//! counters.
+//! What a host keeps for SCTP: its endpoint, which association each handle is, which addresses packets travel between.
+//! May not touch links or events.
 
-use msctp_units::{Span, Time};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 
-use crate::app::bulk::Bulk;
-use crate::app::reader::Reader;
-use crate::scenario::{Scenario, Side};
-use crate::series::{DeliverySeries, TraceSeries};
+use msctp_proto::{Endpoint, Handle, PathAddr};
+use msctp_units::Time;
 
-/// What one end of an association has been given by the other.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Received {
-    pub(crate) bytes: u64,
-    pub(crate) messages: u64,
-    pub(crate) first: Option<Time>,
-    pub(crate) last: Option<Time>,
-    pub(crate) longest_gap: Span,
-    /// When the longest gap began.
-    pub(crate) longest_gap_at: Time,
-    /// When `bytes` reached what the other end's applications were to send.
-    pub(crate) completed: Option<Time>,
+use crate::packet::AddressId;
+use crate::scenario::Side;
+
+/// SCTP on one host.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) endpoint: Endpoint,
+    /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
+    wake: Time,
+    /// The association and end behind each handle, by handle.
+    lines: Vec<(Handle, u32, Side)>,
+    /// Pairs of addresses seen, by pair.
+    pairs: Vec<(PathAddr, AddressId, AddressId)>,
+    /// Where the last pair was found.
+    last_pair: usize,
 }
 
-impl Received {
+impl Host {
+    pub(crate) fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, wake: Time::MAX, lines: Vec::new(), pairs: Vec::new(), last_pair: 0 }
+    }
+
+    /// From now on `handle` is this end of this association.
+    pub(crate) fn enter(&mut self, handle: Handle, line: u32, side: Side) {
+        match self.lines.binary_search_by_key(&handle, |entry| entry.0) {
+            Ok(at) => self.lines[at] = (handle, line, side),
+            Err(at) => self.lines.insert(at, (handle, line, side)),
+        }
+    }
+
+    /// The association and end behind a handle.
     #[inline]
-    pub(crate) fn add(&mut self, now: Time, bytes: u64, messages: u64) {
-        self.bytes += bytes;
-        self.messages += messages;
-        let since = *self.last.get_or_insert(now);
-        self.first.get_or_insert(now);
-        let gap = now.since(since);
-        if gap > self.longest_gap {
-            self.longest_gap = gap;
-            self.longest_gap_at = since;
+    pub(crate) fn line(&self, handle: Handle) -> Option<(u32, Side)> {
+        let at = self.lines.binary_search_by_key(&handle, |entry| entry.0).ok()?;
+        Some((self.lines[at].1, self.lines[at].2))
+    }
+
+    /// The numbers of two addresses; `None` if the scenario does not have one of them.
+    #[inline]
+    pub(crate) fn numbers(
+        &mut self,
+        at: PathAddr,
+        all: &BTreeMap<IpAddr, AddressId>,
+    ) -> Option<(AddressId, AddressId)> {
+        if let Some((pair, local, remote)) = self.pairs.get(self.last_pair)
+            && *pair == at
+        {
+            return Some((*local, *remote));
         }
-        self.last = Some(now);
-    }
-}
-
-/// A change of the primary path at one end.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Handover {
-    pub(crate) at: Time,
-    pub(crate) to: msctp_proto::PathAddr,
-    pub(crate) cause: msctp_proto::PrimaryCause,
-    /// Longest gap in what the other end received that ends within [`Handover::WATCH`] after it.
-    pub(crate) gap: Span,
-}
-
-impl Handover {
-    /// How long the deliveries after a handover are watched, and the ones before are summed.
-    pub(crate) const WATCH: Span = Span::from_secs(5);
-}
-
-/// One end of an association.
-#[derive(Debug, Default)]
-pub(crate) struct End {
-    pub(crate) host: u32,
-    pub(crate) sources: Vec<(u32, Bulk)>,
-    pub(crate) reader: Option<(u32, Reader)>,
-    pub(crate) received: Received,
-    pub(crate) delivery: Option<DeliverySeries>,
-    pub(crate) trace: Option<TraceSeries>,
-}
-
-/// An association of the scenario.
-#[derive(Debug)]
-pub(crate) struct Line {
-    client: End,
-    server: End,
-}
-
-impl Line {
-    pub(crate) fn new(client: End, server: End) -> Self {
-        Self { client, server }
+        self.last_pair = match self.pairs.binary_search_by_key(&at, |entry| entry.0) {
+            Ok(found) => found,
+            Err(place) => {
+                let (local, remote) = (*all.get(&at.local)?, *all.get(&at.remote)?);
+                self.pairs.insert(place, (at, local, remote));
+                place
+            }
+        };
+        let (_, local, remote) = self.pairs[self.last_pair];
+        Some((local, remote))
     }
 
-    pub(crate) fn into_ends(self) -> [End; 2] {
-        [self.client, self.server]
-    }
-
-    pub(crate) fn end(&self, side: Side) -> &End {
-        match side {
-            Side::Client => &self.client,
-            Side::Server => &self.server,
+    /// When a wake-up must be scheduled because none is that early. Valid after everything was transmitted.
+    #[inline]
+    pub(crate) fn arm(&mut self) -> Option<Time> {
+        let next = self.endpoint.poll_timeout()?;
+        if next >= self.wake {
+            return None;
         }
+        self.wake = next;
+        Some(next)
     }
 
-    pub(crate) fn end_mut(&mut self, side: Side) -> &mut End {
-        match side {
-            Side::Client => &mut self.client,
-            Side::Server => &mut self.server,
+    /// A wake-up has come.
+    pub(crate) fn woken(&mut self, now: Time) {
+        // One that was overtaken by an earlier one is still to come.
+        if self.wake <= now {
+            self.wake = Time::MAX;
         }
-    }
-}
-
-/// All hosts' endpoints.
-#[derive(Debug)]
-pub(crate) struct Hosts {}
-
-impl Hosts {
-    pub(crate) fn new(scenario: &Scenario, seed: u64) -> Self {
-        let _ = (scenario, seed);
-        Self {}
     }
 }

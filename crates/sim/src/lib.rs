@@ -48,6 +48,7 @@ mod construct;
 mod event;
 mod hop;
 mod host;
+mod line;
 mod network;
 mod observer;
 mod packet;

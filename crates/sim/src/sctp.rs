@@ -1,16 +1,331 @@
-//! stand-in
-use crate::action::Call;
-use crate::packet::PacketId;
+//! SCTP in a run: packets and timers go to the hosts' endpoints, what comes of it goes to links, applications and
+//! counters.
+
+use std::net::IpAddr;
+
+use msctp_proto::handover::{LinkEvent, LinkState};
+use msctp_proto::{
+    AddressRequest, Association, DatagramOutcome, Event, Handle, LocalAddrs, PathAddr, PathId, PrimaryCause,
+    RemoteAddrs,
+};
+use msctp_units::Span;
+
+use crate::action::{Act, Call, Trigger};
+use crate::capture::ip_header_len;
+use crate::event::Target;
+use crate::line::{Handover, Last};
+use crate::packet::{Body, Packet, PacketId};
 use crate::scenario::Side;
 use crate::simulation::Simulation;
+
 impl Simulation {
-    pub(crate) fn on_sctp(&mut self, _host: u32, id: PacketId) {
+    /// An SCTP packet is at its host.
+    pub(crate) fn on_sctp(&mut self, number: u32, id: PacketId) {
+        let now = self.now;
+        let packet = self.network.pool.packet(id);
+        let at = PathAddr {
+            local: self.addresses[packet.destination.index()],
+            remote: self.addresses[packet.source.index()],
+        };
+        let Some(host) = &mut self.hosts[number as usize] else {
+            self.network.pool.release(id);
+            return;
+        };
+        let outcome = host.endpoint.handle_datagram(now, at, &packet.bytes);
+        let ports = packet.bytes.first_chunk().map(|&[a, b, c, d]| (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])));
         self.network.pool.release(id);
+        let end = match outcome {
+            DatagramOutcome::Association(handle) => host.line(handle).map(|end| (end, handle)),
+            DatagramOutcome::Accepted(handle) => self.accept(number, handle, at, ports).map(|end| (end, handle)),
+            DatagramOutcome::Replied | DatagramOutcome::Ignored(_) => None,
+        };
+        let touched = end.map(|((line, side), handle)| (line, side, handle));
+        if let Some((line, side, handle)) = touched {
+            self.exchange(line, side, handle, Some(at));
+        }
+        self.flush(number, touched);
     }
-    pub(crate) fn on_host_timer(&mut self, _host: u32) {}
-    pub(crate) fn serve(&mut self, _association: usize, _side: Side) {}
-    pub(crate) fn call(&mut self, _association: usize, _side: Side, _call: Call) -> Result<(), String> {
+
+    /// Which association of the scenario a new one at a server is.
+    fn accept(
+        &mut self,
+        number: u32,
+        handle: Handle,
+        at: PathAddr,
+        ports: Option<(u16, u16)>,
+    ) -> Option<(u32, Side)> {
+        let (client_port, server_port) = ports?;
+        let client = self.network.ports[self.numbers.get(&at.remote)?.index()].host;
+        let line = self.lines.iter().zip(&self.ports).position(|(line, &(from, to))| {
+            (from, to) == (client_port, server_port)
+                && line.end(Side::Server).host == number
+                && line.end(Side::Client).host == client
+        })?;
+        self.lines[line].end_mut(Side::Server).handle = Some(handle);
+        let line = line as u32;
+        if let Some(host) = &mut self.hosts[number as usize] {
+            host.enter(handle, line, Side::Server);
+        }
+        Some((line, Side::Server))
+    }
+
+    /// The applications at one end of an association read and write.
+    #[inline]
+    fn exchange(&mut self, line: u32, side: Side, handle: Handle, at: Option<PathAddr>) {
+        let now = self.now;
+        let both = &mut self.lines[line as usize];
+        let host = both.end(side).host;
+        let Some(host) = &mut self.hosts[host as usize] else { return };
+        let Some(association) = host.endpoint.association_mut(handle) else { return };
+        let ended = both.read(now, side, association, at);
+        let end = both.end_mut(side);
+        end.fill(now, association);
+        if let Some((app, reader)) = &mut end.reader
+            && association.readable()
+            && let Some(next) = reader.arm(now)
+        {
+            self.events.push(next, Target::App(*app));
+        }
+        if ended {
+            self.tell_delivered(line, side.other());
+        }
+    }
+
+    /// Sources of this end have been delivered completely.
+    fn tell_delivered(&mut self, line: u32, from: Side) {
+        let now = self.now;
+        let sources = &self.lines[line as usize].end(from).sources;
+        let done: Vec<u32> =
+            sources.iter().filter(|(_, s)| s.completed == Some(now)).map(|(app, _)| *app).collect();
+        for app in done {
+            self.happened(Trigger::Delivered { app: app as usize });
+        }
+    }
+
+    /// The applications at one end of an association want to act.
+    pub(crate) fn serve(&mut self, line: usize, side: Side) {
+        let end = self.lines[line].end(side);
+        let host = end.host;
+        if let Some(handle) = end.handle {
+            self.exchange(line as u32, side, handle, None);
+            self.flush(host, Some((line as u32, side, handle)));
+        }
+    }
+
+    /// An endpoint's deadline.
+    pub(crate) fn on_host_timer(&mut self, number: u32) {
+        let now = self.now;
+        if let Some(host) = &mut self.hosts[number as usize] {
+            host.woken(now);
+            host.endpoint.handle_timeout(now);
+        }
+        self.flush(number, None);
+    }
+
+    /// Sends what there is to send, hears what there is to hear, and schedules the next deadline. `touched`: the end
+    /// whose association was just called.
+    pub(crate) fn flush(&mut self, number: u32, touched: Option<(u32, Side, Handle)>) {
+        self.transmit(number);
+        if let Some((line, side, handle)) = touched {
+            self.feed(number, line, side, handle);
+        }
+        let Some(host) = &mut self.hosts[number as usize] else { return };
+        if let Some(at) = host.arm() {
+            self.events.push(at, Target::Host(number));
+        }
+        self.hear(number);
+    }
+
+    fn transmit(&mut self, number: u32) {
+        let now = self.now;
+        let Some(host) = &mut self.hosts[number as usize] else { return };
+        let mut buffer = self.network.pool.buffer();
+        while let Some(transmit) = host.endpoint.poll_transmit(now, &mut buffer) {
+            debug_assert_eq!(transmit.segment_size, None, "profiles have no max_segments");
+            let bytes = std::mem::replace(&mut buffer, self.network.pool.buffer());
+            if let Some((source, destination)) = host.numbers(transmit.at, &self.numbers) {
+                let wire_len = bytes.len() as u32 + ip_header_len(transmit.at.local);
+                let packet = Packet { source, destination, body: Body::Sctp, wire_len, bytes };
+                self.network.send(now, &mut self.events, packet);
+            } else {
+                self.network.strays.no_route += 1;
+                self.network.pool.recycle(bytes);
+            }
+        }
+        self.network.pool.recycle(buffer);
+    }
+
+    /// The association may have sent all that had been handed over: hands over more as long as it sends more.
+    #[inline]
+    fn feed(&mut self, number: u32, line: u32, side: Side, handle: Handle) {
+        loop {
+            let Some(host) = &mut self.hosts[number as usize] else { return };
+            let end = self.lines[line as usize].end_mut(side);
+            if end.sources.is_empty() || host.endpoint.association(handle).is_none_or(|a| !end.is_hungry(a)) {
+                return;
+            }
+            let Some(association) = host.endpoint.association_mut(handle) else { return };
+            if !end.fill(self.now, association) {
+                return;
+            }
+            self.transmit(number);
+        }
+    }
+
+    /// Events and traces of a host's associations.
+    fn hear(&mut self, number: u32) {
+        while let Some((handle, event)) =
+            self.hosts[number as usize].as_mut().and_then(|host| host.endpoint.poll_event())
+        {
+            let line = self.hosts[number as usize].as_ref().and_then(|host| host.line(handle));
+            if let Some((line, side)) = line {
+                self.on_event(line, side, handle, &event);
+            }
+        }
+        if !self.scenario.probes.trace {
+            return;
+        }
+        let Some(host) = &mut self.hosts[number as usize] else { return };
+        while let Some((handle, event)) = host.endpoint.poll_trace() {
+            if let Some((line, side)) = host.line(handle)
+                && let Some(trace) = &mut self.lines[line as usize].end_mut(side).trace
+            {
+                trace.add(event, self.scenario.probes.chunks);
+            }
+        }
+    }
+
+    fn on_event(&mut self, line: u32, side: Side, handle: Handle, event: &Event) {
+        let association = line as usize;
+        match event {
+            Event::Connected { .. } if side == Side::Client => {
+                self.lines[association].established.get_or_insert(self.now);
+                self.happened(Trigger::Established { association });
+            }
+            &Event::PrimaryChanged { path, cause } => self.on_primary(association, side, handle, path, cause),
+            &Event::AddressChange { request, accepted: true } => match request {
+                AddressRequest::Add(address) => self.happened(Trigger::AddressAdded { association, address }),
+                AddressRequest::Delete(address) => self.happened(Trigger::AddressDeleted { association, address }),
+                AddressRequest::SetPrimary(_) => {}
+            },
+            &Event::AddressChange { request, accepted: false } => self.refuse(association, side, request),
+            Event::Closed => self.on_end(association, side, handle, "closed in good order".to_owned()),
+            Event::Lost(reason) => self.on_end(association, side, handle, format!("lost: {reason:?}")),
+            _ => {}
+        }
+    }
+
+    fn on_primary(&mut self, association: usize, side: Side, handle: Handle, path: PathId, cause: PrimaryCause) {
+        let number = self.lines[association].end(side).host;
+        let Some(host) = &self.hosts[number as usize] else { return };
+        let paths = host.endpoint.association(handle).into_iter().flat_map(|a| a.paths());
+        let Some(to) = paths.into_iter().find(|p| p.id == path).map(|p| p.at) else { return };
+        let handover = Handover { at: self.now, to, cause, gap: Span::ZERO };
+        self.lines[association].end_mut(side).handovers.push(handover);
+        self.happened(Trigger::PrimaryChanged { association, address: to.remote });
+    }
+
+    /// The peer refused what an action asked for.
+    fn refuse(&mut self, association: usize, side: Side, request: AddressRequest) {
+        let asked = match request {
+            AddressRequest::Add(address) => Call::AddAddress(address),
+            AddressRequest::Delete(address) => Call::DeleteAddress(address),
+            AddressRequest::SetPrimary(address) => Call::RequestPrimary(address),
+        };
+        let is_it = |act: &Act| {
+            matches!(*act, Act::Association { association: a, side: s, call } if a == association && s == side && call == asked)
+        };
+        let mut done = self.plan.actions.iter_mut().filter(|p| p.done.is_some() && p.refused.is_none());
+        if let Some(action) = done.find(|p| is_it(&p.act)) {
+            action.refused = Some("the peer refused it".to_owned());
+        }
+    }
+
+    /// The association is over at this end; its counters are kept.
+    fn on_end(&mut self, association: usize, side: Side, handle: Handle, why: String) {
+        let number = self.lines[association].end(side).host;
+        let Some(host) = &self.hosts[number as usize] else { return };
+        if let Some(a) = host.endpoint.association(handle) {
+            let last = Last { stats: a.stats(), paths: a.paths().collect(), why };
+            let end = self.lines[association].end_mut(side);
+            end.ended = Some(last);
+        }
+    }
+
+    /// Calls one end of an association, as an action wants it.
+    pub(crate) fn call(&mut self, association: usize, side: Side, call: Call) -> Result<(), String> {
+        if call == Call::Connect {
+            return self.connect(association);
+        }
+        let now = self.now;
+        let end = self.lines[association].end(side);
+        let number = end.host;
+        let handle = end.handle.ok_or("the association is not up")?;
+        let host = self.hosts[number as usize].as_mut().ok_or("the host has no SCTP")?;
+        let a = host.endpoint.association_mut(handle).ok_or("the association is over")?;
+        let result = match call {
+            Call::Connect => Ok(()),
+            Call::AddAddress(address) => a.add_local_address(now, address),
+            Call::DeleteAddress(address) => a.remove_local_address(now, address),
+            Call::RequestPrimary(address) => a.request_peer_primary(now, address),
+            Call::SetPrimary(address) => {
+                let path = path_to(a, address).ok_or_else(|| format!("there is no path to {address} yet"))?;
+                a.set_primary(now, path)
+            }
+            Call::Heartbeat(address) => {
+                let path = path_to(a, address).ok_or_else(|| format!("there is no path to {address} yet"))?;
+                a.request_heartbeat(now, path)
+            }
+            Call::Shutdown => {
+                a.shutdown(now);
+                Ok(())
+            }
+        };
+        self.flush(number, Some((association as u32, side, handle)));
+        result.map_err(|e| e.to_string())
+    }
+
+    fn connect(&mut self, association: usize) -> Result<(), String> {
+        let spec = &self.scenario.associations[association];
+        let (client_port, server_port) = self.ports[association];
+        let local = LocalAddrs { port: client_port, addresses: spec.client_addresses.clone() };
+        let remote = RemoteAddrs { port: server_port, addresses: spec.server_addresses.clone() };
+        let config = self.scenario.config(spec.client_profile.as_deref());
+        let number = self.lines[association].end(Side::Client).host;
+        let host = self.hosts[number as usize].as_mut().ok_or("the host has no SCTP")?;
+        let handle = host.endpoint.connect(self.now, config, &local, &remote).map_err(|e| e.to_string())?;
+        host.enter(handle, association as u32, Side::Client);
+        self.lines[association].end_mut(Side::Client).handle = Some(handle);
+        self.serve(association, Side::Client);
         Ok(())
     }
-    pub(crate) fn tell_link_state(&mut self, _link: usize, _up: bool) {}
+
+    /// The associations that use an address on this link hear of its state.
+    pub(crate) fn tell_link_state(&mut self, link: usize, up: bool) {
+        let now = self.now;
+        let state = if up { LinkState::Up } else { LinkState::Down };
+        let ends: Vec<_> = self.interfaces.iter().filter(|i| i.link == link).copied().collect();
+        for interface in ends {
+            let number = interface.node as u32;
+            for (line, side) in (0..self.lines.len()).flat_map(|l| [(l, Side::Client), (l, Side::Server)]) {
+                let end = self.lines[line].end(side);
+                let (host, Some(handle)) = (end.host, end.handle) else { continue };
+                if host != number {
+                    continue;
+                }
+                let Some(host) = &mut self.hosts[number as usize] else { continue };
+                let Some(a) = host.endpoint.association_mut(handle) else { continue };
+                // Refused when the address is not, or not yet, the association's: then it is none of its business.
+                let _ = a.link_event(now, LinkEvent { local: interface.address, state });
+            }
+            self.flush(number, None);
+        }
+    }
+}
+
+/// The path to an address: from the primary's own address if there is one, else the first.
+fn path_to(association: &Association, address: IpAddr) -> Option<PathId> {
+    let primary = association.paths().find(|path| path.primary).map(|path| path.at.local);
+    let to = || association.paths().filter(|path| path.at.remote == address);
+    to().find(|path| Some(path.at.local) == primary).or_else(|| to().next()).map(|path| path.id)
 }

@@ -1,5 +1,6 @@
 //! [`Simulation`]: a scenario being run. Takes the next wake-up, lets the component act, passes on what comes of it.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::IpAddr;
 
@@ -9,12 +10,13 @@ use crate::action::Plan;
 use crate::app::cbr::Cbr;
 use crate::capture::Capture;
 use crate::event::{EventQueue, Target};
-use crate::host::{Hosts, Line};
+use crate::host::Host;
+use crate::line::Line;
 use crate::network::{Arrival, Network};
 use crate::observer::Observer;
-use crate::packet::{Body, Packet, PacketId};
+use crate::packet::{AddressId, Body, Packet, PacketId};
 use crate::probe::QueueProbe;
-use crate::scenario::{Scenario, Side};
+use crate::scenario::{Interface, Scenario, Side};
 
 /// What runs at an application's place.
 #[derive(Debug)]
@@ -38,7 +40,15 @@ pub struct Simulation {
     pub(crate) network: Network,
     /// Addresses by number.
     pub(crate) addresses: Vec<IpAddr>,
-    pub(crate) hosts: Hosts,
+    /// The numbers of addresses.
+    pub(crate) numbers: BTreeMap<IpAddr, AddressId>,
+    /// The hosts' interfaces, by address number.
+    pub(crate) interfaces: Vec<Interface>,
+    /// Client's and server's port of each association.
+    pub(crate) ports: Vec<(u16, u16)>,
+    /// For each node, if it does SCTP.
+    pub(crate) hosts: Vec<Option<Box<Host>>>,
+    /// The scenario's associations.
     pub(crate) lines: Vec<Line>,
     pub(crate) apps: Vec<App>,
     pub(crate) plan: Plan,

@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use msctp_units::Time;
+
 /// A bulk source. All messages share one buffer of zeros, so that making one copies nothing.
 #[derive(Debug)]
 pub(crate) struct Bulk {
@@ -9,12 +11,14 @@ pub(crate) struct Bulk {
     /// Bytes still to hand over; `None`: endless.
     remaining: Option<u64>,
     /// Bytes to send in all; `None`: endless.
-    pub(crate) total: Option<u64>,
+    total: Option<u64>,
     pub(crate) stream: u16,
     pub(crate) unordered: bool,
     running: bool,
-    /// Messages the association took.
-    pub(crate) taken: u64,
+    /// Bytes the other end's application was given.
+    delivered: u64,
+    /// When that was all of `total`.
+    pub(crate) completed: Option<Time>,
 }
 
 impl Bulk {
@@ -27,7 +31,8 @@ impl Bulk {
             stream,
             unordered,
             running: false,
-            taken: 0,
+            delivered: 0,
+            completed: None,
         }
     }
 
@@ -48,9 +53,24 @@ impl Bulk {
         }
     }
 
+    /// Is there a next message?
+    pub(crate) fn has_more(&self) -> bool {
+        self.running && self.remaining != Some(0)
+    }
+
+    /// The other end's application was given `len` bytes of it; true when that was the last.
+    #[inline]
+    pub(crate) fn was_delivered(&mut self, now: Time, len: usize) -> bool {
+        self.delivered += len as u64;
+        if self.total.is_none_or(|total| self.delivered < total) || self.completed.is_some() {
+            return false;
+        }
+        self.completed = Some(now);
+        true
+    }
+
     /// The association took a message of `len` bytes.
     pub(crate) fn took(&mut self, len: usize) {
-        self.taken += 1;
         if let Some(remaining) = &mut self.remaining {
             *remaining -= len as u64;
         }
@@ -72,6 +92,10 @@ mod tests {
             bulk.took(message.len());
         }
         assert_eq!(sizes, [1000, 1000, 500]);
-        assert_eq!(bulk.taken, 3);
+        let at = Time::from_nanos(5);
+        assert!(!bulk.was_delivered(at, 2000));
+        assert!(bulk.was_delivered(at, 500));
+        assert!(!bulk.was_delivered(at, 500), "told once");
+        assert_eq!(bulk.completed, Some(at));
     }
 }

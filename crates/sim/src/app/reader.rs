@@ -10,11 +10,13 @@ pub(crate) struct Reader {
     since: Time,
     /// Bytes read since `since`.
     read: u64,
+    /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
+    wake: Time,
 }
 
 impl Reader {
     pub(crate) fn new(rate: Rate) -> Self {
-        Self { rate, running: false, since: Time::ZERO, read: 0 }
+        Self { rate, running: false, since: Time::ZERO, read: 0, wake: Time::MAX }
     }
 
     /// Begins to limit.
@@ -37,6 +39,19 @@ impl Reader {
     /// When the next message may be read; [`Time::MAX`] for never.
     pub(crate) fn next(&self) -> Time {
         self.since + self.rate.time_for(self.read)
+    }
+
+    /// There is something to read that may not be read yet: when a wake-up must be scheduled because none is that early.
+    pub(crate) fn arm(&mut self, now: Time) -> Option<Time> {
+        if self.wake <= now {
+            self.wake = Time::MAX;
+        }
+        let next = self.next();
+        if !self.running || next <= now || next >= self.wake {
+            return None;
+        }
+        self.wake = next;
+        Some(next)
     }
 
     pub(crate) fn has_read(&mut self, bytes: usize) {

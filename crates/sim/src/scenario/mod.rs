@@ -16,7 +16,7 @@ pub use apps::{AppKind, AppSpec, AssociationSpec, Side};
 pub use error::ScenarioError;
 pub(crate) use error::remedy;
 pub use msctp_link::{LossConfig, QueueLimit};
-pub(crate) use routes::{DirectionIndex, NO_ROUTE, Routes};
+pub(crate) use routes::{Interface, DirectionIndex, NO_ROUTE, Routes};
 pub use sctp::SctpProfile;
 pub use topology::{DirectionSpec, LinkDirection, LinkSpec, NodeKind, NodeSpec};
 
@@ -89,6 +89,13 @@ impl Scenario {
     /// The first thing that is wrong, with its line, its key and what would be right.
     pub fn from_toml(text: &str, file: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
         read::scenario(text, file, overrides)
+    }
+
+    /// The core's options in a profile; the trace is on when the probes want it.
+    pub(crate) fn config(&self, profile: Option<&str>) -> msctp_proto::Config {
+        let named = self.sctp.iter().find(|p| Some(p.name.as_str()) == profile);
+        let config = named.map(|p| p.config.clone()).unwrap_or_default();
+        msctp_proto::Config { trace: self.probes.trace, max_segments: 1, ..config }
     }
 
     /// Checks that names refer to something, addresses are used once, times lie before the end, values lie in range.

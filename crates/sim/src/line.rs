@@ -1,0 +1,203 @@
+//! The associations of the scenario: both ends with their applications and counters. May not touch links or events.
+
+use bytes::Bytes;
+
+use msctp_proto::{
+    Association, AssociationStats, Handle, OutMessage, PathAddr, PathStats, PrimaryCause, SendError,
+};
+use msctp_units::{Span, Time};
+
+use crate::app::bulk::Bulk;
+use crate::app::reader::Reader;
+use crate::scenario::Side;
+use crate::series::{DeliverySeries, TraceSeries};
+
+/// What one end of an association has been given by the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Received {
+    pub(crate) bytes: u64,
+    pub(crate) messages: u64,
+    pub(crate) first: Option<Time>,
+    pub(crate) last: Option<Time>,
+    pub(crate) longest_gap: Span,
+    /// When the longest gap began.
+    pub(crate) longest_gap_at: Time,
+}
+
+impl Received {
+    #[inline]
+    fn add(&mut self, now: Time, bytes: u64, messages: u64) {
+        self.bytes += bytes;
+        self.messages += messages;
+        self.first.get_or_insert(now);
+        let since = self.last.replace(now).unwrap_or(now);
+        let gap = now.since(since);
+        if gap > self.longest_gap {
+            self.longest_gap = gap;
+            self.longest_gap_at = since;
+        }
+    }
+}
+
+/// A change of the primary path at one end.
+#[derive(Clone, Debug)]
+pub(crate) struct Handover {
+    pub(crate) at: Time,
+    pub(crate) to: PathAddr,
+    pub(crate) cause: PrimaryCause,
+    /// Longest gap so far in what the peer was given, of those that touch the time until `WATCH` after it.
+    pub(crate) gap: Span,
+}
+
+impl Handover {
+    /// How long deliveries are watched after a handover, and summed before and after it.
+    pub(crate) const WATCH: Span = Span::from_secs(5);
+}
+
+/// What is left of an association that has ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Last {
+    pub(crate) stats: AssociationStats,
+    pub(crate) paths: Vec<PathStats>,
+    /// How it ended.
+    pub(crate) why: String,
+}
+
+/// One end of an association.
+#[derive(Debug, Default)]
+pub(crate) struct End {
+    /// Number of the node.
+    pub(crate) host: u32,
+    pub(crate) handle: Option<Handle>,
+    /// Each with the number of its application.
+    pub(crate) sources: Vec<(u32, Bulk)>,
+    pub(crate) reader: Option<(u32, Reader)>,
+    pub(crate) received: Received,
+    pub(crate) handovers: Vec<Handover>,
+    pub(crate) ended: Option<Last>,
+    pub(crate) delivery: Option<DeliverySeries>,
+    pub(crate) trace: Option<TraceSeries>,
+}
+
+/// An association of the scenario.
+#[derive(Debug)]
+pub(crate) struct Line {
+    client: End,
+    server: End,
+    pub(crate) established: Option<Time>,
+}
+
+impl Line {
+    pub(crate) fn new(client: End, server: End) -> Self {
+        Self { client, server, established: None }
+    }
+
+    pub(crate) fn into_ends(self) -> [End; 2] {
+        [self.client, self.server]
+    }
+
+    pub(crate) fn end(&self, side: Side) -> &End {
+        match side {
+            Side::Client => &self.client,
+            Side::Server => &self.server,
+        }
+    }
+
+    pub(crate) fn end_mut(&mut self, side: Side) -> &mut End {
+        match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
+    }
+
+    /// The end on this side and the other one.
+    fn pair_mut(&mut self, side: Side) -> (&mut End, &mut End) {
+        match side {
+            Side::Client => (&mut self.client, &mut self.server),
+            Side::Server => (&mut self.server, &mut self.client),
+        }
+    }
+
+    /// Reads what may be read at one end. `at`: the addresses of the packet that brought it. True when a source of the
+    /// other end may have been delivered completely.
+    #[inline]
+    pub(crate) fn read(
+        &mut self,
+        now: Time,
+        side: Side,
+        association: &mut Association,
+        at: Option<PathAddr>,
+    ) -> bool {
+        let (end, peer) = self.pair_mut(side);
+        let (mut bytes, mut messages) = (0, 0);
+        let mut ending = false;
+        while end.reader.as_ref().is_none_or(|(_, reader)| reader.may_read(now))
+            && let Some(message) = association.recv()
+        {
+            let len = message.data.len();
+            bytes += len as u64;
+            messages += 1;
+            if let Some((_, reader)) = &mut end.reader {
+                reader.has_read(len);
+            }
+            // The payload protocol identifier is the number of the application.
+            if let Some((_, source)) = peer.sources.iter_mut().find(|(app, _)| *app == message.ppid) {
+                ending |= source.was_delivered(now, len);
+            }
+        }
+        if messages > 0 {
+            end.watch(now, peer);
+            end.received.add(now, bytes, messages);
+            if let Some(series) = &mut end.delivery {
+                series.add(now, bytes, at);
+            }
+        }
+        ending
+    }
+}
+
+/// Messages are handed over until so many bytes wait that were never sent: enough that no packet goes out half full
+/// for want of messages, little enough that a thousand associations stay in the cache.
+const AHEAD: u64 = 32 * 1024;
+
+impl End {
+    /// Before the delivery at `now` is counted: the gap that it ends belongs to the peer's latest handover.
+    #[inline]
+    fn watch(&self, now: Time, peer: &mut End) {
+        if let Some(handover) = peer.handovers.last_mut()
+            && let Some(last) = self.received.last
+            && last <= handover.at + Handover::WATCH
+        {
+            handover.gap = handover.gap.max(now.since(last));
+        }
+    }
+
+    /// Hands over messages of the sources; true when the association took some.
+    #[inline]
+    pub(crate) fn fill(&mut self, now: Time, association: &mut Association) -> bool {
+        let mut took = false;
+        for (app, source) in &mut self.sources {
+            while association.unsent() < AHEAD
+                && let Some(data) = source.next()
+            {
+                let len = data.len();
+                if association.send(now, message(*app, source, data)).is_err() {
+                    break;
+                }
+                source.took(len);
+                took = true;
+            }
+        }
+        took
+    }
+
+    /// Does a source have something to hand over?
+    #[inline]
+    pub(crate) fn is_hungry(&self, association: &Association) -> bool {
+        self.sources.iter().any(|(_, source)| source.has_more()) && association.unsent() == 0
+    }
+}
+
+fn message(app: u32, source: &Bulk, data: Bytes) -> OutMessage {
+    OutMessage { stream: source.stream, ppid: app, unordered: source.unordered, data, context: 0 }
+}

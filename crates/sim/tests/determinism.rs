@@ -1,0 +1,97 @@
+//! The same scenario and seed give the same bytes on every link, however many runs go on beside it.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+
+use msctp_sim::scenario::Scenario;
+use msctp_sim::{Simulation, Summary};
+
+/// A file in memory that outlives the simulation writing it.
+#[derive(Clone, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("not poisoned").write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The committed handover with jittered background traffic and losses on both radio links.
+fn scenario() -> Scenario {
+    let base = include_str!("../../../scenarios/handover.toml");
+    let text = base.to_owned()
+        + r#"
+        [[node]]
+        name = "other"
+        kind = "host"
+        [[link]]
+        name = "side"
+        a = "other"
+        b = "r"
+        address_a = "10.0.9.1"
+        rate = "100Mbps"
+        delay = "1ms"
+        [[app]]
+        name = "noise"
+        type = "cbr"
+        from = "10.0.9.1"
+        to = "10.0.2.2"
+        rate = "3Mbps"
+        "#;
+    let set = ["link.3g.loss=0.01", "link.wlan.loss={ share = 0.01, mean_burst = 3 }"].map(str::to_owned);
+    Scenario::from_toml(&text, "handover.toml", &set).expect("right")
+}
+
+fn run(scenario: &Scenario, seed: u64) -> (Summary, Vec<u8>) {
+    let memory = Memory::default();
+    let mut simulation = Simulation::new(scenario, Some(seed)).expect("right");
+    simulation.hash_trace();
+    simulation.capture(&["3g".to_owned(), "wlan".to_owned()], Box::new(memory.clone())).expect("memory");
+    simulation.run();
+    simulation.finish().expect("memory");
+    let bytes = std::mem::take(&mut *memory.0.lock().expect("not poisoned"));
+    (simulation.summary(), bytes)
+}
+
+#[test]
+fn one_seed_one_run_another_seed_another() {
+    let scenario = scenario();
+    let (first, second, other) = (run(&scenario, 1), run(&scenario, 1), run(&scenario, 2));
+    assert!(first.1.len() > 100_000, "{} bytes captured", first.1.len());
+    assert!(first == second, "same seed, other run");
+    assert_ne!(first.0.trace_hash, other.0.trace_hash);
+    assert_ne!(first.1, other.1);
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the point is runs in several threads at once")]
+fn runs_in_threads_at_once_are_the_same_as_alone() {
+    let scenario = Arc::new(scenario());
+    let alone: Vec<_> = (1..=4).map(|seed| run(&scenario, seed)).collect();
+    let threads: Vec<_> = (1..=4)
+        .map(|seed| {
+            let scenario = Arc::clone(&scenario);
+            std::thread::spawn(move || run(&scenario, seed))
+        })
+        .collect();
+    for (alone, thread) in alone.into_iter().zip(threads) {
+        assert!(alone == thread.join().expect("no panic"), "seed {}", alone.0.seed);
+    }
+}
+
+#[test]
+fn stopping_in_between_changes_nothing() {
+    let scenario = scenario();
+    let (whole, _) = run(&scenario, 3);
+    let mut pieces = Simulation::new(&scenario, Some(3)).expect("right");
+    pieces.hash_trace();
+    for ms in (0..=60_000).step_by(777) {
+        pieces.run_until(msctp_units::Time::from_nanos(ms * 1_000_000));
+    }
+    pieces.run();
+    assert_eq!(pieces.summary(), whole);
+}
