@@ -20,7 +20,8 @@ use crate::packet::{AddressId, PacketPool};
 use crate::probe::QueueProbe;
 use crate::random;
 use crate::scenario::{
-    ActionSpec, AppKind, AssociationSpec, Do, Happening, LinkDirection, NodeKind, Routes, Scenario, ScenarioError, Side, When,
+    ActionSpec, AppKind, AssociationSpec, Do, Happening, LinkDirection, NodeKind, Routes, Scenario,
+    ScenarioError, Side, When,
 };
 use crate::series::{Bins, DeliverySeries, TraceSeries};
 use crate::simulation::{App, Simulation};
@@ -75,7 +76,12 @@ impl Simulation {
             addresses: routes.interfaces.iter().map(|i| i.address).collect(),
             hosts: hosts(scenario, seed)?,
             ports: ports(scenario),
-            numbers: routes.interfaces.iter().enumerate().map(|(n, i)| (i.address, AddressId(n as u32))).collect(),
+            numbers: routes
+                .interfaces
+                .iter()
+                .enumerate()
+                .map(|(n, i)| (i.address, AddressId(n as u32)))
+                .collect(),
             interfaces: routes.interfaces.clone(),
             lines: lines(scenario),
             apps: Vec::new(),
@@ -206,15 +212,21 @@ fn network(scenario: &Scenario, routes: &Routes, seed: u64) -> Network {
 fn hosts(scenario: &Scenario, seed: u64) -> Result<Vec<Option<Box<Host>>>, ScenarioError> {
     let mut hosts: Vec<Option<Box<Host>>> = Vec::new();
     let mut listening = BTreeSet::new();
+    let ends = |spec: &'_ AssociationSpec| [spec.client.clone(), spec.server.clone()];
+    let used: BTreeSet<String> = scenario.associations.iter().flat_map(ends).collect();
+    let mut served: BTreeMap<&str, Vec<&AssociationSpec>> = BTreeMap::new();
+    for spec in &scenario.associations {
+        served.entry(&spec.server).or_default().push(spec);
+    }
     for node in &scenario.nodes {
-        let uses = |spec: &&AssociationSpec| spec.client == node.name || spec.server == node.name;
-        if !scenario.associations.iter().any(|spec| uses(&spec)) {
+        if !used.contains(&node.name) {
             hosts.push(None);
             continue;
         }
         let stream = random::component_seed(seed, &format!("host/{}/sctp", node.name));
-        let mut endpoint = Endpoint::new(EndpointConfig::default(), stream).map_err(|e| refused("node", &node.name, &e))?;
-        for spec in scenario.associations.iter().filter(|spec| spec.server == node.name) {
+        let mut endpoint =
+            Endpoint::new(EndpointConfig::default(), stream).map_err(|e| refused("node", &node.name, &e))?;
+        for spec in served.get(node.name.as_str()).into_iter().flatten() {
             if listening.insert((&node.name, spec.server_port)) {
                 let local = LocalAddrs { port: spec.server_port, addresses: spec.server_addresses.clone() };
                 let config = scenario.config(spec.server_profile.as_deref());

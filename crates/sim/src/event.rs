@@ -98,12 +98,8 @@ impl EventQueue {
         Some((at, Target::decode(key as u32 & ((1 << TARGET_BITS) - 1))))
     }
 
-    /// How many wake-ups have been scheduled in all.
-    pub(crate) fn inserted(&self) -> u64 {
-        self.inserted
-    }
-
     /// How many wake-ups wait.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.heap.len() - usize::from(self.top_is_spent)
     }

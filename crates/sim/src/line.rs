@@ -2,9 +2,7 @@
 
 use bytes::Bytes;
 
-use msctp_proto::{
-    Association, AssociationStats, Handle, OutMessage, PathAddr, PathStats, PrimaryCause, SendError,
-};
+use msctp_proto::{Association, AssociationStats, Handle, OutMessage, PathAddr, PathStats, PrimaryCause};
 use msctp_units::{Span, Time};
 
 use crate::app::bulk::Bulk;

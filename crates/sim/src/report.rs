@@ -1,10 +1,15 @@
 //! From a run's counters to its [`Summary`].
 
-use msctp_units::Rate;
+use msctp_proto::{AssociationStats, PathStats};
+use msctp_units::{Rate, Time};
 
-use crate::series::Series;
+use crate::line::{End, Handover, Line};
+use crate::scenario::Side;
+use crate::series::{DeliverySeries, Series};
 use crate::simulation::{App, Simulation};
-use crate::summary::{ActionSummary, AssociationSummary, CbrSummary, FlowSummary, LinkSummary, Summary};
+use crate::summary::{
+    ActionSummary, AssociationSummary, CbrSummary, FlowSummary, HandoverSummary, LinkSummary, Summary,
+};
 
 impl Simulation {
     /// What the run has come to so far.
@@ -19,7 +24,7 @@ impl Simulation {
             events: self.handled,
             packets: links.iter().map(|link| link.delivered).sum(),
             trace_hash: self.observer.hash_so_far(),
-            associations: Vec::new(),
+            associations: self.associations(),
             cbr: self.cbr(),
             links,
             no_address: self.network.strays.no_address,
@@ -43,6 +48,95 @@ impl Simulation {
             }
         }
         series
+    }
+
+    fn associations(&self) -> Vec<AssociationSummary> {
+        let named = self.scenario.associations.iter().zip(&self.lines).enumerate();
+        named
+            .map(|(number, (spec, line))| AssociationSummary {
+                name: spec.name.clone(),
+                established: line.established.map(Time::as_secs_f64),
+                ended: self.how_it_ended(number, line),
+                to_server: self.flow(line, Side::Server),
+                to_client: self.flow(line, Side::Client),
+                handovers: self.handovers(line),
+            })
+            .collect()
+    }
+
+    fn how_it_ended(&self, number: usize, line: &Line) -> Option<String> {
+        // Each association's start is the plan's action of the same number.
+        let refused = self.plan.actions[number].refused.as_ref().map(|why| format!("could not begin: {why}"));
+        let end = |side: Side| line.end(side).ended.as_ref().map(|last| last.why.clone());
+        refused.or_else(|| end(Side::Client)).or_else(|| end(Side::Server))
+    }
+
+    /// Counters and paths of one end, as they are or as they were last.
+    fn counters(&self, end: &End) -> (AssociationStats, Vec<PathStats>) {
+        if let Some(last) = &end.ended {
+            return (last.stats, last.paths.clone());
+        }
+        let host = self.hosts[end.host as usize].as_ref();
+        let association = end.handle.and_then(|handle| host?.endpoint.association(handle));
+        association.map(|a| (a.stats(), a.paths().collect())).unwrap_or_default()
+    }
+
+    /// What the end on this side received.
+    fn flow(&self, line: &Line, to: Side) -> FlowSummary {
+        let (end, peer) = (line.end(to), line.end(to.other()));
+        let received = end.received;
+        let ((receiver, _), (sender, paths)) = (self.counters(end), self.counters(peer));
+        // What is still silent at the end of the run counts as a gap too.
+        let silent = received.last.map(|last| (self.now.since(last), last));
+        let ended = peer.sources.iter().all(|(_, source)| source.completed.is_some());
+        let gap = (received.longest_gap, received.longest_gap_at);
+        let gap = silent.filter(|silent| !ended && silent.0 > gap.0).unwrap_or(gap);
+        let finite = !peer.sources.is_empty() && ended;
+        FlowSummary {
+            bytes: received.bytes,
+            messages: received.messages,
+            goodput: Rate::of(received.bytes, self.now.since(Time::ZERO)).unwrap_or_default().as_bps(),
+            first: received.first.map(Time::as_secs_f64),
+            last: received.last.map(Time::as_secs_f64),
+            longest_gap: gap.0.as_secs_f64(),
+            longest_gap_at: gap.1.as_secs_f64(),
+            completed: received.last.filter(|_| finite).map(Time::as_secs_f64),
+            data_chunks: sender.data_chunks_sent,
+            retransmitted: sender.data_chunks_retransmitted,
+            timeouts: paths.iter().map(|path| path.timeouts).sum(),
+            fast_retransmits: paths.iter().map(|path| path.fast_retransmits).sum(),
+            sacks: receiver.sacks_sent,
+        }
+    }
+
+    fn handovers(&self, line: &Line) -> Vec<HandoverSummary> {
+        let mut all: Vec<(&Handover, Side)> = [Side::Client, Side::Server]
+            .into_iter()
+            .flat_map(|side| line.end(side).handovers.iter().map(move |handover| (handover, side)))
+            .collect();
+        all.sort_by_key(|(handover, _)| handover.at);
+        all.into_iter()
+            .map(|(handover, side)| {
+                let other = line.end(side.other());
+                let receives = other.received.messages > 0;
+                let rate = |from: Time, to: Time| {
+                    other
+                        .delivery
+                        .as_ref()
+                        .filter(|_| receives)
+                        .and_then(|series| mean(series, from, to.min(self.now)))
+                };
+                HandoverSummary {
+                    side: side.word(),
+                    at: handover.at.as_secs_f64(),
+                    to: handover.to.to_string(),
+                    cause: format!("{:?}", handover.cause).to_lowercase(),
+                    before: rate(handover.at - Handover::WATCH, handover.at),
+                    after: rate(handover.at, handover.at + Handover::WATCH),
+                    gap: receives.then(|| handover.gap.as_secs_f64()),
+                }
+            })
+            .collect()
     }
 
     fn cbr(&self) -> Vec<CbrSummary> {
@@ -79,4 +173,14 @@ impl Simulation {
             })
             .collect()
     }
+}
+
+/// Mean rate in bit/s of what was delivered between two instants, to the series' intervals that begin between them.
+fn mean(series: &DeliverySeries, from: Time, to: Time) -> Option<u64> {
+    let interval = series.total.interval.as_nanos();
+    let first = from.as_nanos().div_ceil(interval);
+    let end = to.as_nanos().div_ceil(interval);
+    let count = end.checked_sub(first).filter(|&count| count > 0)?;
+    let sums = series.total.sums.iter().skip(first as usize).take(count as usize);
+    Some(Rate::of(sums.sum(), series.total.interval * count)?.as_bps())
 }

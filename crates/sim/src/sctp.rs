@@ -32,11 +32,16 @@ impl Simulation {
             return;
         };
         let outcome = host.endpoint.handle_datagram(now, at, &packet.bytes);
-        let ports = packet.bytes.first_chunk().map(|&[a, b, c, d]| (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])));
+        let ports = packet
+            .bytes
+            .first_chunk()
+            .map(|&[a, b, c, d]| (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])));
         self.network.pool.release(id);
         let end = match outcome {
             DatagramOutcome::Association(handle) => host.line(handle).map(|end| (end, handle)),
-            DatagramOutcome::Accepted(handle) => self.accept(number, handle, at, ports).map(|end| (end, handle)),
+            DatagramOutcome::Accepted(handle) => {
+                self.accept(number, handle, at, ports).map(|end| (end, handle))
+            }
             DatagramOutcome::Replied | DatagramOutcome::Ignored(_) => None,
         };
         let touched = end.map(|((line, side), handle)| (line, side, handle));
@@ -205,7 +210,9 @@ impl Simulation {
             &Event::PrimaryChanged { path, cause } => self.on_primary(association, side, handle, path, cause),
             &Event::AddressChange { request, accepted: true } => match request {
                 AddressRequest::Add(address) => self.happened(Trigger::AddressAdded { association, address }),
-                AddressRequest::Delete(address) => self.happened(Trigger::AddressDeleted { association, address }),
+                AddressRequest::Delete(address) => {
+                    self.happened(Trigger::AddressDeleted { association, address });
+                }
                 AddressRequest::SetPrimary(_) => {}
             },
             &Event::AddressChange { request, accepted: false } => self.refuse(association, side, request),
@@ -215,10 +222,17 @@ impl Simulation {
         }
     }
 
-    fn on_primary(&mut self, association: usize, side: Side, handle: Handle, path: PathId, cause: PrimaryCause) {
+    fn on_primary(
+        &mut self,
+        association: usize,
+        side: Side,
+        handle: Handle,
+        path: PathId,
+        cause: PrimaryCause,
+    ) {
         let number = self.lines[association].end(side).host;
         let Some(host) = &self.hosts[number as usize] else { return };
-        let paths = host.endpoint.association(handle).into_iter().flat_map(|a| a.paths());
+        let paths = host.endpoint.association(handle).into_iter().flat_map(Association::paths);
         let Some(to) = paths.into_iter().find(|p| p.id == path).map(|p| p.at) else { return };
         let handover = Handover { at: self.now, to, cause, gap: Span::ZERO };
         self.lines[association].end_mut(side).handovers.push(handover);
@@ -232,9 +246,7 @@ impl Simulation {
             AddressRequest::Delete(address) => Call::DeleteAddress(address),
             AddressRequest::SetPrimary(address) => Call::RequestPrimary(address),
         };
-        let is_it = |act: &Act| {
-            matches!(*act, Act::Association { association: a, side: s, call } if a == association && s == side && call == asked)
-        };
+        let is_it = |act: &Act| matches!(*act, Act::Association { association: a, side: s, call } if a == association && s == side && call == asked);
         let mut done = self.plan.actions.iter_mut().filter(|p| p.done.is_some() && p.refused.is_none());
         if let Some(action) = done.find(|p| is_it(&p.act)) {
             action.refused = Some("the peer refused it".to_owned());
@@ -265,16 +277,16 @@ impl Simulation {
         let a = host.endpoint.association_mut(handle).ok_or("the association is over")?;
         let result = match call {
             Call::Connect => Ok(()),
-            Call::AddAddress(address) => a.add_local_address(now, address),
-            Call::DeleteAddress(address) => a.remove_local_address(now, address),
-            Call::RequestPrimary(address) => a.request_peer_primary(now, address),
+            Call::AddAddress(_) | Call::DeleteAddress(_) | Call::RequestPrimary(_) => {
+                return Err("the core cannot change addresses yet".to_owned());
+            }
             Call::SetPrimary(address) => {
                 let path = path_to(a, address).ok_or_else(|| format!("there is no path to {address} yet"))?;
                 a.set_primary(now, path)
             }
             Call::Heartbeat(address) => {
                 let path = path_to(a, address).ok_or_else(|| format!("there is no path to {address} yet"))?;
-                a.request_heartbeat(now, path)
+                return Err(format!("the core cannot be asked for a heartbeat on {path} yet"));
             }
             Call::Shutdown => {
                 a.shutdown(now);
@@ -293,7 +305,7 @@ impl Simulation {
         let config = self.scenario.config(spec.client_profile.as_deref());
         let number = self.lines[association].end(Side::Client).host;
         let host = self.hosts[number as usize].as_mut().ok_or("the host has no SCTP")?;
-        let handle = host.endpoint.connect(self.now, config, &local, &remote).map_err(|e| e.to_string())?;
+        let handle = host.endpoint.connect(self.now, config, local, remote).map_err(|e| e.to_string())?;
         host.enter(handle, association as u32, Side::Client);
         self.lines[association].end_mut(Side::Client).handle = Some(handle);
         self.serve(association, Side::Client);

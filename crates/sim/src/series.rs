@@ -297,7 +297,10 @@ impl Series {
     /// # Errors
     /// Those of `out`.
     pub fn write_estimate_csv(&self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "time_s,association,side,path,capacity_bit_per_s,available_bit_per_s,min_rtt_s,loss_ppm")?;
+        writeln!(
+            out,
+            "time_s,association,side,path,capacity_bit_per_s,available_bit_per_s,min_rtt_s,loss_ppm"
+        )?;
         for series in &self.traces {
             let e = &series.estimate;
             for i in 0..e.at.len() {

@@ -119,10 +119,12 @@ fn a_link_that_is_down_loses_everything_and_says_so() {
 
 #[test]
 fn an_address_that_is_gone_neither_sends_nor_receives() {
-    let text = cbr("80kbps", 1000, "") + "\n[[action]]\nat = \"5050ms\"\ndo = \"address-down\"\naddress = \"10.0.1.2\"";
+    let text = cbr("80kbps", 1000, "")
+        + "\n[[action]]\nat = \"5050ms\"\ndo = \"address-down\"\naddress = \"10.0.1.2\"";
     let (summary, _) = run(&scenario(&text));
     assert_eq!((summary.cbr[0].received, summary.no_address), (51, 49));
-    let text = cbr("80kbps", 1000, "") + "\n[[action]]\nat = \"5050ms\"\ndo = \"address-down\"\naddress = \"10.0.0.1\"";
+    let text = cbr("80kbps", 1000, "")
+        + "\n[[action]]\nat = \"5050ms\"\ndo = \"address-down\"\naddress = \"10.0.0.1\"";
     let (summary, _) = run(&scenario(&text));
     assert_eq!((summary.cbr[0].received, summary.no_address), (51, 50));
 }

@@ -42,6 +42,11 @@ impl Association {
         self.outbound.buffered()
     }
 
+    /// Bytes of messages that wait and of which nothing was sent yet, or not the whole.
+    pub fn unsent(&self) -> u64 {
+        self.outbound.unsent()
+    }
+
     /// All paths as they are now, in the order in which they appeared.
     pub fn paths(&self) -> impl Iterator<Item = PathStats> {
         let primary = self.paths.primary();

@@ -182,6 +182,11 @@ impl Outbound {
         self.queue.bytes() + self.sent_bytes
     }
 
+    /// Bytes that wait and were never sent.
+    pub fn unsent(&self) -> u64 {
+        self.queue.bytes()
+    }
+
     /// True once after a message was refused and half of the buffer has become free.
     pub fn take_writable(&mut self) -> bool {
         core::mem::take(&mut self.writable)

@@ -231,8 +231,27 @@ impl<'s> Context<'s> {
         self.route(&key("client_addresses"), association.server_addresses[0], association.client_addresses[0])
     }
 
-    /// A host's ports are told apart: one port is either listened on or used by one client.
+    /// A client's port has one association to a server's port; a server's port has one set of addresses and options.
     fn ports(&self) -> Check {
+        let mut servers: BTreeMap<(&str, u16), &AssociationSpec> = BTreeMap::new();
+        for association in &self.scenario.associations {
+            let end = (association.server.as_str(), association.server_port);
+            let first = *servers.entry(end).or_insert(association);
+            for (key, same) in [
+                ("server_addresses", first.server_addresses == association.server_addresses),
+                ("server_sctp", first.server_profile == association.server_profile),
+            ] {
+                if !same {
+                    return fail(
+                        format!("association.{}.{key}", association.name),
+                        format!(
+                            "differs from association \"{}\" at the same port {} of \"{}\": want the same, or another server_port",
+                            first.name, end.1, end.0
+                        ),
+                    );
+                }
+            }
+        }
         let mut taken: BTreeMap<(&str, u16), &str> = BTreeMap::new();
         for association in self.scenario.associations.iter().filter(|a| a.client_port != 0) {
             let end = (association.client.as_str(), association.client_port);

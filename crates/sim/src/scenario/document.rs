@@ -124,7 +124,7 @@ fn apply<'t>(root: &mut DeTable<'t>, pair: &'t str) -> Result<(), String> {
                         remedy(wanted, names.iter().map(String::as_str))
                     )
                 })?;
-                match items.iter_mut().nth(at).map(Spanned::get_mut) {
+                match items.get_mut(at).map(Spanned::get_mut) {
                     Some(DeValue::Table(inner)) if steps.peek().is_some() => inner,
                     _ => return Err(format!("{step}.{wanted} is not a value: name a key in it")),
                 }
@@ -377,6 +377,11 @@ impl<'d, 't> Section<'d, 't> {
     /// Is the value a table?
     pub(super) fn is_table(&self, key: &str) -> bool {
         matches!(self.value(key), Some(DeValue::Table(_)))
+    }
+
+    /// Is the value a whole number?
+    pub(super) fn is_integer(&self, key: &str) -> bool {
+        matches!(self.value(key), Some(DeValue::Integer(_)))
     }
 
     /// The tables of `[[key]]`, each with its path: by name where it has one, else by number.

@@ -6,6 +6,7 @@ mod apps;
 mod check;
 mod document;
 mod error;
+mod policy;
 mod read;
 mod routes;
 mod sctp;
@@ -16,7 +17,7 @@ pub use apps::{AppKind, AppSpec, AssociationSpec, Side};
 pub use error::ScenarioError;
 pub(crate) use error::remedy;
 pub use msctp_link::{LossConfig, QueueLimit};
-pub(crate) use routes::{Interface, DirectionIndex, NO_ROUTE, Routes};
+pub(crate) use routes::{DirectionIndex, Interface, NO_ROUTE, Routes};
 pub use sctp::SctpProfile;
 pub use topology::{DirectionSpec, LinkDirection, LinkSpec, NodeKind, NodeSpec};
 

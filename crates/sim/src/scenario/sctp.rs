@@ -2,10 +2,13 @@
 
 use toml::de::DeTable;
 
+use msctp_congestion::controllers;
+use msctp_proto::handover::policies;
 use msctp_proto::{Config, RetransmissionPath};
 
 use super::document::{Document, Section};
 use super::error::Problem;
+use super::policy;
 
 /// A named set of SCTP options.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,7 +19,7 @@ pub struct SctpProfile {
     pub config: Config,
 }
 
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 23] = [
     "rto_initial",
     "rto_min",
     "rto_max",
@@ -34,7 +37,12 @@ const KEYS: [&str; 18] = [
     "outbound_streams",
     "max_inbound_streams",
     "wait_for_confirmation",
-    "max_segments",
+    "hb_max_burst",
+    "controller",
+    "initial_window",
+    "initial_ssthresh",
+    "handover_policy",
+    "policy",
 ];
 
 /// Reads `[sctp.NAME]`: RFC 9260's defaults where a key is left out.
@@ -54,7 +62,26 @@ pub(super) fn read(
     if let Some(wait) = section.flag("wait_for_confirmation")? {
         config.wait_for_confirmation = wait;
     }
+    names(&section, &mut config)?;
+    if let Some(window) = policy::initial_window(document, &section, "initial_window")? {
+        config.initial_window = window;
+    }
+    config.initial_ssthresh = section.integer("initial_ssthresh", 1, i128::from(i64::MAX))?;
+    config.policy = policy::read(document, &section)?;
     Ok(SctpProfile { name, config })
+}
+
+/// What the core finds by name.
+fn names(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
+    let controllers: Vec<_> = controllers().iter().map(|info| (info.name, info.name)).collect();
+    if let Some(name) = section.choice("controller", &controllers)? {
+        name.clone_into(&mut config.controller);
+    }
+    let policies: Vec<_> = policies().iter().map(|info| (info.name, info.name)).collect();
+    if let Some(name) = section.choice("handover_policy", &policies)? {
+        name.clone_into(&mut config.handover_policy);
+    }
+    Ok(())
 }
 
 fn spans(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
@@ -82,7 +109,7 @@ fn numbers(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem
         ("send_buffer", &mut config.send_buffer),
         ("pmtu", &mut config.pmtu),
         ("max_burst", &mut config.max_burst),
-        ("max_segments", &mut config.max_segments),
+        ("hb_max_burst", &mut config.hb_max_burst),
     ] {
         if let Some(number) = section.integer(key, 0, i128::from(u32::MAX))? {
             *field = number;

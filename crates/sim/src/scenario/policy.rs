@@ -1,0 +1,135 @@
+//! Options of the handover policies in an SCTP profile: `[sctp.NAME.policy]`, by the core's own names.
+
+use toml::de::DeTable;
+
+use msctp_congestion::InitialWindow;
+use msctp_congestion::estimator::WBestConfig;
+use msctp_proto::handover::{PolicyConfig, ProbeRule, SwitchSsthresh};
+
+use super::document::{Document, Section};
+use super::error::Problem;
+
+const KEYS: [&str; 6] =
+    ["initial_window", "ssthresh", "bicast", "switch_on_link_down", "wbest", "probe_rule"];
+
+const WBEST_KEYS: [&str; 8] = [
+    "pairs",
+    "train",
+    "probe_bytes",
+    "smoothing",
+    "initial_capacity",
+    "interval",
+    "response_timeout",
+    "max_outstanding",
+];
+
+/// Reads the table `policy` of a profile.
+pub(super) fn read(document: &mut Document<'_>, profile: &Section<'_, '_>) -> Result<PolicyConfig, Problem> {
+    let mut config = PolicyConfig::default();
+    let Some(section) = profile.section(document, "policy", &KEYS)? else { return Ok(config) };
+    config.initial_window = initial_window(document, &section, "initial_window")?;
+    if let Some(ssthresh) = ssthresh(&section)? {
+        config.ssthresh = ssthresh;
+    }
+    if let Some(bicast) = section.flag("bicast")? {
+        config.bicast = bicast;
+    }
+    if let Some(switch) = section.flag("switch_on_link_down")? {
+        config.switch_on_link_down = switch;
+    }
+    if let Some(inner) = section.section(document, "wbest", &WBEST_KEYS)? {
+        wbest(&inner, &mut config.wbest)?;
+    }
+    for (path, table) in section.items(document, "probe_rule")? {
+        config.probe_rules.push(probe_rule(document, table, path, config.wbest)?);
+    }
+    Ok(config)
+}
+
+/// `"rfc9260"`, `{ packets = 3 }` or `{ bytes = 50000 }`.
+pub(super) fn initial_window(
+    document: &mut Document<'_>,
+    section: &Section<'_, '_>,
+    key: &str,
+) -> Result<Option<InitialWindow>, Problem> {
+    if !section.is_table(key) {
+        return section.choice(key, &[("rfc9260", InitialWindow::Rfc9260)]);
+    }
+    let inner = section.section(document, key, &["packets", "bytes"])?;
+    let inner = section.required(key, inner, "{ packets = 3 }")?;
+    let packets = inner.integer("packets", 1, 1 << 32)?.map(InitialWindow::Packets);
+    let bytes = inner.integer("bytes", 1, 1 << 40)?.map(InitialWindow::Bytes);
+    match (packets, bytes) {
+        (Some(window), None) | (None, Some(window)) => Ok(Some(window)),
+        _ => Err(Problem::new(
+            section.key(key),
+            "want exactly one of packets and bytes, as { packets = 3 } or { bytes = 50000 }",
+        )),
+    }
+}
+
+/// `"controller"`, `"estimated-half-bdp"` or a number of bytes.
+fn ssthresh(section: &Section<'_, '_>) -> Result<Option<SwitchSsthresh>, Problem> {
+    if section.is_integer("ssthresh") {
+        return Ok(section.integer("ssthresh", 0, i128::from(i64::MAX))?.map(SwitchSsthresh::Bytes));
+    }
+    section.choice(
+        "ssthresh",
+        &[
+            ("controller", SwitchSsthresh::Controller),
+            ("estimated-half-bdp", SwitchSsthresh::EstimatedHalfBdp),
+        ],
+    )
+}
+
+/// Changes what the section says of the estimator's parameters.
+fn wbest(section: &Section<'_, '_>, config: &mut WBestConfig) -> Result<(), Problem> {
+    for (key, field) in [
+        ("pairs", &mut config.pairs),
+        ("train", &mut config.train),
+        ("max_outstanding", &mut config.max_outstanding),
+    ] {
+        if let Some(number) = section.integer(key, 0, i128::from(u16::MAX))? {
+            *field = number;
+        }
+    }
+    if let Some(bytes) = section.integer("probe_bytes", 0, i128::from(u32::MAX))? {
+        config.probe_bytes = bytes;
+    }
+    if let Some(smoothing) = section.number("smoothing")? {
+        if !(smoothing > 0.0 && smoothing <= 1.0) {
+            return Err(Problem::new(
+                section.key("smoothing"),
+                format!("{smoothing}: want more than 0, at most 1"),
+            ));
+        }
+        config.smoothing = ((smoothing * 1000.0).round().max(1.0) as u32, 1000);
+    }
+    if let Some(rate) = section.rate("initial_capacity")? {
+        config.initial_capacity = Some(rate);
+    }
+    for (key, field) in
+        [("interval", &mut config.interval), ("response_timeout", &mut config.response_timeout)]
+    {
+        if let Some(span) = section.span(key)? {
+            *field = span;
+        }
+    }
+    config.validate().map_err(|e| Problem::new(section.path(), e.to_string()))
+}
+
+/// `[[sctp.NAME.policy.probe_rule]]`: estimator parameters for the paths of one address; what is left out is as in
+/// `wbest`.
+fn probe_rule(
+    document: &mut Document<'_>,
+    table: &DeTable<'_>,
+    path: String,
+    default: WBestConfig,
+) -> Result<ProbeRule, Problem> {
+    let keys: Vec<&str> = WBEST_KEYS.into_iter().chain(["address"]).collect();
+    let section = Section::open(document, table, path, &keys)?;
+    let address = section.required("address", section.address("address")?, "\"10.0.2.2\"")?;
+    let mut rule = ProbeRule { address, wbest: default };
+    wbest(&section, &mut rule.wbest)?;
+    Ok(rule)
+}
