@@ -66,6 +66,9 @@ pub enum CallError {
     /// Data may not go to an address that was never confirmed (RFC 9260 §5.4).
     #[error("{0} is not confirmed yet: wait for Event::PathState")]
     UnconfirmedPath(PathId),
+    /// The address cannot be taken.
+    #[error(transparent)]
+    Address(#[from] crate::path::AddressError),
     /// The address does not belong to this end.
     #[error("{0} is not a local address of this association")]
     UnknownAddress(IpAddr),

@@ -171,6 +171,7 @@ impl Association {
     /// The peer's data comes from `initial_tsn` on, and takes ours up to `a_rwnd`.
     pub(super) fn begin_data(&mut self, initial_tsn: msctp_wire::Tsn, a_rwnd: u32) {
         self.inbound = Inbound::new(&self.config, initial_tsn, self.tags.inbound_streams);
+        self.begin_readdressing(initial_tsn);
         for failure in self.outbound.establish(a_rwnd, self.tags.outbound_streams) {
             self.events.push_back(Event::SendFailed(failure));
         }
@@ -183,7 +184,9 @@ impl Association {
         }
         let gone: Vec<IpAddr> = self.paths.remotes().filter(|address| !addresses.contains(address)).collect();
         for address in gone {
-            self.drop_paths(now, |paths| paths.remove_remote(&address));
+            let old = self.primary_view();
+            let removed = self.paths.remove_remote(&address);
+            self.forget_paths(now, &removed, old);
         }
     }
 

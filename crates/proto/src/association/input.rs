@@ -35,6 +35,7 @@ enum Admission {
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     data: bool,
+    asconf: bool,
 }
 
 impl Association {
@@ -191,7 +192,13 @@ impl Association {
                 }
             }
             Chunk::Error(error) => self.on_error(now, error),
-            Chunk::Asconf(_) | Chunk::AsconfAck(_) => {} // ASCONF
+            Chunk::Asconf(asconf) => {
+                if !core::mem::replace(&mut seen.asconf, true) {
+                    self.begin_asconf_packet();
+                }
+                self.on_asconf(now, at, asconf);
+            }
+            Chunk::AsconfAck(ack) => self.on_asconf_ack(now, at, ack),
             Chunk::Pad(_) => {}
             // RFC 9260 §8.5.1 A, §6.10: an INIT comes alone and with tag 0; §5.2.5: a COOKIE ECHO comes first
             Chunk::Init(_) | Chunk::CookieEcho(_) => {
@@ -369,6 +376,12 @@ impl Association {
             if let Cause::StaleCookie(us) = cause {
                 self.on_stale_cookie(now, us);
                 continue;
+            }
+            if let Cause::UnrecognizedChunkType(chunk) = cause
+                && chunk.first() == Some(&ChunkType::ASCONF.0)
+            {
+                // RFC 5061 §5.1.1 A9: the peer does not know ASCONF after all
+                self.readdressing.ours.on_unrecognized();
             }
             if self.events.len() < MAX_WAITING_EVENTS {
                 self.events.push_back(Event::PeerError { cause: cause.typ().0 });

@@ -1,6 +1,7 @@
 //! [`Association`]: one SCTP association as a state machine. This module holds its parts together; what each part does is
 //! in the file named after it. May not touch clocks, sockets, or other associations.
 
+mod addresses;
 mod calls;
 mod control;
 mod handshake;
@@ -23,6 +24,7 @@ use msctp_wire::Tsn;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
+use self::addresses::Readdressing;
 use self::control::ControlQueue;
 use self::handshake::Setup;
 use self::output::Output;
@@ -63,6 +65,7 @@ pub struct Association {
     stats: AssociationStats,
     rng: ChaCha8Rng,
     handover: Handover,
+    readdressing: Readdressing,
     /// Messages that had come before the peer restarted.
     unread: VecDeque<Message>,
     /// `Event::Readable` was given and not everything read since.
@@ -219,6 +222,8 @@ impl Association {
             unread: VecDeque::new(),
             readable_told: false,
             handover,
+            // As `inbound`.
+            readdressing: Readdressing::new(tags.local_initial_tsn, Tsn::new(0), &[], false),
             own_jar: None,
             keys_version: 0,
             config,
@@ -279,6 +284,8 @@ impl Association {
     fn after_change(&mut self, now: Time) {
         self.report_path_events(now);
         self.report_estimates(now);
+        self.grant_wanted_primary(now);
+        self.advance_readdressing(now);
         self.report_path_events(now);
         self.advance_shutdown(now);
         self.tracer.windows(now, &self.paths);

@@ -91,13 +91,13 @@ impl Association {
         }
     }
 
-    fn builder<'o>(&self, out: &'o mut Vec<u8>, tag: u32, max_len: usize) -> PacketBuilder<'o> {
+    pub(super) fn builder<'o>(&self, out: &'o mut Vec<u8>, tag: u32, max_len: usize) -> PacketBuilder<'o> {
         let tags = &self.tags;
         PacketBuilder::new(out, tags.local_port, tags.peer_port, VerificationTag::new(tag), max_len)
     }
 
     /// Bytes of an SCTP packet that goes between these addresses.
-    fn packet_room(&self, at: PathAddr) -> usize {
+    pub(super) fn packet_room(&self, at: PathAddr) -> usize {
         let path = self.paths.by_addr(at).and_then(|path| self.paths.get(path));
         path.map_or((self.config.pmtu - crate::path::ip_header(&at.remote)) as usize, packet_room)
     }
@@ -270,7 +270,9 @@ impl Association {
         if let Some(request) = self.paths.poll_probe(now) {
             return self.send_heartbeat(now, request.path, &request.info, Some(request.padding), out);
         }
-        // ASCONF
+        if let Some(transmit) = self.send_asconf(now, out) {
+            return Some(transmit);
+        }
         self.send_data_or_sack(now, out)
     }
 

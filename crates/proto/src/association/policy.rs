@@ -141,7 +141,7 @@ impl Association {
         path: PathId,
         cause: PrimaryCause,
     ) -> Result<(), SetPrimaryError> {
-        let old = self.paths.primary().and_then(|old| self.paths.get(old)).map(view_of);
+        let old = self.primary_view();
         self.paths.set_primary(path)?;
         self.after_switch(now, old, cause);
         Ok(())
@@ -149,8 +149,7 @@ impl Association {
 
     /// The primary may have changed: `old` is how the old one was.
     fn after_switch(&mut self, now: Time, old: Option<PathView>, cause: PrimaryCause) {
-        let new = self.paths.primary().and_then(|new| self.paths.get(new)).map(view_of);
-        let (Some(old), Some(new)) = (old, new) else { return };
+        let (Some(old), Some(new)) = (old, self.primary_view()) else { return };
         if old.id == new.id {
             return;
         }
@@ -184,11 +183,14 @@ impl Association {
         self.tracer.push(now, TraceKind::Primary { from, to, cause: PrimaryCause::Failover });
     }
 
-    /// Takes paths away by `remove` and sees to everything that hung on them.
-    pub(super) fn drop_paths(&mut self, now: Time, remove: impl FnOnce(&mut Paths) -> Vec<Path>) {
-        let old = self.paths.primary().and_then(|old| self.paths.get(old)).map(view_of);
-        let removed = remove(&mut self.paths);
-        for path in &removed {
+    /// The primary path as it is now.
+    pub(super) fn primary_view(&self) -> Option<PathView> {
+        self.paths.primary().and_then(|primary| self.paths.get(primary)).map(view_of)
+    }
+
+    /// Paths were taken away: sees to everything that hung on them. `old`: the primary as it was before.
+    pub(super) fn forget_paths(&mut self, now: Time, removed: &[Path], old: Option<PathView>) {
+        for path in removed {
             let id = path.id();
             self.keys_version += 1;
             self.outbound.remove_path(id, &mut self.paths);
@@ -200,14 +202,13 @@ impl Association {
             self.tracer.push(now, TraceKind::PathRemoved { path: id });
         }
         self.after_switch(now, old, PrimaryCause::Removed);
-        for path in &removed {
+        for path in removed {
             let id = path.id();
             if let Some(index) = self.handover.told.iter().position(|&told| told == id) {
                 self.handover.told.remove(index);
                 self.ask_policy(now, |policy, view, actions| policy.on_path_removed(id, view, actions));
             }
         }
-        self.report_path_events(now);
     }
 
     /// Sends new data to `path` from now on (RFC 9260 §11.1.6).
@@ -242,6 +243,10 @@ impl Association {
         }
         match event.state {
             LinkState::Up | LinkState::Degrading | LinkState::PredictedDown { .. } => {
+                if event.state == LinkState::Up {
+                    // A request that waits for its answer may have been lost with the link.
+                    self.readdressing.ours.retransmit_now();
+                }
                 self.paths.set_link(&event.local, true, now);
                 self.ask_policy(now, |policy, view, actions| policy.on_link_event(event, view, actions));
             }

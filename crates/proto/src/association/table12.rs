@@ -121,7 +121,6 @@ impl Association {
         self.keys_version += 1;
         self.outbound = Outbound::new(&self.config, self.tags.local_initial_tsn);
         self.begin_data(Tsn::new(cookie.peer_initial_tsn), cookie.peer_a_rwnd);
-        // ASCONF
         // "All the congestion control parameters [...] MUST be reset to their initial values"
         let ids: Vec<PathId> = self.paths.iter().map(Path::id).collect();
         for id in ids {
@@ -168,7 +167,6 @@ impl Association {
             debug_assert_eq!(confirmed, Ok(()));
         }
         self.begin_data(Tsn::new(cookie.peer_initial_tsn), cookie.peer_a_rwnd);
-        // ASCONF
         self.paths.start_heartbeats(now);
     }
 }

@@ -20,6 +20,7 @@ impl Association {
             self.inbound.sack_deadline(),
             self.outbound.next_timeout(&self.paths),
             self.paths.next_timeout(),
+            self.readdressing.ours.next_timeout(),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -34,6 +35,7 @@ impl Association {
         // A delayed SACK needs nothing here: it is due when it is asked for.
         self.outbound.handle_timeout(now, &mut self.paths);
         self.paths.handle_timeout(now);
+        self.readdressing_timeout(now);
         self.after_change(now);
     }
 }

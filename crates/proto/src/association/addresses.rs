@@ -1,0 +1,263 @@
+//! Changing addresses while the association is up (RFC 5061): the calls, the chunks, and what their outcomes mean for the
+//! association. The rules are in `asconf`, the paths in `path`.
+
+use core::net::IpAddr;
+
+use msctp_units::Time;
+use msctp_wire::{Asconf, AsconfAck, Cause, EncodeChunk, Heartbeat, Param, Params, Tsn};
+
+use super::Association;
+use crate::asconf::{Ack, AsconfEvent, AsconfIn, AsconfOut, Received, Reception, prepare_local};
+use crate::path::Path;
+use crate::{
+    AddressRequest, AssociationState as State, CallError, Direction, Event, LossReason, PathAddr, PrimaryCause,
+    TraceKind, Transmit,
+};
+
+/// Both sides of dynamic addresses.
+#[derive(Debug)]
+pub(super) struct Readdressing {
+    pub(super) ours: AsconfOut,
+    theirs: AsconfIn,
+    /// Where the answers to the last packet with ASCONFs go.
+    answer_at: Option<PathAddr>,
+}
+
+impl Readdressing {
+    /// Serial numbers begin with the initial TSNs (RFC 5061 §5.1 A2); `addresses` are ours as the peer knows them.
+    pub(super) fn new(initial_tsn: Tsn, peer_initial_tsn: Tsn, addresses: &[IpAddr], supported: bool) -> Self {
+        Self {
+            ours: AsconfOut::new(initial_tsn, addresses, supported),
+            theirs: AsconfIn::new(peer_initial_tsn),
+            answer_at: None,
+        }
+    }
+}
+
+impl Association {
+    /// RFC 5061 §5.1.1 C4: ASCONFs travel in these states only.
+    fn may_readdress(&self) -> bool {
+        matches!(
+            self.state,
+            State::Established | State::ShutdownPending | State::ShutdownReceived | State::ShutdownSent
+        )
+    }
+
+    fn request(&mut self, now: Time, request: AddressRequest) -> Result<(), CallError> {
+        if !self.may_readdress() {
+            return Err(CallError::WrongState { state: self.state });
+        }
+        self.readdressing.ours.request(request)?;
+        self.after_change(now);
+        Ok(())
+    }
+
+    /// Tells the peer of another address of this end (RFC 5061 §4.2.1). Its paths appear at once and are used when the
+    /// peer has agreed and they are confirmed; [`Event::AddressChange`] tells the answer.
+    ///
+    /// # Errors
+    ///
+    /// The association is not up, the peer does not know ASCONF, the address is there already or is no unicast address, or
+    /// too many requests wait.
+    pub fn add_local_address(&mut self, now: Time, address: IpAddr) -> Result<(), CallError> {
+        if !self.may_readdress() {
+            return Err(CallError::WrongState { state: self.state });
+        }
+        let was_there = self.paths.has_local(&address);
+        let added = prepare_local(&mut self.paths, address, now)?;
+        if let Err(error) = self.request(now, AddressRequest::Add(address)) {
+            if !was_there {
+                self.paths.remove_local(&address);
+            }
+            return Err(error);
+        }
+        self.announce_paths(now, &added);
+        Ok(())
+    }
+
+    /// Tells the peer that this end gives up an address (RFC 5061 §4.2.2). It is no source any more from the time the
+    /// request leaves, and gone when the peer has agreed.
+    ///
+    /// # Errors
+    ///
+    /// The association is not up, the peer does not know ASCONF, the address is not there or is the last one, or too many
+    /// requests wait.
+    pub fn remove_local_address(&mut self, now: Time, address: IpAddr) -> Result<(), CallError> {
+        self.request(now, AddressRequest::Delete(address))
+    }
+
+    /// Asks the peer to send its data to this address of ours (RFC 5061 §4.2.4).
+    ///
+    /// # Errors
+    ///
+    /// The association is not up, the peer does not know ASCONF, the address is not there, or too many requests wait.
+    pub fn request_peer_primary(&mut self, now: Time, local: IpAddr) -> Result<(), CallError> {
+        self.request(now, AddressRequest::SetPrimary(local))
+    }
+
+    /// Begins dynamic addresses anew with a peer whose initial TSN is known now.
+    pub(super) fn begin_readdressing(&mut self, peer_initial_tsn: Tsn) {
+        let addresses: Vec<IpAddr> = self.paths.locals().map(|(address, _)| address).collect();
+        let (ours, supported) = (self.tags.local_initial_tsn, self.tags.extensions.asconf);
+        self.readdressing = Readdressing::new(ours, peer_initial_tsn, &addresses, supported);
+    }
+
+    /// Makes the next request, if its time has come, and carries over what became of earlier ones.
+    pub(super) fn advance_readdressing(&mut self, now: Time) {
+        if self.may_readdress() {
+            self.readdressing.ours.prepare();
+        }
+        while let Some(event) = self.readdressing.ours.poll_event() {
+            let old = self.primary_view();
+            let applied = event.apply(&mut self.paths, now);
+            self.announce_paths(now, &applied.added);
+            self.forget_paths(now, &applied.removed, old);
+            match event {
+                AsconfEvent::Done(request) => {
+                    self.trace_local_address(now, request);
+                    self.events.push_back(Event::AddressChange { request, accepted: true });
+                }
+                AsconfEvent::Rejected { request, .. } => {
+                    self.events.push_back(Event::AddressChange { request, accepted: false });
+                }
+                AsconfEvent::Started(_) | AsconfEvent::Unsupported => {}
+            }
+            if self.may_readdress() {
+                self.readdressing.ours.prepare();
+            }
+        }
+    }
+
+    fn trace_local_address(&mut self, now: Time, request: AddressRequest) {
+        let (address, added) = match request {
+            AddressRequest::Add(address) => (address, true),
+            AddressRequest::Delete(address) => (address, false),
+            AddressRequest::SetPrimary(_) => return,
+        };
+        self.tracer.push(now, TraceKind::LocalAddress { address, added });
+    }
+
+    /// The first ASCONF of a packet begins a new set of answers (RFC 5061 §5.2 E7).
+    pub(super) fn begin_asconf_packet(&mut self) {
+        self.readdressing.theirs.begin_packet();
+    }
+
+    pub(super) fn on_asconf(&mut self, now: Time, at: PathAddr, asconf: &Asconf<'_>) {
+        if !self.may_readdress() {
+            self.stats.unexpected_chunks += 1;
+            return;
+        }
+        let addresses: Vec<IpAddr> = self.paths.remotes().collect();
+        let received = Received {
+            source: at.remote,
+            addresses: &addresses,
+            room: self.paths.room_for_remotes(),
+            max_ack: self.packet_room(at) - msctp_wire::CommonHeader::LEN,
+        };
+        // RFC 5061 §5.2 E6
+        self.readdressing.answer_at = self.paths.asconf_ack_addr(at);
+        let Reception::Processed(effects) = self.readdressing.theirs.handle(asconf, &received) else { return };
+        for effect in effects {
+            let old = self.primary_view();
+            let applied = effect.apply(&mut self.paths, now);
+            self.keys_version += 1;
+            self.announce_paths(now, &applied.added);
+            self.forget_paths(now, &applied.removed, old);
+        }
+        self.grant_wanted_primary(now);
+    }
+
+    /// The peer wants data on another address, and may have it there (RFC 5061 §5.4, RFC 9260 §5.4).
+    pub(super) fn grant_wanted_primary(&mut self, now: Time) {
+        if let Some(path) = self.paths.take_wanted_primary() {
+            let granted = self.switch_primary(now, path, PrimaryCause::Peer);
+            debug_assert_eq!(granted, Ok(()));
+        }
+    }
+
+    pub(super) fn on_asconf_ack(&mut self, now: Time, at: PathAddr, ack: &AsconfAck<'_>) {
+        if !self.may_readdress() {
+            self.stats.unexpected_chunks += 1;
+            return;
+        }
+        match self.readdressing.ours.on_ack(ack) {
+            Ack::Accepted { path } => {
+                if let Some(path) = path {
+                    self.paths.on_request_answered(path, at, now);
+                }
+                self.advance_readdressing(now);
+            }
+            Ack::Old => {}
+            Ack::Illegal => {
+                // RFC 5061 §4.3.4
+                let cause = Cause::IllegalAsconfAck;
+                let what = "ASCONF-ACK for what was never asked";
+                self.abort_with(now, &[cause], LossReason::ProtocolViolation { cause: cause.typ().0, what });
+            }
+        }
+    }
+
+    /// T4-rto may have expired (RFC 5061 §5.1 B1 to B3).
+    pub(super) fn readdressing_timeout(&mut self, now: Time) {
+        if let Some(path) = self.readdressing.ours.handle_timeout(now) {
+            self.paths.on_timeout(path);
+            if let Some(path) = self.paths.get_mut(path) {
+                path.rtt.back_off();
+            }
+        }
+    }
+
+    /// Answers to the peer's requests, then our own.
+    pub(super) fn send_asconf(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        if !self.may_readdress() {
+            return None;
+        }
+        self.send_asconf_acks(now, out).or_else(|| self.send_request(now, out))
+    }
+
+    fn send_asconf_acks(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        if !self.readdressing.theirs.has_answers() {
+            return None;
+        }
+        let at = self.readdressing.answer_at;
+        let Some(at) = at else {
+            self.readdressing.theirs.begin_packet();
+            return None;
+        };
+        let path = self.path_of(at);
+        let mut builder = self.builder(out, self.tags.peer_tag, self.packet_room(at));
+        for answer in self.readdressing.theirs.answers() {
+            if builder.push(&answer).is_err() {
+                break;
+            }
+            let (chunk_type, len) = (answer.chunk_type().0, answer.encoded_len() as u16);
+            self.tracer.push(now, TraceKind::Control { direction: Direction::Out, path, chunk_type, len });
+        }
+        // RFC 5061 §5.2 E7: what did not fit is asked for again
+        self.readdressing.theirs.begin_packet();
+        // RFC 5061 §5.3 F1: a HEARTBEAT beside it verifies an address that is new
+        let unconfirmed = path.and_then(|path| self.paths.get(path)).filter(|path| !path.is_confirmed());
+        if let Some(request) = unconfirmed.map(Path::id).and_then(|path| self.paths.bundled_heartbeat(path, now)) {
+            let params = [Param::HeartbeatInfo(&request.info)];
+            // If it does not fit, the verification of all unconfirmed paths sends one soon.
+            let _ = builder.push(&Heartbeat { params: Params::from(&params) });
+        }
+        (!builder.is_empty()).then(|| Transmit { path, at, len: builder.finish(), segment_size: None })
+    }
+
+    fn send_request(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        if !self.readdressing.ours.is_pending() {
+            return None;
+        }
+        let path = self.paths.request_path(self.readdressing.ours.last_path())?;
+        let entry = self.paths.get(path)?;
+        let (at, rto) = (entry.addr(), entry.rtt.rto());
+        let mut builder = self.builder(out, self.tags.peer_tag, self.packet_room(at));
+        let chunk = self.readdressing.ours.transmit(path, now, rto)?;
+        builder.push(&chunk).ok()?;
+        let (chunk_type, len) = (chunk.chunk_type().0, chunk.encoded_len() as u16);
+        let kind = TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len };
+        self.tracer.push(now, kind);
+        Some(Transmit { path: Some(path), at, len: builder.finish(), segment_size: None })
+    }
+}
