@@ -2,7 +2,10 @@
 //! on both sides included.
 //!
 //! `cargo run --release -p msctp-proto --example pump [MEBIBYTES]`
-#![allow(clippy::disallowed_methods, reason = "a measurement needs a clock; the protocol is given virtual time")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a measurement needs a clock; the protocol is given virtual time"
+)]
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -80,7 +83,8 @@ impl Pump {
     }
 
     fn send(&mut self, message: &Bytes) {
-        let Some(association) = self.handles[0].and_then(|handle| self.ends[0].association_mut(handle)) else {
+        let Some(association) = self.handles[0].and_then(|handle| self.ends[0].association_mut(handle))
+        else {
             return;
         };
         let message =
@@ -89,7 +93,8 @@ impl Pump {
     }
 
     fn read(&mut self) {
-        let Some(association) = self.handles[1].and_then(|handle| self.ends[1].association_mut(handle)) else {
+        let Some(association) = self.handles[1].and_then(|handle| self.ends[1].association_mut(handle))
+        else {
             return;
         };
         while let Some(message) = association.recv() {

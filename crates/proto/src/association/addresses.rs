@@ -10,8 +10,8 @@ use super::Association;
 use crate::asconf::{Ack, AsconfEvent, AsconfIn, AsconfOut, Received, Reception, prepare_local};
 use crate::path::Path;
 use crate::{
-    AddressRequest, AssociationState as State, CallError, Direction, Event, LossReason, PathAddr, PrimaryCause,
-    TraceKind, Transmit,
+    AddressRequest, AssociationState as State, CallError, Direction, Event, LossReason, PathAddr,
+    PrimaryCause, TraceKind, Transmit,
 };
 
 /// Both sides of dynamic addresses.
@@ -25,7 +25,12 @@ pub(super) struct Readdressing {
 
 impl Readdressing {
     /// Serial numbers begin with the initial TSNs (RFC 5061 §5.1 A2); `addresses` are ours as the peer knows them.
-    pub(super) fn new(initial_tsn: Tsn, peer_initial_tsn: Tsn, addresses: &[IpAddr], supported: bool) -> Self {
+    pub(super) fn new(
+        initial_tsn: Tsn,
+        peer_initial_tsn: Tsn,
+        addresses: &[IpAddr],
+        supported: bool,
+    ) -> Self {
         Self {
             ours: AsconfOut::new(initial_tsn, addresses, supported),
             theirs: AsconfIn::new(peer_initial_tsn),
@@ -156,7 +161,9 @@ impl Association {
         };
         // RFC 5061 §5.2 E6
         self.readdressing.answer_at = self.paths.asconf_ack_addr(at);
-        let Reception::Processed(effects) = self.readdressing.theirs.handle(asconf, &received) else { return };
+        let Reception::Processed(effects) = self.readdressing.theirs.handle(asconf, &received) else {
+            return;
+        };
         for effect in effects {
             let old = self.primary_view();
             let applied = effect.apply(&mut self.paths, now);
@@ -237,7 +244,9 @@ impl Association {
         self.readdressing.theirs.begin_packet();
         // RFC 5061 §5.3 F1: a HEARTBEAT beside it verifies an address that is new
         let unconfirmed = path.and_then(|path| self.paths.get(path)).filter(|path| !path.is_confirmed());
-        if let Some(request) = unconfirmed.map(Path::id).and_then(|path| self.paths.bundled_heartbeat(path, now)) {
+        if let Some(request) =
+            unconfirmed.map(Path::id).and_then(|path| self.paths.bundled_heartbeat(path, now))
+        {
             let params = [Param::HeartbeatInfo(&request.info)];
             // If it does not fit, the verification of all unconfirmed paths sends one soon.
             let _ = builder.push(&Heartbeat { params: Params::from(&params) });
