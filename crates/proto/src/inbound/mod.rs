@@ -14,7 +14,7 @@ mod tsn_map;
 mod window;
 
 use msctp_units::Time;
-use msctp_wire::{Data, GapBlock, List, PacketBuilder, Sack, StreamId, Tsn};
+use msctp_wire::{Data, List, PacketBuilder, Sack, StreamId, Tsn};
 
 pub use fault::DataFault;
 
@@ -70,8 +70,6 @@ pub struct Inbound {
     ordering: Ordering,
     clock: SackClock,
     duplicates: Vec<Tsn>,
-    /// Kept to be reused: the blocks of the SACK being written.
-    blocks: Vec<GapBlock>,
     max_gap_blocks: usize,
     streams: u16,
 }
@@ -88,7 +86,6 @@ impl Inbound {
             ordering: Ordering::new(),
             clock: SackClock::new(config.sack_delay, config.sack_frequency),
             duplicates: Vec::new(),
-            blocks: Vec::new(),
             max_gap_blocks: usize::MAX,
             streams,
         }
@@ -223,21 +220,21 @@ impl Inbound {
     /// due.
     pub fn encode_sack(&mut self, builder: &mut PacketBuilder<'_>) -> Option<SackSummary> {
         let entries = builder.remaining().checked_sub(Sack::MIN_LEN)? / 4;
-        self.blocks.clear();
+        let cum_tsn_ack = self.cum_tsn_ack();
         // RFC 9260 §6.7: lowest TSNs first, the highest are left out
-        self.blocks.extend(self.map.gap_blocks(entries.min(self.max_gap_blocks)));
-        let duplicates = self.duplicates.len().min(entries - self.blocks.len());
+        let gap_blocks = self.map.gap_blocks(entries.min(self.max_gap_blocks));
+        let duplicates = self.duplicates.len().min(entries - gap_blocks.len());
         let sack = Sack {
-            cum_tsn_ack: self.cum_tsn_ack(),
+            cum_tsn_ack,
             a_rwnd: self.window.a_rwnd(),
-            gap_blocks: List::from(&self.blocks[..]),
+            gap_blocks: List::from(gap_blocks),
             duplicates: List::from(&self.duplicates[..duplicates]),
         };
         builder.push(&sack).ok()?;
         let summary = SackSummary {
             cum_tsn_ack: sack.cum_tsn_ack,
             a_rwnd: sack.a_rwnd,
-            gap_blocks: self.blocks.len() as u16,
+            gap_blocks: sack.gap_blocks.len() as u16,
             duplicates: duplicates as u16,
         };
         self.window.announce();

@@ -42,13 +42,17 @@ pub(super) enum Place {
 pub(super) struct TsnMap {
     cum_tsn_ack: LongTsn,
     ranges: VecDeque<Range>,
+    /// The ranges as Gap Ack Blocks, right up to `built`; the others are made when a SACK asks for them.
+    blocks: Vec<GapBlock>,
+    built: usize,
 }
 
 impl TsnMap {
     /// Nothing received yet; the peer starts at `initial_tsn`.
     pub(super) fn new(initial_tsn: Tsn) -> Self {
         // RFC 9260 §5.1: the Cumulative TSN Ack Point is the peer's Initial TSN minus one
-        Self { cum_tsn_ack: LongTsn::first(initial_tsn) - 1, ranges: VecDeque::new() }
+        let cum_tsn_ack = LongTsn::first(initial_tsn) - 1;
+        Self { cum_tsn_ack, ranges: VecDeque::new(), blocks: Vec::new(), built: 0 }
     }
 
     pub(super) fn cum_tsn_ack(&self) -> LongTsn {
@@ -105,6 +109,7 @@ impl TsnMap {
         match place {
             Place::Next => {
                 self.cum_tsn_ack = tsn;
+                self.built = 0;
                 if let Some(&front) = self.ranges.front()
                     && front.first == tsn + 1
                 {
@@ -119,6 +124,7 @@ impl TsnMap {
 
     fn insert_ahead(&mut self, tsn: LongTsn, index: usize) {
         let before = index.checked_sub(1).filter(|&i| self.ranges[i].last + 1 == tsn);
+        self.built = self.built.min(before.unwrap_or(index));
         let touches_after = self.ranges.get(index).is_some_and(|range| range.first == tsn + 1);
         match (before, touches_after) {
             (Some(before), true) => {
@@ -131,14 +137,21 @@ impl TsnMap {
         }
     }
 
-    /// The first `limit` Gap Ack Blocks, lowest first (RFC 9260 §6.7).
-    pub(super) fn gap_blocks(&self, limit: usize) -> impl Iterator<Item = GapBlock> + '_ {
+    /// The first `limit` Gap Ack Blocks, lowest first (RFC 9260 §6.7). Costs what changed since they were last asked for:
+    /// while the Cumulative TSN Ack stands still that is little.
+    pub(super) fn gap_blocks(&mut self, limit: usize) -> &[GapBlock] {
         // MAX_AHEAD keeps the offsets within 16 bits
-        let offset = |tsn: LongTsn| tsn.above(self.cum_tsn_ack) as u16;
-        self.ranges
-            .iter()
-            .take(limit)
-            .map(move |range| GapBlock { start: offset(range.first), end: offset(range.last) })
+        let cum_tsn_ack = self.cum_tsn_ack;
+        let offset = |tsn: LongTsn| tsn.above(cum_tsn_ack) as u16;
+        self.blocks.truncate(self.built);
+        let missing = limit.min(self.ranges.len()).saturating_sub(self.built);
+        self.blocks.extend(
+            self.ranges
+                .range(self.built..self.built + missing)
+                .map(|range| GapBlock { start: offset(range.first), end: offset(range.last) }),
+        );
+        self.built = self.blocks.len();
+        &self.blocks[..self.built.min(limit)]
     }
 
     pub(super) fn gap_count(&self) -> usize {
@@ -162,8 +175,8 @@ mod tests {
         place
     }
 
-    fn blocks(map: &TsnMap) -> Vec<(u16, u16)> {
-        map.gap_blocks(usize::MAX).map(|block| (block.start, block.end)).collect()
+    fn blocks(map: &mut TsnMap) -> Vec<(u16, u16)> {
+        map.gap_blocks(usize::MAX).iter().map(|block| (block.start, block.end)).collect()
     }
 
     #[test]
@@ -174,11 +187,11 @@ mod tests {
             receive(&mut map, tsn);
         }
         assert_eq!(map.cum_tsn_ack().tsn(), Tsn::new(12));
-        assert_eq!(blocks(&map), [(2, 3), (5, 5)]);
+        assert_eq!(blocks(&mut map), [(2, 3), (5, 5)]);
         assert_eq!(receive(&mut map, 15), Place::Duplicate);
         assert_eq!(receive(&mut map, 13), Place::Next);
         assert_eq!(map.cum_tsn_ack().tsn(), Tsn::new(15));
-        assert_eq!(blocks(&map), [(2, 2)]);
+        assert_eq!(blocks(&mut map), [(2, 2)]);
     }
 
     #[test]
@@ -186,7 +199,7 @@ mod tests {
         let mut map = TsnMap::new(Tsn::new(1));
         assert_eq!(receive(&mut map, 65_535), Place::Ahead(0));
         assert_eq!(receive(&mut map, 65_536), Place::TooFar);
-        assert_eq!(blocks(&map), [(65_535, 65_535)]);
+        assert_eq!(blocks(&mut map), [(65_535, 65_535)]);
         // half the space ahead is behind in serial arithmetic
         assert_eq!(receive(&mut map, 0x8000_0001), Place::Duplicate);
     }
@@ -216,13 +229,13 @@ mod tests {
                 let cum = (0..).find(|o| !set.contains(o)).unwrap();
                 prop_assert_eq!(map.cum_tsn_ack().tsn(), Tsn::new(start.wrapping_add(cum).wrapping_sub(1)));
                 let reported: Vec<u32> =
-                    blocks(&map).iter().flat_map(|&(s, e)| s..=e).map(|o| cum + u32::from(o) - 1).collect();
+                    blocks(&mut map).iter().flat_map(|&(s, e)| s..=e).map(|o| cum + u32::from(o) - 1).collect();
                 let expected: Vec<u32> = set.iter().copied().filter(|&o| o > cum).collect();
                 prop_assert_eq!(reported, expected);
                 for o in 0..60 {
                     prop_assert_eq!(map.contains(map.extend(Tsn::new(start.wrapping_add(o)))), set.contains(&o));
                 }
-                for pair in blocks(&map).windows(2) {
+                for pair in blocks(&mut map).windows(2) {
                     prop_assert!(pair[0].1 + 1 < pair[1].0, "ranges touch");
                 }
             }

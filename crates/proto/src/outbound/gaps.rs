@@ -26,7 +26,10 @@ pub(super) struct Gaps {
     pub(super) gained: Vec<TsnRange>,
     /// Acknowledged before and not by the last update: reneged (RFC 9260 §6.2.1 D iii).
     pub(super) lost: Vec<TsnRange>,
+    /// Ranges that were in `acked` before the update, from where it differs.
     previous: Vec<TsnRange>,
+    /// The last SACK, when each of its blocks became one range of `acked`.
+    last: Option<(LongTsn, Vec<GapBlock>)>,
 }
 
 impl Gaps {
@@ -54,30 +57,67 @@ impl Gaps {
         if blocks.is_empty() && self.acked.is_empty() {
             return true;
         }
-        core::mem::swap(&mut self.acked, &mut self.previous);
-        self.acked.clear();
-        let mut well_formed = true;
-        let mut reached = cum_tsn_ack;
-        for block in blocks {
-            let first = (cum_tsn_ack + u64::from(block.start)).max(reached + 1);
-            let last = (cum_tsn_ack + u64::from(block.end)).min(last_sent);
-            well_formed &= cum_tsn_ack + u64::from(block.start) > reached
-                && block.start <= block.end
-                && cum_tsn_ack + u64::from(block.end) <= last_sent;
-            if first <= last {
-                self.acked.push(TsnRange { first, last });
-                reached = last;
+        let kept = self.keep_common_blocks(cum_tsn_ack, blocks);
+        let mut exact = true;
+        let mut reached = self.acked.last().map_or(0, |range| range.last.above(cum_tsn_ack));
+        let limit = last_sent.above(cum_tsn_ack);
+        self.acked.reserve(blocks.len() - kept);
+        for block in blocks.iter().skip(kept) {
+            let (start, end) = (u64::from(block.start), u64::from(block.end));
+            exact &= reached < start && start <= end && end <= limit;
+            let (start, end) = (start.max(reached + 1), end.min(limit));
+            if start <= end {
+                self.acked.push(TsnRange { first: cum_tsn_ack + start, last: cum_tsn_ack + end });
+                reached = end;
             }
         }
-        subtract(&self.acked, &self.previous, cum_tsn_ack, &mut self.gained);
-        subtract(&self.previous, &self.acked, cum_tsn_ack, &mut self.lost);
-        well_formed
+        self.compare(cum_tsn_ack, kept);
+        self.remember(cum_tsn_ack, blocks, kept, exact);
+        exact
+    }
+
+    /// While the Cumulative TSN Ack stands still, a SACK begins with the blocks of the one before. Keeps their ranges, moves
+    /// the others to `previous`, and gives the number of those kept.
+    fn keep_common_blocks(&mut self, cum_tsn_ack: LongTsn, blocks: List<'_, GapBlock>) -> usize {
+        let kept = match &self.last {
+            Some((cum, last)) if *cum == cum_tsn_ack => {
+                last.iter().zip(blocks).take_while(|(before, now)| *before == now).count()
+            }
+            _ => 0,
+        };
+        self.previous.clear();
+        self.previous.extend(self.acked.drain(kept..));
+        kept
+    }
+
+    fn remember(&mut self, cum_tsn_ack: LongTsn, blocks: List<'_, GapBlock>, kept: usize, exact: bool) {
+        let (cum, last) = self.last.get_or_insert((cum_tsn_ack, Vec::new()));
+        *cum = cum_tsn_ack;
+        last.truncate(kept);
+        last.extend(blocks.iter().skip(kept));
+        if !exact {
+            self.last = None;
+        }
+    }
+
+    /// Finds `gained` and `lost` from the range numbered `kept` on. Most ranges are those of the SACK before: what is equal
+    /// at both ends of the lists is passed over at the cost of a comparison.
+    fn compare(&mut self, cum_tsn_ack: LongTsn, kept: usize) {
+        let passed = self.previous.iter().take_while(|range| range.last <= cum_tsn_ack).count();
+        let (mut before, mut now) = (&self.previous[passed..], &self.acked[kept..]);
+        let same = before.iter().zip(now).take_while(|(a, b)| a == b).count();
+        (before, now) = (&before[same..], &now[same..]);
+        let same = before.iter().rev().zip(now.iter().rev()).take_while(|(a, b)| a == b).count();
+        (before, now) = (&before[..before.len() - same], &now[..now.len() - same]);
+        subtract(now, before, cum_tsn_ack, &mut self.gained);
+        subtract(before, now, cum_tsn_ack, &mut self.lost);
     }
 
     /// The Cumulative TSN Ack moved on without a SACK (SHUTDOWN, RFC 9260 §9.2): the blocks above it stay.
     pub(super) fn advance(&mut self, cum_tsn_ack: LongTsn) {
         self.gained.clear();
         self.lost.clear();
+        self.last = None;
         self.acked.retain_mut(|range| {
             range.first = range.first.max(cum_tsn_ack + 1);
             range.first <= range.last
