@@ -62,7 +62,7 @@ impl Gaps {
         let mut reached = self.acked.last().map_or(0, |range| range.last.above(cum_tsn_ack));
         let limit = last_sent.above(cum_tsn_ack);
         self.acked.reserve(blocks.len() - kept);
-        for block in blocks.iter().skip(kept) {
+        for block in blocks_from(blocks, kept) {
             let (start, end) = (u64::from(block.start), u64::from(block.end));
             exact &= reached < start && start <= end && end <= limit;
             let (start, end) = (start.max(reached + 1), end.min(limit));
@@ -94,7 +94,7 @@ impl Gaps {
         let (cum, last) = self.last.get_or_insert((cum_tsn_ack, Vec::new()));
         *cum = cum_tsn_ack;
         last.truncate(kept);
-        last.extend(blocks.iter().skip(kept));
+        last.extend(blocks_from(blocks, kept));
         if !exact {
             self.last = None;
         }
@@ -123,6 +123,11 @@ impl Gaps {
             range.first <= range.last
         });
     }
+}
+
+/// The blocks from index `from` on; does not step through those before.
+fn blocks_from(blocks: List<'_, GapBlock>, from: usize) -> impl Iterator<Item = GapBlock> {
+    (from..blocks.len()).filter_map(move |index| blocks.at(index))
 }
 
 /// Appends to `out` what of `from` is above `floor` and not in `what`. All in order and disjoint.
