@@ -17,6 +17,8 @@ mod select;
 mod set;
 
 #[cfg(test)]
+mod random_tests;
+#[cfg(test)]
 mod testing;
 
 use core::net::IpAddr;

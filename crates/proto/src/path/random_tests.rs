@@ -1,0 +1,203 @@
+//! Random operations on a set of paths: what must hold after each of them.
+
+use msctp_congestion::estimator::WBestConfig;
+use msctp_units::{Span, Time};
+use proptest::prelude::*;
+
+use super::testing::{local, remote};
+use super::{Path, PathEvent, PathId, PathState, Paths, PathsConfig, SourceUse};
+
+#[derive(Clone, Debug)]
+enum Op {
+    AddLocal(u8, SourceUse),
+    RemoveLocal(u8),
+    AddRemote(u8),
+    RemoveRemote(u8),
+    Source(u8, SourceUse),
+    Link(u8, bool),
+    /// On the path at this place of the list:
+    Confirm(usize),
+    SetPrimary(usize),
+    Timeout(usize),
+    Acknowledged(usize),
+    RequestHeartbeat(usize),
+    Probe(usize, bool),
+    WantPrimary(u8),
+    /// Lets so many timers expire; heartbeats and probes are answered after so many ms, or not.
+    Run(u8, Option<u64>),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let source =
+        || prop_oneof![Just(SourceUse::Full), Just(SourceUse::AsconfOnly), Just(SourceUse::ReceiveOnly)];
+    let at = any::<usize>;
+    prop_oneof![
+        2 => (0u8..4, source()).prop_map(|(n, source)| Op::AddLocal(n, source)),
+        1 => (0u8..4).prop_map(Op::RemoveLocal),
+        2 => (0u8..4).prop_map(Op::AddRemote),
+        1 => (0u8..4).prop_map(Op::RemoveRemote),
+        2 => (0u8..4, source()).prop_map(|(n, source)| Op::Source(n, source)),
+        2 => (0u8..4, any::<bool>()).prop_map(|(n, up)| Op::Link(n, up)),
+        2 => at().prop_map(Op::Confirm),
+        2 => at().prop_map(Op::SetPrimary),
+        4 => at().prop_map(Op::Timeout),
+        2 => at().prop_map(Op::Acknowledged),
+        1 => at().prop_map(Op::RequestHeartbeat),
+        1 => (at(), any::<bool>()).prop_map(|(at, on)| Op::Probe(at, on)),
+        1 => (0u8..4).prop_map(Op::WantPrimary),
+        4 => (1u8..12, prop::option::of(1u64..3000)).prop_map(|(timers, answer)| Op::Run(timers, answer)),
+    ]
+}
+
+/// A set of paths, the time, and the data path as its events tell it.
+struct Model {
+    paths: Paths,
+    now: Time,
+    told: Option<PathId>,
+}
+
+impl Model {
+    fn new() -> Self {
+        let mut paths = Paths::new(PathsConfig::default(), [3; 32]);
+        paths.start_heartbeats(Time::ZERO);
+        Self { paths, now: Time::ZERO, told: None }
+    }
+
+    /// The path at some place of the list; one that does not exist if there is none.
+    fn path(&self, at: usize) -> PathId {
+        self.paths.iter().nth(at % self.paths.len().max(1)).map_or(PathId::new(u32::MAX), Path::id)
+    }
+
+    fn apply(&mut self, op: &Op) {
+        let now = self.now;
+        match *op {
+            Op::AddLocal(n, source) => drop(self.paths.add_local(local(n), source, now)),
+            Op::AddRemote(n) => drop(self.paths.add_remote(remote(n), now)),
+            Op::RemoveLocal(n) => {
+                let removed = self.paths.remove_local(&local(n));
+                assert!(removed.iter().all(|path| path.addr.local == local(n)));
+                assert!(self.paths.iter().all(|path| path.addr.local != local(n)));
+            }
+            Op::RemoveRemote(n) => {
+                let removed = self.paths.remove_remote(&remote(n));
+                assert!(removed.iter().all(|path| path.addr.remote == remote(n)));
+                assert!(self.paths.iter().all(|path| path.addr.remote != remote(n)));
+            }
+            Op::Source(n, source) => self.paths.set_source_use(&local(n), source, now),
+            Op::Link(n, up) => self.paths.set_link(&local(n), up, now),
+            Op::Confirm(at) => self.paths.confirm(self.path(at), now),
+            Op::SetPrimary(at) => {
+                let path = self.path(at);
+                let confirmed = self.paths.get(path).is_some_and(Path::is_confirmed);
+                assert_eq!(self.paths.set_primary(path).is_ok(), confirmed);
+            }
+            Op::Timeout(at) => self.paths.on_timeout(self.path(at)),
+            Op::Acknowledged(at) => self.paths.on_acknowledged(self.path(at)),
+            Op::RequestHeartbeat(at) => self.paths.request_heartbeat(self.path(at)),
+            Op::Probe(at, true) => drop(self.paths.start_probing(self.path(at), WBestConfig::default(), now)),
+            Op::Probe(at, false) => self.paths.stop_probing(self.path(at)),
+            Op::WantPrimary(n) => {
+                self.paths.want_primary(&remote(n));
+                if let Some(path) = self.paths.take_wanted_primary() {
+                    self.paths.set_primary(path).expect("it is confirmed");
+                }
+            }
+            Op::Run(timers, answer) => self.run(timers, answer),
+        }
+        self.drain(None);
+        self.check();
+    }
+
+    fn run(&mut self, timers: u8, answer: Option<u64>) {
+        for _ in 0..timers {
+            let Some(next) = self.paths.next_timeout() else { return };
+            self.now = self.now.max(next);
+            self.paths.handle_timeout(self.now);
+            self.drain(answer);
+            let next = self.paths.next_timeout();
+            assert!(
+                next.is_none_or(|next| next > self.now),
+                "nothing is left to do at {}: {next:?}",
+                self.now
+            );
+        }
+    }
+
+    /// Takes what is to be sent, and answers it if told to.
+    fn drain(&mut self, answer: Option<u64>) {
+        let mut infos = Vec::new();
+        while let Some(request) = self.paths.poll_heartbeat(self.now) {
+            let path = self.paths.get(request.path).expect("a heartbeat on a path that exists");
+            assert!(path.link_up && path.source == SourceUse::Full);
+            infos.push(request.info);
+            assert!(infos.len() <= self.paths.len(), "one heartbeat per path and time");
+        }
+        while let Some(request) = self.paths.poll_probe(self.now) {
+            assert!(self.paths.get(request.path).expect("a probe on a path that exists").is_usable());
+            infos.push(request.info);
+        }
+        if let Some(after) = answer {
+            self.now += Span::from_millis(after);
+            for info in infos {
+                self.paths.on_heartbeat_ack(&info, self.now);
+            }
+        }
+        if answer.is_some() {
+            self.paths.handle_timeout(self.now);
+            self.drain(None);
+        }
+    }
+
+    fn check(&mut self) {
+        while let Some(event) = self.paths.poll_event() {
+            if let PathEvent::DataPathChanged { from, to } = event {
+                assert_eq!(from, self.told);
+                self.told = to;
+            }
+        }
+        let paths = &self.paths;
+        assert_eq!(paths.data_path(), self.told, "every change is told");
+        let ids: Vec<_> = paths.iter().map(Path::id).collect();
+        assert!(ids.is_sorted_by(|a, b| a < b));
+        assert!(ids.iter().all(|id| paths.get(*id).is_some_and(|path| path.id == *id)));
+        assert_eq!(paths.primary().is_some(), !paths.is_empty());
+        let primary = paths.primary().and_then(|id| paths.get(id));
+        assert_eq!(primary.is_some(), !paths.is_empty());
+        let data = paths.data_path().map(|id| paths.get(id).expect("the data path exists"));
+        if let Some(data) = data {
+            assert!(data.confirmed && data.source == SourceUse::Full, "RFC 9260 §5.4, RFC 5061 §5.3 F1, F4");
+        }
+        if paths.iter().any(Path::is_usable) {
+            assert!(data.is_some_and(Path::is_usable));
+        }
+        if let Some(primary) = primary.filter(|primary| primary.is_usable()) {
+            assert_eq!(data.map(Path::id), Some(primary.id));
+        }
+        for path in paths.iter() {
+            assert_eq!(path.state == PathState::Active, path.confirmed && path.state != PathState::Inactive);
+            if let Some(alternate) = paths.retransmission_path(path.id) {
+                let chosen = paths.get(alternate).expect("it exists");
+                assert!(chosen.confirmed && chosen.source == SourceUse::Full);
+            }
+        }
+        if let Some(request) = paths.request_path(None) {
+            assert_ne!(
+                paths.get(request).expect("it exists").source,
+                SourceUse::ReceiveOnly,
+                "RFC 5061 §5.3 F4"
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_set_stays_sound(ops in prop::collection::vec(op(), 0..120)) {
+        let mut model = Model::new();
+        for op in &ops {
+            model.apply(op);
+        }
+    }
+}
