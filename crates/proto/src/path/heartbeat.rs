@@ -554,6 +554,19 @@ mod tests {
     }
 
     #[test]
+    fn heartbeats_asked_for_again_and_again_do_not_hide_a_dead_path() {
+        let mut paths = confirmed(2, 1);
+        paths.start_heartbeats(ms(0));
+        for tenth in 0..1300 {
+            let now = ms(tenth * 100);
+            paths.request_heartbeat(P1);
+            assert_eq!(heartbeat_paths(&mut paths, now), [P1]);
+            paths.handle_timeout(now);
+        }
+        assert_eq!(paths.get(P1).unwrap().state(), PathState::Inactive, "6 time-outs take 63 s");
+    }
+
+    #[test]
     fn a_dead_idle_association_is_found_by_heartbeats_alone() {
         // RFC 9260 §8.1: 11 unanswered on the data path exceed Association.Max.Retrans = 10
         let mut paths = confirmed(1, 1);
