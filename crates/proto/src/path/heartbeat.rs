@@ -556,6 +556,7 @@ mod tests {
     #[test]
     fn heartbeats_asked_for_again_and_again_do_not_hide_a_dead_path() {
         let mut paths = confirmed(2, 1);
+        paths.enable_heartbeats(P0, false, ms(0));
         paths.start_heartbeats(ms(0));
         for tenth in 0..1300 {
             let now = ms(tenth * 100);
