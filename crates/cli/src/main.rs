@@ -3,6 +3,7 @@
 //! One file per subcommand, each with an `Args` and a `run`. Exit codes: 0 when the work was done, 1 when it
 //! failed on the way, 2 when what was asked for makes no sense (arguments, scenario file).
 
+mod bench;
 mod sim;
 mod sim_text;
 
@@ -21,6 +22,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Sim(sim::Args),
+    Bench(bench::Args),
 }
 
 /// Why a subcommand did not do its work.
@@ -35,6 +37,7 @@ enum Failure {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Sim(args) => sim::run(&args),
+        Command::Bench(args) => bench::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,185 @@
+//! The cases: one dumbbell topology, described once and written for both simulators.
+
+use std::fmt::Write;
+
+/// SCTP bulk transfers through one bottleneck. Each flow has its own sender and receiver host; a single receiver sits
+/// at the far end of the bottleneck, several behind access links of 1 ms.
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) what: &'static str,
+    flows: u32,
+    access: &'static str,
+    rate: &'static str,
+    /// ns-2's queue-limit in packets: one more than can wait.
+    queue: u32,
+    /// Receive window and initial slow-start threshold, bytes.
+    window: u32,
+    seconds: u32,
+    /// Data packets per CPU second aimed at, over ns-2's.
+    pub(super) aim: Option<f64>,
+}
+
+const ACCESS_DELAY_MS: u32 = 15;
+const DELAY_MS: u32 = 20;
+
+/// The plain cases, and the flow counts over which the cost per packet must stay flat.
+pub(super) const CASES: [Case; 6] = [
+    Case {
+        name: "bulk",
+        what: "one flow, 11 Mbps, 1 MiB windows, 600 s",
+        flows: 1,
+        access: "100Mb",
+        rate: "11Mb",
+        queue: 50,
+        window: 1 << 20,
+        seconds: 600,
+        aim: Some(3.0),
+    },
+    Case {
+        name: "fast",
+        what: "one flow, 1 Gbps, 8 MiB windows, 5 s",
+        flows: 1,
+        access: "10Gb",
+        rate: "1Gb",
+        queue: 10_000,
+        window: 8 << 20,
+        seconds: 5,
+        aim: Some(50.0),
+    },
+    own_hosts("flows-1", "1 flow over 100 Mbps, 20 s", 1, None),
+    own_hosts("flows-10", "10 flows with own hosts over 100 Mbps, 20 s", 10, None),
+    own_hosts("flows-100", "100 flows with own hosts over 100 Mbps, 20 s", 100, None),
+    own_hosts("flows-1000", "1000 flows with own hosts over 100 Mbps, 20 s", 1000, Some(50.0)),
+];
+
+const fn own_hosts(name: &'static str, what: &'static str, flows: u32, aim: Option<f64>) -> Case {
+    Case { name, what, flows, access: "100Mb", rate: "100Mb", queue: 50, window: 65_536, seconds: 20, aim }
+}
+
+impl Case {
+    /// Arguments of bench/ns2/dumbbell.tcl.
+    pub(super) fn ns2_arguments(&self) -> Vec<String> {
+        vec![
+            format!("flows={}", self.flows),
+            format!("access={}", self.access),
+            format!("access_delay={ACCESS_DELAY_MS}ms"),
+            format!("rate={}", self.rate),
+            format!("delay={DELAY_MS}ms"),
+            format!("queue={}", self.queue),
+            format!("window={}", self.window),
+            format!("seconds={}", self.seconds),
+        ]
+    }
+
+    /// The same topology as a scenario file.
+    pub(super) fn scenario(&self) -> String {
+        let mut text = format!(
+            "name = \"{}\"\nduration = \"{}s\"\nseed = 1\n\n\
+             [sctp.bulk]\nreceive_buffer = {window}\nsend_buffer = {}\ninitial_ssthresh = {window}\n\n",
+            self.name,
+            self.seconds,
+            2 * self.window,
+            window = self.window,
+        );
+        let far_kind = if self.flows == 1 { "host" } else { "router" };
+        node(&mut text, "near", "router");
+        node(&mut text, "far", far_kind);
+        let far_address = (self.flows == 1).then(|| address(2, 0));
+        link(&mut text, &Line { name: "bottleneck", a: "near", b: "far", rate: self.rate, delay_ms: DELAY_MS, queue: self.queue, address_a: None, address_b: far_address });
+        for i in 0..self.flows {
+            self.flow(&mut text, i);
+        }
+        text
+    }
+
+    fn flow(&self, text: &mut String, i: u32) {
+        let (source, sink) = (format!("s{i}"), if self.flows == 1 { "far".into() } else { format!("d{i}") });
+        node(text, &source, "host");
+        link(text, &Line {
+            name: &format!("access-s{i}"),
+            a: &source,
+            b: "near",
+            rate: self.access,
+            delay_ms: ACCESS_DELAY_MS,
+            queue: self.queue,
+            address_a: Some(address(1, i)),
+            address_b: None,
+        });
+        if self.flows > 1 {
+            node(text, &sink, "host");
+            link(text, &Line {
+                name: &format!("access-d{i}"),
+                a: "far",
+                b: &sink,
+                rate: self.access,
+                delay_ms: 1,
+                queue: self.queue,
+                address_a: None,
+                address_b: Some(address(2, i)),
+            });
+        }
+        // Writing to a String cannot fail.
+        let _ = write!(
+            text,
+            "[[association]]\nname = \"a{i}\"\nclient = \"{source}\"\nserver = \"{sink}\"\n\
+             client_addresses = [\"{}\"]\nserver_addresses = [\"{}\"]\nsctp = \"bulk\"\n\n\
+             [[app]]\nname = \"file{i}\"\ntype = \"bulk\"\nassociation = \"a{i}\"\nfrom = \"client\"\n\n",
+            address(1, i),
+            address(2, i),
+        );
+    }
+}
+
+struct Line<'a> {
+    name: &'a str,
+    a: &'a str,
+    b: &'a str,
+    rate: &'a str,
+    delay_ms: u32,
+    queue: u32,
+    address_a: Option<String>,
+    address_b: Option<String>,
+}
+
+fn address(net: u32, i: u32) -> String {
+    format!("10.{net}.{}.{}", i / 250, i % 250 + 1)
+}
+
+fn node(text: &mut String, name: &str, kind: &str) {
+    let _ = write!(text, "[[node]]\nname = \"{name}\"\nkind = \"{kind}\"\n\n");
+}
+
+fn link(text: &mut String, line: &Line<'_>) {
+    // ns-2's Mb and Gb are our Mbps and Gbps; its queue-limit q holds q − 1 waiting packets.
+    let _ = write!(
+        text,
+        "[[link]]\nname = \"{}\"\na = \"{}\"\nb = \"{}\"\nrate = \"{}ps\"\ndelay = \"{}ms\"\nqueue = {{ packets = {} }}\n",
+        line.name,
+        line.a,
+        line.b,
+        line.rate,
+        line.delay_ms,
+        line.queue - 1,
+    );
+    for (key, address) in [("address_a", &line.address_a), ("address_b", &line.address_b)] {
+        if let Some(address) = address {
+            let _ = writeln!(text, "{key} = \"{address}\"");
+        }
+    }
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use msctp_sim::scenario::Scenario;
+
+    use super::*;
+
+    #[test]
+    fn every_case_is_a_valid_scenario() {
+        for case in &CASES {
+            let scenario = Scenario::from_toml(&case.scenario(), case.name, &[]).unwrap_or_else(|e| panic!("{e}"));
+            assert_eq!(scenario.associations.len(), case.flows as usize);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `msctp bench`: how fast the simulator is, beside ns-2 where it is installed.
+//!
+//! Each case is a whole process, ours and ns-2's in turn, so that both are measured alike: CPU time (user and system)
+//! by the operating system's accounting of finished children, data packets by what crossed the bottleneck.
+
+mod case;
+mod measure;
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::Failure;
+use case::{CASES, Case};
+use measure::{Measured, Tools};
+
+/// Time the simulator, and ns-2 beside it where `ns` is installed.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  msctp bench                          every case, three runs each, beside ns-2 if it is installed
+  msctp bench --case bulk --runs 5
+  msctp bench --no-ns2 --json
+
+A case's figure is the median over the runs. Quote the ratio: both ran in turn on the same machine.")]
+pub(crate) struct Args {
+    /// Run this case only (bulk, fast, flows-1, flows-10, flows-100, flows-1000). May be repeated.
+    #[arg(long = "case", value_name = "NAME")]
+    cases: Vec<String>,
+    /// Runs of each case; the median counts.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    runs: u32,
+    /// Leave ns-2 out.
+    #[arg(long)]
+    no_ns2: bool,
+    /// Print the results as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A case's result.
+#[derive(Serialize)]
+struct Row {
+    case: &'static str,
+    what: &'static str,
+    /// Data packets per CPU second that the project aims at, as a multiple of ns-2's.
+    aim: Option<f64>,
+    msctp: Measured,
+    ns2: Option<Measured>,
+    /// msctp's data packets per CPU second over ns-2's.
+    ratio: Option<f64>,
+}
+
+/// Runs the cases and prints the table.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let cases = select(&args.cases)?;
+    let tools = Tools::find(args.no_ns2).map_err(|e| Failure::Run(format!("cannot prepare the cases: {e}")))?;
+    if !tools.has_ns2() && !args.no_ns2 {
+        eprintln!("ns-2 is not installed (command `ns`, Debian package ns2): only msctp is timed");
+    }
+    let mut rows = Vec::new();
+    for case in cases {
+        rows.push(time(case, args.runs, &tools)?);
+    }
+    let out = &mut io::stdout().lock();
+    let written = if args.json {
+        serde_json::to_writer_pretty(&mut *out, &rows).map_err(io::Error::from).and_then(|()| writeln!(out))
+    } else {
+        table(out, &rows)
+    };
+    written.map_err(|e| Failure::Run(format!("stdout: {e}")))
+}
+
+fn select(names: &[String]) -> Result<Vec<&'static Case>, Failure> {
+    let unknown = names.iter().find(|name| CASES.iter().all(|case| case.name != name.as_str()));
+    if let Some(name) = unknown {
+        let known: Vec<_> = CASES.iter().map(|case| case.name).collect();
+        return Err(Failure::Input(format!("--case {name}: no such case; there are {}", known.join(", "))));
+    }
+    Ok(CASES.iter().filter(|case| names.is_empty() || names.iter().any(|name| name == case.name)).collect())
+}
+
+fn time(case: &'static Case, runs: u32, tools: &Tools) -> Result<Row, Failure> {
+    let mut ours = Vec::new();
+    let mut theirs = Vec::new();
+    for run in 1..=runs {
+        eprintln!("{}: run {run} of {runs}", case.name);
+        ours.push(tools.msctp(case)?);
+        if tools.has_ns2() {
+            theirs.push(tools.ns2(case)?);
+        }
+    }
+    let msctp = Measured::median(ours);
+    let ns2 = (!theirs.is_empty()).then(|| Measured::median(theirs));
+    let ratio = ns2.as_ref().map(|ns2| msctp.per_second / ns2.per_second);
+    Ok(Row { case: case.name, what: case.what, aim: case.aim, msctp, ns2, ratio })
+}
+
+fn table(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
+    writeln!(
+        out,
+        "{:<11} {:<46} {:>9} {:>8} {:>11} {:>8} {:>11} {:>7} {:>5}",
+        "case", "what", "packets", "CPU s", "packets/s", "ns-2 s", "packets/s", "ratio", "aim"
+    )?;
+    for row in rows {
+        let theirs = row.ns2.as_ref();
+        writeln!(
+            out,
+            "{:<11} {:<46} {:>9} {:>8.3} {:>11.0} {:>8} {:>11} {:>7} {:>5}",
+            row.case,
+            row.what,
+            row.msctp.packets,
+            row.msctp.cpu,
+            row.msctp.per_second,
+            theirs.map_or_else(|| "-".into(), |m| format!("{:.3}", m.cpu)),
+            theirs.map_or_else(|| "-".into(), |m| format!("{:.0}", m.per_second)),
+            row.ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}")),
+            row.aim.map_or_else(|| "-".into(), |aim| format!("{aim:.0}")),
+        )?;
+    }
+    let flows = rows.iter().filter(|row| row.case.starts_with("flows-"));
+    let costs: Vec<f64> = flows.map(|row| 1e9 / row.msctp.per_second).collect();
+    if costs.len() > 1 {
+        let (least, most) = costs.iter().fold((f64::MAX, 0f64), |(l, m), &c| (l.min(c), m.max(c)));
+        writeln!(
+            out,
+            "\nmsctp's cost per data packet over the numbers of flows: {least:.0} to {most:.0} ns, a factor of {:.2}",
+            most / least
+        )?;
+    }
+    Ok(())
+}
