@@ -85,7 +85,19 @@ impl Case {
         node(&mut text, "near", "router");
         node(&mut text, "far", far_kind);
         let far_address = (self.flows == 1).then(|| address(2, 0));
-        link(&mut text, &Line { name: "bottleneck", a: "near", b: "far", rate: self.rate, delay_ms: DELAY_MS, queue: self.queue, address_a: None, address_b: far_address });
+        link(
+            &mut text,
+            &Line {
+                name: "bottleneck",
+                a: "near",
+                b: "far",
+                rate: self.rate,
+                delay_ms: DELAY_MS,
+                queue: self.queue,
+                address_a: None,
+                address_b: far_address,
+            },
+        );
         for i in 0..self.flows {
             self.flow(&mut text, i);
         }
@@ -95,28 +107,34 @@ impl Case {
     fn flow(&self, text: &mut String, i: u32) {
         let (source, sink) = (format!("s{i}"), if self.flows == 1 { "far".into() } else { format!("d{i}") });
         node(text, &source, "host");
-        link(text, &Line {
-            name: &format!("access-s{i}"),
-            a: &source,
-            b: "near",
-            rate: self.access,
-            delay_ms: ACCESS_DELAY_MS,
-            queue: self.queue,
-            address_a: Some(address(1, i)),
-            address_b: None,
-        });
+        link(
+            text,
+            &Line {
+                name: &format!("access-s{i}"),
+                a: &source,
+                b: "near",
+                rate: self.access,
+                delay_ms: ACCESS_DELAY_MS,
+                queue: self.queue,
+                address_a: Some(address(1, i)),
+                address_b: None,
+            },
+        );
         if self.flows > 1 {
             node(text, &sink, "host");
-            link(text, &Line {
-                name: &format!("access-d{i}"),
-                a: "far",
-                b: &sink,
-                rate: self.access,
-                delay_ms: 1,
-                queue: self.queue,
-                address_a: None,
-                address_b: Some(address(2, i)),
-            });
+            link(
+                text,
+                &Line {
+                    name: &format!("access-d{i}"),
+                    a: "far",
+                    b: &sink,
+                    rate: self.access,
+                    delay_ms: 1,
+                    queue: self.queue,
+                    address_a: None,
+                    address_b: Some(address(2, i)),
+                },
+            );
         }
         // Writing to a String cannot fail.
         let _ = write!(
@@ -178,7 +196,8 @@ mod tests {
     #[test]
     fn every_case_is_a_valid_scenario() {
         for case in &CASES {
-            let scenario = Scenario::from_toml(&case.scenario(), case.name, &[]).unwrap_or_else(|e| panic!("{e}"));
+            let scenario =
+                Scenario::from_toml(&case.scenario(), case.name, &[]).unwrap_or_else(|e| panic!("{e}"));
             assert_eq!(scenario.associations.len(), case.flows as usize);
         }
     }

@@ -46,7 +46,8 @@ impl Tools {
         let folder = tempfile::tempdir()?;
         let script = folder.path().join("dumbbell.tcl");
         fs::write(&script, DUMBBELL)?;
-        let installed = Command::new("ns").arg("/dev/null").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        let installed =
+            Command::new("ns").arg("/dev/null").stdout(Stdio::null()).stderr(Stdio::null()).status();
         let ns2 = (!without_ns2 && installed.is_ok()).then_some(script);
         Ok(Self { folder, msctp: std::env::current_exe()?, ns2 })
     }
@@ -68,7 +69,8 @@ impl Tools {
         };
         // One DATA chunk fills a packet.
         let sent = sum("data_chunks") + sum("retransmitted");
-        let dropped = summary["links"].as_array().into_iter().flatten().filter_map(|l| l["queue_drops"].as_u64());
+        let dropped =
+            summary["links"].as_array().into_iter().flatten().filter_map(|l| l["queue_drops"].as_u64());
         Ok(measured(sent - dropped.sum::<u64>().min(sent), cpu))
     }
 
@@ -78,7 +80,8 @@ impl Tools {
         let (output, cpu) = timed(Command::new("ns").arg(script).args(case.ns2_arguments()))?;
         let text = String::from_utf8_lossy(&output.stdout);
         let words: Vec<&str> = text.split_whitespace().collect();
-        let packets = words.windows(2).find(|pair| pair[0] == "packets").and_then(|pair| pair[1].parse().ok());
+        let packets =
+            words.windows(2).find(|pair| pair[0] == "packets").and_then(|pair| pair[1].parse().ok());
         let packets = packets.ok_or_else(|| Failure::Run(format!("{}: ns-2 printed: {text}", case.name)))?;
         Ok(measured(packets, cpu))
     }

@@ -54,7 +54,8 @@ struct Row {
 /// Runs the cases and prints the table.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let cases = select(&args.cases)?;
-    let tools = Tools::find(args.no_ns2).map_err(|e| Failure::Run(format!("cannot prepare the cases: {e}")))?;
+    let tools =
+        Tools::find(args.no_ns2).map_err(|e| Failure::Run(format!("cannot prepare the cases: {e}")))?;
     if !tools.has_ns2() && !args.no_ns2 {
         eprintln!("ns-2 is not installed (command `ns`, Debian package ns2): only msctp is timed");
     }
