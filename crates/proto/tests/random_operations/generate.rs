@@ -1,0 +1,184 @@
+//! A plan out of a seed.
+
+use crate::dice::Dice;
+use crate::plan::{Ending, Heal, Link, MOBILE, Op, Pace, Plan, Quality, SERVER, Setup, Side, Tuning};
+
+/// User bytes that each end sends at most: more shows nothing new and takes time.
+const BYTES: u64 = 400_000;
+
+pub(crate) fn plan(seed: u64) -> Plan {
+    let mut dice = Dice::new(seed, "plan");
+    let setup = setup(&mut dice, seed);
+    let mut writer = Writer { dice, setup, ops: Vec::new(), bytes: [0; 2], severity: 0 };
+    writer.severity = writer.dice.pick(&[0, 5, 20, 40]);
+    writer.all_paths();
+    for _ in 0..writer.dice.between(5, 40) {
+        writer.operation();
+    }
+    Plan { setup: writer.setup, ops: writer.ops }
+}
+
+fn bits(dice: &mut Dice, pool: usize, at_most: u64) -> u8 {
+    let wanted = dice.between(1, at_most) as u32;
+    let mut bits = 0u8;
+    while bits.count_ones() < wanted {
+        bits |= 1 << dice.below(pool as u64);
+    }
+    bits
+}
+
+fn setup(dice: &mut Dice, seed: u64) -> Setup {
+    loop {
+        let setup = Setup {
+            seed,
+            mobile_addresses: bits(dice, MOBILE.len(), 3),
+            server_addresses: bits(dice, SERVER.len(), 2),
+            names_all: dice.percent(50),
+            mobile: tuning(dice),
+            server: tuning(dice),
+            heal: if dice.percent(30) { Heal::One } else { Heal::All },
+            ending: dice.pick(&[
+                Ending::MobileShutsDown,
+                Ending::ServerShutsDown,
+                Ending::MobileShutsDown,
+                Ending::ServerShutsDown,
+                Ending::BothShutDown,
+                Ending::MobileAborts,
+                Ending::ServerAborts,
+            ]),
+        };
+        if setup.is_possible() {
+            return setup;
+        }
+    }
+}
+
+fn tuning(dice: &mut Dice) -> Tuning {
+    if dice.percent(15) {
+        return Tuning::DEFAULT;
+    }
+    Tuning {
+        controller: dice.below(8) as u8,
+        policy: dice.below(6) as u8,
+        bicast: dice.percent(40),
+        rto_min_ms: dice.pick(&[200, 1000, 1000]),
+        rto_max_ms: dice.pick(&[1000, 3000, 10_000, 60_000]),
+        sack_delay_ms: dice.pick(&[0, 20, 200, 200, 500]),
+        sack_frequency: dice.pick(&[1, 2, 2, 3, 16, 100]),
+        hb_interval_ms: dice.pick(&[0, 500, 5000, 30_000]),
+        path_max_retrans: dice.pick(&[0, 1, 2, 5]),
+        assoc_max_retrans: dice.pick(&[4, 10, 30, 30, 100]),
+        receive_buffer: dice.pick(&[1500, 4000, 20_000, 65_536, 1 << 20]),
+        send_buffer: dice.pick(&[1500, 5000, 30_000, 200_000, 2 << 20]),
+        pmtu: dice.pick(&[512, 576, 1280, 1500, 1500, 1500, 9000, 65_535]),
+        max_burst: dice.pick(&[0, 1, 4, 4, 40]),
+        max_segments: dice.pick(&[1, 1, 1, 2, 16, 64]),
+        same_path: dice.percent(30),
+        initial_window: dice.pick(&[0, 0, 1, 10]),
+        initial_ssthresh: dice.pick(&[0, 0, 1, 3000, 65_536]),
+        outbound_streams: dice.pick(&[1, 3, 10, 10, 1000]),
+        max_inbound_streams: dice.pick(&[1, 5, u16::MAX, u16::MAX]),
+        wait_for_confirmation: dice.percent(10),
+    }
+}
+
+struct Writer {
+    dice: Dice,
+    setup: Setup,
+    ops: Vec<Op>,
+    bytes: [u64; 2],
+    /// How bad the network is, 0 to 40.
+    severity: u64,
+}
+
+impl Writer {
+    fn side(&mut self) -> Side {
+        self.dice.pick(&Side::BOTH)
+    }
+
+    fn quality(&mut self) -> Quality {
+        let dice = &mut self.dice;
+        if dice.below(100) < self.severity / 2 {
+            return Quality::DEAD;
+        }
+        let percent = |dice: &mut Dice, severity: u64| dice.below(severity + 1) as u8;
+        Quality {
+            delay_ms: dice.pick(&[5, 20, 20, 60, 150]),
+            jitter_ms: if dice.below(60) < self.severity { dice.pick(&[1, 10, 100, 400]) } else { 0 },
+            loss: percent(dice, self.severity),
+            duplicate: percent(dice, self.severity),
+            corrupt: percent(dice, self.severity / 2),
+        }
+    }
+
+    fn path(&mut self, mobile: u8, server: u8) {
+        let (to_server, to_mobile) = (self.quality(), self.quality());
+        self.ops.push(Op::Path { mobile, server, to_server, to_mobile });
+    }
+
+    fn all_paths(&mut self) {
+        for mobile in 0..MOBILE.len() {
+            for server in 0..SERVER.len() {
+                if MOBILE[mobile].is_ipv4() == SERVER[server].is_ipv4() {
+                    self.path(mobile as u8, server as u8);
+                }
+            }
+        }
+    }
+
+    fn operation(&mut self) {
+        let side = self.side();
+        match self.dice.below(100) {
+            0..=29 => self.send(side),
+            30..=59 => {
+                let ms = self.dice.pick(&[1, 10, 50, 200, 500, 1000, 3000, 10_000, 40_000]);
+                let ms = self.dice.between(1, ms) as u32;
+                self.ops.push(Op::Run { ms });
+            }
+            60..=66 => {
+                let ms = self.dice.between(1, 300) as u16;
+                let pace = self.dice.pick(&[Pace::AtOnce, Pace::AtOnce, Pace::Never, Pace::OneEvery { ms }]);
+                self.ops.push(Op::Read { side, pace });
+            }
+            67..=80 => {
+                let (mobile, server) = (self.dice.below(4) as u8, self.dice.below(3) as u8);
+                self.path(mobile, server);
+            }
+            81..=88 => {
+                let path = self.dice.below(6) as u8;
+                self.ops.push(Op::SetPrimary { side, path });
+            }
+            89..=97 => {
+                let link =
+                    self.dice.pick(&[Link::Up, Link::Up, Link::Down, Link::Degrading, Link::PredictedDown]);
+                let address = self.dice.below(4) as u8;
+                self.ops.push(Op::LinkEvent { side, address, link });
+            }
+            // Early ends: an end with others running is what most sequences have anyhow.
+            98 => self.ops.push(Op::Shutdown { side }),
+            _ if self.dice.percent(50) => self.ops.push(Op::Abort { side }),
+            _ => self.all_paths(),
+        }
+    }
+
+    fn send(&mut self, side: Side) {
+        let (own, peer) = (self.setup.tuning(side), self.setup.tuning(side.other()));
+        let largest = u64::from(own.send_buffer.min(peer.receive_buffer).min(60_000));
+        let payload = u64::from(own.pmtu) - 48;
+        let dice = &mut self.dice;
+        let len = match dice.below(10) {
+            0..=1 => 1,
+            2..=4 => dice.between(1, 200),
+            5 => dice.between(payload - 4, payload + 4),
+            6..=7 => dice.between(1, 5000),
+            _ => dice.between(1, 60_000),
+        };
+        let len = len.min(largest);
+        let room = BYTES.saturating_sub(self.bytes[side.index()]) / len;
+        let count = dice.pick(&[1, 1, 2, 10, 50, 300]).min(room.max(1));
+        self.bytes[side.index()] += count * len;
+        let stream = dice.pick(&[0, 0, 1, 2, 7, 999]) % own.outbound_streams;
+        let unordered = dice.percent(25);
+        self.ops.push(Op::Send { side, stream, len: len as u32, count: count as u32, unordered });
+    }
+}

@@ -1,0 +1,422 @@
+//! One end: an endpoint, the application above it, and what it learned.
+
+use core::net::IpAddr;
+use std::collections::VecDeque;
+
+use msctp_proto::handover::{LinkEvent, LinkState};
+use msctp_proto::{
+    AbortReason, Association, AssociationState, DatagramOutcome, Endpoint, EndpointConfig, Event, Handle,
+    LocalAddrs, LossReason, OutMessage, PathAddr, PathStats, SendError,
+};
+use msctp_units::{Span, Time};
+
+use crate::dice;
+use crate::ledger::{Inbox, Outbox};
+use crate::network::Network;
+use crate::plan::{Link, Op, Pace, Setup, Side};
+use crate::watch::Watch;
+
+/// Packets that one end may send at one instant, and timeouts it may have in a second of virtual time: more is a livelock.
+const MAX_PACKETS_AT_ONCE: u32 = 10_000;
+const MAX_TIMEOUTS_PER_SECOND: u32 = 5_000;
+/// Timeouts at one instant that may follow each other without a packet.
+const MAX_IDLE_TIMEOUTS: u32 = 8;
+
+pub(crate) const PORTS: [u16; 2] = [5000, 5001];
+
+/// An association beside the one of interest: a late copy of a COOKIE ECHO can make one.
+struct Ghost {
+    handle: Handle,
+    inbox: Inbox,
+}
+
+/// What a run saw at one end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) writable: u32,
+    pub(crate) primary_changes: u32,
+    pub(crate) paths_failed: u32,
+    pub(crate) address_answers: u32,
+    pub(crate) failures: u32,
+}
+
+pub(crate) struct Host {
+    side: Side,
+    endpoint: Endpoint,
+    pub(crate) main: Option<Handle>,
+    ghosts: Vec<Ghost>,
+    pub(crate) outbox: Outbox,
+    pub(crate) inbox: Inbox,
+    /// Messages that found no room.
+    backlog: VecDeque<OutMessage>,
+    pace: Pace,
+    next_read: Option<Time>,
+    wake: Option<Time>,
+    /// `Event::Connected`: outbound streams.
+    pub(crate) connected: Option<u16>,
+    pub(crate) ended: Option<(Time, Event)>,
+    links_down: Vec<IpAddr>,
+    /// The application closed or aborted it.
+    pub(crate) aborted: bool,
+    send_buffer: u64,
+    second: u64,
+    timeouts: u32,
+    instant: Time,
+    packets: u32,
+    idle_timeouts: u32,
+    pub(crate) counts: Counts,
+}
+
+impl Host {
+    pub(crate) fn new(side: Side, setup: &Setup) -> Self {
+        let seed = dice::bytes(setup.seed, if side == Side::Mobile { "mobile" } else { "server" });
+        let mut endpoint = Endpoint::new(EndpointConfig::default(), seed).unwrap();
+        if side == Side::Server {
+            let local = LocalAddrs { port: PORTS[1], addresses: setup.addresses(side) };
+            endpoint.listen(local, setup.server.config()).unwrap();
+        }
+        Self {
+            side,
+            endpoint,
+            main: None,
+            ghosts: Vec::new(),
+            outbox: Outbox::default(),
+            inbox: Inbox::default(),
+            backlog: VecDeque::new(),
+            pace: Pace::AtOnce,
+            next_read: None,
+            wake: None,
+            connected: None,
+            ended: None,
+            links_down: Vec::new(),
+            aborted: false,
+            send_buffer: u64::from(setup.tuning(side).send_buffer),
+            second: 0,
+            timeouts: 0,
+            instant: Time::ZERO,
+            packets: 0,
+            idle_timeouts: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    pub(crate) fn connect(&mut self, now: Time, setup: &Setup) {
+        let local = LocalAddrs { port: PORTS[0], addresses: setup.addresses(Side::Mobile) };
+        let remote = msctp_proto::RemoteAddrs { port: PORTS[1], addresses: setup.named() };
+        self.main = Some(self.endpoint.connect(now, setup.mobile.config(), local, remote).unwrap());
+    }
+
+    pub(crate) fn association(&self) -> Option<&Association> {
+        self.endpoint.association(self.main?)
+    }
+
+    pub(crate) fn state(&self) -> Option<AssociationState> {
+        self.association().map(Association::state)
+    }
+
+    pub(crate) fn paths(&self) -> Vec<PathStats> {
+        self.association().map(|association| association.paths().collect()).unwrap_or_default()
+    }
+
+    /// No association is left, no timer runs.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.endpoint.is_empty()
+    }
+
+    pub(crate) fn timer(&self) -> Option<Time> {
+        self.wake
+    }
+
+    pub(crate) fn has_ghosts(&self) -> bool {
+        !self.ghosts.is_empty()
+    }
+
+    /// All that the application gave was acknowledged, or nothing more will be.
+    pub(crate) fn is_quiet(&self) -> bool {
+        if self.ended.is_some() {
+            return true;
+        }
+        let Some(association) = self.association() else { return true };
+        association.state() == AssociationState::Established
+            && self.backlog.is_empty()
+            && association.buffered() == 0
+    }
+
+    /// Grows as long as something moves.
+    pub(crate) fn progress(&self) -> u64 {
+        let acked = self.association().map_or(0, |association| association.stats().bytes_acked);
+        acked + self.inbox.bytes + self.state().map_or(0, |state| state as u64) + self.endpoint.len() as u64
+    }
+
+    /// When it wants to act.
+    pub(crate) fn next(&self) -> Option<Time> {
+        [self.wake, self.next_read].into_iter().flatten().min()
+    }
+
+    pub(crate) fn receive(&mut self, now: Time, at: PathAddr, bytes: &[u8], watch: &mut Watch) {
+        if let DatagramOutcome::Accepted(handle) = self.endpoint.handle_datagram(now, at, bytes) {
+            if self.main.is_none() {
+                self.main = Some(handle);
+            } else {
+                self.ghosts.push(Ghost { handle, inbox: Inbox::default() });
+                watch.disturb();
+            }
+        }
+    }
+
+    /// Timers and slow reading.
+    pub(crate) fn act(&mut self, now: Time, outbox: &mut Outbox) {
+        if self.wake.is_some_and(|wake| wake <= now) {
+            if self.second != now.as_nanos() / 1_000_000_000 {
+                (self.second, self.timeouts) = (now.as_nanos() / 1_000_000_000, 0);
+            }
+            self.timeouts += 1;
+            self.idle_timeouts += 1;
+            assert!(self.timeouts <= MAX_TIMEOUTS_PER_SECOND, "{:?}: timeouts without end", self.side);
+            self.endpoint.handle_timeout(now);
+        }
+        if self.next_read.is_some_and(|next| next <= now) {
+            self.read(1, outbox);
+            self.schedule_read(now);
+        }
+    }
+
+    fn schedule_read(&mut self, now: Time) {
+        self.next_read = match self.pace {
+            Pace::OneEvery { ms } => Some(now + Span::from_millis(u64::from(ms.max(1)))),
+            Pace::AtOnce | Pace::Never => None,
+        };
+        if self.ended.is_some() && !self.association().is_some_and(Association::readable) {
+            self.next_read = None;
+        }
+    }
+
+    pub(crate) fn set_pace(&mut self, now: Time, pace: Pace) {
+        self.pace = pace;
+        self.schedule_read(now);
+    }
+
+    /// Reads up to `limit` messages of the association of interest.
+    fn read(&mut self, limit: usize, from: &mut Outbox) -> bool {
+        let Some(handle) = self.main.filter(|_| self.association().is_some_and(Association::readable)) else {
+            return false;
+        };
+        let association = self.endpoint.association_mut(handle).unwrap();
+        for _ in 0..limit {
+            let Some(message) = association.recv() else { break };
+            self.inbox.take(&message, from);
+        }
+        true
+    }
+
+    fn read_ghosts(&mut self, from: &mut Outbox) -> bool {
+        let mut read = false;
+        for ghost in &mut self.ghosts {
+            if !self.endpoint.association(ghost.handle).is_some_and(Association::readable) {
+                continue;
+            }
+            let association = self.endpoint.association_mut(ghost.handle).unwrap();
+            while let Some(message) = association.recv() {
+                ghost.inbox.take(&message, from);
+                read = true;
+            }
+        }
+        read
+    }
+
+    /// Takes everything out that came of the last calls.
+    pub(crate) fn drain(&mut self, now: Time, network: &mut Network, watch: &mut Watch, from: &mut Outbox) {
+        loop {
+            self.transmit(now, network, watch);
+            let mut again = self.take_events(now);
+            if self.pace == Pace::AtOnce {
+                again |= self.read(usize::MAX, from);
+            }
+            again |= self.read_ghosts(from);
+            if !again {
+                break;
+            }
+        }
+        self.wake = self.endpoint.poll_timeout();
+        if self.wake.is_some_and(|wake| wake <= now) {
+            assert!(
+                self.idle_timeouts <= MAX_IDLE_TIMEOUTS,
+                "{:?}: the timer at {:?} fires again and again at {now:?} and nothing happens",
+                self.side,
+                self.wake
+            );
+        }
+        self.check_association();
+    }
+
+    fn transmit(&mut self, now: Time, network: &mut Network, watch: &mut Watch) {
+        if self.instant != now {
+            (self.instant, self.packets, self.idle_timeouts) = (now, 0, 0);
+        }
+        let mut buffer = Vec::new();
+        while let Some(transmit) = self.endpoint.poll_transmit(now, &mut buffer) {
+            self.idle_timeouts = 0;
+            assert_eq!(buffer.len(), transmit.len, "length of what was appended");
+            let segment = transmit.segment_size.unwrap_or(transmit.len);
+            assert!(transmit.segment_size.is_none_or(|size| size < transmit.len), "{transmit:?}");
+            for packet in buffer.chunks(segment) {
+                self.packets += 1;
+                watch.packet(now, self.side, &transmit, packet, self.inbox.bytes);
+                network.send(now, self.side, transmit.at, packet);
+            }
+            assert!(
+                self.packets <= MAX_PACKETS_AT_ONCE,
+                "{:?}: packets without end at one instant",
+                self.side
+            );
+            buffer.clear();
+        }
+    }
+
+    /// True when one of them made the application do something.
+    fn take_events(&mut self, now: Time) -> bool {
+        let mut writable = false;
+        while let Some((handle, event)) = self.endpoint.poll_event() {
+            if Some(handle) != self.main {
+                continue;
+            }
+            assert!(self.ended.is_none(), "{:?}: {event:?} after the end", self.side);
+            match event {
+                Event::Connected { outbound_streams, .. } => {
+                    assert!(self.connected.is_none(), "connected twice");
+                    self.connected = Some(outbound_streams);
+                }
+                Event::Writable => {
+                    writable = true;
+                    self.counts.writable += 1;
+                }
+                Event::SendFailed(failure) => {
+                    self.counts.failures += 1;
+                    self.outbox.fail(&failure);
+                }
+                Event::PrimaryChanged { .. } => self.counts.primary_changes += 1,
+                Event::PathState { state: msctp_proto::PathState::Inactive, .. } => {
+                    self.counts.paths_failed += 1;
+                }
+                Event::AddressChange { .. } => self.counts.address_answers += 1,
+                Event::Closed | Event::Lost(_) => self.ended = Some((now, event)),
+                _ => {}
+            }
+        }
+        writable && self.offer(now)
+    }
+
+    /// Gives the association what waits, in order, as far as there is room.
+    fn offer(&mut self, now: Time) -> bool {
+        let Some(association) = self.main.and_then(|main| self.endpoint.association_mut(main)) else {
+            self.backlog.clear();
+            return false;
+        };
+        let mut any = false;
+        while let Some(message) = self.backlog.front() {
+            let id = message.ppid;
+            match association.send(now, message.clone()) {
+                Ok(()) => self.outbox.accept(id),
+                Err(SendError::BufferFull { .. }) => break,
+                Err(SendError::Closed | SendError::InvalidStream { .. } | SendError::TooLarge { .. }) => {}
+                Err(SendError::Empty) => panic!("message {id} is not empty"),
+            }
+            self.backlog.pop_front();
+            any = true;
+        }
+        any
+    }
+
+    /// What must be true at any time.
+    fn check_association(&self) {
+        let Some(association) = self.association() else { return };
+        let buffered = association.buffered();
+        assert!(buffered <= self.send_buffer, "{buffered} bytes in a send buffer of {}", self.send_buffer);
+        let (mut primaries, mut flight) = (0, 0);
+        for path in association.paths() {
+            primaries += u32::from(path.primary);
+            flight += path.flight_size;
+            assert!(path.cwnd > 0, "a window of 0 on {}", path.id);
+        }
+        assert!(flight <= buffered, "{flight} bytes in flight and {buffered} buffered");
+        if association.state() != AssociationState::Closed {
+            assert_eq!(primaries, 1, "primary paths");
+        }
+    }
+
+    /// Carries an operation of this end out. What follows is `drain`'s.
+    pub(crate) fn perform(&mut self, now: Time, op: &Op) {
+        let Some(handle) = self.main else { return };
+        if let Op::Send { stream, len, count, unordered, .. } = *op {
+            if self.ended.is_none() {
+                let compose = |_| self.outbox.compose(stream, len as usize, unordered);
+                let new: Vec<OutMessage> = (0..count).map(compose).collect();
+                let waiting = !self.backlog.is_empty();
+                self.backlog.extend(new);
+                if !waiting {
+                    self.offer(now);
+                }
+            }
+            return;
+        }
+        let Some(association) = self.endpoint.association_mut(handle) else { return };
+        match *op {
+            Op::SetPrimary { path, .. } => {
+                let paths: Vec<_> = association.paths().map(|path| path.id).collect();
+                if let Some(&path) = paths.get(usize::from(path) % paths.len().max(1)) {
+                    // An unconfirmed path is refused.
+                    let _ = association.set_primary(now, path);
+                }
+            }
+            Op::LinkEvent { address, link, .. } => {
+                let pool = self.side.pool();
+                let local = pool[usize::from(address) % pool.len()];
+                let state = match link {
+                    Link::Up => LinkState::Up,
+                    Link::Degrading => LinkState::Degrading,
+                    Link::Down => LinkState::Down,
+                    Link::PredictedDown => LinkState::PredictedDown { within: Span::from_millis(500) },
+                };
+                // An address that this end does not have is refused.
+                if association.link_event(now, LinkEvent { local, state }).is_ok() {
+                    self.links_down.retain(|ip| *ip != local);
+                    if link == Link::Down {
+                        self.links_down.push(local);
+                    }
+                }
+            }
+            Op::Shutdown { .. } => association.shutdown(now),
+            Op::Abort { .. } => {
+                self.aborted = true;
+                association.abort(now, &AbortReason("enough".into()));
+            }
+            Op::Run { .. } | Op::Send { .. } | Op::Read { .. } | Op::Path { .. } => {}
+        }
+    }
+
+    /// Every link below it works again.
+    pub(crate) fn lift_links(&mut self, now: Time) {
+        for local in core::mem::take(&mut self.links_down) {
+            if let Some(association) = self.main.and_then(|main| self.endpoint.association_mut(main)) {
+                let _ = association.link_event(now, LinkEvent { local, state: LinkState::Up });
+            }
+        }
+    }
+
+    /// Ends what an old copy of a packet brought to life.
+    pub(crate) fn shut_ghosts(&mut self, now: Time) {
+        for ghost in &self.ghosts {
+            if let Some(association) = self.endpoint.association_mut(ghost.handle) {
+                association.shutdown(now);
+            }
+        }
+    }
+
+    /// Why it was lost; `None` when it was not.
+    pub(crate) fn loss(&self) -> Option<&LossReason> {
+        match &self.ended {
+            Some((_, Event::Lost(reason))) => Some(reason),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What was sent, what arrived, what was reported lost. Every message is told from all others by its payload protocol
+//! identifier, which the protocol carries unread.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use msctp_proto::{Message, OutMessage, SendFailure};
+
+/// The payload of the message `id`: no byte stands where another message or place would have the same by rule.
+pub(crate) fn payload(id: u32, len: usize) -> Bytes {
+    let mut word = id.wrapping_mul(0x9e37_79b1) | 1;
+    let byte = |_| {
+        word ^= word << 13;
+        word ^= word >> 17;
+        word ^= word << 5;
+        word as u8
+    };
+    (0..len).map(byte).collect::<Vec<u8>>().into()
+}
+
+struct Sent {
+    stream: u16,
+    unordered: bool,
+    len: usize,
+    /// Place among the ordered messages of its stream.
+    place: u64,
+    /// Taken by `send`.
+    accepted: bool,
+    delivered: bool,
+    /// Reported as not delivered; true when it never left.
+    failed: Option<bool>,
+}
+
+/// All messages of one end.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    sent: Vec<Sent>,
+    /// Ordered messages accepted per stream.
+    places: BTreeMap<u16, u64>,
+}
+
+impl Outbox {
+    pub(crate) fn compose(&mut self, stream: u16, len: usize, unordered: bool) -> OutMessage {
+        let id = self.sent.len() as u32;
+        self.sent.push(Sent {
+            stream,
+            unordered,
+            len,
+            place: 0,
+            accepted: false,
+            delivered: false,
+            failed: None,
+        });
+        OutMessage { stream, ppid: id, unordered, data: payload(id, len), context: u64::from(id) }
+    }
+
+    /// `send` took it.
+    pub(crate) fn accept(&mut self, id: u32) {
+        let sent = &mut self.sent[id as usize];
+        sent.accepted = true;
+        if !sent.unordered {
+            let place = self.places.entry(sent.stream).or_default();
+            sent.place = *place;
+            *place += 1;
+        }
+    }
+
+    /// `Event::SendFailed`.
+    pub(crate) fn fail(&mut self, failure: &SendFailure) {
+        let message = &failure.message;
+        let sent = &mut self.sent[message.context as usize];
+        assert!(sent.accepted, "message {} failed that was never accepted", message.context);
+        assert!(sent.failed.is_none(), "message {} failed twice", message.context);
+        let same = (u64::from(message.ppid), message.stream, message.unordered)
+            == (message.context, sent.stream, sent.unordered);
+        assert!(same, "the failed message is not the one that was sent: {message:?}");
+        let whole = message.data == payload(message.ppid, sent.len);
+        assert!(message.data.is_empty() && !failure.unsent || whole, "failed message changed: {message:?}");
+        assert!(
+            !(failure.unsent && sent.delivered),
+            "message {} was delivered and then reported as never sent",
+            message.context
+        );
+        sent.failed = Some(failure.unsent);
+    }
+
+    /// Messages accepted that neither arrived nor were reported.
+    pub(crate) fn missing(&self) -> Vec<usize> {
+        self.find(|sent| sent.accepted && !sent.delivered && sent.failed.is_none())
+    }
+
+    /// Messages reported as not delivered.
+    pub(crate) fn failed(&self) -> Vec<usize> {
+        self.find(|sent| sent.failed.is_some())
+    }
+
+    fn find(&self, wanted: impl Fn(&Sent) -> bool) -> Vec<usize> {
+        self.sent.iter().enumerate().filter(|(_, sent)| wanted(sent)).map(|(id, _)| id).collect()
+    }
+
+    /// True when every message reported as not delivered was for a stream from `streams` on.
+    pub(crate) fn failed_only_from_stream(&self, streams: u16) -> bool {
+        self.sent.iter().all(|sent| sent.failed.is_none() || sent.stream >= streams)
+    }
+
+    pub(crate) fn delivered(&self) -> usize {
+        self.sent.iter().filter(|sent| sent.delivered).count()
+    }
+}
+
+/// What one association gave its application.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    seen: BTreeSet<u32>,
+    /// Ordered messages read per stream.
+    places: BTreeMap<u16, u64>,
+    /// User bytes read.
+    pub(crate) bytes: u64,
+}
+
+impl Inbox {
+    /// A message was read that `from` must have sent.
+    pub(crate) fn take(&mut self, message: &Message, from: &mut Outbox) {
+        let id = message.ppid;
+        let Some(sent) = from.sent.get_mut(id as usize) else { panic!("message {id} was never sent") };
+        assert!(sent.accepted, "message {id} arrived though it was refused");
+        assert!(self.seen.insert(id), "message {id} was delivered twice");
+        let same = (message.stream, message.unordered, message.data.len())
+            == (sent.stream, sent.unordered, sent.len);
+        assert!(same, "message {id} changed: stream, order or length");
+        assert!(message.data == payload(id, sent.len), "message {id}: content changed");
+        assert!(sent.failed != Some(true), "message {id} arrived after it was reported as never sent");
+        if !sent.unordered {
+            let place = self.places.entry(sent.stream).or_default();
+            assert_eq!(*place, sent.place, "stream {}: message {id} out of order", sent.stream);
+            assert_eq!(u64::from(message.ssn), *place & 0xffff, "message {id}: stream sequence number");
+            *place += 1;
+        }
+        sent.delivered = true;
+        self.bytes += message.data.len() as u64;
+    }
+}

@@ -1,0 +1,168 @@
+//! Random operations on two endpoints over a hostile network, in virtual time: every message accepted arrives exactly
+//! once, intact and in its stream's order, or is reported as not delivered; when the network is whole again everything
+//! arrives and the association closes in good order; nothing hangs, spins or grows.
+//!
+//! A sequence follows from its seed. `MSCTP_SEED=17` (or `MSCTP_SEED=1000..5000`) with the test
+//! `sequences_of_the_seeds_asked_for` runs exactly that one (these). What fails is shortened and printed as Rust code to be
+//! pasted into `regressions.rs`.
+
+mod dice;
+mod generate;
+mod host;
+mod ledger;
+mod network;
+mod plan;
+mod regressions;
+mod shrink;
+mod watch;
+mod world;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use plan::{Op, Plan, Setup};
+use world::Outcome;
+
+/// Runs a sequence; a failure stops the test with the shortened sequence.
+fn check_plan(plan: Plan) -> Outcome {
+    match shrink::attempt(&plan) {
+        Ok(outcome) => outcome,
+        Err(message) => {
+            let seed = plan.setup.seed;
+            let (plan, shortened) = shrink::shrink(plan, message.clone());
+            panic!(
+                "MSCTP_SEED={seed}: {message}\n\nshortened ({} operations): {shortened}\n\n{plan}",
+                plan.ops.len()
+            );
+        }
+    }
+}
+
+/// Runs a sequence as it is printed.
+fn check(setup: Setup, ops: &[Op]) -> Outcome {
+    check_plan(Plan { setup, ops: ops.to_vec() })
+}
+
+/// Sums over many runs, to see that they are worth something.
+#[derive(Clone, Copy, Debug, Default)]
+struct Summary {
+    runs: u64,
+    packets: u64,
+    data_chunks: u64,
+    sent_again: u64,
+    gap_sacks: u64,
+    zero_windows: u64,
+    delivered: u64,
+    closed: u64,
+    unreachable: u64,
+    ghosts: u64,
+    writable: u64,
+    primary_changes: u64,
+    paths_failed: u64,
+    failures: u64,
+}
+
+impl Summary {
+    fn add(&mut self, outcome: &Outcome) {
+        self.runs += 1;
+        self.packets += outcome.seen.packets;
+        self.data_chunks += outcome.seen.data_chunks;
+        self.sent_again += outcome.seen.sent_again;
+        self.gap_sacks += outcome.seen.gap_sacks;
+        self.zero_windows += outcome.seen.zero_windows;
+        self.delivered += outcome.delivered as u64;
+        self.closed += u64::from(outcome.closed);
+        self.unreachable += u64::from(outcome.unreachable);
+        self.ghosts += u64::from(outcome.ghosts);
+        for counts in &outcome.counts {
+            self.writable += u64::from(counts.writable);
+            self.primary_changes += u64::from(counts.primary_changes);
+            self.paths_failed += u64::from(counts.paths_failed);
+            self.failures += u64::from(counts.failures);
+        }
+    }
+
+    /// The sequences met what they are for.
+    fn check(&self) {
+        let Self { runs, .. } = *self;
+        assert!(self.closed * 2 > runs, "most end in good order: {self:?}");
+        assert!(self.delivered > runs * 20, "messages arrive: {self:?}");
+        assert!(self.sent_again > runs && self.gap_sacks > runs, "packets are lost: {self:?}");
+        for (what, count) in [
+            ("closed windows", self.zero_windows),
+            ("full send buffers", self.writable),
+            ("other primaries", self.primary_changes),
+            ("dead paths", self.paths_failed),
+            ("reported messages", self.failures),
+        ] {
+            assert!(count * 10 >= runs, "{what}: {self:?}");
+        }
+    }
+}
+
+/// Runs the sequences of these seeds on all cores.
+fn run_seeds(seeds: Range<u64>) -> Summary {
+    let next = AtomicU64::new(seeds.start);
+    let work = || {
+        let mut summary = Vec::new();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                return summary;
+            }
+            summary.push(check_plan(generate::plan(seed)));
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+    let mut summary = Summary::default();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        for thread in threads {
+            match thread.join() {
+                Ok(outcomes) => outcomes.iter().for_each(|outcome| summary.add(outcome)),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+    });
+    summary
+}
+
+#[test]
+fn sixty_random_sequences() {
+    run_seeds(0..60).check();
+}
+
+#[test]
+#[ignore = "takes a minute or two in a release build; scripts/test runs it"]
+fn slow_thousand_random_sequences() {
+    run_seeds(1000..2000).check();
+}
+
+/// `MSCTP_SEED=17` or `MSCTP_SEED=1000..5000`; without it there is nothing to do.
+#[test]
+fn sequences_of_the_seeds_asked_for() {
+    let Ok(text) = std::env::var("MSCTP_SEED") else { return };
+    let number = |text: &str| -> u64 {
+        text.parse().unwrap_or_else(|_| panic!("MSCTP_SEED={text}: want a number, or two as 10..20"))
+    };
+    let seeds = match text.split_once("..") {
+        Some((from, to)) => number(from)..number(to),
+        None => number(&text)..number(&text) + 1,
+    };
+    if seeds.clone().count() == 1 {
+        println!("{}", generate::plan(seeds.start));
+    }
+    println!("{:#?}", run_seeds(seeds));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_packets() {
+    let mut hashes = std::collections::BTreeSet::new();
+    for seed in 0..8 {
+        let plan = generate::plan(seed);
+        let [first, second] = [check_plan(plan.clone()), check_plan(plan)];
+        assert_eq!(first.hash, second.hash, "seed {seed}");
+        hashes.insert(first.hash);
+    }
+    assert_eq!(hashes.len(), 8, "other seeds, other packets");
+}

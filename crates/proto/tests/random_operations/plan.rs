@@ -1,0 +1,310 @@
+//! What a run consists of: options of both ends and a list of operations. Plain values, so that a sequence can be
+//! shortened and printed as Rust code.
+
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use msctp_congestion::InitialWindow;
+use msctp_proto::handover::{PolicyConfig, policies};
+use msctp_proto::{Config, RetransmissionPath};
+use msctp_units::Span;
+
+/// The addresses that the mobile can have.
+pub(crate) const MOBILE: [IpAddr; 4] = [
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)),
+    IpAddr::V4(Ipv4Addr::new(10, 0, 1, 1)),
+    IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
+    IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1)),
+];
+
+/// The addresses that the server can have.
+pub(crate) const SERVER: [IpAddr; 3] = [
+    IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
+    IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 1)),
+    IpAddr::V4(Ipv4Addr::new(192, 0, 2, 129)),
+];
+
+/// Which of the two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Mobile,
+    Server,
+}
+
+impl Side {
+    pub(crate) const BOTH: [Self; 2] = [Self::Mobile, Self::Server];
+
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Mobile => Self::Server,
+            Self::Server => Self::Mobile,
+        }
+    }
+
+    pub(crate) fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The addresses it can have.
+    pub(crate) fn pool(self) -> &'static [IpAddr] {
+        match self {
+            Self::Mobile => &MOBILE,
+            Self::Server => &SERVER,
+        }
+    }
+}
+
+/// A sequence: everything that happens in a run follows from it.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Plan {
+    pub(crate) setup: Setup,
+    pub(crate) ops: Vec<Op>,
+}
+
+/// What is fixed before anything happens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Setup {
+    /// Of both endpoints and of the network's throws.
+    pub(crate) seed: u64,
+    /// Addresses at the start, as bits of the index in `MOBILE`, in `SERVER`.
+    pub(crate) mobile_addresses: u8,
+    pub(crate) server_addresses: u8,
+    /// The mobile knows all addresses of the server, or only the first it can reach.
+    pub(crate) names_all: bool,
+    pub(crate) mobile: Tuning,
+    pub(crate) server: Tuning,
+    /// What the network does in the end.
+    pub(crate) heal: Heal,
+    pub(crate) ending: Ending,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Heal {
+    /// Every pair of addresses works.
+    All,
+    /// One path that both ends have works, if there is one; the others are dead.
+    One,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Ending {
+    MobileShutsDown,
+    ServerShutsDown,
+    BothShutDown,
+    MobileAborts,
+    ServerAborts,
+}
+
+/// Options of one end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Tuning {
+    /// Index in the registry, modulo its length.
+    pub(crate) controller: u8,
+    pub(crate) policy: u8,
+    pub(crate) bicast: bool,
+    pub(crate) rto_min_ms: u32,
+    pub(crate) rto_max_ms: u32,
+    pub(crate) sack_delay_ms: u32,
+    pub(crate) sack_frequency: u32,
+    pub(crate) hb_interval_ms: u32,
+    pub(crate) path_max_retrans: u32,
+    pub(crate) assoc_max_retrans: u32,
+    pub(crate) receive_buffer: u32,
+    pub(crate) send_buffer: u32,
+    pub(crate) pmtu: u32,
+    pub(crate) max_burst: u32,
+    pub(crate) max_segments: u32,
+    pub(crate) same_path: bool,
+    /// Packets; 0: RFC 9260.
+    pub(crate) initial_window: u32,
+    /// 0: none.
+    pub(crate) initial_ssthresh: u32,
+    pub(crate) outbound_streams: u16,
+    pub(crate) max_inbound_streams: u16,
+    pub(crate) wait_for_confirmation: bool,
+}
+
+impl Tuning {
+    /// The defaults of `Config`, but for an error limit that a network in ruins does not reach at once.
+    pub(crate) const DEFAULT: Self = Self {
+        controller: 0,
+        policy: 0,
+        bicast: false,
+        rto_min_ms: 1000,
+        rto_max_ms: 60_000,
+        sack_delay_ms: 200,
+        sack_frequency: 2,
+        hb_interval_ms: 30_000,
+        path_max_retrans: 5,
+        assoc_max_retrans: 30,
+        receive_buffer: 1 << 20,
+        send_buffer: 2 << 20,
+        pmtu: 1500,
+        max_burst: 4,
+        max_segments: 1,
+        same_path: false,
+        initial_window: 0,
+        initial_ssthresh: 0,
+        outbound_streams: 10,
+        max_inbound_streams: u16::MAX,
+        wait_for_confirmation: false,
+    };
+
+    pub(crate) fn config(&self) -> Config {
+        let controllers = msctp_congestion::controllers();
+        let ms = |ms: u32| Span::from_millis(u64::from(ms));
+        Config {
+            rto_initial: ms(self.rto_min_ms.max(1000).min(self.rto_max_ms)),
+            rto_min: ms(self.rto_min_ms),
+            rto_max: ms(self.rto_max_ms),
+            hb_interval: ms(self.hb_interval_ms),
+            path_max_retrans: self.path_max_retrans,
+            assoc_max_retrans: self.assoc_max_retrans,
+            max_init_retransmits: 30,
+            sack_delay: ms(self.sack_delay_ms),
+            sack_frequency: self.sack_frequency,
+            receive_buffer: self.receive_buffer,
+            send_buffer: self.send_buffer,
+            pmtu: self.pmtu,
+            max_burst: self.max_burst,
+            retransmission_path: if self.same_path {
+                RetransmissionPath::Same
+            } else {
+                RetransmissionPath::Alternate
+            },
+            controller: controllers[usize::from(self.controller) % controllers.len()].name.to_owned(),
+            initial_window: match self.initial_window {
+                0 => InitialWindow::Rfc9260,
+                packets => InitialWindow::Packets(u64::from(packets)),
+            },
+            initial_ssthresh: (self.initial_ssthresh > 0).then_some(u64::from(self.initial_ssthresh)),
+            handover_policy: self.policy_name().to_owned(),
+            policy: PolicyConfig { bicast: self.bicast, ..PolicyConfig::default() },
+            outbound_streams: self.outbound_streams,
+            max_inbound_streams: self.max_inbound_streams,
+            wait_for_confirmation: self.wait_for_confirmation,
+            max_segments: self.max_segments,
+            ..Config::default()
+        }
+    }
+
+    /// The options that are not as in `DEFAULT`, as Rust code.
+    fn changes(&self) -> String {
+        let (own, default) = (format!("{self:#?}"), format!("{:#?}", Self::DEFAULT));
+        let pairs = own.lines().zip(default.lines());
+        pairs.filter(|(own, default)| own != default).map(|(own, _)| format!(" {}", own.trim())).collect()
+    }
+
+    pub(crate) fn policy_name(&self) -> &'static str {
+        policies()[usize::from(self.policy) % policies().len()].name
+    }
+}
+
+impl Setup {
+    pub(crate) fn tuning(&self, side: Side) -> &Tuning {
+        match side {
+            Side::Mobile => &self.mobile,
+            Side::Server => &self.server,
+        }
+    }
+
+    /// The addresses of that end at the start.
+    pub(crate) fn addresses(&self, side: Side) -> Vec<IpAddr> {
+        let bits = match side {
+            Side::Mobile => self.mobile_addresses,
+            Side::Server => self.server_addresses,
+        };
+        side.pool().iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1).map(|(_, ip)| *ip).collect()
+    }
+
+    /// The server's addresses that the mobile knows.
+    pub(crate) fn named(&self) -> Vec<IpAddr> {
+        let local = self.addresses(Side::Mobile);
+        let mut named = self.addresses(Side::Server);
+        let reachable = |remote: &IpAddr| local.iter().any(|ip| ip.is_ipv4() == remote.is_ipv4());
+        if !self.names_all {
+            let first = named.iter().copied().find(reachable);
+            named = first.into_iter().collect();
+        }
+        named
+    }
+
+    /// False for a set-up in which no address of one end reaches one of the other.
+    pub(crate) fn is_possible(&self) -> bool {
+        let (mobile, server) = (self.addresses(Side::Mobile), self.addresses(Side::Server));
+        mobile.iter().any(|a| server.iter().any(|b| a.is_ipv4() == b.is_ipv4()))
+    }
+}
+
+/// How one direction of a pair of addresses treats packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Quality {
+    pub(crate) delay_ms: u16,
+    /// Up to so much more, each packet for itself: reorders.
+    pub(crate) jitter_ms: u16,
+    /// Percent; 100 is a dead path.
+    pub(crate) loss: u8,
+    /// Percent that come twice or three times.
+    pub(crate) duplicate: u8,
+    /// Percent with flipped bits or cut short.
+    pub(crate) corrupt: u8,
+}
+
+impl Quality {
+    pub(crate) const GOOD: Self = Self { delay_ms: 20, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 };
+    pub(crate) const DEAD: Self = Self { loss: 100, ..Self::GOOD };
+}
+
+/// How the application takes messages.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Pace {
+    AtOnce,
+    OneEvery { ms: u16 },
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Link {
+    Up,
+    Degrading,
+    Down,
+    PredictedDown,
+}
+
+/// One operation. What cannot be done (no association, unknown path) is passed over.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Op {
+    /// Lets time pass.
+    Run { ms: u32 },
+    /// `count` messages. What finds no room waits for `Event::Writable`.
+    Send { side: Side, stream: u16, len: u32, count: u32, unordered: bool },
+    Read { side: Side, pace: Pace },
+    /// Addresses by their index in `MOBILE` and `SERVER`.
+    Path { mobile: u8, server: u8, to_server: Quality, to_mobile: Quality },
+    /// By the path's place in the list of paths.
+    SetPrimary { side: Side, path: u8 },
+    LinkEvent { side: Side, address: u8, link: Link },
+    Shutdown { side: Side },
+    Abort { side: Side },
+}
+
+impl fmt::Display for Plan {
+    /// Rust code of a regression test.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Setup { seed, mobile_addresses, server_addresses, names_all, heal, ending, .. } = self.setup;
+        writeln!(f, "#[test]\nfn sequence_{seed}() {{")?;
+        writeln!(f, "    let setup = Setup {{")?;
+        writeln!(f, "        seed: {seed},\n        mobile_addresses: {mobile_addresses:#b},")?;
+        writeln!(f, "        server_addresses: {server_addresses:#b},\n        names_all: {names_all},")?;
+        for side in Side::BOTH {
+            let name = format!("{side:?}").to_lowercase();
+            writeln!(f, "        {name}: Tuning {{{} ..Tuning::DEFAULT }},", self.setup.tuning(side).changes())?;
+        }
+        writeln!(f, "        heal: Heal::{heal:?},\n        ending: Ending::{ending:?},\n    }};")?;
+        writeln!(f, "    check(setup, &[")?;
+        for op in &self.ops {
+            writeln!(f, "        {op:?},")?;
+        }
+        writeln!(f, "    ]);\n}}")
+    }
+}

@@ -1,0 +1,1 @@
+//! Sequences that once failed, each with what was wrong.

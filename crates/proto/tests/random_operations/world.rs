@@ -1,0 +1,345 @@
+//! Runs a plan: the operations, then a network that is whole again, then the end. Panics when something is wrong.
+
+use msctp_proto::{Association, AssociationState, Event, LossReason, PathState};
+use msctp_units::{Span, Time};
+
+use crate::host::Host;
+use crate::network::{Network, STRAGGLER_MS};
+use crate::plan::{Ending, Heal, Op, Pace, Plan, Setup, Side};
+use crate::watch::Watch;
+
+/// What a run was like.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) seen: crate::watch::Seen,
+    pub(crate) counts: [crate::host::Counts; 2],
+    pub(crate) delivered: usize,
+    /// Both ends closed in good order.
+    pub(crate) closed: bool,
+    pub(crate) unreachable: bool,
+    pub(crate) ghosts: bool,
+    pub(crate) hash: u64,
+}
+
+struct World {
+    setup: Setup,
+    now: Time,
+    hosts: [Host; 2],
+    network: Network,
+    watch: Watch,
+    healed: Option<Time>,
+    /// A message larger than a receive buffer was sent.
+    oversized: bool,
+}
+
+pub(crate) fn run(plan: &Plan) -> Outcome {
+    let mut world = World::new(plan.setup);
+    for op in &plan.ops {
+        world.perform(op);
+    }
+    world.heal();
+    world.settle();
+    world.end();
+    world.outcome()
+}
+
+impl World {
+    fn new(setup: Setup) -> Self {
+        let mut world = Self {
+            setup,
+            now: Time::ZERO + Span::from_secs(1),
+            hosts: Side::BOTH.map(|side| Host::new(side, &setup)),
+            network: Network::new(setup.seed),
+            watch: Watch::new(&setup),
+            healed: None,
+            oversized: false,
+        };
+        world.hosts[0].connect(world.now, &setup);
+        world.drain(Side::Mobile);
+        world
+    }
+
+    fn drain(&mut self, side: Side) {
+        let [mobile, server] = &mut self.hosts;
+        let (host, other) = match side {
+            Side::Mobile => (mobile, server),
+            Side::Server => (server, mobile),
+        };
+        host.drain(self.now, &mut self.network, &mut self.watch, &mut other.outbox);
+    }
+
+    fn perform(&mut self, op: &Op) {
+        match *op {
+            Op::Run { ms } => self.run_for(Span::from_millis(u64::from(ms))),
+            Op::Path { mobile, server, to_server, to_mobile } => {
+                self.network.set(mobile, server, to_server, to_mobile);
+            }
+            Op::Read { side, pace } => {
+                self.hosts[side.index()].set_pace(self.now, pace);
+                self.drain(side);
+            }
+            Op::Send { side, len, .. } => {
+                self.oversized |= len > self.setup.tuning(side.other()).receive_buffer;
+                self.perform_at(side, op);
+            }
+            Op::SetPrimary { side, .. }
+            | Op::LinkEvent { side, .. }
+            | Op::Shutdown { side }
+            | Op::Abort { side } => self.perform_at(side, op),
+        }
+    }
+
+    fn perform_at(&mut self, side: Side, op: &Op) {
+        self.hosts[side.index()].perform(self.now, op);
+        self.drain(side);
+    }
+
+    /// Lets the next thing happen; false if nothing will by `end`.
+    fn step(&mut self, end: Time) -> bool {
+        let [mobile, server] = &self.hosts;
+        let next = [self.network.next(), mobile.next(), server.next()].into_iter().flatten().min();
+        let Some(next) = next.filter(|next| *next <= end) else {
+            self.now = self.now.max(end);
+            return false;
+        };
+        self.now = self.now.max(next);
+        if let Some(flight) = self.network.pop(self.now) {
+            self.hosts[flight.to.index()].receive(self.now, flight.at, &flight.bytes, &mut self.watch);
+            self.drain(flight.to);
+            return true;
+        }
+        for side in Side::BOTH {
+            let [mobile, server] = &mut self.hosts;
+            let (host, other) = match side {
+                Side::Mobile => (mobile, server),
+                Side::Server => (server, mobile),
+            };
+            if host.next().is_some_and(|next| next <= self.now) {
+                host.act(self.now, &mut other.outbox);
+                self.drain(side);
+            }
+        }
+        true
+    }
+
+    fn run_for(&mut self, span: Span) {
+        let end = self.now + span;
+        while self.step(end) {}
+    }
+
+    /// Nothing is lost any more, everything is read.
+    fn heal(&mut self) {
+        self.healed = Some(self.now);
+        let alive = match self.setup.heal {
+            Heal::All => None,
+            Heal::One => self.living_path(),
+        };
+        self.network.heal(|mobile, server| alive.is_none_or(|pair| pair == (mobile, server)));
+        for side in Side::BOTH {
+            self.hosts[side.index()].lift_links(self.now);
+            self.hosts[side.index()].set_pace(self.now, Pace::AtOnce);
+            self.drain(side);
+        }
+    }
+
+    /// A pair of addresses that is a confirmed path at both ends.
+    fn living_path(&self) -> Option<(core::net::IpAddr, core::net::IpAddr)> {
+        let [mobile, server] = &self.hosts;
+        let confirmed = |state| state != PathState::Unconfirmed;
+        let at_server = server.paths();
+        let common = mobile.paths().into_iter().filter(|path| {
+            confirmed(path.state)
+                && at_server.iter().any(|back| {
+                    confirmed(back.state) && (back.at.local, back.at.remote) == (path.at.remote, path.at.local)
+                })
+        });
+        // The last one is the least likely to be in use.
+        common.last().map(|path| (path.at.local, path.at.remote))
+    }
+
+    /// How long nothing may happen on a network that works.
+    fn patience(&self) -> Span {
+        let of = |side| self.setup.tuning(side);
+        let [mobile, server] = Side::BOTH.map(of);
+        let rto_max = u64::from(mobile.rto_max_ms.max(server.rto_max_ms));
+        let hb = u64::from(mobile.hb_interval_ms.max(server.hb_interval_ms));
+        let failures = u64::from(mobile.path_max_retrans.max(server.path_max_retrans)) + 2;
+        let dead = match self.setup.heal {
+            Heal::All => 2,
+            Heal::One => 2 * failures,
+        };
+        Span::from_millis(20_000 + STRAGGLER_MS + (2 + dead) * rto_max + 2 * hb)
+    }
+
+    /// Runs until `done`; panics when nothing moves for too long, or it goes on for ever.
+    fn run_until(&mut self, what: &str, done: impl Fn(&Self) -> bool) {
+        let patience = self.patience();
+        let limit = self.now + patience * 20;
+        let (mut last, mut since) = (self.progress(), self.now);
+        while !done(self) {
+            self.step(self.now + Span::from_secs(1));
+            let progress = self.progress();
+            if progress != last {
+                (last, since) = (progress, self.now);
+            }
+            assert!(self.now.since(since) <= patience, "{what}: no progress for {patience}: {}", self.describe());
+            assert!(self.now <= limit, "{what}: not done after {}: {}", patience * 20, self.describe());
+        }
+    }
+
+    fn progress(&self) -> [u64; 2] {
+        [self.hosts[0].progress(), self.hosts[1].progress()]
+    }
+
+    fn describe(&self) -> String {
+        let mut text = String::new();
+        for (side, host) in Side::BOTH.iter().zip(&self.hosts) {
+            let ended = host.ended.as_ref().map(|(_, event)| event);
+            let buffered = host.association().map(Association::buffered);
+            text += &format!("\n  {side:?}: state {:?} ended {ended:?} buffered {buffered:?}", host.state());
+            text += &format!(" timer {:?} ghosts {}", host.timer(), host.has_ghosts());
+            for path in host.paths() {
+                text += &format!(
+                    "\n    {} {} {} primary {} cwnd {} flight {} rto {} errors {}",
+                    path.id,
+                    path.at,
+                    path.state,
+                    path.primary,
+                    path.cwnd,
+                    path.flight_size,
+                    path.rto,
+                    path.error_count
+                );
+            }
+        }
+        format!("at {:?}{text}", self.now)
+    }
+
+    /// The network works: everything arrives.
+    fn settle(&mut self) {
+        self.run_until("settle", |world| {
+            let [mobile, server] = &world.hosts;
+            let whole = mobile.is_quiet() && server.is_quiet();
+            // The mobile is lost: the server may not know yet, and need not.
+            whole && (mobile.ended.is_some() || mobile.state() == Some(AssociationState::Established))
+        });
+        if self.hosts.iter().all(|host| host.ended.is_none()) {
+            self.check_all_delivered();
+            self.check_idle();
+        }
+    }
+
+    fn is_disturbed(&self) -> bool {
+        self.hosts.iter().any(Host::has_ghosts)
+    }
+
+    fn check_all_delivered(&self) {
+        if self.is_disturbed() {
+            return;
+        }
+        for (side, host) in Side::BOTH.iter().zip(&self.hosts) {
+            assert_eq!(host.outbox.missing(), [], "sent by {side:?}, acknowledged, never delivered");
+            let streams = host.connected.expect("connected");
+            assert!(host.outbox.failed_only_from_stream(streams), "failed: {:?}", host.outbox.failed());
+        }
+    }
+
+    /// With nothing to do there is nothing in flight.
+    fn check_idle(&self) {
+        for (side, host) in Side::BOTH.iter().zip(&self.hosts) {
+            let flight: u64 = host.paths().iter().map(|path| path.flight_size).sum();
+            assert_eq!(flight, 0, "{side:?}: bytes in flight with nothing to send");
+        }
+    }
+
+    fn end(&mut self) {
+        let ending = match self.setup.ending {
+            Ending::MobileShutsDown => [Some(Op::Shutdown { side: Side::Mobile }), None],
+            Ending::ServerShutsDown => [Some(Op::Shutdown { side: Side::Server }), None],
+            Ending::BothShutDown => Side::BOTH.map(|side| Some(Op::Shutdown { side })),
+            Ending::MobileAborts => [Some(Op::Abort { side: Side::Mobile }), None],
+            Ending::ServerAborts => [Some(Op::Abort { side: Side::Server }), None],
+        };
+        for op in ending.iter().flatten() {
+            self.perform(op);
+        }
+        self.run_for(Span::from_secs(1));
+        // An end that does not know that the other one is gone finds out by shutting down; so does a late copy of an
+        // old association.
+        for side in Side::BOTH {
+            if self.hosts[side.other().index()].ended.is_some() {
+                self.perform(&Op::Shutdown { side });
+            }
+            self.hosts[side.index()].shut_ghosts(self.now);
+            self.drain(side);
+        }
+        self.run_until("end", |world| world.hosts.iter().all(Host::is_gone));
+        self.run_for(Span::from_secs(20));
+        for (side, host) in Side::BOTH.iter().zip(&self.hosts) {
+            assert_eq!(host.timer(), None, "{side:?}: a timer is left");
+            assert!(host.is_gone(), "{side:?}: an association came back");
+        }
+        self.check_ends();
+    }
+
+    fn check_ends(&self) {
+        let disturbed = self.is_disturbed();
+        for side in Side::BOTH {
+            let (host, other) = (&self.hosts[side.index()], &self.hosts[side.other().index()]);
+            let Some((at, event)) = &host.ended else {
+                assert!(host.main.is_none(), "{side:?}: gone without an event");
+                continue;
+            };
+            // Exactly once, or reported.
+            if !disturbed {
+                assert_eq!(host.outbox.missing(), [], "{side:?}: neither delivered nor reported, {event:?}");
+            }
+            match event {
+                Event::Closed => {
+                    let streams = host.connected.expect("closed means connected before");
+                    assert!(host.outbox.failed_only_from_stream(streams), "{:?}", host.outbox.failed());
+                }
+                Event::Lost(reason) => self.check_loss(side, *at, reason, other, disturbed),
+                other => panic!("{other:?} is no end"),
+            }
+        }
+    }
+
+    /// Whether there was a good reason.
+    fn check_loss(&self, side: Side, at: Time, reason: &LossReason, other: &Host, disturbed: bool) {
+        let host = &self.hosts[side.index()];
+        let healed = self.healed.expect("healed");
+        // A timer that ran when the network was made whole may still be the last straw.
+        let rto_max = Span::from_millis(u64::from(self.setup.tuning(side).rto_max_ms));
+        let fresh = at <= healed + rto_max + Span::from_secs(1);
+        let text = || format!("{side:?} lost the association at {at:?}, healed at {healed:?}: {reason:?}");
+        match reason {
+            LossReason::Aborted => assert!(host.aborted, "{}", text()),
+            LossReason::SetupTimeout | LossReason::PeerUnreachable => {
+                assert!(fresh || disturbed, "{}", text());
+            }
+            LossReason::ShutdownTimeout => assert!(fresh || disturbed, "{}", text()),
+            LossReason::PeerAborted { .. } => {
+                assert!(other.aborted || other.ended.is_some() || disturbed, "{}", text());
+            }
+            LossReason::ProtocolViolation { .. } => {
+                assert!(self.oversized || disturbed, "{}", text());
+            }
+            other => panic!("unknown reason: {other:?}"),
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let [mobile, server] = &self.hosts;
+        let closed = |host: &Host| matches!(host.ended, Some((_, Event::Closed)));
+        Outcome {
+            seen: self.watch.seen,
+            counts: [mobile.counts, server.counts],
+            delivered: mobile.outbox.delivered() + server.outbox.delivered(),
+            closed: closed(mobile) && closed(server),
+            unreachable: self.hosts.iter().any(|host| matches!(host.loss(), Some(LossReason::PeerUnreachable))),
+            ghosts: self.is_disturbed(),
+            hash: self.watch.hash,
+        }
+    }
+}
