@@ -71,7 +71,8 @@ pub struct Config {
     pub outbound_streams: u16,
     /// Inbound streams taken at most, 65535.
     pub max_inbound_streams: u16,
-    /// Do not send data before every path is confirmed (as ns-2's SCTP does). RFC 9260 needs no such wait: false.
+    /// Do not send data before every path is confirmed or found dead (as ns-2's SCTP does). RFC 9260 needs no such wait:
+    /// false.
     pub wait_for_confirmation: bool,
     /// At most so many equal-sized packets in one `poll_transmit`, 1.
     pub max_segments: u32,

@@ -175,6 +175,7 @@ impl Association {
         for failure in self.outbound.establish(a_rwnd, self.tags.outbound_streams) {
             self.events.push_back(Event::SendFailed(failure));
         }
+        self.tell_writable();
     }
 
     /// The peer's addresses are these and no others (RFC 9260 §5.1.2 A and C).

@@ -277,6 +277,11 @@ impl Association {
 
     fn note_acked(&mut self, bytes: u64) {
         self.stats.bytes_acked += bytes;
+        self.tell_writable();
+    }
+
+    /// There may be room again in the send buffer.
+    pub(super) fn tell_writable(&mut self) {
         if self.outbound.take_writable() {
             self.events.push_back(Event::Writable);
         }

@@ -195,7 +195,7 @@ impl Association {
         if !self.config.wait_for_confirmation || self.output.confirmed {
             return state;
         }
-        self.output.confirmed = self.state != State::CookieEchoed && self.paths.all_confirmed();
+        self.output.confirmed = self.state != State::CookieEchoed && self.paths.all_verified();
         state && self.output.confirmed
     }
 

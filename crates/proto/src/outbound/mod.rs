@@ -137,7 +137,17 @@ impl Outbound {
         self.a_rwnd = u64::from(a_rwnd);
         self.streams = streams;
         self.probe = ZeroWindowProbe::Idle;
-        self.queue.fail_beyond(streams)
+        let failures = self.queue.fail_beyond(streams);
+        self.note_room();
+        failures
+    }
+
+    /// The buffer is worth an application's while again when half of it is free.
+    fn note_room(&mut self) {
+        if self.refused && self.buffered() <= self.send_buffer / 2 {
+            self.refused = false;
+            self.writable = true;
+        }
     }
 
     /// Chooses how losses are told apart.

@@ -161,11 +161,7 @@ impl Outbound {
                 self.acknowledge(tsn, Landed::of(&chunk), outcome);
             }
         }
-        // The buffer is worth an application's while again when half of it is free.
-        if self.refused && self.buffered() <= self.send_buffer / 2 {
-            self.refused = false;
-            self.writable = true;
-        }
+        self.note_room();
     }
 
     /// What the gap blocks acknowledge that was not acknowledged, and the other way round.

@@ -53,7 +53,7 @@ impl Default for Heartbeat {
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     /// From ESTABLISHED to the SHUTDOWN sent.
-    running: bool,
+    pub(super) running: bool,
     /// End of the RTO in which `burst` verification heartbeats were sent.
     burst_until: Time,
     burst: u32,

@@ -162,6 +162,9 @@ impl Paths {
 
     /// The next probe to send now; to be called until it gives `None`: the probes of a pair are due at one instant.
     pub fn poll_probe(&mut self, now: Time) -> Option<ProbeRequest> {
+        if !self.may_probe() {
+            return None;
+        }
         for path in &mut self.list {
             if !path.may_probe() {
                 continue;
@@ -180,8 +183,16 @@ impl Paths {
         None
     }
 
+    /// Probes are heartbeats: they wait for the association to be up and end with its shutdown (RFC 9260 §8.3).
+    fn may_probe(&self) -> bool {
+        self.schedule.running
+    }
+
     /// When probing next has something to do.
     pub(super) fn next_probe_timeout(&self) -> Option<Time> {
+        if !self.may_probe() {
+            return None;
+        }
         let waiting = |path: &Path| {
             let prober = path.prober.as_ref().filter(|_| path.may_probe())?;
             if prober.interrupted { Some(Time::ZERO) } else { prober.estimator.poll_timeout() }
@@ -191,6 +202,9 @@ impl Paths {
 
     /// Gives up probes that were not answered in time.
     pub(super) fn handle_probe_timeout(&mut self, now: Time) {
+        if !self.may_probe() {
+            return;
+        }
         for path in self.list.iter_mut().filter(|path| path.may_probe()) {
             if let Some(prober) = &mut path.prober
                 && !prober.interrupted
@@ -237,6 +251,13 @@ mod tests {
     use super::super::testing::{P0, P1, confirmed, events, fail, local, ms, paths};
     use super::super::{Acknowledged, PathEvent};
     use super::*;
+
+    /// As if the association were up, without heartbeats.
+    fn up(mut paths: Paths) -> Paths {
+        paths.set_hb_interval(Span::ZERO, ms(0));
+        paths.schedule.running = true;
+        paths
+    }
 
     /// A bottleneck of `rate` with `delay` there and back; drops every `lose`-th probe.
     struct Wire {
@@ -293,14 +314,14 @@ mod tests {
 
     #[test]
     fn an_idle_bottleneck_is_measured_with_packets_of_the_exact_size() {
-        let mut paths = confirmed(1, 1);
+        let mut paths = up(confirmed(1, 1));
         paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
         let first = paths.poll_probe(ms(0)).unwrap();
         // RFC 9260 §3.1, §3.3.5, RFC 4820 §3: 20 IP + 12 + (4 + 4 + 28) + (4 + padding) = 700
         assert_eq!(first.padding, 700 - 20 - 12 - 36 - 4);
         assert_eq!(paths.poll_probe(ms(0)).map(|probe| probe.path), Some(P0), "the other one of the pair");
         assert_eq!(paths.poll_probe(ms(0)), None);
-        let mut paths = confirmed(1, 1);
+        let mut paths = up(confirmed(1, 1));
         paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
         let estimates = Wire::new(384, 100).run(&mut paths, ms(0), ms(10_000));
         assert!(estimates.len() >= 2, "{estimates:?}");
@@ -327,7 +348,7 @@ mod tests {
 
     #[test]
     fn lost_probes_are_no_errors_of_the_path() {
-        let mut paths = confirmed(1, 1);
+        let mut paths = up(confirmed(1, 1));
         paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
         let mut wire = Wire::new(11_000, 20);
         wire.lose = 5;
@@ -341,7 +362,7 @@ mod tests {
 
     #[test]
     fn sizes_that_cannot_be_are_refused() {
-        let mut paths = confirmed(1, 1);
+        let mut paths = up(confirmed(1, 1));
         let mut start = |probe_bytes| {
             paths.start_probing(P0, WBestConfig { probe_bytes, ..WBestConfig::default() }, ms(0))
         };
@@ -359,7 +380,7 @@ mod tests {
     #[test]
     fn probing_waits_for_confirmation() {
         // RFC 9260 §5.4
-        let mut paths = paths(1, 1);
+        let mut paths = up(paths(1, 1));
         paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
         assert_eq!((paths.poll_probe(ms(0)), paths.next_timeout()), (None, None));
         paths.confirm(P0, ms(50));
@@ -367,8 +388,21 @@ mod tests {
     }
 
     #[test]
-    fn an_interruption_starts_the_measurement_over() {
+    fn probes_are_sent_only_while_heartbeats_are() {
+        // RFC 9260 §8.3
         let mut paths = confirmed(1, 1);
+        paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
+        assert_eq!((paths.poll_probe(ms(0)), paths.next_timeout()), (None, None), "not up yet");
+        paths.start_heartbeats(ms(100));
+        assert!(paths.next_timeout().unwrap() <= ms(100));
+        assert!(paths.poll_probe(ms(100)).is_some());
+        paths.stop_heartbeats();
+        assert_eq!((paths.poll_probe(ms(200)), paths.next_timeout()), (None, None), "shut down");
+    }
+
+    #[test]
+    fn an_interruption_starts_the_measurement_over() {
+        let mut paths = up(confirmed(1, 1));
         paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
         let old = paths.poll_probe(ms(0)).unwrap();
         paths.set_link(&local(0), false, ms(10));
@@ -384,7 +418,7 @@ mod tests {
 
     #[test]
     fn forged_answers_are_ignored_and_true_ones_revive_the_path() {
-        let mut paths = confirmed(1, 1);
+        let mut paths = up(confirmed(1, 1));
         paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
         let probe = paths.poll_probe(ms(0)).unwrap();
         let right = HeartbeatInfo::from_bytes(&probe.info).unwrap();

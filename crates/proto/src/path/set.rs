@@ -183,9 +183,10 @@ impl Paths {
         self.list.iter().map(Path::pmdcs).min()
     }
 
-    /// True when every path was confirmed (RFC 9260 §5.4: verification is over).
-    pub fn all_confirmed(&self) -> bool {
-        self.list.iter().all(|path| path.confirmed)
+    /// True when every path was confirmed or, its heartbeats unanswered, found dead (RFC 9260 §5.4: verification is
+    /// over).
+    pub fn all_verified(&self) -> bool {
+        self.list.iter().all(|path| path.confirmed || path.state == PathState::Inactive)
     }
 
     /// Addresses of this end with what they may be used for, in the order in which they were added.
@@ -472,9 +473,9 @@ mod tests {
                 PathEvent::DataPathChanged { from: None, to: Some(P0) },
             ]
         );
-        assert!(!paths.all_confirmed());
+        assert!(!paths.all_verified());
         paths.confirm(P1, ms(0));
-        assert!(paths.all_confirmed());
+        assert!(paths.all_verified());
         assert!(paths.remote_is_confirmed(&remote(1)) && !paths.remote_is_confirmed(&remote(2)));
     }
 

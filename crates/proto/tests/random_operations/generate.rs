@@ -144,11 +144,12 @@ impl Writer {
                 let (mobile, server) = (self.dice.below(4) as u8, self.dice.below(3) as u8);
                 self.path(mobile, server);
             }
-            81..=88 => {
+            81..=85 => self.change_address(side),
+            86..=90 => {
                 let path = self.dice.below(6) as u8;
                 self.ops.push(Op::SetPrimary { side, path });
             }
-            89..=97 => {
+            91..=97 => {
                 let link =
                     self.dice.pick(&[Link::Up, Link::Up, Link::Down, Link::Degrading, Link::PredictedDown]);
                 let address = self.dice.below(4) as u8;
@@ -159,6 +160,17 @@ impl Writer {
             _ if self.dice.percent(50) => self.ops.push(Op::Abort { side }),
             _ => self.all_paths(),
         }
+    }
+
+    fn change_address(&mut self, side: Side) {
+        // A server's addresses change less often.
+        let side = if self.dice.percent(50) { Side::Mobile } else { side };
+        let address = self.dice.below(side.pool().len() as u64) as u8;
+        self.ops.push(match self.dice.below(5) {
+            0 | 1 => Op::AddAddress { side, address },
+            2 | 3 => Op::RemoveAddress { side, address },
+            _ => Op::RequestPrimary { side, address },
+        });
     }
 
     fn send(&mut self, side: Side) {

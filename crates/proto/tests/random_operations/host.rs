@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::{
-    AbortReason, Association, AssociationState, DatagramOutcome, Endpoint, EndpointConfig, Event, Handle,
-    LocalAddrs, LossReason, OutMessage, PathAddr, PathStats, SendError,
+    AbortReason, AddressRequest, Association, AssociationState, DatagramOutcome, Endpoint, EndpointConfig,
+    Event, Handle, LocalAddrs, LossReason, OutMessage, PathAddr, PathStats, SendError,
 };
 use msctp_units::{Span, Time};
 
@@ -36,6 +36,7 @@ pub(crate) struct Counts {
     pub(crate) writable: u32,
     pub(crate) primary_changes: u32,
     pub(crate) paths_failed: u32,
+    pub(crate) address_requests: u32,
     pub(crate) address_answers: u32,
     pub(crate) failures: u32,
 }
@@ -56,6 +57,8 @@ pub(crate) struct Host {
     pub(crate) connected: Option<u16>,
     pub(crate) ended: Option<(Time, Event)>,
     links_down: Vec<IpAddr>,
+    /// Deleted with the peer's consent, not added again since.
+    deleted: Vec<IpAddr>,
     /// The application closed or aborted it.
     pub(crate) aborted: bool,
     send_buffer: u64,
@@ -89,6 +92,7 @@ impl Host {
             connected: None,
             ended: None,
             links_down: Vec::new(),
+            deleted: Vec::new(),
             aborted: false,
             send_buffer: u64::from(setup.tuning(side).send_buffer),
             second: 0,
@@ -140,12 +144,18 @@ impl Host {
         association.state() == AssociationState::Established
             && self.backlog.is_empty()
             && association.buffered() == 0
+            && self.counts.address_answers == self.counts.address_requests
     }
 
     /// Grows as long as something moves.
     pub(crate) fn progress(&self) -> u64 {
         let acked = self.association().map_or(0, |association| association.stats().bytes_acked);
-        acked + self.inbox.bytes + self.state().map_or(0, |state| state as u64) + self.endpoint.len() as u64
+        let answers = u64::from(self.counts.address_answers);
+        acked
+            + answers
+            + self.inbox.bytes
+            + self.state().map_or(0, |state| state as u64)
+            + self.endpoint.len() as u64
     }
 
     /// When it wants to act.
@@ -259,6 +269,11 @@ impl Host {
             assert_eq!(buffer.len(), transmit.len, "length of what was appended");
             let segment = transmit.segment_size.unwrap_or(transmit.len);
             assert!(transmit.segment_size.is_none_or(|size| size < transmit.len), "{transmit:?}");
+            assert!(
+                transmit.path.is_none() || !self.deleted.contains(&transmit.at.local),
+                "{:?}: sends from an address that was deleted: {transmit:?}",
+                self.side
+            );
             for packet in buffer.chunks(segment) {
                 self.packets += 1;
                 watch.packet(now, self.side, &transmit, packet, self.inbox.bytes);
@@ -298,7 +313,12 @@ impl Host {
                 Event::PathState { state: msctp_proto::PathState::Inactive, .. } => {
                     self.counts.paths_failed += 1;
                 }
-                Event::AddressChange { .. } => self.counts.address_answers += 1,
+                Event::AddressChange { request, accepted } => {
+                    self.counts.address_answers += 1;
+                    if let (AddressRequest::Delete(address), true) = (request, accepted) {
+                        self.deleted.push(address);
+                    }
+                }
                 Event::Closed | Event::Lost(_) => self.ended = Some((now, event)),
                 _ => {}
             }
@@ -338,7 +358,7 @@ impl Host {
             flight += path.flight_size;
             assert!(path.cwnd > 0, "a window of 0 on {}", path.id);
         }
-        assert!(flight <= buffered, "{flight} bytes in flight and {buffered} buffered");
+        assert!(flight == 0 || buffered > 0, "{flight} bytes in flight and nothing buffered");
         if association.state() != AssociationState::Closed {
             assert_eq!(primaries, 1, "primary paths");
         }
@@ -368,9 +388,24 @@ impl Host {
                     let _ = association.set_primary(now, path);
                 }
             }
+            Op::AddAddress { address, .. } => {
+                let address = self.side.address(address);
+                // One that is there already is refused, as is one after which nothing may be asked for yet.
+                if association.add_local_address(now, address).is_ok() {
+                    self.counts.address_requests += 1;
+                    self.deleted.retain(|ip| *ip != address);
+                }
+            }
+            Op::RemoveAddress { address, .. } => {
+                let result = association.remove_local_address(now, self.side.address(address));
+                self.counts.address_requests += u32::from(result.is_ok());
+            }
+            Op::RequestPrimary { address, .. } => {
+                let result = association.request_peer_primary(now, self.side.address(address));
+                self.counts.address_requests += u32::from(result.is_ok());
+            }
             Op::LinkEvent { address, link, .. } => {
-                let pool = self.side.pool();
-                let local = pool[usize::from(address) % pool.len()];
+                let local = self.side.address(address);
                 let state = match link {
                     Link::Up => LinkState::Up,
                     Link::Degrading => LinkState::Degrading,

@@ -59,6 +59,7 @@ struct Summary {
     writable: u64,
     primary_changes: u64,
     paths_failed: u64,
+    address_changes: u64,
     failures: u64,
 }
 
@@ -78,6 +79,7 @@ impl Summary {
             self.writable += u64::from(counts.writable);
             self.primary_changes += u64::from(counts.primary_changes);
             self.paths_failed += u64::from(counts.paths_failed);
+            self.address_changes += u64::from(counts.address_answers);
             self.failures += u64::from(counts.failures);
         }
     }
@@ -93,6 +95,7 @@ impl Summary {
             ("full send buffers", self.writable),
             ("other primaries", self.primary_changes),
             ("dead paths", self.paths_failed),
+            ("changes of addresses", self.address_changes),
             ("reported messages", self.failures),
         ] {
             assert!(count * 10 >= runs, "{what}: {self:?}");

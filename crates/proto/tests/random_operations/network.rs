@@ -29,7 +29,9 @@ pub(crate) struct Network {
 }
 
 fn index(pool: &[IpAddr], address: IpAddr) -> usize {
-    pool.iter().position(|ip| *ip == address).unwrap_or_else(|| panic!("packet with foreign address {address}"))
+    pool.iter()
+        .position(|ip| *ip == address)
+        .unwrap_or_else(|| panic!("packet with foreign address {address}"))
 }
 
 impl Network {

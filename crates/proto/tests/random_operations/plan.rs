@@ -45,6 +45,11 @@ impl Side {
         self as usize
     }
 
+    /// One of the addresses it can have.
+    pub(crate) fn address(self, index: u8) -> IpAddr {
+        self.pool()[usize::from(index) % self.pool().len()]
+    }
+
     /// The addresses it can have.
     pub(crate) fn pool(self) -> &'static [IpAddr] {
         match self {
@@ -275,17 +280,57 @@ pub(crate) enum Link {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Op {
     /// Lets time pass.
-    Run { ms: u32 },
+    Run {
+        ms: u32,
+    },
     /// `count` messages. What finds no room waits for `Event::Writable`.
-    Send { side: Side, stream: u16, len: u32, count: u32, unordered: bool },
-    Read { side: Side, pace: Pace },
+    Send {
+        side: Side,
+        stream: u16,
+        len: u32,
+        count: u32,
+        unordered: bool,
+    },
+    Read {
+        side: Side,
+        pace: Pace,
+    },
     /// Addresses by their index in `MOBILE` and `SERVER`.
-    Path { mobile: u8, server: u8, to_server: Quality, to_mobile: Quality },
+    Path {
+        mobile: u8,
+        server: u8,
+        to_server: Quality,
+        to_mobile: Quality,
+    },
+    AddAddress {
+        side: Side,
+        address: u8,
+    },
+    RemoveAddress {
+        side: Side,
+        address: u8,
+    },
+    /// Asks the peer to send to this address.
+    RequestPrimary {
+        side: Side,
+        address: u8,
+    },
     /// By the path's place in the list of paths.
-    SetPrimary { side: Side, path: u8 },
-    LinkEvent { side: Side, address: u8, link: Link },
-    Shutdown { side: Side },
-    Abort { side: Side },
+    SetPrimary {
+        side: Side,
+        path: u8,
+    },
+    LinkEvent {
+        side: Side,
+        address: u8,
+        link: Link,
+    },
+    Shutdown {
+        side: Side,
+    },
+    Abort {
+        side: Side,
+    },
 }
 
 impl fmt::Display for Plan {
@@ -298,7 +343,11 @@ impl fmt::Display for Plan {
         writeln!(f, "        server_addresses: {server_addresses:#b},\n        names_all: {names_all},")?;
         for side in Side::BOTH {
             let name = format!("{side:?}").to_lowercase();
-            writeln!(f, "        {name}: Tuning {{{} ..Tuning::DEFAULT }},", self.setup.tuning(side).changes())?;
+            writeln!(
+                f,
+                "        {name}: Tuning {{{} ..Tuning::DEFAULT }},",
+                self.setup.tuning(side).changes()
+            )?;
         }
         writeln!(f, "        heal: Heal::{heal:?},\n        ending: Ending::{ending:?},\n    }};")?;
         writeln!(f, "    check(setup, &[")?;

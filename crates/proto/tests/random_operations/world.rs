@@ -82,7 +82,10 @@ impl World {
                 self.oversized |= len > self.setup.tuning(side.other()).receive_buffer;
                 self.perform_at(side, op);
             }
-            Op::SetPrimary { side, .. }
+            Op::AddAddress { side, .. }
+            | Op::RemoveAddress { side, .. }
+            | Op::RequestPrimary { side, .. }
+            | Op::SetPrimary { side, .. }
             | Op::LinkEvent { side, .. }
             | Op::Shutdown { side }
             | Op::Abort { side } => self.perform_at(side, op),
@@ -150,7 +153,8 @@ impl World {
         let common = mobile.paths().into_iter().filter(|path| {
             confirmed(path.state)
                 && at_server.iter().any(|back| {
-                    confirmed(back.state) && (back.at.local, back.at.remote) == (path.at.remote, path.at.local)
+                    confirmed(back.state)
+                        && (back.at.local, back.at.remote) == (path.at.remote, path.at.local)
                 })
         });
         // The last one is the least likely to be in use.
@@ -182,7 +186,11 @@ impl World {
             if progress != last {
                 (last, since) = (progress, self.now);
             }
-            assert!(self.now.since(since) <= patience, "{what}: no progress for {patience}: {}", self.describe());
+            assert!(
+                self.now.since(since) <= patience,
+                "{what}: no progress for {patience}: {}",
+                self.describe()
+            );
             assert!(self.now <= limit, "{what}: not done after {}: {}", patience * 20, self.describe());
         }
     }
@@ -337,7 +345,10 @@ impl World {
             counts: [mobile.counts, server.counts],
             delivered: mobile.outbox.delivered() + server.outbox.delivered(),
             closed: closed(mobile) && closed(server),
-            unreachable: self.hosts.iter().any(|host| matches!(host.loss(), Some(LossReason::PeerUnreachable))),
+            unreachable: self
+                .hosts
+                .iter()
+                .any(|host| matches!(host.loss(), Some(LossReason::PeerUnreachable))),
             ghosts: self.is_disturbed(),
             hash: self.watch.hash,
         }
