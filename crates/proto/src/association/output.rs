@@ -169,6 +169,11 @@ impl Association {
         }
     }
 
+    /// When a delayed SACK falls due. Without a path to send it on it waits for one.
+    pub(super) fn sack_deadline(&self) -> Option<Time> {
+        self.inbound.sack_deadline().filter(|_| self.sack_path().is_some())
+    }
+
     fn push_sack(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) -> bool {
         let Some(summary) = self.inbound.encode_sack(builder) else { return false };
         self.stats.sacks_sent += 1;

@@ -17,7 +17,7 @@ impl Association {
             self.setup.t1,
             self.closing.t2,
             self.closing.t5,
-            self.inbound.sack_deadline(),
+            self.sack_deadline(),
             self.outbound.next_timeout(&self.paths),
             self.paths.next_timeout(),
             self.readdressing.ours.next_timeout(),

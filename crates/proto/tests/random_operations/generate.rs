@@ -117,9 +117,9 @@ impl Writer {
     }
 
     fn all_paths(&mut self) {
-        for mobile in 0..MOBILE.len() {
-            for server in 0..SERVER.len() {
-                if MOBILE[mobile].is_ipv4() == SERVER[server].is_ipv4() {
+        for (mobile, local) in MOBILE.iter().enumerate() {
+            for (server, remote) in SERVER.iter().enumerate() {
+                if local.is_ipv4() == remote.is_ipv4() {
                     self.path(mobile as u8, server as u8);
                 }
             }

@@ -46,6 +46,8 @@ pub(crate) struct Host {
     endpoint: Endpoint,
     pub(crate) main: Option<Handle>,
     ghosts: Vec<Ghost>,
+    /// The server's address that stays.
+    anchor: IpAddr,
     pub(crate) outbox: Outbox,
     pub(crate) inbox: Inbox,
     /// Messages that found no room.
@@ -59,6 +61,10 @@ pub(crate) struct Host {
     links_down: Vec<IpAddr>,
     /// Deleted with the peer's consent, not added again since.
     deleted: Vec<IpAddr>,
+    /// Those the peer knows of, without those that are to be deleted.
+    kept: Vec<IpAddr>,
+    /// Those that were asked to be deleted.
+    deleting: Vec<IpAddr>,
     /// The application closed or aborted it.
     pub(crate) aborted: bool,
     send_buffer: u64,
@@ -83,6 +89,7 @@ impl Host {
             endpoint,
             main: None,
             ghosts: Vec::new(),
+            anchor: setup.named()[0],
             outbox: Outbox::default(),
             inbox: Inbox::default(),
             backlog: VecDeque::new(),
@@ -93,6 +100,8 @@ impl Host {
             ended: None,
             links_down: Vec::new(),
             deleted: Vec::new(),
+            kept: setup.addresses(side),
+            deleting: Vec::new(),
             aborted: false,
             send_buffer: u64::from(setup.tuning(side).send_buffer),
             second: 0,
@@ -315,8 +324,19 @@ impl Host {
                 }
                 Event::AddressChange { request, accepted } => {
                     self.counts.address_answers += 1;
-                    if let (AddressRequest::Delete(address), true) = (request, accepted) {
-                        self.deleted.push(address);
+                    match (request, accepted) {
+                        (AddressRequest::Delete(address), true) => {
+                            self.deleting.retain(|ip| *ip != address);
+                            self.deleted.push(address);
+                        }
+                        (AddressRequest::Delete(address), false) => {
+                            self.deleting.retain(|ip| *ip != address);
+                            self.kept.push(address);
+                        }
+                        (AddressRequest::Add(address), true) if !self.deleting.contains(&address) => {
+                            self.kept.push(address);
+                        }
+                        _ => {}
                     }
                 }
                 Event::Closed | Event::Lost(_) => self.ended = Some((now, event)),
@@ -397,8 +417,20 @@ impl Host {
                 }
             }
             Op::RemoveAddress { address, .. } => {
-                let result = association.remove_local_address(now, self.side.address(address));
-                self.counts.address_requests += u32::from(result.is_ok());
+                let address = self.side.address(address);
+                // The application must not cut the last way to the peer: the server keeps its anchor, the mobile an
+                // address from which that can be reached.
+                let stays = match self.side {
+                    Side::Mobile => {
+                        self.kept.iter().any(|ip| *ip != address && ip.is_ipv4() == self.anchor.is_ipv4())
+                    }
+                    Side::Server => address != self.anchor,
+                };
+                if stays && association.remove_local_address(now, address).is_ok() {
+                    self.counts.address_requests += 1;
+                    self.kept.retain(|ip| *ip != address);
+                    self.deleting.push(address);
+                }
             }
             Op::RequestPrimary { address, .. } => {
                 let result = association.request_peer_primary(now, self.side.address(address));

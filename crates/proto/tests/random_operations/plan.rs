@@ -226,10 +226,10 @@ impl Setup {
     pub(crate) fn named(&self) -> Vec<IpAddr> {
         let local = self.addresses(Side::Mobile);
         let mut named = self.addresses(Side::Server);
-        let reachable = |remote: &IpAddr| local.iter().any(|ip| ip.is_ipv4() == remote.is_ipv4());
+        // The first one can be reached.
+        named.sort_by_key(|remote| !local.iter().any(|ip| ip.is_ipv4() == remote.is_ipv4()));
         if !self.names_all {
-            let first = named.iter().copied().find(reachable);
-            named = first.into_iter().collect();
+            named.truncate(1);
         }
         named
     }

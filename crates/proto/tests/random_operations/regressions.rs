@@ -1,7 +1,7 @@
 //! Sequences that once failed, each with what was wrong.
 
 use crate::check;
-use crate::plan::{Ending, Heal, Op::*, Quality, Setup, Side::*, Tuning};
+use crate::plan::{Ending, Heal, Link, Op::*, Quality, Setup, Side::*, Tuning};
 
 /// One address at each end, all options as they are by default.
 const PLAIN: Setup = Setup {
@@ -56,4 +56,19 @@ fn failed_messages_make_room() {
         ..PLAIN
     };
     check(setup, &[Send { side: Mobile, stream: 1, len: 5000, count: 2, unordered: false }]);
+}
+
+/// A delayed SACK without a path to send it on made the timer fire without end.
+#[test]
+fn a_sack_waits_for_a_path() {
+    check(
+        PLAIN,
+        &[
+            Run { ms: 100 },
+            Send { side: Mobile, stream: 0, len: 1, count: 1, unordered: false },
+            Run { ms: 30 },
+            LinkEvent { side: Server, address: 0, link: Link::Down },
+            Run { ms: 3000 },
+        ],
+    );
 }

@@ -150,7 +150,7 @@ impl World {
         let [mobile, server] = &self.hosts;
         let confirmed = |state| state != PathState::Unconfirmed;
         let at_server = server.paths();
-        let common = mobile.paths().into_iter().filter(|path| {
+        let mut common = mobile.paths().into_iter().filter(|path| {
             confirmed(path.state)
                 && at_server.iter().any(|back| {
                     confirmed(back.state)
@@ -158,7 +158,7 @@ impl World {
                 })
         });
         // The last one is the least likely to be in use.
-        common.last().map(|path| (path.at.local, path.at.remote))
+        common.next_back().map(|path| (path.at.local, path.at.remote))
     }
 
     /// How long nothing may happen on a network that works.
