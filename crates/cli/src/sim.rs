@@ -36,6 +36,9 @@ pub(crate) struct Args {
     /// Replace a value of the scenario, as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// End the run at this virtual time, as 5s, if the scenario goes on longer.
+    #[arg(long, value_name = "TIME")]
+    until: Option<Span>,
     /// Write what links deliver to this file (pcapng, nanoseconds).
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
@@ -85,7 +88,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&stop))
         .map_err(|e| Failure::Run(format!("cannot watch for Ctrl-C: {e}")))?;
-    let complete = run_in_pieces(&mut simulation, &stop);
+    let until = args.until.map_or(simulation.end(), |span| simulation.end().min(Time::ZERO + span));
+    let complete = run_in_pieces(&mut simulation, until, &stop);
     // Interrupted or not, what was written so far is made whole.
     if let Some(path) = &args.pcap {
         simulation.finish().map_err(|e| Failure::Run(format!("{}: {e}", path.display())))?;
@@ -122,9 +126,8 @@ fn create(path: &Path) -> Result<File, Failure> {
     File::create(path).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))
 }
 
-/// Runs to the end or until `stop`; true when it came to the end.
-fn run_in_pieces(simulation: &mut Simulation, stop: &AtomicBool) -> bool {
-    let end = simulation.end();
+/// Runs to `end` or until `stop`; true when it came to `end`.
+fn run_in_pieces(simulation: &mut Simulation, end: Time, stop: &AtomicBool) -> bool {
     let bar = if io::stderr().is_terminal() { ProgressBar::new(PIECES) } else { ProgressBar::hidden() };
     bar.set_style(
         ProgressStyle::with_template("{bar:40} {percent}% of {msg}, {eta} left")

@@ -63,7 +63,8 @@ fn write_association(out: &mut impl Write, association: &AssociationSummary) -> 
             write_flow(out, way, flow)?;
         }
     }
-    for handover in &association.handovers {
+    // A switch of the end that sends no data moves nothing but its SACKs.
+    for handover in association.handovers.iter().filter(|handover| handover.gap.is_some()) {
         write_handover(out, handover)?;
     }
     Ok(())

@@ -277,16 +277,16 @@ impl Simulation {
         let a = host.endpoint.association_mut(handle).ok_or("the association is over")?;
         let result = match call {
             Call::Connect => Ok(()),
-            Call::AddAddress(_) | Call::DeleteAddress(_) | Call::RequestPrimary(_) => {
-                return Err("the core cannot change addresses yet".to_owned());
-            }
+            Call::AddAddress(address) => a.add_local_address(now, address),
+            Call::DeleteAddress(address) => a.remove_local_address(now, address),
+            Call::RequestPrimary(address) => a.request_peer_primary(now, address),
             Call::SetPrimary(address) => {
                 let path = path_to(a, address).ok_or_else(|| format!("there is no path to {address} yet"))?;
                 a.set_primary(now, path)
             }
             Call::Heartbeat(address) => {
                 let path = path_to(a, address).ok_or_else(|| format!("there is no path to {address} yet"))?;
-                return Err(format!("the core cannot be asked for a heartbeat on {path} yet"));
+                a.request_heartbeat(now, path)
             }
             Call::Shutdown => {
                 a.shutdown(now);

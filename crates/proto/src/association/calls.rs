@@ -4,7 +4,9 @@ use msctp_units::Time;
 
 use super::Association;
 use crate::path::Path;
-use crate::{AssociationState as State, AssociationStats, Message, OutMessage, PathStats, SendError};
+use crate::{
+    AssociationState as State, AssociationStats, CallError, Message, OutMessage, PathId, PathStats, SendError,
+};
 
 impl Association {
     /// Takes a message to send (RFC 9260 §11.1.5). May be called before the association is up.
@@ -45,6 +47,23 @@ impl Association {
     /// Bytes of messages that wait and of which nothing was sent yet, or not the whole.
     pub fn unsent(&self) -> u64 {
         self.outbound.unsent()
+    }
+
+    /// Sends a HEARTBEAT on this path now, idle or not (RFC 9260 §8.3 D, §11.1.8). It waits while the path's link is down.
+    ///
+    /// # Errors
+    ///
+    /// There is no such path, or the association is not up.
+    pub fn request_heartbeat(&mut self, now: Time, path: PathId) -> Result<(), CallError> {
+        if self.state != State::Established {
+            return Err(CallError::WrongState { state: self.state });
+        }
+        if self.paths.get(path).is_none() {
+            return Err(CallError::UnknownPath(path));
+        }
+        self.paths.request_heartbeat(path);
+        self.after_change(now);
+        Ok(())
     }
 
     /// All paths as they are now, in the order in which they appeared.

@@ -1,0 +1,97 @@
+//! Wireshark's dissector reads every frame of a handover without complaint.
+//!
+//! Skipped where tshark is not installed, unless `MSCTP_NEED_TSHARK` is set.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs the handover example and gives its capture.
+fn capture(name: &str) -> PathBuf {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/handover.toml");
+    let run = Command::new(env!("CARGO_BIN_EXE_msctp"))
+        .args(["sim", scenario, "--set", "duration=45s", "--set", "link.3g.loss=0.01", "--pcap"])
+        .arg(&file)
+        .output()
+        .expect("msctp runs");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    file
+}
+
+/// One line per frame: the columns asked for, separated by `|`. `None` without tshark.
+fn dissect(file: &Path, fields: &[&str]) -> Option<Vec<String>> {
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-r").arg(file).args(["-T", "fields", "-E", "separator=|"]);
+    tshark.args(["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"]);
+    tshark.args(["-o", "sctp.checksum:CRC 32c"]);
+    for field in fields {
+        tshark.args(["-e", field]);
+    }
+    match tshark.output() {
+        Ok(out) => {
+            assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+            Some(String::from_utf8_lossy(&out.stdout).lines().map(str::to_owned).collect())
+        }
+        Err(e) if std::env::var_os("MSCTP_NEED_TSHARK").is_some() => panic!("tshark: {e}"),
+        Err(_) => {
+            eprintln!("tshark is not installed: not checked");
+            None
+        }
+    }
+}
+
+/// Severity of an expert note from which on it tells of an error.
+const ERROR: u32 = 0x0080_0000;
+
+/// What is wrong with a capture: frames with anything the dissector calls malformed, a checksum that is not good (status
+/// 1), an expert note of an error, or an unknown chunk.
+fn complaints(file: &Path) -> Option<Vec<String>> {
+    let fields = [
+        "frame.number",
+        "ip.checksum.status",
+        "sctp.checksum.status",
+        "_ws.malformed",
+        "_ws.expert.severity",
+        "sctp.chunk_type",
+    ];
+    // DATA … SHUTDOWN COMPLETE of RFC 9260, AUTH (15), ASCONF-ACK (128), PAD (132), FORWARD TSN (192), ASCONF (193).
+    let known = |kind: &str| kind.parse::<u8>().is_ok_and(|k| k <= 15 || [128, 132, 192, 193].contains(&k));
+    let wrong = |line: &String| {
+        let columns: Vec<&str> = line.split('|').collect();
+        let [_, ip, sctp, malformed, severity, chunks] = columns[..] else { return true };
+        ip != "1"
+            || sctp != "1"
+            || !malformed.is_empty()
+            || severity.split(',').any(|s| s.parse().is_ok_and(|s: u32| s >= ERROR))
+            || chunks.is_empty()
+            || !chunks.split(',').all(known)
+    };
+    Some(dissect(file, &fields)?.into_iter().filter(wrong).collect())
+}
+
+#[test]
+fn no_frame_of_a_handover_is_wrong() {
+    let file = capture("handover.pcapng");
+    let Some(wrong) = complaints(&file) else { return };
+    assert_eq!(wrong, [""; 0], "frame|ip|sctp|malformed|severity|chunks");
+    let chunks = dissect(&file, &["sctp.chunk_type"]).unwrap_or_default();
+    assert!(chunks.len() > 10_000, "{} frames", chunks.len());
+    // INIT, INIT ACK, SACK, HEARTBEAT, COOKIE ECHO, COOKIE ACK, ASCONF-ACK, ASCONF: the whole handover is there.
+    for kind in ["1", "2", "3", "4", "10", "11", "128", "193"] {
+        let there = chunks.iter().any(|line| line.split(',').any(|chunk| chunk == kind));
+        assert!(there, "no chunk of type {kind}");
+    }
+}
+
+/// The check above can fail: a flipped bit is found.
+#[test]
+fn a_flipped_bit_is_found() {
+    let file = capture("flipped.pcapng");
+    let mut bytes = std::fs::read(&file).expect("written");
+    // In the payload of a DATA chunk: a long run of zeros.
+    let at = bytes.windows(600).position(|w| w.iter().all(|&b| b == 0)).expect("a DATA chunk") + 300;
+    bytes[at] ^= 1;
+    std::fs::write(&file, bytes).expect("writable");
+    let Some(wrong) = complaints(&file) else { return };
+    assert_eq!(wrong.len(), 1, "{wrong:?}");
+}

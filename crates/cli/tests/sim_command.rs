@@ -1,0 +1,166 @@
+//! `msctp sim` from outside: what it prints, what it writes, how it exits.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn scenario(name: &str) -> PathBuf {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios")).join(name)
+}
+
+fn sim(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_msctp")).arg("sim").args(args).output().expect("msctp runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+fn temporary(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+#[test]
+fn a_run_prints_a_summary_and_exits_with_0() {
+    let out = sim(&[scenario("handover.toml").to_str().expect("UTF-8"), "--hash"]);
+    let stdout = text(&out.stdout);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    for part in [
+        "handover: 60.000 s, seed 1",
+        "server to client:",
+        ": the server sends over 10.0.0.1→10.0.2.2 (peer): ",
+        "20.000 s  add-address download 10.0.2.2\n",
+        "trace hash ",
+    ] {
+        assert!(stdout.contains(part), "no \"{part}\" in\n{stdout}");
+    }
+}
+
+#[test]
+fn json_is_one_object_with_the_numbers() {
+    let path = scenario("bulk-wlan.toml");
+    let out = sim(&[
+        path.to_str().expect("UTF-8"),
+        "--json",
+        "--set",
+        "duration=2s",
+        "--seed",
+        "18446744073709551615",
+    ]);
+    let json: serde_json::Value = serde_json::from_slice(&out.stdout).expect("JSON");
+    assert_eq!(json["seed"], u64::MAX);
+    assert_eq!(json["duration"], 2.0);
+    assert!(json["associations"][0]["to_server"]["bytes"].as_u64() > Some(1_000_000), "{json}");
+    assert_eq!(json["trace_hash"], serde_json::Value::Null);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_another_seed_others() {
+    let path = scenario("handover.toml");
+    let capture = |name: &str, seed: &str| {
+        let file = temporary(name);
+        let set = ["--until", "25s", "--set", "link.3g.loss=0.02", "--pcap-link", "3g"];
+        let mut args =
+            vec![path.to_str().expect("UTF-8"), "--seed", seed, "--pcap", file.to_str().expect("UTF-8")];
+        args.extend(set);
+        let out = sim(&args);
+        assert!(out.status.success(), "{}", text(&out.stderr));
+        (text(&out.stdout), std::fs::read(file).expect("written"))
+    };
+    let first = capture("first.pcapng", "1");
+    assert!(first == capture("second.pcapng", "1"));
+    assert!(first.1 != capture("third.pcapng", "2").1);
+}
+
+#[test]
+fn series_are_written_as_csv() {
+    let dir = temporary("series");
+    let path = scenario("handover.toml");
+    let out = sim(&[
+        path.to_str().expect("UTF-8"),
+        "--until",
+        "5s",
+        "--series",
+        dir.to_str().expect("UTF-8"),
+    ]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    for (file, least) in [("throughput", 20), ("window", 50), ("rtt", 10), ("estimate", 1), ("queue", 100)] {
+        let csv = std::fs::read_to_string(dir.join(format!("{file}.csv"))).expect("written");
+        assert!(csv.lines().count() >= least, "{file}: {} lines", csv.lines().count());
+        let columns = csv.lines().next().map_or(0, |head| head.split(',').count());
+        assert!(csv.lines().all(|line| line.split(',').count() == columns), "{file}");
+    }
+}
+
+#[test]
+fn wrong_input_gives_one_line_and_exits_with_2() {
+    let path = scenario("handover.toml");
+    let path = path.to_str().expect("UTF-8");
+    for (args, message) in [
+        (vec!["nowhere.toml"], "msctp: nowhere.toml: No such file or directory (os error 2)\n".to_owned()),
+        (
+            vec![path, "--set", "link.wlan.rate=-1Mbps"],
+            format!(
+                "msctp: {path}: link.wlan.rate: \"-1Mbps\" is not a rate: want a number of at least 0 with a unit, as \
+                 384kbps, 11Mbps, 1Gbps or 9600bps\n"
+            ),
+        ),
+        (
+            vec![path, "--pcap", "/dev/null", "--pcap-link", "wlam"],
+            "msctp: --pcap-link: there is no link \"wlam\"; did you mean \"wlan\"?\n".to_owned(),
+        ),
+    ] {
+        let out = sim(&args);
+        assert_eq!(out.status.code(), Some(2), "{args:?}");
+        assert_eq!(text(&out.stderr), message);
+        assert!(out.stdout.is_empty());
+    }
+    assert_eq!(sim(&[path, "--no-such-option"]).status.code(), Some(2));
+}
+
+#[test]
+fn what_cannot_be_written_exits_with_1() {
+    let path = scenario("handover.toml");
+    let out = sim(&[path.to_str().expect("UTF-8"), "--pcap", "/nowhere/file.pcapng"]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out.stderr).starts_with("msctp: /nowhere/file.pcapng: "), "{}", text(&out.stderr));
+}
+
+/// Ctrl-C in the middle of a long run: a valid capture, a summary of what was, exit code 1.
+#[cfg(unix)]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "waits for the process to have written something")]
+fn an_interrupt_leaves_a_valid_capture() {
+    let file = temporary("interrupted.pcapng");
+    let _ = std::fs::remove_file(&file);
+    let child = Command::new(env!("CARGO_BIN_EXE_msctp"))
+        .arg("sim")
+        .arg(scenario("bulk-wlan.toml"))
+        .args(["--set", "duration=1000000s", "--pcap-link", "wlan/reverse", "--pcap"])
+        .arg(&file)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("msctp runs");
+    for _ in 0..200 {
+        if std::fs::metadata(&file).is_ok_and(|m| m.len() > 10_000) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(kill.success());
+    let out = child.wait_with_output().expect("ends");
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out.stderr).starts_with("msctp: interrupted at "), "{}", text(&out.stderr));
+    assert!(text(&out.stdout).starts_with("bulk-wlan: "), "{}", text(&out.stdout));
+    // Blocks of pcapng, each with its length at both ends, up to the last byte.
+    let bytes = std::fs::read(file).expect("written");
+    let word =
+        |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]) as usize;
+    let mut at = 0;
+    while at < bytes.len() {
+        let len = word(at + 4);
+        assert_eq!(word(at + len - 4), len, "block at {at}");
+        at += len;
+    }
+}
