@@ -2,7 +2,7 @@
 
 mod support;
 
-use msctp_proto::{AssociationState, Config, Event};
+use msctp_proto::{AssociationState, Config, Event, SendError};
 use msctp_units::Span;
 use support::{Pair, Side, a_ip, b_ip, text_message};
 
@@ -31,4 +31,89 @@ fn bulk_both_ways() {
     let mut pair = Pair::established(Config::default());
     pair.transfer(Side::A, 2000, 1452, Span::from_secs(60));
     pair.transfer(Side::B, 2000, 1000, Span::from_secs(60));
+}
+
+#[test]
+fn a_reader_that_sleeps_closes_the_window_and_opens_it_again() {
+    let config = Config { receive_buffer: 20_000, ..Config::default() };
+    let mut pair = Pair::established(config);
+    pair.b.reading = false;
+    let mut waiting = (0..100).collect();
+    pair.feed(Side::A, &mut waiting, 1000);
+    // Zero window probes go out and are refused for a minute; nobody gives up (RFC 9260 §6.1 A).
+    pair.run_for(Span::from_secs(60));
+    assert_eq!(pair.a.state(), Some(AssociationState::Established));
+    let held = pair.b.endpoint.association(pair.b.handle.unwrap()).unwrap().readable();
+    assert!(held && pair.b.received.is_empty());
+    pair.b.reading = true;
+    pair.drain(Side::B);
+    let done = pair.run_until(Span::from_secs(120), |pair| {
+        pair.feed(Side::A, &mut waiting, 1000);
+        pair.b.received.len() == 100
+    });
+    assert!(done, "{} of 100", pair.b.received.len());
+    assert_eq!(pair.a.endpoint.association(pair.a.handle.unwrap()).unwrap().stats().error_count, 0);
+}
+
+#[test]
+fn random_loss_both_ways_delivers_everything_in_order() {
+    let mut pair = Pair::established(Config::default());
+    let mut x = 12345u32;
+    pair.drop_if(move |_| {
+        x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        x >> 24 < 13
+    });
+    pair.transfer(Side::A, 1500, 1200, Span::from_secs(600));
+    pair.transfer(Side::B, 300, 5000, Span::from_secs(600));
+}
+
+#[test]
+fn several_segments_in_one_buffer_are_the_packets_one_by_one() {
+    let run = |max_segments| {
+        let config = Config { max_segments, ..Config::default() };
+        let mut pair = Pair::established(config);
+        pair.log = Some(Vec::new());
+        pair.transfer(Side::A, 300, 1452, Span::from_secs(20));
+        pair.log.take().unwrap().into_iter().map(|f| (f.sent, f.from, f.at, f.bytes)).collect::<Vec<_>>()
+    };
+    assert_eq!(run(1), run(16));
+}
+
+#[test]
+fn events_tell_when_there_is_something_to_read_and_room_to_write() {
+    let config = Config { send_buffer: 10_000, ..Config::default() };
+    let mut pair = Pair::established(config);
+    let refused = pair.with(Side::A, |a, now| {
+        for _ in 0..10 {
+            a.send(now, support::message(0, vec![7; 1000])).unwrap();
+        }
+        a.send(now, support::message(0, vec![7; 1000]))
+    });
+    assert_eq!(refused, Err(SendError::BufferFull { len: 1000, free: 0 }));
+    pair.run_for(Span::from_secs(1));
+    assert!(pair.a.saw(|e| *e == Event::Writable));
+    assert!(pair.b.saw(|e| *e == Event::Readable));
+    pair.with(Side::A, |a, now| {
+        assert_eq!(a.send(now, support::message(0, vec![])), Err(SendError::Empty));
+        let large = support::message(0, vec![0; 10_001]);
+        assert_eq!(a.send(now, large), Err(SendError::TooLarge { len: 10_001, max: 10_000 }));
+    });
+}
+
+#[test]
+fn two_runs_are_the_same_to_the_bit() {
+    let run = || {
+        let mut pair = Pair::established(Config { trace: true, ..Config::default() });
+        pair.log = Some(Vec::new());
+        let mut n = 0u32;
+        pair.drop_if(move |_| {
+            n += 1;
+            n.is_multiple_of(17)
+        });
+        pair.transfer(Side::A, 200, 900, Span::from_secs(100));
+        let log: Vec<_> =
+            pair.log.take().unwrap().into_iter().map(|f| (f.sent, f.from, f.at, f.bytes)).collect();
+        (log, pair.a.trace, pair.b.trace)
+    };
+    assert_eq!(run(), run());
 }

@@ -93,7 +93,10 @@ impl Association {
             self.close(now, Some(LossReason::SetupTimeout));
             return;
         }
-        if let Some(path) = self.setup.path.and_then(|path| self.paths.get_mut(path)) {
+        // DATA that went with the COOKIE ECHO has T3-rtx run out at the same time, which backs off as well: once is enough.
+        if let Some(path) = self.setup.path.and_then(|path| self.paths.get_mut(path))
+            && path.t3_rtx.is_none_or(|t3_rtx| t3_rtx > now)
+        {
             path.rtt.back_off();
         }
         // RFC 9260 §5.1: retransmissions SHOULD use all addresses of the peer

@@ -59,7 +59,12 @@ impl Association {
             return;
         }
         match self.admit(&packet) {
-            Admission::Ours | Admission::CookieEcho => self.take_chunks(now, at, &packet, jar),
+            Admission::Ours => {
+                self.note_valid_packet(now);
+                self.take_chunks(now, at, &packet, jar);
+            }
+            // Valid if its cookie is.
+            Admission::CookieEcho => self.take_chunks(now, at, &packet, jar),
             Admission::Init => {
                 if let Some(Ok(Chunk::Init(init))) = packet.chunks().next() {
                     self.stats.packets_received += 1;
@@ -116,9 +121,12 @@ impl Association {
         }
     }
 
-    fn take_chunks(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>, jar: &CookieJar) {
+    fn note_valid_packet(&mut self, now: Time) {
         self.stats.packets_received += 1;
         self.note_peer_alive(now);
+    }
+
+    fn take_chunks(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>, jar: &CookieJar) {
         let mut seen = Seen::default();
         let mut chunks = packet.chunks();
         let mut first = true;
@@ -129,7 +137,11 @@ impl Association {
                 Ok(Chunk::CookieEcho(echo)) if first => {
                     self.trace_control(now, Direction::In, self.path_of(at), &echo);
                     let tag = packet.header.verification_tag.get();
-                    self.on_cookie_echo(now, at, tag, echo.cookie, jar)
+                    let valid = self.on_cookie_echo(now, at, tag, echo.cookie, jar);
+                    if valid {
+                        self.note_valid_packet(now);
+                    }
+                    valid
                 }
                 Ok(chunk) => self.take_chunk(now, at, &chunk, rest, &mut seen),
                 Err(error) => self.take_malformed(now, error),

@@ -453,3 +453,50 @@ impl Pair {
         }
     }
 }
+
+/// An SCTP packet as the other side of `to` would send it.
+pub fn packet(to: Side, tag: u32, chunks: &[&dyn msctp_wire::EncodeChunk]) -> Vec<u8> {
+    let (src, dst) = match to {
+        Side::A => (PORT_B, PORT_A),
+        Side::B => (PORT_A, PORT_B),
+    };
+    packet_between(src, dst, tag, chunks)
+}
+
+/// An SCTP packet between any ports.
+pub fn packet_between(src: u16, dst: u16, tag: u32, chunks: &[&dyn msctp_wire::EncodeChunk]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let tag = msctp_wire::VerificationTag::new(tag);
+    let mut builder = msctp_wire::PacketBuilder::new(&mut bytes, src, dst, tag, 65_535);
+    for chunk in chunks {
+        builder.push(*chunk).unwrap();
+    }
+    builder.finish();
+    bytes
+}
+
+impl Pair {
+    /// Addresses of a packet from the other side, as `to` sees them, in network 0.
+    pub fn at(to: Side) -> PathAddr {
+        match to {
+            Side::A => PathAddr { local: a_ip(0), remote: b_ip(0) },
+            Side::B => PathAddr { local: b_ip(0), remote: a_ip(0) },
+        }
+    }
+
+    /// The verification tag that `to` expects. Needs the log, and a packet that was sent to it.
+    pub fn tag_of(&self, to: Side) -> u32 {
+        let log = self.log.as_ref().expect("the log is on");
+        log.iter().rev().find(|f| f.from == to.other() && f.tag() != 0).expect("a packet to it").tag()
+    }
+
+    /// Packets logged from that side since the log had `since` entries.
+    pub fn sent_since(&self, from: Side, since: usize) -> Vec<Flight> {
+        let log = self.log.as_ref().expect("the log is on");
+        log[since..].iter().filter(|flight| flight.from == from).cloned().collect()
+    }
+
+    pub fn log_len(&self) -> usize {
+        self.log.as_ref().map_or(0, Vec::len)
+    }
+}

@@ -1,0 +1,207 @@
+//! Shutdown (RFC 9260 §9.2) and abort (§9.1) between two endpoints.
+
+mod support;
+
+use msctp_proto::{AbortReason, AssociationState as State, Config, Event, LossReason, SendError};
+use msctp_units::Span;
+use support::{Pair, Side, chunk, message, text_message};
+
+fn pair() -> Pair {
+    let mut pair = Pair::established(Config::default());
+    pair.log = Some(Vec::new());
+    pair
+}
+
+fn shut(pair: &mut Pair, side: Side) {
+    pair.with(side, |association, now| association.shutdown(now));
+}
+
+fn assert_both_closed(pair: &Pair, what: &str) {
+    for (name, host) in [("A", &pair.a), ("B", &pair.b)] {
+        assert_eq!(host.events.last(), Some(&Event::Closed), "{name} {what}");
+        assert_eq!(host.endpoint.len(), 0, "{name} {what}");
+        assert_eq!(host.endpoint.poll_timeout(), None, "{name} {what}");
+    }
+}
+
+#[test]
+fn all_that_was_sent_arrives_before_the_end_from_either_side() {
+    for side in [Side::A, Side::B] {
+        let mut pair = pair();
+        for n in 0..200u32 {
+            pair.send(Side::A, message(0, n.to_be_bytes().to_vec()));
+            pair.send(Side::B, message(0, n.to_be_bytes().to_vec()));
+        }
+        shut(&mut pair, side);
+        let refused = pair.with(side, |association, now| association.send(now, text_message("late")));
+        assert_eq!(refused, Err(SendError::Closed));
+        pair.run_for(Span::from_secs(10));
+        assert_both_closed(&pair, "");
+        assert_eq!((pair.a.received.len(), pair.b.received.len()), (200, 200));
+        assert!(pair.host(side.other()).saw(|e| *e == Event::PeerShutdown));
+        assert!(!pair.a.saw(|e| matches!(e, Event::SendFailed(_))));
+        let chunks: Vec<u8> = pair.log.as_ref().unwrap().iter().flat_map(|f| f.chunks()).collect();
+        let order: Vec<u8> = chunks.into_iter().filter(|c| matches!(c, 7 | 8 | 14)).collect();
+        assert_eq!(order, [chunk::SHUTDOWN, chunk::SHUTDOWN_ACK, chunk::SHUTDOWN_COMPLETE]);
+    }
+}
+
+#[test]
+fn lost_chunks_of_the_shutdown_are_sent_again() {
+    for (from, lost) in [
+        (Side::A, chunk::SHUTDOWN),
+        (Side::B, chunk::SHUTDOWN_ACK),
+        (Side::A, chunk::SHUTDOWN_COMPLETE),
+        (Side::A, chunk::DATA),
+        (Side::B, chunk::SACK),
+    ] {
+        for count in 1..=4 {
+            let mut pair = pair();
+            pair.drop_first(from, lost, count);
+            for n in 0..10u32 {
+                pair.send(Side::A, message(0, n.to_be_bytes().to_vec()));
+            }
+            shut(&mut pair, Side::A);
+            pair.run_for(Span::from_secs(60));
+            assert_both_closed(&pair, &format!("{lost} lost {count} times"));
+            assert_eq!(pair.b.received.len(), 10);
+        }
+    }
+}
+
+#[test]
+fn both_may_shut_down_at_once() {
+    for lost in [None, Some(chunk::SHUTDOWN), Some(chunk::SHUTDOWN_ACK), Some(chunk::SHUTDOWN_COMPLETE)] {
+        for loser in [Side::A, Side::B] {
+            let mut pair = pair();
+            if let Some(lost) = lost {
+                pair.drop_first(loser, lost, 1);
+            }
+            shut(&mut pair, Side::A);
+            shut(&mut pair, Side::B);
+            pair.run_for(Span::from_secs(60));
+            assert_both_closed(&pair, &format!("{lost:?} lost from {loser:?}"));
+        }
+    }
+}
+
+#[test]
+fn data_that_comes_in_shutdown_sent_is_answered_by_shutdown() {
+    let mut pair = pair();
+    // B's data meets A's SHUTDOWN on the way.
+    shut(&mut pair, Side::A);
+    for n in 0..20u32 {
+        pair.send(Side::B, message(0, [&n.to_be_bytes()[..], &[0; 1000]].concat()));
+    }
+    let before = pair.log_len();
+    assert_eq!(pair.a.state(), Some(State::ShutdownSent));
+    pair.run_for(Span::from_millis(30));
+    let answers = pair.sent_since(Side::A, before);
+    assert!(!answers.is_empty() && answers.iter().all(|f| f.has(chunk::SHUTDOWN)), "{answers:?}");
+    pair.run_for(Span::from_secs(5));
+    assert_both_closed(&pair, "");
+    assert_eq!(pair.a.received.len(), 20);
+}
+
+#[test]
+fn a_peer_that_vanishes_during_the_shutdown_is_given_up() {
+    let config = Config { assoc_max_retrans: 3, rto_max: Span::from_secs(4), ..Config::default() };
+    let mut pair = Pair::established(config);
+    pair.drop_if(|flight| flight.from == Side::B);
+    shut(&mut pair, Side::A);
+    pair.run_for(Span::from_secs(60));
+    assert_eq!(pair.a.events.last(), Some(&Event::Lost(LossReason::PeerUnreachable)));
+    assert_eq!(pair.a.endpoint.len(), 0);
+}
+
+#[test]
+fn a_shutdown_that_is_dragged_out_ends_by_the_guard_timer() {
+    // B keeps answering, but never acknowledges the SHUTDOWN: T2 starts over, T5 does not.
+    let config =
+        Config { rto_max: Span::from_secs(2), hb_interval: Span::from_millis(200), ..Config::default() };
+    let mut pair = Pair::established(config);
+    pair.log = Some(Vec::new());
+    pair.drop_if(|flight| {
+        flight.has(chunk::SHUTDOWN_ACK) || flight.from == Side::A && flight.has(chunk::SHUTDOWN)
+    });
+    shut(&mut pair, Side::A);
+    pair.run_for(Span::from_secs(9));
+    assert_eq!(pair.a.state(), Some(State::ShutdownSent));
+    pair.run_for(Span::from_secs(3));
+    // RFC 9260 §9.2: 5 times RTO.Max
+    assert_eq!(pair.a.events.last(), Some(&Event::Lost(LossReason::ShutdownTimeout)));
+    assert!(pair.b.saw(|e| matches!(e, Event::Lost(LossReason::PeerAborted { .. }))));
+}
+
+#[test]
+fn a_shutdown_asked_for_during_set_up_waits_for_it() {
+    let mut pair = Pair::new(Config::default(), vec![support::b_ip(0)]);
+    pair.connect(Config::default(), vec![support::a_ip(0)], vec![support::b_ip(0)]);
+    pair.send(Side::A, text_message("in and out"));
+    shut(&mut pair, Side::A);
+    let refused = pair.with(Side::A, |a, now| a.send(now, text_message("late")));
+    assert_eq!(refused, Err(SendError::Closed));
+    pair.run_for(Span::from_secs(5));
+    assert_both_closed(&pair, "");
+    assert_eq!(pair.b.received.len(), 1);
+}
+
+#[test]
+fn an_init_after_a_lost_shutdown_complete_gets_the_shutdown_ack_again() {
+    // RFC 9260 §9.2
+    let mut pair = pair();
+    pair.drop_first(Side::A, chunk::SHUTDOWN_COMPLETE, 1);
+    shut(&mut pair, Side::A);
+    pair.run_for(Span::from_millis(100));
+    assert_eq!(pair.b.state(), Some(State::ShutdownAckSent));
+    pair.a.events.clear();
+    pair.connect(Config::default(), vec![support::a_ip(0)], vec![support::b_ip(0)]);
+    pair.run_for(Span::from_secs(10));
+    assert_eq!(pair.a.state(), Some(State::Established));
+    assert_eq!(pair.b.state(), Some(State::Established), "a new association at B");
+    pair.transfer(Side::A, 5, 100, Span::from_secs(5));
+}
+
+#[test]
+fn an_abort_tells_the_reason_and_reports_what_was_not_delivered() {
+    for side in [Side::A, Side::B] {
+        let mut pair = pair();
+        pair.drop_if(|flight| flight.has(chunk::DATA));
+        pair.send(side, text_message("doomed"));
+        pair.run_for(Span::from_millis(100));
+        let reason = AbortReason(bytes::Bytes::from_static(b"enough"));
+        pair.with(side, |association, now| association.abort(now, &reason));
+        assert_eq!(pair.host(side).events.last(), Some(&Event::Lost(LossReason::Aborted)));
+        assert!(
+            pair.host(side).saw(|e| matches!(e, Event::SendFailed(f) if &f.message.data[..] == b"doomed"))
+        );
+        let before = pair.log_len();
+        pair.run_for(Span::from_secs(2));
+        let lost = LossReason::PeerAborted { cause: Some(12), reason: reason.0 };
+        assert_eq!(pair.host(side.other()).events.last(), Some(&Event::Lost(lost)));
+        assert_eq!(pair.log_len(), before, "an ABORT is not answered");
+        assert_eq!((pair.a.endpoint.len(), pair.b.endpoint.len()), (0, 0));
+    }
+}
+
+#[test]
+fn an_abort_before_the_peer_is_known_sends_nothing() {
+    let mut pair = Pair::new(Config::default(), vec![support::b_ip(0)]);
+    pair.log = Some(Vec::new());
+    pair.drop_if(|_| true);
+    pair.connect(Config::default(), vec![support::a_ip(0)], vec![support::b_ip(0)]);
+    pair.with(Side::A, |a, now| a.abort(now, &AbortReason::default()));
+    pair.run_for(Span::from_secs(5));
+    assert_eq!(pair.log_len(), 1, "the INIT");
+    assert_eq!(pair.a.endpoint.len(), 0);
+}
+
+#[test]
+fn an_abort_reason_of_any_length_fits_a_packet() {
+    let mut pair = pair();
+    let reason = AbortReason(vec![b'x'; 100_000].into());
+    pair.with(Side::A, |a, now| a.abort(now, &reason));
+    pair.run_for(Span::from_secs(1));
+    assert!(pair.b.saw(|e| matches!(e, Event::Lost(LossReason::PeerAborted { cause: Some(12), reason })
+        if !reason.is_empty() && reason.iter().all(|b| *b == b'x'))));
+}

@@ -1,0 +1,513 @@
+//! Setting an association up (RFC 9260 §5): losses, cookies, collisions, restarts, parameters.
+
+mod support;
+
+use msctp_proto::{
+    AssociationState, Config, DatagramOutcome, Endpoint, EndpointConfig, Event, IgnoreReason, LocalAddrs,
+    LossReason, PathAddr, RemoteAddrs, SendError,
+};
+use msctp_units::{Span, Time};
+use msctp_wire::{
+    Cause, Checksum, Chunk, CookieEcho, Init, List, Packet, Param, ParamType, Params, Tsn, UnknownChunk,
+    VerificationTag,
+};
+use support::{Fate, PORT_A, PORT_B, Pair, Side, a_ip, b_ip, chunk, message, packet, text_message};
+
+fn ms(ms: u64) -> Span {
+    Span::from_millis(ms)
+}
+
+fn ready() -> Pair {
+    let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    pair
+}
+
+fn begun() -> Pair {
+    let mut pair = ready();
+    pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
+    pair
+}
+
+fn both_up(pair: &Pair) -> bool {
+    pair.a.state() == Some(AssociationState::Established)
+        && pair.b.state() == Some(AssociationState::Established)
+}
+
+/// An INIT as a peer of B might send it.
+fn init<'a>(tag: u32, params: &'a [Param<'a>]) -> Init<'a> {
+    Init {
+        initiate_tag: VerificationTag::new(tag),
+        a_rwnd: 65_536,
+        outbound_streams: 3,
+        inbound_streams: 4,
+        initial_tsn: Tsn::new(1),
+        params: Params::from(params),
+    }
+}
+
+#[test]
+fn a_round_trip_each_for_init_and_cookie() {
+    let mut pair = begun();
+    let start = pair.now;
+    assert!(pair.run_until(Span::from_secs(5), |p| p.b.state().is_some()));
+    assert_eq!(pair.now.since(start), ms(60), "B has it after INIT, INIT ACK, COOKIE ECHO");
+    assert!(pair.run_until(Span::from_secs(5), |p| both_up(p)));
+    assert_eq!(pair.now.since(start), ms(80));
+    let connected = |e: &Event| matches!(e, Event::Connected { outbound_streams: 10, inbound_streams: 10 });
+    assert!(pair.a.saw(connected) && pair.b.saw(connected));
+    let chunks: Vec<_> = pair.log.as_ref().unwrap().iter().map(|f| f.chunks()[0]).collect();
+    assert_eq!(chunks[..4], [chunk::INIT, chunk::INIT_ACK, chunk::COOKIE_ECHO, chunk::COOKIE_ACK]);
+}
+
+#[test]
+fn every_lost_packet_of_the_handshake_is_made_up_for() {
+    for (from, lost) in [
+        (Side::A, chunk::INIT),
+        (Side::B, chunk::INIT_ACK),
+        (Side::A, chunk::COOKIE_ECHO),
+        (Side::B, chunk::COOKIE_ACK),
+    ] {
+        for count in [1, 2, 3] {
+            let mut pair = ready();
+            pair.drop_first(from, lost, count);
+            pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
+            pair.send(Side::A, text_message("early"));
+            let start = pair.now;
+            assert!(pair.run_until(Span::from_secs(60), both_up_mut), "{lost} lost {count} times");
+            // RFC 9260 §6.3.3 E2: 1 s, 2 s, 4 s
+            let waits = ms(1000) * ((1 << count) - 1);
+            assert_eq!(pair.now.since(start), waits + ms(80), "{lost} lost {count} times");
+            pair.run_for(Span::from_secs(20));
+            assert_eq!(pair.b.received.len(), 1);
+            assert_eq!(pair.b.endpoint.len(), 1);
+            let ups = pair.b.events.iter().filter(|e| matches!(e, Event::Connected { .. })).count();
+            assert_eq!(ups, 1);
+        }
+    }
+}
+
+fn both_up_mut(pair: &mut Pair) -> bool {
+    both_up(pair)
+}
+
+#[test]
+fn an_unreachable_peer_is_given_up_after_max_init_retransmits() {
+    let mut pair = ready();
+    pair.drop_if(|_| true);
+    let config = Config { max_init_retransmits: 3, ..Config::default() };
+    pair.connect(config, vec![a_ip(0)], vec![b_ip(0)]);
+    pair.send(Side::A, text_message("lost"));
+    pair.run_for(Span::from_secs(100));
+    assert_eq!(pair.log_len(), 4, "the INIT and three more");
+    assert!(pair.a.saw(|e| matches!(e, Event::SendFailed(failure) if failure.unsent)));
+    assert_eq!(pair.a.events.last(), Some(&Event::Lost(LossReason::SetupTimeout)));
+    assert_eq!(pair.a.endpoint.len(), 0);
+}
+
+#[test]
+fn data_travels_with_the_cookie_echo() {
+    let mut pair = begun();
+    pair.send(Side::A, text_message("early"));
+    let start = pair.now;
+    assert!(pair.run_until(Span::from_secs(5), |p| !p.b.received.is_empty()));
+    assert_eq!(pair.now.since(start), ms(60));
+    let log = pair.log.as_ref().unwrap();
+    assert!(log.iter().any(|f| f.chunks() == [chunk::COOKIE_ECHO, chunk::DATA]));
+    // RFC 9260 §5.1: the COOKIE ACK first, and the first DATA acknowledged at once
+    assert!(log.iter().any(|f| f.chunks() == [chunk::COOKIE_ACK, chunk::SACK]));
+}
+
+#[test]
+fn the_listener_keeps_nothing_before_a_valid_cookie() {
+    let mut b = Endpoint::new(EndpointConfig::default(), [9; 32]).unwrap();
+    b.listen(LocalAddrs { port: PORT_B, addresses: vec![b_ip(0)] }, Config::default()).unwrap();
+    let mut out = Vec::new();
+    let idle = format!("{b:?}").len();
+    let mut after_one = 0;
+    for n in 1..=10_000u32 {
+        let at = PathAddr { local: b_ip(0), remote: std::net::Ipv4Addr::from(0x0b00_0000 + n).into() };
+        let bytes = packet(Side::B, 0, &[&init(n, &[])]);
+        assert_eq!(b.handle_datagram(Time::ZERO, at, &bytes), DatagramOutcome::Replied);
+        assert!(b.poll_transmit(Time::ZERO, &mut out).is_some());
+        out.clear();
+        assert_eq!((b.len(), b.poll_timeout()), (0, None));
+        if n == 1 {
+            after_one = format!("{b:?}").len();
+        }
+    }
+    // Nothing in it grew but for numbers that print longer.
+    assert!(format!("{b:?}").len() < after_one + 200, "{idle} {after_one} {}", format!("{b:?}").len());
+}
+
+#[test]
+fn replies_that_nobody_fetches_are_bounded() {
+    let mut b = Endpoint::new(EndpointConfig::default(), [9; 32]).unwrap();
+    b.listen(LocalAddrs { port: PORT_B, addresses: vec![b_ip(0)] }, Config::default()).unwrap();
+    let bytes = packet(Side::B, 0, &[&init(1, &[])]);
+    let outcomes: Vec<_> =
+        (0..300).map(|_| b.handle_datagram(Time::ZERO, Pair::at(Side::B), &bytes)).collect();
+    assert_eq!(outcomes.iter().filter(|o| **o == DatagramOutcome::Replied).count(), 256);
+    assert_eq!(outcomes[299], DatagramOutcome::Ignored(IgnoreReason::TooManyReplies));
+}
+
+/// Runs until the COOKIE ECHO is on its way, takes it off the wire, and gives its bytes.
+fn cookie_echo(pair: &mut Pair) -> Vec<u8> {
+    pair.drop_if(|flight| flight.has(chunk::COOKIE_ECHO));
+    pair.run_for(ms(100));
+    let log = pair.log.as_ref().unwrap();
+    log.iter().find(|f| f.has(chunk::COOKIE_ECHO)).unwrap().bytes.clone()
+}
+
+/// The cookie in a COOKIE ECHO packet.
+fn cookie_of(bytes: &[u8]) -> Vec<u8> {
+    match Packet::parse(bytes, Checksum::Verify).unwrap().chunks().next() {
+        Some(Ok(Chunk::CookieEcho(echo))) => echo.cookie.to_vec(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_cookie_with_any_changed_byte_is_dropped_in_silence() {
+    let mut pair = begun();
+    let bytes = cookie_echo(&mut pair);
+    let (cookie, tag) = (cookie_of(&bytes), pair.tag_of(Side::B));
+    let before = pair.log_len();
+    for at in 0..cookie.len() {
+        let mut changed = cookie.clone();
+        changed[at] ^= 0x10;
+        let forged = packet(Side::B, tag, &[&CookieEcho { cookie: &changed }]);
+        let outcome = pair.inject(Side::B, Pair::at(Side::B), &forged);
+        assert_eq!(outcome, DatagramOutcome::Ignored(IgnoreReason::BadCookie), "byte {at}");
+    }
+    // RFC 9260 §5.1.5 step 3: right cookie, wrong tag or ports
+    let wrong_tag = packet(Side::B, tag ^ 1, &[&CookieEcho { cookie: &cookie }]);
+    let wrong_port = support::packet_between(PORT_A + 1, PORT_B, tag, &[&CookieEcho { cookie: &cookie }]);
+    for forged in [wrong_tag, wrong_port] {
+        let outcome = pair.inject(Side::B, Pair::at(Side::B), &forged);
+        assert_eq!(outcome, DatagramOutcome::Ignored(IgnoreReason::BadCookie));
+    }
+    assert_eq!(pair.sent_since(Side::B, before).len(), 0);
+    assert_eq!(pair.b.endpoint.len(), 0);
+    assert!(matches!(pair.inject(Side::B, Pair::at(Side::B), &bytes), DatagramOutcome::Accepted(_)));
+}
+
+#[test]
+fn a_stale_cookie_is_answered_by_its_age() {
+    let mut pair = begun();
+    let bytes = cookie_echo(&mut pair);
+    // The INIT ACK was made 20 ms after the start; Valid.Cookie.Life is 60 s.
+    pair.now = Time::ZERO + Span::from_secs(1) + ms(20) + Span::from_secs(60) + Span::from_micros(7);
+    let before = pair.log_len();
+    assert_eq!(pair.inject(Side::B, Pair::at(Side::B), &bytes), DatagramOutcome::Replied);
+    let sent = pair.sent_since(Side::B, before);
+    let error = Packet::parse(&sent[0].bytes, Checksum::Verify).unwrap();
+    let Some(Ok(Chunk::Error(error))) = error.chunks().next() else { panic!("{sent:?}") };
+    assert!(error.causes.iter().eq([Ok(Cause::StaleCookie(7))]));
+    assert_eq!(pair.b.endpoint.len(), 0);
+}
+
+#[test]
+fn an_initiator_whose_cookie_is_stale_asks_for_a_longer_life() {
+    let mut pair = begun();
+    // The first COOKIE ECHO takes 61 s; T1-cookie's repetitions are lost.
+    let mut first = true;
+    pair.filter = Box::new(move |flight| match flight.has(chunk::COOKIE_ECHO) {
+        true if core::mem::take(&mut first) => Fate::Late(Span::from_secs(61)),
+        true if flight.sent < Time::ZERO + Span::from_secs(60) => Fate::Drop,
+        _ => Fate::Pass,
+    });
+    pair.send(Side::A, text_message("patience"));
+    pair.run_for(Span::from_secs(300));
+    assert!(both_up(&pair));
+    assert_eq!(pair.b.received.len(), 1);
+    let log = pair.log.as_ref().unwrap();
+    let asked = log.iter().any(|f| {
+        Packet::parse(&f.bytes, Checksum::Verify).unwrap().chunks().flatten().any(|chunk| match chunk {
+            Chunk::Init(init) => {
+                init.params.iter().flatten().any(|p| matches!(p, Param::CookiePreservative(_)))
+            }
+            _ => false,
+        })
+    });
+    assert!(asked, "RFC 9260 §5.2.6 (3)");
+}
+
+#[test]
+fn duplicated_and_delayed_packets_of_the_handshake_make_one_association() {
+    let mut pair = ready();
+    pair.filter = Box::new(|_| Fate::Twice(ms(500)));
+    pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(5));
+    assert!(both_up(&pair));
+    assert_eq!((pair.a.endpoint.len(), pair.b.endpoint.len()), (1, 1));
+    assert!(!pair.b.saw(|e| *e == Event::Restarted));
+    pair.transfer(Side::A, 30, 100, Span::from_secs(10));
+}
+
+/// B begins an association with A, who may listen as well.
+fn b_connects(pair: &mut Pair) {
+    let local = LocalAddrs { port: PORT_B, addresses: vec![b_ip(0)] };
+    let remote = RemoteAddrs { port: PORT_A, addresses: vec![a_ip(0)] };
+    let handle = pair.b.endpoint.connect(pair.now, Config::default(), local, remote).unwrap();
+    pair.b.handle = Some(handle);
+    pair.drain(Side::B);
+}
+
+#[test]
+fn both_ends_may_begin_at_the_same_time() {
+    // RFC 9260 §5.2.1; B's INIT leaves so much later than A's
+    for offset in [0, 1, 10, 19, 20, 21, 30, 39, 41, 55] {
+        for lost in [None, Some(chunk::INIT_ACK), Some(chunk::COOKIE_ECHO), Some(chunk::COOKIE_ACK)] {
+            for loser in [Side::A, Side::B] {
+                let mut pair = ready();
+                if let Some(lost) = lost {
+                    pair.drop_first(loser, lost, 1);
+                }
+                pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
+                pair.run_for(ms(offset));
+                b_connects(&mut pair);
+                pair.run_for(Span::from_secs(20));
+                let what = format!("{offset} ms, {lost:?} lost from {loser:?}");
+                assert!(both_up(&pair), "{what}: {:?} {:?}", pair.a.state(), pair.b.state());
+                assert_eq!((pair.a.endpoint.len(), pair.b.endpoint.len()), (1, 1), "{what}");
+                pair.transfer(Side::A, 20, 100, Span::from_secs(10));
+                pair.transfer(Side::B, 20, 100, Span::from_secs(10));
+                assert!(!pair.a.saw(|e| *e == Event::Restarted) && !pair.b.saw(|e| *e == Event::Restarted));
+            }
+        }
+    }
+}
+
+/// A forgets everything and begins anew from the same port.
+fn restart_a(pair: &mut Pair, addresses: Vec<std::net::IpAddr>) {
+    pair.a.endpoint = Endpoint::new(EndpointConfig::default(), [77; 32]).unwrap();
+    pair.a.events.clear();
+    pair.a.received.clear();
+    pair.connect(Config::default(), addresses, vec![b_ip(0)]);
+}
+
+#[test]
+fn a_restarted_peer_gets_a_fresh_association_on_the_same_handle() {
+    let mut pair = begun();
+    pair.run_for(Span::from_secs(2));
+    pair.transfer(Side::A, 10, 100, Span::from_secs(5));
+    pair.b.reading = false;
+    pair.send(Side::A, text_message("unread"));
+    pair.run_for(Span::from_secs(1));
+    pair.drop_if(|flight| flight.has(chunk::DATA));
+    pair.send(Side::B, message(0, b"under way".to_vec()));
+    pair.run_for(ms(10));
+    let handle = pair.b.handle;
+    pair.pass_all();
+    restart_a(&mut pair, vec![a_ip(0)]);
+    pair.run_for(Span::from_secs(5));
+    assert!(both_up(&pair));
+    assert_eq!(pair.b.handle, handle);
+    let failed = pair.b.events.iter().position(|e| matches!(e, Event::SendFailed(_))).expect("reported");
+    let restarted = pair.b.events.iter().position(|e| *e == Event::Restarted).expect("reported");
+    assert!(failed < restarted);
+    pair.b.reading = true;
+    pair.drain(Side::B);
+    assert_eq!(&pair.b.received.last().unwrap().data[..], b"unread");
+    pair.transfer(Side::A, 50, 100, Span::from_secs(10));
+    pair.transfer(Side::B, 50, 100, Span::from_secs(10));
+}
+
+#[test]
+fn a_restart_with_new_addresses_is_refused_and_changes_nothing() {
+    // RFC 9260 §5.2.2
+    let mut pair = begun();
+    pair.run_for(Span::from_secs(2));
+    let before = pair.log_len();
+    let params: Vec<Param<'_>> = [a_ip(0), a_ip(1)].map(Param::from).to_vec();
+    let bytes = packet(Side::B, 0, &[&init(99, &params)]);
+    pair.inject(Side::B, Pair::at(Side::B), &bytes);
+    let sent = pair.sent_since(Side::B, before);
+    assert_eq!(sent[0].tag(), 99);
+    let reply = Packet::parse(&sent[0].bytes, Checksum::Verify).unwrap();
+    let Some(Ok(Chunk::Abort(abort))) = reply.chunks().next() else { panic!("{sent:?}") };
+    let Some(Ok(Cause::RestartWithNewAddresses(list))) = abort.causes.iter().next() else { panic!() };
+    assert!(Params::from_wire(list).iter().eq([Ok(Param::from(a_ip(1)))]));
+    pair.run_for(Span::from_secs(1));
+    assert!(both_up(&pair));
+    pair.transfer(Side::A, 10, 100, Span::from_secs(5));
+}
+
+#[test]
+fn an_init_from_an_unknown_address_that_lists_a_known_one_belongs_to_the_association() {
+    // RFC 9260 §5.1.2 D: it adds its source address, so it is refused
+    let mut pair = begun();
+    pair.run_for(Span::from_secs(2));
+    let params = [Param::from(a_ip(0))];
+    let bytes = packet(Side::B, 0, &[&init(99, &params)]);
+    let before = pair.log_len();
+    let at = PathAddr { local: b_ip(0), remote: a_ip(7) };
+    let outcome = pair.inject(Side::B, at, &bytes);
+    assert_eq!(outcome, DatagramOutcome::Association(pair.b.handle.unwrap()));
+    assert!(pair.sent_since(Side::B, before)[0].has(chunk::ABORT));
+}
+
+#[test]
+fn inits_that_cannot_be_answered_in_kind() {
+    let host = [0, 11, 0, 6, b'a', 0];
+    let host_name = [Param::HostName(&host[4..])];
+    let good = init(5, &[]);
+    let cases: [(Init<'_>, Option<u16>); 5] = [
+        (Init { initiate_tag: VerificationTag::ZERO, ..good }, None),
+        (Init { a_rwnd: 1499, ..good }, Some(7)),
+        (Init { outbound_streams: 0, ..good }, Some(7)),
+        (Init { inbound_streams: 0, ..good }, Some(7)),
+        (init(5, &host_name), Some(5)),
+    ];
+    for (init, cause) in cases {
+        let mut pair = ready();
+        let outcome = pair.inject(Side::B, Pair::at(Side::B), &packet(Side::B, 0, &[&init]));
+        let sent = pair.sent_since(Side::B, 0);
+        match cause {
+            None => assert_eq!((outcome, sent.len()), (DatagramOutcome::Ignored(IgnoreReason::BadInit), 0)),
+            Some(code) => {
+                assert_eq!((sent[0].tag(), sent[0].chunks()), (5, vec![chunk::ABORT]));
+                let reply = Packet::parse(&sent[0].bytes, Checksum::Verify).unwrap();
+                let Some(Ok(Chunk::Abort(abort))) = reply.chunks().next() else { panic!() };
+                assert!(!abort.tag_reflected);
+                assert_eq!(abort.causes.iter().next().unwrap().unwrap().typ().0, code);
+            }
+        }
+    }
+    // No listener at the port: RFC 9260 §8.4 rule 3
+    let mut pair = ready();
+    let bytes = support::packet_between(PORT_A, 9999, 0, &[&init(5, &[])]);
+    assert_eq!(pair.inject(Side::B, Pair::at(Side::B), &bytes), DatagramOutcome::Replied);
+    assert_eq!(pair.sent_since(Side::B, 0)[0].tag(), 5);
+}
+
+#[test]
+fn unknown_parameters_of_an_init_by_their_high_bits() {
+    // RFC 9260 §3.2.1 Table 3: 00 stop, 01 stop and report, 10 skip, 11 skip and report
+    for (high, stops, reports) in
+        [(0x0000u16, true, false), (0x4000, true, true), (0x8000, false, false), (0xc000, false, true)]
+    {
+        let unknown_type = high | 0x0ff7;
+        let unknown = [(unknown_type >> 8) as u8, unknown_type as u8, 0, 5, 42, 0, 0, 0];
+        let known = [0, 5, 0, 8, 10, 1, 0, 1];
+        let list = [unknown, known].concat();
+        let mut pair = ready();
+        let init = Init { params: Params::from_wire(&list), ..init(5, &[]) };
+        pair.inject(Side::B, Pair::at(Side::B), &packet(Side::B, 0, &[&init]));
+        let sent = pair.sent_since(Side::B, 0);
+        let reply = Packet::parse(&sent[0].bytes, Checksum::Verify).unwrap();
+        let Some(Ok(Chunk::InitAck(ack))) = reply.chunks().next() else { panic!("{sent:?}") };
+        let reported = ack.params.iter().flatten().find_map(|param| match param {
+            Param::UnrecognizedParameter(bytes) => Some(bytes),
+            _ => None,
+        });
+        assert_eq!(reported, reports.then_some(&unknown[..5]), "{high:#x}");
+        // The address after it counts only if processing went on: then an association has both addresses.
+        let cookie = ack.params.iter().flatten().find_map(|param| match param {
+            Param::StateCookie(cookie) => Some(cookie),
+            _ => None,
+        });
+        let echo = packet(Side::B, ack.initiate_tag.get(), &[&CookieEcho { cookie: cookie.unwrap() }]);
+        pair.inject(Side::B, Pair::at(Side::B), &echo);
+        let paths = pair.with(Side::B, |b, _| b.paths().count());
+        assert_eq!(paths, if stops { 1 } else { 2 }, "{high:#x}");
+    }
+}
+
+#[test]
+fn unknown_parameters_of_an_init_ack_are_reported_beside_the_cookie_echo() {
+    let mut pair = begun();
+    pair.filter = Box::new(|flight| {
+        if flight.has(chunk::INIT_ACK) {
+            // Appends a parameter to skip and report, and makes the lengths and the checksum right.
+            let (src, dst) = (PORT_B, PORT_A);
+            let tag = flight.tag();
+            let mut chunk = flight.bytes[12..].to_vec();
+            chunk.extend_from_slice(&[0xcf, 0xf7, 0, 8, 1, 2, 3, 4]);
+            let len = chunk.len() as u16;
+            chunk[2..4].copy_from_slice(&len.to_be_bytes());
+            flight.bytes = support::packet_between(src, dst, tag, &[&UnknownChunk::new(&chunk).unwrap()]);
+        }
+        Fate::Pass
+    });
+    pair.run_for(Span::from_secs(1));
+    assert!(both_up(&pair));
+    let log = pair.log.as_ref().unwrap();
+    let echo = log.iter().find(|f| f.has(chunk::COOKIE_ECHO)).unwrap();
+    assert_eq!(echo.chunks(), [chunk::COOKIE_ECHO, chunk::ERROR]);
+    assert!(pair.b.saw(|e| *e == Event::PeerError { cause: 8 }));
+}
+
+#[test]
+fn an_init_ack_from_another_address_of_the_server_counts() {
+    let mut pair = Pair::new(Config::default(), vec![b_ip(0), b_ip(1)]);
+    pair.log = Some(Vec::new());
+    // The server answers from its second address.
+    pair.filter = Box::new(|flight| {
+        if flight.has(chunk::INIT_ACK) {
+            flight.at.local = b_ip(1);
+        }
+        Fate::Pass
+    });
+    pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(5));
+    assert!(both_up(&pair));
+    pair.transfer(Side::A, 20, 100, Span::from_secs(5));
+}
+
+#[test]
+fn streams_are_the_least_of_wanted_and_offered() {
+    let config_a = Config { outbound_streams: 20, max_inbound_streams: 5, ..Config::default() };
+    let config_b = Config { outbound_streams: 8, max_inbound_streams: 6, ..Config::default() };
+    let mut pair = Pair::new(config_b, vec![b_ip(0)]);
+    pair.connect(config_a, vec![a_ip(0)], vec![b_ip(0)]);
+    pair.send(Side::A, message(19, b"no such stream".to_vec()));
+    pair.send(Side::A, message(5, b"fine".to_vec()));
+    pair.run_for(Span::from_secs(2));
+    assert!(pair.a.saw(|e| matches!(e, Event::Connected { outbound_streams: 6, inbound_streams: 5 })));
+    assert!(pair.b.saw(|e| matches!(e, Event::Connected { outbound_streams: 5, inbound_streams: 6 })));
+    assert!(pair.a.saw(|e| matches!(e, Event::SendFailed(failure) if failure.message.stream == 19)));
+    assert_eq!(pair.b.received.len(), 1);
+    let refused = pair.with(Side::A, |a, now| a.send(now, message(6, vec![1])));
+    assert_eq!(refused, Err(SendError::InvalidStream { stream: 6, streams: 6 }));
+}
+
+#[test]
+fn addresses_are_listed_and_become_paths_on_both_sides() {
+    let mut pair = Pair::new(Config::default(), vec![b_ip(0), b_ip(1)]);
+    pair.log = Some(Vec::new());
+    pair.connect(Config::default(), vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(10));
+    for side in [Side::A, Side::B] {
+        let paths = pair.with(side, |association, _| association.paths().count());
+        assert_eq!(paths, 4, "{side:?}");
+    }
+    let log = pair.log.as_ref().unwrap();
+    let first = Packet::parse(&log[0].bytes, Checksum::Verify).unwrap();
+    let Some(Ok(Chunk::Init(init))) = first.chunks().next() else { panic!() };
+    let params: Vec<_> = init.params.iter().flatten().collect();
+    assert!(params.contains(&Param::from(a_ip(0))) && params.contains(&Param::from(a_ip(1))));
+    assert!(params.contains(&Param::SupportedAddressTypes(List::from(&[ParamType::IPV4_ADDRESS]))));
+    assert!(params.iter().any(|p| matches!(p, Param::SupportedExtensions(_))));
+}
+
+#[test]
+fn too_many_associations_are_refused_by_abort() {
+    let config = EndpointConfig { max_associations: 1, ..EndpointConfig::default() };
+    let mut pair = ready();
+    pair.b.endpoint = Endpoint::new(config, [5; 32]).unwrap();
+    pair.b.endpoint.listen(LocalAddrs { port: PORT_B, addresses: vec![b_ip(0)] }, Config::default()).unwrap();
+    pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(1));
+    assert!(both_up(&pair));
+    let local = LocalAddrs { port: PORT_A + 1, addresses: vec![a_ip(0)] };
+    let remote = RemoteAddrs { port: PORT_B, addresses: vec![b_ip(0)] };
+    let second = pair.a.endpoint.connect(pair.now, Config::default(), local, remote).unwrap();
+    pair.a.handle = Some(second);
+    pair.drain(Side::A);
+    pair.run_for(Span::from_secs(1));
+    let aborted = |e: &Event| matches!(e, Event::Lost(LossReason::PeerAborted { cause: Some(4), .. }));
+    assert!(pair.a.saw(aborted), "{:?}", pair.a.events);
+    assert_eq!(pair.b.endpoint.len(), 1);
+}

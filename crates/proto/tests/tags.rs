@@ -1,0 +1,370 @@
+//! Verification tags (RFC 9260 §8.5), packets out of the blue (§8.4), and chunks nobody knows (§3.2).
+
+mod support;
+
+use msctp_proto::{
+    AssociationState as State, Config, DatagramOutcome, Event, IgnoreReason, LossReason, PathAddr,
+};
+use msctp_units::Span;
+use msctp_wire::{
+    Abort, Asconf, AsconfAck, AsconfSerial, Cause, Causes, Checksum, Chunk, CookieAck, CookieEcho, Data,
+    DataFlags, EncodeChunk, Error, Heartbeat, HeartbeatAck, Init, InitAck, List, Packet, Pad, Param, Params,
+    Ppid, Sack, Shutdown, ShutdownAck, ShutdownComplete, Ssn, StreamId, Tsn, UnknownChunk, VerificationTag,
+};
+use support::{Pair, Side, a_ip, b_ip, chunk, packet, text_message};
+
+const FOREIGN: u32 = 0x1357_9bdf;
+
+/// One of every chunk, as an attacker without the tag might send them.
+fn with_every_chunk(mut f: impl FnMut(&str, &dyn EncodeChunk)) {
+    let info = [7; 24];
+    let params = [Param::HeartbeatInfo(&info)];
+    let causes = [Cause::OutOfResource];
+    let init = Init {
+        initiate_tag: VerificationTag::new(5),
+        a_rwnd: 65_536,
+        outbound_streams: 1,
+        inbound_streams: 1,
+        initial_tsn: Tsn::new(9),
+        params: Params::EMPTY,
+    };
+    let init_ack = InitAck {
+        initiate_tag: VerificationTag::new(5),
+        a_rwnd: 65_536,
+        outbound_streams: 1,
+        inbound_streams: 1,
+        initial_tsn: Tsn::new(9),
+        params: Params::EMPTY,
+    };
+    let data = Data {
+        tsn: Tsn::new(1),
+        stream: StreamId::new(0),
+        ssn: Ssn::new(0),
+        ppid: Ppid::new(0),
+        flags: DataFlags::UNFRAGMENTED,
+        payload: b"evil",
+    };
+    let sack = Sack { cum_tsn_ack: Tsn::new(1), a_rwnd: 0, gap_blocks: List::EMPTY, duplicates: List::EMPTY };
+    f("DATA", &data);
+    f("INIT", &init);
+    f("INIT ACK", &init_ack);
+    f("SACK", &sack);
+    f("HEARTBEAT", &Heartbeat { params: Params::from(&params) });
+    f("HEARTBEAT ACK", &HeartbeatAck { params: Params::from(&params) });
+    f("ABORT", &Abort { tag_reflected: false, causes: Causes::from(&causes) });
+    f("ABORT T", &Abort { tag_reflected: true, causes: Causes::from(&causes) });
+    f("SHUTDOWN", &Shutdown { cum_tsn_ack: Tsn::new(0) });
+    f("SHUTDOWN ACK", &ShutdownAck);
+    f("ERROR", &Error { causes: Causes::from(&causes) });
+    f("COOKIE ECHO", &CookieEcho { cookie: &[1; 80] });
+    f("COOKIE ACK", &CookieAck);
+    f("SHUTDOWN COMPLETE", &ShutdownComplete { tag_reflected: false });
+    f("SHUTDOWN COMPLETE T", &ShutdownComplete { tag_reflected: true });
+    f("ASCONF", &Asconf { serial: AsconfSerial::new(1), address: a_ip(0), requests: Params::EMPTY });
+    f("ASCONF-ACK", &AsconfAck { serial: AsconfSerial::new(1), responses: Params::EMPTY });
+    f("PAD", &Pad { padding_len: 4 });
+    f("unknown", &UnknownChunk::new(&[0xc7, 0, 0, 4]).unwrap());
+}
+
+/// A pair in which A is in the given state and stays there, the log on.
+fn in_state(state: State) -> Pair {
+    let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    let hold = match state {
+        State::CookieWait => Some((Side::B, chunk::INIT_ACK)),
+        State::CookieEchoed => Some((Side::B, chunk::COOKIE_ACK)),
+        _ => None,
+    };
+    if let Some((from, held)) = hold {
+        pair.drop_if(move |flight| flight.from == from && flight.has(held));
+    }
+    pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_millis(100));
+    if hold.is_none() {
+        pair.run_for(Span::from_secs(2));
+        match state {
+            State::ShutdownPending => {
+                pair.drop_if(|flight| flight.has(chunk::DATA));
+                pair.send(Side::A, text_message("stuck"));
+                pair.with(Side::A, |a, now| a.shutdown(now));
+            }
+            State::ShutdownSent => {
+                pair.drop_if(|flight| flight.has(chunk::SHUTDOWN));
+                pair.with(Side::A, |a, now| a.shutdown(now));
+            }
+            State::ShutdownReceived => {
+                pair.drop_if(|flight| flight.has(chunk::DATA));
+                pair.send(Side::A, text_message("stuck"));
+                pair.with(Side::B, |b, now| b.shutdown(now));
+            }
+            State::ShutdownAckSent => {
+                pair.drop_if(|flight| flight.has(chunk::SHUTDOWN_ACK));
+                pair.with(Side::B, |b, now| b.shutdown(now));
+            }
+            _ => {}
+        }
+        pair.run_for(Span::from_millis(50));
+    }
+    assert_eq!(pair.a.state(), Some(state));
+    pair
+}
+
+const STATES: [State; 7] = [
+    State::CookieWait,
+    State::CookieEchoed,
+    State::Established,
+    State::ShutdownPending,
+    State::ShutdownSent,
+    State::ShutdownReceived,
+    State::ShutdownAckSent,
+];
+
+#[test]
+fn no_chunk_with_a_wrong_tag_has_any_effect_in_any_state() {
+    for state in STATES {
+        let mut pair = in_state(state);
+        let (own, peer) =
+            if state == State::CookieWait { (0, 0) } else { (pair.tag_of(Side::A), pair.tag_of(Side::B)) };
+        for tag in [FOREIGN, 0] {
+            assert!(tag == 0 || tag != own && tag != peer);
+            with_every_chunk(|name, chunk| {
+                // An INIT has tag 0, and a SHUTDOWN ACK is out of the blue during set-up: see below.
+                let setting_up = matches!(state, State::CookieWait | State::CookieEchoed);
+                if name == "INIT" && tag == 0 || name == "SHUTDOWN ACK" && setting_up {
+                    return;
+                }
+                let (before, events) = (pair.log_len(), pair.a.events.len());
+                let stats = |pair: &Pair| {
+                    let stats = pair.a.endpoint.association(pair.a.handle.unwrap()).unwrap().stats();
+                    (
+                        stats.data_chunks_received,
+                        stats.sacks_received,
+                        stats.bytes_acked,
+                        stats.packets_received,
+                    )
+                };
+                let counted = stats(&pair);
+                let wake = pair.a.endpoint.poll_timeout();
+                pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[chunk]));
+                assert_eq!(pair.a.state(), Some(state), "{name} tag {tag:#x} in {state}");
+                assert_eq!(pair.a.events.len(), events, "{name} tag {tag:#x} in {state}");
+                assert_eq!(pair.sent_since(Side::A, before).len(), 0, "{name} tag {tag:#x} in {state}");
+                assert_eq!(stats(&pair), counted, "{name} tag {tag:#x} in {state}");
+                assert_eq!(pair.a.endpoint.poll_timeout(), wake, "{name} tag {tag:#x} in {state}");
+            });
+        }
+    }
+}
+
+#[test]
+fn the_t_bit_makes_a_reflected_tag_valid_and_only_that() {
+    // RFC 9260 §8.5.1 B
+    let abort = |tag_reflected| Abort { tag_reflected, causes: Causes::EMPTY };
+    for (own_tag, t_bit, accepted) in
+        [(true, false, true), (true, true, false), (false, true, true), (false, false, false)]
+    {
+        let mut pair = in_state(State::Established);
+        let tag = pair.tag_of(if own_tag { Side::A } else { Side::B });
+        pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&abort(t_bit)]));
+        let lost = pair.a.saw(|e| matches!(e, Event::Lost(LossReason::PeerAborted { .. })));
+        assert_eq!(lost, accepted, "own tag {own_tag}, T {t_bit}");
+        assert_eq!(pair.a.state().is_none(), accepted);
+        // RFC 9260 §8.5.1 C
+        let mut pair = in_state(State::ShutdownAckSent);
+        let tag = pair.tag_of(if own_tag { Side::A } else { Side::B });
+        let complete = ShutdownComplete { tag_reflected: t_bit };
+        pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&complete]));
+        assert_eq!(pair.a.saw(|e| *e == Event::Closed), accepted, "own tag {own_tag}, T {t_bit}");
+    }
+}
+
+#[test]
+fn a_shutdown_ack_during_set_up_is_out_of_the_blue() {
+    // RFC 9260 §8.5.1 E, §9.2: a peer that still closes the association before this one
+    for state in [State::CookieWait, State::CookieEchoed] {
+        let mut pair = in_state(state);
+        let before = pair.log_len();
+        pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, FOREIGN, &[&ShutdownAck]));
+        let sent = pair.sent_since(Side::A, before);
+        assert_eq!((sent[0].tag(), sent[0].chunks()), (FOREIGN, vec![chunk::SHUTDOWN_COMPLETE]));
+        assert_eq!(sent[0].bytes[13], 1, "T bit");
+        assert_eq!(pair.a.state(), Some(state));
+    }
+}
+
+#[test]
+fn shutdown_complete_counts_in_shutdown_ack_sent_only() {
+    for state in STATES.into_iter().filter(|s| *s != State::ShutdownAckSent && *s != State::CookieWait) {
+        let mut pair = in_state(state);
+        let tag = pair.tag_of(Side::A);
+        let complete = ShutdownComplete { tag_reflected: false };
+        pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&complete]));
+        assert_eq!(pair.a.state(), Some(state));
+    }
+}
+
+#[test]
+fn packets_out_of_the_blue_by_the_eight_rules() {
+    let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    with_every_chunk(|name, chunk| {
+        let before = pair.log_len();
+        let outcome = pair.inject(Side::B, Pair::at(Side::B), &packet(Side::B, FOREIGN, &[chunk]));
+        let sent = pair.sent_since(Side::B, before);
+        let expected = match name {
+            "ABORT"
+            | "ABORT T"
+            | "SHUTDOWN COMPLETE"
+            | "SHUTDOWN COMPLETE T"
+            | "COOKIE ACK"
+            | "COOKIE ECHO" => None,
+            "SHUTDOWN ACK" => Some(chunk::SHUTDOWN_COMPLETE),
+            _ => Some(chunk::ABORT),
+        };
+        match expected {
+            None => assert!(sent.is_empty() && matches!(outcome, DatagramOutcome::Ignored(_)), "{name}"),
+            Some(typ) => {
+                assert_eq!(
+                    (sent[0].tag(), sent[0].chunks(), sent[0].bytes[13]),
+                    (FOREIGN, vec![typ], 1),
+                    "{name}"
+                );
+            }
+        }
+    });
+    let stale = [Cause::StaleCookie(1)];
+    let bytes = packet(Side::B, FOREIGN, &[&Error { causes: Causes::from(&stale) }]);
+    assert_eq!(
+        pair.inject(Side::B, Pair::at(Side::B), &bytes),
+        DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue)
+    );
+    // Rule 1
+    let at = PathAddr { local: b_ip(0), remote: "224.0.0.1".parse().unwrap() };
+    let bytes = packet(Side::B, FOREIGN, &[&ShutdownAck]);
+    assert_eq!(pair.inject(Side::B, at, &bytes), DatagramOutcome::Ignored(IgnoreReason::NotUnicast));
+    // §8.5.1 A: tag 0 is for an INIT alone
+    let bytes = packet(Side::B, 0, &[&ShutdownAck]);
+    assert_eq!(
+        pair.inject(Side::B, Pair::at(Side::B), &bytes),
+        DatagramOutcome::Ignored(IgnoreReason::ZeroTag)
+    );
+    let mut spoilt = packet(Side::B, FOREIGN, &[&ShutdownAck]);
+    spoilt[8] ^= 1;
+    let outcome = pair.inject(Side::B, Pair::at(Side::B), &spoilt);
+    assert!(matches!(outcome, DatagramOutcome::Ignored(IgnoreReason::Malformed(_))));
+    for len in 0..12 {
+        let outcome = pair.inject(Side::B, Pair::at(Side::B), &spoilt[..len]);
+        assert!(matches!(outcome, DatagramOutcome::Ignored(IgnoreReason::Malformed(_))));
+    }
+}
+
+#[test]
+fn unknown_chunks_by_their_high_bits() {
+    // RFC 9260 §3.2 Table 2: 00 stop, 01 stop and report, 10 skip, 11 skip and report
+    let info = [7; 24];
+    let params = [Param::HeartbeatInfo(&info)];
+    for (typ, stops, reports) in
+        [(0x3e, true, false), (0x7e, true, true), (0xbe, false, false), (0xfe, false, true)]
+    {
+        let mut pair = in_state(State::Established);
+        let tag = pair.tag_of(Side::A);
+        let bytes = [typ, 0, 0, 6, 1, 2];
+        let unknown = UnknownChunk::new(&bytes).unwrap();
+        let heartbeat = Heartbeat { params: Params::from(&params) };
+        let before = pair.log_len();
+        pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&unknown, &heartbeat]));
+        let sent = pair.sent_since(Side::A, before);
+        let chunks: Vec<u8> = sent.iter().flat_map(|flight| flight.chunks()).collect();
+        assert_eq!(chunks.contains(&chunk::HEARTBEAT_ACK), !stops, "{typ:#x}");
+        assert_eq!(chunks.contains(&chunk::ERROR), reports, "{typ:#x}");
+        if reports {
+            let reply = Packet::parse(&sent[0].bytes, Checksum::Verify).unwrap();
+            let Some(Ok(Chunk::Error(error))) = reply.chunks().next() else { panic!() };
+            assert!(error.causes.iter().eq([Ok(Cause::UnrecognizedChunkType(&bytes))]));
+        }
+        assert_eq!(pair.a.state(), Some(State::Established));
+    }
+}
+
+#[test]
+fn data_that_breaks_the_protocol_is_answered_by_abort_with_its_cause() {
+    let mut pair = in_state(State::Established);
+    let tag = pair.tag_of(Side::A);
+    // RFC 9260 §6.2: no user data
+    let empty = [0, 3, 0, 16, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0];
+    let before = pair.log_len();
+    pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&UnknownChunk::new(&empty).unwrap()]));
+    let sent = pair.sent_since(Side::A, before);
+    let reply = Packet::parse(&sent[0].bytes, Checksum::Verify).unwrap();
+    let Some(Ok(Chunk::Abort(abort))) = reply.chunks().next() else { panic!() };
+    assert!(abort.causes.iter().eq([Ok(Cause::NoUserData(Tsn::new(9)))]));
+    assert!(pair.a.saw(|e| matches!(e, Event::Lost(LossReason::ProtocolViolation { cause: 9, .. }))));
+    pair.run_for(Span::from_secs(1));
+    assert!(pair.b.saw(|e| matches!(e, Event::Lost(LossReason::PeerAborted { cause: Some(9), .. }))));
+    // A SACK for what was never sent
+    let mut pair = in_state(State::Established);
+    let tag = pair.tag_of(Side::A);
+    let sent_init = pair.log.as_ref().unwrap()[0].bytes.clone();
+    let Some(Ok(Chunk::Init(init))) = Packet::parse(&sent_init, Checksum::Verify).unwrap().chunks().next()
+    else {
+        panic!()
+    };
+    let sack = Sack {
+        cum_tsn_ack: init.initial_tsn + 5,
+        a_rwnd: 1000,
+        gap_blocks: List::EMPTY,
+        duplicates: List::EMPTY,
+    };
+    pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&sack]));
+    assert!(pair.a.saw(|e| matches!(e, Event::Lost(LossReason::ProtocolViolation { cause: 13, .. }))));
+}
+
+#[test]
+fn data_on_a_stream_that_does_not_exist_is_acknowledged_and_reported() {
+    // RFC 9260 §6.5
+    let mut pair = in_state(State::Established);
+    let (tag, initial) = (pair.tag_of(Side::A), initial_tsn_of_b(&pair));
+    let data = Data {
+        tsn: initial,
+        stream: StreamId::new(60_000),
+        ssn: Ssn::new(0),
+        ppid: Ppid::new(0),
+        flags: DataFlags::UNFRAGMENTED,
+        payload: b"where?",
+    };
+    let before = pair.log_len();
+    pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&data]));
+    let sent = pair.sent_since(Side::A, before);
+    assert_eq!(sent[0].chunks(), [chunk::ERROR, chunk::SACK]);
+    assert!(pair.a.received.is_empty());
+}
+
+fn initial_tsn_of_b(pair: &Pair) -> Tsn {
+    let log = pair.log.as_ref().unwrap();
+    let ack = log.iter().find(|f| f.has(chunk::INIT_ACK)).unwrap();
+    match Packet::parse(&ack.bytes, Checksum::Verify).unwrap().chunks().next() {
+        Some(Ok(Chunk::InitAck(ack))) => ack.initial_tsn,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn truncated_and_garbled_packets_with_the_right_tag_do_no_harm() {
+    for state in STATES.into_iter().filter(|s| *s != State::CookieWait) {
+        let mut pair = in_state(state);
+        let tag = pair.tag_of(Side::A);
+        with_every_chunk(|name, chunk| {
+            if matches!(name, "ABORT" | "SHUTDOWN COMPLETE" | "SHUTDOWN ACK" | "ASCONF-ACK") {
+                return;
+            }
+            let mut value = Vec::new();
+            chunk.encode(&mut value);
+            for cut in 4..value.len() {
+                let mut short = value[..cut].to_vec();
+                short[2..4].copy_from_slice(&(cut as u16).to_be_bytes());
+                let bytes = packet(Side::A, tag, &[&UnknownChunk::new(&short).unwrap()]);
+                pair.inject(Side::A, Pair::at(Side::A), &bytes);
+            }
+        });
+    }
+}
