@@ -236,6 +236,7 @@ impl Association {
         self.set_state(now, State::Established);
         self.paths.start_heartbeats(now);
         self.announce_connected();
+        self.tell_paths(now);
     }
 
     /// RFC 9260 §5.2.6: the cookie was too old when it arrived. Asks for a longer life.

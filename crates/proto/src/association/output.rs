@@ -269,11 +269,13 @@ impl Association {
         if let Some(transmit) = self.send_copies(out) {
             return Some(transmit);
         }
-        if let Some(request) = self.paths.poll_heartbeat(now) {
-            return self.send_heartbeat(now, request.path, &request.info, None, out);
-        }
-        if let Some(request) = self.paths.poll_probe(now) {
-            return self.send_heartbeat(now, request.path, &request.info, Some(request.padding), out);
+        if self.watches_paths() {
+            if let Some(request) = self.paths.poll_heartbeat(now) {
+                return self.send_heartbeat(now, request.path, &request.info, None, out);
+            }
+            if let Some(request) = self.paths.poll_probe(now) {
+                return self.send_heartbeat(now, request.path, &request.info, Some(request.padding), out);
+            }
         }
         if let Some(transmit) = self.send_asconf(now, out) {
             return Some(transmit);

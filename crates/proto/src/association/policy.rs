@@ -126,9 +126,19 @@ impl Association {
         }
     }
 
-    /// A path became usable for the first time.
+    /// The association is up: the policy hears of the paths there are.
+    pub(super) fn tell_paths(&mut self, now: Time) {
+        let paths: Vec<(PathId, PathState)> =
+            self.paths.iter().map(|path| (path.id(), path.state())).collect();
+        for (path, state) in paths {
+            self.tell_path_active(now, path, state);
+        }
+    }
+
+    /// A path may carry data, perhaps for the first time since the association is up.
     pub(super) fn tell_path_active(&mut self, now: Time, path: PathId, state: PathState) {
-        if state == PathState::Active && !self.handover.told.contains(&path) {
+        let up = !matches!(self.state, State::CookieWait | State::CookieEchoed | State::Closed);
+        if up && state == PathState::Active && !self.handover.told.contains(&path) {
             self.handover.told.push(path);
             self.ask_policy(now, |policy, view, actions| policy.on_path_added(path, view, actions));
         }

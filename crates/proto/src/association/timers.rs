@@ -19,10 +19,15 @@ impl Association {
             self.closing.t5,
             self.sack_deadline(),
             self.outbound.next_timeout(&self.paths),
-            self.paths.next_timeout(),
+            if self.watches_paths() { self.paths.next_timeout() } else { None },
             self.readdressing.ours.next_timeout(),
         ];
         deadlines.into_iter().flatten().min()
+    }
+
+    /// HEARTBEATs are sent from ESTABLISHED until the SHUTDOWN or SHUTDOWN ACK (RFC 9260 §8.3), those that measure included.
+    pub(super) fn watches_paths(&self) -> bool {
+        matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived)
     }
 
     /// Lets every timer that is due expire. Harmless when none is.
@@ -34,7 +39,9 @@ impl Association {
         self.shutdown_timeout(now);
         // A delayed SACK needs nothing here: it is due when it is asked for.
         self.outbound.handle_timeout(now, &mut self.paths);
-        self.paths.handle_timeout(now);
+        if self.watches_paths() {
+            self.paths.handle_timeout(now);
+        }
         self.readdressing_timeout(now);
         self.after_change(now);
     }

@@ -10,7 +10,7 @@ use msctp_proto::{
     AssociationState, Config, DatagramOutcome, Endpoint, EndpointConfig, Event, Handle, LocalAddrs, Message,
     OutMessage, PathAddr, PathId, RemoteAddrs, TraceEvent,
 };
-use msctp_units::{Span, Time};
+use msctp_units::{Rate, Span, Time};
 
 pub const PORT_A: u16 = 5000;
 pub const PORT_B: u16 = 5001;
@@ -155,6 +155,9 @@ pub struct Pair {
     /// One way, for packets with these addresses (the mobile's), else `default_delay`.
     pub delays: BTreeMap<IpAddr, Span>,
     pub default_delay: Span,
+    /// Each sender's packets leave each of its addresses one after the other at this rate; `None`: at once.
+    pub rate: Option<Rate>,
+    free: BTreeMap<(Side, IpAddr), Time>,
     pub filter: Filter,
     /// Every packet sent, when on.
     pub log: Option<Vec<Flight>>,
@@ -195,6 +198,8 @@ impl Pair {
             b: Host::new(EndpointConfig::default(), 2),
             delays: BTreeMap::new(),
             default_delay: Span::from_millis(20),
+            rate: None,
+            free: BTreeMap::new(),
             filter: Box::new(|_| Fate::Pass),
             log: None,
             queue: BTreeMap::new(),
@@ -353,7 +358,13 @@ impl Pair {
             .find_map(|address| self.delays.get(address))
             .copied()
             .unwrap_or(self.default_delay);
-        let arrival = self.now + delay;
+        let mut leaves = self.now;
+        if let Some(rate) = self.rate {
+            let free = self.free.entry((flight.from, flight.at.local)).or_default();
+            leaves = leaves.max(*free) + rate.time_for(flight.bytes.len() as u64 + 20);
+            *free = leaves;
+        }
+        let arrival = leaves + delay;
         match fate {
             Fate::Drop => {}
             Fate::Pass => self.enqueue(arrival, flight),
