@@ -4,6 +4,7 @@
 //! failed on the way, 2 when what was asked for makes no sense (arguments, scenario file).
 
 mod bench;
+mod reproduce;
 mod sim;
 mod sim_text;
 
@@ -23,6 +24,7 @@ struct Cli {
 enum Command {
     Sim(sim::Args),
     Bench(bench::Args),
+    Reproduce(reproduce::Args),
 }
 
 /// Why a subcommand did not do its work.
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Sim(args) => sim::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -172,6 +172,59 @@ impl Comparison {
     }
 }
 
+/// The ledger for a terminal of `width` columns: a block per claim, a line per verdict, the figures under it.
+#[must_use]
+pub fn render(ledger: &[Claim], width: usize) -> String {
+    let mut text = String::new();
+    for claim in ledger {
+        text.push_str(&wrapped(&format!("{}  {} ", claim.id, claim.figure), claim.statement, width));
+        for (number, judgement) in claim.judgements.iter().enumerate() {
+            let decides = if number == 0 && claim.judgements.len() > 1 { ", decides" } else { "" };
+            let verdict = judgement.verdict.words().to_uppercase();
+            text.push_str(&format!("     {verdict} ({}{decides})\n", judgement.conditions));
+            for check in &judgement.checks {
+                let mark = match check.holds {
+                    Some(true) => "+",
+                    Some(false) => "-",
+                    None => "?",
+                };
+                text.push_str(&wrapped(&format!("       {mark} "), &check.measured, width));
+            }
+        }
+        text.push('\n');
+    }
+    let verdicts = [Verdict::Reproduced, Verdict::NotReproduced, Verdict::OutOfReach].map(|verdict| {
+        let count = ledger.iter().filter(|claim| claim.verdict == verdict).count();
+        format!("{count} {}", verdict.words())
+    });
+    text.push_str(&format!("{} claims: {}\n", ledger.len(), verdicts.join(", ")));
+    text
+}
+
+/// `text` after `head`, in lines of at most `width` characters, each further line indented as far as the head.
+fn wrapped(head: &str, text: &str, width: usize) -> String {
+    let indent = head.chars().count();
+    let mut lines = vec![head.to_owned()];
+    let mut column = indent;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > indent && column + 1 + length > width {
+            lines.push(" ".repeat(indent));
+            column = indent;
+        }
+        if let Some(line) = lines.last_mut() {
+            if column > indent {
+                line.push(' ');
+                column += 1;
+            }
+            line.push_str(word);
+        }
+        column += length;
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,6 +256,25 @@ mod tests {
         let comparison = Comparison::of(&[104.0, 104.0], &[100.0, 100.0], 0.0).unwrap();
         assert!(comparison.within(0.05) && !comparison.within(0.03));
         assert!(Comparison::of(&[0.0, 0.0], &[0.0, 0.0], 0.0).unwrap().within(0.01));
+    }
+
+    #[test]
+    fn the_ledger_reads_on_a_terminal() {
+        let judgements =
+            vec![judge("rwnd 64 KiB", vec![check(Some(true)), check(Some(false))]), judge("1 MiB", vec![])];
+        let claim = Claim::new(
+            "KK0",
+            "kim-koh",
+            "Fig. 0",
+            "eleven words that do not fit on a line of thirty",
+            judgements,
+        );
+        let text = render(&[claim], 30);
+        assert!(text.lines().all(|line| line.chars().count() <= 50), "{text}");
+        assert!(text.contains("NOT REPRODUCED (rwnd 64 KiB, decides)\n       + y\n       - y\n"), "{text}");
+        assert!(text.contains("OUT OF REACH (1 MiB)"), "{text}");
+        assert!(text.ends_with("1 claims: 0 reproduced, 1 not reproduced, 0 out of reach\n"), "{text}");
+        assert_eq!(wrapped("a: ", "bb cc dd", 8), "a: bb cc\n   dd\n");
     }
 
     #[test]

@@ -5,6 +5,8 @@
 
 pub mod claims;
 pub mod experiments;
+pub mod figure;
 pub mod plan;
+pub mod report;
 pub mod stats;
 pub mod table;

@@ -94,7 +94,7 @@ impl<'a> Runs<'a> {
     }
 
     /// `figure` of two schemes, seed by seed; seeds that one of them lacks are left out.
-    fn paired(
+    pub(super) fn paired(
         &self,
         movement: Movement,
         load: u8,

@@ -88,7 +88,7 @@ fn estimates(idle: f64, loaded: f64) -> Measured {
                 let phase = PHASES.iter().find(|phase| at < phase.to).unwrap_or(&PHASES[5]);
                 let error = if phase.sources == 0 { idle } else { loaded };
                 let available = truth(movement, phase) + capacity * (error + 0.001 * seed as f64);
-                Point { at, capacity, available, lost: 0 }
+                Point { at, capacity, available, loss: 0.0 }
             });
             let run = Estimation { points: points.collect() };
             measured.estimations.insert(EstimationKey { movement, seed }, run);

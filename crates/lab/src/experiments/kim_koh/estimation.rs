@@ -55,8 +55,8 @@ pub struct Point {
     pub capacity: f64,
     /// B in bit/s, smoothed.
     pub available: f64,
-    /// Probes lost in the round.
-    pub lost: u32,
+    /// Share of the train that was lost, 0 to 1.
+    pub loss: f64,
 }
 
 /// The estimates of one run.
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn estimates_are_taken_by_phase_after_settling() {
-        let point = |at, available| Point { at, capacity: 11e6, available, lost: 0 };
+        let point = |at, available| Point { at, capacity: 11e6, available, loss: 0.0 };
         let run = Estimation {
             points: vec![point(26.0, 1.0), point(31.0, 8e6), point(40.0, 9e6), point(50.0, 2.0)],
         };

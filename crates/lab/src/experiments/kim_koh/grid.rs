@@ -166,13 +166,13 @@ impl RunKey {
     pub fn overrides(&self) -> Vec<String> {
         let bytes = self.windows.bytes();
         let mut overrides = vec![
-            format!("sctp.cn.handover.policy={}", self.scheme.policy()),
+            format!("sctp.cn.handover_policy={}", self.scheme.policy()),
             format!("sctp.mn.receive_buffer={bytes}"),
             format!("sctp.cn.initial_ssthresh={bytes}"),
         ];
         if self.load == 0 {
-            // A source of rate zero is refused, and rightly so; one that starts at the end sends nothing.
-            overrides.push(format!("app.background.start={DURATION}"));
+            // A source of rate zero is refused, and rightly so; one that no action starts sends nothing.
+            overrides.push("app.background.start=action".to_owned());
         } else {
             let rate = self.movement.target_rate().mul_ratio(u64::from(self.load), 100);
             overrides.push(format!("app.background.rate={rate}"));
@@ -255,6 +255,6 @@ mod tests {
         let has = |key: RunKey, text: &str| key.overrides().iter().any(|set| set == text);
         assert!(has(key(Movement::ToWlan, 40), "app.background.rate=4400kbps"));
         assert!(has(key(Movement::To3g, 80), "app.background.rate=307200bps"));
-        assert!(has(key(Movement::To3g, 0), "app.background.start=60s"));
+        assert!(has(key(Movement::To3g, 0), "app.background.start=action"));
     }
 }

@@ -1,0 +1,208 @@
+//! Charts as SVG whose colours are CSS variables, so that one drawing serves light and dark pages.
+//!
+//! A [`Chart`] is data with units and names; drawing it needs no window, no font file and no network. What is drawn is
+//! the same on every machine.
+
+mod draw;
+mod palette;
+
+pub use palette::{STYLESHEET, Style};
+
+use crate::table::Table;
+
+/// What goes wrong when a chart is drawn.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot draw \"{title}\": {reason}")]
+pub struct FigureError {
+    /// The chart.
+    pub title: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it counts, with the unit, as `time (s)`.
+    pub label: String,
+    /// First value shown.
+    pub from: f64,
+    /// Last value shown, above `from`.
+    pub to: f64,
+}
+
+/// A value with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Where.
+    pub x: f64,
+    /// What.
+    pub y: f64,
+    /// Half-width of the 95 % interval, drawn as a bar when it is there.
+    pub half_width: Option<f64>,
+}
+
+impl Point {
+    /// A value without interval.
+    #[must_use]
+    pub fn new(x: f64, y: f64) -> Self {
+        Self { x, y, half_width: None }
+    }
+}
+
+/// A curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// As in the legend.
+    pub name: String,
+    /// Colour and dashes.
+    pub style: Style,
+    /// By ascending x.
+    pub points: Vec<Point>,
+    /// Draw a dot at each point.
+    pub dots: bool,
+}
+
+/// A vertical line that says when something happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Marker {
+    /// Where.
+    pub x: f64,
+    /// What.
+    pub label: String,
+}
+
+/// A chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chart {
+    /// What it shows, read out to those who cannot see it.
+    pub title: String,
+    /// Across.
+    pub x: Axis,
+    /// Up.
+    pub y: Axis,
+    /// Curves, the first at the bottom.
+    pub series: Vec<Series>,
+    /// When something happened.
+    pub marker: Option<Marker>,
+}
+
+impl Chart {
+    /// The chart as an `<svg>` element that takes its colours from the CSS variables of [`STYLESHEET`].
+    ///
+    /// # Errors
+    /// An axis without extent, or no series.
+    pub fn to_svg(&self) -> Result<String, FigureError> {
+        draw::svg(self)
+    }
+
+    /// The chart as an SVG file that carries the stylesheet itself.
+    ///
+    /// # Errors
+    /// As [`to_svg`](Self::to_svg).
+    pub fn to_svg_file(&self) -> Result<String, FigureError> {
+        let svg = self.to_svg()?;
+        let style = format!("<style>{STYLESHEET} svg{{background:var(--paper)}}</style>");
+        Ok(match svg.split_once('>') {
+            Some((open, rest)) => format!("{open}>{style}{rest}"),
+            None => svg,
+        })
+    }
+
+    /// The numbers behind the curves: one row per point.
+    #[must_use]
+    pub fn table(&self) -> Table {
+        let points = || self.series.iter().flat_map(|series| series.points.iter().map(move |p| (series, p)));
+        let table = Table::new()
+            .text("series", points().map(|(series, _)| series.name.as_str()))
+            .real(&self.x.label, points().map(|(_, point)| point.x))
+            .real(&self.y.label, points().map(|(_, point)| point.y));
+        if points().any(|(_, point)| point.half_width.is_some()) {
+            table.real(
+                "half-width of the 95 % interval",
+                points().map(|(_, point)| point.half_width.unwrap_or(f64::NAN)),
+            )
+        } else {
+            table
+        }
+    }
+}
+
+/// The least of 1, 2, 2.5, 5 and 10 times a power of ten that is not below `value`: where an axis ends well.
+#[must_use]
+pub fn round_up(value: f64) -> f64 {
+    if value <= 0.0 || !value.is_finite() {
+        return 1.0;
+    }
+    let power = libm::pow(10.0, libm::floor(libm::log10(value)));
+    [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0]
+        .map(|step| step * power)
+        .into_iter()
+        .find(|&step| step >= value * (1.0 - 1e-9))
+        .unwrap_or(10.0 * power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart() -> Chart {
+        let axis = |label: &str, to| Axis { label: label.into(), from: 0.0, to };
+        let series = |name: &str, style, half_width| Series {
+            name: name.into(),
+            style,
+            points: vec![Point { x: 0.0, y: 1.0, half_width }, Point { x: 10.0, y: 2.0, half_width }],
+            dots: true,
+        };
+        Chart {
+            title: "Window <over> time".into(),
+            x: axis("time (s)", 10.0),
+            y: axis("window (kB)", 2.5),
+            series: vec![series("a & b", Style::First, Some(0.25)), series("c", Style::Third, None)],
+            marker: Some(Marker { x: 5.0, label: "switch".into() }),
+        }
+    }
+
+    #[test]
+    fn the_drawing_names_everything_and_has_no_colour_of_its_own() {
+        let svg = chart().to_svg().unwrap();
+        for text in ["time (s)", "window (kB)", "a &amp; b", "switch", "Window &lt;over&gt; time"] {
+            assert!(svg.contains(text), "{text} is missing in {svg}");
+        }
+        assert!(svg.contains("var(--series-1)") && svg.contains("var(--series-3)"));
+        assert!(!svg.contains("=\"#"), "a fixed colour would be lost on a dark page: {svg}");
+        assert!(!svg.contains("http://") || svg.matches("http").count() == svg.matches("www.w3.org").count());
+    }
+
+    #[test]
+    fn a_standalone_file_has_its_colours_with_it() {
+        let svg = chart().to_svg_file().unwrap();
+        assert!(svg.contains("--series-1:") && svg.contains("prefers-color-scheme"));
+    }
+
+    #[test]
+    fn the_table_has_a_row_per_point_and_intervals_where_there_are() {
+        let csv = chart().table().to_csv();
+        assert_eq!(
+            csv.lines().take(2).collect::<Vec<_>>(),
+            ["series,time (s),window (kB),half-width of the 95 % interval", "a & b,0,1,0.25"]
+        );
+        assert_eq!(csv.lines().count(), 5);
+        assert!(csv.ends_with("c,10,2,\n"));
+    }
+
+    #[test]
+    fn an_axis_without_extent_is_refused_by_name() {
+        let mut flat = chart();
+        flat.y.to = 0.0;
+        let error = flat.to_svg().unwrap_err().to_string();
+        assert!(error.contains("window (kB)"), "{error}");
+    }
+
+    #[test]
+    fn axes_end_at_round_numbers() {
+        for (value, end) in [(7.4, 8.0), (1.0, 1.0), (65.5, 80.0), (0.21, 0.25), (0.0, 1.0), (90.0, 100.0)] {
+            assert!((round_up(value) - end).abs() < 1e-9, "{value}: {}", round_up(value));
+        }
+    }
+}

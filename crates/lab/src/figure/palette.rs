@@ -1,0 +1,139 @@
+//! Colours: what each thing in a chart is drawn with, on light and on dark pages.
+//!
+//! The plotting library knows fixed colours only. Each role is drawn in a placeholder colour that stands for nothing
+//! else, and the finished drawing has the placeholders replaced by CSS variables.
+
+use plotters::style::RGBColor;
+
+/// How a curve looks. The hues are told apart with any of the common colour blindnesses (after Okabe and Ito), and the
+/// dashes without any colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Orange, dashed.
+    First,
+    /// Blue, dotted.
+    Second,
+    /// Green, a thick line.
+    Third,
+    /// As text, a thin line: what is known rather than measured.
+    Reference,
+}
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Numbers and names.
+    Ink,
+    /// Axes, the marker.
+    Axis,
+    /// Grid lines.
+    Grid,
+    /// A curve's line.
+    Line(Style),
+    /// What belongs to a curve but is never dashed: dots, bars.
+    Solid(Style),
+}
+
+const STYLES: [Style; 4] = [Style::First, Style::Second, Style::Third, Style::Reference];
+
+impl Style {
+    pub(super) fn width(self) -> u32 {
+        match self {
+            Self::First | Self::Second => 2,
+            Self::Third => 3,
+            Self::Reference => 1,
+        }
+    }
+
+    fn dashes(self) -> Option<&'static str> {
+        match self {
+            Self::First => Some("7 4"),
+            Self::Second => Some("2 3"),
+            Self::Third | Self::Reference => None,
+        }
+    }
+
+    fn variable(self) -> &'static str {
+        match self {
+            Self::First => "var(--series-1)",
+            Self::Second => "var(--series-2)",
+            Self::Third => "var(--series-3)",
+            Self::Reference => "var(--ink)",
+        }
+    }
+}
+
+impl Role {
+    fn all() -> impl Iterator<Item = Self> {
+        let curves = STYLES.into_iter().flat_map(|style| [Self::Line(style), Self::Solid(style)]);
+        [Self::Ink, Self::Axis, Self::Grid].into_iter().chain(curves)
+    }
+
+    /// The placeholder colour.
+    pub(super) fn colour(self) -> RGBColor {
+        let number = match self {
+            Self::Ink => 1,
+            Self::Axis => 2,
+            Self::Grid => 3,
+            Self::Line(style) => 10 + style as u8,
+            Self::Solid(style) => 20 + style as u8,
+        };
+        RGBColor(number, 0, 0)
+    }
+
+    fn variable(self) -> &'static str {
+        match self {
+            Self::Ink => "var(--ink)",
+            Self::Axis => "var(--axis)",
+            Self::Grid => "var(--grid)",
+            Self::Line(style) | Self::Solid(style) => style.variable(),
+        }
+    }
+}
+
+/// Replaces the placeholders in a finished drawing.
+pub(super) fn with_variables(svg: &str) -> String {
+    Role::all().fold(svg.to_owned(), |svg, role| {
+        let RGBColor(r, g, b) = role.colour();
+        let placeholder = format!("\"#{r:02X}{g:02X}{b:02X}\"");
+        let svg = match role {
+            Role::Line(style) => match style.dashes() {
+                Some(dashes) => svg.replace(
+                    &format!("stroke={placeholder}"),
+                    &format!("stroke=\"{}\" stroke-dasharray=\"{dashes}\"", role.variable()),
+                ),
+                None => svg,
+            },
+            _ => svg,
+        };
+        svg.replace(&placeholder, &format!("\"{}\"", role.variable()))
+    })
+}
+
+/// The CSS variables that charts are drawn with, for light and dark pages.
+pub const STYLESHEET: &str = ":root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--axis:#6b7280;--grid:#e3e6ea;\
+--series-1:#c05000;--series-2:#0a62b0;--series-3:#007a5a}\
+@media(prefers-color-scheme:dark){:root{--paper:#14171b;--ink:#e6e8eb;--axis:#8b939e;--grid:#2c3138;\
+--series-1:#f59e5b;--series-2:#6db3f2;--series-3:#3fcf9f}}";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_role_has_a_placeholder_of_its_own() {
+        let mut seen: Vec<_> = Role::all().map(|role| role.colour().0).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), Role::all().count());
+    }
+
+    #[test]
+    fn only_a_dashed_curves_line_becomes_dashed() {
+        let dashed = with_variables("stroke=\"#0A0000\" fill=\"#140000\" stroke=\"#140000\"");
+        assert_eq!(
+            dashed,
+            "stroke=\"var(--series-1)\" stroke-dasharray=\"7 4\" fill=\"var(--series-1)\" stroke=\"var(--series-1)\""
+        );
+    }
+}

@@ -1,0 +1,201 @@
+//! The report: one folder that opens offline in a browser, with the numbers beside what is drawn of them.
+//!
+//! What a report says comes from the experiment; here is only how it is laid out and written.
+
+mod page;
+mod style;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::claims::Claim;
+use crate::figure::{Chart, FigureError};
+use crate::table::{Table, TableError, write_file};
+
+/// One chart of a figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel {
+    /// Name of its files, unique in the report.
+    pub slug: String,
+    /// What stands under it.
+    pub caption: String,
+    /// What is drawn.
+    pub chart: Chart,
+}
+
+/// A figure of the paper, redrawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// Its number in the paper.
+    pub number: u8,
+    /// What it shows.
+    pub title: String,
+    /// What must be known to read it.
+    pub caption: String,
+    /// Rows of panels, each with the conditions they were measured under, if there are several.
+    pub groups: Vec<(Option<&'static str>, Vec<Panel>)>,
+}
+
+/// A line of the set-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetUp {
+    /// What is set.
+    pub what: &'static str,
+    /// The paper's value; `None`: the paper leaves it open.
+    pub paper: Option<&'static str>,
+    /// Ours.
+    pub ours: &'static str,
+    /// Why, where the paper leaves it open or we depart from it.
+    pub why: Option<&'static str>,
+}
+
+/// A scenario file the runs were made from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Source {
+    /// Path in the repository, and in the report.
+    pub path: String,
+    /// SHA-256 of its contents, hexadecimal.
+    pub sha256: String,
+    /// Contents.
+    #[serde(skip)]
+    pub text: String,
+}
+
+/// Where the numbers come from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Provenance {
+    /// Version of msctp.
+    pub version: String,
+    /// The command that makes this report again.
+    pub command: String,
+    /// Number of runs that completed.
+    pub runs: usize,
+    /// Runs that failed, with the reason.
+    pub failed: Vec<(String, String)>,
+    /// Number of runs that were not begun because the command was interrupted.
+    pub skipped: usize,
+    /// The scenario files.
+    pub scenarios: Vec<Source>,
+    /// Commands that repeat single runs, as examples, with what each repeats.
+    pub examples: Vec<(String, String)>,
+}
+
+/// A finding about a claim that does not reproduce: what was seen in packets and series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The claim.
+    pub id: &'static str,
+    /// What was seen and why, in a few sentences.
+    pub text: &'static str,
+}
+
+/// Everything a report is made of.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The short name of the paper.
+    pub paper: &'static str,
+    /// Authors, title, journal.
+    pub citation: &'static str,
+    /// What the page is called.
+    pub title: String,
+    /// The question in a paragraph.
+    pub question: &'static str,
+    /// How much was run, in a sentence.
+    pub extent: String,
+    /// What the words of the ledger mean.
+    pub terms: &'static [(&'static str, &'static str)],
+    /// The ledger.
+    pub ledger: Vec<Claim>,
+    /// Why claims did not reproduce.
+    pub findings: Vec<Finding>,
+    /// The figures.
+    pub figures: Vec<Figure>,
+    /// The set-up, with what the paper leaves open.
+    pub set_up: &'static [SetUp],
+    /// Where the numbers come from.
+    pub provenance: Provenance,
+    /// Tables for `data/`, by the stem of their names: as CSV too where the flag is set.
+    pub tables: Vec<(&'static str, Table, bool)>,
+}
+
+/// A report could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// The file system refused.
+    #[error("{path}: {source}")]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A table could not be written.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// A chart could not be drawn.
+    #[error(transparent)]
+    Figure(#[from] FigureError),
+    /// The ledger could not be turned into JSON.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+}
+
+fn put(path: &Path, bytes: &[u8]) -> Result<(), ReportError> {
+    write_file(path, bytes).map_err(|source| ReportError::File { path: path.to_owned(), source })
+}
+
+fn folder(path: PathBuf) -> Result<PathBuf, ReportError> {
+    match fs::create_dir_all(&path) {
+        Ok(()) => Ok(path),
+        Err(source) => Err(ReportError::File { path, source }),
+    }
+}
+
+impl Report {
+    /// Writes the report into `dir`, which is made if need be. Files of an earlier report there are replaced. The page
+    /// is written last, so that it never points to what is not there.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub fn write(&self, dir: &Path) -> Result<PathBuf, ReportError> {
+        let dir = folder(dir.to_owned())?;
+        let figures = folder(dir.join("figures"))?;
+        for panel in self.figures.iter().flat_map(|f| &f.groups).flat_map(|(_, panels)| panels) {
+            put(&figures.join(format!("{}.svg", panel.slug)), panel.chart.to_svg_file()?.as_bytes())?;
+            panel.chart.table().write_csv(&figures.join(format!("{}.csv", panel.slug)))?;
+        }
+        let data = folder(dir.join("data"))?;
+        let notes = [
+            ("paper", self.paper),
+            ("msctp version", &self.provenance.version),
+            ("command", &self.provenance.command),
+        ];
+        for (name, table, csv) in &self.tables {
+            table.write_parquet(&data.join(format!("{name}.parquet")), &notes)?;
+            if *csv {
+                table.write_csv(&data.join(format!("{name}.csv")))?;
+            }
+        }
+        for source in &self.provenance.scenarios {
+            let path = dir.join(&source.path);
+            if let Some(parent) = path.parent() {
+                folder(parent.to_owned())?;
+            }
+            put(&path, source.text.as_bytes())?;
+        }
+        put(&dir.join("provenance.json"), &json(&self.provenance)?)?;
+        put(&dir.join("claims.json"), &json(&self.ledger)?)?;
+        let page = dir.join("index.html");
+        put(&page, page::html(self)?.as_bytes())?;
+        Ok(page)
+    }
+}
+
+fn json(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut bytes = serde_json::to_vec_pretty(value)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}

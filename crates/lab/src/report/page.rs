@@ -1,0 +1,279 @@
+//! The page of a report: a [`Report`] as HTML that needs nothing but itself.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::style::PAGE;
+use super::{Figure, Panel, Report, ReportError, SetUp};
+use crate::claims::{Check, Claim, Judgement, Verdict};
+use crate::figure::{FigureError, STYLESHEET};
+
+pub(super) fn html(report: &Report) -> Result<String, ReportError> {
+    let figures = report.figures.iter().map(figure).collect::<Result<Vec<_>, _>>()?;
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (report.title) }
+                style { (PreEscaped(STYLESHEET)) (PreEscaped(PAGE)) }
+            }
+            body {
+                (header(report))
+                main {
+                    (tally(report))
+                    (incomplete(report))
+                    h2 #ledger { "What holds" }
+                    (ledger(report))
+                    (terms(report))
+                    h2 #figures { "The figures redrawn" }
+                    p.quiet {
+                        "Each chart is beside this page as SVG, and its numbers as CSV. All curves are from runs of this report."
+                    }
+                    @for figure in &figures { (figure) }
+                    h2 #set-up { "Set-up" }
+                    (set_up(report.set_up))
+                    h2 #provenance { "Provenance" }
+                    (provenance(report))
+                }
+                footer { "msctp " (report.provenance.version) ", deterministic: the same version and command give this page again, byte for byte." }
+            }
+        }
+    };
+    Ok(page.into_string())
+}
+
+fn header(report: &Report) -> Markup {
+    html! {
+        header {
+            h1 { (report.title) }
+            p.cite { (report.citation) }
+            p.lead { (report.question) }
+            nav {
+                a href="#ledger" { "What holds" }
+                a href="#figures" { "Figures" }
+                a href="#set-up" { "Set-up" }
+                a href="#provenance" { "Provenance and re-running" }
+                a href="claims.json" { "claims.json" }
+                a href="data/runs.csv" { "runs.csv" }
+            }
+        }
+    }
+}
+
+/// The conditions claims were judged under, in the order of the ledger's columns.
+fn conditions(ledger: &[Claim]) -> Vec<&str> {
+    let longest = ledger.iter().max_by_key(|claim| claim.judgements.len());
+    longest.map(|claim| claim.judgements.iter().map(|j| j.conditions.as_str()).collect()).unwrap_or_default()
+}
+
+/// The judgement of a claim for a column; a claim with a single judgement has it in every column.
+fn judgement(claim: &Claim, column: usize) -> Option<&Judgement> {
+    claim.judgements.get(column).or_else(|| claim.judgements.first())
+}
+
+fn tally(report: &Report) -> Markup {
+    let count = |column, verdict| {
+        let judged = report.ledger.iter().filter_map(|claim| judgement(claim, column));
+        judged.filter(|judgement| judgement.verdict == verdict).count()
+    };
+    html! {
+        ul.tally {
+            @for (column, conditions) in conditions(&report.ledger).into_iter().enumerate() {
+                li {
+                    b { (count(column, Verdict::Reproduced)) " of " (report.ledger.len()) }
+                    "claims reproduced, " (conditions)
+                    @if count(column, Verdict::OutOfReach) > 0 {
+                        br; span.quiet { (count(column, Verdict::OutOfReach)) " out of reach" }
+                    }
+                }
+            }
+        }
+        p { (report.extent) }
+    }
+}
+
+fn incomplete(report: &Report) -> Markup {
+    let provenance = &report.provenance;
+    html! {
+        @if !provenance.failed.is_empty() || provenance.skipped > 0 {
+            div.note {
+                @if provenance.skipped > 0 {
+                    p { "Interrupted: " (provenance.skipped) " runs were not made. The verdicts rest on those that were." }
+                }
+                @for (run, reason) in &provenance.failed {
+                    p { "This run failed and is missing below: " b { (run) } ": " (reason) }
+                }
+            }
+        }
+    }
+}
+
+fn ledger(report: &Report) -> Markup {
+    let conditions = conditions(&report.ledger);
+    html! {
+        table.ledger.cards {
+            thead {
+                tr {
+                    th { "Claim" }
+                    th { "The paper says" }
+                    @for (column, conditions) in conditions.iter().enumerate() {
+                        th { "Measured, " (conditions) @if column == 0 { " (decides)" } }
+                    }
+                }
+            }
+            tbody {
+                @for claim in &report.ledger {
+                    tr #(claim.id) {
+                        td { span.id { (claim.id) } br; (figure_link(claim)) }
+                        td.says { (claim.statement) }
+                        (judgements(claim, &conditions))
+                    }
+                    @for finding in report.findings.iter().filter(|finding| finding.id == claim.id) {
+                        tr.finding { td colspan=(2 + conditions.len()) { b { "What we saw. " } (finding.text) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn figure_link(claim: &Claim) -> Markup {
+    let number = claim.figure.trim_start_matches(|c: char| !c.is_ascii_digit());
+    html! { a href={ "#fig" (number) } { (claim.figure) } }
+}
+
+fn judgements(claim: &Claim, conditions: &[&str]) -> Markup {
+    let single = claim.judgements.len() == 1 && conditions.len() > 1;
+    html! {
+        @for judgement in &claim.judgements {
+            td.set colspan=[single.then_some(conditions.len())] data-name=(judgement.conditions) {
+                (verdict(judgement.verdict))
+                ul.checks { @for check in &judgement.checks { (self::check(check)) } }
+            }
+        }
+    }
+}
+
+fn verdict(verdict: Verdict) -> Markup {
+    let (class, mark) = match verdict {
+        Verdict::Reproduced => ("verdict reproduced", "✓ "),
+        Verdict::NotReproduced => ("verdict not-reproduced", "✗ "),
+        Verdict::OutOfReach => ("verdict out-of-reach", "– "),
+    };
+    html! { span class=(class) { (mark) (verdict.words()) } }
+}
+
+fn check(check: &Check) -> Markup {
+    let (class, mark) = match check.holds {
+        Some(true) => ("mark yes", "✓"),
+        Some(false) => ("mark no", "✗"),
+        None => ("mark none", "–"),
+    };
+    html! { li { span class=(class) { (mark) } span.found { (check.measured) } span.want { "wanted: " (check.want) } } }
+}
+
+fn terms(report: &Report) -> Markup {
+    html! {
+        h3 { "How the verdicts are found" }
+        dl {
+            @for (term, meaning) in report.terms { dt { (term) } dd { (meaning) } }
+        }
+    }
+}
+
+fn figure(figure: &Figure) -> Result<Markup, FigureError> {
+    let mut groups = Vec::with_capacity(figure.groups.len());
+    for (conditions, panels) in &figure.groups {
+        let drawn = panels.iter().map(panel).collect::<Result<Vec<_>, _>>()?;
+        groups.push((conditions, drawn));
+    }
+    Ok(html! {
+        section #{ "fig" (figure.number) } {
+            h3 { "Fig. " (figure.number) ". " (figure.title) }
+            p.quiet { (figure.caption) }
+            @for (conditions, panels) in &groups {
+                @if let Some(conditions) = conditions { h4 { (conditions) } }
+                div.panels.two[panels.len() == 2] { @for panel in panels { (panel) } }
+            }
+        }
+    })
+}
+
+fn panel(panel: &Panel) -> Result<Markup, FigureError> {
+    let svg = panel.chart.to_svg()?;
+    Ok(html! {
+        figure {
+            (PreEscaped(svg))
+            figcaption {
+                (panel.caption) ". "
+                a href={ "figures/" (panel.slug) ".csv" } { "CSV" } " "
+                a href={ "figures/" (panel.slug) ".svg" } { "SVG" }
+            }
+        }
+    })
+}
+
+fn set_up(rows: &[SetUp]) -> Markup {
+    let stated = rows.iter().filter(|row| row.paper.is_some());
+    let open = rows.iter().filter(|row| row.paper.is_none());
+    html! {
+        h3 { "What the paper states" }
+        table.cards {
+            thead { tr { th { "" } th { "Paper" } th { "Here" } } }
+            tbody {
+                @for row in stated {
+                    tr {
+                        td { b { (row.what) } }
+                        td data-name="Paper" { (row.paper.unwrap_or_default()) }
+                        td data-name="Here" { (row.ours) @if let Some(why) = row.why { " " span.quiet { (why) } } }
+                    }
+                }
+            }
+        }
+        h3 { "What the paper leaves open" }
+        table.cards {
+            thead { tr { th { "" } th { "Our choice" } th { "Why" } } }
+            tbody {
+                @for row in open {
+                    tr {
+                        td { b { (row.what) } }
+                        td data-name="Our choice" { (row.ours) }
+                        td data-name="Why" { (row.why.unwrap_or_default()) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn provenance(report: &Report) -> Markup {
+    let provenance = &report.provenance;
+    html! {
+        p { (provenance.runs) " runs, each single-threaded and in virtual time. This page again:" }
+        pre { code { (provenance.command) } }
+        p {
+            "Every run is a row of " a href="data/runs.csv" { "data/runs.csv" } " (" a href="data/runs.parquet" { "Parquet" }
+            ") with its scenario, seed, overrides, measured figures and the command that repeats it; its curves are in "
+            a href="data/series.parquet" { "data/series.parquet" } ", estimates in "
+            a href="data/estimates.parquet" { "data/estimates.parquet" }
+            ". The scenario files lie in this folder too, so that the commands work in it as in the repository:"
+        }
+        @for (what, command) in &provenance.examples {
+            p.quiet { (what) }
+            pre { code { (command) } }
+        }
+        p { "Add " code { "--pcap FILE" } " to any of them for the packets of its links." }
+        table.cards {
+            thead { tr { th { "Scenario" } th { "SHA-256" } } }
+            tbody {
+                @for source in &provenance.scenarios {
+                    tr {
+                        td { a href=(source.path) { (source.path) } }
+                        td data-name="SHA-256" { code { (source.sha256) } }
+                    }
+                }
+            }
+        }
+    }
+}
