@@ -7,6 +7,7 @@ mod bench;
 mod reproduce;
 mod sim;
 mod sim_text;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -25,6 +26,7 @@ enum Command {
     Sim(sim::Args),
     Bench(bench::Args),
     Reproduce(reproduce::Args),
+    Validate(validate::Args),
 }
 
 /// Why a subcommand did not do its work.
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Command::Sim(args) => sim::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Validate(args) => validate::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

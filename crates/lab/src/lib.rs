@@ -10,3 +10,4 @@ pub mod plan;
 pub mod report;
 pub mod stats;
 pub mod table;
+pub mod validation;

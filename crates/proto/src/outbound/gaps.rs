@@ -59,9 +59,7 @@ impl Gaps {
         }
         let kept = self.keep_common_blocks(cum_tsn_ack, blocks);
         let mut exact = true;
-        // RFC 9260 §3.3.4: the TSN after the Cumulative TSN Ack is missing, so no block can have it. Were it taken, nothing
-        // might be left that keeps T3-rtx running.
-        let mut reached = self.acked.last().map_or(1, |range| range.last.above(cum_tsn_ack));
+        let mut reached = self.acked.last().map_or(0, |range| range.last.above(cum_tsn_ack));
         let limit = last_sent.above(cum_tsn_ack);
         self.acked.reserve(blocks.len() - kept);
         for block in blocks_from(blocks, kept) {
@@ -115,18 +113,13 @@ impl Gaps {
         subtract(before, now, cum_tsn_ack, &mut self.lost);
     }
 
-    /// The Cumulative TSN Ack moved on without a SACK (SHUTDOWN, RFC 9260 §9.2): the blocks above it stay, but for the TSN
-    /// after it, which the peer says it does not have.
+    /// The Cumulative TSN Ack moved on without a SACK (SHUTDOWN, RFC 9260 §9.2): the blocks above it stay.
     pub(super) fn advance(&mut self, cum_tsn_ack: LongTsn) {
         self.gained.clear();
         self.lost.clear();
         self.last = None;
-        let missing = cum_tsn_ack + 1;
-        if self.acked.iter().any(|range| range.first <= missing && missing <= range.last) {
-            self.lost.push(TsnRange { first: missing, last: missing });
-        }
         self.acked.retain_mut(|range| {
-            range.first = range.first.max(missing + 1);
+            range.first = range.first.max(cum_tsn_ack + 1);
             range.first <= range.last
         });
     }
@@ -188,7 +181,7 @@ mod tests {
                 gaps.update(zero() + cum, List::from(&blocks[..]), zero() + 50);
                 let now = set(&gaps.acked);
                 prop_assert!(gaps.acked.windows(2).all(|pair| pair[0].last < pair[1].first));
-                prop_assert!(now.iter().all(|&tsn| tsn > cum + 1 && tsn <= 50));
+                prop_assert!(now.iter().all(|&tsn| tsn > cum && tsn <= 50));
                 let above: BTreeSet<u64> = before.into_iter().filter(|&tsn| tsn > cum).collect();
                 prop_assert_eq!(set(&gaps.gained), &now - &above);
                 prop_assert_eq!(set(&gaps.lost), &above - &now);
@@ -215,7 +208,6 @@ mod tests {
     fn malformed_blocks_are_noticed() {
         let block = |start, end| GapBlock { start, end };
         for blocks in [
-            [block(1, 1), block(3, 4)],
             [block(2, 3), block(3, 4)],
             [block(6, 7), block(2, 3)],
             [block(3, 2), block(5, 6)],

@@ -125,7 +125,6 @@ impl Outbound {
         let processing = self.begin(now, cum_tsn_ack);
         self.acknowledge_up_to(cum_tsn_ack, &mut outcome);
         self.gaps.advance(cum_tsn_ack);
-        self.acknowledge_gaps(&mut outcome);
         self.settle(processing, paths, &mut outcome);
         Ok(outcome)
     }

@@ -127,39 +127,6 @@ fn a_chunk_sent_again_is_missed_only_by_what_was_sent_after() {
     assert_eq!(sender.tsns(), [1]);
 }
 
-/// Miss indications of a chunk since its last sending.
-fn misses(sender: &Sender, tsn: u32) -> u8 {
-    let sent = &sender.out.sent;
-    sent.at(sent.first().nearest(Tsn::new(tsn))).unwrap().misses
-}
-
-#[test]
-fn rfc9260_7_2_4_an_acknowledged_retransmission_says_nothing_of_higher_tsns() {
-    let mut sender = in_flight(6);
-    for gap in [(2, 2), (2, 3), (2, 4)] {
-        sender.sack(0, &[gap]);
-    }
-    assert_eq!(sender.tsns(), [1]);
-    // 5 and 6 were sent before 1 was sent again, and are not reported missing
-    sender.sack(4, &[]);
-    assert_eq!((misses(&sender, 5), misses(&sender, 6)), (0, 0));
-    // nor is 5 when the highest TSN newly acknowledged is below it
-    sender.enqueue(4, FULL);
-    sender.flush();
-    sender.sack(4, &[(2, 2)]);
-    assert_eq!((misses(&sender, 5), misses(&sender, 7)), (1, 0));
-}
-
-#[test]
-fn a_timeout_begins_the_count_of_miss_indications_anew() {
-    let mut sender = in_flight(6);
-    sender.sack(0, &[(2, 2)]);
-    sender.sack(0, &[(2, 3)]);
-    assert_eq!(misses(&sender, 1), 2);
-    sender.time_out();
-    assert_eq!(misses(&sender, 1), 0);
-}
-
 #[test]
 fn growth_comes_before_the_reduction() {
     // RFC 9260 §7.2.4, note. Slow start, window full: the SACK grows it by 1 PMDCS, then it is halved.

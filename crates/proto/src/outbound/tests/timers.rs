@@ -21,7 +21,7 @@ fn rfc9260_6_3_2_start_restart_stop() {
     assert_eq!(sender.path(P0).t3_rtx, Some(ms(2000)), "R1: it is running");
     sender.sack(0, &[(2, 3)]);
     assert_eq!(sender.path(P0).t3_rtx, Some(ms(2000)), "R3: not the earliest");
-    sender.sack(1, &[(2, 2)]);
+    sender.sack(1, &[(1, 2)]);
     assert_eq!(sender.path(P0).t3_rtx, Some(ms(2100)), "R3");
     sender.sack(4, &[]);
     assert_eq!(sender.path(P0).t3_rtx, None, "R2");

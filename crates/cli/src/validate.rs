@@ -1,0 +1,157 @@
+//! `msctp validate`: the cases of ns-2's SCTP rebuilt, run and compared.
+
+use std::io::{self, IsTerminal, Write};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use msctp_lab::plan::Execution;
+use msctp_lab::validation::{self, Case, Comparison, ValidationError, Ways};
+
+use crate::Failure;
+
+/// Compare msctp with ns-2's SCTP, figure by figure.
+///
+/// Runs the committed cases (scenarios/validation) with all their seeds, once as RFC 9260 has it and once with ns-2's
+/// ways as far as options express them, and prints both beside ns-2's figures. ns-2 need not be installed: its figures
+/// are committed (validation/ns2.csv).
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  msctp validate
+  msctp validate --case a --case 'b stock_big'
+  msctp validate --list
+  msctp validate --json | jq '.[] | select(.metric == \"goodput_kbps\")'
+  msctp validate --out docs/validation.md
+
+Exit codes: 0 done, whatever the differences; 1 failed on the way (also when interrupted), 2 wrong arguments.")]
+pub(crate) struct Args {
+    /// Only these cases: a case (c_wlan_loss0.01), a family (a, c, c_3g) or one transport of a case ('a stock_big').
+    #[arg(long, value_name = "NAME")]
+    case: Vec<String>,
+    /// Print the cases with the commands that run one seed of each, and run nothing.
+    #[arg(long, conflicts_with_all = ["json", "out"])]
+    list: bool,
+    /// Print the comparison as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Write the tables between the markers of this Markdown file too.
+    #[arg(long, value_name = "FILE", conflicts_with = "case")]
+    out: Option<PathBuf>,
+    /// Threads, instead of one per core. The result does not depend on it.
+    #[arg(long)]
+    threads: Option<NonZeroUsize>,
+}
+
+/// Runs the cases and prints the comparison.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let cases = select(&args.case)?;
+    if args.list {
+        return print(|out| list(out, &cases));
+    }
+    // Read before the work, so that a wrong file costs no time.
+    let document = args.out.as_deref().map(|path| read(path).map(|text| (path, text))).transpose()?;
+    let compared = carry_out(&cases, args.threads)?;
+    if let Some((path, text)) = document {
+        let updated = validation::replace_generated(&text, &validation::tables(&compared))
+            .map_err(|e| Failure::Input(format!("{}: {e}", path.display())))?;
+        std::fs::write(path, updated).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))?;
+    }
+    let rows: Vec<&Comparison> = compared.iter().flat_map(|(_, rows)| rows).collect();
+    print(|out| {
+        if args.json {
+            serde_json::to_writer_pretty(&mut *out, &rows).map_err(io::Error::from)?;
+            writeln!(out)
+        } else {
+            table(out, &rows)
+        }
+    })
+}
+
+fn select(names: &[String]) -> Result<Vec<Case>, Failure> {
+    let all = validation::cases().map_err(|e| Failure::Run(e.to_string()))?;
+    if let Some(name) = names.iter().find(|name| !all.iter().any(|case| case.is_meant_by(name))) {
+        let mut known: Vec<&str> = all.iter().map(|case| case.name.as_str()).collect();
+        known.dedup();
+        return Err(Failure::Input(format!(
+            "--case: there is no case \"{name}\"; want one of {}, alone or with its parameters as 'a stock_big'",
+            known.join(", ")
+        )));
+    }
+    let wanted = |case: &Case| names.is_empty() || names.iter().any(|name| case.is_meant_by(name));
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+/// Reads the document and makes sure that it can be updated.
+fn read(path: &Path) -> Result<String, Failure> {
+    let wrong = |e: &dyn std::fmt::Display| Failure::Input(format!("{}: {e}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|e| wrong(&e))?;
+    validation::replace_generated(&text, "").map_err(|e| wrong(&e))?;
+    Ok(text)
+}
+
+fn carry_out(cases: &[Case], threads: Option<NonZeroUsize>) -> Result<Vec<(Case, Vec<Comparison>)>, Failure> {
+    let cancel = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&cancel))
+        .map_err(|e| Failure::Run(format!("cannot watch for Ctrl-C: {e}")))?;
+    let progress = if io::stderr().is_terminal() {
+        ProgressBar::new(validation::runs(cases) as u64)
+    } else {
+        ProgressBar::hidden()
+    };
+    progress.set_style(
+        ProgressStyle::with_template("{bar:40} {pos} of {len} runs, {eta} left")
+            .unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
+    let result = validation::run(cases, &Execution { threads, cancel: &cancel, progress: &progress });
+    progress.finish_and_clear();
+    result.map_err(|e| match e {
+        ValidationError::Cancelled { .. } => Failure::Run("interrupted".to_owned()),
+        other => Failure::Run(other.to_string()),
+    })
+}
+
+/// Writes to standard output. A reader that has seen enough (head, jq) is no failure.
+fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    match write(&mut io::stdout().lock()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Run(format!("stdout: {e}"))),
+        _ => Ok(()),
+    }
+}
+
+fn list(out: &mut dyn Write, cases: &[Case]) -> io::Result<()> {
+    for case in cases {
+        writeln!(out, "{case} ({} seeds)", case.seeds)?;
+        for ways in Ways::ALL {
+            writeln!(out, "  {:11} {}", ways.words(), case.command(ways))?;
+        }
+    }
+    Ok(())
+}
+
+fn table(out: &mut dyn Write, rows: &[&Comparison]) -> io::Result<()> {
+    let columns = ["ns-2", Ways::Rfc9260.words(), "differ", Ways::Ns2.words(), "differ"];
+    let [ns2, rfc9260, d1, ns2_ways, d2] = columns;
+    let mut of = "";
+    for row in rows {
+        if of != row.case.as_str() {
+            writeln!(out, "\n{:46}{ns2:>18}{rfc9260:>18}{d1:>9}{ns2_ways:>18}{d2:>9}", row.case)?;
+        }
+        of = &row.case;
+        let label = format!("  {} {}", row.parameters, row.metric);
+        let [first, second] = Ways::ALL.map(|ways| (row.ours_text(ways), row.difference_text(ways)));
+        writeln!(
+            out,
+            "{label:46}{:>18}{:>18}{:>9}{:>18}{:>9}",
+            row.ns2_text(),
+            first.0,
+            first.1,
+            second.0,
+            second.1
+        )?;
+    }
+    Ok(())
+}

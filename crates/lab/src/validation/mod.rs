@@ -1,0 +1,125 @@
+//! The simulator and the core held against ns-2's SCTP: the cases of `validation/ns2.csv` rebuilt as scenarios, run,
+//! and compared figure by figure. docs/validation.md shows the result and gives the reasons for what differs.
+//!
+//! ns-2 itself is not needed: its figures are committed.
+
+mod case;
+mod comparison;
+mod document;
+mod measure;
+mod metric;
+mod reference;
+
+use std::fmt;
+
+pub use case::{Case, UnknownCase, Ways};
+pub use comparison::{Comparison, NOTABLE_PERCENT, Ours};
+pub use document::{BEGIN, END, MarkersError, replace_generated, tables};
+pub use measure::Figures;
+pub use metric::Metric;
+pub use reference::{ReferenceError, Row};
+
+use crate::plan::{self, Execution, ThreadsError};
+
+/// The committed reference cannot be used.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CasesError {
+    /// It is not well formed.
+    #[error(transparent)]
+    Reference(#[from] ReferenceError),
+    /// It has a case that nobody has built.
+    #[error(transparent)]
+    Unknown(#[from] UnknownCase),
+}
+
+/// The cases of the committed reference, in its order.
+///
+/// # Errors
+/// The reference is not well formed, or has a case nobody has built.
+pub fn cases() -> Result<Vec<Case>, CasesError> {
+    Ok(case::cases(reference::committed()?)?)
+}
+
+/// One run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key<'c> {
+    case: usize,
+    ways: Ways,
+    seed: u64,
+    name: &'c str,
+    parameters: &'c str,
+}
+
+impl fmt::Display for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}, {}, seed {}", self.name, self.parameters, self.ways.words(), self.seed)
+    }
+}
+
+fn keys(cases: &[Case]) -> Vec<Key<'_>> {
+    let mut keys = Vec::new();
+    for (number, case) in cases.iter().enumerate() {
+        for ways in Ways::ALL {
+            let key = |seed| Key { case: number, ways, seed, name: &case.name, parameters: &case.parameters };
+            keys.extend((1..=case.seeds).map(key));
+        }
+    }
+    keys
+}
+
+/// Number of runs of some cases.
+#[must_use]
+pub fn runs(cases: &[Case]) -> usize {
+    keys(cases).len()
+}
+
+/// The validation did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum ValidationError {
+    /// No threads.
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
+    /// A run failed.
+    #[error("{run}: {reason}")]
+    Failed {
+        /// Which.
+        run: String,
+        /// Why.
+        reason: String,
+    },
+    /// It was cancelled.
+    #[error("cancelled with {left} runs to go")]
+    Cancelled {
+        /// Runs that were not begun.
+        left: usize,
+    },
+}
+
+/// Runs the cases, all seeds, both ways, and compares them with the reference.
+///
+/// # Errors
+/// A run failed, the validation was cancelled, or there were no threads.
+pub fn run(
+    cases: &[Case],
+    execution: &Execution<'_>,
+) -> Result<Vec<(Case, Vec<Comparison>)>, ValidationError> {
+    let outcomes = plan::execute(keys(cases), execution, |key| {
+        let scenario = cases[key.case].scenario(key.ways).map_err(|e| e.to_string())?;
+        measure::run(&scenario, key.seed)
+    })?;
+    if let Some((key, reason)) = outcomes.failed.into_iter().next() {
+        return Err(ValidationError::Failed { run: key.to_string(), reason });
+    }
+    if !outcomes.skipped.is_empty() {
+        return Err(ValidationError::Cancelled { left: outcomes.skipped.len() });
+    }
+    let done = &outcomes.done;
+    let compared = cases.iter().enumerate().map(|(number, case)| {
+        let runs = |ways| {
+            let of_it = done.iter().filter(|(key, _)| key.case == number && key.ways == ways);
+            of_it.map(|(_, figures)| figures).collect()
+        };
+        (case.clone(), comparison::compare(case, runs))
+    });
+    Ok(compared.collect())
+}
