@@ -34,7 +34,8 @@ impl Association {
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let mut transmit = self.next_packet(now, out)?;
         self.stats.packets_sent += 1;
-        if self.config.max_segments > 1 {
+        // RFC 9260 §5.1 C: until the COOKIE ACK is returned no other packets may be sent
+        if self.config.max_segments > 1 && self.state != State::CookieEchoed {
             self.add_segments(now, out, &mut transmit);
         }
         if self.tracer.is_on() {

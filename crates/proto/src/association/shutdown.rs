@@ -4,6 +4,7 @@ use msctp_units::Time;
 use msctp_wire::{Abort, Cause, Causes, EncodeChunk, Shutdown, ShutdownAck, ShutdownComplete};
 
 use super::Association;
+use crate::path::{Path, SourceUse};
 use crate::{AbortReason, AssociationState as State, Event, LossReason, PathAddr, PathId};
 
 /// Progress of a shutdown.
@@ -109,14 +110,22 @@ impl Association {
             return None;
         }
         let path = match self.closing.path {
-            Some(last) if self.closing.retransmissions > 0 => self.paths.retransmission_path(last),
-            _ => self.paths.data_path(),
+            Some(last) if self.closing.retransmissions > 0 => self.next_closing_path(last),
+            _ => None,
         };
-        let path = path.or(self.paths.primary())?;
+        let path = path.or(self.paths.data_path()).or(self.paths.primary())?;
         self.closing.due = false;
         self.closing.path = Some(path);
         self.closing.t2 = self.paths.get(path).map(|path| now + path.rtt.rto());
         Some(path)
+    }
+
+    /// The path after `last`, in turn, inactive ones too: heartbeats are over, nothing else finds out which one works.
+    fn next_closing_path(&self, last: PathId) -> Option<PathId> {
+        let may_carry =
+            |path: &&Path| path.is_confirmed() && path.link_is_up() && path.source() == SourceUse::Full;
+        let all = || self.paths.iter().filter(may_carry).map(Path::id);
+        all().find(|&path| path > last).or_else(|| all().next())
     }
 
     /// The chunk that the state calls for.

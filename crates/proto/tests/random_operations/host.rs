@@ -65,6 +65,7 @@ pub(crate) struct Host {
     kept: Vec<IpAddr>,
     /// Those that were asked to be deleted.
     deleting: Vec<IpAddr>,
+    adding: Vec<IpAddr>,
     /// The application closed or aborted it.
     pub(crate) aborted: bool,
     send_buffer: u64,
@@ -73,6 +74,7 @@ pub(crate) struct Host {
     instant: Time,
     packets: u32,
     idle_timeouts: u32,
+    pub(crate) most_paths: usize,
     pub(crate) counts: Counts,
 }
 
@@ -102,6 +104,7 @@ impl Host {
             deleted: Vec::new(),
             kept: setup.addresses(side),
             deleting: Vec::new(),
+            adding: Vec::new(),
             aborted: false,
             send_buffer: u64::from(setup.tuning(side).send_buffer),
             second: 0,
@@ -109,6 +112,7 @@ impl Host {
             instant: Time::ZERO,
             packets: 0,
             idle_timeouts: 0,
+            most_paths: 0,
             counts: Counts::default(),
         }
     }
@@ -324,10 +328,16 @@ impl Host {
                 }
                 Event::AddressChange { request, accepted } => {
                     self.counts.address_answers += 1;
+                    if let AddressRequest::Add(address) = request {
+                        self.adding.retain(|ip| *ip != address);
+                    }
                     match (request, accepted) {
                         (AddressRequest::Delete(address), true) => {
                             self.deleting.retain(|ip| *ip != address);
-                            self.deleted.push(address);
+                            // It may be wanted back already.
+                            if !self.adding.contains(&address) {
+                                self.deleted.push(address);
+                            }
                         }
                         (AddressRequest::Delete(address), false) => {
                             self.deleting.retain(|ip| *ip != address);
@@ -368,11 +378,12 @@ impl Host {
     }
 
     /// What must be true at any time.
-    fn check_association(&self) {
-        let Some(association) = self.association() else { return };
+    fn check_association(&mut self) {
+        let Some(association) = self.main.and_then(|main| self.endpoint.association(main)) else { return };
         let buffered = association.buffered();
         assert!(buffered <= self.send_buffer, "{buffered} bytes in a send buffer of {}", self.send_buffer);
         let (mut primaries, mut flight) = (0, 0);
+        self.most_paths = self.most_paths.max(association.paths().count());
         for path in association.paths() {
             primaries += u32::from(path.primary);
             flight += path.flight_size;
@@ -414,6 +425,7 @@ impl Host {
                 if association.add_local_address(now, address).is_ok() {
                     self.counts.address_requests += 1;
                     self.deleted.retain(|ip| *ip != address);
+                    self.adding.push(address);
                 }
             }
             Op::RemoveAddress { address, .. } => {

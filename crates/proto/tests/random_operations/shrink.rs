@@ -41,7 +41,7 @@ pub(crate) fn attempt(plan: &Plan) -> Result<Outcome, String> {
 }
 
 /// Where it failed.
-fn place(message: &str) -> Option<&str> {
+pub(crate) fn place(message: &str) -> Option<&str> {
     message.rsplit_once(" at ").map(|(_, place)| place)
 }
 
