@@ -60,7 +60,7 @@ impl Association {
         }
         match self.admit(&packet) {
             Admission::Ours => {
-                self.note_valid_packet(now);
+                self.note_valid_packet();
                 self.take_chunks(now, at, &packet, jar);
             }
             // Valid if its cookie is.
@@ -121,9 +121,9 @@ impl Association {
         }
     }
 
-    fn note_valid_packet(&mut self, now: Time) {
+    fn note_valid_packet(&mut self) {
         self.stats.packets_received += 1;
-        self.note_peer_alive(now);
+        self.note_peer_alive();
     }
 
     fn take_chunks(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>, jar: &CookieJar) {
@@ -139,7 +139,7 @@ impl Association {
                     let tag = packet.header.verification_tag.get();
                     let valid = self.on_cookie_echo(now, at, tag, echo.cookie, jar);
                     if valid {
-                        self.note_valid_packet(now);
+                        self.note_valid_packet();
                     }
                     valid
                 }

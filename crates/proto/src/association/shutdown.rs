@@ -4,7 +4,6 @@ use msctp_units::Time;
 use msctp_wire::{Abort, Cause, Causes, EncodeChunk, Shutdown, ShutdownAck, ShutdownComplete};
 
 use super::Association;
-use crate::path::{Path, SourceUse};
 use crate::{AbortReason, AssociationState as State, Event, LossReason, PathAddr, PathId};
 
 /// Progress of a shutdown.
@@ -19,6 +18,8 @@ pub(super) struct Closing {
     /// T5-shutdown-guard.
     pub(super) t5: Option<Time>,
     retransmissions: u32,
+    /// T2 expired since the last one was sent.
+    unanswered: bool,
     /// Where the last one went.
     path: Option<PathId>,
 }
@@ -110,22 +111,16 @@ impl Association {
             return None;
         }
         let path = match self.closing.path {
-            Some(last) if self.closing.retransmissions > 0 => self.next_closing_path(last),
+            // Heartbeats are over, nothing else finds out which path works.
+            Some(last) if self.closing.unanswered => self.paths.next_in_turn(last),
             _ => None,
         };
         let path = path.or(self.paths.data_path()).or(self.paths.primary())?;
         self.closing.due = false;
+        self.closing.unanswered = false;
         self.closing.path = Some(path);
         self.closing.t2 = self.paths.get(path).map(|path| now + path.rtt.rto());
         Some(path)
-    }
-
-    /// The path after `last`, in turn, inactive ones too: heartbeats are over, nothing else finds out which one works.
-    fn next_closing_path(&self, last: PathId) -> Option<PathId> {
-        let may_carry =
-            |path: &&Path| path.is_confirmed() && path.link_is_up() && path.source() == SourceUse::Full;
-        let all = || self.paths.iter().filter(may_carry).map(Path::id);
-        all().find(|&path| path > last).or_else(|| all().next())
     }
 
     /// The chunk that the state calls for.
@@ -149,6 +144,7 @@ impl Association {
             return;
         }
         self.closing.t2 = None;
+        self.closing.unanswered = true;
         self.closing.retransmissions += 1;
         // RFC 9260 §9.2: limited to Association.Max.Retrans, then the peer is unreachable
         if self.closing.retransmissions > self.config.assoc_max_retrans {
@@ -162,13 +158,14 @@ impl Association {
         self.closing.due = true;
     }
 
-    /// RFC 9260 §9.2: any packet from the peer clears the retransmission count and restarts T2.
+    /// RFC 9260 §9.2: "The reception of any packet from its peer (i.e., as the peer sends all of its queued DATA chunks)
+    /// SHOULD clear the endpoint's retransmission count and restart the T2-shutdown timer". DATA restarts the timer by the
+    /// SHUTDOWN that answers it; were it restarted by what is not DATA, a peer that missed our SHUTDOWN and sends
+    /// heartbeats or probes more often than T2 expires would never be sent another.
     #[inline]
-    pub(super) fn note_peer_alive(&mut self, now: Time) {
-        if self.state == State::ShutdownSent && self.closing.t2.is_some() {
+    pub(super) fn note_peer_alive(&mut self) {
+        if self.state == State::ShutdownSent {
             self.closing.retransmissions = 0;
-            let path = self.closing.path.and_then(|path| self.paths.get(path));
-            self.closing.t2 = path.map(|path| now + path.rtt.rto());
         }
     }
 

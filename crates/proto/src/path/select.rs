@@ -59,8 +59,9 @@ impl Paths {
 
     /// Where a chunk goes whose T3-rtx expired and that was last sent on `last_used`: the usable path that differs most
     /// from it, by remote address first, because that is what RFC 9260 §6.4 asks for, then by local address; of equals
-    /// the one with the fewest errors, then the least id. Without another usable path the same one if it is usable, else
-    /// the data path (RFC 9260 §6.4.1).
+    /// the one with the fewest errors, then the least id. Without another usable path the same one if it is usable. Where
+    /// no path works (RFC 9260 §8.2 leaves it open) they are tried in turn, because without heartbeats nothing else finds
+    /// out which one works again.
     pub fn retransmission_path(&self, last_used: PathId) -> Option<PathId> {
         let last = self.get(last_used).map(|path| path.addr);
         let alternate = self
@@ -73,7 +74,15 @@ impl Paths {
             .map(|path| path.id);
         alternate
             .or_else(|| self.get(last_used).filter(|path| path.is_usable()).map(|path| path.id))
+            .or_else(|| self.next_in_turn(last_used))
             .or(self.data_path)
+    }
+
+    /// The path after `last` that may carry data, in turn, whether it is active or not.
+    pub fn next_in_turn(&self, last: PathId) -> Option<PathId> {
+        let may_carry = |path: &&Path| path.confirmed && path.link_up && path.source == SourceUse::Full;
+        let all = || self.list.iter().filter(may_carry).map(|path| path.id);
+        all().find(|&id| id > last).or_else(|| all().next())
     }
 
     /// Where a packet with a request to change addresses goes (RFC 5061 §5.1 A4, B4). On a retransmission `last_used` is
@@ -258,6 +267,17 @@ mod tests {
         assert_eq!(paths.retransmission_path(P1), Some(P0));
         paths.on_acknowledged(P3);
         assert_eq!(paths.retransmission_path(PathId::new(77)), Some(P0), "the last path was removed");
+    }
+
+    #[test]
+    fn with_every_path_inactive_each_is_tried_in_turn() {
+        let mut paths = confirmed(3, 1);
+        for path in [P0, P1, P2] {
+            fail(&mut paths, path);
+        }
+        assert_eq!(paths.retransmission_path(P0), Some(P1));
+        paths.set_link(&local(2), false, ms(1));
+        assert_eq!(paths.retransmission_path(P1), Some(P0), "round, and past the link that is down");
     }
 
     #[test]

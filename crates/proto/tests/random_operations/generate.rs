@@ -29,7 +29,7 @@ fn bits(dice: &mut Dice, pool: usize, at_most: u64) -> u8 {
 
 fn setup(dice: &mut Dice, seed: u64) -> Setup {
     loop {
-        let setup = Setup {
+        let mut setup = Setup {
             seed,
             mobile_addresses: bits(dice, MOBILE.len(), 3),
             server_addresses: bits(dice, SERVER.len(), 2),
@@ -48,6 +48,13 @@ fn setup(dice: &mut Dice, seed: u64) -> Setup {
             ]),
         };
         if setup.is_possible() {
+            // Where one path is to be found among dead ones it must be possible to look for it.
+            if setup.heal == Heal::One {
+                for tuning in [&mut setup.mobile, &mut setup.server] {
+                    tuning.assoc_max_retrans = tuning.assoc_max_retrans.max(30);
+                    tuning.rto_max_ms = 10_000;
+                }
+            }
             return setup;
         }
     }

@@ -1,12 +1,12 @@
 //! One end: an endpoint, the application above it, and what it learned.
 
 use core::net::IpAddr;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::{
     AbortReason, AddressRequest, Association, AssociationState, DatagramOutcome, Endpoint, EndpointConfig,
-    Event, Handle, LocalAddrs, LossReason, OutMessage, PathAddr, PathStats, SendError,
+    Event, Handle, LocalAddrs, LossReason, OutMessage, PathAddr, PathId, PathState, PathStats, SendError,
 };
 use msctp_units::{Span, Time};
 
@@ -75,6 +75,8 @@ pub(crate) struct Host {
     packets: u32,
     idle_timeouts: u32,
     pub(crate) most_paths: usize,
+    /// Paths that were active at some time: confirmed.
+    confirmed: BTreeSet<PathId>,
     pub(crate) counts: Counts,
 }
 
@@ -113,6 +115,7 @@ impl Host {
             packets: 0,
             idle_timeouts: 0,
             most_paths: 0,
+            confirmed: BTreeSet::new(),
             counts: Counts::default(),
         }
     }
@@ -133,6 +136,13 @@ impl Host {
 
     pub(crate) fn paths(&self) -> Vec<PathStats> {
         self.association().map(|association| association.paths().collect()).unwrap_or_default()
+    }
+
+    /// The paths that were found to work at some time and whose local address is to stay.
+    pub(crate) fn confirmed_paths(&self) -> Vec<PathStats> {
+        let worked =
+            |path: &PathStats| self.confirmed.contains(&path.id) && self.kept.contains(&path.at.local);
+        self.paths().into_iter().filter(worked).collect()
     }
 
     /// No association is left, no timer runs.
@@ -323,7 +333,7 @@ impl Host {
                     self.outbox.fail(&failure);
                 }
                 Event::PrimaryChanged { .. } => self.counts.primary_changes += 1,
-                Event::PathState { state: msctp_proto::PathState::Inactive, .. } => {
+                Event::PathState { state: PathState::Inactive, .. } => {
                     self.counts.paths_failed += 1;
                 }
                 Event::AddressChange { request, accepted } => {
@@ -387,6 +397,9 @@ impl Host {
         for path in association.paths() {
             primaries += u32::from(path.primary);
             flight += path.flight_size;
+            if path.state == PathState::Active {
+                self.confirmed.insert(path.id);
+            }
             assert!(path.cwnd > 0, "a window of 0 on {}", path.id);
         }
         assert!(flight == 0 || buffered > 0, "{flight} bytes in flight and nothing buffered");

@@ -72,3 +72,87 @@ fn a_sack_waits_for_a_path() {
         ],
     );
 }
+
+/// RFC 9260 §5.1 C: until the COOKIE ACK comes no other packets may be sent than the one with the COOKIE ECHO. With several
+/// packets per call, DATA followed in packets of its own; when the COOKIE ECHO was damaged, the server answered them by an
+/// ABORT.
+#[test]
+fn no_data_beside_the_cookie_echo() {
+    let setup = Setup {
+        seed: 636,
+        server_addresses: 0b100,
+        mobile: Tuning { pmtu: 576, max_segments: 64, ..Tuning::DEFAULT },
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 0,
+                server: 2,
+                to_server: Quality { corrupt: 3, ..Quality::GOOD },
+                to_mobile: Quality::GOOD,
+            },
+            Send { side: Mobile, stream: 0, len: 1, count: 38, unordered: false },
+            Run { ms: 43 },
+        ],
+    );
+}
+
+/// SHUTDOWN went to and fro between the two pairs of addresses that differ most, both dead, and never over the two others.
+#[test]
+fn a_shutdown_tries_every_path() {
+    let setup = Setup {
+        seed: 219,
+        mobile_addresses: 0b11,
+        server_addresses: 0b101,
+        mobile: Tuning { rto_max_ms: 10_000, ..Tuning::DEFAULT },
+        server: Tuning { rto_max_ms: 10_000, ..Tuning::DEFAULT },
+        heal: Heal::One,
+        ..PLAIN
+    };
+    check(setup, &[LinkEvent { side: Mobile, address: 1, link: Link::Down }, Run { ms: 2286 }]);
+}
+
+/// Every packet of the peer restarted T2-shutdown. The peer, whose policy probes its paths, sent more often than T2 could
+/// expire: the SHUTDOWN that was lost was not sent again.
+#[test]
+fn probes_do_not_hold_up_a_shutdown() {
+    let setup = Setup {
+        seed: 589,
+        server_addresses: 0b101,
+        mobile: Tuning { policy: 2, ..Tuning::DEFAULT },
+        heal: Heal::One,
+        ending: Ending::ServerShutsDown,
+        ..PLAIN
+    };
+    check(setup, &[Run { ms: 106 }, Send { side: Server, stream: 0, len: 1, count: 1, unordered: false }]);
+}
+
+/// With every path inactive and heartbeats off, data was sent on one dead path for ever, though the other one worked.
+#[test]
+fn with_every_path_inactive_each_is_tried() {
+    let setup = Setup {
+        seed: 803,
+        mobile_addresses: 0b101,
+        server_addresses: 0b110,
+        mobile: Tuning { policy: 2, hb_interval_ms: 0, path_max_retrans: 0, ..Tuning::DEFAULT },
+        heal: Heal::One,
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 0,
+                server: 2,
+                to_server: Quality { corrupt: 2, ..Quality::GOOD },
+                to_mobile: Quality::GOOD,
+            },
+            Run { ms: 129 },
+            SetPrimary { side: Mobile, path: 5 },
+            Send { side: Mobile, stream: 0, len: 10000, count: 1, unordered: false },
+            Run { ms: 40 },
+        ],
+    );
+}
