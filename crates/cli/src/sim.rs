@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(dir) = &args.series {
         write_series(&simulation.into_series(), dir)?;
     }
-    let out = &mut io::stdout().lock();
+    let out = &mut BufWriter::new(io::stdout().lock());
     let printed = if args.json {
         serde_json::to_writer_pretty(&mut *out, &summary)
             .map_err(io::Error::from)
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     } else {
         sim_text::write(out, &summary)
     };
-    match printed {
+    match printed.and_then(|()| out.flush()) {
         // A reader that has seen enough (head, jq) is no failure.
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => return Err(Failure::Run(format!("stdout: {e}"))),
         _ => {}

@@ -184,8 +184,8 @@ fn network(scenario: &Scenario, routes: &Routes, seed: u64) -> Network {
             [(LinkDirection::Forward, &link.forward), (LinkDirection::Reverse, &link.reverse)].map(
                 |(way, direction)| {
                     let leads_to = routes.leads_to[2 * number + usize::from(way == LinkDirection::Reverse)];
-                    let label = format!("link/{}/{}", link.name, way.word());
-                    Hop::new(direction, leads_to as u32, link.mtu, link.up, &label, seed)
+                    let label = format_args!("link/{}/{}", link.name, way.word());
+                    Hop::new(direction, leads_to as u32, link.mtu, link.up, label, seed)
                 },
             )
         })

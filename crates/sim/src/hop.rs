@@ -1,6 +1,8 @@
 //! One direction of a link in the simulation: the link model, its one wake-up in the event queue, and its counters.
 
-use msctp_link::{Change, Link, LinkConfig, LinkModel, LossConfig, Offer, Outcome, WhenDown};
+use std::fmt::Display;
+
+use msctp_link::{Change, Link, LinkConfig, LinkModel, LossConfig, LossProcess, Offer, Outcome, WhenDown};
 use msctp_units::{Rate, Span, Time};
 
 use crate::packet::{PacketId, PacketPool};
@@ -20,31 +22,33 @@ pub(crate) struct Hop {
     too_big: u64,
     /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
     wake: Time,
-    /// Seed of the loss process.
-    loss_seed: [u8; 32],
 }
 
-/// The scenario's checks let no other probabilities through.
-const CHECKED: &str = "probabilities were checked";
+/// The loss process of a direction, drawing from the beginning of the stream `LABEL/loss`.
+pub(crate) fn losses(loss: &LossConfig, label: impl Display, seed: u64) -> Option<Box<dyn LossProcess>> {
+    if *loss == LossConfig::None {
+        return None;
+    }
+    let stream = random::component_seed(seed, &format!("{label}/loss"));
+    loss.build(stream).expect("the scenario's checks let no other probabilities through")
+}
 
 impl Hop {
-    /// The losses draw from the stream `LABEL/loss`.
     pub(crate) fn new(
         spec: &DirectionSpec,
         leads_to: u32,
         mtu: u32,
         up: bool,
-        label: &str,
+        label: impl Display,
         seed: u64,
     ) -> Self {
         let config =
             LinkConfig { rate: spec.rate, delay: spec.delay, queue: spec.queue, when_down: WhenDown::Drop };
-        let loss_seed = random::component_seed(seed, &format!("{label}/loss"));
-        let mut link = Link::new(config, spec.loss.build(loss_seed).expect(CHECKED));
+        let mut link = Link::new(config, losses(&spec.loss, label, seed));
         if !up {
             apply(&mut link, Time::ZERO, Change::Down);
         }
-        Self { link, leads_to, mtu, too_big: 0, wake: Time::MAX, loss_seed }
+        Self { link, leads_to, mtu, too_big: 0, wake: Time::MAX }
     }
 
     /// Gives the link a packet; gives back what it drops.
@@ -104,13 +108,13 @@ impl Hop {
         apply(&mut self.link, now, if up { Change::Up } else { Change::Down });
     }
 
-    /// Changes rate, delay, losses. New losses draw from the beginning of the same stream.
+    /// Changes rate, delay, losses.
     pub(crate) fn change(
         &mut self,
         now: Time,
         rate: Option<Rate>,
         delay: Option<Span>,
-        loss: Option<&LossConfig>,
+        loss: Option<Option<Box<dyn LossProcess>>>,
     ) {
         if let Some(rate) = rate {
             apply(&mut self.link, now, Change::Rate(rate));
@@ -119,7 +123,7 @@ impl Hop {
             apply(&mut self.link, now, Change::Delay(delay));
         }
         if let Some(loss) = loss {
-            self.link.set_loss(loss.build(self.loss_seed).expect(CHECKED));
+            self.link.set_loss(loss);
         }
     }
 

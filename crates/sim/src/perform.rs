@@ -2,6 +2,7 @@
 
 use crate::action::{Act, Trigger};
 use crate::event::Target;
+use crate::hop::losses;
 use crate::simulation::{App, Simulation};
 
 impl Simulation {
@@ -16,8 +17,10 @@ impl Simulation {
             }
             Act::SetLink { directions, rate, delay, loss } => {
                 for direction in directions {
-                    self.network
-                        .set(&mut self.events, direction, |hop| hop.change(now, rate, delay, loss.as_ref()));
+                    let label = self.direction(direction);
+                    let loss =
+                        loss.as_ref().map(|loss| losses(loss, format_args!("link/{label}"), self.seed));
+                    self.network.set(&mut self.events, direction, |hop| hop.change(now, rate, delay, loss));
                 }
                 Ok(())
             }

@@ -16,7 +16,7 @@ use crate::network::{Arrival, Network};
 use crate::observer::Observer;
 use crate::packet::{AddressId, Body, Packet, PacketId};
 use crate::probe::QueueProbe;
-use crate::scenario::{Interface, Scenario, Side};
+use crate::scenario::{Interface, LinkDirection, Scenario, Side};
 
 /// What runs at an application's place.
 #[derive(Debug)]
@@ -73,8 +73,13 @@ impl Simulation {
     /// Names of the link directions, as `wlan/forward`, in the order of the scenario.
     #[must_use]
     pub fn directions(&self) -> Vec<String> {
-        let both = ["forward", "reverse"];
-        self.scenario.links.iter().flat_map(|link| both.map(|way| format!("{}/{way}", link.name))).collect()
+        (0..self.network.hops.len()).map(|number| self.direction(number)).collect()
+    }
+
+    /// The name of a link direction.
+    pub(crate) fn direction(&self, number: usize) -> String {
+        let way = if number.is_multiple_of(2) { LinkDirection::Forward } else { LinkDirection::Reverse };
+        format!("{}/{}", self.scenario.links[number / 2].name, way.word())
     }
 
     /// Hashes everything every link delivers from now on; the hash is in the summary.

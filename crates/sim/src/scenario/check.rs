@@ -25,7 +25,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Check {
     }
     let context = Context::new(scenario)?;
     for link in &scenario.links {
-        context.link(link)?;
+        context.link(link).map_err(|p| p.within(&format!("link.{}", link.name)))?;
     }
     context.addresses()?;
     for profile in &scenario.sctp {
@@ -34,16 +34,17 @@ pub(super) fn scenario(scenario: &Scenario) -> Check {
     let routes = Routes::of(scenario);
     let context = Context { routes: Some(routes), ..context };
     for association in &scenario.associations {
-        context.association(association)?;
+        context
+            .association(association)
+            .map_err(|p| p.within(&format!("association.{}", association.name)))?;
     }
     context.ports()?;
     for app in &scenario.apps {
-        let key = format!("app.{}", app.name);
-        context.app_times(&key, app.start, app.stop)?;
-        context.app(&key, &app.kind)?;
+        let checked = context.app_times(app.start, app.stop).and_then(|()| context.app(&app.kind));
+        checked.map_err(|p| p.within(&format!("app.{}", app.name)))?;
     }
     for (number, action) in scenario.actions.iter().enumerate() {
-        context.action(&format!("action.{number}"), action)?;
+        context.action(action).map_err(|p| p.within(&format!("action.{number}")))?;
     }
     let intervals =
         [("probes.throughput", scenario.probes.throughput), ("probes.queues", scenario.probes.queues)];
@@ -62,6 +63,8 @@ struct Context<'s> {
     links: BTreeMap<&'s str, &'s LinkSpec>,
     associations: BTreeMap<&'s str, &'s AssociationSpec>,
     apps: BTreeMap<&'s str, &'s AppKind>,
+    /// The node each address belongs to.
+    owners: BTreeMap<IpAddr, &'s str>,
     routes: Option<Routes>,
 }
 
@@ -85,7 +88,7 @@ fn unique<'s, T>(
     Ok(map)
 }
 
-fn known<'m, T>(map: &'m BTreeMap<&str, T>, kind: &str, key: String, name: &str) -> Result<&'m T, Problem> {
+fn known<'m, T>(map: &'m BTreeMap<&str, T>, kind: &str, key: &str, name: &str) -> Result<&'m T, Problem> {
     map.get(name).ok_or_else(|| {
         Problem::new(key, format!("there is no {kind} \"{name}\"{}", remedy(name, map.keys().copied())))
     })
@@ -99,6 +102,12 @@ impl<'s> Context<'s> {
             links: unique("link", scenario.links.iter().map(|l| (l.name.as_str(), l)))?,
             associations: unique("association", scenario.associations.iter().map(|a| (a.name.as_str(), a)))?,
             apps: unique("app", scenario.apps.iter().map(|a| (a.name.as_str(), &a.kind)))?,
+            owners: scenario
+                .links
+                .iter()
+                .flat_map(|l| [(l.address_a, l.a.as_str()), (l.address_b, l.b.as_str())])
+                .filter_map(|(address, node)| Some((address?, node)))
+                .collect(),
             routes: None,
         })
     }
@@ -108,20 +117,19 @@ impl<'s> Context<'s> {
     }
 
     fn link(&self, link: &LinkSpec) -> Check {
-        let key = |part: &str| format!("link.{}.{part}", link.name);
         for (part, node, address_part, address) in
             [("a", &link.a, "address_a", link.address_a), ("b", &link.b, "address_b", link.address_b)]
         {
-            match (known(&self.nodes, "node", key(part), node)?, address) {
+            match (known(&self.nodes, "node", part, node)?, address) {
                 (NodeKind::Host, None) => {
                     return fail(
-                        key(address_part),
+                        address_part,
                         format!("missing: \"{node}\" is a host, want {address_part} = \"10.0.2.1\""),
                     );
                 }
                 (NodeKind::Router, Some(_)) => {
                     return fail(
-                        key(address_part),
+                        address_part,
                         format!("\"{node}\" is a router and has no addresses: want this key left out"),
                     );
                 }
@@ -129,14 +137,14 @@ impl<'s> Context<'s> {
             }
         }
         if link.a == link.b {
-            return fail(key("b"), format!("both ends are \"{}\": want two nodes", link.a));
+            return fail("b", format!("both ends are \"{}\": want two nodes", link.a));
         }
         // RFC 791: every host takes 576 bytes. RFC 8200 §5: every IPv6 link carries 1280.
         let v6 = [link.address_a, link.address_b].iter().flatten().any(IpAddr::is_ipv6);
         let least = if v6 { 1280 } else { 576 };
         if link.mtu < least || link.mtu > 65_535 {
             return fail(
-                key("mtu"),
+                "mtu",
                 format!(
                     "{} bytes: want {least} to 65535 bytes on {} link",
                     link.mtu,
@@ -144,8 +152,8 @@ impl<'s> Context<'s> {
                 ),
             );
         }
-        direction(&format!("link.{}.forward", link.name), &link.forward)?;
-        direction(&format!("link.{}.reverse", link.name), &link.reverse)
+        direction(&link.forward).map_err(|p| p.within("forward"))?;
+        direction(&link.reverse).map_err(|p| p.within("reverse"))
     }
 
     fn addresses(&self) -> Check {
@@ -173,38 +181,31 @@ impl<'s> Context<'s> {
 
     /// The address must be one of the node's interfaces.
     fn address_of(&self, key: &str, node: &str, address: IpAddr) -> Check {
-        let own = |link: &'s LinkSpec| {
-            [(&link.a, link.address_a), (&link.b, link.address_b)]
-                .into_iter()
-                .filter(|(end, _)| *end == node)
-                .filter_map(|(_, address)| address)
-        };
-        let addresses: Vec<IpAddr> = self.scenario.links.iter().flat_map(own).collect();
-        if addresses.contains(&address) {
+        if self.owners.get(&address) == Some(&node) {
             return Ok(());
         }
-        let list: Vec<String> = addresses.iter().map(IpAddr::to_string).collect();
+        let own = self.owners.iter().filter(|(_, owner)| **owner == node);
+        let list: Vec<String> = own.map(|(address, _)| address.to_string()).collect();
         fail(key, format!("{address} is no address of \"{node}\": want one of {}", list.join(", ")))
     }
 
     fn association(&self, association: &AssociationSpec) -> Check {
-        let key = |part: &str| format!("association.{}.{part}", association.name);
         for (part, addresses_part, node, addresses) in [
             ("client", "client_addresses", &association.client, &association.client_addresses),
             ("server", "server_addresses", &association.server, &association.server_addresses),
         ] {
-            if *known(&self.nodes, "node", key(part), node)? != NodeKind::Host {
-                return fail(key(part), format!("\"{node}\" is a router: want a host"));
+            if *known(&self.nodes, "node", part, node)? != NodeKind::Host {
+                return fail(part, format!("\"{node}\" is a router: want a host"));
             }
             if addresses.is_empty() {
-                return fail(key(addresses_part), "empty: want at least one address");
+                return fail(addresses_part, "empty: want at least one address");
             }
             for &address in addresses {
-                self.address_of(&key(addresses_part), node, address)?;
+                self.address_of(addresses_part, node, address)?;
             }
         }
         if association.client == association.server {
-            return fail(key("server"), format!("both ends are \"{}\": want two hosts", association.client));
+            return fail("server", format!("both ends are \"{}\": want two hosts", association.client));
         }
         for (part, profile) in
             [("client_sctp", &association.client_profile), ("server_sctp", &association.server_profile)]
@@ -213,22 +214,15 @@ impl<'s> Context<'s> {
                 && !self.scenario.sctp.iter().any(|p| p.name == *name)
             {
                 let profiles = self.scenario.sctp.iter().map(|p| p.name.as_str());
-                return fail(
-                    key(part),
-                    format!("there is no sctp profile \"{name}\"{}", remedy(name, profiles)),
-                );
+                return fail(part, format!("there is no sctp profile \"{name}\"{}", remedy(name, profiles)));
             }
         }
         if association.server_port == 0 {
-            return fail(key("server_port"), "0 is no port: want 1 to 65535");
+            return fail("server_port", "0 is no port: want 1 to 65535");
         }
-        self.within(&key("start"), association.start)?;
-        self.route(
-            &key("server_addresses"),
-            association.client_addresses[0],
-            association.server_addresses[0],
-        )?;
-        self.route(&key("client_addresses"), association.server_addresses[0], association.client_addresses[0])
+        self.within("start", association.start)?;
+        self.route("server_addresses", association.client_addresses[0], association.server_addresses[0])?;
+        self.route("client_addresses", association.server_addresses[0], association.client_addresses[0])
     }
 
     /// A client's port has one association to a server's port; a server's port has one set of addresses and options.
@@ -298,27 +292,24 @@ impl<'s> Context<'s> {
         }
     }
 
-    fn app_times(&self, key: &str, start: Option<Span>, stop: Option<Span>) -> Check {
+    fn app_times(&self, start: Option<Span>, stop: Option<Span>) -> Check {
         if let Some(start) = start {
-            self.within(&format!("{key}.start"), start)?;
+            self.within("start", start)?;
         }
         if let Some(stop) = stop {
-            self.within(&format!("{key}.stop"), stop)?;
+            self.within("stop", stop)?;
             let start = start.unwrap_or(Span::ZERO);
             if stop <= start {
-                return fail(
-                    format!("{key}.stop"),
-                    format!("{stop} is not after the start, {start}: want a later time"),
-                );
+                return fail("stop", format!("{stop} is not after the start, {start}: want a later time"));
             }
         }
         Ok(())
     }
 
-    fn app(&self, key: &str, kind: &AppKind) -> Check {
+    fn app(&self, kind: &AppKind) -> Check {
         match kind {
             AppKind::Bulk { association, .. } | AppKind::Reader { association, .. } => {
-                known(&self.associations, "association", format!("{key}.association"), association).map(drop)
+                known(&self.associations, "association", "association", association).map(drop)
             }
             AppKind::Cbr { from, to, rate, packet, .. } => {
                 let known: Vec<String> =
@@ -327,102 +318,89 @@ impl<'s> Context<'s> {
                     if self.routes().interface(*address).is_none() {
                         let text = address.to_string();
                         let remedy = remedy(&text, known.iter().map(String::as_str));
-                        return fail(format!("{key}.{part}"), format!("{text} is no host's address{remedy}"));
+                        return fail(part, format!("{text} is no host's address{remedy}"));
                     }
                 }
                 if rate.is_zero() {
-                    return fail(format!("{key}.rate"), "0bps sends nothing: want more, or stop = \"…\"");
+                    return fail("rate", "0bps sends nothing: want more, or stop = \"…\"");
                 }
                 // IPv4 or IPv6 header and UDP header
                 let least = if from.is_ipv4() { 28 } else { 48 };
                 if *packet < least {
                     return fail(
-                        format!("{key}.packet"),
+                        "packet",
                         format!(
                             "{packet} bytes have no room for the IP and UDP headers: want at least {least}"
                         ),
                     );
                 }
-                self.route(&format!("{key}.to"), *from, *to)
+                self.route("to", *from, *to)
             }
         }
     }
 
-    fn action(&self, key: &str, action: &ActionSpec) -> Check {
+    fn action(&self, action: &ActionSpec) -> Check {
         match &action.when {
-            When::At(at) => self.within(&format!("{key}.at"), *at)?,
+            When::At(at) => self.within("at", *at)?,
             When::After { happening, delay } => {
-                self.within(&format!("{key}.after.delay"), *delay)?;
-                self.happening(&format!("{key}.after"), happening)?;
+                self.within("after.delay", *delay)?;
+                self.happening(happening).map_err(|p| p.within("after"))?;
             }
         }
         match &action.what {
-            Do::LinkUp { link } | Do::LinkDown { link } => {
-                known(&self.links, "link", format!("{key}.link"), link).map(drop)
-            }
+            Do::LinkUp { link } | Do::LinkDown { link } => known(&self.links, "link", "link", link).map(drop),
             Do::SetLink { link, rate, delay, loss, .. } => {
-                known(&self.links, "link", format!("{key}.link"), link)?;
+                known(&self.links, "link", "link", link)?;
                 if rate.is_none() && delay.is_none() && loss.is_none() {
-                    return fail(key, "changes nothing: want at least one of rate, delay, loss");
+                    return fail("", "changes nothing: want at least one of rate, delay, loss");
                 }
                 if rate.is_some_and(|rate| rate.is_zero()) {
-                    return fail(
-                        format!("{key}.rate"),
-                        "0bps lets nothing pass: want more, or do = \"link-down\"",
-                    );
+                    return fail("rate", "0bps lets nothing pass: want more, or do = \"link-down\"");
                 }
-                loss.as_ref().map_or(Ok(()), |l| self::loss(&format!("{key}.loss"), l))
+                loss.as_ref().map_or(Ok(()), self::loss)
             }
             Do::AddressUp { address } | Do::AddressDown { address } => {
                 if self.routes().interface(*address).is_some() {
                     return Ok(());
                 }
-                fail(
-                    format!("{key}.address"),
-                    format!("{address} is no host's address: want an address of a link's end"),
-                )
+                fail("address", format!("{address} is no host's address: want an address of a link's end"))
             }
-            Do::AddAddress { association, address } => self.end_of(key, association, *address).map(drop),
+            Do::AddAddress { association, address } => self.end_of(association, *address).map(drop),
             Do::DeleteAddress { association, address }
             | Do::RequestPrimary { association, address }
             | Do::SetPrimary { association, address }
-            | Do::Heartbeat { association, address } => self.used_by(key, association, *address),
+            | Do::Heartbeat { association, address } => self.used_by(association, *address),
             Do::Shutdown { association, .. } => {
-                known(&self.associations, "association", format!("{key}.association"), association).map(drop)
+                known(&self.associations, "association", "association", association).map(drop)
             }
-            Do::StartApp { app } | Do::StopApp { app } => {
-                known(&self.apps, "app", format!("{key}.app"), app).map(drop)
-            }
+            Do::StartApp { app } | Do::StopApp { app } => known(&self.apps, "app", "app", app).map(drop),
         }
     }
 
-    fn happening(&self, key: &str, happening: &Happening) -> Check {
+    fn happening(&self, happening: &Happening) -> Check {
         match happening {
             Happening::Established { association } => {
-                known(&self.associations, "association", format!("{key}.association"), association).map(drop)
+                known(&self.associations, "association", "association", association).map(drop)
             }
             Happening::AddressAdded { association, address }
             | Happening::AddressDeleted { association, address }
-            | Happening::PrimaryChanged { association, address } => self.used_by(key, association, *address),
-            Happening::Delivered { app } => match known(&self.apps, "app", format!("{key}.app"), app)? {
+            | Happening::PrimaryChanged { association, address } => self.used_by(association, *address),
+            Happening::Delivered { app } => match known(&self.apps, "app", "app", app)? {
                 AppKind::Bulk { bytes: Some(_), .. } => Ok(()),
-                _ => fail(
-                    format!("{key}.app"),
-                    format!("\"{app}\" never ends: want a bulk application with bytes = …"),
-                ),
+                _ => fail("app", format!("\"{app}\" never ends: want a bulk application with bytes = …")),
             },
         }
     }
 
     /// The address must belong to one of the association's hosts.
-    fn end_of(&self, key: &str, association: &str, address: IpAddr) -> Result<&'s AssociationSpec, Problem> {
-        let spec = *known(&self.associations, "association", format!("{key}.association"), association)?;
-        let own = |node: &str| self.address_of("", node, address).is_ok();
-        if own(&spec.client) || own(&spec.server) {
+    fn end_of(&self, association: &str, address: IpAddr) -> Result<&'s AssociationSpec, Problem> {
+        let spec = *known(&self.associations, "association", "association", association)?;
+        let owner = self.owners.get(&address);
+        if owner.is_some_and(|owner| *owner == spec.client || *owner == spec.server) {
             return Ok(spec);
         }
         fail(
-            format!("{key}.address"),
+            "address",
             format!(
                 "{address} is no address of \"{}\" or \"{}\": want one of theirs",
                 spec.client, spec.server
@@ -431,8 +409,8 @@ impl<'s> Context<'s> {
     }
 
     /// The address must be one that the association has from the start or is given by some action.
-    fn used_by(&self, key: &str, association: &str, address: IpAddr) -> Check {
-        let spec = *known(&self.associations, "association", format!("{key}.association"), association)?;
+    fn used_by(&self, association: &str, address: IpAddr) -> Check {
+        let spec = *known(&self.associations, "association", "association", association)?;
         let added = self.scenario.actions.iter().filter_map(|action| match &action.what {
             Do::AddAddress { association: to, address } if to == association => Some(*address),
             _ => None,
@@ -445,7 +423,7 @@ impl<'s> Context<'s> {
         }
         let list: Vec<String> = used.iter().map(IpAddr::to_string).collect();
         fail(
-            format!("{key}.address"),
+            "address",
             format!(
                 "{address} is unknown to association \"{association}\": want one of {}, or an action do = \"add-address\" for it",
                 list.join(", ")
@@ -454,19 +432,19 @@ impl<'s> Context<'s> {
     }
 }
 
-fn direction(key: &str, direction: &DirectionSpec) -> Check {
+fn direction(direction: &DirectionSpec) -> Check {
     if direction.rate.is_zero() {
-        return fail(format!("{key}.rate"), "0bps lets nothing pass: want more, or up = false");
+        return fail("rate", "0bps lets nothing pass: want more, or up = false");
     }
-    loss(&format!("{key}.loss"), &direction.loss)
+    loss(&direction.loss)
 }
 
-fn loss(key: &str, loss: &LossConfig) -> Check {
+fn loss(loss: &LossConfig) -> Check {
     let chance = |part: &str, p: f64| {
         if (0.0..=1.0).contains(&p) {
             return Ok(());
         }
-        fail(format!("{key}{part}"), format!("{p} is no probability: want 0 to 1"))
+        fail(format!("loss{part}"), format!("{p} is no probability: want 0 to 1"))
     };
     match *loss {
         LossConfig::None | LossConfig::Scripted { .. } => Ok(()),

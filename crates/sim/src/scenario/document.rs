@@ -1,9 +1,10 @@
 //! Reading a TOML document key by key, so that every error names its line, its key and its remedy.
 //!
-//! A [`Section`] is told all its valid keys when it is opened and refuses others at once. Every place is remembered
-//! ([`Document::line_of`]), so that what is found wrong later can still be pointed at. Knows nothing of scenarios.
+//! A [`Section`] is told all its valid keys when it is opened and refuses others at once. A problem names its key by its
+//! path (`link.wlan.rate`); only when there is one is the place looked up ([`Document::locate`]). Knows nothing of
+//! scenarios.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::str::FromStr;
@@ -15,11 +16,11 @@ use msctp_units::{Rate, Span};
 
 use super::error::{Problem, ScenarioError, remedy};
 
-/// A parsed document and where its keys stand.
+/// A parsed document.
 pub(super) struct Document<'t> {
     text: &'t str,
     file: &'t str,
-    places: BTreeMap<String, Range<usize>>,
+    pub(super) root: DeTable<'t>,
 }
 
 /// Where in the text an overridden value stands: nowhere.
@@ -31,12 +32,11 @@ impl<'t> Document<'t> {
         text: &'t str,
         file: &'t str,
         overrides: &'t [String],
-    ) -> Result<(Self, DeTable<'t>), ScenarioError> {
-        let document = Self { text, file, places: BTreeMap::new() };
+    ) -> Result<Self, ScenarioError> {
         let mut root = DeTable::parse(text)
             .map_err(|e| ScenarioError {
                 file: Some(file.to_owned()),
-                line: e.span().and_then(|span| document.line_at(span.start)),
+                line: e.span().and_then(|span| line_at(text, span.start)),
                 key: String::new(),
                 message: format!("not TOML: {}", e.message()),
             })?
@@ -49,45 +49,72 @@ impl<'t> Document<'t> {
                 message,
             })?;
         }
-        Ok((document, root))
+        Ok(Self { text, file, root })
     }
 
-    fn line_at(&self, offset: usize) -> Option<usize> {
-        Some(1 + self.text.get(..offset)?.bytes().filter(|&b| b == b'\n').count())
-    }
-
-    /// The line of a key, or of the nearest table around it that was written down.
-    fn line_of(&self, key: &str) -> Option<usize> {
-        let mut key = key;
-        loop {
-            if let Some(place) = self.places.get(key) {
-                return self.line_at(place.start);
-            }
-            key = &key[..key.rfind('.')?];
+    /// Where a key stands, and whether it was written itself or only a table around it.
+    fn place_of(&self, key: &str) -> (Option<usize>, bool) {
+        let mut table = &self.root;
+        let mut place = None;
+        let mut steps = key.split('.').peekable();
+        while let Some(step) = steps.next() {
+            let Some((written, value)) = table.get_key_value(step) else { return (place, false) };
+            place = Some(written.span().start);
+            table = match value.get_ref() {
+                DeValue::Table(inner) => inner,
+                DeValue::Array(items) => {
+                    let Some(wanted) = steps.next() else { return (place, true) };
+                    // The last of one name: of two, the second is the one too many.
+                    let is_it = |(number, item): &(usize, &Spanned<DeValue<'_>>)| {
+                        name_of(item.get_ref())
+                            .map_or_else(|| number.to_string() == wanted, |name| name == wanted)
+                    };
+                    let Some((_, item)) = items.iter().enumerate().filter(is_it).last() else {
+                        return (place, false);
+                    };
+                    place = Some(item.span().start);
+                    match item.get_ref() {
+                        DeValue::Table(inner) => inner,
+                        _ => return (place, steps.peek().is_none()),
+                    }
+                }
+                _ => return (place, steps.peek().is_none()),
+            };
         }
+        (place, true)
     }
 
     /// Gives a problem its file and line. A value that two keys share is shown under the key that was written.
     pub(super) fn locate(&self, mut problem: Problem) -> ScenarioError {
-        if !self.places.contains_key(&problem.key) {
+        let (mut place, written) = self.place_of(&problem.key);
+        if !written {
             let shared = [
                 (".forward.", "."),
                 (".reverse.", "."),
                 (".client_sctp", ".sctp"),
                 (".server_sctp", ".sctp"),
             ];
-            let written = shared.iter().map(|(own, both)| problem.key.replacen(own, both, 1));
-            if let Some(key) = written.into_iter().find(|key| self.places.contains_key(key)) {
-                problem.key = key;
+            for (own, both) in shared {
+                let key = problem.key.replacen(own, both, 1);
+                if let (Some(found), true) = self.place_of(&key)
+                    && key != problem.key
+                {
+                    (place, problem.key) = (Some(found), key);
+                    break;
+                }
             }
         }
         ScenarioError {
             file: Some(self.file.to_owned()),
-            line: self.line_of(&problem.key),
+            line: place.and_then(|place| line_at(self.text, place)),
             key: problem.key,
             message: problem.message,
         }
     }
+}
+
+fn line_at(text: &str, offset: usize) -> Option<usize> {
+    Some(1 + text.get(..offset)?.bytes().filter(|&b| b == b'\n').count())
 }
 
 /// Replaces or sets one value. `link.wlan.rate=5Mbps`: tables in arrays are found by their `name`, else by number.
@@ -176,27 +203,15 @@ pub(super) struct Section<'d, 't> {
 }
 
 impl<'d, 't> Section<'d, 't> {
-    /// Opens a table: remembers its places and refuses keys that are not in `valid`.
-    pub(super) fn open(
-        document: &mut Document<'_>,
-        table: &'d DeTable<'t>,
-        path: String,
-        valid: &[&str],
-    ) -> Result<Self, Problem> {
+    /// Opens a table and refuses keys that are not in `valid`.
+    pub(super) fn open(table: &'d DeTable<'t>, path: String, valid: &[&str]) -> Result<Self, Problem> {
         let section = Self { table, path };
-        let mut unknown = None;
-        for (key, _) in table {
-            let path = section.key(key.get_ref());
-            document.places.insert(path, key.span());
-            if !valid.contains(&&**key.get_ref()) && unknown.is_none_or(|(at, _)| key.span().start < at) {
-                unknown = Some((key.span().start, key.get_ref()));
-            }
-        }
-        match unknown {
+        let unknown = table.keys().filter(|key| !valid.contains(&&**key.get_ref()));
+        match unknown.min_by_key(|key| key.span().start) {
             None => Ok(section),
-            Some((_, key)) => Err(Problem::new(
-                section.key(key),
-                format!("unknown key{}", remedy(key, valid.iter().copied())),
+            Some(key) => Err(Problem::new(
+                section.key(key.get_ref()),
+                format!("unknown key{}", remedy(key.get_ref(), valid.iter().copied())),
             )),
         }
     }
@@ -361,15 +376,10 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     /// A table inside this one.
-    pub(super) fn section(
-        &self,
-        document: &mut Document<'_>,
-        key: &str,
-        valid: &[&str],
-    ) -> Result<Option<Self>, Problem> {
+    pub(super) fn section(&self, key: &str, valid: &[&str]) -> Result<Option<Self>, Problem> {
         match self.value(key) {
             None => Ok(None),
-            Some(DeValue::Table(table)) => Section::open(document, table, self.key(key), valid).map(Some),
+            Some(DeValue::Table(table)) => Section::open(table, self.key(key), valid).map(Some),
             Some(other) => Err(self.wrong_type(key, other, "a table")),
         }
     }
@@ -385,24 +395,21 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     /// The tables of `[[key]]`, each with its path: by name where it has one, else by number.
-    pub(super) fn items(
-        &self,
-        document: &mut Document<'_>,
-        key: &str,
-    ) -> Result<Vec<(String, &'d DeTable<'t>)>, Problem> {
+    pub(super) fn items(&self, key: &str) -> Result<Vec<(String, &'d DeTable<'t>)>, Problem> {
         let items = match self.value(key) {
             None => return Ok(Vec::new()),
             Some(DeValue::Array(items)) => items,
             Some(other) => return Err(self.wrong_type(key, other, &format!("tables headed [[{key}]]"))),
         };
         let mut out: Vec<(String, &DeTable<'t>)> = Vec::with_capacity(items.len());
+        let mut names = BTreeSet::new();
         for (number, item) in items.iter().enumerate() {
             let DeValue::Table(table) = item.get_ref() else {
                 return Err(self.wrong_type(key, item.get_ref(), &format!("tables headed [[{key}]]")));
             };
             let name = name_of(item.get_ref());
             let path = self.key(&format!("{key}.{}", name.map_or_else(|| number.to_string(), str::to_owned)));
-            if document.places.insert(path.clone(), item.span()).is_some() {
+            if name.is_some_and(|name| !names.insert(name)) {
                 return Err(Problem::new(path, "this name is used twice: want names that differ"));
             }
             out.push((path, table));

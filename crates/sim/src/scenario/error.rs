@@ -46,6 +46,12 @@ impl Problem {
         Self { key: key.into(), message: message.into() }
     }
 
+    /// The same problem, its key being inside `outer`.
+    pub(super) fn within(self, outer: &str) -> Self {
+        let key = if self.key.is_empty() { outer.to_owned() } else { format!("{outer}.{}", self.key) };
+        Self { key, ..self }
+    }
+
     pub(super) fn without_file(self) -> ScenarioError {
         ScenarioError { file: None, line: None, key: self.key, message: self.message }
     }

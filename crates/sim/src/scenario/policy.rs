@@ -6,7 +6,7 @@ use msctp_congestion::InitialWindow;
 use msctp_congestion::estimator::WBestConfig;
 use msctp_proto::handover::{PolicyConfig, ProbeRule, SwitchSsthresh};
 
-use super::document::{Document, Section};
+use super::document::Section;
 use super::error::Problem;
 
 const KEYS: [&str; 6] =
@@ -24,10 +24,10 @@ const WBEST_KEYS: [&str; 8] = [
 ];
 
 /// Reads the table `policy` of a profile.
-pub(super) fn read(document: &mut Document<'_>, profile: &Section<'_, '_>) -> Result<PolicyConfig, Problem> {
+pub(super) fn read(profile: &Section<'_, '_>) -> Result<PolicyConfig, Problem> {
     let mut config = PolicyConfig::default();
-    let Some(section) = profile.section(document, "policy", &KEYS)? else { return Ok(config) };
-    config.initial_window = initial_window(document, &section, "initial_window")?;
+    let Some(section) = profile.section("policy", &KEYS)? else { return Ok(config) };
+    config.initial_window = initial_window(&section, "initial_window")?;
     if let Some(ssthresh) = ssthresh(&section)? {
         config.ssthresh = ssthresh;
     }
@@ -37,25 +37,21 @@ pub(super) fn read(document: &mut Document<'_>, profile: &Section<'_, '_>) -> Re
     if let Some(switch) = section.flag("switch_on_link_down")? {
         config.switch_on_link_down = switch;
     }
-    if let Some(inner) = section.section(document, "wbest", &WBEST_KEYS)? {
+    if let Some(inner) = section.section("wbest", &WBEST_KEYS)? {
         wbest(&inner, &mut config.wbest)?;
     }
-    for (path, table) in section.items(document, "probe_rule")? {
-        config.probe_rules.push(probe_rule(document, table, path, config.wbest)?);
+    for (path, table) in section.items("probe_rule")? {
+        config.probe_rules.push(probe_rule(table, path, config.wbest)?);
     }
     Ok(config)
 }
 
 /// `"rfc9260"`, `{ packets = 3 }` or `{ bytes = 50000 }`.
-pub(super) fn initial_window(
-    document: &mut Document<'_>,
-    section: &Section<'_, '_>,
-    key: &str,
-) -> Result<Option<InitialWindow>, Problem> {
+pub(super) fn initial_window(section: &Section<'_, '_>, key: &str) -> Result<Option<InitialWindow>, Problem> {
     if !section.is_table(key) {
         return section.choice(key, &[("rfc9260", InitialWindow::Rfc9260)]);
     }
-    let inner = section.section(document, key, &["packets", "bytes"])?;
+    let inner = section.section(key, &["packets", "bytes"])?;
     let inner = section.required(key, inner, "{ packets = 3 }")?;
     let packets = inner.integer("packets", 1, 1 << 32)?.map(InitialWindow::Packets);
     let bytes = inner.integer("bytes", 1, 1 << 40)?.map(InitialWindow::Bytes);
@@ -120,14 +116,9 @@ fn wbest(section: &Section<'_, '_>, config: &mut WBestConfig) -> Result<(), Prob
 
 /// `[[sctp.NAME.policy.probe_rule]]`: estimator parameters for the paths of one address; what is left out is as in
 /// `wbest`.
-fn probe_rule(
-    document: &mut Document<'_>,
-    table: &DeTable<'_>,
-    path: String,
-    default: WBestConfig,
-) -> Result<ProbeRule, Problem> {
+fn probe_rule(table: &DeTable<'_>, path: String, default: WBestConfig) -> Result<ProbeRule, Problem> {
     let keys: Vec<&str> = WBEST_KEYS.into_iter().chain(["address"]).collect();
-    let section = Section::open(document, table, path, &keys)?;
+    let section = Section::open(table, path, &keys)?;
     let address = section.required("address", section.address("address")?, "\"10.0.2.2\"")?;
     let mut rule = ProbeRule { address, wbest: default };
     wbest(&section, &mut rule.wbest)?;

@@ -17,15 +17,15 @@ use super::{
 
 /// Reads and checks a scenario file.
 pub(super) fn scenario(text: &str, file: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
-    let (mut document, root) = Document::parse(text, file, overrides)?;
-    let read = whole(&mut document, &root).and_then(|scenario| {
+    let document = Document::parse(text, file, overrides)?;
+    let read = whole(&document.root).and_then(|scenario| {
         check::scenario(&scenario)?;
         Ok(scenario)
     });
     read.map_err(|problem| document.locate(problem))
 }
 
-fn whole(document: &mut Document<'_>, root: &DeTable<'_>) -> Result<Scenario, Problem> {
+fn whole(root: &DeTable<'_>) -> Result<Scenario, Problem> {
     let keys = [
         "name",
         "description",
@@ -39,32 +39,32 @@ fn whole(document: &mut Document<'_>, root: &DeTable<'_>) -> Result<Scenario, Pr
         "action",
         "probes",
     ];
-    let top = Section::open(document, root, String::new(), &keys)?;
+    let top = Section::open(root, String::new(), &keys)?;
     let duration = top.required("duration", top.span("duration")?, "\"60s\"")?;
     let mut scenario = Scenario::empty(top.text("name")?.unwrap_or("scenario"), duration, 1);
     top.text("description")?.unwrap_or_default().clone_into(&mut scenario.description);
     if let Some(seed) = top.integer("seed", 0, i128::from(u64::MAX))? {
         scenario.seed = seed;
     }
-    for (path, table) in top.items(document, "node")? {
-        scenario.nodes.push(node(document, table, path)?);
+    for (path, table) in top.items("node")? {
+        scenario.nodes.push(node(table, path)?);
     }
-    for (path, table) in top.items(document, "link")? {
-        scenario.links.push(link(document, table, path)?);
+    for (path, table) in top.items("link")? {
+        scenario.links.push(link(table, path)?);
     }
     for (name, table) in top.named("sctp")? {
-        scenario.sctp.push(sctp::read(document, table, name)?);
+        scenario.sctp.push(sctp::read(table, name)?);
     }
-    for (path, table) in top.items(document, "association")? {
-        scenario.associations.push(association(document, table, path)?);
+    for (path, table) in top.items("association")? {
+        scenario.associations.push(association(table, path)?);
     }
-    for (path, table) in top.items(document, "app")? {
-        scenario.apps.push(app(document, table, path)?);
+    for (path, table) in top.items("app")? {
+        scenario.apps.push(app(table, path)?);
     }
-    for (path, table) in top.items(document, "action")? {
-        scenario.actions.push(action(document, table, path)?);
+    for (path, table) in top.items("action")? {
+        scenario.actions.push(action(table, path)?);
     }
-    if let Some(section) = top.section(document, "probes", &["throughput", "trace", "chunks", "queues"])? {
+    if let Some(section) = top.section("probes", &["throughput", "trace", "chunks", "queues"])? {
         scenario.probes = ProbeSpec {
             throughput: section.span("throughput")?,
             trace: section.flag("trace")?.unwrap_or(false),
@@ -79,8 +79,8 @@ fn name(section: &Section<'_, '_>) -> Result<String, Problem> {
     section.required("name", section.text("name")?, "\"…\"").map(str::to_owned)
 }
 
-fn node(document: &mut Document<'_>, table: &DeTable<'_>, path: String) -> Result<NodeSpec, Problem> {
-    let section = Section::open(document, table, path, &["name", "kind"])?;
+fn node(table: &DeTable<'_>, path: String) -> Result<NodeSpec, Problem> {
+    let section = Section::open(table, path, &["name", "kind"])?;
     let kinds = [("host", NodeKind::Host), ("router", NodeKind::Router)];
     let kind = section.required("kind", section.choice("kind", &kinds)?, "\"host\" or \"router\"")?;
     Ok(NodeSpec { name: name(&section)?, kind })
@@ -88,7 +88,7 @@ fn node(document: &mut Document<'_>, table: &DeTable<'_>, path: String) -> Resul
 
 const DIRECTION_KEYS: [&str; 4] = ["rate", "delay", "queue", "loss"];
 
-fn link(document: &mut Document<'_>, table: &DeTable<'_>, path: String) -> Result<LinkSpec, Problem> {
+fn link(table: &DeTable<'_>, path: String) -> Result<LinkSpec, Problem> {
     let keys = [
         "name",
         "a",
@@ -104,10 +104,10 @@ fn link(document: &mut Document<'_>, table: &DeTable<'_>, path: String) -> Resul
         "forward",
         "reverse",
     ];
-    let section = Section::open(document, table, path, &keys)?;
+    let section = Section::open(table, path, &keys)?;
     let end = |key| section.required(key, section.text(key)?, "\"a node's name\"").map(str::to_owned);
-    let forward_section = section.section(document, "forward", &DIRECTION_KEYS)?;
-    let reverse_section = section.section(document, "reverse", &DIRECTION_KEYS)?;
+    let forward_section = section.section("forward", &DIRECTION_KEYS)?;
+    let reverse_section = section.section("reverse", &DIRECTION_KEYS)?;
     Ok(LinkSpec {
         name: name(&section)?,
         a: end("a")?,
@@ -116,29 +116,25 @@ fn link(document: &mut Document<'_>, table: &DeTable<'_>, path: String) -> Resul
         address_b: section.address("address_b")?,
         mtu: section.integer("mtu", 0, i128::from(u32::MAX))?.unwrap_or(1500),
         up: section.flag("up")?.unwrap_or(true),
-        forward: direction(document, &section, forward_section.as_ref())?,
-        reverse: direction(document, &section, reverse_section.as_ref())?,
+        forward: direction(&section, forward_section.as_ref())?,
+        reverse: direction(&section, reverse_section.as_ref())?,
     })
 }
 
 /// One direction: its own keys where given, else the link's.
-fn direction(
-    document: &mut Document<'_>,
-    both: &Section<'_, '_>,
-    own: Option<&Section<'_, '_>>,
-) -> Result<DirectionSpec, Problem> {
+fn direction(both: &Section<'_, '_>, own: Option<&Section<'_, '_>>) -> Result<DirectionSpec, Problem> {
     let section = |key: &str| own.filter(|own| own.has(key)).unwrap_or(both);
     let rate = both.required("rate", section("rate").rate("rate")?, "\"11Mbps\"")?;
     let delay = both.required("delay", section("delay").span("delay")?, "\"20ms\"")?;
     Ok(DirectionSpec {
         rate,
         delay,
-        queue: queue(document, section("queue"))?,
-        loss: loss(document, section("loss"))?.unwrap_or(LossConfig::None),
+        queue: queue(section("queue"))?,
+        loss: loss(section("loss"))?.unwrap_or(LossConfig::None),
     })
 }
 
-fn queue(document: &mut Document<'_>, section: &Section<'_, '_>) -> Result<QueueLimit, Problem> {
+fn queue(section: &Section<'_, '_>) -> Result<QueueLimit, Problem> {
     if !section.has("queue") {
         return Ok(QueueLimit::Packets(50));
     }
@@ -146,7 +142,7 @@ fn queue(document: &mut Document<'_>, section: &Section<'_, '_>) -> Result<Queue
         let unlimited = section.choice("queue", &[("unlimited", QueueLimit::Unbounded)])?;
         return section.required("queue", unlimited, "{ packets = 50 }");
     }
-    let inner = section.section(document, "queue", &["packets", "bytes"])?;
+    let inner = section.section("queue", &["packets", "bytes"])?;
     let inner = section.required("queue", inner, "{ packets = 50 }")?;
     let packets = inner.integer("packets", 0, i128::from(u32::MAX))?.map(QueueLimit::Packets);
     let bytes = inner.integer("bytes", 0, i128::from(i64::MAX))?.map(QueueLimit::Bytes);
@@ -161,7 +157,7 @@ fn queue(document: &mut Document<'_>, section: &Section<'_, '_>) -> Result<Queue
 
 /// `loss = 0.01`, a Gilbert–Elliott channel by its four probabilities or by share and mean length of its bursts, or a
 /// list of packets.
-fn loss(document: &mut Document<'_>, section: &Section<'_, '_>) -> Result<Option<LossConfig>, Problem> {
+fn loss(section: &Section<'_, '_>) -> Result<Option<LossConfig>, Problem> {
     if !section.has("loss") {
         return Ok(None);
     }
@@ -171,7 +167,7 @@ fn loss(document: &mut Document<'_>, section: &Section<'_, '_>) -> Result<Option
             .map(|p| if p == 0.0 { LossConfig::None } else { LossConfig::Uniform { probability: p } }));
     }
     let keys = ["good_to_bad", "bad_to_good", "loss_good", "loss_bad", "share", "mean_burst", "packets"];
-    let inner = section.section(document, "loss", &keys)?;
+    let inner = section.section("loss", &keys)?;
     let inner = section.required("loss", inner, "0.01")?;
     if let Some(packets) = inner.integers("packets")? {
         return Ok(Some(LossConfig::Scripted { packets }));
@@ -192,11 +188,7 @@ fn loss(document: &mut Document<'_>, section: &Section<'_, '_>) -> Result<Option
     }))
 }
 
-fn association(
-    document: &mut Document<'_>,
-    table: &DeTable<'_>,
-    path: String,
-) -> Result<AssociationSpec, Problem> {
+fn association(table: &DeTable<'_>, path: String) -> Result<AssociationSpec, Problem> {
     let keys = [
         "name",
         "client",
@@ -210,7 +202,7 @@ fn association(
         "client_sctp",
         "server_sctp",
     ];
-    let section = Section::open(document, table, path, &keys)?;
+    let section = Section::open(table, path, &keys)?;
     let host = |key| section.required(key, section.text(key)?, "\"a host's name\"").map(str::to_owned);
     let addresses = |key| section.required(key, section.addresses(key)?, "[\"10.0.1.1\"]");
     let profile = |key| -> Result<Option<String>, Problem> {
@@ -232,7 +224,7 @@ fn association(
 
 const SIDES: [(&str, Side); 2] = [("client", Side::Client), ("server", Side::Server)];
 
-fn app(document: &mut Document<'_>, table: &DeTable<'_>, path: String) -> Result<AppSpec, Problem> {
+fn app(table: &DeTable<'_>, path: String) -> Result<AppSpec, Problem> {
     let types = ["bulk", "reader", "cbr"];
     let kind = table.get("type").and_then(|value| value.get_ref().as_str()).unwrap_or_default();
     let mut keys = vec!["name", "type", "start", "stop"];
@@ -243,15 +235,14 @@ fn app(document: &mut Document<'_>, table: &DeTable<'_>, path: String) -> Result
         _ => &[],
     });
     if !types.contains(&kind) {
-        let section =
-            Section::open(document, table, path, &table.keys().map(|k| &**k.get_ref()).collect::<Vec<_>>())?;
+        let section = Section::open(table, path, &table.keys().map(|k| &**k.get_ref()).collect::<Vec<_>>())?;
         let given = section.required("type", section.text("type")?, "\"bulk\", \"reader\" or \"cbr\"")?;
         return Err(Problem::new(
             section.key("type"),
             format!("\"{given}\" is unknown{}", remedy(given, types)),
         ));
     }
-    let section = Section::open(document, table, path, &keys)?;
+    let section = Section::open(table, path, &keys)?;
     let start = match section.text("start")? {
         Some("action") => None,
         _ => Some(section.span("start")?.unwrap_or(Span::ZERO)),
@@ -321,11 +312,10 @@ const ACTIONS: [(&str, &[&str]); 13] = [
     ("stop-app", &["app"]),
 ];
 
-fn action(document: &mut Document<'_>, table: &DeTable<'_>, path: String) -> Result<ActionSpec, Problem> {
+fn action(table: &DeTable<'_>, path: String) -> Result<ActionSpec, Problem> {
     let word = table.get("do").and_then(|value| value.get_ref().as_str());
     let Some((_, own)) = ACTIONS.iter().find(|(known, _)| Some(*known) == word) else {
-        let section =
-            Section::open(document, table, path, &table.keys().map(|k| &**k.get_ref()).collect::<Vec<_>>())?;
+        let section = Section::open(table, path, &table.keys().map(|k| &**k.get_ref()).collect::<Vec<_>>())?;
         let given = section.required("do", section.text("do")?, "\"link-up\" or another action")?;
         let known = ACTIONS.iter().map(|&(known, _)| known);
         return Err(Problem::new(
@@ -335,20 +325,17 @@ fn action(document: &mut Document<'_>, table: &DeTable<'_>, path: String) -> Res
     };
     let mut keys = vec!["name", "do", "at", "after"];
     keys.extend_from_slice(own);
-    let section = Section::open(document, table, path, &keys)?;
-    Ok(ActionSpec {
-        when: when(document, &section)?,
-        what: what(document, &section, word.unwrap_or_default())?,
-    })
+    let section = Section::open(table, path, &keys)?;
+    Ok(ActionSpec { when: when(&section)?, what: what(&section, word.unwrap_or_default())? })
 }
 
 /// `at = "20s"` or `after = { event = "established", association = "a", delay = "1s" }`.
-fn when(document: &mut Document<'_>, section: &Section<'_, '_>) -> Result<When, Problem> {
+fn when(section: &Section<'_, '_>) -> Result<When, Problem> {
     match (section.has("at"), section.has("after")) {
         (true, false) => section.required("at", section.span("at")?, "\"20s\"").map(When::At),
         (false, true) => {
             let keys = ["event", "association", "address", "app", "delay"];
-            let inner = section.section(document, "after", &keys)?;
+            let inner = section.section("after", &keys)?;
             let example = "{ event = \"established\", association = \"…\", delay = \"1s\" }";
             let inner = section.required("after", inner, example)?;
             let events = HAPPENINGS.map(|word| (word, word));
@@ -381,7 +368,7 @@ fn happening(section: &Section<'_, '_>, event: &str) -> Result<Happening, Proble
     })
 }
 
-fn what(document: &mut Document<'_>, section: &Section<'_, '_>, word: &str) -> Result<Do, Problem> {
+fn what(section: &Section<'_, '_>, word: &str) -> Result<Do, Problem> {
     let link = || section.required("link", section.text("link")?, "\"a link's name\"").map(str::to_owned);
     let app =
         || section.required("app", section.text("app")?, "\"an application's name\"").map(str::to_owned);
@@ -396,7 +383,7 @@ fn what(document: &mut Document<'_>, section: &Section<'_, '_>, word: &str) -> R
             direction: section.choice("direction", &directions)?,
             rate: section.rate("rate")?,
             delay: section.span("delay")?,
-            loss: loss(document, section)?,
+            loss: loss(section)?,
         },
         "address-up" => Do::AddressUp { address: address()? },
         "address-down" => Do::AddressDown { address: address()? },

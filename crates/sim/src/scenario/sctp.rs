@@ -6,7 +6,7 @@ use msctp_congestion::controllers;
 use msctp_proto::handover::policies;
 use msctp_proto::{Config, RetransmissionPath};
 
-use super::document::{Document, Section};
+use super::document::Section;
 use super::error::Problem;
 use super::policy;
 
@@ -46,12 +46,8 @@ const KEYS: [&str; 23] = [
 ];
 
 /// Reads `[sctp.NAME]`: RFC 9260's defaults where a key is left out.
-pub(super) fn read(
-    document: &mut Document<'_>,
-    table: &DeTable<'_>,
-    name: String,
-) -> Result<SctpProfile, Problem> {
-    let section = Section::open(document, table, format!("sctp.{name}"), &KEYS)?;
+pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Problem> {
+    let section = Section::open(table, format!("sctp.{name}"), &KEYS)?;
     let mut config = Config::default();
     spans(&section, &mut config)?;
     numbers(&section, &mut config)?;
@@ -63,11 +59,11 @@ pub(super) fn read(
         config.wait_for_confirmation = wait;
     }
     names(&section, &mut config)?;
-    if let Some(window) = policy::initial_window(document, &section, "initial_window")? {
+    if let Some(window) = policy::initial_window(&section, "initial_window")? {
         config.initial_window = window;
     }
     config.initial_ssthresh = section.integer("initial_ssthresh", 1, i128::from(i64::MAX))?;
-    config.policy = policy::read(document, &section)?;
+    config.policy = policy::read(&section)?;
     Ok(SctpProfile { name, config })
 }
 
