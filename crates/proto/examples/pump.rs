@@ -1,7 +1,7 @@
 //! Pumps bulk data from one endpoint to another in memory and prints what a data packet costs both ends together, CRC32c
 //! on both sides included.
 //!
-//! `cargo run --release -p msctp-proto --example pump [MEBIBYTES]`
+//! `cargo run --release -p msctp-proto --example pump [MEBIBYTES [WINDOW_KIB]]`
 #![allow(
     clippy::disallowed_methods,
     reason = "a measurement needs a clock; the protocol is given virtual time"
@@ -135,20 +135,50 @@ impl Pump {
     }
 }
 
+/// CPU time of this thread where the system tells it, else time that passed.
+struct Stopwatch {
+    wall: Instant,
+    cpu: Option<u64>,
+}
+
+impl Stopwatch {
+    fn start() -> Self {
+        Self { wall: Instant::now(), cpu: cpu_nanos() }
+    }
+
+    fn nanos(&self) -> u64 {
+        match (self.cpu, cpu_nanos()) {
+            (Some(start), Some(now)) => now - start,
+            _ => self.wall.elapsed().as_nanos() as u64,
+        }
+    }
+}
+
+/// Linux: nanoseconds on a CPU.
+fn cpu_nanos() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
 fn main() {
-    let mebibytes: u64 = std::env::args().nth(1).and_then(|arg| arg.parse().ok()).unwrap_or(2000);
+    let mut args = std::env::args().skip(1).map(|arg| arg.parse::<u32>().expect("a number"));
+    let mebibytes = u64::from(args.next().unwrap_or(2000));
+    let only = args.next();
     for (window, loss) in [(64 << 10, 0), (1 << 20, 0), (8 << 20, 0), (8 << 20, 1000), (8 << 20, 50)] {
+        if only.is_some_and(|only| only != window >> 10) {
+            continue;
+        }
         let mut pump = Pump::new(window, loss);
         pump.run(1 << 20);
         let before = pump.packets;
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         let total = if loss > 0 { mebibytes / 4 } else { mebibytes };
         pump.run(total << 20);
         let packets = pump.packets - before;
-        let ns = start.elapsed().as_nanos() as f64 / packets as f64;
         println!(
-            "window {:5} KiB, loss {loss:4}: {ns:6.0} ns per data packet, {packets} packets, {:.1} s virtual",
+            "window {:5} KiB, loss {loss:4}: {:6.0} ns per data packet, {packets} packets, {:.1} s virtual",
             window >> 10,
+            watch.nanos() as f64 / packets as f64,
             pump.now.as_secs_f64()
         );
     }

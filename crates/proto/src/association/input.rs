@@ -36,6 +36,8 @@ enum Admission {
 struct Seen {
     data: bool,
     asconf: bool,
+    /// Any other chunk.
+    control: bool,
 }
 
 impl Association {
@@ -61,10 +63,14 @@ impl Association {
         match self.admit(&packet) {
             Admission::Ours => {
                 self.note_valid_packet();
-                self.take_chunks(now, at, &packet, jar);
+                if !self.take_chunks(now, at, &packet, jar) {
+                    return self.after_data(now);
+                }
             }
             // Valid if its cookie is.
-            Admission::CookieEcho => self.take_chunks(now, at, &packet, jar),
+            Admission::CookieEcho => {
+                self.take_chunks(now, at, &packet, jar);
+            }
             Admission::Init => {
                 if let Some(Ok(Chunk::Init(init))) = packet.chunks().next() {
                     self.stats.packets_received += 1;
@@ -126,7 +132,8 @@ impl Association {
         self.note_peer_alive();
     }
 
-    fn take_chunks(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>, jar: &CookieJar) {
+    /// True when there was anything but DATA and SACKs.
+    fn take_chunks(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>, jar: &CookieJar) -> bool {
         let mut seen = Seen::default();
         let mut chunks = packet.chunks();
         let mut first = true;
@@ -135,6 +142,7 @@ impl Association {
             let Some(chunk) = chunks.next() else { break };
             let go_on = match chunk {
                 Ok(Chunk::CookieEcho(echo)) if first => {
+                    seen.control = true;
                     self.trace_control(now, Direction::In, self.path_of(at), &echo);
                     let tag = packet.header.verification_tag.get();
                     let valid = self.on_cookie_echo(now, at, tag, echo.cookie, jar);
@@ -157,6 +165,7 @@ impl Association {
             self.answer_data_by_shutdown();
             self.tell_readable();
         }
+        seen.control
     }
 
     /// False when the rest of the packet is to be left alone. `rest` begins with the chunk.
@@ -171,12 +180,16 @@ impl Association {
         if let Chunk::Data(data) = chunk {
             return self.take_data(now, at, data, seen);
         }
-        if self.tracer.is_on() && !matches!(chunk, Chunk::Sack(_)) {
+        if let Chunk::Sack(sack) = chunk {
+            self.take_sack(now, at, sack);
+            return true;
+        }
+        seen.control = true;
+        if self.tracer.is_on() {
             self.trace_control(now, Direction::In, self.path_of(at), chunk);
         }
         match chunk {
-            Chunk::Data(_) => {}
-            Chunk::Sack(sack) => self.take_sack(now, at, sack),
+            Chunk::Data(_) | Chunk::Sack(_) => {}
             Chunk::Heartbeat(heartbeat) => self.on_heartbeat(at, heartbeat),
             Chunk::HeartbeatAck(ack) => self.on_heartbeat_ack(now, ack),
             Chunk::InitAck(ack) => {

@@ -282,6 +282,7 @@ impl Association {
 
     /// What has to follow every input, application call and timeout before anything is sent.
     fn after_change(&mut self, now: Time) {
+        self.output.stirred = true;
         self.report_path_events(now);
         self.report_estimates(now);
         self.grant_wanted_primary(now);
@@ -289,6 +290,16 @@ impl Association {
         self.report_path_events(now);
         self.advance_shutdown(now);
         self.tracer.windows(now, &self.paths);
+    }
+
+    /// As [`after_change`](Self::after_change), when nothing but DATA and SACKs came in.
+    #[inline]
+    fn after_data(&mut self, now: Time) {
+        if self.paths.has_events() || self.state != AssociationState::Established {
+            self.after_change(now);
+        } else {
+            self.tracer.windows(now, &self.paths);
+        }
     }
 
     fn report_path_events(&mut self, now: Time) {

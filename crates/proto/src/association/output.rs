@@ -19,6 +19,11 @@ pub(super) struct Output {
     copies: Option<(PathId, Tsn, u32)>,
     /// All paths were confirmed once (`Config::wait_for_confirmation`).
     confirmed: bool,
+    /// Something other than data transfer happened: heartbeats, probes or address requests may have become due. Data and
+    /// its SACKs change none of these, and are most of what there is.
+    pub(super) stirred: bool,
+    /// When they next are due, as of the last time nothing was.
+    pub(super) watch_timeout: Option<Time>,
 }
 
 impl Output {
@@ -270,6 +275,18 @@ impl Association {
         if let Some(transmit) = self.send_copies(out) {
             return Some(transmit);
         }
+        if self.output.stirred {
+            if let Some(transmit) = self.send_upkeep(now, out) {
+                return Some(transmit);
+            }
+            self.output.stirred = false;
+            self.output.watch_timeout = self.upkeep_timeout();
+        }
+        self.send_data_or_sack(now, out)
+    }
+
+    /// Heartbeats, probes, address requests and their answers.
+    fn send_upkeep(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         if self.watches_paths() {
             if let Some(request) = self.paths.poll_heartbeat(now) {
                 return self.send_heartbeat(now, request.path, &request.info, None, out);
@@ -278,15 +295,15 @@ impl Association {
                 return self.send_heartbeat(now, request.path, &request.info, Some(request.padding), out);
             }
         }
-        if let Some(transmit) = self.send_asconf(now, out) {
-            return Some(transmit);
-        }
-        self.send_data_or_sack(now, out)
+        self.send_asconf(now, out)
     }
 
     fn send_data_or_sack(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        let data_path =
-            if self.may_send_data() { self.outbound.next_path(now, &mut self.paths) } else { None };
+        let data_path = if !self.outbound.is_drained() && self.may_send_data() {
+            self.outbound.next_path(now, &mut self.paths)
+        } else {
+            None
+        };
         let sack_path = self.sack_path();
         let sack_due = sack_path.is_some() && self.inbound.sack_due(now);
         let path = match (data_path, sack_path) {

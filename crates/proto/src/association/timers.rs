@@ -6,6 +6,15 @@ use msctp_units::Time;
 use super::Association;
 use crate::AssociationState as State;
 
+/// The earlier of two deadlines that there may be.
+#[inline]
+fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 impl Association {
     /// When [`handle_timeout`](Self::handle_timeout) is to be called next; `None`: never, as things are. Linear in the
     /// number of paths.
@@ -13,16 +22,19 @@ impl Association {
         if self.state == State::Closed {
             return None;
         }
-        let deadlines = [
-            self.setup.t1,
-            self.closing.t2,
-            self.closing.t5,
-            self.sack_deadline(),
-            self.outbound.next_timeout(&self.paths),
-            if self.watches_paths() { self.paths.next_timeout() } else { None },
-            self.readdressing.ours.next_timeout(),
-        ];
-        deadlines.into_iter().flatten().min()
+        let data = earlier(self.sack_deadline(), self.outbound.next_timeout(&self.paths));
+        let upkeep = if self.output.stirred { self.upkeep_timeout() } else { self.output.watch_timeout };
+        let next = earlier(data, upkeep);
+        if self.state == State::Established {
+            return next;
+        }
+        earlier(earlier(next, self.setup.t1), earlier(self.closing.t2, self.closing.t5))
+    }
+
+    /// When a heartbeat, a probe or an address request is due, or its answer overdue.
+    pub(super) fn upkeep_timeout(&self) -> Option<Time> {
+        let watch = if self.watches_paths() { self.paths.next_timeout() } else { None };
+        earlier(watch, self.readdressing.ours.next_timeout())
     }
 
     /// HEARTBEATs are sent from ESTABLISHED until the SHUTDOWN or SHUTDOWN ACK (RFC 9260 §8.3), those that measure included.

@@ -305,12 +305,8 @@ impl Endpoint {
 
     /// Appends the next packet to `out`; `None` when nobody has anything to send. To be called until it gives `None`.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        if let Some(mut reply) = self.replies.pop_front() {
-            out.extend_from_slice(&reply.bytes);
-            let transmit = Transmit { path: None, at: reply.at, len: reply.bytes.len(), segment_size: None };
-            reply.bytes.clear();
-            self.spare.push(reply.bytes);
-            return Some(transmit);
+        if !self.replies.is_empty() {
+            return self.send_reply(out);
         }
         while let Some(&slot) = self.dirty.front() {
             if let Some(entry) = &mut self.slots[slot as usize].entry
@@ -322,6 +318,16 @@ impl Endpoint {
             self.settle(slot);
         }
         None
+    }
+
+    #[cold]
+    fn send_reply(&mut self, out: &mut Vec<u8>) -> Option<Transmit> {
+        let mut reply = self.replies.pop_front()?;
+        out.extend_from_slice(&reply.bytes);
+        let transmit = Transmit { path: None, at: reply.at, len: reply.bytes.len(), segment_size: None };
+        reply.bytes.clear();
+        self.spare.push(reply.bytes);
+        Some(transmit)
     }
 
     /// An association has nothing more to send for now.
@@ -343,13 +349,16 @@ impl Endpoint {
     /// Forgets an association that is closed and out of which everything was taken.
     fn release_if_empty(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
+        if entry.dirty {
+            return;
+        }
         let done = entry.entry.as_ref().is_some_and(|Entry { association, .. }| {
             association.state() == AssociationState::Closed
                 && !association.has_events()
                 && !association.has_trace()
                 && !association.readable()
         });
-        if done && !entry.dirty {
+        if done {
             entry.entry = None;
             entry.generation = entry.generation.wrapping_add(1);
             self.schedule.set(slot, None);

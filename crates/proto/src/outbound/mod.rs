@@ -203,6 +203,7 @@ impl Outbound {
     }
 
     /// Everything sent is acknowledged and nothing waits: a shutdown may go on (RFC 9260 §9.2).
+    #[inline]
     pub fn is_drained(&self) -> bool {
         self.queue.is_empty() && self.sent.is_empty()
     }

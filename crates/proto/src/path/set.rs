@@ -101,6 +101,12 @@ impl Paths {
         self.events.pop_front()
     }
 
+    /// True when [`poll_event`](Self::poll_event) has something.
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     pub(super) fn emit(&mut self, event: PathEvent) {
         self.events.push_back(event);
     }
