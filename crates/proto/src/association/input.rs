@@ -139,11 +139,11 @@ impl Association {
         let mut first = true;
         loop {
             let rest = chunks.rest();
-            let Some(chunk) = chunks.next() else { break };
-            let go_on = match chunk {
-                Ok(Chunk::CookieEcho(echo)) if first => {
+            let go_on = match &chunks.next() {
+                None => break,
+                Some(Ok(Chunk::CookieEcho(echo))) if first => {
                     seen.control = true;
-                    self.trace_control(now, Direction::In, self.path_of(at), &echo);
+                    self.trace_control(now, Direction::In, self.path_of(at), echo);
                     let tag = packet.header.verification_tag.get();
                     let valid = self.on_cookie_echo(now, at, tag, echo.cookie, jar);
                     if valid {
@@ -151,8 +151,8 @@ impl Association {
                     }
                     valid
                 }
-                Ok(chunk) => self.take_chunk(now, at, &chunk, rest, &mut seen),
-                Err(error) => self.take_malformed(now, error),
+                Some(Ok(chunk)) => self.take_chunk(now, at, chunk, rest, &mut seen),
+                Some(Err(error)) => self.take_malformed(now, *error),
             };
             if !go_on || self.state == State::Closed {
                 break;

@@ -37,11 +37,19 @@ impl Association {
     /// Appends the next packet to `out`, or, with `Config::max_segments`, several of equal size; `None` when there is
     /// nothing to send. To be called until it gives `None`.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        let mut transmit = self.next_packet(now, out)?;
+        // Handed on in place: a copy would wait for its parts to reach memory.
+        let mut transmit = self.next_packet(now, out);
+        if let Some(transmit) = &mut transmit {
+            self.after_packet(now, out, transmit);
+        }
+        transmit
+    }
+
+    fn after_packet(&mut self, now: Time, out: &mut Vec<u8>, transmit: &mut Transmit) {
         self.stats.packets_sent += 1;
         // RFC 9260 §5.1 C: until the COOKIE ACK is returned no other packets may be sent
         if self.config.max_segments > 1 && self.state != State::CookieEchoed {
-            self.add_segments(now, out, &mut transmit);
+            self.add_segments(now, out, transmit);
         }
         if self.tracer.is_on() {
             while let Some(kind) = self.outbound.poll_trace() {
@@ -49,7 +57,6 @@ impl Association {
             }
             self.tracer.windows(now, &self.paths);
         }
-        Some(transmit)
     }
 
     fn next_packet(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {

@@ -309,10 +309,11 @@ impl Endpoint {
             return self.send_reply(out);
         }
         while let Some(&slot) = self.dirty.front() {
-            if let Some(entry) = &mut self.slots[slot as usize].entry
-                && let Some(transmit) = entry.association.poll_transmit(now, out)
-            {
-                return Some(transmit);
+            if let Some(entry) = &mut self.slots[slot as usize].entry {
+                let transmit = entry.association.poll_transmit(now, out);
+                if transmit.is_some() {
+                    return transmit;
+                }
             }
             self.dirty.pop_front();
             self.settle(slot);
