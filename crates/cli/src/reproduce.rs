@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// Folder of the report [default: msctp-report/PAPER].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Seeds under each condition [default: 10, with --quick 3].
+    /// Seeds under each condition [default: 10, with --quick 5].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
     /// Threads [default: one per core]. The results do not depend on it.

@@ -75,13 +75,8 @@ fn the_same_seed_gives_the_same_bytes_another_seed_others() {
 fn series_are_written_as_csv() {
     let dir = temporary("series");
     let path = scenario("handover.toml");
-    let out = sim(&[
-        path.to_str().expect("UTF-8"),
-        "--until",
-        "5s",
-        "--series",
-        dir.to_str().expect("UTF-8"),
-    ]);
+    let out =
+        sim(&[path.to_str().expect("UTF-8"), "--until", "5s", "--series", dir.to_str().expect("UTF-8")]);
     assert!(out.status.success(), "{}", text(&out.stderr));
     for (file, least) in [("throughput", 20), ("window", 50), ("rtt", 10), ("estimate", 1), ("queue", 100)] {
         let csv = std::fs::read_to_string(dir.join(format!("{file}.csv"))).expect("written");

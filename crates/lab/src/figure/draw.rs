@@ -49,7 +49,10 @@ fn drawing(chart: &Chart, svg: &mut String) -> Drawn {
         .build_cartesian_2d(chart.x.from..chart.x.to, chart.y.from..chart.y.to)?;
     mesh(chart, &mut plot)?;
     marker(chart, &mut plot)?;
-    for series in &chart.series {
+    // The thickest first, so that a curve under another of the same values shows beside or through it.
+    let mut order: Vec<&Series> = chart.series.iter().collect();
+    order.sort_by_key(|series| std::cmp::Reverse(series.style.width()));
+    for series in order {
         curve(series, chart, &mut plot)?;
     }
     legend(chart, &root)?;

@@ -81,7 +81,7 @@ pub struct Chart {
     pub x: Axis,
     /// Up.
     pub y: Axis,
-    /// Curves, the first at the bottom.
+    /// Curves, in the order of the legend.
     pub series: Vec<Series>,
     /// When something happened.
     pub marker: Option<Marker>,

@@ -139,34 +139,35 @@ fn kbps(bytes: f64) -> f64 {
     bytes * 8.0 / (DURATION.saturating_sub(SWITCH).as_secs_f64() * 1000.0)
 }
 
-/// As `adaptive 7,085 vs mSCTP 6,991 kbps: +94 ± 3 (+1.3 %)`.
+/// As `adaptive 7,085 vs mSCTP 6,991 kbps: +94.1 ± 3.2 (+1.3 %)`.
 fn throughput_text(a: Scheme, b: Scheme, found: &Comparison) -> String {
     let difference = found.difference.scaled(kbps(1.0));
     let base = kbps(found.base);
     format!(
-        "{} {} vs {} {} kbps: {} ({:+.1} %)",
+        "{} {} vs {} {} kbps: {} ({} %)",
         a.words(),
         number(base + difference.mean),
         b.words(),
         number(base),
         interval(&difference),
-        found.relative() * 100.0
+        signed(found.relative() * 100.0)
     )
 }
 
 /// As `+94.1 ± 3.2`.
 fn interval(difference: &Mean) -> String {
+    let mean = signed(difference.mean);
     if difference.half_width.is_infinite() {
-        format!("{:+.1}, one run", difference.mean)
+        format!("{mean}, one run")
     } else {
-        format!("{:+.1} ± {:.1}", difference.mean, difference.half_width)
+        format!("{mean} ± {}", number(difference.half_width))
     }
 }
 
-/// A number with at least three figures and commas between thousands.
+/// A number with at least three figures, and commas between thousands.
 fn number(value: f64) -> String {
-    if value.abs() < 100.0 {
-        return format!("{value:.1}");
+    if value.abs() < 99.95 {
+        return format!("{value:.1}").replace('-', "−");
     }
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();
@@ -177,6 +178,16 @@ fn number(value: f64) -> String {
         text.push(digit);
     }
     if value < 0.0 { format!("−{text}") } else { text }
+}
+
+/// A number with its sign; none for what rounds to zero.
+fn signed(value: f64) -> String {
+    let text = number(value);
+    match text.as_str() {
+        "0.0" | "−0.0" => "0.0".to_owned(),
+        _ if value > 0.0 => format!("+{text}"),
+        _ => text,
+    }
 }
 
 fn at(movement: Movement, load: u8) -> String {
@@ -237,7 +248,7 @@ fn above_over(runs: &Runs<'_>, movement: Movement, range: RangeInclusive<u8>, a:
     let below: Vec<String> = each
         .iter()
         .filter(|(_, found)| found.order == Order::Below)
-        .map(|(load, found)| format!("{load} % ({:+.1} %)", found.relative() * 100.0))
+        .map(|(load, found)| format!("{load} % ({} %)", signed(found.relative() * 100.0)))
         .collect();
     let measured = format!(
         "{first}–{last} %: {}{}",
@@ -318,27 +329,32 @@ fn estimate_checks(measured: &Measured, movement: Movement) -> Vec<Check> {
         let what = format!("no estimates of the {link} link in every phase");
         return [want_idle, want_below, want_slightly].map(|want| Check::missing(want, what.clone())).into();
     };
-    let percent = |shortfall: f64| format!("{:+.1}", -shortfall * 100.0);
+    let percent = |shortfall: f64| signed(-shortfall * 100.0);
     let phases: Vec<String> = loaded
         .iter()
         .zip(&each)
-        .map(|(phase, mean)| format!("{} at {:.0}–{:.0} s", percent(mean.mean), phase.from, phase.to))
+        .map(|(phase, mean)| format!("{} % at {:.0}–{:.0} s", percent(mean.mean), phase.from, phase.to))
         .collect();
     let below = each.iter().filter(|mean| mean.mean > 0.0).count();
     vec![
         Check::new(
             want_idle,
-            format!("{link}: estimate − truth without background {} % of the capacity", percent(quiet.mean)),
+            format!("{link}, no background: estimate − truth {} % of the capacity", percent(quiet.mean)),
             quiet.mean.abs() <= ESTIMATE_MATCHES,
         ),
         Check::new(
             want_below,
-            format!("with background {} ± {:.1} %", percent(busy.mean), busy.half_width * 100.0),
+            format!(
+                "{link}, background: {} ± {} %, below the truth in {below} of {} phases",
+                percent(busy.mean),
+                number(busy.half_width * 100.0),
+                each.len()
+            ),
             busy.low() > 0.0 && below >= 3,
         ),
         Check::new(
             want_slightly,
-            format!("({} %)", phases.join(", ")),
+            format!("{link}, by phase: {}", phases.join(", ")),
             each.iter().all(|mean| mean.mean <= SLIGHTLY),
         ),
     ]

@@ -163,7 +163,7 @@ impl OverTime<'_> {
         vec![self.window(), self.throughput(), self.lead()]
     }
 
-    fn panel(&self, letter: &str, what: &str, caption: String, chart: Chart) -> Panel {
+    fn panel(&self, letter: &str, what: &str, caption: &str, chart: Chart) -> Panel {
         let slug = format!("fig{:02}{letter}-{what}-{}", self.number, self.windows.slug());
         Panel { slug, caption: format!("({letter}) {caption}"), chart }
     }
@@ -205,7 +205,7 @@ impl OverTime<'_> {
             series,
             marker: Some(Marker { x: SWITCH.as_secs_f64(), label: "switch".to_owned() }),
         };
-        self.panel("a", "window", format!("Congestion window, {}", seeds(self.count())), chart)
+        self.panel("a", "window", &format!("Congestion window, {}", seeds(self.count())), chart)
     }
 
     /// Rates over whole seconds, from the switch on: before it they are the old network's, which towards 3G would leave
@@ -238,47 +238,42 @@ impl OverTime<'_> {
             series,
             marker: None,
         };
-        self.panel("b", "throughput", format!("Delivered in each second, {}", seeds(self.count())), chart)
+        self.panel("b", "throughput", &format!("Delivered in each second, {}", seeds(self.count())), chart)
     }
 
-    /// What each scheme has delivered since the switch beyond plain mSCTP.
+    /// What each scheme has delivered since the switch beyond plain mSCTP, second by second.
     fn lead(&self) -> Panel {
         let from = SWITCH.as_secs_f64();
-        let delivered: BTreeMap<Scheme, Vec<(f64, f64)>> = self
-            .runs
-            .iter()
-            .map(|(scheme, runs)| (*scheme, mean_curve(runs, |run| &run.delivered)))
-            .collect();
+        let delivered: BTreeMap<Scheme, Vec<(f64, f64)>> =
+            self.runs.iter().map(|(scheme, runs)| (*scheme, per_second(runs))).collect();
         let base = &delivered[&Scheme::Conservative];
         let series: Vec<Series> = [Scheme::Inherit, Scheme::Adaptive]
             .into_iter()
             .map(|scheme| {
                 let mut lead = 0.0;
-                let points = delivered[&scheme].iter().zip(base).filter(|((t, _), _)| *t >= from).map(
-                    |(own, base)| {
-                        lead += (own.1 - base.1) / 1000.0;
-                        Point::new(own.0 + STEP, lead)
-                    },
-                );
+                let later = delivered[&scheme].iter().zip(base).filter(|((t, _), _)| *t >= from);
+                let points = later.map(|(own, base)| {
+                    lead += (own.1 - base.1) / 1000.0;
+                    Point::new(own.0 + 1.0, lead)
+                });
                 Series {
                     name: format!("{} − mSCTP", scheme.words()),
                     style: style(scheme),
-                    points: points.collect(),
+                    points: std::iter::once(Point::new(from, 0.0)).chain(points).collect(),
                     dots: false,
                 }
             })
             .collect();
-        let values = series.iter().flat_map(|series| series.points.iter().map(|point| point.y));
-        let y = around_zero("lead (kB)", values.collect::<Vec<_>>().into_iter());
+        let values: Vec<f64> = series.iter().flat_map(|s| s.points.iter().map(|point| point.y)).collect();
         let chart = Chart {
             title: self.title("c", "lead over mSCTP in delivered data"),
             x: seconds(from, DURATION.as_secs_f64()),
-            y,
+            y: around_zero("lead (kB)", values.into_iter()),
             series,
             marker: None,
         };
-        let caption = format!("Delivered since the switch beyond mSCTP's, {}", seeds(self.count()));
-        self.panel("c", "lead", caption, chart)
+        let caption = format!("Delivered since the switch beyond mSCTP’s, {}", seeds(self.count()));
+        self.panel("c", "lead", &caption, chart)
     }
 }
 

@@ -200,7 +200,7 @@ impl Extent {
     /// A look in under a minute: half the loads (0, 40 and 80 % among them, of which the paper shows curves), fewer runs.
     #[must_use]
     pub fn quick() -> Self {
-        Self { loads: (0..=80).step_by(20).collect(), seeds: 3 }
+        Self { loads: (0..=80).step_by(20).collect(), seeds: 5 }
     }
 
     /// Every handover run.

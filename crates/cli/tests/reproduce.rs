@@ -1,0 +1,102 @@
+//! `msctp reproduce` from outside: what it prints, what it writes, and that its runs can be repeated by hand.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn msctp(dir: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_msctp")).args(arguments).current_dir(dir).output().expect("msctp starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+/// The smallest run there is of the whole experiment, into `dir`.
+fn quick(dir: &Path, threads: &str) {
+    let out = dir.join("report");
+    let out = out.to_str().expect("a path in UTF-8");
+    let done =
+        msctp(dir, &["reproduce", "kim-koh", "--quick", "--seeds", "2", "--threads", threads, "--out", out]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert!(text(&done.stdout).contains("9 claims: "), "{}", text(&done.stdout));
+    assert!(text(&done.stderr).contains("index.html"), "{}", text(&done.stderr));
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+#[test]
+fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    quick(one.path(), "1");
+    quick(two.path(), "2");
+    let report = one.path().join("report");
+
+    let claims: Value = serde_json::from_str(&read(&report.join("claims.json"))).unwrap();
+    let claims = claims.as_array().unwrap();
+    assert_eq!(claims.len(), 9);
+    for (claim, number) in claims.iter().zip(1..) {
+        assert_eq!(claim["id"], format!("KK{number}"));
+        assert_eq!(claim["paper"], "kim-koh");
+        for key in ["statement", "measured", "verdict"] {
+            assert!(!claim[key].as_str().unwrap().is_empty(), "{key} of {}", claim["id"]);
+        }
+    }
+
+    let page = read(&report.join("index.html"));
+    for number in 5..=13 {
+        assert!(page.contains(&format!("id=\"fig{number}\"")), "figure {number} is missing");
+    }
+    for outside in ["src=\"http", "href=\"http", "@import", "url("] {
+        assert!(!page.contains(outside), "the page reaches outside: {outside}");
+    }
+    for link in page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+        match link.strip_prefix('#') {
+            Some(id) => assert!(page.contains(&format!("id=\"{id}\"")), "no place called {id}"),
+            None => assert!(report.join(link).is_file(), "no file {link}"),
+        }
+    }
+
+    // The same bytes in every file, from one thread and from two.
+    for name in ["index.html", "claims.json", "data/runs.csv", "data/series.parquet", "data/estimates.csv"] {
+        let files = [&one, &two].map(|dir| std::fs::read(dir.path().join("report").join(name)).unwrap());
+        assert!(files[0] == files[1], "{name} differs between one thread and two");
+    }
+
+    repeat_by_hand(&report);
+}
+
+/// Takes a run's command from the table, runs it in the report's folder, and finds the table's bytes.
+fn repeat_by_hand(report: &Path) {
+    let runs = read(&report.join("data/runs.csv"));
+    let mut lines = runs.lines();
+    let column =
+        |name: &str| runs.lines().next().unwrap().split(',').position(|known| known == name).unwrap();
+    let row: Vec<&str> = lines.nth(20).unwrap().split(',').collect();
+    let mut words = row[column("command")].split(' ');
+    assert_eq!(words.next(), Some("msctp"));
+    let arguments: Vec<&str> = words.chain(["--json"]).collect();
+    let done = msctp(report, &arguments);
+    assert!(done.status.success(), "{arguments:?}: {}", text(&done.stderr));
+    let summary: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let bytes = &summary["associations"][0]["to_client"]["bytes"];
+    assert_eq!(bytes.to_string(), row[column("total_bytes")], "{arguments:?}");
+}
+
+#[test]
+fn wrong_arguments_are_refused_with_code_2() {
+    let dir = tempfile::tempdir().unwrap();
+    for arguments in [
+        &["reproduce", "nobody"][..],
+        &["reproduce", "kim-koh", "--seeds", "0"],
+        &["reproduce", "kim-koh", "--threads", "0"],
+        &["reproduce", "kim-koh", "--quick", "--out", "/dev/null/report"],
+    ] {
+        let done = msctp(dir.path(), arguments);
+        assert_eq!(done.status.code(), Some(2), "{arguments:?}: {}", text(&done.stderr));
+        assert!(!done.stderr.is_empty());
+    }
+}
