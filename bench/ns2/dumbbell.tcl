@@ -1,11 +1,11 @@
 # SCTP bulk transfers through one bottleneck, for timing ns-2 beside msctp's simulator.
 #
-#   ns dumbbell.tcl flows=1 access=100Mb access_delay=15ms rate=11Mb delay=20ms queue=50 window=1048576 seconds=600
+#   ns dumbbell.tcl flows=1 access=100Mb access_delay=15ms rate=11Mb delay=20ms queue=50 window=1048576 seconds=600 sinks=far
 #
-# Each flow has its own sender and receiver host. With one flow the receiver sits at the far end of the bottleneck;
-# with more, behind an access link of 1 ms. Nothing is traced. Prints the packets and bytes that left the bottleneck's
+# Each flow has its own sender host. sinks=far: the (one) receiver sits at the far end of the bottleneck; sinks=own: each
+# flow has its own receiver host behind an access link of 1 ms. Nothing is traced. Prints the packets and bytes that left the bottleneck's
 # queue towards the receivers (data, and the handshake's few control packets).
-array set P {flows 1 access 100Mb access_delay 15ms rate 11Mb delay 20ms queue 50 window 65536 seconds 60}
+array set P {flows 1 access 100Mb access_delay 15ms rate 11Mb delay 20ms queue 50 window 65536 seconds 60 sinks far}
 foreach arg $argv {
     if {![regexp {^([a-z_]+)=(.+)$} $arg -> key value] || ![info exists P($key)]} {
         puts stderr "dumbbell.tcl: unknown argument '$arg'; known: [lsort [array names P]]"
@@ -39,7 +39,7 @@ link $sim $near $far $P(rate) $P(delay) $P(queue)
 for {set i 0} {$i < $P(flows)} {incr i} {
     set source [$sim node]
     link $sim $source $near $P(access) $P(access_delay) $P(queue)
-    if {$P(flows) == 1} {
+    if {$P(sinks) == "far"} {
         set sink $far
     } else {
         set sink [$sim node]

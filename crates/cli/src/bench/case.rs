@@ -2,12 +2,14 @@
 
 use std::fmt::Write;
 
-/// SCTP bulk transfers through one bottleneck. Each flow has its own sender and receiver host; a single receiver sits
-/// at the far end of the bottleneck, several behind access links of 1 ms.
+/// SCTP bulk transfers through one bottleneck. Each flow has its own sender host.
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) what: &'static str,
     flows: u32,
+    /// Each flow has its own receiver host too, behind an access link of 1 ms; else the one receiver sits at the far end
+    /// of the bottleneck.
+    own_sinks: bool,
     access: &'static str,
     rate: &'static str,
     /// ns-2's queue-limit in packets: one more than can wait.
@@ -28,6 +30,7 @@ pub(super) const CASES: [Case; 6] = [
         name: "bulk",
         what: "one flow, 11 Mbps, 1 MiB windows, 600 s",
         flows: 1,
+        own_sinks: false,
         access: "100Mb",
         rate: "11Mb",
         queue: 50,
@@ -39,6 +42,7 @@ pub(super) const CASES: [Case; 6] = [
         name: "fast",
         what: "one flow, 1 Gbps, 8 MiB windows, 5 s",
         flows: 1,
+        own_sinks: false,
         access: "10Gb",
         rate: "1Gb",
         queue: 10_000,
@@ -46,14 +50,25 @@ pub(super) const CASES: [Case; 6] = [
         seconds: 5,
         aim: Some(50.0),
     },
-    own_hosts("flows-1", "1 flow over 100 Mbps, 20 s", 1, None),
+    own_hosts("flows-1", "1 flow with own hosts over 100 Mbps, 20 s", 1, None),
     own_hosts("flows-10", "10 flows with own hosts over 100 Mbps, 20 s", 10, None),
     own_hosts("flows-100", "100 flows with own hosts over 100 Mbps, 20 s", 100, None),
     own_hosts("flows-1000", "1000 flows with own hosts over 100 Mbps, 20 s", 1000, Some(50.0)),
 ];
 
 const fn own_hosts(name: &'static str, what: &'static str, flows: u32, aim: Option<f64>) -> Case {
-    Case { name, what, flows, access: "100Mb", rate: "100Mb", queue: 50, window: 65_536, seconds: 20, aim }
+    Case {
+        name,
+        what,
+        flows,
+        own_sinks: true,
+        access: "100Mb",
+        rate: "100Mb",
+        queue: 50,
+        window: 65_536,
+        seconds: 20,
+        aim,
+    }
 }
 
 impl Case {
@@ -68,6 +83,7 @@ impl Case {
             format!("queue={}", self.queue),
             format!("window={}", self.window),
             format!("seconds={}", self.seconds),
+            format!("sinks={}", if self.own_sinks { "own" } else { "far" }),
         ]
     }
 
@@ -81,10 +97,10 @@ impl Case {
             2 * self.window,
             window = self.window,
         );
-        let far_kind = if self.flows == 1 { "host" } else { "router" };
+        let far_kind = if self.own_sinks { "router" } else { "host" };
         node(&mut text, "near", "router");
         node(&mut text, "far", far_kind);
-        let far_address = (self.flows == 1).then(|| address(2, 0));
+        let far_address = (!self.own_sinks).then(|| address(2, 0));
         link(
             &mut text,
             &Line {
@@ -105,7 +121,7 @@ impl Case {
     }
 
     fn flow(&self, text: &mut String, i: u32) {
-        let (source, sink) = (format!("s{i}"), if self.flows == 1 { "far".into() } else { format!("d{i}") });
+        let (source, sink) = (format!("s{i}"), if self.own_sinks { format!("d{i}") } else { "far".into() });
         node(text, &source, "host");
         link(
             text,
@@ -120,7 +136,7 @@ impl Case {
                 address_b: None,
             },
         );
-        if self.flows > 1 {
+        if self.own_sinks {
             node(text, &sink, "host");
             link(
                 text,
