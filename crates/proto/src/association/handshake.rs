@@ -227,6 +227,10 @@ impl Association {
             return;
         }
         self.measure_setup(now, at);
+        if let Some(path) = self.path_of(at) {
+            // The peer answers: T3-rtx of DATA that went with lost COOKIE ECHOs counts no more.
+            self.paths.on_acknowledged(path);
+        }
         self.become_established(now);
     }
 

@@ -209,7 +209,7 @@ impl Association {
                 }
                 return false;
             }
-            Chunk::Shutdown(shutdown) => self.on_shutdown(now, shutdown),
+            Chunk::Shutdown(shutdown) => self.on_shutdown(now, at, shutdown),
             Chunk::ShutdownAck(_) => self.on_shutdown_ack(now, at),
             Chunk::ShutdownComplete(complete) => {
                 if !complete.tag_reflected || self.tags.local_tag == self.tags.peer_tag {

@@ -22,6 +22,8 @@ pub(super) struct Closing {
     unanswered: bool,
     /// Where the last one went.
     path: Option<PathId>,
+    /// Where the packet came from that it answers: a SHUTDOWN, or DATA. RFC 9260 §6.4: replies go back there.
+    asked_at: Option<PathAddr>,
 }
 
 impl Closing {
@@ -113,7 +115,7 @@ impl Association {
         let path = match self.closing.path {
             // Heartbeats are over, nothing else finds out which path works.
             Some(last) if self.closing.unanswered => self.paths.next_in_turn(last),
-            _ => None,
+            _ => self.closing.asked_at.and_then(|at| self.paths.reply_path(at)),
         };
         let path = path.or(self.paths.data_path()).or(self.paths.primary())?;
         self.closing.due = false;
@@ -174,10 +176,12 @@ impl Association {
     pub(super) fn answer_data_by_shutdown(&mut self) {
         if self.state == State::ShutdownSent {
             self.closing.due = true;
+            self.closing.asked_at = self.output.sack_to;
         }
     }
 
-    pub(super) fn on_shutdown(&mut self, now: Time, shutdown: &Shutdown) {
+    pub(super) fn on_shutdown(&mut self, now: Time, at: PathAddr, shutdown: &Shutdown) {
+        self.closing.asked_at = Some(at);
         match self.state {
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
                 if !self.on_cum_tsn_ack(now, shutdown.cum_tsn_ack) {

@@ -33,6 +33,11 @@ const MAX_DUPLICATES: usize = 32;
 /// Largest IPv6 header, SCTP common header and DATA chunk header: what a full packet does not carry.
 const PACKET_OVERHEAD: u32 = 40 + 12 + Data::OVERHEAD as u32;
 
+/// With the window closed so many times the buffer is held: for what fills holes, and for one message.
+const MESSAGE_LIMIT: u64 = 2;
+/// For a message in front of what holes have held back already.
+const GAP_LIMIT: u64 = 2 * MESSAGE_LIMIT;
+
 /// What became of a DATA chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
@@ -116,7 +121,7 @@ impl Inbound {
                 Received::Duplicate
             }
             Place::TooFar => Received::Dropped,
-            Place::Next | Place::Ahead(_) if !self.may_hold(tsn)? => Received::Dropped,
+            Place::Next | Place::Ahead(_) if !self.may_hold(tsn, place, whole(data))? => Received::Dropped,
             Place::Next | Place::Ahead(_) if data.stream.get() >= self.streams => {
                 self.record(tsn, place);
                 self.window.pass(data.payload.len());
@@ -135,20 +140,20 @@ impl Inbound {
 
     /// RFC 9260 §6.2: with the window closed, only what lies below the largest TSN received is taken. (We never drop what
     /// was acknowledged to make room for it: up to twice the buffer is held instead.)
-    fn may_hold(&self, tsn: LongTsn) -> Result<bool, DataFault> {
+    fn may_hold(&self, tsn: LongTsn, place: Place, whole: bool) -> Result<bool, DataFault> {
         if self.window.a_rwnd() > 0 {
             return Ok(true);
         }
-        if tsn < self.map.highest() {
-            return Ok(!self.window.exhausted());
+        if place == Place::Next && !self.ordering.is_readable() {
+            // Nothing can be read before this chunk is taken: dropping it would stop the association for ever. It can be
+            // read at once, or goes on with the message that is not complete.
+            let limit = if self.map.has_gap() { GAP_LIMIT } else { MESSAGE_LIMIT };
+            if !whole && self.window.holds_buffers(limit) {
+                return Err(DataFault::MessageTooLarge);
+            }
+            return Ok(true);
         }
-        // Nothing is missing and nothing can be read: the buffer is full of a message that is not complete, and dropping
-        // its next fragment would stop the association for ever.
-        let stuck = !self.map.has_gap() && !self.ordering.is_readable() && tsn == self.map.highest() + 1;
-        if stuck && self.window.exhausted() {
-            return Err(DataFault::MessageTooLarge);
-        }
-        Ok(stuck)
+        Ok(tsn < self.map.highest() && !self.window.holds_buffers(MESSAGE_LIMIT))
     }
 
     fn record(&mut self, tsn: LongTsn, place: Place) {
@@ -161,7 +166,7 @@ impl Inbound {
     }
 
     fn take(&mut self, tsn: LongTsn, place: Place, data: &Data<'_>) -> Result<(), DataFault> {
-        let whole = data.flags.begin && data.flags.end;
+        let whole = whole(data);
         if !whole || !self.reassembly.is_empty() {
             self.reassembly.check(tsn, data, &self.map)?;
         }
@@ -273,6 +278,11 @@ impl Inbound {
     pub fn held_bytes(&self) -> u64 {
         self.window.held_bytes()
     }
+}
+
+/// It is a message by itself.
+fn whole(data: &Data<'_>) -> bool {
+    data.flags.begin && data.flags.end
 }
 
 /// An unfragmented message, copied out of the packet.

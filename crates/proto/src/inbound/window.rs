@@ -88,9 +88,9 @@ impl ReceiveWindow {
         self.held_chunks = self.held_chunks.saturating_sub(u64::from(chunks));
     }
 
-    /// Twice the buffer is held: not even what fills a hole is taken any more.
-    pub(super) fn exhausted(&self) -> bool {
-        self.charge() >= self.size * 2
+    /// So many times the buffer is held.
+    pub(super) fn holds_buffers(&self, times: u64) -> bool {
+        self.charge() >= self.size * times
     }
 
     #[cfg(test)]
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(window.a_rwnd(), 1501);
         window.hold(1);
         assert_eq!(window.a_rwnd(), 0);
-        assert!(!window.exhausted());
+        assert!(!window.holds_buffers(2));
     }
 
     #[test]

@@ -156,3 +156,81 @@ fn with_every_path_inactive_each_is_tried() {
         ],
     );
 }
+
+/// What RFC 9260 §8.1 counts went on over a handshake that had to begin anew: T3-rtx of DATA bundled with COOKIE ECHOs that
+/// were lost made a peer unreachable that had just answered.
+#[test]
+fn a_completed_handshake_clears_the_error_counters() {
+    let setup = Setup {
+        seed: 14623,
+        mobile: Tuning { rto_max_ms: 10_000, assoc_max_retrans: 10, ..Tuning::DEFAULT },
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path { mobile: 0, server: 0, to_server: Quality::DEAD, to_mobile: Quality::GOOD },
+            Send { side: Mobile, stream: 0, len: 1, count: 1, unordered: false },
+            Run { ms: 65_047 },
+        ],
+    );
+}
+
+/// The window grants bytes, what is held is charged by the chunk: with small messages out of order the receive buffer was
+/// exhausted, and the chunk that everything waited for was dropped for ever.
+#[test]
+fn many_small_messages_do_not_lock_the_receive_buffer() {
+    let lossy = Quality { loss: 31, ..Quality::GOOD };
+    let setup = Setup {
+        seed: 7035,
+        mobile_addresses: 0b1011,
+        server_addresses: 0b11,
+        server: Tuning { path_max_retrans: 0, receive_buffer: 1500, ..Tuning::DEFAULT },
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path { mobile: 0, server: 0, to_server: Quality::DEAD, to_mobile: Quality::GOOD },
+            Path { mobile: 1, server: 0, to_server: lossy, to_mobile: Quality::GOOD },
+            Path { mobile: 3, server: 1, to_server: Quality::DEAD, to_mobile: Quality::GOOD },
+            Run { ms: 43 },
+            Send { side: Mobile, stream: 0, len: 1, count: 300, unordered: false },
+            Run { ms: 1139 },
+            Path { mobile: 0, server: 0, to_server: Quality::GOOD, to_mobile: Quality::DEAD },
+            Send { side: Server, stream: 0, len: 1, count: 1, unordered: false },
+            Send { side: Server, stream: 0, len: 1, count: 1, unordered: false },
+            Run { ms: 3000 },
+        ],
+    );
+}
+
+/// SHUTDOWN ACK went to the primary, which was dead, however often the SHUTDOWN came over another path; each SHUTDOWN
+/// restarted T2, so that no other path was ever tried.
+#[test]
+fn a_shutdown_is_answered_where_it_came_from() {
+    let setup = Setup {
+        seed: 22322,
+        mobile_addresses: 0b1010,
+        server_addresses: 0b110,
+        mobile: Tuning { send_buffer: 1500, pmtu: 1280, ..Tuning::DEFAULT },
+        server: Tuning { rto_max_ms: 10_000, ..Tuning::DEFAULT },
+        heal: Heal::One,
+        ending: Ending::ServerShutsDown,
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 3,
+                server: 1,
+                to_server: Quality::GOOD,
+                to_mobile: Quality { delay_ms: 150, loss: 6, ..Quality::GOOD },
+            },
+            Run { ms: 200 },
+            Send { side: Mobile, stream: 0, len: 133, count: 19, unordered: false },
+            SetPrimary { side: Mobile, path: 5 },
+        ],
+    );
+}
