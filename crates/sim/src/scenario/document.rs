@@ -69,7 +69,7 @@ impl<'t> Document<'t> {
                         name_of(item.get_ref())
                             .map_or_else(|| number.to_string() == wanted, |name| name == wanted)
                     };
-                    let Some((_, item)) = items.iter().enumerate().filter(is_it).last() else {
+                    let Some((_, item)) = items.iter().enumerate().rfind(is_it) else {
                         return (place, false);
                     };
                     place = Some(item.span().start);
