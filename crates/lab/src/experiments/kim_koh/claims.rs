@@ -4,7 +4,7 @@
 //! The words of the paper and what they mean here:
 //!
 //! - *higher, better, outperforms*: the mean of the paired differences is above zero and its 95 % interval does not hold
-//!   zero; a difference of less than one message ([`GRAIN`]) is none.
+//!   zero; a difference of less than one message (`GRAIN`) is none.
 //! - *best*: above at least one other and below none.
 //! - *almost identical*, *nearly the same*, *similar*: means within 2, 5 and 10 %, see the constants.
 //! - *throughput* over time (Figs 6–8, 10–12): what is delivered from the switch at 30 s to the end at 60 s. The first
