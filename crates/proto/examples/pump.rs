@@ -1,7 +1,7 @@
 //! Pumps bulk data from one endpoint to another in memory and prints what a data packet costs both ends together, CRC32c
 //! on both sides included.
 //!
-//! `cargo run --release -p msctp-proto --example pump [MEBIBYTES [WINDOW_KIB]]`
+//! `cargo run --release -p msctp-proto --example pump [MEBIBYTES]`
 #![allow(
     clippy::disallowed_methods,
     reason = "a measurement needs a clock; the protocol is given virtual time"
@@ -23,10 +23,10 @@ const DELAY: Span = Span::from_millis(20);
 struct Pump {
     now: Time,
     ends: [Endpoint; 2],
-    handles: [Option<Handle>; 2],
     /// Packets under way to each end: arrival, addresses as the receiver sees them, bytes.
     wires: [VecDeque<(Time, PathAddr, Vec<u8>)>; 2],
     spare: Vec<Vec<u8>>,
+    message: Bytes,
     received: u64,
     packets: u64,
     /// Every so-many-th data packet is lost; 0: none.
@@ -34,7 +34,7 @@ struct Pump {
 }
 
 impl Pump {
-    fn new(window: u32, loss: u64) -> Self {
+    fn new(window: u32, flows: u16, loss: u64) -> Self {
         let config = Config {
             receive_buffer: window,
             send_buffer: window.saturating_mul(2),
@@ -46,19 +46,26 @@ impl Pump {
         let mut a = Endpoint::new(EndpointConfig::default(), [1; 32]).expect("valid");
         let mut b = Endpoint::new(EndpointConfig::default(), [2; 32]).expect("valid");
         b.listen(LocalAddrs { port: 5001, addresses: vec![ip(2)] }, config.clone()).expect("valid");
-        let local = LocalAddrs { port: 5000, addresses: vec![ip(1)] };
-        let remote = RemoteAddrs { port: 5001, addresses: vec![ip(2)] };
-        let handle = a.connect(Time::ZERO, config, local, remote).expect("valid");
-        Self {
+        let mut pump = Self {
             now: Time::ZERO,
-            ends: [a, b],
-            handles: [Some(handle), None],
             wires: [VecDeque::new(), VecDeque::new()],
             spare: Vec::new(),
+            message: Bytes::from(vec![0x5a; MESSAGE]),
             received: 0,
             packets: 0,
             loss,
-        }
+            ends: {
+                for flow in 0..flows {
+                    let local = LocalAddrs { port: 6000 + flow, addresses: vec![ip(1)] };
+                    let remote = RemoteAddrs { port: 5001, addresses: vec![ip(2)] };
+                    let handle = a.connect(Time::ZERO, config.clone(), local, remote).expect("valid");
+                    debug_assert!(a.association(handle).is_some());
+                }
+                [a, b]
+            },
+        };
+        pump.drain(0);
+        pump
     }
 
     fn drain(&mut self, end: usize) {
@@ -82,30 +89,34 @@ impl Pump {
         while self.ends[end].poll_event().is_some() {}
     }
 
-    fn send(&mut self, message: &Bytes) {
-        let Some(association) = self.handles[0].and_then(|handle| self.ends[0].association_mut(handle))
-        else {
-            return;
-        };
+    fn send(&mut self, handle: Handle) {
+        let Some(association) = self.ends[0].association_mut(handle) else { return };
         let message =
-            || OutMessage { stream: 0, ppid: 0, unordered: false, data: message.clone(), context: 0 };
+            || OutMessage { stream: 0, ppid: 0, unordered: false, data: self.message.clone(), context: 0 };
         while association.send(self.now, message()).is_ok() {}
     }
 
-    fn read(&mut self) {
-        let Some(association) = self.handles[1].and_then(|handle| self.ends[1].association_mut(handle))
-        else {
-            return;
-        };
+    fn read(&mut self, handle: Handle) {
+        let Some(association) = self.ends[1].association_mut(handle) else { return };
         while let Some(message) = association.recv() {
             self.received += message.data.len() as u64;
         }
     }
 
+    fn arrive(&mut self, end: usize, at: PathAddr, packet: Vec<u8>) {
+        let outcome = self.ends[end].handle_datagram(self.now, at, &packet);
+        self.spare.push(packet);
+        if let DatagramOutcome::Association(handle) | DatagramOutcome::Accepted(handle) = outcome {
+            if end == 0 {
+                self.send(handle);
+            } else {
+                self.read(handle);
+            }
+        }
+        self.drain(end);
+    }
+
     fn run(&mut self, bytes: u64) {
-        let message = Bytes::from(vec![0x5a; MESSAGE]);
-        self.send(&message);
-        self.drain(0);
         while self.received < bytes {
             let arrivals = [0, 1].map(|end| self.wires[end].front().map(|packet| packet.0));
             let wakes = [self.ends[0].poll_timeout(), self.ends[1].poll_timeout()];
@@ -113,18 +124,7 @@ impl Pump {
             self.now = self.now.max(next);
             for end in [0, 1] {
                 if let Some((_, at, packet)) = self.wires[end].pop_front_if(|packet| packet.0 <= next) {
-                    if let DatagramOutcome::Accepted(handle) =
-                        self.ends[end].handle_datagram(self.now, at, &packet)
-                    {
-                        self.handles[end] = Some(handle);
-                    }
-                    self.spare.push(packet);
-                    if end == 0 {
-                        self.send(&message);
-                    } else {
-                        self.read();
-                    }
-                    self.drain(end);
+                    self.arrive(end, at, packet);
                 }
                 if self.ends[end].poll_timeout().is_some_and(|wake| wake <= self.now) {
                     self.ends[end].handle_timeout(self.now);
@@ -161,25 +161,29 @@ fn cpu_nanos() -> Option<u64> {
 }
 
 fn main() {
-    let mut args = std::env::args().skip(1).map(|arg| arg.parse::<u32>().expect("a number"));
-    let mebibytes = u64::from(args.next().unwrap_or(2000));
-    let only = args.next();
-    for (window, loss) in [(64 << 10, 0), (1 << 20, 0), (8 << 20, 0), (8 << 20, 1000), (8 << 20, 50)] {
-        if only.is_some_and(|only| only != window >> 10) {
-            continue;
-        }
-        let mut pump = Pump::new(window, loss);
-        pump.run(1 << 20);
-        let before = pump.packets;
-        let watch = Stopwatch::start();
-        let total = if loss > 0 { mebibytes / 4 } else { mebibytes };
-        pump.run(total << 20);
-        let packets = pump.packets - before;
+    let mebibytes = std::env::args().nth(1).map_or(2000, |arg| arg.parse::<u64>().expect("a number"));
+    let cases = [
+        (64 << 10, 1, 0),
+        (1 << 20, 1, 0),
+        (8 << 20, 1, 0),
+        (8 << 20, 1, 1000),
+        (8 << 20, 1, 50),
+        (64 << 10, 100, 0),
+        (6 << 10, 1, 0),
+        (6 << 10, 1000, 0),
+    ];
+    for (window, flows, loss) in cases {
+        let mut pump = Pump::new(window, flows, loss);
+        pump.run(u64::from(flows) << 20);
+        let (packets, watch) = (pump.packets, Stopwatch::start());
+        let total = if loss > 0 { mebibytes / 4 } else { mebibytes } << 20;
+        pump.run(pump.received + total);
+        let packets = pump.packets - packets;
         println!(
-            "window {:5} KiB, loss {loss:4}: {:6.0} ns per data packet, {packets} packets, {:.1} s virtual",
+            "window {:5} KiB, {flows:4} associations, loss {}: {:4.0} ns per data packet ({packets} packets)",
             window >> 10,
+            if loss > 0 { format!("1 in {loss:4}") } else { "     none".to_owned() },
             watch.nanos() as f64 / packets as f64,
-            pump.now.as_secs_f64()
         );
     }
 }

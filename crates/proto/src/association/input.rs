@@ -428,7 +428,7 @@ impl Association {
     pub(super) fn tell_readable(&mut self) {
         if !self.readable_told && self.readable() {
             self.readable_told = true;
-            self.events.push_back(Event::Readable);
+            self.readable_event = true;
         }
     }
 

@@ -70,6 +70,8 @@ pub struct Association {
     unread: VecDeque<Message>,
     /// `Event::Readable` was given and not everything read since.
     readable_told: bool,
+    /// `Event::Readable` is to be given: the one event as frequent as packets, so it has no place in the queue.
+    readable_event: bool,
     /// Signs cookies for associations without an endpoint (RFC 9260 §5.2.1: a collision needs one). An endpoint lends its
     /// own instead.
     own_jar: Option<Box<CookieJar>>,
@@ -221,6 +223,7 @@ impl Association {
             stats: AssociationStats::default(),
             unread: VecDeque::new(),
             readable_told: false,
+            readable_event: false,
             handover,
             // As `inbound`.
             readdressing: Readdressing::new(tags.local_initial_tsn, Tsn::new(0), &[], false),
@@ -343,6 +346,9 @@ impl Association {
 
     /// The next thing the application may want to know.
     pub fn poll_event(&mut self) -> Option<Event> {
+        if core::mem::take(&mut self.readable_event) {
+            return Some(Event::Readable);
+        }
         self.events.pop_front()
     }
 
@@ -353,7 +359,7 @@ impl Association {
 
     /// True when [`poll_event`](Self::poll_event) has something.
     pub fn has_events(&self) -> bool {
-        !self.events.is_empty()
+        self.readable_event || !self.events.is_empty()
     }
 
     /// True when [`poll_trace`](Self::poll_trace) has something.

@@ -3,8 +3,7 @@
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 
-/// Index of an association in the endpoint's slab.
-pub(super) type Slot = u32;
+use super::tags::{Slot, TagTable, Tagged};
 
 /// What one association is found by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,7 +20,7 @@ pub(super) struct Keys {
 /// ECHO) are found by ports and the peer's address (RFC 9260 §5.1, implementation note).
 #[derive(Debug, Default)]
 pub(super) struct Demux {
-    by_tag: BTreeMap<u32, (Slot, u16, u16)>,
+    by_tag: TagTable,
     by_address: BTreeMap<(u16, u16, IpAddr), Slot>,
 }
 
@@ -29,8 +28,8 @@ impl Demux {
     /// By our own verification tag and the ports.
     #[inline]
     pub(super) fn by_tag(&self, tag: u32, local_port: u16, peer_port: u16) -> Option<Slot> {
-        let &(slot, local, peer) = self.by_tag.get(&tag)?;
-        (local == local_port && peer == peer_port).then_some(slot)
+        let found = self.by_tag.get(tag)?;
+        (found.local_port == local_port && found.peer_port == peer_port).then_some(found.slot)
     }
 
     /// By one of the peer's transport addresses.
@@ -40,12 +39,13 @@ impl Demux {
 
     /// True while an association uses this tag.
     pub(super) fn has_tag(&self, tag: u32) -> bool {
-        self.by_tag.contains_key(&tag)
+        self.by_tag.get(tag).is_some()
     }
 
     /// Enters an association. An address that another association has already keeps leading there.
     pub(super) fn insert(&mut self, slot: Slot, keys: &Keys) {
-        self.by_tag.insert(keys.local_tag, (slot, keys.local_port, keys.peer_port));
+        let tagged = Tagged { slot, local_port: keys.local_port, peer_port: keys.peer_port };
+        self.by_tag.insert(keys.local_tag, tagged);
         for &address in &keys.peer_addresses {
             self.by_address.entry((keys.local_port, keys.peer_port, address)).or_insert(slot);
         }
@@ -53,8 +53,8 @@ impl Demux {
 
     /// Takes an association out again.
     pub(super) fn remove(&mut self, slot: Slot, keys: &Keys) {
-        if self.by_tag.get(&keys.local_tag).is_some_and(|entry| entry.0 == slot) {
-            self.by_tag.remove(&keys.local_tag);
+        if self.by_tag.get(keys.local_tag).is_some_and(|found| found.slot == slot) {
+            self.by_tag.remove(keys.local_tag);
         }
         for &address in &keys.peer_addresses {
             let key = (keys.local_port, keys.peer_port, address);

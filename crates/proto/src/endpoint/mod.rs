@@ -6,6 +6,7 @@ mod demux;
 mod listener;
 mod out_of_the_blue;
 mod schedule;
+mod tags;
 
 use core::net::IpAddr;
 use std::collections::{BTreeMap, VecDeque};
