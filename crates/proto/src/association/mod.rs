@@ -308,6 +308,8 @@ impl Association {
     fn report_path_events(&mut self, now: Time) {
         while let Some(event) = self.paths.poll_event() {
             match event {
+                // Several timers may have expired at once: after the end there is nothing more to tell.
+                _ if self.state == AssociationState::Closed => {}
                 PathEvent::StateChanged { path, from, to } => {
                     self.events.push_back(Event::PathState { path, state: to });
                     self.tracer.push(now, TraceKind::PathState { path, from, to });

@@ -119,6 +119,7 @@ impl Association {
         self.closing = super::Closing::default();
         self.tags = Tags::of_cookie(cookie, &mut self.rng);
         self.keys_version += 1;
+        let room_again = self.outbound.take_writable();
         self.outbound = Outbound::new(&self.config, self.tags.local_initial_tsn);
         self.begin_data(Tsn::new(cookie.peer_initial_tsn), cookie.peer_a_rwnd);
         // "All the congestion control parameters [...] MUST be reset to their initial values"
@@ -136,6 +137,9 @@ impl Association {
         self.set_state(now, State::Established);
         self.paths.start_heartbeats(now);
         self.events.push_back(Event::Restarted);
+        if room_again {
+            self.events.push_back(Event::Writable);
+        }
         self.announce_connected();
     }
 

@@ -331,6 +331,7 @@ impl Outbound {
         self.in_flight = 0;
         self.sent_bytes = 0;
         self.probe = ZeroWindowProbe::default();
+        self.note_room();
         failures
     }
 

@@ -6,7 +6,7 @@
 use msctp_units::{Span, Time};
 use rand_core::Rng;
 
-use super::{HEARTBEAT_INFO_LEN, HeartbeatInfo, Path, PathId, PathState, Paths, SourceUse};
+use super::{HEARTBEAT_INFO_LEN, HeartbeatInfo, Path, PathId, PathState, Paths, PathsConfig, SourceUse};
 
 /// Heartbeats per path whose answer is still recognised. With a time-out that doubles, four reach back 15 RTOs.
 const REMEMBERED: usize = 4;
@@ -183,10 +183,14 @@ impl Paths {
 
     /// RFC 9260 §8.3: HB.interval + RTO ± 50 % of the RTO after `from`.
     fn schedule_next(&mut self, index: usize, from: Time) {
-        let interval = self.config.hb_interval;
         let path = &mut self.list[index];
+        // RFC 9260 §5.4: verification ends when the path is confirmed; while it is inactive at the normal rate.
+        let interval = match self.config.hb_interval {
+            Span::ZERO if !path.confirmed => PathsConfig::default().hb_interval,
+            interval => interval,
+        };
         if !self.schedule.running
-            || !path.heartbeat.enabled
+            || !path.heartbeat.enabled && path.confirmed
             || interval.is_zero()
             || path.in_verification()
             || !path.may_heartbeat()

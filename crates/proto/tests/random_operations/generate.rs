@@ -159,13 +159,17 @@ impl Writer {
                 let path = self.dice.below(6) as u8;
                 self.ops.push(Op::SetPrimary { side, path });
             }
-            91..=97 => {
+            91..=96 => {
                 let link =
                     self.dice.pick(&[Link::Up, Link::Up, Link::Down, Link::Degrading, Link::PredictedDown]);
                 let address = self.dice.below(4) as u8;
                 self.ops.push(Op::LinkEvent { side, address, link });
             }
             // Early ends: an end with others running is what most sequences have anyhow.
+            97 => {
+                let side = if self.dice.percent(75) { Side::Mobile } else { Side::Server };
+                self.ops.push(Op::Restart { side });
+            }
             98 => self.ops.push(Op::Shutdown { side }),
             _ if self.dice.percent(50) => self.ops.push(Op::Abort { side }),
             _ => self.all_paths(),
@@ -195,7 +199,8 @@ impl Writer {
             6..=7 => dice.between(1, 5000),
             _ => dice.between(1, 60_000),
         };
-        let len = len.min(largest);
+        let largest = if dice.percent(3) { largest * 3 } else { largest };
+        let len = len.min(largest).min(u64::from(own.send_buffer));
         let room = BYTES.saturating_sub(self.bytes[side.index()]) / len;
         let count = dice.pick(&[1, 1, 2, 10, 50, 300]).min(room.max(1));
         self.bytes[side.index()] += count * len;

@@ -39,11 +39,13 @@ pub(crate) struct Counts {
     pub(crate) address_requests: u32,
     pub(crate) address_answers: u32,
     pub(crate) failures: u32,
+    pub(crate) restarts: u32,
 }
 
 pub(crate) struct Host {
     side: Side,
     endpoint: Endpoint,
+    pub(crate) restarts: u32,
     pub(crate) main: Option<Handle>,
     ghosts: Vec<Ghost>,
     /// The server's address that stays.
@@ -80,17 +82,24 @@ pub(crate) struct Host {
     pub(crate) counts: Counts,
 }
 
+/// What an end begins with; the server listens.
+fn endpoint(side: Side, setup: &Setup, restarts: u32) -> Endpoint {
+    let purpose = if side == Side::Mobile { "mobile" } else { "server" };
+    let seed = dice::bytes(setup.seed.wrapping_add(u64::from(restarts) << 32), purpose);
+    let mut endpoint = Endpoint::new(EndpointConfig::default(), seed).unwrap();
+    if side == Side::Server {
+        let local = LocalAddrs { port: PORTS[1], addresses: setup.addresses(side) };
+        endpoint.listen(local, setup.server.config()).unwrap();
+    }
+    endpoint
+}
+
 impl Host {
     pub(crate) fn new(side: Side, setup: &Setup) -> Self {
-        let seed = dice::bytes(setup.seed, if side == Side::Mobile { "mobile" } else { "server" });
-        let mut endpoint = Endpoint::new(EndpointConfig::default(), seed).unwrap();
-        if side == Side::Server {
-            let local = LocalAddrs { port: PORTS[1], addresses: setup.addresses(side) };
-            endpoint.listen(local, setup.server.config()).unwrap();
-        }
         Self {
             side,
-            endpoint,
+            endpoint: endpoint(side, setup, 0),
+            restarts: 0,
             main: None,
             ghosts: Vec::new(),
             anchor: setup.named()[0],
@@ -126,12 +135,33 @@ impl Host {
         self.main = Some(self.endpoint.connect(now, setup.mobile.config(), local, remote).unwrap());
     }
 
+    /// Forgets everything; the mobile connects again.
+    pub(crate) fn restart(&mut self, now: Time, setup: &Setup) {
+        let fresh = Self::new(self.side, setup);
+        let old = core::mem::replace(self, fresh);
+        self.restarts = old.restarts + 1;
+        self.endpoint = endpoint(self.side, setup, self.restarts);
+        self.counts = old.counts;
+        self.counts.address_requests = self.counts.address_answers;
+        self.most_paths = old.most_paths;
+        (self.outbox, self.inbox) = (old.outbox, old.inbox);
+        self.outbox.excuse();
+        self.outbox.begin_epoch();
+        if self.side == Side::Mobile {
+            self.connect(now, setup);
+        }
+    }
+
     pub(crate) fn association(&self) -> Option<&Association> {
         self.endpoint.association(self.main?)
     }
 
     pub(crate) fn state(&self) -> Option<AssociationState> {
         self.association().map(Association::state)
+    }
+
+    pub(crate) fn is_setting_up(&self) -> bool {
+        matches!(self.state(), Some(AssociationState::CookieWait | AssociationState::CookieEchoed))
     }
 
     pub(crate) fn paths(&self) -> Vec<PathStats> {
@@ -293,7 +323,7 @@ impl Host {
             let segment = transmit.segment_size.unwrap_or(transmit.len);
             assert!(transmit.segment_size.is_none_or(|size| size < transmit.len), "{transmit:?}");
             assert!(
-                transmit.path.is_none() || !self.deleted.contains(&transmit.at.local),
+                transmit.path.is_none() || self.has_ghosts() || !self.deleted.contains(&transmit.at.local),
                 "{:?}: sends from an address that was deleted: {transmit:?}",
                 self.side
             );
@@ -323,6 +353,13 @@ impl Host {
                 Event::Connected { outbound_streams, .. } => {
                     assert!(self.connected.is_none(), "connected twice");
                     self.connected = Some(outbound_streams);
+                }
+                Event::Restarted => {
+                    self.connected = None;
+                    self.outbox.begin_epoch();
+                    // Requests under way were for the association that is gone.
+                    self.counts.address_requests = self.counts.address_answers;
+                    self.counts.restarts += 1;
                 }
                 Event::Writable => {
                     writable = true;
@@ -482,7 +519,7 @@ impl Host {
                 self.aborted = true;
                 association.abort(now, &AbortReason("enough".into()));
             }
-            Op::Run { .. } | Op::Send { .. } | Op::Read { .. } | Op::Path { .. } => {}
+            Op::Run { .. } | Op::Send { .. } | Op::Read { .. } | Op::Path { .. } | Op::Restart { .. } => {}
         }
     }
 

@@ -22,6 +22,8 @@ struct Sent {
     stream: u16,
     unordered: bool,
     len: usize,
+    /// The association it was given to.
+    epoch: u32,
     /// Place among the ordered messages of its stream.
     place: u64,
     /// Taken by `send`.
@@ -29,13 +31,17 @@ struct Sent {
     delivered: bool,
     /// Reported as not delivered; true when it never left.
     failed: Option<bool>,
+    /// An application that was to read it or to hear of it is gone.
+    excused: bool,
 }
 
 /// All messages of one end.
 #[derive(Default)]
 pub(crate) struct Outbox {
     sent: Vec<Sent>,
-    /// Ordered messages accepted per stream.
+    /// Associations so far: a restart begins another.
+    epoch: u32,
+    /// Ordered messages accepted in this epoch, per stream.
     places: BTreeMap<u16, u64>,
 }
 
@@ -46,10 +52,12 @@ impl Outbox {
             stream,
             unordered,
             len,
+            epoch: 0,
             place: 0,
             accepted: false,
             delivered: false,
             failed: None,
+            excused: false,
         });
         OutMessage { stream, ppid: id, unordered, data: payload(id, len), context: u64::from(id) }
     }
@@ -58,11 +66,23 @@ impl Outbox {
     pub(crate) fn accept(&mut self, id: u32) {
         let sent = &mut self.sent[id as usize];
         sent.accepted = true;
+        sent.epoch = self.epoch;
         if !sent.unordered {
             let place = self.places.entry(sent.stream).or_default();
             sent.place = *place;
             *place += 1;
         }
+    }
+
+    /// The association began anew.
+    pub(crate) fn begin_epoch(&mut self) {
+        self.epoch += 1;
+        self.places.clear();
+    }
+
+    /// One of the applications is gone: what did not arrive yet may be lost without a report.
+    pub(crate) fn excuse(&mut self) {
+        self.sent.iter_mut().filter(|sent| sent.accepted).for_each(|sent| sent.excused = true);
     }
 
     /// `Event::SendFailed`.
@@ -86,7 +106,7 @@ impl Outbox {
 
     /// Messages accepted that neither arrived nor were reported.
     pub(crate) fn missing(&self) -> Vec<usize> {
-        self.find(|sent| sent.accepted && !sent.delivered && sent.failed.is_none())
+        self.find(|sent| sent.accepted && !sent.delivered && sent.failed.is_none() && !sent.excused)
     }
 
     /// Messages reported as not delivered.
@@ -112,8 +132,8 @@ impl Outbox {
 #[derive(Default)]
 pub(crate) struct Inbox {
     seen: BTreeSet<u32>,
-    /// Ordered messages read per stream.
-    places: BTreeMap<u16, u64>,
+    /// Ordered messages read per epoch and stream.
+    places: BTreeMap<(u32, u16), u64>,
     /// User bytes read.
     pub(crate) bytes: u64,
 }
@@ -131,7 +151,7 @@ impl Inbox {
         assert!(message.data == payload(id, sent.len), "message {id}: content changed");
         assert!(sent.failed != Some(true), "message {id} arrived after it was reported as never sent");
         if !sent.unordered {
-            let place = self.places.entry(sent.stream).or_default();
+            let place = self.places.entry((sent.epoch, sent.stream)).or_default();
             assert_eq!(*place, sent.place, "stream {}: message {id} out of order", sent.stream);
             assert_eq!(u64::from(message.ssn), *place & 0xffff, "message {id}: stream sequence number");
             *place += 1;

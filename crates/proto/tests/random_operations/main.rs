@@ -62,6 +62,7 @@ struct Summary {
     paths_failed: u64,
     address_changes: u64,
     failures: u64,
+    restarts: u64,
 }
 
 impl Summary {
@@ -81,6 +82,7 @@ impl Summary {
             self.primary_changes += u64::from(counts.primary_changes);
             self.paths_failed += u64::from(counts.paths_failed);
             self.address_changes += u64::from(counts.address_answers);
+            self.restarts += u64::from(counts.restarts);
             self.failures += u64::from(counts.failures);
         }
     }
@@ -98,6 +100,7 @@ impl Summary {
             ("dead paths", self.paths_failed),
             ("changes of addresses", self.address_changes),
             ("reported messages", self.failures),
+            ("restarts", self.restarts * 4),
         ] {
             assert!(count * 10 >= runs, "{what}: {self:?}");
         }

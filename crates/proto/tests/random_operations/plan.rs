@@ -325,6 +325,10 @@ pub(crate) enum Op {
         address: u8,
         link: Link,
     },
+    /// The end forgets everything. The mobile connects again.
+    Restart {
+        side: Side,
+    },
     Shutdown {
         side: Side,
     },

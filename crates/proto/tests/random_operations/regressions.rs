@@ -234,3 +234,94 @@ fn a_shutdown_is_answered_where_it_came_from() {
         ],
     );
 }
+
+/// The send buffer was full when the peer restarted; that there was room in the new association was not told.
+#[test]
+fn a_restart_makes_room() {
+    let setup = Setup { server: Tuning { send_buffer: 30_000, ..Tuning::DEFAULT }, ..PLAIN };
+    check(
+        setup,
+        &[
+            Run { ms: 63 },
+            Send { side: Server, stream: 0, len: 4500, count: 7, unordered: false },
+            Restart { side: Mobile },
+        ],
+    );
+}
+
+/// A path that failed its first verification was never tried again with heartbeats off (RFC 9260 §5.4: verification ends when
+/// all paths are confirmed); when the mobile gave up the other address no path could carry data.
+#[test]
+fn verification_goes_on_without_heartbeats() {
+    let lossy = |loss| Quality { loss, ..Quality::GOOD };
+    let setup = Setup {
+        seed: 18847,
+        mobile_addresses: 0b1011,
+        server_addresses: 0b100,
+        mobile: Tuning { policy: 2, rto_min_ms: 200, ..Tuning::DEFAULT },
+        server: Tuning { hb_interval_ms: 0, path_max_retrans: 0, ..Tuning::DEFAULT },
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path { mobile: 1, server: 2, to_server: lossy(19), to_mobile: lossy(19) },
+            Path {
+                mobile: 0,
+                server: 2,
+                to_server: lossy(18),
+                to_mobile: Quality { delay_ms: 5, ..Quality::GOOD },
+            },
+            Run { ms: 313 },
+            RemoveAddress { side: Mobile, address: 0 },
+            Run { ms: 40 },
+            Send { side: Server, stream: 0, len: 1, count: 1, unordered: false },
+        ],
+    );
+}
+
+/// T3-rtx of two paths expired at one instant: the first made the peer unreachable, the second still told of its path after
+/// `Event::Lost`.
+#[test]
+fn nothing_is_told_after_the_end() {
+    let (good, dead) = (Quality::GOOD, Quality::DEAD);
+    let lossy = |loss| Quality { loss, ..Quality::GOOD };
+    let setup = Setup {
+        seed: 15234,
+        mobile_addresses: 0b11,
+        server_addresses: 0b101,
+        names_all: false,
+        mobile: Tuning {
+            rto_max_ms: 1000,
+            path_max_retrans: 2,
+            assoc_max_retrans: 4,
+            pmtu: 576,
+            initial_window: 1,
+            ..Tuning::DEFAULT
+        },
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path { mobile: 0, server: 0, to_server: dead, to_mobile: dead },
+            Path { mobile: 0, server: 2, to_server: dead, to_mobile: good },
+            Path {
+                mobile: 1,
+                server: 0,
+                to_server: Quality { loss: 27, corrupt: 13, ..good },
+                to_mobile: Quality { delay_ms: 5, jitter_ms: 0, loss: 35, duplicate: 25, corrupt: 17 },
+            },
+            Path { mobile: 1, server: 2, to_server: good, to_mobile: lossy(32) },
+            Run { ms: 7613 },
+            Run { ms: 50 },
+            Run { ms: 2461 },
+            SetPrimary { side: Mobile, path: 5 },
+            Run { ms: 330 },
+            Send { side: Mobile, stream: 0, len: 613, count: 1, unordered: false },
+            Run { ms: 619 },
+            Send { side: Server, stream: 0, len: 2500, count: 1, unordered: false },
+            Run { ms: 2000 },
+        ],
+    );
+}
