@@ -58,13 +58,32 @@ impl Target {
 
 /// A priority queue of wake-ups. Keys are `time (64) | insertion number (40) | target (24)`, so that comparing
 /// two keys is comparing time, then insertion number.
-#[derive(Debug, Default)]
+///
+/// Wake-ups that are near, as those of links, go into the slots of a wheel, unsorted: a slot is sorted when its turn
+/// comes, and holds a few then. What is farther away than the wheel reaches, as time-outs, waits in a heap. So the cost of
+/// the many near ones does not grow with the number of components.
+#[derive(Debug)]
 pub(crate) struct EventQueue {
-    heap: BinaryHeap<Reverse<u128>>,
+    /// Wake-ups whose slot has its turn (number [`cursor`](Self::cursor) and before), latest first.
+    current: Vec<u128>,
+    /// The slot that has its turn, counted from the origin of time.
+    cursor: u64,
+    wheel: Wheel,
+    far: BinaryHeap<Reverse<u128>>,
     inserted: u64,
-    /// The top of the heap has been handed out but not yet taken off: the next push overwrites it, which saves
-    /// one of the two walks through the heap in the usual case that handling an event schedules another.
-    top_is_spent: bool,
+}
+
+/// A slot is 2¹⁴ ns (16 us) long: on fast links it holds a few packets' wake-ups.
+const SLOT_BITS: u32 = 14;
+
+fn slot_of(key: u128) -> u64 {
+    (key >> (64 + SLOT_BITS)) as u64
+}
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        Self { current: Vec::new(), cursor: 0, wheel: Wheel::default(), far: BinaryHeap::new(), inserted: 0 }
+    }
 }
 
 impl EventQueue {
@@ -72,36 +91,162 @@ impl EventQueue {
     pub(crate) fn push(&mut self, at: Time, target: Target) {
         self.inserted += 1;
         let order = self.inserted << TARGET_BITS | u64::from(target.encode());
-        let key = Reverse(u128::from(at.as_nanos()) << 64 | u128::from(order));
-        if self.top_is_spent
-            && let Some(mut top) = self.heap.peek_mut()
-        {
-            *top = key;
-            self.top_is_spent = false;
+        let key = u128::from(at.as_nanos()) << 64 | u128::from(order);
+        let slot = slot_of(key);
+        if slot <= self.cursor {
+            let place = self.current.partition_point(|&other| other > key);
+            self.current.insert(place, key);
+        } else if slot - self.cursor < SLOTS {
+            self.wheel.push(slot, key);
         } else {
-            self.heap.push(key);
+            self.far.push(Reverse(key));
         }
     }
 
     /// The next wake-up that is due at or before `end`.
     pub(crate) fn pop(&mut self, end: Time) -> Option<(Time, Target)> {
-        if self.top_is_spent {
-            self.heap.pop();
-            self.top_is_spent = false;
+        if self.current.is_empty() {
+            self.turn();
         }
-        let Reverse(key) = *self.heap.peek()?;
+        let near = self.current.last().copied().unwrap_or(u128::MAX);
+        let far = self.far.peek().map_or(u128::MAX, |&Reverse(key)| key);
+        let key = near.min(far);
         let at = Time::from_nanos((key >> 64) as u64);
-        if at > end {
+        // No key is as great as this: insertion numbers start at 1 and end before 2⁴⁰.
+        if at > end || key == u128::MAX {
             return None;
         }
-        self.top_is_spent = true;
+        if near < far {
+            self.current.pop();
+        } else {
+            self.far.pop();
+            // Nothing in the wheel is earlier, or it would have had its turn.
+            self.cursor = self.cursor.max(slot_of(key));
+        }
         Some((at, Target::decode(key as u32 & ((1 << TARGET_BITS) - 1))))
+    }
+
+    /// Gives the next slot of the wheel its turn, unless what is far away comes before it.
+    fn turn(&mut self) {
+        let Some(slot) = self.wheel.next_after(self.cursor) else { return };
+        if self.far.peek().is_some_and(|&Reverse(key)| slot_of(key) < slot) {
+            return;
+        }
+        self.cursor = slot;
+        self.wheel.drain(slot, &mut self.current);
+        self.current.sort_unstable_by(|a, b| b.cmp(a));
     }
 
     /// How many wake-ups wait.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.heap.len() - usize::from(self.top_is_spent)
+        self.current.len() + self.wheel.len() + self.far.len()
+    }
+}
+
+/// Slots of the wheel; together 67 ms.
+const SLOTS: u64 = 64 * 64;
+
+/// No entry.
+const NIL: u32 = u32::MAX;
+
+/// Lists of keys by slot, and which slots have any. Holds slots from one after the cursor to one before it comes round
+/// again.
+#[derive(Debug)]
+struct Wheel {
+    /// First entry of each slot's list.
+    heads: Vec<u32>,
+    entries: Vec<Entry>,
+    /// First entry of the list of unused ones.
+    free: u32,
+    /// A bit for each slot.
+    occupied: [u64; 64],
+    /// A bit for each word of `occupied`.
+    summary: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    key: u128,
+    next: u32,
+}
+
+impl Default for Wheel {
+    fn default() -> Self {
+        Self {
+            heads: vec![NIL; SLOTS as usize],
+            entries: Vec::new(),
+            free: NIL,
+            occupied: [0; 64],
+            summary: 0,
+        }
+    }
+}
+
+impl Wheel {
+    fn push(&mut self, slot: u64, key: u128) {
+        let index = (slot % SLOTS) as usize;
+        let entry = Entry { key, next: self.heads[index] };
+        let at = if self.free == NIL {
+            self.entries.push(entry);
+            (self.entries.len() - 1) as u32
+        } else {
+            let at = self.free;
+            self.free = self.entries[at as usize].next;
+            self.entries[at as usize] = entry;
+            at
+        };
+        self.heads[index] = at;
+        self.occupied[index / 64] |= 1 << (index % 64);
+        self.summary |= 1 << (index / 64);
+    }
+
+    /// The first slot after `cursor` that has entries.
+    fn next_after(&self, cursor: u64) -> Option<u64> {
+        if self.summary == 0 {
+            return None;
+        }
+        let start = ((cursor + 1) % SLOTS) as usize;
+        let (word, bit) = (start / 64, start % 64);
+        let rest = self.occupied[word] >> bit;
+        let index = if rest != 0 {
+            start + rest.trailing_zeros() as usize
+        } else {
+            // The words after this one, then round to it again.
+            let turned = self.summary.rotate_right(word as u32 + 1);
+            let word = (word + 1 + turned.trailing_zeros() as usize) % 64;
+            word * 64 + self.occupied[word].trailing_zeros() as usize
+        };
+        let ahead = (index as u64).wrapping_sub(cursor + 1) % SLOTS;
+        Some(cursor + 1 + ahead)
+    }
+
+    /// Moves a slot's keys to `out`.
+    fn drain(&mut self, slot: u64, out: &mut Vec<u128>) {
+        let index = (slot % SLOTS) as usize;
+        let mut at = std::mem::replace(&mut self.heads[index], NIL);
+        while at != NIL {
+            let entry = &mut self.entries[at as usize];
+            out.push(entry.key);
+            let next = std::mem::replace(&mut entry.next, self.free);
+            self.free = at;
+            at = next;
+        }
+        self.occupied[index / 64] &= !(1 << (index % 64));
+        if self.occupied[index / 64] == 0 {
+            self.summary &= !(1 << (index / 64));
+        }
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        let mut unused = 0;
+        let mut at = self.free;
+        while at != NIL {
+            unused += 1;
+            at = self.entries[at as usize].next;
+        }
+        self.entries.len() - unused
     }
 }
 
@@ -137,16 +282,29 @@ mod tests {
     proptest! {
         /// Against the plain definition: among what is in the queue, the least time, then the first inserted.
         #[test]
-        fn order_is_time_then_insertion(steps in prop::collection::vec((0..3u8, 0..20u64), 1..200)) {
+        fn order_is_time_then_insertion(
+            steps in prop::collection::vec((0..3u8, 0..32u32, any::<u64>(), any::<bool>()), 1..400),
+        ) {
             let mut queue = EventQueue::default();
             let mut model: Vec<(u64, u32)> = Vec::new();
             let mut now = 0;
-            for (count, (what, delay)) in steps.into_iter().enumerate() {
+            for (count, (what, bits, draw, stop)) in steps.into_iter().enumerate() {
+                // Delays of all sizes: within a slot, within the wheel, beyond it.
+                let delay = draw & ((1 << bits) - 1);
                 if what < 2 {
                     queue.push(Time::from_nanos(now + delay), Target::Link(count as u32));
                     model.push((now + delay, count as u32));
                 } else {
                     let expected = model.iter().copied().min();
+                    if stop {
+                        // A pause before the next one: time goes on to it and nothing comes out.
+                        let before = expected.map_or(now, |(at, _)| at.saturating_sub(1)).max(now);
+                        if expected.is_none_or(|(at, _)| at > before) {
+                            prop_assert_eq!(queue.pop(Time::from_nanos(before)), None);
+                            now = before;
+                            continue;
+                        }
+                    }
                     let popped = queue.pop(Time::MAX);
                     prop_assert_eq!(popped, expected.map(|(at, id)| (Time::from_nanos(at), Target::Link(id))));
                     if let Some(first) = expected {
