@@ -9,9 +9,9 @@ use plotters::style::RGBColor;
 /// dashes without any colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Orange, dashed.
+    /// Orange, in long dashes.
     First,
-    /// Blue, dotted.
+    /// Blue, in short dashes.
     Second,
     /// Green, a thick line.
     Third,
@@ -40,15 +40,15 @@ impl Style {
     pub(super) fn width(self) -> u32 {
         match self {
             Self::First | Self::Second => 2,
-            Self::Third => 3,
+            Self::Third => 4,
             Self::Reference => 1,
         }
     }
 
     fn dashes(self) -> Option<&'static str> {
         match self {
-            Self::First => Some("7 4"),
-            Self::Second => Some("2 3"),
+            Self::First => Some("9 4"),
+            Self::Second => Some("4 5"),
             Self::Third | Self::Reference => None,
         }
     }
@@ -110,11 +110,12 @@ pub(super) fn with_variables(svg: &str) -> String {
     })
 }
 
-/// The CSS variables that charts are drawn with, for light and dark pages.
+/// The CSS variables that charts are drawn with, for light and dark pages. The second curve is much darker (on dark pages
+/// lighter) than the third, under which it often lies.
 pub const STYLESHEET: &str = ":root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--axis:#6b7280;--grid:#e3e6ea;\
---series-1:#c05000;--series-2:#0a62b0;--series-3:#007a5a}\
+--series-1:#c05000;--series-2:#0a3f9c;--series-3:#18a077}\
 @media(prefers-color-scheme:dark){:root{--paper:#14171b;--ink:#e6e8eb;--axis:#8b939e;--grid:#2c3138;\
---series-1:#f59e5b;--series-2:#6db3f2;--series-3:#3fcf9f}}";
+--series-1:#f5a467;--series-2:#a8d1ff;--series-3:#1f9e78}}";
 
 #[cfg(test)]
 mod tests {
@@ -133,7 +134,7 @@ mod tests {
         let dashed = with_variables("stroke=\"#0A0000\" fill=\"#140000\" stroke=\"#140000\"");
         assert_eq!(
             dashed,
-            "stroke=\"var(--series-1)\" stroke-dasharray=\"7 4\" fill=\"var(--series-1)\" stroke=\"var(--series-1)\""
+            "stroke=\"var(--series-1)\" stroke-dasharray=\"9 4\" fill=\"var(--series-1)\" stroke=\"var(--series-1)\""
         );
     }
 }

@@ -43,12 +43,22 @@ pub(super) fn html(report: &Report) -> Result<String, ReportError> {
     Ok(page.into_string())
 }
 
+/// Text that does not break before a unit or inside a name.
+fn tight(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
+        .replace(" ± ", "\u{a0}±\u{a0}")
+        .replace(" kbps", "\u{a0}kbps")
+        .replace(" B:", "\u{a0}B:")
+        .replace("C-SCTP", "C\u{2011}SCTP")
+        .replace('\'', "’")
+}
+
 fn header(report: &Report) -> Markup {
     html! {
         header {
             h1 { (report.title) }
             p.cite { (report.citation) }
-            p.lead { (report.question) }
+            p.lead { (tight(report.question)) }
             nav {
                 a href="#ledger" { "What holds" }
                 a href="#figures" { "Figures" }
@@ -89,7 +99,7 @@ fn tally(report: &Report) -> Markup {
                 }
             }
         }
-        p { (report.extent) }
+        p { (tight(&report.extent)) }
     }
 }
 
@@ -126,11 +136,11 @@ fn ledger(report: &Report) -> Markup {
                 @for claim in &report.ledger {
                     tr #(claim.id) {
                         td { span.id { (claim.id) } br; (figure_link(claim)) }
-                        td.says { (claim.statement) }
+                        td.says { (tight(claim.statement)) }
                         (judgements(claim, &conditions))
                     }
                     @for finding in report.findings.iter().filter(|finding| finding.id == claim.id) {
-                        tr.finding { td colspan=(2 + conditions.len()) { b { "What we saw. " } (finding.text) } }
+                        tr.finding { td colspan=(2 + conditions.len()) { b { "What we saw. " } (tight(finding.text)) } }
                     }
                 }
             }
@@ -170,14 +180,14 @@ fn check(check: &Check) -> Markup {
         Some(false) => ("mark no", "✗"),
         None => ("mark none", "–"),
     };
-    html! { li { span class=(class) { (mark) } span.found { (check.measured) } span.want { "wanted: " (check.want) } } }
+    html! { li { span class=(class) { (mark) } span.found { (tight(&check.measured)) } span.want { "wanted: " (tight(&check.want)) } } }
 }
 
 fn terms(report: &Report) -> Markup {
     html! {
         h3 { "How the verdicts are found" }
         dl {
-            @for (term, meaning) in report.terms { dt { (term) } dd { (meaning) } }
+            @for (term, meaning) in report.terms { dt { (tight(term)) } dd { (tight(meaning)) } }
         }
     }
 }
@@ -190,8 +200,8 @@ fn figure(figure: &Figure) -> Result<Markup, FigureError> {
     }
     Ok(html! {
         section #{ "fig" (figure.number) } {
-            h3 { "Fig. " (figure.number) ". " (figure.title) }
-            p.quiet { (figure.caption) }
+            h3 { "Fig. " (figure.number) ". " (tight(&figure.title)) }
+            p.quiet { (tight(&figure.caption)) }
             @for (conditions, panels) in &groups {
                 @if let Some(conditions) = conditions { h4 { (conditions) } }
                 div.panels.two[panels.len() == 2] { @for panel in panels { (panel) } }
@@ -206,7 +216,7 @@ fn panel(panel: &Panel) -> Result<Markup, FigureError> {
         figure {
             (PreEscaped(svg))
             figcaption {
-                (panel.caption) ". "
+                (tight(&panel.caption)) ". "
                 a href={ "figures/" (panel.slug) ".csv" } { "CSV" } " "
                 a href={ "figures/" (panel.slug) ".svg" } { "SVG" }
             }
@@ -226,7 +236,7 @@ fn set_up(rows: &[SetUp]) -> Markup {
                     tr {
                         td { b { (row.what) } }
                         td data-name="Paper" { (row.paper.unwrap_or_default()) }
-                        td data-name="Here" { (row.ours) @if let Some(why) = row.why { " " span.quiet { (why) } } }
+                        td data-name="Here" { (tight(row.ours)) @if let Some(why) = row.why { " " span.quiet { (why) } } }
                     }
                 }
             }
@@ -238,7 +248,7 @@ fn set_up(rows: &[SetUp]) -> Markup {
                 @for row in open {
                     tr {
                         td { b { (row.what) } }
-                        td data-name="Our choice" { (row.ours) }
+                        td data-name="Our choice" { (tight(row.ours)) }
                         td data-name="Why" { (row.why.unwrap_or_default()) }
                     }
                 }

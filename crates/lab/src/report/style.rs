@@ -20,7 +20,7 @@ a{color:var(--link)}
 nav{margin:20px 0 0;display:flex;flex-wrap:wrap;gap:6px 18px;font-size:.95rem}
 code,pre{font:13.5px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,\"Liberation Mono\",monospace}
 code{background:var(--soft);border-radius:4px;padding:1px 5px}
-pre{background:var(--soft);border:1px solid var(--line);border-radius:8px;padding:12px 14px;overflow-x:auto;margin:8px 0 16px}
+pre{background:var(--soft);border:1px solid var(--line);border-radius:8px;padding:12px 14px;white-space:pre-wrap;overflow-wrap:anywhere;margin:8px 0 16px}
 pre code{background:none;padding:0}
 .tally{display:flex;flex-wrap:wrap;gap:12px;margin:20px 0;padding:0;list-style:none}
 .tally li{border:1px solid var(--line);border-radius:10px;padding:12px 18px;background:var(--soft)}
@@ -30,7 +30,7 @@ table{border-collapse:collapse;width:100%;margin:12px 0;font-size:.95rem}
 th,td{text-align:left;vertical-align:top;padding:10px 14px 10px 0;border-bottom:1px solid var(--line)}
 th{font-weight:600;color:var(--quiet);font-size:.85rem;border-bottom-width:2px}
 td:last-child,th:last-child{padding-right:0}
-.ledger td:first-child{white-space:nowrap}
+.ledger tr:not(.finding) td:first-child{white-space:nowrap}
 .ledger .id{font-weight:700;font-size:1.05rem}
 .ledger .says{width:24%}
 .ledger .set{width:34%}
@@ -44,8 +44,8 @@ td:last-child,th:last-child{padding-right:0}
 .checks .want{display:block;color:var(--quiet)}
 .checks .found{font-variant-numeric:tabular-nums}
 .yes{color:var(--good)}.no{color:var(--bad)}.none{color:var(--open)}
-.finding{margin:10px 0 0;padding:8px 12px;background:var(--soft);border-radius:8px;font-size:.9rem}
-.finding td{border:0}
+.finding td{background:var(--soft);font-size:.9rem;padding:10px 14px}
+.cards .finding td:last-child{padding:10px 14px}
 .panels{display:grid;grid-template-columns:repeat(3,minmax(0,1fr));gap:12px 20px;margin:4px 0 8px}
 .panels.two{grid-template-columns:repeat(2,minmax(0,1fr));max-width:960px}
 figure{margin:0}

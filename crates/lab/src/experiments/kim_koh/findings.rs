@@ -8,7 +8,7 @@ const FINDINGS: [Finding; 7] = [
         id: "KK1",
         text: "The estimate has no bias to speak of, in either direction. The paper explains its own shortfall by lost \
                probes, for which B is multiplied by 1 − p. Here not one probe is lost on either link: at rate C beside \
-               the background, a train of 30 probes (12 to 3G) fills at most 20 places of a queue of 50. And without \
+               the background, a train of 30 probes (12 to 3G) does not fill a queue of 50. And without \
                loss C·(2 − C/R) is exact for a background that does not yield: the train leaves the link at \
                R = C²/(C + X), so that B = C − X. The median of the pairs is the capacity to the last bit throughout. \
                The shortfall would need a queue shorter than a train, or a background in bursts.",
@@ -49,7 +49,7 @@ const FINDINGS: [Finding; 7] = [
         id: "KK8",
         text: "C-SCTP is ahead of both, for two reasons that the packets show. Its burst of 46 packets takes the places of \
                the 3G link’s queue, and a background that never yields loses the packets that find none: C-SCTP gains most \
-               of a window in the first five seconds and nothing later. And when it does time out, what was outstanding is \
+               of a window in the first seven seconds and nothing later. And when it does time out, what was outstanding is \
                sent again over the other path (RFC 9260 §6.4), the idle WLAN, which stays up until the old address is \
                deleted. Kept on the 3G path (--set sctp.cn.retransmission_path=same) its lead shrinks to about half and \
                does not turn round.",

@@ -135,8 +135,8 @@ pub(super) const SET_UP: [SetUp; 30] = [
     ),
     open(
         "Where retransmissions go",
-        "after a timeout to the other active path",
-        "RFC 9260 §6.4, and ns-2’s default.",
+        "after a timeout to the other active path, else where the data went",
+        "RFC 9260 §6.4. ns-2 sends fast retransmissions to the other path too.",
     ),
     open(
         "Timers, delayed SACK",
