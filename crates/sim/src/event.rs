@@ -62,7 +62,7 @@ impl Target {
 /// Wake-ups that are near, as those of links, go into the slots of a wheel, unsorted: a slot is sorted when its turn
 /// comes, and holds a few then. What is farther away than the wheel reaches, as time-outs, waits in a heap. So the cost of
 /// the many near ones does not grow with the number of components.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct EventQueue {
     /// Wake-ups whose slot has its turn (number [`cursor`](Self::cursor) and before), latest first.
     current: Vec<u128>,
@@ -78,12 +78,6 @@ const SLOT_BITS: u32 = 14;
 
 fn slot_of(key: u128) -> u64 {
     (key >> (64 + SLOT_BITS)) as u64
-}
-
-impl Default for EventQueue {
-    fn default() -> Self {
-        Self { current: Vec::new(), cursor: 0, wheel: Wheel::default(), far: BinaryHeap::new(), inserted: 0 }
-    }
 }
 
 impl EventQueue {
