@@ -9,6 +9,7 @@ use msctp_proto::{
     Event, Handle, LocalAddrs, LossReason, OutMessage, PathAddr, PathId, PathState, PathStats, SendError,
 };
 use msctp_units::{Span, Time};
+use msctp_wire::{Checksum, Chunk, Packet};
 
 use crate::dice;
 use crate::ledger::{Inbox, Outbox};
@@ -92,6 +93,18 @@ fn endpoint(side: Side, setup: &Setup, restarts: u32) -> Endpoint {
         endpoint.listen(local, setup.server.config()).unwrap();
     }
     endpoint
+}
+
+/// The first TSN that the mobile sends.
+pub(crate) fn initial_tsn(setup: &Setup) -> u32 {
+    let mut host = Host::new(Side::Mobile, setup);
+    host.connect(Time::ZERO, setup);
+    let mut packet = Vec::new();
+    host.endpoint.poll_transmit(Time::ZERO, &mut packet).expect("an INIT");
+    match Packet::parse(&packet, Checksum::Verify).expect("a packet").chunks().next() {
+        Some(Ok(Chunk::Init(init))) => init.initial_tsn.get(),
+        other => panic!("an INIT, not {other:?}"),
+    }
 }
 
 impl Host {

@@ -164,6 +164,21 @@ fn slow_thousand_random_sequences() {
     run_seeds(1000..2000).check();
 }
 
+/// 70,000 messages of one byte on one stream, from a TSN below the end of the numbers: both kinds of number wrap.
+#[test]
+#[ignore = "looks for a seed with a high first TSN; takes seconds in a release build; scripts/test runs it"]
+fn slow_tsn_and_ssn_wrap() {
+    const MESSAGES: u32 = 70_000;
+    let setup = |seed| Setup { seed, ..regressions::PLAIN };
+    let is_high = |seed: &u64| host::initial_tsn(&setup(*seed)) > u32::MAX - MESSAGES / 2;
+    let seed = (0..2_000_000).find(is_high).expect("one in 122,000 is");
+    let rough = plan::Quality { jitter_ms: 10, loss: 3, duplicate: 3, corrupt: 1, ..plan::Quality::GOOD };
+    let path = Op::Path { mobile: 0, server: 0, to_server: rough, to_mobile: rough };
+    let send = Op::Send { side: plan::Side::Mobile, stream: 0, len: 1, count: MESSAGES, unordered: false };
+    let outcome = check(setup(seed), &[path, send, Op::Run { ms: 60_000 }]);
+    assert_eq!((outcome.delivered, outcome.seen.tsn_wraps), (MESSAGES as usize, 1));
+}
+
 /// `MSCTP_SEED=17` or `MSCTP_SEED=1000..5000`; without it there is nothing to do.
 #[test]
 fn sequences_of_the_seeds_asked_for() {

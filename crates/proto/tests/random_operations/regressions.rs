@@ -4,7 +4,7 @@ use crate::check;
 use crate::plan::{Ending, Heal, Link, Op::*, Quality, Setup, Side::*, Tuning};
 
 /// One address at each end, all options as they are by default.
-const PLAIN: Setup = Setup {
+pub(crate) const PLAIN: Setup = Setup {
     seed: 0,
     mobile_addresses: 0b1,
     server_addresses: 0b1,
