@@ -23,6 +23,7 @@ use crate::Failure;
 Examples:
   msctp validate
   msctp validate --case a --case 'b stock_big'
+  msctp validate --case c --seeds 100
   msctp validate --list
   msctp validate --json | jq '.[] | select(.metric == \"goodput_kbps\")'
   msctp validate --out docs/validation.md
@@ -41,6 +42,9 @@ pub(crate) struct Args {
     /// Write the tables between the markers of this Markdown file too.
     #[arg(long, value_name = "FILE", conflicts_with = "case")]
     out: Option<PathBuf>,
+    /// Seeds for the cases with chance, instead of the reference's number: more of them tell chance from cause.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=10_000), conflicts_with = "out")]
+    seeds: Option<u64>,
     /// Threads, instead of one per core. The result does not depend on it.
     #[arg(long)]
     threads: Option<NonZeroUsize>,
@@ -48,7 +52,10 @@ pub(crate) struct Args {
 
 /// Runs the cases and prints the comparison.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let cases = select(&args.case)?;
+    let mut cases = select(&args.case)?;
+    if let Some(seeds) = args.seeds {
+        cases.iter_mut().filter(|case| case.seeds > 1).for_each(|case| case.seeds = seeds);
+    }
     if args.list {
         return print(|out| list(out, &cases));
     }
