@@ -11,6 +11,7 @@
 mod controller;
 pub mod estimator;
 mod registry;
+mod rfc4960;
 mod rfc9260;
 mod rtt;
 
@@ -18,5 +19,6 @@ pub use controller::{
     Ack, Controller, ControllerConfig, InitialWindow, IpVersion, Loss, LossKind, StartState, Window,
 };
 pub use registry::{ControllerInfo, UnknownController, controllers, create, find, nearest_name};
+pub use rfc4960::Rfc4960;
 pub use rfc9260::Rfc9260;
 pub use rtt::{RtoConfig, RttEstimator};

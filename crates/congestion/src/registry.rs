@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Controller, ControllerConfig, Rfc9260};
+use crate::{Controller, ControllerConfig, Rfc4960, Rfc9260};
 
 /// A controller that [`create`] can make.
 #[derive(Clone, Copy, Debug)]
@@ -16,11 +16,18 @@ pub struct ControllerInfo {
 }
 
 /// The registry.
-const CONTROLLERS: &[ControllerInfo] = &[ControllerInfo {
-    name: Rfc9260::NAME,
-    summary: "slow start and congestion avoidance of RFC 9260 §7.2",
-    make: |config| Box::new(Rfc9260::new(config)),
-}];
+const CONTROLLERS: &[ControllerInfo] = &[
+    ControllerInfo {
+        name: Rfc9260::NAME,
+        summary: "slow start and congestion avoidance of RFC 9260 §7.2",
+        make: |config| Box::new(Rfc9260::new(config)),
+    },
+    ControllerInfo {
+        name: Rfc4960::NAME,
+        summary: "the same, but only SACKs that advance the Cumulative TSN Ack Point open the window (RFC 4960 §7.2)",
+        make: |config| Box::new(Rfc4960::new(config)),
+    },
+];
 
 /// All controllers, in a fixed order, the default first.
 pub fn controllers() -> &'static [ControllerInfo] {

@@ -64,6 +64,26 @@ impl Rfc9260 {
         self.decaying = false;
     }
 
+    /// A SACK acknowledged data, or left none outstanding. `may_grow`: it counts towards the window's growth.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self, ack: &Ack, may_grow: bool) {
+        if ack.bytes_acked > 0 {
+            self.note_measured();
+            self.after_timeout = false;
+        }
+        if may_grow {
+            if self.window.cwnd <= self.window.ssthresh {
+                self.slow_start(ack);
+            } else {
+                self.congestion_avoidance(ack);
+            }
+        }
+        if ack.nothing_outstanding {
+            // RFC 9260 §7.2.2, last bullet
+            self.window.partial_bytes_acked = 0;
+        }
+    }
+
     /// RFC 9260 §7.2.1, fifth bullet
     fn slow_start(&mut self, ack: &Ack) {
         if ack.flight_size_before >= self.window.cwnd && !ack.in_fast_recovery {
@@ -99,19 +119,7 @@ impl Controller for Rfc9260 {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        if ack.bytes_acked > 0 {
-            self.note_measured();
-            self.after_timeout = false;
-        }
-        if self.window.cwnd <= self.window.ssthresh {
-            self.slow_start(ack);
-        } else {
-            self.congestion_avoidance(ack);
-        }
-        if ack.nothing_outstanding {
-            // RFC 9260 §7.2.2, last bullet
-            self.window.partial_bytes_acked = 0;
-        }
+        self.acknowledged(ack, true);
     }
 
     fn on_loss(&mut self, loss: &Loss) {

@@ -219,6 +219,7 @@ fn transport(parameters: &str) -> Option<Vec<String>> {
 /// - Data waits for a HEARTBEAT round trip to every destination: the source starts when ns-2's does.
 /// - The peer's window is charged with whole chunks (1468 bytes) instead of user data (1452 bytes): a buffer that takes
 ///   as many packets.
+/// - Only a SACK that advances the Cumulative TSN Ack Point opens the congestion window (RFC 4960 §7.2).
 /// - RTO.Initial 3 s and an initial window of 4380 bytes (RFC 4960); Max.Burst only after a fast retransmit.
 fn ns2_ways(data_from: &str, parameters: &str) -> Vec<String> {
     let window: u32 = if parameters.starts_with("stock_big") { 1 << 20 } else { 1 << 16 };
@@ -228,6 +229,7 @@ fn ns2_ways(data_from: &str, parameters: &str) -> Vec<String> {
         "sctp.default.rto_initial=3s".to_owned(),
         "sctp.default.initial_window={bytes=4380}".to_owned(),
         "sctp.default.max_burst=0".to_owned(),
+        "sctp.default.controller=rfc4960".to_owned(),
     ]
 }
 

@@ -9,6 +9,8 @@ mod document;
 mod measure;
 mod metric;
 mod reference;
+#[cfg(test)]
+mod regression;
 
 use std::fmt;
 

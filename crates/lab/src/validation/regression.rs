@@ -1,0 +1,83 @@
+//! Holds the cases without chance where they were found, so that a change that moves a figure does not go unnoticed.
+//! Not part of every test run: they simulate some minutes of traffic (`scripts/test` runs them).
+
+use std::sync::atomic::AtomicBool;
+
+use indicatif::ProgressBar;
+
+use super::*;
+
+/// What was found: case, transport, metric, ours by RFC 9260, ours with ns-2's ways.
+const FOUND: &str = include_str!("found.csv");
+
+/// Cases a and b and the handover without background traffic.
+fn without_chance() -> Vec<Comparison> {
+    let all = cases().unwrap();
+    let wanted: Vec<Case> = all.into_iter().filter(|case| case.seeds == 1).collect();
+    assert_eq!(wanted.len(), 9);
+    let (cancel, progress) = (AtomicBool::new(false), ProgressBar::hidden());
+    let execution = Execution { threads: None, cancel: &cancel, progress: &progress };
+    run(&wanted, &execution).unwrap().into_iter().flat_map(|(_, rows)| rows).collect()
+}
+
+/// A figure may move by this much from where it was found.
+fn tolerance(metric: Metric, found: f64) -> f64 {
+    match metric {
+        // counters of rare events
+        Metric::Rtx | Metric::QueueDrops | Metric::FastRtxEvents => 3.0,
+        Metric::Timeouts => 0.0,
+        // rates, bytes, SACKs, times
+        _ => found * 0.01,
+    }
+}
+
+fn line(row: &Comparison) -> String {
+    let [rfc9260, ns2_ways] = Ways::ALL.map(|ways| row.ours(ways).unwrap().mean);
+    format!("{},{},{},{rfc9260},{ns2_ways}", row.case, row.parameters, row.metric)
+}
+
+#[test]
+#[ignore = "slow: run by scripts/test"]
+fn slow_validation_figures_without_chance_stay_where_they_were_found() {
+    let rows = without_chance();
+    let mut lines = FOUND.lines();
+    assert_eq!(lines.next(), Some("case,parameters,metric,rfc9260,ns2_ways"));
+    let found: Vec<&str> = lines.collect();
+    let mut moved = Vec::new();
+    for row in &rows {
+        let key = format!("{},{},{},", row.case, row.parameters, row.metric);
+        let figures = found.iter().find_map(|line| line.strip_prefix(&key));
+        let figures = figures.unwrap_or_else(|| panic!("found.csv lacks a line: {}", line(row)));
+        let metric = Metric::named(&row.metric).unwrap();
+        for (ways, figure) in Ways::ALL.into_iter().zip(figures.split(',')) {
+            let (found, now) = (figure.parse::<f64>().unwrap(), row.ours(ways).unwrap().mean);
+            if (now - found).abs() > tolerance(metric, found) {
+                moved.push(format!("{key} {}: from {found} to {now}; now {}", ways.words(), line(row)));
+            }
+        }
+    }
+    assert_eq!(found.len(), rows.len());
+    assert!(
+        moved.is_empty(),
+        "These figures moved. If that is right, say why in docs/validation.md, regenerate its tables (msctp validate \
+         --out docs/validation.md) and put the new lines into found.csv:\n{}",
+        moved.join("\n")
+    );
+}
+
+/// Where nothing is lost, ns-2's ways are all that tells the two apart: the same SACKs at the same times.
+#[test]
+#[ignore = "slow: run by scripts/test"]
+fn slow_validation_transfers_without_loss_are_ns2s_to_the_packet() {
+    let rows = without_chance();
+    let without_loss = ["stock", "stock_nodelack"];
+    let mut compared = 0;
+    for row in rows.iter().filter(|row| without_loss.contains(&row.parameters.as_str())) {
+        let ours = row.ours(Ways::Ns2).unwrap();
+        // six digits in the reference
+        let differs = (ours.mean - row.ns2).abs();
+        assert!(differs <= row.ns2 * 1e-5, "{row:?}");
+        compared += 1;
+    }
+    assert_eq!(compared, 2 * (12 + 11));
+}
