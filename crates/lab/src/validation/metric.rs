@@ -79,7 +79,8 @@ impl Metric {
         match self {
             Self::FirstData | Self::TCum(_) => 4,
             Self::Goodput | Self::GoodputAfter30 => 1,
-            Self::Rtx | Self::Timeouts => 1,
+            Self::Rtx => 1,
+            Self::Timeouts => 2,
             Self::DeliveredBytes | Self::QueueDrops | Self::AckPackets | Self::FastRtxEvents => 0,
         }
     }

@@ -47,7 +47,10 @@ fn slow_validation_figures_without_chance_stay_where_they_were_found() {
     for row in &rows {
         let key = format!("{},{},{},", row.case, row.parameters, row.metric);
         let figures = found.iter().find_map(|line| line.strip_prefix(&key));
-        let figures = figures.unwrap_or_else(|| panic!("found.csv lacks a line: {}", line(row)));
+        let Some(figures) = figures else {
+            moved.push(format!("new; now {}", line(row)));
+            continue;
+        };
         let metric = Metric::named(&row.metric).unwrap();
         for (ways, figure) in Ways::ALL.into_iter().zip(figures.split(',')) {
             let (found, now) = (figure.parse::<f64>().unwrap(), row.ours(ways).unwrap().mean);
@@ -56,9 +59,8 @@ fn slow_validation_figures_without_chance_stay_where_they_were_found() {
             }
         }
     }
-    assert_eq!(found.len(), rows.len());
     assert!(
-        moved.is_empty(),
+        moved.is_empty() && found.len() == rows.len(),
         "These figures moved. If that is right, say why in docs/validation.md, regenerate its tables (msctp validate \
          --out docs/validation.md) and put the new lines into found.csv:\n{}",
         moved.join("\n")
