@@ -3,7 +3,8 @@
 
 use std::net::IpAddr;
 
-use msctp_units::{Rate, Span, Time};
+use msctp_link::Change;
+use msctp_units::{Span, Time};
 
 use crate::packet::AddressId;
 use crate::scenario::{LossConfig, Side};
@@ -12,7 +13,7 @@ use crate::scenario::{LossConfig, Side};
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
     LinkState { link: usize, up: bool },
-    SetLink { directions: Vec<usize>, rate: Option<Rate>, delay: Option<Span>, loss: Option<LossConfig> },
+    SetLink { directions: Vec<usize>, changes: Vec<Change>, loss: Option<LossConfig> },
     Address { address: AddressId, present: bool },
     Association { association: usize, side: Side, call: Call },
     App { app: usize, start: bool },

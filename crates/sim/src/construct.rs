@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use msctp_link::Change;
 use msctp_proto::{ConfigError, Endpoint, EndpointConfig, LocalAddrs};
 use msctp_units::Time;
 
@@ -334,7 +335,8 @@ fn act(scenario: &Scenario, action: &ActionSpec, routes: &Routes, names: &Names<
                 Some(LinkDirection::Forward) => vec![2 * link],
                 Some(LinkDirection::Reverse) => vec![2 * link + 1],
             };
-            Act::SetLink { directions, rate: *rate, delay: *delay, loss: loss.clone() }
+            let changes = rate.map(Change::Rate).into_iter().chain(delay.map(Change::Delay)).collect();
+            Act::SetLink { directions, changes, loss: loss.clone() }
         }
         Do::AddressUp { address: a } => Act::Address { address: address(routes, *a), present: true },
         Do::AddressDown { address: a } => Act::Address { address: address(routes, *a), present: false },

@@ -2,18 +2,94 @@
 
 use std::fmt::Display;
 
-use msctp_link::{Change, Link, LinkConfig, LinkModel, LossConfig, LossProcess, Offer, Outcome, WhenDown};
-use msctp_units::{Rate, Span, Time};
+use msctp_link::{
+    Change, Delivery, Link, LinkConfig, LinkModel, LinkStats, LossConfig, LossProcess, Offer, Outcome,
+    QueueLen, Unsupported, WhenDown,
+};
+use msctp_units::Time;
 
 use crate::packet::{PacketId, PacketPool};
 use crate::random;
 use crate::scenario::DirectionSpec;
 use crate::summary::LinkSummary;
 
+/// The model of one direction. Nearly every packet of a big run goes over plain links: those are called directly.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all are plain, and a box would cost a cache miss per packet"
+)]
+enum Model {
+    Plain(Link<PacketId>),
+    #[expect(dead_code, reason = "the plain link is the only type yet")]
+    Other(Box<dyn LinkModel<PacketId>>),
+}
+
+impl Model {
+    fn new(spec: &DirectionSpec, label: impl Display, seed: u64) -> Self {
+        match spec {
+            DirectionSpec::Plain(plain) => {
+                let config = LinkConfig {
+                    rate: plain.rate,
+                    delay: plain.delay,
+                    queue: plain.queue,
+                    when_down: WhenDown::Drop,
+                };
+                Self::Plain(Link::new(config, losses(&plain.loss, label, seed)))
+            }
+        }
+    }
+
+    #[inline]
+    fn offer(&mut self, now: Time, id: PacketId, wire_len: u32) -> Offer<PacketId> {
+        match self {
+            Self::Plain(link) => link.offer(now, id, wire_len),
+            Self::Other(model) => model.offer(now, id, wire_len),
+        }
+    }
+
+    #[inline]
+    fn next_delivery(&self) -> Option<Time> {
+        match self {
+            Self::Plain(link) => link.next_delivery(),
+            Self::Other(model) => model.next_delivery(),
+        }
+    }
+
+    #[inline]
+    fn deliver(&mut self, now: Time) -> Option<Delivery<PacketId>> {
+        match self {
+            Self::Plain(link) => link.deliver(now),
+            Self::Other(model) => model.deliver(now),
+        }
+    }
+
+    fn change(&mut self, now: Time, change: Change) -> Result<(), Unsupported> {
+        match self {
+            Self::Plain(link) => link.change(now, change),
+            Self::Other(model) => model.change(now, change),
+        }
+    }
+
+    fn queue_len(&self, now: Time) -> QueueLen {
+        match self {
+            Self::Plain(link) => link.queue_len(now),
+            Self::Other(model) => model.queue_len(now),
+        }
+    }
+
+    fn stats(&self) -> &LinkStats {
+        match self {
+            Self::Plain(link) => link.stats(),
+            Self::Other(model) => model.stats(),
+        }
+    }
+}
+
 /// One direction of a link.
 #[derive(Debug)]
 pub(crate) struct Hop {
-    link: Link<PacketId>,
+    link: Model,
     /// Node it leads to.
     pub(crate) leads_to: u32,
     /// Largest IP packet that passes, in bytes.
@@ -42,13 +118,12 @@ impl Hop {
         label: impl Display,
         seed: u64,
     ) -> Self {
-        let config =
-            LinkConfig { rate: spec.rate, delay: spec.delay, queue: spec.queue, when_down: WhenDown::Drop };
-        let mut link = Link::new(config, losses(&spec.loss, label, seed));
+        let link = Model::new(spec, label, seed);
+        let mut hop = Self { link, leads_to, mtu, too_big: 0, wake: Time::MAX };
         if !up {
-            apply(&mut link, Time::ZERO, Change::Down);
+            hop.set_up(Time::ZERO, false);
         }
-        Self { link, leads_to, mtu, too_big: 0, wake: Time::MAX }
+        hop
     }
 
     /// Gives the link a packet; gives back what it drops.
@@ -107,25 +182,22 @@ impl Hop {
 
     /// Brings the link up or takes it down.
     pub(crate) fn set_up(&mut self, now: Time, up: bool) {
-        apply(&mut self.link, now, if up { Change::Up } else { Change::Down });
+        let done = self.link.change(now, if up { Change::Up } else { Change::Down });
+        debug_assert!(done.is_ok(), "every link can go up and down");
     }
 
-    /// Changes rate, delay, losses.
-    pub(crate) fn change(
-        &mut self,
-        now: Time,
-        rate: Option<Rate>,
-        delay: Option<Span>,
-        loss: Option<Option<Box<dyn LossProcess>>>,
-    ) {
-        if let Some(rate) = rate {
-            apply(&mut self.link, now, Change::Rate(rate));
-        }
-        if let Some(delay) = delay {
-            apply(&mut self.link, now, Change::Delay(delay));
-        }
-        if let Some(loss) = loss {
-            self.link.set_loss(loss);
+    /// Changes a property of the link.
+    ///
+    /// # Errors
+    /// The model has no such property.
+    pub(crate) fn change(&mut self, now: Time, change: Change) -> Result<(), Unsupported> {
+        self.link.change(now, change)
+    }
+
+    /// Replaces the loss process of a plain link; others are as they are.
+    pub(crate) fn set_loss(&mut self, loss: Option<Box<dyn LossProcess>>) {
+        if let Model::Plain(link) = &mut self.link {
+            link.set_loss(loss);
         }
     }
 
@@ -145,9 +217,4 @@ impl Hop {
             longest_queue: stats.max_queue_packets,
         }
     }
-}
-
-fn apply(link: &mut Link<PacketId>, now: Time, change: Change) {
-    let done = link.change(now, change);
-    debug_assert!(done.is_ok(), "a plain link can do every change");
 }

@@ -137,16 +137,17 @@ impl Network {
     }
 
     /// Changes one direction of a link.
-    pub(crate) fn set(
+    pub(crate) fn set<T>(
         &mut self,
         events: &mut EventQueue,
         hop: DirectionIndex,
-        change: impl FnOnce(&mut Hop),
-    ) {
-        change(&mut self.hops[hop]);
+        change: impl FnOnce(&mut Hop) -> T,
+    ) -> T {
+        let result = change(&mut self.hops[hop]);
         if let Some(at) = self.hops[hop].arm() {
             events.push(at, Target::Link(hop as u32));
         }
+        result
     }
 
     /// Gives or takes a host's address.

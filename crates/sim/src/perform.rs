@@ -1,8 +1,11 @@
 //! Doing the scenario's actions, and noticing what others wait for.
 
+use msctp_link::Change;
+
 use crate::action::{Act, Trigger};
 use crate::event::Target;
 use crate::hop::losses;
+use crate::scenario::LossConfig;
 use crate::simulation::{App, Simulation};
 
 impl Simulation {
@@ -15,14 +18,8 @@ impl Simulation {
                 self.set_link_state(link, up);
                 Ok(())
             }
-            Act::SetLink { directions, rate, delay, loss } => {
-                for direction in directions {
-                    let label = self.direction(direction);
-                    let loss =
-                        loss.as_ref().map(|loss| losses(loss, format_args!("link/{label}"), self.seed));
-                    self.network.set(&mut self.events, direction, |hop| hop.change(now, rate, delay, loss));
-                }
-                Ok(())
+            Act::SetLink { directions, changes, loss } => {
+                directions.into_iter().try_for_each(|way| self.set_link(way, &changes, loss.as_ref()))
             }
             Act::Address { address, present } => {
                 self.network.set_present(address, present);
@@ -35,6 +32,25 @@ impl Simulation {
             }
         };
         self.plan.actions[number].refused = result.err();
+    }
+
+    /// Changes one direction of a link.
+    fn set_link(
+        &mut self,
+        direction: usize,
+        changes: &[Change],
+        loss: Option<&LossConfig>,
+    ) -> Result<(), String> {
+        let now = self.now;
+        let label = self.direction(direction);
+        let loss = loss.map(|loss| losses(loss, format_args!("link/{label}"), self.seed));
+        let done = self.network.set(&mut self.events, direction, |hop| {
+            if let Some(loss) = loss {
+                hop.set_loss(loss);
+            }
+            changes.iter().try_for_each(|&change| hop.change(now, change))
+        });
+        done.map_err(|e| e.to_string())
     }
 
     fn set_link_state(&mut self, link: usize, up: bool) {

@@ -156,7 +156,8 @@ fn packets_larger_than_the_mtu_are_dropped_and_counted() {
 #[test]
 fn a_listed_packet_is_lost_and_no_other() {
     let mut scenario = scenario(&cbr("80kbps", 1000, ""));
-    scenario.links[0].forward.loss = msctp_sim::scenario::LossConfig::Scripted { packets: vec![3, 4, 50] };
+    scenario.links[0].forward.plain_mut().unwrap().loss =
+        msctp_sim::scenario::LossConfig::Scripted { packets: vec![3, 4, 50] };
     let (summary, _) = run(&scenario);
     assert_eq!(link(&summary, "left/forward").losses, 3);
     assert_eq!(summary.cbr[0].received, 97);

@@ -107,6 +107,10 @@ fn unknown_keys_and_words_name_the_nearest_valid_one() {
         "small.toml:10: node.r.kind: \"switch\" is unknown; want one of host, router"
     );
     assert_eq!(
+        error("rate = \"11Mbps\"", "type = \"plane\"\nrate = \"11Mbps\""),
+        "small.toml:30: link.right.type: \"plane\" is unknown; did you mean \"plain\"?"
+    );
+    assert_eq!(
         error("type = \"cbr\"", "type = \"crb\""),
         "small.toml:55: app.noise.type: \"crb\" is unknown; did you mean \"cbr\"?"
     );
@@ -266,7 +270,7 @@ fn overrides_replace_values_and_are_named_in_errors() {
     );
     let scenario = with(&["duration=20s", "link.right.rate=5Mbps", "seed=9", "action.0.at=19s"]).unwrap();
     assert_eq!(scenario.duration.to_string(), "20s");
-    assert_eq!(scenario.links[1].forward.rate.to_string(), "5Mbps");
+    assert_eq!(scenario.links[1].forward.plain().unwrap().rate.to_string(), "5Mbps");
     assert_eq!(scenario.seed, 9);
     assert_eq!(
         with(&["link.rigth.rate=5Mbps"]).unwrap_err(),

@@ -264,9 +264,12 @@ mod tests {
         };
         let lossy = find("c_3g_loss0.01 stock_big_nodelack");
         let link = lossy.links.iter().find(|link| link.name == "bottleneck").unwrap();
-        assert_eq!(link.forward.rate.as_bps(), 384_000);
-        assert_eq!(link.forward.loss, msctp_sim::scenario::LossConfig::Uniform { probability: 0.01 });
-        assert_eq!(link.reverse.loss, msctp_sim::scenario::LossConfig::None);
+        assert_eq!(link.forward.plain().unwrap().rate.as_bps(), 384_000);
+        assert_eq!(
+            link.forward.plain().unwrap().loss,
+            msctp_sim::scenario::LossConfig::Uniform { probability: 0.01 }
+        );
+        assert_eq!(link.reverse.plain().unwrap().loss, msctp_sim::scenario::LossConfig::None);
         let config = &lossy.sctp[0].config;
         assert_eq!((config.receive_buffer, config.sack_frequency), (1 << 20, 1));
         let idle = find("e_3g2w cons_stock load=0");

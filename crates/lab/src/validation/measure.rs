@@ -64,7 +64,7 @@ fn from_series(series: &Series, scenario: &Scenario, figures: &mut Figures) -> R
         series.traces.iter().find(|trace| trace.side == side).ok_or(format!("no trace of the {side}"))
     };
     let Some((first_sent, first_tsn, bytes)) = first_data(side("client")?) else { return Ok(()) };
-    let access = &scenario.links[0].forward;
+    let access = scenario.links[0].forward.plain().ok_or("the access link is not plain")?;
     let at_router = first_sent + access.rate.time_for(wire_len(bytes)) + access.delay;
     figures.insert(Metric::FirstData, at_router.as_secs_f64());
     let acked = acknowledged(side("server")?, first_tsn);

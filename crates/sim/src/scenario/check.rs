@@ -6,11 +6,9 @@ use std::net::IpAddr;
 use msctp_units::Span;
 
 use super::error::{Problem, remedy};
+use super::link::check_loss;
 use super::routes::Routes;
-use super::{
-    ActionSpec, AppKind, AssociationSpec, DirectionSpec, Do, Happening, LinkSpec, LossConfig, NodeKind,
-    Scenario, When,
-};
+use super::{ActionSpec, AppKind, AssociationSpec, Do, Happening, LinkSpec, NodeKind, Scenario, When};
 
 type Check = Result<(), Problem>;
 
@@ -152,8 +150,8 @@ impl<'s> Context<'s> {
                 ),
             );
         }
-        direction(&link.forward).map_err(|p| p.within("forward"))?;
-        direction(&link.reverse).map_err(|p| p.within("reverse"))
+        link.forward.check().map_err(|p| p.within("forward"))?;
+        link.reverse.check().map_err(|p| p.within("reverse"))
     }
 
     fn addresses(&self) -> Check {
@@ -350,14 +348,20 @@ impl<'s> Context<'s> {
         match &action.what {
             Do::LinkUp { link } | Do::LinkDown { link } => known(&self.links, "link", "link", link).map(drop),
             Do::SetLink { link, rate, delay, loss, .. } => {
-                known(&self.links, "link", "link", link)?;
+                let target = known(&self.links, "link", "link", link)?;
+                if [&target.forward, &target.reverse].iter().any(|way| way.plain().is_none()) {
+                    return fail(
+                        "link",
+                        format!("\"{link}\" is not a plain link: its rate, delay and loss are not set so"),
+                    );
+                }
                 if rate.is_none() && delay.is_none() && loss.is_none() {
                     return fail("", "changes nothing: want at least one of rate, delay, loss");
                 }
                 if rate.is_some_and(|rate| rate.is_zero()) {
                     return fail("rate", "0bps lets nothing pass: want more, or do = \"link-down\"");
                 }
-                loss.as_ref().map_or(Ok(()), self::loss)
+                loss.as_ref().map_or(Ok(()), check_loss)
             }
             Do::AddressUp { address } | Do::AddressDown { address } => {
                 if self.routes().interface(*address).is_some() {
@@ -429,31 +433,5 @@ impl<'s> Context<'s> {
                 list.join(", ")
             ),
         )
-    }
-}
-
-fn direction(direction: &DirectionSpec) -> Check {
-    if direction.rate.is_zero() {
-        return fail("rate", "0bps lets nothing pass: want more, or up = false");
-    }
-    loss(&direction.loss)
-}
-
-fn loss(loss: &LossConfig) -> Check {
-    let chance = |part: &str, p: f64| {
-        if (0.0..=1.0).contains(&p) {
-            return Ok(());
-        }
-        fail(format!("loss{part}"), format!("{p} is no probability: want 0 to 1"))
-    };
-    match *loss {
-        LossConfig::None | LossConfig::Scripted { .. } => Ok(()),
-        LossConfig::Uniform { probability: p } => chance("", p),
-        LossConfig::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
-            chance(".good_to_bad", good_to_bad)?;
-            chance(".bad_to_good", bad_to_good)?;
-            chance(".loss_good", loss_good)?;
-            chance(".loss_bad", loss_bad)
-        }
     }
 }

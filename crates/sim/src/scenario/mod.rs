@@ -6,20 +6,22 @@ mod apps;
 mod check;
 mod document;
 mod error;
+mod link;
+mod node;
 mod policy;
 mod read;
 mod routes;
 mod sctp;
-mod topology;
 
 pub use actions::{ActionSpec, Do, Happening, When};
 pub use apps::{AppKind, AppSpec, AssociationSpec, Side};
 pub use error::ScenarioError;
 pub(crate) use error::remedy;
+pub use link::{DirectionSpec, LinkDirection, LinkSpec, PlainSpec};
 pub use msctp_link::{LossConfig, QueueLimit};
+pub use node::{NodeKind, NodeSpec};
 pub(crate) use routes::{DirectionIndex, Interface, NO_ROUTE, Routes};
 pub use sctp::SctpProfile;
-pub use topology::{DirectionSpec, LinkDirection, LinkSpec, NodeKind, NodeSpec};
 
 use msctp_units::Span;
 

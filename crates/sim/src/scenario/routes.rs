@@ -130,7 +130,7 @@ fn table(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DirectionSpec, LinkSpec, LossConfig, NodeSpec, QueueLimit};
+    use super::super::{DirectionSpec, LinkSpec, LossConfig, NodeSpec, PlainSpec, QueueLimit};
     use super::*;
     use msctp_units::{Rate, Span};
 
@@ -141,12 +141,12 @@ mod tests {
             scenario.nodes.push(NodeSpec { name: name.into(), kind });
         }
         for (i, &(a, b)) in links.iter().enumerate() {
-            let direction = DirectionSpec {
+            let direction = DirectionSpec::Plain(PlainSpec {
                 rate: Rate::from_mbps(1),
                 delay: Span::ZERO,
                 queue: QueueLimit::Unbounded,
                 loss: LossConfig::None,
-            };
+            });
             let address =
                 |node: &str, end: u8| (!node.starts_with('r')).then(|| [10, 0, i as u8, end].into());
             scenario.links.push(LinkSpec {

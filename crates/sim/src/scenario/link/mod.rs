@@ -1,0 +1,154 @@
+//! Links of a scenario. What is the same for all types is here; each type is one file: its specification, its keys, how
+//! they are read and checked. How it is run is not known here.
+
+mod plain;
+
+use std::net::IpAddr;
+
+use toml::de::DeTable;
+
+use super::document::Section;
+use super::error::{Problem, remedy};
+
+pub use plain::PlainSpec;
+pub(super) use plain::{check_loss, loss};
+
+/// A link between two nodes. Each end at a host is an interface of that host, with one address.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkSpec {
+    /// Unique among links.
+    pub name: String,
+    /// Node at one end.
+    pub a: String,
+    /// Node at the other end.
+    pub b: String,
+    /// Address of the interface at `a`; needed when `a` is a host.
+    pub address_a: Option<IpAddr>,
+    /// Address of the interface at `b`; needed when `b` is a host.
+    pub address_b: Option<IpAddr>,
+    /// Largest IP packet that passes, in bytes; larger ones are dropped and counted.
+    pub mtu: u32,
+    /// False: the link is down until an action brings it up.
+    pub up: bool,
+    /// From `a` to `b`.
+    pub forward: DirectionSpec,
+    /// From `b` to `a`.
+    pub reverse: DirectionSpec,
+}
+
+/// Which way over a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkDirection {
+    /// From `a` to `b`.
+    Forward,
+    /// From `b` to `a`.
+    Reverse,
+}
+
+impl LinkDirection {
+    /// The word used in files and labels.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Reverse => "reverse",
+        }
+    }
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DirectionSpec {
+    /// Rate, delay, queue, losses.
+    Plain(PlainSpec),
+}
+
+impl DirectionSpec {
+    /// The specification of a plain direction; `None` for other types.
+    #[must_use]
+    pub fn plain(&self) -> Option<&PlainSpec> {
+        let Self::Plain(plain) = self;
+        Some(plain)
+    }
+
+    /// The specification of a plain direction, to change; `None` for other types.
+    pub fn plain_mut(&mut self) -> Option<&mut PlainSpec> {
+        let Self::Plain(plain) = self;
+        Some(plain)
+    }
+
+    /// Whether the values lie in range. Keys are relative to the direction.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        match self {
+            Self::Plain(plain) => plain.check(),
+        }
+    }
+}
+
+/// A type of link in scenario files.
+struct LinkType {
+    /// The word of the key `type`.
+    word: &'static str,
+    /// Its own keys, each for both directions or in `forward` and `reverse`.
+    keys: &'static [&'static str],
+    read: fn(&Layers<'_, '_, '_>) -> Result<DirectionSpec, Problem>,
+}
+
+/// The types of links, the default first.
+const TYPES: &[LinkType] = &[LinkType {
+    word: "plain",
+    keys: plain::KEYS,
+    read: |layers| plain::read(layers).map(DirectionSpec::Plain),
+}];
+
+/// The keys of every link.
+const KEYS: [&str; 10] =
+    ["name", "type", "a", "b", "address_a", "address_b", "mtu", "up", "forward", "reverse"];
+
+/// The keys of one direction: its own where given, else the link's.
+struct Layers<'l, 'd, 't> {
+    link: &'l Section<'d, 't>,
+    own: Option<&'l Section<'d, 't>>,
+}
+
+impl<'l, 'd, 't> Layers<'l, 'd, 't> {
+    /// The table to read this key from.
+    fn at(&self, key: &str) -> &'l Section<'d, 't> {
+        self.own.filter(|own| own.has(key)).unwrap_or(self.link)
+    }
+
+    /// The value of a key that must be there.
+    fn required<T>(&self, key: &str, value: Option<T>, example: &str) -> Result<T, Problem> {
+        self.link.required(key, value, example)
+    }
+}
+
+/// Reads one `[[link]]`.
+pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<LinkSpec, Problem> {
+    let word = table.get("type").and_then(|value| value.get_ref().as_str());
+    let kind = TYPES.iter().find(|kind| word.is_none_or(|word| word == kind.word));
+    let Some(kind) = kind else { return Err(unknown_type(table, &path)) };
+    let keys: Vec<&str> = KEYS.iter().chain(kind.keys).copied().collect();
+    let section = Section::open(table, path, &keys)?;
+    section.text("type")?;
+    let end = |key| section.required(key, section.text(key)?, "\"a node's name\"").map(str::to_owned);
+    let forward = section.section("forward", kind.keys)?;
+    let reverse = section.section("reverse", kind.keys)?;
+    Ok(LinkSpec {
+        name: section.required("name", section.text("name")?, "\"…\"")?.to_owned(),
+        a: end("a")?,
+        b: end("b")?,
+        address_a: section.address("address_a")?,
+        address_b: section.address("address_b")?,
+        mtu: section.integer("mtu", 0, i128::from(u32::MAX))?.unwrap_or(1500),
+        up: section.flag("up")?.unwrap_or(true),
+        forward: (kind.read)(&Layers { link: &section, own: forward.as_ref() })?,
+        reverse: (kind.read)(&Layers { link: &section, own: reverse.as_ref() })?,
+    })
+}
+
+fn unknown_type(table: &DeTable<'_>, path: &str) -> Problem {
+    let given = table.get("type").and_then(|value| value.get_ref().as_str()).unwrap_or_default();
+    let known = TYPES.iter().map(|kind| kind.word);
+    Problem::new(format!("{path}.type"), format!("\"{given}\" is unknown{}", remedy(given, known)))
+}

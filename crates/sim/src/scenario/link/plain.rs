@@ -1,0 +1,118 @@
+//! The plain link: rate, delay, queue, losses (`docs/models/link.md`).
+
+use msctp_link::{LossConfig, QueueLimit};
+use msctp_units::{Rate, Span};
+
+use super::Layers;
+use crate::scenario::document::Section;
+use crate::scenario::error::Problem;
+
+pub(super) const KEYS: &[&str] = &["rate", "delay", "queue", "loss"];
+
+/// One direction of a plain link: store and forward, the queue, then the transmission of the whole packet, then
+/// the propagation delay, then the loss.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlainSpec {
+    /// Transmission rate.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Room for packets that wait while another is transmitted; one that finds no room is dropped.
+    pub queue: QueueLimit,
+    /// Losses on the way.
+    pub loss: LossConfig,
+}
+
+pub(super) fn read(layers: &Layers<'_, '_, '_>) -> Result<PlainSpec, Problem> {
+    let rate = layers.required("rate", layers.at("rate").rate("rate")?, "\"11Mbps\"")?;
+    let delay = layers.required("delay", layers.at("delay").span("delay")?, "\"20ms\"")?;
+    Ok(PlainSpec {
+        rate,
+        delay,
+        queue: queue(layers.at("queue"))?,
+        loss: loss(layers.at("loss"))?.unwrap_or(LossConfig::None),
+    })
+}
+
+impl PlainSpec {
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        if self.rate.is_zero() {
+            return Err(Problem::new("rate", "0bps lets nothing pass: want more, or up = false"));
+        }
+        check_loss(&self.loss)
+    }
+}
+
+fn queue(section: &Section<'_, '_>) -> Result<QueueLimit, Problem> {
+    if !section.has("queue") {
+        return Ok(QueueLimit::Packets(50));
+    }
+    if !section.is_table("queue") {
+        let unlimited = section.choice("queue", &[("unlimited", QueueLimit::Unbounded)])?;
+        return section.required("queue", unlimited, "{ packets = 50 }");
+    }
+    let inner = section.section("queue", &["packets", "bytes"])?;
+    let inner = section.required("queue", inner, "{ packets = 50 }")?;
+    let packets = inner.integer("packets", 0, i128::from(u32::MAX))?.map(QueueLimit::Packets);
+    let bytes = inner.integer("bytes", 0, i128::from(i64::MAX))?.map(QueueLimit::Bytes);
+    match (packets, bytes) {
+        (Some(queue), None) | (None, Some(queue)) => Ok(queue),
+        _ => Err(Problem::new(
+            section.key("queue"),
+            "want exactly one of packets and bytes, as { packets = 50 } or { bytes = 75000 }",
+        )),
+    }
+}
+
+/// `loss = 0.01`, a Gilbert–Elliott channel by its four probabilities or by share and mean length of its bursts, or a
+/// list of packets.
+pub(in crate::scenario) fn loss(section: &Section<'_, '_>) -> Result<Option<LossConfig>, Problem> {
+    if !section.has("loss") {
+        return Ok(None);
+    }
+    if !section.is_table("loss") {
+        return Ok(section
+            .number("loss")?
+            .map(|p| if p == 0.0 { LossConfig::None } else { LossConfig::Uniform { probability: p } }));
+    }
+    let keys = ["good_to_bad", "bad_to_good", "loss_good", "loss_bad", "share", "mean_burst", "packets"];
+    let inner = section.section("loss", &keys)?;
+    let inner = section.required("loss", inner, "0.01")?;
+    if let Some(packets) = inner.integers("packets")? {
+        return Ok(Some(LossConfig::Scripted { packets }));
+    }
+    if let Some(share) = inner.number("share")? {
+        let mean_burst = inner.required("mean_burst", inner.number("mean_burst")?, "5")?;
+        return LossConfig::bursts(share, mean_burst).map(Some).map_err(|e| {
+            let key = if e.what == "mean_burst" { "mean_burst" } else { "share" };
+            Problem::new(inner.key(key), format!("{} cannot be: want {}", e.value, e.want))
+        });
+    }
+    let chance = |key, default: Option<f64>| inner.required(key, inner.number(key)?.or(default), "0.1");
+    Ok(Some(LossConfig::GilbertElliott {
+        good_to_bad: chance("good_to_bad", None)?,
+        bad_to_good: chance("bad_to_good", None)?,
+        loss_good: chance("loss_good", Some(0.0))?,
+        loss_bad: chance("loss_bad", Some(1.0))?,
+    }))
+}
+
+/// Whether the probabilities are some.
+pub(in crate::scenario) fn check_loss(loss: &LossConfig) -> Result<(), Problem> {
+    let chance = |part: &str, p: f64| {
+        if (0.0..=1.0).contains(&p) {
+            return Ok(());
+        }
+        Err(Problem::new(format!("loss{part}"), format!("{p} is no probability: want 0 to 1")))
+    };
+    match *loss {
+        LossConfig::None | LossConfig::Scripted { .. } => Ok(()),
+        LossConfig::Uniform { probability: p } => chance("", p),
+        LossConfig::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
+            chance(".good_to_bad", good_to_bad)?;
+            chance(".bad_to_good", bad_to_good)?;
+            chance(".loss_good", loss_good)?;
+            chance(".loss_bad", loss_bad)
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Reading `[[app]]`.
+
+use msctp_units::Span;
+use toml::de::DeTable;
+
+use super::{SIDES, association_of, name};
+use crate::scenario::document::Section;
+use crate::scenario::error::{Problem, remedy};
+use crate::scenario::{AppKind, AppSpec};
+
+pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<AppSpec, Problem> {
+    let types = ["bulk", "reader", "cbr"];
+    let kind = table.get("type").and_then(|value| value.get_ref().as_str()).unwrap_or_default();
+    let mut keys = vec!["name", "type", "start", "stop"];
+    keys.extend_from_slice(match kind {
+        "bulk" => &["association", "from", "bytes", "message", "stream", "unordered"],
+        "reader" => &["association", "at", "rate"],
+        "cbr" => &["from", "to", "rate", "packet", "jitter", "random_phase"],
+        _ => &[],
+    });
+    if !types.contains(&kind) {
+        let section = Section::open(table, path, &table.keys().map(|k| &**k.get_ref()).collect::<Vec<_>>())?;
+        let given = section.required("type", section.text("type")?, "\"bulk\", \"reader\" or \"cbr\"")?;
+        return Err(Problem::new(
+            section.key("type"),
+            format!("\"{given}\" is unknown{}", remedy(given, types)),
+        ));
+    }
+    let section = Section::open(table, path, &keys)?;
+    let start = match section.text("start")? {
+        Some("action") => None,
+        _ => Some(section.span("start")?.unwrap_or(Span::ZERO)),
+    };
+    Ok(AppSpec {
+        name: name(&section)?,
+        start,
+        stop: section.span("stop")?,
+        kind: match kind {
+            "bulk" => bulk(&section)?,
+            "reader" => AppKind::Reader {
+                association: association_of(&section)?,
+                at: section.required("at", section.choice("at", &SIDES)?, "\"client\" or \"server\"")?,
+                rate: section.required("rate", section.rate("rate")?, "\"1Mbps\"")?,
+            },
+            _ => cbr(&section)?,
+        },
+    })
+}
+
+fn bulk(section: &Section<'_, '_>) -> Result<AppKind, Problem> {
+    Ok(AppKind::Bulk {
+        association: association_of(section)?,
+        from: section.required("from", section.choice("from", &SIDES)?, "\"client\" or \"server\"")?,
+        bytes: section.integer("bytes", 1, i128::from(i64::MAX))?,
+        message: section.integer("message", 1, 1 << 30)?.unwrap_or(1452),
+        stream: section.integer("stream", 0, 65_534)?.unwrap_or(0),
+        unordered: section.flag("unordered")?.unwrap_or(false),
+    })
+}
+
+fn cbr(section: &Section<'_, '_>) -> Result<AppKind, Problem> {
+    let end = |key| section.required(key, section.address(key)?, "\"10.0.2.1\"");
+    Ok(AppKind::Cbr {
+        from: end("from")?,
+        to: end("to")?,
+        rate: section.required("rate", section.rate("rate")?, "\"2Mbps\"")?,
+        packet: section.integer("packet", 0, 65_535)?.unwrap_or(1000),
+        jitter: section.flag("jitter")?.unwrap_or(true),
+        random_phase: section.flag("random_phase")?.unwrap_or(true),
+    })
+}

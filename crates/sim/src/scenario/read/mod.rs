@@ -1,0 +1,91 @@
+//! From a TOML document to a [`Scenario`]: which keys there are and what they mean. Whether the result makes sense
+//! is [`check`](super::check)'s business.
+
+mod action;
+mod app;
+mod association;
+
+use toml::de::DeTable;
+
+use super::document::{Document, Section};
+use super::error::{Problem, ScenarioError};
+use super::{NodeKind, NodeSpec, ProbeSpec, Scenario, Side, check, link, sctp};
+
+/// Reads and checks a scenario file.
+pub(super) fn scenario(text: &str, file: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
+    let document = Document::parse(text, file, overrides)?;
+    let read = whole(&document.root).and_then(|scenario| {
+        check::scenario(&scenario)?;
+        Ok(scenario)
+    });
+    read.map_err(|problem| document.locate(problem))
+}
+
+fn whole(root: &DeTable<'_>) -> Result<Scenario, Problem> {
+    let keys = [
+        "name",
+        "description",
+        "duration",
+        "seed",
+        "node",
+        "link",
+        "sctp",
+        "association",
+        "app",
+        "action",
+        "probes",
+    ];
+    let top = Section::open(root, String::new(), &keys)?;
+    let duration = top.required("duration", top.span("duration")?, "\"60s\"")?;
+    let mut scenario = Scenario::empty(top.text("name")?.unwrap_or("scenario"), duration, 1);
+    top.text("description")?.unwrap_or_default().clone_into(&mut scenario.description);
+    if let Some(seed) = top.integer("seed", 0, i128::from(u64::MAX))? {
+        scenario.seed = seed;
+    }
+    for (path, table) in top.items("node")? {
+        scenario.nodes.push(node(table, path)?);
+    }
+    for (path, table) in top.items("link")? {
+        scenario.links.push(link::read(table, path)?);
+    }
+    for (name, table) in top.named("sctp")? {
+        scenario.sctp.push(sctp::read(table, name)?);
+    }
+    for (path, table) in top.items("association")? {
+        scenario.associations.push(association::read(table, path)?);
+    }
+    for (path, table) in top.items("app")? {
+        scenario.apps.push(app::read(table, path)?);
+    }
+    for (path, table) in top.items("action")? {
+        scenario.actions.push(action::read(table, path)?);
+    }
+    if let Some(section) = top.section("probes", &["throughput", "trace", "chunks", "queues"])? {
+        scenario.probes = ProbeSpec {
+            throughput: section.span("throughput")?,
+            trace: section.flag("trace")?.unwrap_or(false),
+            chunks: section.flag("chunks")?.unwrap_or(false),
+            queues: section.span("queues")?,
+        };
+    }
+    Ok(scenario)
+}
+
+pub(super) fn name(section: &Section<'_, '_>) -> Result<String, Problem> {
+    section.required("name", section.text("name")?, "\"…\"").map(str::to_owned)
+}
+
+fn node(table: &DeTable<'_>, path: String) -> Result<NodeSpec, Problem> {
+    let section = Section::open(table, path, &["name", "kind"])?;
+    let kinds = [("host", NodeKind::Host), ("router", NodeKind::Router)];
+    let kind = section.required("kind", section.choice("kind", &kinds)?, "\"host\" or \"router\"")?;
+    Ok(NodeSpec { name: name(&section)?, kind })
+}
+
+pub(super) const SIDES: [(&str, Side); 2] = [("client", Side::Client), ("server", Side::Server)];
+
+pub(super) fn association_of(section: &Section<'_, '_>) -> Result<String, Problem> {
+    section
+        .required("association", section.text("association")?, "\"an association's name\"")
+        .map(str::to_owned)
+}
