@@ -5,6 +5,7 @@
 //! packet; how long it is on the wire comes with it. [`Link`] is the plain point-to-point link; its scope and limits are
 //! in `docs/models/link.md`.
 
+pub mod egprs;
 mod link;
 mod loss;
 mod model;
@@ -13,6 +14,6 @@ mod stats;
 
 pub use link::{Link, LinkConfig, WhenDown};
 pub use loss::{GilbertElliott, InvalidLoss, LossConfig, LossProcess, Probability, Scripted, Uniform};
-pub use model::{Change, Delivery, DropReason, LinkModel, LossReason, Offer, Outcome, Unsupported};
+pub use model::{Carries, Change, Delivery, DropReason, LinkModel, LossReason, Offer, Outcome, Unsupported};
 pub use queue::{QueueLen, QueueLimit};
 pub use stats::{Count, LinkStats};

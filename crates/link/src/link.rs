@@ -185,6 +185,9 @@ impl<P: Send> LinkModel<P> for Link<P> {
             Change::Up if !self.up => self.reschedule(now, |link| link.up = true),
             Change::Down if self.up => self.go_down(now),
             Change::Up | Change::Down => {}
+            Change::Coding(_) | Change::BlockErrors(_) | Change::Handover { .. } => {
+                return Err(Unsupported { change });
+            }
         }
         Ok(())
     }

@@ -300,7 +300,7 @@ mod against_a_plain_model {
                     self.rate = rate;
                 }
                 Change::Delay(delay) => self.delay = delay,
-                Change::Up | Change::Down => unreachable!("not in this model"),
+                _ => unreachable!("not in this model"),
             }
         }
     }
@@ -378,4 +378,19 @@ mod against_a_plain_model {
             prop_assert_eq!(link.stats().inside(), crate::Count::default());
         }
     }
+}
+
+#[test]
+fn a_plain_link_has_no_radio() {
+    let mut link = link(QueueLimit::Unbounded);
+    offer(&mut link, 0, 1);
+    let carries = crate::Carries::Everything;
+    for change in [
+        Change::Coding(crate::egprs::CodingScheme::Cs1),
+        Change::BlockErrors(crate::Probability::ZERO),
+        Change::Handover { interruption: Span::from_secs(1), carries },
+    ] {
+        assert_eq!(link.change(at(10), change), Err(Unsupported { change }));
+    }
+    assert_eq!(arrivals(&mut link, FOREVER), [(1, 11_000)]);
 }

@@ -4,7 +4,8 @@ use core::fmt;
 
 use msctp_units::{Rate, Span, Time};
 
-use crate::{LinkStats, QueueLen};
+use crate::egprs::CodingScheme;
+use crate::{LinkStats, Probability, QueueLen};
 
 /// One direction of a link. `now` never goes back.
 ///
@@ -98,6 +99,29 @@ pub enum Change {
     Up,
     /// The link goes down.
     Down,
+    /// The channel coding of what is sent from now on.
+    Coding(CodingScheme),
+    /// The share of radio blocks lost from now on.
+    BlockErrors(Probability),
+    /// The mobile changes to another cell of the same network: nothing is sent for `interruption`.
+    Handover {
+        /// From the last block in the old cell to the first in the new one.
+        interruption: Span,
+        /// What becomes of the packets inside.
+        carries: Carries,
+    },
+}
+
+/// What the old cell hands to the new one at a handover. What it does not hand on is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Carries {
+    /// Every packet that has not arrived; those begun are sent again from their first octet. The default.
+    #[default]
+    Everything,
+    /// Packets of which nothing has been sent yet.
+    Unsent,
+    /// Nothing.
+    Nothing,
 }
 
 /// The link model has no such property.
