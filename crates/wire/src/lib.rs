@@ -46,8 +46,8 @@ pub use builder::{AuthSlot, Full, PacketBuilder};
 pub use cause::{Cause, CauseCode, Causes};
 pub use chunk::{
     Abort, Asconf, AsconfAck, Auth, Chunk, ChunkType, Chunks, CookieAck, CookieEcho, Cwr, Data, DataFlags,
-    Ecne, EncodeChunk, Error, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, Init, InitAck, Pad, Sack,
-    Shutdown, ShutdownAck, ShutdownComplete, SkippedStream, UnknownChunk,
+    Ecne, EncodeChunk, Error, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, Init, InitAck, Pad,
+    QosMeasurement, Sack, Shutdown, ShutdownAck, ShutdownComplete, SkippedStream, UnknownChunk,
 };
 pub use error::{BundlingError, CauseError, ChunkError, FramingError, Malformed, PacketError, ParamError};
 pub use ids::{CorrelationId, HmacId, Ppid, StreamId, VerificationTag};

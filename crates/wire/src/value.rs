@@ -51,6 +51,19 @@ impl Value<'_> for u32 {
     }
 }
 
+impl Value<'_> for u64 {
+    fn parse(value: &[u8]) -> Result<Self, Malformed> {
+        let octets = <[u8; 8]>::try_from(value);
+        octets.map(Self::from_be_bytes).map_err(|_| Malformed::WrongLength { len: value.len(), expected: 8 })
+    }
+    fn encoded_len(&self) -> usize {
+        8
+    }
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.to_be_bytes());
+    }
+}
+
 impl Value<'_> for CorrelationId {
     fn parse(value: &[u8]) -> Result<Self, Malformed> {
         u32::parse(value).map(Self::new)

@@ -16,6 +16,7 @@ mod heartbeat_ack;
 mod init;
 mod init_ack;
 mod pad;
+mod qos_measurement;
 mod sack;
 mod shutdown;
 mod shutdown_ack;
@@ -42,6 +43,7 @@ pub use heartbeat_ack::HeartbeatAck;
 pub use init::Init;
 pub use init_ack::InitAck;
 pub use pad::Pad;
+pub use qos_measurement::QosMeasurement;
 pub use sack::{GapBlock, Sack};
 pub use shutdown::Shutdown;
 pub use shutdown_ack::ShutdownAck;
@@ -195,6 +197,8 @@ chunks! {
     Auth(Auth<'a>) = AUTH;
     /// Padding.
     Pad(Pad) = PAD;
+    /// Radio link quality.
+    QosMeasurement(QosMeasurement<'a>) = QOS_MEASUREMENT;
     /// Forward cumulative TSN.
     ForwardTsn(ForwardTsn<'a>) = FORWARD_TSN;
     /// Address configuration change.

@@ -63,6 +63,9 @@ types! {
     ASCONF_ACK = 0x80, "ASCONF-ACK";
     /// RFC 4820 §3.
     PAD = 0x84, "PAD";
+    /// Afif et al.; the paper names no type. Ours is from the range that strangers skip without a report (RFC 9260 §3.2),
+    /// and not assigned by IANA.
+    QOS_MEASUREMENT = 0xbe, "QoS_Measurement";
     /// RFC 3758 §3.2.
     FORWARD_TSN = 0xc0, "FORWARD TSN";
     /// RFC 5061 §4.1.1.

@@ -7,6 +7,7 @@ mod cookie;
 mod extension;
 mod heartbeat;
 mod padding;
+mod qos;
 #[cfg(test)]
 mod testing;
 mod types;
@@ -14,6 +15,7 @@ mod unrecognized;
 
 pub use asconf::{AddressRequest, ErrorCauseIndication};
 pub use padding::Padding;
+pub use qos::CodingScheme;
 pub use types::ParamType;
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -72,6 +74,20 @@ tlv_enum! {
         SuccessIndication(CorrelationId) = SUCCESS_INDICATION;
         /// Adaptation Layer Indication (RFC 5061 §4.2.6).
         AdaptationLayerIndication(u32) = ADAPTATION_LAYER_INDICATION;
+        /// Report Number of a QoS_Measurement: grows by one per report, modulo 2^32, so that an older one is known.
+        ReportNumber(u32) = REPORT_NUMBER;
+        /// Coding Scheme of a QoS_Measurement.
+        CodingScheme(CodingScheme) = CODING_SCHEME;
+        /// Nominal Rate of a QoS_Measurement, in bit/s.
+        NominalRate(u64) = NOMINAL_RATE;
+        /// Block Error Rate of a QoS_Measurement, in blocks per million.
+        BlockErrorRate(u32) = BLOCK_ERROR_RATE;
+        /// Link Round-Trip Time of a QoS_Measurement, in µs.
+        LinkRoundTrip(u32) = LINK_ROUND_TRIP;
+        /// Link One-Way Delay of a QoS_Measurement, in µs.
+        LinkOneWay(u32) = LINK_ONE_WAY;
+        /// Cell Identity of a QoS_Measurement: a number that no neighbouring cell has.
+        CellIdentity(u64) = CELL_IDENTITY;
     }
     markers {
         /// Reserved for ECN Capable (RFC 9260 §3.3.2).

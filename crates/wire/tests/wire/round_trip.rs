@@ -3,13 +3,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use msctp_wire::cause::{MissingParams, UnknownCause};
-use msctp_wire::param::{AddressRequest, ErrorCauseIndication, Padding, UnknownParam};
+use msctp_wire::param::{AddressRequest, CodingScheme, ErrorCauseIndication, Padding, UnknownParam};
 use msctp_wire::{
     Abort, Asconf, AsconfAck, AsconfSerial, Auth, Cause, CauseCode, Causes, Chunk, ChunkType, CookieAck,
     CookieEcho, CorrelationId, Cwr, Data, DataFlags, Ecne, EncodeChunk, Error, ForwardTsn, GapBlock,
-    Heartbeat, HeartbeatAck, HmacId, Init, InitAck, List, Pad, Param, ParamType, Params, Ppid, Sack,
-    Shutdown, ShutdownAck, ShutdownComplete, SkippedStream, Ssn, StreamId, Tlv, Tsn, UnknownChunk,
-    VerificationTag,
+    Heartbeat, HeartbeatAck, HmacId, Init, InitAck, List, Pad, Param, ParamType, Params, Ppid,
+    QosMeasurement, Sack, Shutdown, ShutdownAck, ShutdownComplete, SkippedStream, Ssn, StreamId, Tlv, Tsn,
+    UnknownChunk, VerificationTag,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -114,11 +114,27 @@ fn param() -> impl Strategy<Value = Param<'static>> {
         request().prop_map(Param::SetPrimaryAddress),
         any::<u32>().prop_map(|id| Param::SuccessIndication(CorrelationId::new(id))),
         any::<u32>().prop_map(Param::AdaptationLayerIndication),
+        qos_param(),
         Just(Param::EcnCapable),
         Just(Param::ForwardTsnSupported),
         (any::<u16>(), bytes())
             .prop_filter("a type that is not known", |(typ, _)| ParamType(*typ).name().is_none())
             .prop_map(|(typ, value)| Param::Unknown(UnknownParam::new(item(typ, value)).unwrap())),
+    ]
+}
+
+fn qos_param() -> impl Strategy<Value = Param<'static>> {
+    prop_oneof![
+        any::<u32>().prop_map(Param::ReportNumber),
+        any::<(u16, u8, u8)>().prop_map(|(technology, down, up)| {
+            Param::CodingScheme(CodingScheme { technology, down, up })
+        }),
+        any::<u64>().prop_map(Param::NominalRate),
+        any::<u32>().prop_map(Param::BlockErrorRate),
+        any::<u32>().prop_map(Param::LinkRoundTrip),
+        any::<u32>().prop_map(Param::LinkOneWay),
+        any::<u64>().prop_map(Param::CellIdentity),
+        address().prop_map(Param::from),
     ]
 }
 
@@ -205,6 +221,9 @@ fn chunk() -> impl Strategy<Value = Chunk<'static>> {
         }),
         (0u16..1500).prop_map(|padding_len| Chunk::Pad(Pad { padding_len })),
         forward_tsn().prop_map(Chunk::ForwardTsn),
+        vec(prop_oneof![3 => qos_param(), 1 => param()], 0..9).prop_map(|params| {
+            Chunk::QosMeasurement(QosMeasurement { params: Params::from(keep(params)) })
+        }),
         (any::<u32>(), address(), params()).prop_map(|(serial, address, requests)| {
             Chunk::Asconf(Asconf { serial: AsconfSerial::new(serial), address, requests })
         }),

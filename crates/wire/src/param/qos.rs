@@ -1,0 +1,94 @@
+//! Parameters of QoS_Measurement (Afif et al. §IV, figure 3, has "QoS_parameter" TLVs and leaves them open; their types
+//! and layouts are ours). All speak of the link below one address of the chunk's sender, and of the direction *towards*
+//! that sender where there are two.
+//!
+//! ```text
+//!  0                   1                   2                   3
+//!  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |         Type = 0xBE02         |           Length = 8          |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |          Technology           |  Scheme down  |   Scheme up   |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//!
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! | Type = 0xBE01, 0xBE04 to 06   |           Length = 8          |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |    Report Number, Block Error Rate (ppm), Delay (µs)          |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//!
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |     Type = 0xBE03, 0xBE07     |          Length = 12          |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! |                                                               |
+//! |           Nominal Rate (bit/s), Cell Identity                 |
+//! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//! ```
+
+use crate::error::Malformed;
+use crate::read::{be16, exactly};
+use crate::value::Value;
+
+/// Value of Coding Scheme: the modulation and coding in use, by the number the technology gives it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CodingScheme {
+    /// What numbers the schemes: 0 not told, 1 GPRS (CS1 to CS4 are 1 to 4), 2 EGPRS (MCS1 to MCS9 are 1 to 9).
+    pub technology: u16,
+    /// Scheme towards the sender of the report, 0 if not told.
+    pub down: u8,
+    /// Scheme away from it, 0 if not told.
+    pub up: u8,
+}
+
+impl CodingScheme {
+    /// Technology GPRS.
+    pub const GPRS: u16 = 1;
+    /// Technology EGPRS.
+    pub const EGPRS: u16 = 2;
+}
+
+impl Value<'_> for CodingScheme {
+    fn parse(value: &[u8]) -> Result<Self, Malformed> {
+        let value = exactly(value, 4)?;
+        Ok(Self { technology: be16(value, 0), down: value[2], up: value[3] })
+    }
+    fn encoded_len(&self) -> usize {
+        4
+    }
+    fn encode(&self, out: &mut Vec<u8>) {
+        let [high, low] = self.technology.to_be_bytes();
+        out.extend_from_slice(&[high, low, self.down, self.up]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::param::testing::{check, fault};
+    use crate::param::{Param, ParamType};
+
+    #[test]
+    fn bytes_of_the_layout() {
+        let scheme = CodingScheme { technology: CodingScheme::EGPRS, down: 9, up: 3 };
+        check(&[0xbe, 2, 0, 8, 0, 2, 9, 3], Param::CodingScheme(scheme));
+        check(&[0xbe, 1, 0, 8, 1, 2, 3, 4], Param::ReportNumber(0x0102_0304));
+        check(&[0xbe, 3, 0, 12, 1, 2, 3, 4, 5, 6, 7, 8], Param::NominalRate(0x0102_0304_0506_0708));
+        check(&[0xbe, 4, 0, 8, 0, 1, 0x86, 0xa0], Param::BlockErrorRate(100_000));
+        check(&[0xbe, 5, 0, 8, 0, 0, 0, 1], Param::LinkRoundTrip(1));
+        check(&[0xbe, 6, 0, 8, 0, 0, 0, 2], Param::LinkOneWay(2));
+        check(&[0xbe, 7, 0, 12, 0, 0, 0, 0, 0, 0, 1, 0], Param::CellIdentity(256));
+        assert_eq!(ParamType::NOMINAL_RATE.to_string(), "Nominal Rate");
+    }
+
+    #[test]
+    fn sizes_are_fixed() {
+        let wrong = |len, expected| Malformed::WrongLength { len, expected };
+        for typ in [1, 2, 4, 5, 6] {
+            assert_eq!(fault(&[0xbe, typ, 0, 7, 1, 2, 3, 0]), wrong(3, 4), "{typ}");
+            assert_eq!(fault(&[0xbe, typ, 0, 4]), wrong(0, 4), "{typ}");
+        }
+        for typ in [3, 7] {
+            assert_eq!(fault(&[0xbe, typ, 0, 8, 1, 2, 3, 4]), wrong(4, 8), "{typ}");
+        }
+    }
+}
