@@ -231,7 +231,12 @@ impl Association {
                 return false;
             }
             // Not announced by us in Supported Extensions, or reserved: treated as what we do not know.
-            Chunk::Auth(_) | Chunk::ForwardTsn(_) | Chunk::Ecne(_) | Chunk::Cwr(_) | Chunk::Unknown(_) => {
+            Chunk::Auth(_)
+            | Chunk::ForwardTsn(_)
+            | Chunk::Ecne(_)
+            | Chunk::Cwr(_)
+            | Chunk::QosMeasurement(_)
+            | Chunk::Unknown(_) => {
                 return self.on_unknown_chunk(at, rest);
             }
         }
