@@ -4,7 +4,9 @@
 
 use core::fmt;
 
-use msctp_units::{Rate, Time};
+use msctp_units::{Rate, Span, Time};
+
+use crate::Options;
 
 /// The congestion window of one path (RFC 9260 §7). One per (local, remote) address pair.
 ///
@@ -30,6 +32,18 @@ pub trait Controller: fmt::Debug + Send {
 
     /// The association left fast recovery: all data up to the exit point is acknowledged (RFC 9260 §7.2.4 (6)).
     fn on_recovery_exit(&mut self, now: Time);
+
+    /// The last [`LossKind::Timeout`] was spurious: what it took for lost arrived (RFC 5682 §3 and others can tell). The
+    /// window and threshold saved when it was reported come back (RFC 4015 §3.2 (6)), for a window with what makes it
+    /// grow.
+    ///
+    /// Does nothing when there is nothing to come back: no timeout was reported, or since then another loss, a decay by
+    /// idle time, a start or a reset. A timeout that follows a timeout without an acknowledgement between them saves
+    /// nothing new: undone is the whole series. A window that has grown beyond the saved one meanwhile stays.
+    ///
+    /// RFC 4015 sets cwnd to what is in flight plus at most an initial window instead of the old cwnd, against bursts:
+    /// how fast the returned window is filled is for the caller to limit.
+    fn on_spurious_timeout(&mut self, now: Time);
 
     /// No data was sent on this path for `idle_rtos` more whole RTOs (RFC 9260 §7.2.1, last bullet).
     ///
@@ -83,6 +97,10 @@ pub struct Ack {
     pub in_fast_recovery: bool,
     /// After this SACK no data sent on this path is outstanding.
     pub nothing_outstanding: bool,
+    /// The round trip this SACK measured, by data sent once; `None`: it measured none.
+    pub rtt: Option<Span>,
+    /// The path's smoothed round-trip time, this SACK's included; `None` before the first measurement.
+    pub srtt: Option<Span>,
 }
 
 /// A loss event on one path.
@@ -131,12 +149,20 @@ pub struct ControllerConfig {
     pub initial_window: InitialWindow,
     /// The threshold before the first loss in bytes; `None`: arbitrarily high, as RFC 9260 §7.2.1 says.
     pub initial_ssthresh: Option<u64>,
+    /// The controller's own options: those that [`ControllerInfo::options`](crate::ControllerInfo) of its name lists.
+    pub options: Options,
 }
 
 impl ControllerConfig {
-    /// RFC 9260's initial window and threshold for a path with this PMDCS (bytes).
+    /// RFC 9260's initial window and threshold for a path with this PMDCS (bytes), and no option set.
     pub const fn rfc9260(pmdcs: u64, ip_version: IpVersion) -> Self {
-        Self { pmdcs, ip_version, initial_window: InitialWindow::Rfc9260, initial_ssthresh: None }
+        Self {
+            pmdcs,
+            ip_version,
+            initial_window: InitialWindow::Rfc9260,
+            initial_ssthresh: None,
+            options: Options::new(),
+        }
     }
 
     /// The initial window in bytes, at least 1 PMDCS.

@@ -8,17 +8,25 @@
 //! All windows are in bytes of DATA chunks as RFC 9260 §7.2 counts them: chunk header, user data and padding, no
 //! packet header. All arithmetic is integer.
 
+mod composed;
 mod controller;
 pub mod estimator;
+mod options;
+mod precise;
 mod registry;
+pub mod reno;
 mod rfc4960;
 mod rfc9260;
 mod rtt;
+mod slow_start;
 
+pub use composed::Composed;
 pub use controller::{
     Ack, Controller, ControllerConfig, InitialWindow, IpVersion, Loss, LossKind, StartState, Window,
 };
+pub use options::{BadOption, OptionInfo, OptionKind, Options};
 pub use registry::{ControllerInfo, UnknownController, controllers, create, find, nearest_name};
+pub use reno::Reno;
 pub use rfc4960::Rfc4960;
 pub use rfc9260::Rfc9260;
 pub use rtt::{RtoConfig, RttEstimator};

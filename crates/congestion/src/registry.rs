@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Controller, ControllerConfig, Rfc4960, Rfc9260};
+use crate::{Controller, ControllerConfig, OptionInfo, Reno, Rfc4960, Rfc9260, reno};
 
 /// A controller that [`create`] can make.
 #[derive(Clone, Copy, Debug)]
@@ -11,6 +11,8 @@ pub struct ControllerInfo {
     pub name: &'static str,
     /// One line on what it is.
     pub summary: &'static str,
+    /// The options it reads from [`ControllerConfig::options`].
+    pub options: &'static [OptionInfo],
     /// Makes one for a path.
     pub make: fn(&ControllerConfig) -> Box<dyn Controller>,
 }
@@ -20,12 +22,20 @@ const CONTROLLERS: &[ControllerInfo] = &[
     ControllerInfo {
         name: Rfc9260::NAME,
         summary: "slow start and congestion avoidance of RFC 9260 §7.2",
+        options: &[],
         make: |config| Box::new(Rfc9260::new(config)),
     },
     ControllerInfo {
         name: Rfc4960::NAME,
         summary: "the same, but only SACKs that advance the Cumulative TSN Ack Point open the window (RFC 4960 §7.2)",
+        options: &[],
         make: |config| Box::new(Rfc4960::new(config)),
+    },
+    ControllerInfo {
+        name: reno::NAME,
+        summary: "TCP's slow start and congestion avoidance (RFC 5681), counting bytes (RFC 3465) or as ns-2 does",
+        options: reno::OPTIONS,
+        make: |config| Box::new(Reno::new(config)),
     },
 ];
 

@@ -49,6 +49,10 @@ impl Controller for Rfc4960 {
         self.0.on_recovery_exit(now);
     }
 
+    fn on_spurious_timeout(&mut self, now: Time) {
+        self.0.on_spurious_timeout(now);
+    }
+
     fn on_idle(&mut self, idle_rtos: u64) {
         self.0.on_idle(idle_rtos);
     }
@@ -86,6 +90,8 @@ mod tests {
             cum_tsn_advanced,
             in_fast_recovery: false,
             nothing_outstanding: false,
+            rtt: None,
+            srtt: None,
         }
     }
 

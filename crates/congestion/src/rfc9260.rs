@@ -27,6 +27,8 @@ pub struct Rfc9260 {
     decaying: bool,
     /// T3-rtx expired and nothing was acknowledged since.
     after_timeout: bool,
+    /// The window before the last T3-rtx expiry, as long as it may turn out to have been spurious.
+    before_timeout: Option<Window>,
 }
 
 impl Rfc9260 {
@@ -50,6 +52,7 @@ impl Rfc9260 {
             measured: false,
             decaying: false,
             after_timeout: false,
+            before_timeout: None,
         }
     }
 
@@ -124,6 +127,11 @@ impl Controller for Rfc9260 {
 
     fn on_loss(&mut self, loss: &Loss) {
         self.note_measured();
+        match loss.kind {
+            LossKind::Gap | LossKind::Ecn => self.before_timeout = None,
+            LossKind::Timeout if self.after_timeout => {}
+            LossKind::Timeout => self.before_timeout = Some(self.window),
+        }
         // RFC 9260 §7.2.3
         self.window.ssthresh = self.halved();
         self.window.partial_bytes_acked = 0;
@@ -140,6 +148,16 @@ impl Controller for Rfc9260 {
         // RFC 9260 §7.2.4 changes no variable here: cwnd is where §7.2.3 put it.
     }
 
+    fn on_spurious_timeout(&mut self, _now: Time) {
+        let Some(before) = self.before_timeout.take() else { return };
+        self.after_timeout = false;
+        if before.cwnd > self.window.cwnd {
+            self.window.cwnd = before.cwnd.max(self.config.pmdcs);
+            self.window.partial_bytes_acked = before.partial_bytes_acked;
+        }
+        self.window.ssthresh = before.ssthresh;
+    }
+
     fn on_idle(&mut self, idle_rtos: u64) {
         if !self.measured {
             return;
@@ -153,6 +171,7 @@ impl Controller for Rfc9260 {
                 // RFC 9260 §7.2.1: "before the first cwnd adjustment"
                 self.window.ssthresh = self.window.cwnd;
                 self.decaying = true;
+                self.before_timeout = None;
             }
             self.window.cwnd = decayed;
         }
@@ -213,6 +232,8 @@ mod tests {
             cum_tsn_advanced: true,
             in_fast_recovery: false,
             nothing_outstanding: false,
+            rtt: None,
+            srtt: None,
         }
     }
 
@@ -338,6 +359,23 @@ mod tests {
         controller.on_ack(&full(&controller, PMDCS));
         assert!(!controller.one_packet_in_flight());
         assert_eq!(controller.window().cwnd, 2 * PMDCS);
+    }
+
+    #[test]
+    fn a_spurious_timeout_is_undone_once() {
+        let mut controller = started(100_000, 50_000);
+        controller.on_ack(&full(&controller, 7_000));
+        let before = controller.window();
+        controller.on_loss(&loss(LossKind::Timeout));
+        controller.on_loss(&loss(LossKind::Timeout));
+        controller.on_spurious_timeout(Time::ZERO);
+        assert_eq!(controller.window(), before, "the whole series");
+        assert!(!controller.one_packet_in_flight());
+        controller.on_loss(&loss(LossKind::Timeout));
+        controller.on_loss(&loss(LossKind::Gap));
+        let after = controller.window();
+        controller.on_spurious_timeout(Time::ZERO);
+        assert_eq!(controller.window(), after, "a loss that was seen stands");
     }
 
     #[test]

@@ -29,6 +29,8 @@ impl Path {
             cum_tsn_advanced: true,
             in_fast_recovery: self.in_fast_recovery,
             nothing_outstanding,
+            rtt: None,
+            srtt: None,
         });
     }
 

@@ -41,6 +41,7 @@ impl Controller for Fixed {
     fn on_ack(&mut self, _: &Ack) {}
     fn on_loss(&mut self, _: &Loss) {}
     fn on_recovery_exit(&mut self, _: Time) {}
+    fn on_spurious_timeout(&mut self, _: Time) {}
     fn on_idle(&mut self, _: u64) {}
     fn start(&mut self, _: &StartState) {}
     fn reset(&mut self) {}

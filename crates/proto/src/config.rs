@@ -2,7 +2,7 @@
 
 use core::fmt::Display;
 
-use msctp_congestion::{InitialWindow, RtoConfig};
+use msctp_congestion::{InitialWindow, Options, RtoConfig};
 use msctp_units::Span;
 
 use crate::handover::PolicyConfig;
@@ -59,6 +59,8 @@ pub struct Config {
     pub retransmission_path: RetransmissionPath,
     /// The congestion controller of each path, by its name in [`msctp_congestion::controllers`].
     pub controller: String,
+    /// The controller's own options, from those that [`msctp_congestion::ControllerInfo`] lists for its name.
+    pub controller_options: Options,
     /// A path's congestion window before its first data (RFC 9260 §7.2.1).
     pub initial_window: InitialWindow,
     /// A path's slow-start threshold before its first loss, in bytes; `None`: arbitrarily high (RFC 9260 §7.2.1).
@@ -99,6 +101,7 @@ impl Default for Config {
             max_burst: 4,
             retransmission_path: RetransmissionPath::Alternate,
             controller: msctp_congestion::controllers()[0].name.to_owned(),
+            controller_options: Options::new(),
             initial_window: InitialWindow::default(),
             initial_ssthresh: None,
             handover_policy: handover::policies()[0].name.to_owned(),
@@ -157,9 +160,14 @@ impl Config {
     }
 
     fn validate_names(&self) -> Result<(), ConfigError> {
-        msctp_congestion::find(&self.controller).map_err(|error| ConfigError {
+        let controller = msctp_congestion::find(&self.controller).map_err(|error| ConfigError {
             field: "controller",
             value: self.controller.clone(),
+            want: error.to_string(),
+        })?;
+        self.controller_options.check(controller.options).map_err(|error| ConfigError {
+            field: "controller_options",
+            value: error.name.clone(),
             want: error.to_string(),
         })?;
         handover::create(&self.handover_policy, &self.policy).map_err(|error| ConfigError {
@@ -187,6 +195,7 @@ impl Config {
             pmtu: self.pmtu,
             // An unknown name was refused by `validate`.
             controller: msctp_congestion::find(&self.controller).map_or(default.controller, |info| info.make),
+            controller_options: self.controller_options.clone(),
             initial_window: self.initial_window,
             initial_ssthresh: self.initial_ssthresh,
         }

@@ -117,6 +117,31 @@ fn unknown_keys_and_words_name_the_nearest_valid_one() {
 }
 
 #[test]
+fn a_controllers_options_are_those_that_it_lists() {
+    let with = |text: &str| format!("pmtu = 1500\n{text}");
+    let good = with("controller = \"reno\"\ncontroller_options = { count_acks = true, l = 2 }");
+    let overrides = ["sctp.slow.controller_options.l=4".to_owned()];
+    let scenario = Scenario::from_toml(
+        &GOOD.replacen("pmtu = 1500\n\n", &format!("{good}\n\n"), 1),
+        "small.toml",
+        &overrides,
+    )
+    .expect("right");
+    let options = &scenario.sctp[0].config.controller_options;
+    assert!(options.flag(&msctp_congestion::reno::COUNT_ACKS));
+    assert_eq!(options.get(&msctp_congestion::reno::LIMIT), 4);
+    let bad = |text: &str| error("pmtu = 1500\n\n", &format!("{}\n\n", with(text)));
+    assert_eq!(
+        bad("controller_options = { l = 2 }"),
+        "small.toml:38: sctp.slow.controller_options.l: unknown key; there are none"
+    );
+    assert_eq!(
+        bad("controller = \"reno\"\ncontroller_options = { l = 0 }"),
+        "small.toml:39: sctp.slow.controller_options.l: 0 is out of range: want a whole number from 1 to 1000000"
+    );
+}
+
+#[test]
 fn values_that_cannot_be_say_what_can() {
     assert_eq!(
         error("\"11Mbps\"", "\"-11Mbps\""),

@@ -268,12 +268,14 @@ impl Outbound {
         let Some(path) = paths.get_mut(id) else { return };
         let flight_size_before = path.flight_size;
         path.flight_size = flight_size_before - ack.landed + ack.taken_back;
+        let mut rtt = None;
         if let Some(slot) = path.rtt_slot
             && self.sent.is_acked(self.sent.cum_tsn_ack().nearest(Tsn::new(slot.tsn)))
         {
             path.rtt_slot = None;
             let sample: Span = processing.now.since(slot.sent);
             path.rtt.on_measurement(sample);
+            rtt = Some(sample);
             if let Some(trace) = &mut self.trace {
                 let (srtt, rto) = (path.rtt.srtt().unwrap_or_default(), path.rtt.rto());
                 trace.push_back(TraceKind::Rtt { path: id, sample, srtt, rto });
@@ -288,6 +290,8 @@ impl Outbound {
                 cum_tsn_advanced: processing.advanced,
                 in_fast_recovery: ack.in_recovery,
                 nothing_outstanding,
+                rtt,
+                srtt: path.rtt.srtt(),
             });
         }
         if ack.bytes > 0 {

@@ -23,7 +23,9 @@ mod testing;
 
 use core::net::IpAddr;
 
-use msctp_congestion::{Controller, ControllerConfig, InitialWindow, IpVersion, RtoConfig, RttEstimator};
+use msctp_congestion::{
+    Controller, ControllerConfig, InitialWindow, IpVersion, Options, RtoConfig, RttEstimator,
+};
 use msctp_units::{Span, Time};
 
 pub use crate::{PathAddr, PathId, PathState};
@@ -52,6 +54,8 @@ pub struct PathsConfig {
     pub pmtu: u32,
     /// How the controller of each new path is made.
     pub controller: fn(&ControllerConfig) -> Box<dyn Controller>,
+    /// The controller's own options.
+    pub controller_options: Options,
     /// The window of a path before its first data.
     pub initial_window: InitialWindow,
     /// The threshold of a path before its first loss in bytes; `None`: arbitrarily high (RFC 9260 §7.2.1).
@@ -69,6 +73,7 @@ impl Default for PathsConfig {
             assoc_max_retrans: 10,
             pmtu: 1500,
             controller: |config| Box::new(msctp_congestion::Rfc9260::new(config)),
+            controller_options: Options::new(),
             initial_window: InitialWindow::default(),
             initial_ssthresh: None,
         }
@@ -165,6 +170,7 @@ impl Path {
             ip_version: IpVersion::of(&addr.remote),
             initial_window: config.initial_window,
             initial_ssthresh: config.initial_ssthresh,
+            options: config.controller_options.clone(),
         });
         Self {
             id,

@@ -8,6 +8,7 @@ mod document;
 mod error;
 mod link;
 mod node;
+mod options;
 mod policy;
 mod read;
 mod routes;

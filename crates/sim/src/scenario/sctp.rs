@@ -8,7 +8,7 @@ use msctp_proto::{Config, RetransmissionPath};
 
 use super::document::Section;
 use super::error::Problem;
-use super::policy;
+use super::{options, policy};
 
 /// A named set of SCTP options.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +19,7 @@ pub struct SctpProfile {
     pub config: Config,
 }
 
-const KEYS: [&str; 23] = [
+const KEYS: [&str; 24] = [
     "rto_initial",
     "rto_min",
     "rto_max",
@@ -39,6 +39,7 @@ const KEYS: [&str; 23] = [
     "wait_for_confirmation",
     "hb_max_burst",
     "controller",
+    "controller_options",
     "initial_window",
     "initial_ssthresh",
     "handover_policy",
@@ -73,6 +74,8 @@ fn names(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> 
     if let Some(name) = section.choice("controller", &controllers)? {
         name.clone_into(&mut config.controller);
     }
+    let known = msctp_congestion::find(&config.controller).map_or(&[][..], |info| info.options);
+    config.controller_options = options::read(section, "controller_options", known)?;
     let policies: Vec<_> = policies().iter().map(|info| (info.name, info.name)).collect();
     if let Some(name) = section.choice("handover_policy", &policies)? {
         name.clone_into(&mut config.handover_policy);

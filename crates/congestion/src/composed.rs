@@ -1,0 +1,233 @@
+//! [`Composed`]: a controller made of slow start and a [`WindowAdjustment`], with all that TCP's controllers share: which
+//! of the two is on, idle restart, timeouts and their undoing, starts and resets. Knows no controller by name.
+
+use msctp_units::{Rate, Time};
+
+use crate::precise::Precise;
+use crate::slow_start::SlowStart;
+use crate::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Window};
+
+/// What tells one controller from another: growth above the threshold and the step down after a loss.
+///
+/// Sizes in bytes. Told of acknowledgements outside fast recovery only.
+pub trait WindowAdjustment: Clone + core::fmt::Debug + Send {
+    /// The controller's name in the registry.
+    const NAME: &'static str;
+    /// The least window after an ECN mark, in full packets; after a loss it is 2.
+    const LEAST_AFTER_ECN: u64 = 2;
+
+    /// Before the first data, with its slow start.
+    fn new(config: &ControllerConfig) -> (Self, SlowStart)
+    where
+        Self: Sized;
+
+    /// Data was acknowledged in congestion avoidance, and the window was used.
+    fn grow(&mut self, ack: &Ack, cwnd: &mut Precise, pmdcs: u64);
+
+    /// Data was acknowledged, and the window was not used.
+    fn not_used(&mut self, _ack: &Ack) {}
+
+    /// The window grows though it is not used.
+    fn grows_unused(&self) -> bool {
+        false
+    }
+
+    /// The threshold after a loss, before its floor. `flight` is what was in flight, at most cwnd. Not asked for the
+    /// second and later timeouts in a row.
+    fn reduce(&mut self, loss: &Loss, flight: u64, cwnd: u64) -> u64;
+
+    /// No data was sent for at least an RTO: the window starts again.
+    fn restart(&mut self) {}
+
+    /// Bytes counted towards the next step.
+    fn partial_bytes_acked(&self) -> u64 {
+        0
+    }
+}
+
+/// A controller of slow start and `A`. As [`Controller`] says, and:
+///
+/// - Below the threshold slow start is on, from the threshold on `A` (RFC 5681 §3.1 leaves equality open).
+/// - The window counts as used when no full packet would have fitted before the acknowledgement. Otherwise it does not
+///   grow (RFC 7661 §1 and RFC 9438 §5.8 say why), unless `A` wants it to.
+/// - The flight size after which the window is reduced (RFC 5681 §3.1 eq. (4)) is at most cwnd, so that a loss among data
+///   sent beyond the window never opens it.
+/// - In fast recovery the window stands where [`on_loss`](Controller::on_loss) put it. TCP's inflation by duplicate
+///   acknowledgements (RFC 5681 §3.2 (3), (4)) is the sender's business.
+/// - After an RTO without data cwnd is at most the initial window (RFC 5681 §4.1), the threshold stays.
+#[derive(Clone, Debug)]
+pub struct Composed<A> {
+    config: ControllerConfig,
+    state: State<A>,
+    pacing_rate: Option<Rate>,
+    /// The window is the configured initial one: no data was acknowledged or lost yet, no policy set another.
+    initial: bool,
+    /// The retransmission timer expired and nothing was acknowledged since.
+    after_timeout: bool,
+    /// What a spurious timeout brings back.
+    before_timeout: Option<State<A>>,
+}
+
+#[derive(Clone, Debug)]
+struct State<A> {
+    cwnd: Precise,
+    ssthresh: u64,
+    slow_start: SlowStart,
+    adjustment: A,
+}
+
+impl<A: WindowAdjustment> Composed<A> {
+    /// The name in the registry.
+    pub const NAME: &str = A::NAME;
+
+    /// A path before its first data.
+    pub fn new(config: &ControllerConfig) -> Self {
+        let mut config = config.clone();
+        config.pmdcs = config.pmdcs.max(1);
+        let (adjustment, slow_start) = A::new(&config);
+        let state = State {
+            cwnd: Precise::new(config.initial_cwnd()),
+            // RFC 5681 §3.1: "SHOULD be set arbitrarily high"
+            ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
+            slow_start,
+            adjustment,
+        };
+        Self { config, state, pacing_rate: None, initial: true, after_timeout: false, before_timeout: None }
+    }
+
+    fn is_used(&self, ack: &Ack) -> bool {
+        ack.flight_size_before.saturating_add(self.config.pmdcs) > self.state.cwnd.bytes()
+            || self.state.adjustment.grows_unused()
+    }
+
+    fn slow_start(&mut self, ack: &Ack) {
+        let State { cwnd, ssthresh, slow_start, .. } = &mut self.state;
+        let before = cwnd.bytes();
+        let mut growth = slow_start.growth(ack, self.config.pmdcs);
+        if slow_start.stops_at_threshold() {
+            growth = growth.min(*ssthresh - before);
+        }
+        *cwnd = Precise::new(before.saturating_add(growth));
+    }
+
+    /// The threshold that a loss asks for, before its floor.
+    fn reduced(&mut self, loss: &Loss) -> u64 {
+        let cwnd = self.state.cwnd.bytes();
+        self.state.adjustment.reduce(loss, loss.flight_size.min(cwnd), cwnd)
+    }
+
+    fn packets(&self, packets: u64) -> u64 {
+        self.config.pmdcs.saturating_mul(packets)
+    }
+}
+
+impl<A: WindowAdjustment> Controller for Composed<A> {
+    fn name(&self) -> &'static str {
+        A::NAME
+    }
+
+    fn window(&self) -> Window {
+        Window {
+            cwnd: self.state.cwnd.bytes(),
+            ssthresh: self.state.ssthresh,
+            partial_bytes_acked: self.state.adjustment.partial_bytes_acked(),
+        }
+    }
+
+    fn one_packet_in_flight(&self) -> bool {
+        self.after_timeout
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        if ack.bytes_acked == 0 {
+            return;
+        }
+        self.initial = false;
+        self.after_timeout = false;
+        if ack.in_fast_recovery {
+            return;
+        }
+        if !self.is_used(ack) {
+            self.state.adjustment.not_used(ack);
+        } else if self.state.cwnd.bytes() < self.state.ssthresh {
+            self.slow_start(ack);
+        } else {
+            self.state.adjustment.grow(ack, &mut self.state.cwnd, self.config.pmdcs);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.initial = false;
+        let floor = self.packets(2);
+        match loss.kind {
+            LossKind::Gap | LossKind::Ecn => {
+                self.before_timeout = None;
+                let reduced = self.reduced(loss);
+                // RFC 5681 §3.1 eq. (4): not less than two packets
+                self.state.ssthresh = reduced.max(floor);
+                self.state.cwnd = Precise::new(match loss.kind {
+                    LossKind::Ecn => reduced.max(self.packets(A::LEAST_AFTER_ECN)),
+                    _ => self.state.ssthresh,
+                });
+            }
+            LossKind::Timeout => {
+                // RFC 5681 §3.1: for data sent again by the timer before, "the value of ssthresh is held constant"
+                if !self.after_timeout {
+                    self.before_timeout = Some(self.state.clone());
+                    self.state.ssthresh = self.reduced(loss).max(floor);
+                }
+                // RFC 5681 §3.1: the loss window, one packet
+                self.state.cwnd = Precise::new(self.config.pmdcs);
+                self.after_timeout = true;
+            }
+        }
+        self.state.slow_start.on_loss(loss.kind);
+    }
+
+    fn on_recovery_exit(&mut self, _now: Time) {
+        // RFC 5681 §3.2 (6): cwnd is ssthresh, where on_loss put it.
+    }
+
+    fn on_spurious_timeout(&mut self, _now: Time) {
+        let Some(mut before) = self.before_timeout.take() else { return };
+        before.cwnd = before.cwnd.max(self.state.cwnd).max(Precise::new(self.config.pmdcs));
+        self.state = before;
+        self.after_timeout = false;
+    }
+
+    fn on_idle(&mut self, idle_rtos: u64) {
+        // RFC 5681 §4.1: RW = min(IW, cwnd)
+        let restart = Precise::new(self.config.initial_cwnd());
+        if idle_rtos > 0 && restart < self.state.cwnd {
+            self.state.cwnd = restart;
+            self.state.adjustment.restart();
+            self.before_timeout = None;
+        }
+    }
+
+    fn start(&mut self, start: &StartState) {
+        self.reset();
+        self.state.cwnd = Precise::new(start.cwnd.max(self.config.pmdcs));
+        if let Some(ssthresh) = start.ssthresh {
+            self.state.ssthresh = ssthresh;
+        }
+        self.pacing_rate = start.pacing_rate;
+        self.initial = false;
+    }
+
+    fn reset(&mut self) {
+        *self = Self::new(&self.config);
+    }
+
+    fn on_pmtu(&mut self, pmdcs: u64) {
+        self.config.pmdcs = pmdcs.max(1);
+        let least = if self.initial { self.config.initial_cwnd() } else { self.config.pmdcs };
+        if self.initial || self.state.cwnd < Precise::new(least) {
+            self.state.cwnd = Precise::new(least);
+        }
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pacing_rate
+    }
+}
