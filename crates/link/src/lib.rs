@@ -2,8 +2,8 @@
 //!
 //! A [`LinkModel`] takes packets with [`offer`](LinkModel::offer) and gives them back with
 //! [`deliver`](LinkModel::deliver) when they arrive at the other end or are lost on the way. It never looks inside a
-//! packet; how long it is on the wire comes with it. [`Link`] is the plain point-to-point link; its scope and limits are
-//! in `docs/models/link.md`.
+//! packet; how long it is on the wire comes with it. [`Link`] is the plain point-to-point link, [`wlan`] a wireless hop
+//! whose stations share the airtime; scope and limits of each are in `docs/models/`.
 
 pub mod egprs;
 mod link;
@@ -11,6 +11,7 @@ mod loss;
 mod model;
 mod queue;
 mod stats;
+pub mod wlan;
 
 pub use link::{Link, LinkConfig, WhenDown};
 pub use loss::{GilbertElliott, InvalidLoss, LossConfig, LossProcess, Probability, Scripted, Uniform};

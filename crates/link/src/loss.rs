@@ -47,7 +47,7 @@ impl Probability {
     }
 
     /// One draw: true with this probability. Always takes one number from `rng`.
-    fn draw(self, rng: &mut ChaCha8Rng) -> bool {
+    pub(crate) fn draw(self, rng: &mut ChaCha8Rng) -> bool {
         u128::from(rng.next_u64()) < self.0
     }
 }

@@ -1,0 +1,83 @@
+//! [`WlanLink`]: one direction of a radio hop that shares its airtime with nobody, as a [`LinkModel`].
+
+use core::fmt;
+
+use msctp_units::{Span, Time};
+
+use super::cell::{Cell, CellStats, PortId, RadioLinkConfig};
+use super::channel::Channel;
+use super::mac::MacConfig;
+use crate::{Change, Delivery, LinkModel, LinkStats, LossProcess, Offer, QueueLen, QueueLimit, Unsupported};
+
+/// A cell with one station that sends: stop-and-wait over a radio channel.
+pub struct WlanLink<P> {
+    cell: Cell<P>,
+    port: PortId,
+}
+
+impl<P> WlanLink<P> {
+    /// A link that is up and empty. `delay` is added to the signal's time on its way; `seed` is that of the backoffs.
+    pub fn new(mac: MacConfig, delay: Span, queue: QueueLimit, channel: Channel, seed: [u8; 32]) -> Self {
+        let mut cell = Cell::new(mac, seed);
+        let (a, b) = (cell.add_station(), cell.add_station());
+        let [port, _] = cell.add_link(RadioLinkConfig { a, b, delay, queues: [queue; 2], channel });
+        Self { cell, port }
+    }
+
+    /// Replaces the process that loses single attempts.
+    pub fn set_loss(&mut self, loss: Option<Box<dyn LossProcess>>) {
+        self.cell.channel_mut(self.port).set_loss(loss);
+    }
+
+    /// Attempts, retries, frames given up.
+    pub fn cell_stats(&self) -> &CellStats {
+        self.cell.stats()
+    }
+}
+
+impl<P: Send> LinkModel<P> for WlanLink<P> {
+    fn offer(&mut self, now: Time, packet: P, wire_len: u32) -> Offer<P> {
+        self.cell.offer(now, self.port, packet, wire_len)
+    }
+
+    fn next_delivery(&self) -> Option<Time> {
+        self.cell.next_delivery()
+    }
+
+    fn deliver(&mut self, now: Time) -> Option<Delivery<P>> {
+        self.cell.deliver(now).map(|(_, delivery)| delivery)
+    }
+
+    /// A rate of zero is not supported: a link that is to send nothing is taken down.
+    fn change(&mut self, now: Time, change: Change) -> Result<(), Unsupported> {
+        match change {
+            Change::Rate(rate) if !self.cell.set_rate(now, rate) => return Err(Unsupported { change }),
+            Change::Rate(_) => {}
+            Change::Delay(delay) => self.cell.set_delay(now, self.port, delay),
+            Change::Up => self.cell.set_up(now, self.port, true),
+            Change::Down => self.cell.set_up(now, self.port, false),
+            Change::Coding(_) | Change::BlockErrors(_) | Change::Handover { .. } => {
+                return Err(Unsupported { change });
+            }
+        }
+        Ok(())
+    }
+
+    fn is_up(&self) -> bool {
+        self.cell.is_up(self.port)
+    }
+
+    fn queue_len(&self, _now: Time) -> QueueLen {
+        self.cell.queue_len(self.port)
+    }
+
+    fn stats(&self) -> &LinkStats {
+        self.cell.port_stats(self.port)
+    }
+}
+
+impl<P> fmt::Debug for WlanLink<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WlanLink").field("cell", &self.cell).finish_non_exhaustive()
+    }
+}
