@@ -24,7 +24,7 @@ pub trait WindowAdjustment: Clone + core::fmt::Debug + Send {
     /// Data was acknowledged in congestion avoidance, and the window was used.
     fn grow(&mut self, ack: &Ack, cwnd: &mut Precise, pmdcs: u64);
 
-    /// Data was acknowledged, and the window was not used.
+    /// Data was acknowledged in congestion avoidance, and the window was not used.
     fn not_used(&mut self, _ack: &Ack) {}
 
     /// The window grows though it is not used.
@@ -95,19 +95,29 @@ impl<A: WindowAdjustment> Composed<A> {
         Self { config, state, pacing_rate: None, initial: true, after_timeout: false, before_timeout: None }
     }
 
+    #[cfg(test)]
+    pub(crate) fn adjustment(&self) -> &A {
+        &self.state.adjustment
+    }
+
     fn is_used(&self, ack: &Ack) -> bool {
         ack.flight_size_before.saturating_add(self.config.pmdcs) > self.state.cwnd.bytes()
             || self.state.adjustment.grows_unused()
     }
 
-    fn slow_start(&mut self, ack: &Ack) {
+    /// An acknowledgement in slow start; false: it ended slow start.
+    fn slow_start(&mut self, ack: &Ack, used: bool) -> bool {
         let State { cwnd, ssthresh, slow_start, .. } = &mut self.state;
-        let before = cwnd.bytes();
-        let mut growth = slow_start.growth(ack, self.config.pmdcs);
-        if slow_start.stops_at_threshold() {
-            growth = growth.min(*ssthresh - before);
+        let whole = cwnd.bytes();
+        if slow_start.on_ack(ack) {
+            *ssthresh = whole;
+            return false;
         }
-        *cwnd = Precise::new(before.saturating_add(growth));
+        if used {
+            let growth = slow_start.growth(ack, self.config.pmdcs, *ssthresh - whole);
+            *cwnd = Precise::new(whole.saturating_add(growth));
+        }
+        true
     }
 
     /// The threshold that a loss asks for, before its floor.
@@ -147,12 +157,16 @@ impl<A: WindowAdjustment> Controller for Composed<A> {
         if ack.in_fast_recovery {
             return;
         }
-        if !self.is_used(ack) {
-            self.state.adjustment.not_used(ack);
-        } else if self.state.cwnd.bytes() < self.state.ssthresh {
-            self.slow_start(ack);
+        let used = self.is_used(ack);
+        if self.state.cwnd.bytes() < self.state.ssthresh && self.slow_start(ack, used) {
+            return;
+        }
+        let State { cwnd, slow_start, adjustment, .. } = &mut self.state;
+        slow_start.leave();
+        if used {
+            adjustment.grow(ack, cwnd, self.config.pmdcs);
         } else {
-            self.state.adjustment.grow(ack, &mut self.state.cwnd, self.config.pmdcs);
+            adjustment.not_used(ack);
         }
     }
 

@@ -10,7 +10,9 @@
 
 mod composed;
 mod controller;
+pub mod cubic;
 pub mod estimator;
+mod hystart;
 mod options;
 mod precise;
 mod registry;
@@ -18,12 +20,13 @@ pub mod reno;
 mod rfc4960;
 mod rfc9260;
 mod rtt;
-mod slow_start;
+pub mod slow_start;
 
 pub use composed::Composed;
 pub use controller::{
     Ack, Controller, ControllerConfig, InitialWindow, IpVersion, Loss, LossKind, StartState, Window,
 };
+pub use cubic::Cubic;
 pub use options::{BadOption, OptionInfo, OptionKind, Options};
 pub use registry::{ControllerInfo, UnknownController, controllers, create, find, nearest_name};
 pub use reno::Reno;

@@ -15,6 +15,11 @@ impl Precise {
         (self.0 >> 32) as u64
     }
 
+    /// `factor` times as much, saturating.
+    pub fn times(self, factor: u64) -> Self {
+        Self(self.0.saturating_mul(u128::from(factor)))
+    }
+
     /// Adds `a · b / divisor` bytes; nothing when the divisor is zero. Saturates at 2^64 − 1 bytes. Factors above 2^47
     /// count as 2^47, so that no product overflows.
     pub fn add_ratio(&mut self, a: u64, b: u64, divisor: Self) {

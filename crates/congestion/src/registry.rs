@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Controller, ControllerConfig, OptionInfo, Reno, Rfc4960, Rfc9260, reno};
+use crate::{Controller, ControllerConfig, Cubic, OptionInfo, Reno, Rfc4960, Rfc9260, cubic, reno};
 
 /// A controller that [`create`] can make.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +36,12 @@ const CONTROLLERS: &[ControllerInfo] = &[
         summary: "TCP's slow start and congestion avoidance (RFC 5681), counting bytes (RFC 3465) or as ns-2 does",
         options: reno::OPTIONS,
         make: |config| Box::new(Reno::new(config)),
+    },
+    ControllerInfo {
+        name: cubic::NAME,
+        summary: "CUBIC (RFC 9438) with HyStart++ (RFC 9406)",
+        options: cubic::OPTIONS,
+        make: |config| Box::new(Cubic::new(config)),
     },
 ];
 

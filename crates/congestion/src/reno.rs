@@ -4,7 +4,7 @@
 
 use crate::composed::{Composed, WindowAdjustment};
 use crate::precise::Precise;
-use crate::slow_start::{Counting, SlowStart};
+use crate::slow_start::{self, SlowStart};
 use crate::{Ack, ControllerConfig, Loss, OptionInfo};
 
 /// The controller of RFC 5681: slow start, additive increase, multiplicative decrease. With [`COUNT_ACKS`] it counts as
@@ -14,13 +14,8 @@ pub type Reno = Composed<AdditiveIncrease>;
 /// The name in the registry.
 pub const NAME: &str = Reno::NAME;
 
-/// The byte limit of slow start.
-pub const LIMIT: OptionInfo = OptionInfo::integer(
-    "l",
-    1,
-    (1, 1_000_000),
-    "L: slow start opens the window by at most L packets per ACK (RFC 3465 §2.2; RFC 5681: 1)",
-);
+/// HyStart++.
+pub const HYSTART: OptionInfo = slow_start::hystart(false);
 /// Counting by acknowledgements.
 pub const COUNT_ACKS: OptionInfo = OptionInfo::flag(
     "count_acks",
@@ -34,7 +29,7 @@ pub const GROW_UNUSED: OptionInfo = OptionInfo::flag(
     "the window grows also while it is not used (RFC 5681 does not forbid it, ns-2 does it)",
 );
 /// The options of [`Reno`].
-pub const OPTIONS: &[OptionInfo] = &[LIMIT, COUNT_ACKS, GROW_UNUSED];
+pub const OPTIONS: &[OptionInfo] = &[slow_start::LIMIT, HYSTART, COUNT_ACKS, GROW_UNUSED];
 
 /// One packet per window of data (RFC 5681 §3.1), half of the flight after a loss.
 #[derive(Clone, Debug)]
@@ -49,12 +44,12 @@ impl WindowAdjustment for AdditiveIncrease {
 
     fn new(config: &ControllerConfig) -> (Self, SlowStart) {
         let count_acks = config.options.flag(&COUNT_ACKS);
-        let counting = match count_acks {
-            true => Counting::Acks,
-            false => Counting::Bytes { limit: config.options.get(&LIMIT) },
-        };
         let grow_unused = config.options.flag(&GROW_UNUSED);
-        (Self { count_acks, grow_unused, partial_bytes_acked: 0 }, SlowStart::new(counting))
+        let slow_start = match count_acks {
+            true => SlowStart::by_acks(&config.options, &HYSTART),
+            false => SlowStart::by_bytes(&config.options, &HYSTART),
+        };
+        (Self { count_acks, grow_unused, partial_bytes_acked: 0 }, slow_start)
     }
 
     fn grow(&mut self, ack: &Ack, cwnd: &mut Precise, pmdcs: u64) {
@@ -100,6 +95,7 @@ mod tests {
     use super::*;
     use crate::{Controller, InitialWindow, IpVersion, LossKind, Options, StartState, Window};
 
+    const LIMIT: OptionInfo = slow_start::LIMIT;
     const MSS: u64 = 1000;
 
     fn with(options: Options) -> Reno {

@@ -1,50 +1,99 @@
 //! [`SlowStart`]: how the window grows below the threshold. A part of controllers, not one itself.
 
-use crate::{Ack, LossKind};
+use crate::hystart::{CSS_GROWTH_DIVISOR, HyStart, Phase};
+use crate::{Ack, LossKind, OptionInfo, Options};
 
-/// How slow start counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counting {
-    /// min(bytes acknowledged, L full packets) per acknowledgement (RFC 5681 §3.1 eq. (2), RFC 3465 §2.2).
-    Bytes {
-        /// L, at least 1.
-        limit: u64,
-    },
-    /// One full packet per acknowledgement that advances the cumulative point, whatever it acknowledges, as ns-2's TCP.
-    Acks,
+/// The byte limit of slow start.
+pub const LIMIT: OptionInfo = OptionInfo::integer(
+    "l",
+    0,
+    (0, 1_000_000),
+    "L: slow start opens the window by at most L packets per ACK (RFC 3465 §2.2); 0: 8 with HyStart++ (RFC 9406 §4.2), \
+     otherwise 1 (RFC 5681 §3.1)",
+);
+
+/// HyStart++, on or off by default.
+pub const fn hystart(default: bool) -> OptionInfo {
+    OptionInfo::flag(
+        "hystart",
+        default,
+        "leave the first slow start when the round trip grows (HyStart++, RFC 9406)",
+    )
 }
 
 /// Slow start on one path.
 #[derive(Clone, Debug)]
 pub struct SlowStart {
     counting: Counting,
-    /// A timeout happened: RFC 3465 §2.3 takes L = 1 from then on.
+    hystart: Option<HyStart>,
+    /// What HyStart++ said last.
+    phase: Phase,
+    /// A timeout happened: L is 1 from then on (RFC 3465 §2.3).
     after_timeout: bool,
 }
 
+/// How slow start counts.
+#[derive(Clone, Copy, Debug)]
+enum Counting {
+    /// min(bytes acknowledged, L packets) per acknowledgement (RFC 5681 §3.1 eq. (2), RFC 3465 §2.2).
+    Bytes { limit: u64 },
+    /// One packet per acknowledgement that advances the cumulative point, whatever it acknowledges, as ns-2's TCP.
+    Acks,
+}
+
 impl SlowStart {
-    /// Before the first data.
-    pub fn new(counting: Counting) -> Self {
-        Self { counting, after_timeout: false }
+    /// By bytes, before the first data. `hystart`: the controller's [`hystart`] option.
+    pub fn by_bytes(options: &Options, hystart: &OptionInfo) -> Self {
+        let hystart = options.flag(hystart).then(HyStart::default);
+        let limit = match options.get(&LIMIT) {
+            0 if hystart.is_some() => 8,
+            0 => 1,
+            limit => limit,
+        };
+        Self { counting: Counting::Bytes { limit }, hystart, phase: Phase::Standard, after_timeout: false }
     }
 
-    /// Bytes by which an acknowledgement opens a window in slow start.
-    pub fn growth(&self, ack: &Ack, pmdcs: u64) -> u64 {
-        match self.counting {
-            Counting::Bytes { .. } if self.after_timeout => ack.bytes_acked.min(pmdcs),
-            Counting::Bytes { limit } => ack.bytes_acked.min(pmdcs.saturating_mul(limit)),
-            Counting::Acks if ack.cum_tsn_advanced && ack.bytes_acked > 0 => pmdcs,
+    /// By acknowledgements, before the first data.
+    pub fn by_acks(options: &Options, hystart: &OptionInfo) -> Self {
+        Self { counting: Counting::Acks, ..Self::by_bytes(options, hystart) }
+    }
+
+    /// An acknowledgement arrived in slow start, the window being used or not. True: slow start is over, the window is
+    /// the threshold.
+    pub fn on_ack(&mut self, ack: &Ack) -> bool {
+        let Some(hystart) = &mut self.hystart else { return false };
+        self.phase = hystart.on_ack(ack);
+        if self.phase == Phase::Over {
+            self.leave();
+            return true;
+        }
+        false
+    }
+
+    /// Bytes by which an acknowledgement opens a window that is used, with `room` bytes left below the threshold. By
+    /// acknowledgements, as in ns-2, the last step may go over it.
+    pub fn growth(&self, ack: &Ack, pmdcs: u64, room: u64) -> u64 {
+        let growth = match self.counting {
+            Counting::Bytes { .. } if self.after_timeout => ack.bytes_acked.min(pmdcs).min(room),
+            Counting::Bytes { limit } => ack.bytes_acked.min(pmdcs.saturating_mul(limit)).min(room),
+            Counting::Acks if ack.cum_tsn_advanced => pmdcs,
             Counting::Acks => 0,
+        };
+        match self.phase {
+            Phase::Conservative => growth / CSS_GROWTH_DIVISOR,
+            Phase::Standard | Phase::Over => growth,
         }
     }
 
-    /// The window is not opened beyond the threshold in one step: by bytes never, by packets possibly.
-    pub fn stops_at_threshold(&self) -> bool {
-        matches!(self.counting, Counting::Bytes { .. })
+    /// Slow start is over for the first time: RFC 9406 §4.3 uses HyStart++ "only for the initial slow start".
+    pub fn leave(&mut self) {
+        self.hystart = None;
+        self.phase = Phase::Standard;
     }
 
     /// A loss or a mark was seen.
     pub fn on_loss(&mut self, kind: LossKind) {
+        self.leave();
         self.after_timeout |= kind == LossKind::Timeout;
     }
 }

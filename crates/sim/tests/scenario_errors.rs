@@ -129,15 +129,15 @@ fn a_controllers_options_are_those_that_it_lists() {
     .expect("right");
     let options = &scenario.sctp[0].config.controller_options;
     assert!(options.flag(&msctp_congestion::reno::COUNT_ACKS));
-    assert_eq!(options.get(&msctp_congestion::reno::LIMIT), 4);
+    assert_eq!(options.get(&msctp_congestion::slow_start::LIMIT), 4);
     let bad = |text: &str| error("pmtu = 1500\n\n", &format!("{}\n\n", with(text)));
     assert_eq!(
         bad("controller_options = { l = 2 }"),
         "small.toml:38: sctp.slow.controller_options.l: unknown key; there are none"
     );
     assert_eq!(
-        bad("controller = \"reno\"\ncontroller_options = { l = 0 }"),
-        "small.toml:39: sctp.slow.controller_options.l: 0 is out of range: want a whole number from 1 to 1000000"
+        bad("controller = \"reno\"\ncontroller_options = { l = -1 }"),
+        "small.toml:39: sctp.slow.controller_options.l: -1 is out of range: want a whole number from 0 to 1000000"
     );
 }
 

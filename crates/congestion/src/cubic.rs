@@ -1,0 +1,229 @@
+//! [`Cubic`]: CUBIC (RFC 9438), in integers: the same window on every machine.
+//!
+//! Times are in microseconds, windows in bytes with a binary fraction, C and β in thousandths. Where RFC 9438 counts
+//! segments, here are bytes, a segment being the path's PMDCS.
+
+use msctp_units::{Span, Time};
+use num_integer::Roots;
+
+use crate::composed::{Composed, WindowAdjustment};
+use crate::precise::Precise;
+use crate::slow_start::{self, SlowStart};
+use crate::{Ack, ControllerConfig, Loss, LossKind, OptionInfo};
+
+/// The controller of RFC 9438.
+///
+/// Where the text leaves room:
+/// - Slow start is HyStart++ (§4.10: "SHOULD"), unless switched off. A window equal to ssthresh is in congestion
+///   avoidance, because §4.6 puts it there and §4.2 goes on from there.
+/// - A congestion avoidance stage begins with its first acknowledgement outside fast recovery that finds the window used.
+/// - The flow counts as application-limited (§5.8) when a full packet would have fitted into the window, and while
+///   nothing was outstanding; that time is not part of t.
+/// - In the Reno-friendly region (§4.3) the window is set to W_est unless it is above it already: an acknowledgement never
+///   closes it.
+/// - After an RTO without data the window starts again as RFC 5681 §4.1 says; W_max is kept for the next stage.
+/// - A stage that begins with a window above W_max is treated as one without W_max (K = 0 and W_max = cwnd, §4.8, §4.10).
+pub type Cubic = Composed<CubicCurve>;
+
+/// The name in the registry.
+pub const NAME: &str = Cubic::NAME;
+
+/// HyStart++.
+pub const HYSTART: OptionInfo = slow_start::hystart(true);
+/// β_cubic.
+pub const BETA: OptionInfo = OptionInfo::thousandths(
+    "beta",
+    700,
+    (100, 950, 1),
+    "the part of the window that is left after a loss (RFC 9438 §4.6)",
+);
+/// C.
+pub const C: OptionInfo = OptionInfo::thousandths(
+    "c",
+    400,
+    (1, 10_000, 1),
+    "how steep the curve is, in packets per cubic second (RFC 9438 §5.1)",
+);
+/// Fast convergence.
+pub const FAST_CONVERGENCE: OptionInfo = OptionInfo::flag(
+    "fast_convergence",
+    true,
+    "leave room for new flows when the window fell twice in a row (RFC 9438 §4.7)",
+);
+/// The Reno-friendly region.
+pub const RENO_FRIENDLY: OptionInfo =
+    OptionInfo::flag("reno_friendly", true, "never open the window slower than Reno would (RFC 9438 §4.3)");
+/// The options of [`Cubic`].
+pub const OPTIONS: &[OptionInfo] = &[slow_start::LIMIT, HYSTART, BETA, C, FAST_CONVERGENCE, RENO_FRIENDLY];
+
+/// The cubic function of time since the last loss (RFC 9438 §4).
+#[derive(Clone, Debug)]
+pub struct CubicCurve {
+    /// Thousandths.
+    beta: u64,
+    /// Thousandths of a packet per cubic second.
+    c: u64,
+    fast_convergence: bool,
+    reno_friendly: bool,
+    /// W_max in bytes; `None` while it is undefined (RFC 9438 §4.8, §4.10).
+    w_max: Option<u64>,
+    /// The window when ssthresh was last set, in bytes.
+    cwnd_prior: Option<u64>,
+    stage: Option<Stage>,
+}
+
+/// A congestion avoidance stage.
+#[derive(Clone, Copy, Debug)]
+struct Stage {
+    /// t_epoch, moved on by what does not count in t.
+    epoch: Time,
+    /// K in microseconds.
+    k: u64,
+    w_max: u64,
+    w_est: Precise,
+    /// The last acknowledgement, after which nothing was outstanding.
+    last: Time,
+    drained: bool,
+}
+
+/// Beyond 2^36 µs (19 h) from K the curve is flat: so far the products below fit in 128 bits.
+const FARTHEST: u64 = 1 << 36;
+
+impl CubicCurve {
+    /// RFC 9438 Figure 2: K = cbrt((W_max − cwnd_epoch) / C), in µs.
+    fn k(&self, below: u64, pmdcs: u64) -> u64 {
+        // (bytes / (C · PMDCS)) in s³, times 10^18 in µs³; below 2^56 bytes (64 PiB) nothing overflows
+        let cube = u128::from(below.min(1 << 56)) * 10u128.pow(18) * 1000
+            / (u128::from(self.c) * u128::from(pmdcs.max(1)));
+        // less than 2^43
+        cube.cbrt() as u64
+    }
+
+    /// RFC 9438 Figure 1: W_cubic(t) = C·(t − K)³ + W_max, in bytes; t in µs.
+    fn w_cubic(&self, stage: &Stage, t: u64, pmdcs: u64) -> u64 {
+        let distance = u128::from(t.abs_diff(stage.k).min(FARTHEST));
+        // µs³ · 10^-6, times C in thousandths and bytes, over the 10^18 − 6 and 1000 that are left
+        let scaled = distance.pow(3) / 1_000_000 * u128::from(self.c) * u128::from(pmdcs.min(1 << 20));
+        let bytes = u64::try_from(scaled / (10u128.pow(12) * 1000)).unwrap_or(u64::MAX);
+        if t >= stage.k { stage.w_max.saturating_add(bytes) } else { stage.w_max.saturating_sub(bytes) }
+    }
+
+    fn begin(&mut self, now: Time, cwnd: Precise, pmdcs: u64) -> Stage {
+        let whole = cwnd.bytes();
+        // RFC 9438 §4.10: after a first slow start that no loss ended "CUBIC sets cwnd_prior = cwnd"
+        self.cwnd_prior.get_or_insert(whole);
+        let w_max = self.w_max.filter(|&w_max| w_max > whole).unwrap_or(whole);
+        self.w_max = Some(w_max);
+        let k = self.k(w_max - whole, pmdcs);
+        Stage { epoch: now, k, w_max, w_est: cwnd, last: now, drained: false }
+    }
+
+    /// RFC 9438 §4.3 Figure 4: W_est += α · segments_acked / cwnd.
+    fn grow_estimate(&self, stage: &mut Stage, acked: u64, cwnd: Precise, pmdcs: u64) {
+        if stage.w_est.bytes() >= self.cwnd_prior.unwrap_or(0) {
+            // "the sender SHOULD set α_cubic to 1"
+            stage.w_est.add_ratio(acked, pmdcs, cwnd);
+        } else {
+            // α = 3·(1 − β)/(1 + β)
+            let (numerator, denominator) = (3 * (1000 - self.beta), 1000 + self.beta);
+            stage.w_est.add_ratio(acked.saturating_mul(numerator), pmdcs, cwnd.times(denominator));
+        }
+    }
+}
+
+impl Stage {
+    /// The time up to an acknowledgement; `except` of it is part of t, the rest was without data.
+    fn skip(&mut self, now: Time, except: Span) {
+        self.epoch += now.since(self.last).saturating_sub(except);
+    }
+
+    fn heard(&mut self, ack: &Ack) {
+        self.last = ack.now;
+        self.drained = ack.nothing_outstanding;
+    }
+}
+
+impl WindowAdjustment for CubicCurve {
+    const NAME: &'static str = "cubic";
+    // RFC 9438 §4.6: at least 1 SMSS on a mark
+    const LEAST_AFTER_ECN: u64 = 1;
+
+    fn new(config: &ControllerConfig) -> (Self, SlowStart) {
+        let options = &config.options;
+        let new = Self {
+            beta: options.get(&BETA),
+            c: options.get(&C),
+            fast_convergence: options.flag(&FAST_CONVERGENCE),
+            reno_friendly: options.flag(&RENO_FRIENDLY),
+            w_max: None,
+            cwnd_prior: None,
+            stage: None,
+        };
+        (new, SlowStart::by_bytes(options, &HYSTART))
+    }
+
+    fn grow(&mut self, ack: &Ack, cwnd: &mut Precise, pmdcs: u64) {
+        let rtt = ack.srtt.or(ack.rtt).unwrap_or_default();
+        let mut stage = match self.stage {
+            Some(stage) => stage,
+            None => self.begin(ack.now, *cwnd, pmdcs),
+        };
+        if stage.drained {
+            // RFC 9438 §5.8: idle periods are not part of t; the round trip of what was sent after is.
+            stage.skip(ack.now, rtt);
+        }
+        stage.heard(ack);
+        self.grow_estimate(&mut stage, ack.bytes_acked, *cwnd, pmdcs);
+        let micros = |span: Span| span.as_nanos() / 1000;
+        let t = micros(ack.now.since(stage.epoch));
+        if self.reno_friendly && self.w_cubic(&stage, t, pmdcs) < stage.w_est.bytes() {
+            // RFC 9438 §4.3
+            *cwnd = (*cwnd).max(stage.w_est);
+        } else {
+            // RFC 9438 §4.2: target within cwnd and 1.5 cwnd; §4.4, §4.5: (target − cwnd)/cwnd per segment
+            let whole = cwnd.bytes();
+            let target = self.w_cubic(&stage, t.saturating_add(micros(rtt)), pmdcs);
+            let target = target.min(whole.saturating_add(whole / 2));
+            cwnd.add_ratio(ack.bytes_acked, target.saturating_sub(whole), *cwnd);
+        }
+        self.stage = Some(stage);
+    }
+
+    fn not_used(&mut self, ack: &Ack) {
+        if let Some(stage) = &mut self.stage {
+            // RFC 9438 §4.2: t MUST NOT include periods without growth for want of data
+            stage.skip(ack.now, Span::ZERO);
+            stage.heard(ack);
+        }
+    }
+
+    fn reduce(&mut self, loss: &Loss, flight: u64, cwnd: u64) -> u64 {
+        self.stage = None;
+        self.cwnd_prior = Some(cwnd);
+        self.w_max = match loss.kind {
+            // RFC 9438 §4.8: the next stage begins with K = 0 and W_max = cwnd
+            LossKind::Timeout => None,
+            // RFC 9438 §4.7
+            LossKind::Gap | LossKind::Ecn
+                if self.fast_convergence && self.w_max.is_some_and(|w_max| cwnd < w_max) =>
+            {
+                Some(thousandths(cwnd, 1000 + self.beta) / 2)
+            }
+            LossKind::Gap | LossKind::Ecn => Some(cwnd),
+        };
+        // RFC 9438 §4.6
+        thousandths(flight, self.beta)
+    }
+
+    fn restart(&mut self) {
+        self.stage = None;
+    }
+}
+
+fn thousandths(bytes: u64, part: u64) -> u64 {
+    u64::try_from(u128::from(bytes) * u128::from(part) / 1000).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[path = "cubic_tests.rs"]
+mod tests;

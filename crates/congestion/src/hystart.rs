@@ -1,0 +1,198 @@
+//! [`HyStart`]: HyStart++ (RFC 9406), which leaves slow start when the round trip grows, before the queue overflows.
+//!
+//! A part of slow start: it is told every acknowledgement of the first slow start and says how fast the window may open.
+//! Rounds are found by bytes: a round ends when as much is acknowledged as was in flight at its start, which is RFC 9406's
+//! windowEnd as long as nothing is lost; a loss ends the first slow start and this with it.
+
+use msctp_units::Span;
+
+use crate::Ack;
+
+/// RFC 9406 §4.3: RTT growth below this never ends slow start.
+const MIN_RTT_THRESH: Span = Span::from_millis(4);
+/// RFC 9406 §4.3: RTT growth by this always does.
+const MAX_RTT_THRESH: Span = Span::from_millis(16);
+/// RFC 9406 §4.3: between them, growth by this part of the least RTT of the last round.
+const MIN_RTT_DIVISOR: u64 = 8;
+/// RFC 9406 §4.3: a round says something from so many samples on.
+const N_RTT_SAMPLE: u32 = 8;
+/// RFC 9406 §4.3: Conservative Slow Start opens the window by this part of what slow start would.
+pub(crate) const CSS_GROWTH_DIVISOR: u64 = 4;
+/// RFC 9406 §4.3: it lasts so many rounds, the one it began in included.
+const CSS_ROUNDS: u32 = 5;
+
+/// What RFC 9406 says after an acknowledgement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Slow start.
+    Standard,
+    /// Conservative Slow Start: open the window by 1/[`CSS_GROWTH_DIVISOR`] of that.
+    Conservative,
+    /// Slow start is over: ssthresh = cwnd.
+    Over,
+}
+
+/// HyStart++ on one path, from its start to its first loss.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HyStart {
+    /// Bytes that must still be acknowledged until the round ends.
+    round_left: u64,
+    last_round_min: Option<Span>,
+    current_round_min: Option<Span>,
+    samples: u32,
+    conservative: Option<Conservative>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Conservative {
+    baseline: Span,
+    rounds: u32,
+}
+
+impl HyStart {
+    /// RFC 9406 §4.2 for one acknowledgement in slow start.
+    pub(crate) fn on_ack(&mut self, ack: &Ack) -> Phase {
+        if self.round_left == 0 {
+            // the first, or nothing was in flight when the last one ended
+            self.round_left = ack.flight_size_before;
+        }
+        if let Some(rtt) = ack.rtt {
+            self.samples += 1;
+            self.current_round_min = Some(self.current_round_min.map_or(rtt, |least| least.min(rtt)));
+        }
+        if self.samples >= N_RTT_SAMPLE
+            && let (Some(current), Some(last)) = (self.current_round_min, self.last_round_min)
+        {
+            self.judge(current, last);
+        }
+        // The acknowledgement of windowEnd belongs to the round that it ends.
+        self.round_left = self.round_left.saturating_sub(ack.bytes_acked);
+        if self.round_left == 0 {
+            self.round_left = ack.flight_size_before.saturating_sub(ack.bytes_acked);
+            self.last_round_min = self.current_round_min.take();
+            self.samples = 0;
+            if let Some(conservative) = &mut self.conservative {
+                conservative.rounds += 1;
+                if conservative.rounds >= CSS_ROUNDS {
+                    return Phase::Over;
+                }
+            }
+        }
+        match self.conservative {
+            Some(_) => Phase::Conservative,
+            None => Phase::Standard,
+        }
+    }
+
+    fn judge(&mut self, current: Span, last: Span) {
+        match self.conservative {
+            None => {
+                let threshold = (last / MIN_RTT_DIVISOR).min(MAX_RTT_THRESH).max(MIN_RTT_THRESH);
+                if current >= last + threshold {
+                    self.conservative = Some(Conservative { baseline: current, rounds: 0 });
+                }
+            }
+            // The growth did not last: it was jitter.
+            Some(conservative) if current < conservative.baseline => self.conservative = None,
+            Some(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use msctp_units::Time;
+
+    use super::*;
+
+    const FLIGHT: u64 = 20_000;
+
+    fn ack(rtt_ms: Option<u64>) -> Ack {
+        Ack {
+            now: Time::ZERO,
+            bytes_acked: 2_000,
+            duplicate_bytes: 0,
+            flight_size_before: FLIGHT,
+            cum_tsn_advanced: true,
+            in_fast_recovery: false,
+            nothing_outstanding: false,
+            rtt: rtt_ms.map(Span::from_millis),
+            srtt: None,
+        }
+    }
+
+    /// With nine acknowledgements left of the first round.
+    fn begun() -> HyStart {
+        let mut hystart = HyStart::default();
+        hystart.on_ack(&ack(None));
+        hystart
+    }
+
+    /// A round of nine acknowledgements; what was said after each.
+    fn round(hystart: &mut HyStart, rtts: [Option<u64>; 9]) -> Vec<Phase> {
+        rtts.iter().map(|&rtt| hystart.on_ack(&ack(rtt))).collect()
+    }
+
+    fn rounds(rtts: &[u64]) -> Vec<Phase> {
+        let mut hystart = begun();
+        rtts.iter().map(|&rtt| *round(&mut hystart, [Some(rtt); 9]).last().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_round_is_what_was_in_flight() {
+        let mut hystart = begun();
+        for left in (1..9).rev() {
+            hystart.on_ack(&ack(Some(7)));
+            assert_eq!(hystart.round_left, left * 2_000);
+        }
+        hystart.on_ack(&ack(Some(5)));
+        assert_eq!((hystart.round_left, hystart.samples), (18_000, 0), "what is left in flight is the next");
+        assert_eq!(hystart.last_round_min, Some(Span::from_millis(5)), "its last sample counts");
+        // All acknowledged: the next round is what is in flight next time.
+        let mut hystart = HyStart::default();
+        hystart.on_ack(&Ack { bytes_acked: FLIGHT, ..ack(None) });
+        assert_eq!(hystart.round_left, 0);
+        hystart.on_ack(&ack(None));
+        assert_eq!(hystart.round_left, 18_000);
+    }
+
+    #[test]
+    fn growth_of_the_round_trip_by_an_eighth_within_4_and_16_ms_slows_down() {
+        use Phase::{Conservative, Standard};
+        for (first, second, phase) in [
+            (100, 112, Standard),
+            (100, 113, Conservative),
+            (10, 13, Standard),
+            (10, 14, Conservative),
+            (800, 815, Standard),
+            (800, 816, Conservative),
+            (100, 50, Standard),
+        ] {
+            assert_eq!(rounds(&[first, second]), [Standard, phase], "{first} to {second}");
+        }
+    }
+
+    #[test]
+    fn eight_samples_are_needed() {
+        let mut hystart = begun();
+        round(&mut hystart, [Some(100); 9]);
+        let mut few = [Some(200); 9];
+        (few[0], few[1]) = (None, None);
+        assert!(round(&mut hystart, few).iter().all(|phase| *phase == Phase::Standard));
+        let mut hystart = begun();
+        round(&mut hystart, [Some(100); 9]);
+        let phases = round(&mut hystart, [Some(200); 9]);
+        assert_eq!(phases.iter().position(|phase| *phase == Phase::Conservative), Some(7));
+    }
+
+    #[test]
+    fn it_is_over_after_five_rounds_or_back_if_the_growth_does_not_last() {
+        use Phase::{Conservative, Over, Standard};
+        assert_eq!(
+            rounds(&[100, 120, 121, 122, 123, 124]),
+            [Standard, Conservative, Conservative, Conservative, Conservative, Over],
+            "the round in which it began is the first"
+        );
+        assert_eq!(rounds(&[100, 120, 119]), [Standard, Conservative, Standard]);
+    }
+}
