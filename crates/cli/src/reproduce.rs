@@ -2,14 +2,16 @@
 
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use indicatif::{ProgressBar, ProgressStyle};
 use msctp_lab::claims::{Claim, render};
-use msctp_lab::experiments::kim_koh::{self, grid::Extent};
+use msctp_lab::experiments::{self, EXPERIMENTS, Effort};
 use msctp_lab::plan::Execution;
+use msctp_lab::store::Store;
 
 use crate::Failure;
 
@@ -17,14 +19,15 @@ use crate::Failure;
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The paper.
-    paper: Paper,
-    /// Fewer seeds and background loads: a look in under a minute.
+    #[arg(value_parser = papers())]
+    paper: String,
+    /// Fewer seeds and conditions: a look in under a minute.
     #[arg(long)]
     quick: bool,
     /// Folder of the report [default: msctp-report/PAPER].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Seeds under each condition [default: 10, with --quick 5].
+    /// Seeds under each condition [default: as the experiment has].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
     /// Threads [default: one per core]. The results do not depend on it.
@@ -35,53 +38,51 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Paper {
-    /// Adaptive congestion control of mSCTP for vertical handover (2009).
-    KimKoh,
-}
-
-impl Args {
-    fn extent(&self) -> Extent {
-        let mut extent = if self.quick { Extent::quick() } else { Extent::full() };
-        extent.seeds = self.seeds.unwrap_or(extent.seeds);
-        extent
-    }
-
-    /// The command that makes the report again; where it is written and how many threads there were is not part of it.
-    fn command(&self) -> String {
-        let Paper::KimKoh = self.paper;
-        let mut command = "msctp reproduce kim-koh".to_owned();
-        if self.quick {
-            command.push_str(" --quick");
-        }
-        if let Some(seeds) = self.seeds {
-            command.push_str(&format!(" --seeds {seeds}"));
-        }
-        command
-    }
+/// The experiments as values of the argument.
+fn papers() -> PossibleValuesParser {
+    EXPERIMENTS.iter().map(|experiment| PossibleValue::new(experiment.name).help(experiment.summary)).into()
 }
 
 /// Runs the experiment. What was asked for is done when every run completed, whatever the verdicts.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let extent = args.extent();
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("msctp-report").join("kim-koh"));
+    let effort = Effort { quick: args.quick, seeds: args.seeds };
+    let experiment = experiments::find(&args.paper)
+        .ok_or_else(|| Failure::Input(format!("there is no experiment \"{}\"", args.paper)))?;
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("msctp-report").join(experiment.name));
     // Before minutes of work, not after.
     std::fs::create_dir_all(&out).map_err(|e| Failure::Input(format!("{}: {e}", out.display())))?;
+    let store = store(&out)?;
     let cancel = cancel_on_interrupt()?;
-    let progress = progress(kim_koh::size(&extent));
-    let execution = Execution { threads: args.threads, cancel: &cancel, progress: &progress };
-    let reproduction =
-        kim_koh::reproduce(&extent, &execution, args.command()).map_err(|e| Failure::Run(e.to_string()))?;
+    let progress = progress((experiment.size)(&effort));
+    let execution =
+        Execution { threads: args.threads, cancel: &cancel, progress: &progress, store: Some(&store) };
+    let report = (experiment.reproduce)(&effort, &execution).map_err(|e| Failure::Run(e.to_string()))?;
     let elapsed = progress.elapsed();
     progress.finish_and_clear();
-    let report = &reproduction.report;
     let page =
         report.write(&out).map_err(|e| Failure::Run(format!("the report could not be written: {e}")))?;
+    if report.complete() {
+        store.remove().map_err(|e| Failure::Run(format!("{}: {e}", out.join(KEPT).display())))?;
+    }
     print(&report.ledger, args.json)?;
     eprintln!("{} runs in {:.1} s", report.provenance.runs, elapsed.as_secs_f64());
     eprintln!("Report: {}", page.display());
     outcome(&report.provenance)
+}
+
+/// Where results are kept in the report's folder until all runs are done.
+const KEPT: &str = ".runs";
+
+/// What an earlier run of this program has left in the report's folder, or an empty store.
+fn store(out: &Path) -> Result<Store, Failure> {
+    let program = std::env::current_exe().and_then(std::fs::read);
+    let program = program.map_err(|e| Failure::Run(format!("cannot read this program: {e}")))?;
+    let dir = out.join(KEPT);
+    let store = Store::open(&dir, &program).map_err(|e| Failure::Input(format!("{}: {e}", dir.display())))?;
+    if !store.is_empty() {
+        eprintln!("Resuming: {} runs are done already.", store.len());
+    }
+    Ok(store)
 }
 
 fn outcome(provenance: &msctp_lab::report::Provenance) -> Result<(), Failure> {
@@ -93,7 +94,7 @@ fn outcome(provenance: &msctp_lab::report::Provenance) -> Result<(), Failure> {
     }
     if provenance.skipped > 0 {
         return Err(Failure::Run(format!(
-            "interrupted with {} runs to go; the report has what was done",
+            "interrupted with {} runs to go; the report has what was done, and the same command goes on from there",
             provenance.skipped
         )));
     }

@@ -113,7 +113,8 @@ fn carry_out(cases: &[Case], threads: Option<NonZeroUsize>) -> Result<Vec<(Case,
         ProgressStyle::with_template("{bar:40} {pos} of {len} runs, {eta} left")
             .unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
-    let result = validation::run(cases, &Execution { threads, cancel: &cancel, progress: &progress });
+    let result =
+        validation::run(cases, &Execution { threads, cancel: &cancel, progress: &progress, store: None });
     progress.finish_and_clear();
     result.map_err(|e| match e {
         ValidationError::Cancelled { .. } => Failure::Run("interrupted".to_owned()),

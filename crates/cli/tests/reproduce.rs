@@ -48,7 +48,7 @@ fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
 
     let page = read(&report.join("index.html"));
     for number in 5..=13 {
-        assert!(page.contains(&format!("id=\"fig{number}\"")), "figure {number} is missing");
+        assert!(page.contains(&format!("id=\"fig-{number}\"")), "figure {number} is missing");
     }
     for outside in ["src=\"http", "href=\"http", "@import", "url("] {
         assert!(!page.contains(outside), "the page reaches outside: {outside}");
@@ -67,6 +67,42 @@ fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
     }
 
     repeat_by_hand(&report);
+}
+
+#[test]
+fn killed_at_any_moment_it_goes_on_to_the_same_report() {
+    let (whole, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    quick(whole.path(), "2");
+    let out = broken.path().join("report");
+    let arguments = ["reproduce", "kim-koh", "--quick", "--seeds", "2", "--threads", "2", "--out"];
+    let mut started = Command::new(env!("CARGO_BIN_EXE_msctp"))
+        .args(arguments)
+        .arg(&out)
+        .stderr(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // Some runs are done, others are not, two are under way.
+    let done = |out: &Path| {
+        let of_this_program = std::fs::read_dir(out.join(".runs")).ok()?.next()?.ok()?.path();
+        std::fs::read_dir(of_this_program).ok().map(Iterator::count)
+    };
+    while done(&out).unwrap_or(0) < 30 {
+        assert!(started.try_wait().unwrap().is_none(), "it ended before it could be killed");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    started.kill().unwrap();
+    started.wait().unwrap();
+    assert!(!out.join("index.html").exists());
+
+    let again = msctp(broken.path(), &[&arguments[..], &[out.to_str().unwrap()]].concat());
+    assert!(again.status.success(), "{}", text(&again.stderr));
+    assert!(text(&again.stderr).contains("runs are done already"), "{}", text(&again.stderr));
+    assert!(!out.join(".runs").exists(), "nothing is kept after the report");
+    for name in ["index.html", "claims.json", "provenance.json", "data/runs.csv", "data/series.parquet"] {
+        let files = [&whole, &broken].map(|dir| std::fs::read(dir.path().join("report").join(name)).unwrap());
+        assert!(files[0] == files[1], "{name} differs after the interruption");
+    }
 }
 
 /// Takes a run's command from the table, runs it in the report's folder, and finds the table's bytes.

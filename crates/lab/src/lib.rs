@@ -8,6 +8,8 @@ pub mod experiments;
 pub mod figure;
 pub mod plan;
 pub mod report;
+pub mod scenario_file;
 pub mod stats;
+pub mod store;
 pub mod table;
 pub mod validation;

@@ -10,6 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::ProgressBar;
 use rayon::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::store::Store;
 
 /// How a plan is carried out.
 #[derive(Debug)]
@@ -20,6 +24,8 @@ pub struct Execution<'a> {
     pub cancel: &'a AtomicBool,
     /// Moved on by one with each run.
     pub progress: &'a ProgressBar,
+    /// Where results are kept until the experiment is complete; `None`: nowhere.
+    pub store: Option<&'a Store>,
 }
 
 /// What became of a plan. Every run is in exactly one of the three lists, each sorted by key.
@@ -46,19 +52,21 @@ impl<K, T> Outcomes<K, T> {
 #[error("cannot start the threads of the plan: {0}")]
 pub struct ThreadsError(#[from] rayon::ThreadPoolBuildError);
 
-/// Carries out `work` for every key. A run that returns an error or panics is reported under `failed` with its key;
+/// Carries out `work` for every key, but for those whose results the store has. `plan` sets the keys apart from those of
+/// other plans in the store. A run that returns an error or panics is reported under `failed` with its key;
 /// the others go on.
 ///
 /// # Errors
 /// [`ThreadsError`] when the operating system gives no threads.
 pub fn execute<K, T>(
+    plan: &str,
     keys: Vec<K>,
     execution: &Execution<'_>,
     work: impl Fn(&K) -> Result<T, String> + Sync,
 ) -> Result<Outcomes<K, T>, ThreadsError>
 where
     K: Ord + Send + Sync + Display,
-    T: Send,
+    T: Send + Serialize + DeserializeOwned,
 {
     let mut pool = rayon::ThreadPoolBuilder::new();
     if let Some(threads) = execution.threads {
@@ -68,8 +76,19 @@ where
         if execution.cancel.load(Ordering::Relaxed) {
             return (key, None);
         }
+        let name = format!("{plan}: {key}");
+        if let Some(kept) = execution.store.and_then(|store| store.load(&name)) {
+            execution.progress.inc(1);
+            return (key, Some(Ok(kept)));
+        }
         let result = catch_unwind(AssertUnwindSafe(|| work(&key)))
             .unwrap_or_else(|panic| Err(format!("panicked: {}", panic_text(panic.as_ref()))));
+        // A result that could not be kept is still a result.
+        if let (Some(store), Ok(result)) = (execution.store, &result)
+            && let Err(error) = store.keep(&name, result)
+        {
+            execution.progress.println(format!("not kept for resuming: {key}: {error}"));
+        }
         if let Err(reason) = &result {
             execution.progress.println(format!("failed: {key}: {reason}"));
         }
@@ -104,14 +123,15 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
 mod tests {
     use super::*;
 
-    fn run<T: Send>(
+    fn run<T: Send + Serialize + DeserializeOwned>(
         threads: usize,
         cancel: &AtomicBool,
         work: impl Fn(&u32) -> Result<T, String> + Sync,
     ) -> Outcomes<u32, T> {
         let progress = ProgressBar::hidden();
-        let execution = Execution { threads: NonZeroUsize::new(threads), cancel, progress: &progress };
-        execute((0..50).rev().collect(), &execution, work).unwrap()
+        let execution =
+            Execution { threads: NonZeroUsize::new(threads), cancel, progress: &progress, store: None };
+        execute("test", (0..50).rev().collect(), &execution, work).unwrap()
     }
 
     #[test]
@@ -133,6 +153,39 @@ mod tests {
         assert_eq!(outcomes.done.len(), 48);
         assert_eq!(outcomes.failed, [(7, "no route".to_owned()), (9, "panicked: broken at 9".to_owned())]);
         assert!(!outcomes.complete());
+    }
+
+    #[test]
+    fn what_an_interrupted_plan_has_done_is_not_done_again() {
+        let root = std::env::temp_dir().join(format!("msctp-plan-{}", std::process::id()));
+        let store = Store::open(&root, b"tests").unwrap();
+        let progress = ProgressBar::hidden();
+        let cancel = AtomicBool::new(false);
+        let execution = Execution {
+            threads: NonZeroUsize::new(1),
+            cancel: &cancel,
+            progress: &progress,
+            store: Some(&store),
+        };
+        let first = execute("test", (0..50_u32).collect(), &execution, |&key| {
+            cancel.store(key == 20, Ordering::Relaxed);
+            Ok(f64::from(key).sqrt())
+        });
+        let first = first.unwrap();
+        assert!(!first.skipped.is_empty());
+        cancel.store(false, Ordering::Relaxed);
+        let done: Vec<u32> = first.done.iter().map(|(key, _)| *key).collect();
+        let again = execute("test", (0..50_u32).collect(), &execution, |&key| {
+            assert!(!done.contains(&key), "{key} is done");
+            Ok(f64::from(key).sqrt())
+        });
+        let again = again.unwrap();
+        assert!(again.complete());
+        assert!(again.done.iter().all(|&(key, root)| root.to_bits() == f64::from(key).sqrt().to_bits()));
+        // Keys of another plan are others.
+        let other = execute("other", vec![1_u32], &execution, |_| Ok(7.0)).unwrap();
+        assert_eq!(other.done, [(1, 7.0)]);
+        store.remove().unwrap();
     }
 
     #[test]

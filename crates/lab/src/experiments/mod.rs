@@ -1,3 +1,85 @@
-//! One folder per paper: its plan of runs, what is measured in a run, its claims, its figures.
+//! The experiments, one folder per paper: its plan of runs, what is measured in a run, its claims, its figures. A new one
+//! is a folder and a line in [`EXPERIMENTS`].
 
 pub mod kim_koh;
+
+use std::fmt;
+
+use crate::plan::{Execution, ThreadsError};
+use crate::report::Report;
+
+/// A paper's experiment.
+#[derive(Clone, Copy)]
+pub struct Experiment {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is about, in a line.
+    pub summary: &'static str,
+    /// How many runs it takes.
+    pub size: fn(&Effort) -> usize,
+    /// Carries it out. A run that fails is in the report's provenance, not an error.
+    pub reproduce: fn(&Effort, &Execution<'_>) -> Result<Report, ThreadsError>,
+}
+
+impl fmt::Debug for Experiment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Experiment").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// All experiments.
+pub const EXPERIMENTS: &[Experiment] = &[kim_koh::EXPERIMENT];
+
+/// The experiment called `name`.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Experiment> {
+    EXPERIMENTS.iter().find(|experiment| experiment.name == name)
+}
+
+/// How much of an experiment is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// A look in under a minute instead of the whole.
+    pub quick: bool,
+    /// Seeds under each condition; `None`: as many as the experiment has by itself.
+    pub seeds: Option<u64>,
+}
+
+impl Effort {
+    /// The command that carries the experiment out with this effort. Where the report goes and how many threads there are
+    /// is not part of it.
+    #[must_use]
+    pub fn command(&self, experiment: &str) -> String {
+        let mut command = format!("msctp reproduce {experiment}");
+        if self.quick {
+            command.push_str(" --quick");
+        }
+        if let Some(seeds) = self.seeds {
+            command.push_str(&format!(" --seeds {seeds}"));
+        }
+        command
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_differ_and_less_effort_is_less_work() {
+        for (number, experiment) in EXPERIMENTS.iter().enumerate() {
+            assert!(EXPERIMENTS[..number].iter().all(|other| other.name != experiment.name));
+            assert_eq!(find(experiment.name).map(|found| found.name), Some(experiment.name));
+            let size = |quick, seeds| (experiment.size)(&Effort { quick, seeds });
+            assert!(size(true, None) < size(false, None), "{}", experiment.name);
+            assert!(size(true, Some(1)) < size(true, Some(3)), "{}", experiment.name);
+        }
+    }
+
+    #[test]
+    fn the_command_says_what_was_asked_for() {
+        let effort = Effort { quick: true, seeds: Some(3) };
+        assert_eq!(effort.command("kim-koh"), "msctp reproduce kim-koh --quick --seeds 3");
+        assert_eq!(Effort::default().command("afif"), "msctp reproduce afif");
+    }
+}

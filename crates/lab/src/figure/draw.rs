@@ -6,14 +6,15 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::palette::{Role, with_variables};
-use super::{Axis, Chart, FigureError, Series};
+use super::{Axis, Chart, FigureError, Mark, Series};
 
 /// Size in CSS pixels. Small, so that the text stays readable where the drawing is 360 pixels wide.
 const WIDTH: u32 = 480;
 const HEIGHT: u32 = 320;
 const TEXT: u32 = 15;
-/// Room for the legend.
+/// Room for the legend's first row, and for each other.
 const LEGEND: u32 = 28;
+const LEGEND_ROW: u32 = 20;
 /// Mean width of a character of the legend, by which its entries are set. Sans-serif faces have about half their size.
 const CHARACTER: f64 = 7.6;
 
@@ -23,7 +24,7 @@ type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 pub(super) fn svg(chart: &Chart) -> Result<String, FigureError> {
     let fail = |reason: String| FigureError { title: chart.title.clone(), reason };
-    for Axis { label, from, to } in [&chart.x, &chart.y] {
+    for Axis { label, from, to, .. } in [&chart.x, &chart.y] {
         // Also false for values that are not numbers.
         if !(to > from && from.is_finite() && to.is_finite()) {
             return Err(fail(format!("the axis \"{label}\" runs from {from} to {to}: want an extent")));
@@ -38,9 +39,12 @@ pub(super) fn svg(chart: &Chart) -> Result<String, FigureError> {
 }
 
 fn drawing(chart: &Chart, svg: &mut String) -> Drawn {
-    let root = SVGBackend::with_string(svg, (WIDTH, HEIGHT)).into_drawing_area();
+    let entries = entries(chart);
+    let rows = 1 + entries.last().map_or(0, |entry| entry.row);
+    let size = (WIDTH, HEIGHT + LEGEND_ROW * (rows - 1));
+    let root = SVGBackend::with_string(svg, size).into_drawing_area();
     let mut plot = ChartBuilder::on(&root)
-        .margin_top(LEGEND + 6)
+        .margin_top(LEGEND + LEGEND_ROW * (rows - 1) + 6)
         .margin_right(14)
         .margin_left(4)
         .margin_bottom(2)
@@ -48,14 +52,14 @@ fn drawing(chart: &Chart, svg: &mut String) -> Drawn {
         .y_label_area_size(62)
         .build_cartesian_2d(chart.x.from..chart.x.to, chart.y.from..chart.y.to)?;
     mesh(chart, &mut plot)?;
-    marker(chart, &mut plot)?;
+    markers(chart, &mut plot)?;
     // The thickest first, so that a curve under another of the same values shows beside or through it.
     let mut order: Vec<&Series> = chart.series.iter().collect();
     order.sort_by_key(|series| std::cmp::Reverse(series.style.width()));
     for series in order {
         curve(series, chart, &mut plot)?;
     }
-    legend(chart, &root)?;
+    legend(chart, &entries, &root)?;
     drop(plot);
     root.present()
 }
@@ -66,9 +70,11 @@ fn text(role: Role) -> TextStyle<'static> {
 
 fn mesh(chart: &Chart, plot: &mut Plot<'_, '_>) -> Drawn {
     plot.configure_mesh()
-        .x_labels(7)
+        .x_labels(if chart.x.places.is_empty() { 7 } else { 2 * chart.x.places.len() + 1 })
         .y_labels(6)
-        .x_label_formatter(&|value| tick(*value))
+        .x_label_formatter(&|value| {
+            if chart.x.places.is_empty() { tick(*value) } else { chart.x.place(*value).to_owned() }
+        })
         .y_label_formatter(&|value| tick(*value))
         .x_desc(chart.x.label.as_str())
         .y_desc(chart.y.label.as_str())
@@ -87,58 +93,147 @@ fn tick(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-fn marker(chart: &Chart, plot: &mut Plot<'_, '_>) -> Drawn {
-    let Some(marker) = &chart.marker else { return Ok(()) };
-    let line = [(marker.x, chart.y.from), (marker.x, chart.y.to)];
-    plot.draw_series(LineSeries::new(line, Role::Axis.colour().stroke_width(1)))?;
-    let style = text(Role::Ink).pos(Pos::new(HPos::Right, VPos::Top));
-    let label = EmptyElement::at((marker.x, chart.y.to)) + Text::new(marker.label.clone(), (-5, 4), style);
-    plot.draw_series([label])?;
+fn markers(chart: &Chart, plot: &mut Plot<'_, '_>) -> Drawn {
+    let middle = f64::midpoint(chart.x.from, chart.x.to);
+    for (number, marker) in chart.markers.iter().enumerate() {
+        let line = [(marker.x, chart.y.from), (marker.x, chart.y.to)];
+        plot.draw_series(LineSeries::new(line, Role::Axis.colour().stroke_width(1)))?;
+        // On the side with more room; names of several one below the other.
+        let (side, gap) = if marker.x > middle { (HPos::Right, -5) } else { (HPos::Left, 5) };
+        let down = 4 + if chart.markers.len() > 1 { 16 * (number as i32 % 3) } else { 0 };
+        let side = if chart.markers.len() == 1 { (HPos::Right, -5) } else { (side, gap) };
+        let style = text(Role::Ink).pos(Pos::new(side.0, VPos::Top));
+        let label =
+            EmptyElement::at((marker.x, chart.y.to)) + Text::new(marker.label.clone(), (side.1, down), style);
+        plot.draw_series([label])?;
+    }
     Ok(())
 }
 
 fn curve(series: &Series, chart: &Chart, plot: &mut Plot<'_, '_>) -> Drawn {
     let shown = |x: f64| x >= chart.x.from && x <= chart.x.to;
-    let points: Vec<_> = series.points.iter().filter(|point| shown(point.x)).collect();
+    let offset = if series.mark == Mark::Bars { bar_offset(series, chart) } else { 0.0 };
+    let points: Vec<(f64, f64, Option<f64>)> = series
+        .points
+        .iter()
+        .filter(|point| shown(point.x))
+        .map(|point| (point.x + offset, point.y, point.half_width))
+        .collect();
     let line = Role::Line(series.style).colour().stroke_width(series.style.width());
-    plot.draw_series(LineSeries::new(points.iter().map(|point| (point.x, point.y)), line))?;
     let solid = Role::Solid(series.style).colour();
-    let cap = (chart.x.to - chart.x.from) / 160.0;
-    for point in &points {
-        if let Some(half) = point.half_width.filter(|half| half.is_finite() && *half > 0.0) {
-            let (low, high) = ((point.y - half).max(chart.y.from), (point.y + half).min(chart.y.to));
-            for bar in [
-                [(point.x, low), (point.x, high)],
-                [(point.x - cap, low), (point.x + cap, low)],
-                [(point.x - cap, high), (point.x + cap, high)],
-            ] {
-                plot.draw_series(LineSeries::new(bar, solid.stroke_width(1)))?;
-            }
+    match series.mark {
+        Mark::Line | Mark::LineAndDots => {
+            plot.draw_series(LineSeries::new(points.iter().map(|&(x, y, _)| (x, y)), line))?;
         }
+        Mark::Steps => {
+            let mut steps = Vec::with_capacity(2 * points.len());
+            for &(x, y, _) in &points {
+                steps.extend(steps.last().map(|&(_, before)| (x, before)));
+                steps.push((x, y));
+            }
+            plot.draw_series(LineSeries::new(steps, line))?;
+        }
+        Mark::Bars => {
+            let half = bar_width(chart) / 2.0;
+            let zero = chart.y.from.max(0.0);
+            let bars = points
+                .iter()
+                .map(|&(x, y, _)| Rectangle::new([(x - half, zero), (x + half, y)], solid.filled()));
+            plot.draw_series(bars)?;
+        }
+        Mark::Dots => {}
     }
-    if series.dots {
-        plot.draw_series(points.iter().map(|point| Circle::new((point.x, point.y), 3, solid.filled())))?;
+    intervals(&points, series, chart, plot)?;
+    if matches!(series.mark, Mark::LineAndDots | Mark::Dots) {
+        let size = if series.mark == Mark::Dots { 2 } else { 3 };
+        plot.draw_series(points.iter().map(|&(x, y, _)| Circle::new((x, y), size, solid.filled())))?;
     }
     Ok(())
 }
 
-fn legend(chart: &Chart, root: &Area<'_>) -> Drawn {
-    let mut x = 10;
-    for series in &chart.series {
-        let line = Role::Line(series.style).colour().stroke_width(series.style.width());
-        root.draw(&PathElement::new(vec![(x, 16), (x + 28, 16)], line))?;
+fn intervals(
+    points: &[(f64, f64, Option<f64>)],
+    series: &Series,
+    chart: &Chart,
+    plot: &mut Plot<'_, '_>,
+) -> Drawn {
+    // An interval on a bar would be lost in the bar's own colour.
+    let colour = if series.mark == Mark::Bars { Role::Ink } else { Role::Solid(series.style) }.colour();
+    let cap = (chart.x.to - chart.x.from) / 160.0;
+    for &(x, y, half) in points {
+        let Some(half) = half.filter(|half| half.is_finite() && *half > 0.0) else { continue };
+        let (low, high) = ((y - half).max(chart.y.from), (y + half).min(chart.y.to));
+        for bar in
+            [[(x, low), (x, high)], [(x - cap, low), (x + cap, low)], [(x - cap, high), (x + cap, high)]]
+        {
+            plot.draw_series(LineSeries::new(bar, colour.stroke_width(1)))?;
+        }
+    }
+    Ok(())
+}
+
+/// How many series have bars: they share the room of a place.
+fn bars(chart: &Chart) -> impl Iterator<Item = &Series> {
+    chart.series.iter().filter(|series| series.mark == Mark::Bars)
+}
+
+fn bar_width(chart: &Chart) -> f64 {
+    0.8 / bars(chart).count().max(1) as f64
+}
+
+/// Where a series' bars stand, relative to the middle of the place.
+fn bar_offset(series: &Series, chart: &Chart) -> f64 {
+    let number = bars(chart).position(|other| std::ptr::eq(other, series)).unwrap_or(0);
+    (number as f64 + 0.5) * bar_width(chart) - 0.4
+}
+
+/// Where a series stands in the legend.
+struct Entry {
+    x: i32,
+    row: u32,
+}
+
+fn entries(chart: &Chart) -> Vec<Entry> {
+    let (mut x, mut row) = (10, 0);
+    chart
+        .series
+        .iter()
+        .map(|series| {
+            let width = 34 + (series.name.chars().count() as f64 * CHARACTER) as i32 + 18;
+            if x > 10 && x + width > WIDTH as i32 + 18 {
+                (x, row) = (10, row + 1);
+            }
+            let entry = Entry { x, row };
+            x += width;
+            entry
+        })
+        .collect()
+}
+
+fn legend(chart: &Chart, entries: &[Entry], root: &Area<'_>) -> Drawn {
+    for (series, entry) in chart.series.iter().zip(entries) {
+        let (x, y) = (entry.x, 16 + (entry.row * LEGEND_ROW) as i32);
+        let solid = Role::Solid(series.style).colour();
+        match series.mark {
+            Mark::Bars => root.draw(&Rectangle::new([(x + 8, y - 6), (x + 28, y + 6)], solid.filled()))?,
+            Mark::Dots => root.draw(&Circle::new((x + 18, y), 3, solid.filled()))?,
+            Mark::Line | Mark::LineAndDots | Mark::Steps => {
+                let line = Role::Line(series.style).colour().stroke_width(series.style.width());
+                root.draw(&PathElement::new(vec![(x, y), (x + 28, y)], line))?;
+            }
+        }
         let style = text(Role::Ink).pos(Pos::new(HPos::Left, VPos::Center));
-        root.draw(&Text::new(series.name.clone(), (x + 34, 16), style))?;
-        x += 34 + (series.name.chars().count() as f64 * CHARACTER) as i32 + 18;
+        root.draw(&Text::new(series.name.clone(), (x + 34, y), style))?;
     }
     Ok(())
 }
 
 /// Makes the drawing scale with the page and gives it a name for those who cannot see it.
 fn accessible(svg: &str, title: &str) -> String {
-    let sized = format!("width=\"{WIDTH}\" height=\"{HEIGHT}\" ");
+    let from = svg.find("width=\"").unwrap_or(0);
+    let to = svg.find("viewBox").unwrap_or(from);
     let title = title.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
-    let svg = svg.replacen(&sized, &format!("role=\"img\" aria-label=\"{title}\" "), 1);
+    let svg = svg.replacen(&svg[from..to], &format!("role=\"img\" aria-label=\"{title}\" "), 1);
     // The library pads its lines; the drawing is the same without.
     svg.lines().map(str::trim).collect::<Vec<_>>().join("\n")
 }

@@ -21,7 +21,7 @@ pub struct FigureError {
 }
 
 /// An axis.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
     /// What it counts, with the unit, as `time (s)`.
     pub label: String,
@@ -29,6 +29,31 @@ pub struct Axis {
     pub from: f64,
     /// Last value shown, above `from`.
     pub to: f64,
+    /// Names of the places 0, 1, 2, … where the axis is not a number. Bars stand on such an axis.
+    pub places: Vec<String>,
+}
+
+impl Axis {
+    /// An axis of numbers.
+    #[must_use]
+    pub fn new(label: impl Into<String>, from: f64, to: f64) -> Self {
+        Self { label: label.into(), from, to, places: Vec::new() }
+    }
+
+    /// An axis of named places.
+    #[must_use]
+    pub fn named(label: impl Into<String>, places: Vec<String>) -> Self {
+        Self { label: label.into(), from: -0.5, to: places.len() as f64 - 0.5, places }
+    }
+}
+
+impl Axis {
+    /// The name of the place at `x`, empty where there is none.
+    fn place(&self, x: f64) -> &str {
+        let at = libm::round(x);
+        let near = (x - at).abs() < 0.01 && at >= 0.0;
+        self.places.get(at as usize).filter(|_| near).map_or("", String::as_str)
+    }
 }
 
 /// A value with its interval.
@@ -59,8 +84,24 @@ pub struct Series {
     pub style: Style,
     /// By ascending x.
     pub points: Vec<Point>,
-    /// Draw a dot at each point.
-    pub dots: bool,
+    /// How points become a drawing.
+    pub mark: Mark,
+}
+
+/// How points become a drawing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mark {
+    /// A line from point to point.
+    #[default]
+    Line,
+    /// The same with a dot at each point.
+    LineAndDots,
+    /// A dot at each point.
+    Dots,
+    /// A value that holds until the next point.
+    Steps,
+    /// A bar from zero to each point, beside those of the other series at the same place.
+    Bars,
 }
 
 /// A vertical line that says when something happened.
@@ -83,8 +124,8 @@ pub struct Chart {
     pub y: Axis,
     /// Curves, in the order of the legend.
     pub series: Vec<Series>,
-    /// When something happened.
-    pub marker: Option<Marker>,
+    /// When something happened, by ascending x.
+    pub markers: Vec<Marker>,
 }
 
 impl Chart {
@@ -113,10 +154,13 @@ impl Chart {
     #[must_use]
     pub fn table(&self) -> Table {
         let points = || self.series.iter().flat_map(|series| series.points.iter().map(move |p| (series, p)));
-        let table = Table::new()
-            .text("series", points().map(|(series, _)| series.name.as_str()))
-            .real(&self.x.label, points().map(|(_, point)| point.x))
-            .real(&self.y.label, points().map(|(_, point)| point.y));
+        let table = Table::new().text("series", points().map(|(series, _)| series.name.as_str()));
+        let table = if self.x.places.is_empty() {
+            table.real(&self.x.label, points().map(|(_, point)| point.x))
+        } else {
+            table.text(&self.x.label, points().map(|(_, point)| self.x.place(point.x)))
+        };
+        let table = table.real(&self.y.label, points().map(|(_, point)| point.y));
         if points().any(|(_, point)| point.half_width.is_some()) {
             table.real(
                 "half-width of the 95 % interval",
@@ -147,19 +191,19 @@ mod tests {
     use super::*;
 
     fn chart() -> Chart {
-        let axis = |label: &str, to| Axis { label: label.into(), from: 0.0, to };
+        let axis = |label: &str, to| Axis::new(label, 0.0, to);
         let series = |name: &str, style, half_width| Series {
             name: name.into(),
             style,
             points: vec![Point { x: 0.0, y: 1.0, half_width }, Point { x: 10.0, y: 2.0, half_width }],
-            dots: true,
+            mark: Mark::LineAndDots,
         };
         Chart {
             title: "Window <over> time".into(),
             x: axis("time (s)", 10.0),
             y: axis("window (kB)", 2.5),
             series: vec![series("a & b", Style::First, Some(0.25)), series("c", Style::Third, None)],
-            marker: Some(Marker { x: 5.0, label: "switch".into() }),
+            markers: vec![Marker { x: 5.0, label: "switch".into() }],
         }
     }
 
@@ -189,6 +233,32 @@ mod tests {
         );
         assert_eq!(csv.lines().count(), 5);
         assert!(csv.ends_with("c,10,2,\n"));
+    }
+
+    #[test]
+    fn bars_stand_on_named_places() {
+        let mut bars = chart();
+        bars.x = Axis::named("cell", vec!["WLAN".into(), "LTE".into()]);
+        for series in &mut bars.series {
+            series.mark = Mark::Bars;
+            series.points[1].x = 1.0;
+        }
+        let svg = bars.to_svg().unwrap();
+        assert!(svg.contains("WLAN") && svg.contains("LTE"), "{svg}");
+        assert!(svg.contains("<rect"), "{svg}");
+        assert_eq!(bars.table().to_csv().lines().nth(1), Some("a & b,WLAN,1,0.25"));
+    }
+
+    #[test]
+    fn a_legend_that_is_too_long_goes_on_below() {
+        let mut many = chart();
+        let height =
+            |svg: &str| svg.split("viewBox=\"0 0 480 ").nth(1).unwrap().split('"').next().unwrap().to_owned();
+        let short = height(&many.to_svg().unwrap());
+        let long = Series { name: "a name that takes some room".into(), ..many.series[0].clone() };
+        many.series = vec![long; 5];
+        let tall = height(&many.to_svg().unwrap());
+        assert!(tall.parse::<u32>().unwrap() > short.parse::<u32>().unwrap());
     }
 
     #[test]

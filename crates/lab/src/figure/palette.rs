@@ -15,6 +15,10 @@ pub enum Style {
     Second,
     /// Green, a thick line.
     Third,
+    /// Purple, in dots and dashes.
+    Fourth,
+    /// Yellow, in fine dots.
+    Fifth,
     /// As text, a thin line: what is known rather than measured.
     Reference,
 }
@@ -34,12 +38,16 @@ pub(super) enum Role {
     Solid(Style),
 }
 
-const STYLES: [Style; 4] = [Style::First, Style::Second, Style::Third, Style::Reference];
+const STYLES: [Style; 6] =
+    [Style::First, Style::Second, Style::Third, Style::Fourth, Style::Fifth, Style::Reference];
 
 impl Style {
+    /// The styles of measured curves, for lists whose length is not known beforehand.
+    pub const MEASURED: [Self; 5] = [Self::First, Self::Second, Self::Third, Self::Fourth, Self::Fifth];
+
     pub(super) fn width(self) -> u32 {
         match self {
-            Self::First | Self::Second => 2,
+            Self::First | Self::Second | Self::Fourth | Self::Fifth => 2,
             Self::Third => 4,
             Self::Reference => 1,
         }
@@ -49,6 +57,8 @@ impl Style {
         match self {
             Self::First => Some("9 4"),
             Self::Second => Some("4 5"),
+            Self::Fourth => Some("10 4 2 4"),
+            Self::Fifth => Some("2 3"),
             Self::Third | Self::Reference => None,
         }
     }
@@ -58,6 +68,8 @@ impl Style {
             Self::First => "var(--series-1)",
             Self::Second => "var(--series-2)",
             Self::Third => "var(--series-3)",
+            Self::Fourth => "var(--series-4)",
+            Self::Fifth => "var(--series-5)",
             Self::Reference => "var(--ink)",
         }
     }
@@ -113,9 +125,9 @@ pub(super) fn with_variables(svg: &str) -> String {
 /// The CSS variables that charts are drawn with, for light and dark pages. The second curve is much darker (on dark pages
 /// lighter) than the third, under which it often lies.
 pub const STYLESHEET: &str = ":root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--axis:#6b7280;--grid:#e3e6ea;\
---series-1:#c05000;--series-2:#0a3f9c;--series-3:#18a077}\
+--series-1:#c05000;--series-2:#0a3f9c;--series-3:#18a077;--series-4:#8b2f8f;--series-5:#a07800}\
 @media(prefers-color-scheme:dark){:root{--paper:#14171b;--ink:#e6e8eb;--axis:#8b939e;--grid:#2c3138;\
---series-1:#f5a467;--series-2:#a8d1ff;--series-3:#1f9e78}}";
+--series-1:#f5a467;--series-2:#a8d1ff;--series-3:#1f9e78;--series-4:#e29ae6;--series-5:#e6cc5c}}";
 
 #[cfg(test)]
 mod tests {

@@ -26,15 +26,51 @@ pub struct Panel {
     pub chart: Chart,
 }
 
-/// A figure of the paper, redrawn.
-#[derive(Clone, Debug, PartialEq)]
+/// A table to be read in the page.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Grid {
+    /// What stands above it.
+    pub caption: String,
+    /// Heads of the columns, that of the rows' names first.
+    pub head: Vec<String>,
+    /// Rows, each with its name first.
+    pub rows: Vec<(String, Vec<Cell>)>,
+}
+
+/// A cell of a [`Grid`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// The figure.
+    pub text: String,
+    /// What stands under it, small.
+    pub note: String,
+    /// How it is to be taken.
+    pub tone: Tone,
+}
+
+/// How a figure is to be taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// As it is.
+    #[default]
+    Plain,
+    /// As wanted.
+    Good,
+    /// Not as wanted.
+    Bad,
+}
+
+/// A figure or table of the paper, made again, or one of ours.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figure {
-    /// Its number in the paper.
-    pub number: u8,
+    /// What it is called, as `Fig. 5` or `Table VI`. Claims refer to it by this.
+    pub label: String,
     /// What it shows.
     pub title: String,
     /// What must be known to read it.
     pub caption: String,
+    /// Tables, above the panels.
+    pub grids: Vec<Grid>,
     /// Rows of panels, each with the conditions they were measured under, if there are several.
     pub groups: Vec<(Option<&'static str>, Vec<Panel>)>,
 }
@@ -92,6 +128,19 @@ pub struct Finding {
     pub text: &'static str,
 }
 
+/// A table for `data/`.
+#[derive(Clone, Debug)]
+pub struct Data {
+    /// Stem of its files' names.
+    pub name: &'static str,
+    /// What it holds, in a few words.
+    pub about: &'static str,
+    /// The numbers.
+    pub table: Table,
+    /// Written as CSV too, not as Parquet alone: for tables of a readable size.
+    pub csv: bool,
+}
+
 /// Everything a report is made of.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -117,8 +166,8 @@ pub struct Report {
     pub set_up: &'static [SetUp],
     /// Where the numbers come from.
     pub provenance: Provenance,
-    /// Tables for `data/`, by the stem of their names: as CSV too where the flag is set.
-    pub tables: Vec<(&'static str, Table, bool)>,
+    /// Tables for `data/`. By habit one is called `runs` and has a row per run.
+    pub data: Vec<Data>,
 }
 
 /// A report could not be written.
@@ -155,6 +204,12 @@ fn folder(path: PathBuf) -> Result<PathBuf, ReportError> {
 }
 
 impl Report {
+    /// True when every run completed.
+    #[must_use]
+    pub fn complete(&self) -> bool {
+        self.provenance.failed.is_empty() && self.provenance.skipped == 0
+    }
+
     /// Writes the report into `dir`, which is made if need be. Files of an earlier report there are replaced. The page
     /// is written last, so that it never points to what is not there.
     ///
@@ -173,7 +228,7 @@ impl Report {
             ("msctp version", &self.provenance.version),
             ("command", &self.provenance.command),
         ];
-        for (name, table, csv) in &self.tables {
+        for Data { name, table, csv, .. } in &self.data {
             table.write_parquet(&data.join(format!("{name}.parquet")), &notes)?;
             if *csv {
                 table.write_csv(&data.join(format!("{name}.csv")))?;

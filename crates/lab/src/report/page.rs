@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::style::PAGE;
-use super::{Figure, Panel, Report, ReportError, SetUp};
+use super::{Cell, Figure, Grid, Panel, Report, ReportError, SetUp, Tone};
 use crate::claims::{Check, Claim, Judgement, Verdict};
 use crate::figure::{FigureError, STYLESHEET};
 
@@ -149,8 +149,13 @@ fn ledger(report: &Report) -> Markup {
 }
 
 fn figure_link(claim: &Claim) -> Markup {
-    let number = claim.figure.trim_start_matches(|c: char| !c.is_ascii_digit());
-    html! { a href={ "#fig" (number) } { (claim.figure) } }
+    html! { a href={ "#" (anchor(claim.figure)) } { (claim.figure) } }
+}
+
+/// The name of a figure's place in the page.
+fn anchor(label: &str) -> String {
+    let words = label.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
 }
 
 fn judgements(claim: &Claim, conditions: &[&str]) -> Markup {
@@ -199,15 +204,44 @@ fn figure(figure: &Figure) -> Result<Markup, FigureError> {
         groups.push((conditions, drawn));
     }
     Ok(html! {
-        section #{ "fig" (figure.number) } {
-            h3 { "Fig. " (figure.number) ". " (tight(&figure.title)) }
+        section #(anchor(&figure.label)) {
+            h3 { (figure.label) ". " (tight(&figure.title)) }
             p.quiet { (tight(&figure.caption)) }
+            @for grid in &figure.grids { (self::grid(grid)) }
             @for (conditions, panels) in &groups {
                 @if let Some(conditions) = conditions { h4 { (conditions) } }
                 div.panels.two[panels.len() == 2] { @for panel in panels { (panel) } }
             }
         }
     })
+}
+
+fn grid(grid: &Grid) -> Markup {
+    html! {
+        div.scroll {
+            table.grid {
+                caption { (tight(&grid.caption)) }
+                thead { tr { @for head in &grid.head { th { (head) } } } }
+                tbody {
+                    @for (name, cells) in &grid.rows {
+                        tr {
+                            th { (name) }
+                            @for cell in cells { (self::cell(cell)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cell(cell: &Cell) -> Markup {
+    let class = match cell.tone {
+        Tone::Plain => "",
+        Tone::Good => "good",
+        Tone::Bad => "bad",
+    };
+    html! { td class=(class) { (cell.text) @if !cell.note.is_empty() { span.quiet { (tight(&cell.note)) } } } }
 }
 
 fn panel(panel: &Panel) -> Result<Markup, FigureError> {
@@ -263,12 +297,18 @@ fn provenance(report: &Report) -> Markup {
         p { (provenance.runs) " runs, each single-threaded and in virtual time. This page again:" }
         pre { code { (provenance.command) } }
         p {
-            "Every run is a row of " a href="data/runs.csv" { "data/runs.csv" } " (" a href="data/runs.parquet" { "Parquet" }
-            ") with its scenario, seed, overrides, measured figures and the command that repeats it; its curves are in "
-            a href="data/series.parquet" { "data/series.parquet" } ", estimates in "
-            a href="data/estimates.parquet" { "data/estimates.parquet" }
-            ". The scenario files lie in this folder too, so that the commands work in it as in the repository:"
+            "The numbers are in " code { "data/" } ", each table with the command that repeats each run:"
         }
+        ul {
+            @for data in &report.data {
+                li {
+                    a href={ "data/" (data.name) ".parquet" } { (data.name) ".parquet" }
+                    @if data.csv { ", " a href={ "data/" (data.name) ".csv" } { "CSV" } }
+                    ": " (data.about)
+                }
+            }
+        }
+        p { "The scenario files lie in this folder too, so that the commands work in it as in the repository:" }
         @for (what, command) in &provenance.examples {
             p.quiet { (what) }
             pre { code { (command) } }

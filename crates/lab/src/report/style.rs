@@ -46,6 +46,13 @@ td:last-child,th:last-child{padding-right:0}
 .yes{color:var(--good)}.no{color:var(--bad)}.none{color:var(--open)}
 .finding td{background:var(--soft);font-size:.9rem;padding:10px 14px}
 .cards .finding td:last-child{padding:10px 14px}
+.scroll{overflow-x:auto;max-width:100%}
+.grid{width:auto;font-variant-numeric:tabular-nums;font-size:.9rem}
+.grid caption{text-align:left;color:var(--quiet);font-size:.9rem;padding-bottom:4px}
+.grid th,.grid td{padding:5px 16px 5px 0;text-align:right;white-space:nowrap}
+.grid th:first-child{text-align:left}
+.grid td .quiet{display:block;font-size:.8rem}
+.grid .good{color:var(--good)}.grid .bad{color:var(--bad)}
 .panels{display:grid;grid-template-columns:repeat(3,minmax(0,1fr));gap:12px 20px;margin:4px 0 8px}
 .panels.two{grid-template-columns:repeat(2,minmax(0,1fr));max-width:960px}
 figure{margin:0}

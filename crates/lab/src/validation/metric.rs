@@ -1,7 +1,9 @@
 //! What is compared: the quantities of the reference, by the names it gives them.
 
+use serde::{Deserialize, Serialize};
+
 /// A quantity. Its doc says how ns-2's figure was taken; ours is taken at the same place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Metric {
     /// In-order payload at the receiver until the end, as a rate since the start of the run, in kbit/s.
     Goodput,

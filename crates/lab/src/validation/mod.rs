@@ -105,7 +105,7 @@ pub fn run(
     cases: &[Case],
     execution: &Execution<'_>,
 ) -> Result<Vec<(Case, Vec<Comparison>)>, ValidationError> {
-    let outcomes = plan::execute(keys(cases), execution, |key| {
+    let outcomes = plan::execute("validation", keys(cases), execution, |key| {
         let scenario = cases[key.case].scenario(key.ways).map_err(|e| e.to_string())?;
         measure::run(&scenario, key.seed)
     })?;

@@ -16,7 +16,7 @@ fn without_chance() -> Vec<Comparison> {
     let wanted: Vec<Case> = all.into_iter().filter(|case| case.seeds == 1).collect();
     assert_eq!(wanted.len(), 9);
     let (cancel, progress) = (AtomicBool::new(false), ProgressBar::hidden());
-    let execution = Execution { threads: None, cancel: &cancel, progress: &progress };
+    let execution = Execution { threads: None, cancel: &cancel, progress: &progress, store: None };
     run(&wanted, &execution).unwrap().into_iter().flat_map(|(_, rows)| rows).collect()
 }
 

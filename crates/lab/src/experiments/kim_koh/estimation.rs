@@ -3,7 +3,7 @@
 use std::fmt;
 
 use msctp_units::{Rate, Span};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::grid::Movement;
 
@@ -47,7 +47,7 @@ impl fmt::Display for EstimationKey {
 }
 
 /// An estimate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// When, in seconds.
     pub at: f64,
@@ -60,7 +60,7 @@ pub struct Point {
 }
 
 /// The estimates of one run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimation {
     /// By time.
     pub points: Vec<Point>,

@@ -6,7 +6,7 @@ use super::claims::{Measured, Runs};
 use super::estimation::{DURATION as ESTIMATION_DURATION, Estimation, PHASES, truth};
 use super::grid::{DURATION, Movement, SWITCH, Scheme, WindowSet};
 use super::measure::{Handover, STEP, samples};
-use crate::figure::{Axis, Chart, Marker, Point, Series, Style, round_up};
+use crate::figure::{Axis, Chart, Mark, Marker, Point, Series, Style, round_up};
 use crate::report::{Figure, Panel};
 use crate::stats::{Mean, paired_difference};
 
@@ -39,12 +39,12 @@ fn style(scheme: Scheme) -> Style {
 }
 
 fn seconds(from: f64, to: f64) -> Axis {
-    Axis { label: "time (s)".to_owned(), from, to }
+    Axis::new("time (s)", from, to)
 }
 
 /// An axis from 0 to a round number above every value.
 fn from_zero(label: &str, values: impl Iterator<Item = f64>) -> Axis {
-    Axis { label: label.to_owned(), from: 0.0, to: round_up(values.fold(0.0, f64::max) * 1.04) }
+    Axis::new(label, 0.0, round_up(values.fold(0.0, f64::max) * 1.04))
 }
 
 /// An axis with room below zero when there are negative values.
@@ -66,7 +66,8 @@ fn estimation(measured: &Measured) -> Option<Figure> {
     let panels: Vec<Panel> =
         Movement::ALL.into_iter().filter_map(|movement| estimation_panel(measured, movement)).collect();
     (!panels.is_empty()).then(|| Figure {
-        number: 5,
+        label: "Fig. 5".to_owned(),
+        grids: Vec::new(),
         title: "Bandwidth estimation in WLAN and 3G".to_owned(),
         caption: "The bandwidth left free by up to three UDP sources, and what modified WBest finds, iterating over the \
                   new path all along. Sources start at 25, 50 and 75 s; two stop at 100 s, the third at 125 s."
@@ -93,8 +94,12 @@ fn estimation_panel(measured: &Measured, movement: Movement) -> Option<Panel> {
         let y = truth(movement, phase) * scale;
         [Point::new(phase.from, y), Point::new(phase.to, y)]
     });
-    let series =
-        |name: &str, style, points: Vec<Point>| Series { name: name.to_owned(), style, points, dots: false };
+    let series = |name: &str, style, points: Vec<Point>| Series {
+        name: name.to_owned(),
+        style,
+        points,
+        mark: Mark::Line,
+    };
     let series = vec![
         series(
             "one run",
@@ -118,7 +123,7 @@ fn estimation_panel(measured: &Measured, movement: Movement) -> Option<Panel> {
             x: seconds(0.0, end),
             y,
             series,
-            marker: None,
+            markers: Vec::new(),
         },
     })
 }
@@ -140,7 +145,8 @@ fn over_time(measured: &Measured, movement: Movement, load: u8, number: u8) -> O
         .collect();
     let background = if load == 0 { "no background".to_owned() } else { format!("{load} % background") };
     (!groups.is_empty()).then(|| Figure {
-        number,
+        label: format!("Fig. {number}"),
+        grids: Vec::new(),
         title: format!("{}, {background}", movement.words()),
         caption: format!(
             "Window of the sender's primary path and data delivered to the mobile, which asks for the switch at {} s.",
@@ -193,7 +199,7 @@ impl OverTime<'_> {
                     name: scheme.words().to_owned(),
                     style: style(*scheme),
                     points: points.filter(|point| point.x >= FROM).collect(),
-                    dots: false,
+                    mark: Mark::Line,
                 }
             })
             .collect();
@@ -203,7 +209,7 @@ impl OverTime<'_> {
             x: seconds(FROM, DURATION.as_secs_f64()),
             y,
             series,
-            marker: Some(Marker { x: SWITCH.as_secs_f64(), label: "switch".to_owned() }),
+            markers: vec![Marker { x: SWITCH.as_secs_f64(), label: "switch".to_owned() }],
         };
         self.panel("a", "window", &format!("Congestion window, {}", seeds(self.count())), chart)
     }
@@ -223,7 +229,7 @@ impl OverTime<'_> {
                     name: scheme.words().to_owned(),
                     style: style(*scheme),
                     points: per_second.filter(|point| point.x >= from).collect(),
-                    dots: false,
+                    mark: Mark::Line,
                 }
             })
             .collect();
@@ -236,7 +242,7 @@ impl OverTime<'_> {
             x: seconds(from, DURATION.as_secs_f64()),
             y,
             series,
-            marker: None,
+            markers: Vec::new(),
         };
         self.panel("b", "throughput", &format!("Delivered in each second, {}", seeds(self.count())), chart)
     }
@@ -260,7 +266,7 @@ impl OverTime<'_> {
                     name: format!("{} − mSCTP", scheme.words()),
                     style: style(scheme),
                     points: std::iter::once(Point::new(from, 0.0)).chain(points).collect(),
-                    dots: false,
+                    mark: Mark::Line,
                 }
             })
             .collect();
@@ -270,7 +276,7 @@ impl OverTime<'_> {
             x: seconds(from, DURATION.as_secs_f64()),
             y: around_zero("lead (kB)", values.into_iter()),
             series,
-            marker: None,
+            markers: Vec::new(),
         };
         let caption = format!("Delivered since the switch beyond mSCTP’s, {}", seeds(self.count()));
         self.panel("c", "lead", &caption, chart)
@@ -325,7 +331,8 @@ fn over_load(measured: &Measured, movement: Movement) -> Option<Figure> {
         })
         .collect();
     (!groups.is_empty()).then(|| Figure {
-        number,
+        label: format!("Fig. {number}"),
+        grids: Vec::new(),
         title: format!("{}: throughput over background load", movement.words()),
         caption: "Bars are 95 % confidence intervals. In (c) they are those of the paired differences, which pairing under \
                   the same background makes much narrower than (a) and (b) suggest."
@@ -390,10 +397,10 @@ impl OverLoad<'_> {
                     self.movement.words(),
                     self.windows.words()
                 ),
-                x: Axis { label: "background (% of the link)".to_owned(), from: -4.0, to: 94.0 },
+                x: Axis::new("background (% of the link)", -4.0, 94.0),
                 y: around_zero(label, ends.collect::<Vec<_>>().into_iter()),
                 series,
-                marker: None,
+                markers: Vec::new(),
             },
         }
     }
@@ -425,6 +432,6 @@ impl OverLoad<'_> {
             let mean = mean(load)?;
             Some(Point { x: f64::from(load), y: mean.mean, half_width: Some(mean.half_width) })
         });
-        Series { name, style: style(scheme), points: points.collect(), dots: true }
+        Series { name, style: style(scheme), points: points.collect(), mark: Mark::LineAndDots }
     }
 }

@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 use msctp_units::{Rate, Span};
 use serde::Serialize;
 
+use crate::experiments::Effort;
+
 /// When the primary path is switched (the paper, §4).
 pub const SWITCH: Span = Span::from_secs(30);
 /// How long a run is (the paper, §4).
@@ -191,6 +193,14 @@ pub struct Extent {
 }
 
 impl Extent {
+    /// What an effort comes to.
+    #[must_use]
+    pub fn of(effort: &Effort) -> Self {
+        let mut extent = if effort.quick { Self::quick() } else { Self::full() };
+        extent.seeds = effort.seeds.unwrap_or(extent.seeds);
+        extent
+    }
+
     /// The paper's: 0 to 90 % in steps of 10, ten runs each.
     #[must_use]
     pub fn full() -> Self {

@@ -1,10 +1,12 @@
 //! What is measured in a handover run, as plain numbers: the only input of the claims and figures.
 
+use serde::{Deserialize, Serialize};
+
 /// Time between two samples of a curve, in seconds.
 pub const STEP: f64 = 0.1;
 
 /// One handover run, measured.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Handover {
     /// User bytes delivered in the whole run.
     pub total_bytes: u64,
@@ -35,7 +37,7 @@ pub struct Handover {
 }
 
 /// The estimator's result at the switch.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LastEstimate {
     /// C in bit/s.
     pub capacity: f64,
@@ -46,7 +48,7 @@ pub struct LastEstimate {
 }
 
 /// The window fell to less than three quarters of the highest value since the switch.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fall {
     /// When, in seconds.
     pub at: f64,

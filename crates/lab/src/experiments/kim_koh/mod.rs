@@ -15,14 +15,23 @@ use self::claims::Measured;
 use self::estimation::{Estimation, EstimationKey};
 use self::grid::{Extent, Movement, RunKey};
 use self::measure::Handover;
+use super::Experiment;
 use crate::plan::{Execution, Outcomes, ThreadsError, execute};
-use crate::report::{Provenance, Report, Source};
+use crate::report::{Data, Provenance, Report};
+use crate::scenario_file::ScenarioFile;
 
-/// Number of runs of the experiment.
-#[must_use]
-pub fn size(extent: &Extent) -> usize {
-    estimation_keys(extent).len() + extent.runs().len()
-}
+/// The experiment, for the registry.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "kim-koh",
+    summary: "Adaptive congestion control of mSCTP for vertical handover (Kim and Koh, 2009)",
+    size: |effort| {
+        let extent = Extent::of(effort);
+        estimation_keys(&extent).len() + extent.runs().len()
+    },
+    reproduce: |effort, execution| {
+        reproduce(&Extent::of(effort), execution, effort.command("kim-koh")).map(|done| done.report)
+    },
+};
 
 fn estimation_keys(extent: &Extent) -> Vec<EstimationKey> {
     let both = Movement::ALL.into_iter();
@@ -38,14 +47,6 @@ pub struct Reproduction {
     pub report: Report,
 }
 
-impl Reproduction {
-    /// True when every run completed.
-    #[must_use]
-    pub fn complete(&self) -> bool {
-        self.report.provenance.failed.is_empty() && self.report.provenance.skipped == 0
-    }
-}
-
 /// Carries the experiment out. `command` is what the report says makes it again.
 ///
 /// # Errors
@@ -55,8 +56,8 @@ pub fn reproduce(
     execution: &Execution<'_>,
     command: String,
 ) -> Result<Reproduction, ThreadsError> {
-    let estimations = execute(estimation_keys(extent), execution, run::estimation)?;
-    let handovers = execute(extent.runs(), execution, run::handover)?;
+    let estimations = execute("kim-koh estimation", estimation_keys(extent), execution, run::estimation)?;
+    let handovers = execute("kim-koh handover", extent.runs(), execution, run::handover)?;
     Ok(conclude(extent, estimations, handovers, command))
 }
 
@@ -81,14 +82,7 @@ fn conclude(
         runs,
         failed,
         skipped,
-        scenarios: run::SCENARIOS
-            .iter()
-            .map(|&file| Source {
-                path: file.path.to_owned(),
-                sha256: tables::sha256(file),
-                text: file.text.to_owned(),
-            })
-            .collect(),
+        scenarios: run::SCENARIOS.iter().map(ScenarioFile::source).collect(),
         examples: examples(&measured),
     };
     let ledger = claims::ledger(&measured);
@@ -104,10 +98,25 @@ fn conclude(
         figures: figures::all(&measured),
         set_up: &words::SET_UP,
         provenance,
-        tables: vec![
-            ("runs", tables::runs(&measured), true),
-            ("series", tables::series(&measured), false),
-            ("estimates", tables::estimates(&measured), true),
+        data: vec![
+            Data {
+                name: "runs",
+                about: "every handover run with its scenario, seed, overrides and measured figures",
+                table: tables::runs(&measured),
+                csv: true,
+            },
+            Data {
+                name: "series",
+                about: "the curves of every handover run, twice a second",
+                table: tables::series(&measured),
+                csv: false,
+            },
+            Data {
+                name: "estimates",
+                about: "every estimate of the estimation runs",
+                table: tables::estimates(&measured),
+                csv: true,
+            },
         ],
     };
     Reproduction { measured, report }

@@ -1,39 +1,21 @@
 //! One run: from a key over the scenario file and the simulator to the numbers that are measured.
 
 use msctp_proto::{PathId, TraceKind};
-use msctp_sim::scenario::Scenario;
 use msctp_sim::series::TraceSeries;
-use msctp_sim::{Series, Simulation, Summary};
+use msctp_sim::{Series, Summary};
 use msctp_units::Time;
 
 use super::estimation::{Estimation, EstimationKey, Point};
 use super::grid::{DURATION, Movement, RunKey, SWITCH};
 use super::measure::{Fall, Handover, LastEstimate, STEP};
-
-/// A scenario file of the experiment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScenarioFile {
-    /// Path in the repository, by which runs are repeated.
-    pub path: &'static str,
-    /// Contents.
-    pub text: &'static str,
-}
-
-macro_rules! scenario {
-    ($name:literal) => {
-        ScenarioFile {
-            path: concat!("scenarios/kim-koh/", $name),
-            text: include_str!(concat!("../../../../../scenarios/kim-koh/", $name)),
-        }
-    };
-}
+use crate::scenario_file::{ScenarioFile, scenario_file};
 
 /// All scenario files of the experiment.
 pub const SCENARIOS: [ScenarioFile; 4] = [
-    scenario!("3g-to-wlan.toml"),
-    scenario!("wlan-to-3g.toml"),
-    scenario!("estimation-wlan.toml"),
-    scenario!("estimation-3g.toml"),
+    scenario_file!("kim-koh/3g-to-wlan.toml"),
+    scenario_file!("kim-koh/wlan-to-3g.toml"),
+    scenario_file!("kim-koh/estimation-wlan.toml"),
+    scenario_file!("kim-koh/estimation-3g.toml"),
 ];
 
 /// The scenario of the handover runs.
@@ -123,22 +105,15 @@ pub fn estimation(key: &EstimationKey) -> Result<Estimation, String> {
     }
 }
 
+/// Runs a scenario whose association must be up at the end.
 fn simulate(file: ScenarioFile, overrides: &[String], seed: u64) -> Result<(Summary, Series), String> {
-    let scenario = Scenario::from_toml(file.text, file.path, overrides).map_err(|error| error.to_string())?;
-    let mut simulation = Simulation::new(&scenario, Some(seed)).map_err(|error| error.to_string())?;
-    simulation.run();
-    let summary = simulation.summary();
-    for action in &summary.actions {
-        if let Some(reason) = &action.refused {
-            return Err(format!("{} {} was refused: {reason}", action.action, action.subject));
-        }
-    }
+    let (summary, series) = file.simulate(overrides, seed)?;
     match summary.associations.first() {
         None => Err("the scenario has no association".to_owned()),
         Some(association) => match &association.ended {
             Some(reason) => Err(format!("the association ended: {reason}")),
             None if association.established.is_none() => Err("the association was never up".to_owned()),
-            None => Ok((summary, simulation.into_series())),
+            None => Ok((summary, series)),
         },
     }
 }

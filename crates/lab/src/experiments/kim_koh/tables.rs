@@ -1,40 +1,23 @@
 //! The tables of the report's `data/`: a row per run, and the curves of every run.
 
-use sha2::{Digest, Sha256};
-
 use super::claims::Measured;
 use super::estimation::EstimationKey;
 use super::grid::{RunKey, Scheme};
 use super::measure::{Handover, STEP};
-use super::run::{ScenarioFile, estimation_scenario, handover_scenario};
+use super::run::{estimation_scenario, handover_scenario};
 use crate::table::Table;
 
 /// Every how many samples of a curve go into the table: twice a second.
 const EVERY: usize = 5;
 
-/// SHA-256 of a scenario file, hexadecimal.
-pub(super) fn sha256(file: ScenarioFile) -> String {
-    Sha256::digest(file.text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The command that repeats a run by itself.
-fn command(file: ScenarioFile, seed: u64, overrides: &[String]) -> String {
-    let mut command = format!("msctp sim {} --seed {seed}", file.path);
-    for set in overrides {
-        command.push_str(" --set ");
-        command.push_str(set);
-    }
-    command
-}
-
 /// The command that repeats a handover run.
 pub(super) fn handover_command(key: &RunKey) -> String {
-    command(handover_scenario(key.movement), key.seed, &key.overrides())
+    handover_scenario(key.movement).command(key.seed, &key.overrides())
 }
 
 /// The command that repeats an estimation run.
 pub(super) fn estimation_command(key: &EstimationKey) -> String {
-    command(estimation_scenario(key.movement), key.seed, &[])
+    estimation_scenario(key.movement).command(key.seed, &[])
 }
 
 /// A row per handover run: conditions, measured figures, provenance. `run` numbers the rows, as in the other tables.
@@ -74,7 +57,7 @@ pub(super) fn runs(measured: &Measured) -> Table {
         .integer("target_queue_drops", values(|run| Some(run.queue_drops)))
         .text("msctp_version", keys().map(|_| env!("CARGO_PKG_VERSION")))
         .text("scenario", keys().map(|key| handover_scenario(key.movement).path))
-        .text("scenario_sha256", keys().map(|key| sha256(handover_scenario(key.movement))))
+        .text("scenario_sha256", keys().map(|key| handover_scenario(key.movement).sha256()))
         .text("overrides", keys().map(|key| key.overrides().join(" ")))
         .text("command", keys().map(handover_command))
 }

@@ -1,0 +1,89 @@
+//! The scenario files an experiment is made from: compiled in, named by their path in the repository, run with overrides.
+
+use std::fmt::Write;
+
+use msctp_sim::scenario::Scenario;
+use msctp_sim::{Series, Simulation, Summary};
+use sha2::{Digest, Sha256};
+
+use crate::report::Source;
+
+/// A scenario file of the repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScenarioFile {
+    /// Path in the repository, by which runs are repeated.
+    pub path: &'static str,
+    /// Contents.
+    pub text: &'static str,
+}
+
+/// The file `scenarios/NAME` as a [`ScenarioFile`].
+macro_rules! scenario_file {
+    ($name:literal) => {
+        $crate::scenario_file::ScenarioFile {
+            path: concat!("scenarios/", $name),
+            text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/", $name)),
+        }
+    };
+}
+pub(crate) use scenario_file;
+
+impl ScenarioFile {
+    /// SHA-256 of the contents, hexadecimal.
+    #[must_use]
+    pub fn sha256(&self) -> String {
+        Sha256::digest(self.text.as_bytes()).iter().fold(String::new(), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+
+    /// As the report's provenance names it.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        Source { path: self.path.to_owned(), sha256: self.sha256(), text: self.text.to_owned() }
+    }
+
+    /// The command that repeats a run of it.
+    #[must_use]
+    pub fn command(&self, seed: u64, overrides: &[String]) -> String {
+        let mut command = format!("msctp sim {} --seed {seed}", self.path);
+        for set in overrides {
+            let quoted = set.contains(|c: char| !(c.is_ascii_alphanumeric() || "._-=/:,+%".contains(c)));
+            let _ = if quoted { write!(command, " --set '{set}'") } else { write!(command, " --set {set}") };
+        }
+        command
+    }
+
+    /// Runs it to its end, as `msctp sim` does.
+    ///
+    /// # Errors
+    /// What is wrong with the scenario, or an action that was refused: the run is not the experiment then.
+    pub fn simulate(&self, overrides: &[String], seed: u64) -> Result<(Summary, Series), String> {
+        let scenario =
+            Scenario::from_toml(self.text, self.path, overrides).map_err(|error| error.to_string())?;
+        let mut simulation = Simulation::new(&scenario, Some(seed)).map_err(|error| error.to_string())?;
+        simulation.run();
+        let summary = simulation.summary();
+        for action in &summary.actions {
+            if let Some(reason) = &action.refused {
+                return Err(format!("{} {} was refused: {reason}", action.action, action.subject));
+            }
+        }
+        Ok((summary, simulation.into_series()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_command_repeats_the_run_and_survives_the_shell() {
+        let file = scenario_file!("handover.toml");
+        assert_eq!(
+            file.command(3, &["link.wlan.rate=2Mbps".into(), "link.wlan.loss={ share = 0.1 }".into()]),
+            "msctp sim scenarios/handover.toml --seed 3 --set link.wlan.rate=2Mbps --set 'link.wlan.loss={ share = 0.1 }'"
+        );
+        assert_eq!(file.sha256().len(), 64);
+    }
+}

@@ -1,0 +1,128 @@
+//! Results of runs kept on disk while an experiment is under way, so that one that was interrupted goes on where it stopped.
+//!
+//! A result belongs to the program that made it: the store's folder is named by a fingerprint of the program, and what
+//! another program left there is not read. Each result is one file, written beside its place and then moved into it;
+//! one that cannot be read is made again. The store is removed when the report has been written.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+use crate::table::write_file;
+
+/// A folder of results.
+#[derive(Debug)]
+pub struct Store {
+    root: PathBuf,
+    dir: PathBuf,
+}
+
+impl Store {
+    /// The store in the folder `root`, which is made if need be. `program` is the content of the running program, by
+    /// which its results are known; results of others in `root` are removed.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn open(root: &Path, program: &[u8]) -> io::Result<Self> {
+        let fingerprint = hex(program);
+        let dir = root.join(&fingerprint);
+        fs::create_dir_all(&dir)?;
+        for entry in fs::read_dir(root)? {
+            let entry = entry?;
+            if entry.file_name() != fingerprint.as_str() && entry.file_type()?.is_dir() {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        Ok(Self { root: root.to_owned(), dir })
+    }
+
+    /// How many results there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        fs::read_dir(&self.dir).map_or(0, Iterator::count)
+    }
+
+    /// True when nothing is kept.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        self.dir.join(hex(key.as_bytes()))
+    }
+
+    /// The result kept under `key`; `None` when there is none that can be read.
+    #[must_use]
+    pub fn load<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        let bytes = fs::read(self.path(key)).ok()?;
+        postcard::from_bytes(&bytes).ok()
+    }
+
+    /// Keeps a result under `key`.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn keep(&self, key: &str, result: &impl Serialize) -> io::Result<()> {
+        let bytes = postcard::to_allocvec(result).map_err(io::Error::other)?;
+        write_file(&self.path(key), &bytes)
+    }
+
+    /// Forgets everything: the report is written.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn remove(self) -> io::Result<()> {
+        fs::remove_dir_all(self.root)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let dir = std::env::temp_dir().join(format!("msctp-store-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        dir
+    }
+
+    #[test]
+    fn a_result_comes_back_to_the_bit_and_only_to_its_program() {
+        let root = folder("back");
+        let value = (0.1_f64 + 0.2, f64::NAN.to_bits(), vec![Some("x".to_owned()), None]);
+        let store = Store::open(&root, b"program").unwrap();
+        assert!(store.is_empty());
+        store.keep("a run, seed 1", &value).unwrap();
+        drop(store);
+        let again = Store::open(&root, b"program").unwrap();
+        assert_eq!(again.load("a run, seed 1"), Some(value));
+        assert_eq!(again.load::<u64>("a run, seed 2"), None);
+        let other = Store::open(&root, b"another program").unwrap();
+        assert!(other.is_empty());
+        assert_eq!(other.load::<(f64, u64, Vec<Option<String>>)>("a run, seed 1"), None);
+        assert_eq!(again.len(), 0, "removed");
+        other.remove().unwrap();
+        assert!(!root.exists());
+    }
+
+    #[test]
+    fn a_damaged_result_counts_as_none() {
+        let root = folder("damaged");
+        let store = Store::open(&root, b"p").unwrap();
+        store.keep("k", &vec![1_u64, 2, 3]).unwrap();
+        let path = store.path("k");
+        let bytes = fs::read(&path).unwrap();
+        fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+        assert_eq!(store.load::<Vec<u64>>("k"), None);
+        store.remove().unwrap();
+    }
+}
