@@ -148,9 +148,7 @@ impl<P: Send> LinkModel<P> for Link<P> {
         }
         let (departs, arrives) = self.times(now, wire_len);
         self.fifo.push(Entry { packet, wire_len, doomed: false, departs, arrives });
-        let waiting = self.fifo.waiting();
-        self.stats.max_queue_packets = self.stats.max_queue_packets.max(waiting.packets);
-        self.stats.max_queue_bytes = self.stats.max_queue_bytes.max(waiting.bytes);
+        self.stats.saw_queue(self.fifo.waiting());
         Offer::Queued
     }
 
@@ -164,18 +162,16 @@ impl<P: Send> LinkModel<P> for Link<P> {
         }
         self.fifo.advance(now);
         let entry = self.fifo.pop()?;
-        if entry.doomed {
-            self.stats.lost_down.add(entry.wire_len);
-            return Some(entry.leaves(Outcome::Lost(LossReason::LinkDown)));
-        }
-        let lost = self.loss.as_mut().is_some_and(|loss| loss.loses(entry.departs, entry.wire_len));
-        if lost {
-            self.stats.lost.add(entry.wire_len);
-            Some(entry.leaves(Outcome::Lost(LossReason::Channel)))
+        let outcome = if entry.doomed {
+            Outcome::Lost(LossReason::LinkDown)
+        } else if self.loss.as_mut().is_some_and(|loss| loss.loses(entry.departs, entry.wire_len)) {
+            Outcome::Lost(LossReason::Channel)
         } else {
-            self.stats.delivered.add(entry.wire_len);
-            Some(entry.leaves(Outcome::Arrived))
-        }
+            Outcome::Arrived
+        };
+        let delivery = Delivery { packet: entry.packet, wire_len: entry.wire_len, outcome };
+        self.stats.count(&delivery);
+        Some(delivery)
     }
 
     fn change(&mut self, now: Time, change: Change) -> Result<(), Unsupported> {
@@ -202,12 +198,6 @@ impl<P: Send> LinkModel<P> for Link<P> {
 
     fn stats(&self) -> &LinkStats {
         &self.stats
-    }
-}
-
-impl<P> Entry<P> {
-    fn leaves(self, outcome: Outcome) -> Delivery<P> {
-        Delivery { packet: self.packet, wire_len: self.wire_len, outcome }
     }
 }
 

@@ -84,7 +84,7 @@ pub enum Outcome {
 pub enum LossReason {
     /// The loss process took it.
     Channel,
-    /// The link went down with it inside.
+    /// The link went down with it inside, or the old cell's link did at a handover.
     LinkDown,
 }
 

@@ -21,6 +21,17 @@ pub enum QueueLimit {
     Unbounded,
 }
 
+impl QueueLimit {
+    /// Whether a packet of `wire_len` bytes may wait with those that do.
+    pub(crate) fn has_room(self, waiting: QueueLen, wire_len: u32) -> bool {
+        match self {
+            Self::Packets(packets) => waiting.packets < packets,
+            Self::Bytes(bytes) => waiting.bytes + u64::from(wire_len) <= bytes,
+            Self::Unbounded => true,
+        }
+    }
+}
+
 /// What waits in a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueLen {
@@ -69,12 +80,7 @@ impl<P> Fifo<P> {
 
     /// Whether a packet may enter. The cursor must have been advanced to now.
     pub(crate) fn has_room(&self, limit: QueueLimit, wire_len: u32) -> bool {
-        let room = match limit {
-            QueueLimit::Packets(packets) => self.waiting().packets < packets,
-            QueueLimit::Bytes(bytes) => self.waiting().bytes + u64::from(wire_len) <= bytes,
-            QueueLimit::Unbounded => true,
-        };
-        room || self.is_idle()
+        limit.has_room(self.waiting(), wire_len) || self.is_idle()
     }
 
     /// What waits. The cursor must have been advanced to now.

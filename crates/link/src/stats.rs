@@ -2,6 +2,8 @@
 
 use core::ops::AddAssign;
 
+use crate::{Delivery, LossReason, Outcome, QueueLen};
+
 /// Packets and their bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
@@ -39,7 +41,7 @@ pub struct LinkStats {
     pub dropped_down: Count,
     /// Lost by the loss process.
     pub lost: Count,
-    /// Lost inside when the link went down.
+    /// Lost inside when the link went down, or left behind at a handover.
     pub lost_down: Count,
     /// The most packets that ever waited, the one in transmission not counted.
     pub max_queue_packets: u64,
@@ -48,6 +50,22 @@ pub struct LinkStats {
 }
 
 impl LinkStats {
+    /// A packet has left the link.
+    pub(crate) fn count<P>(&mut self, delivery: &Delivery<P>) {
+        let count = match delivery.outcome {
+            Outcome::Arrived => &mut self.delivered,
+            Outcome::Lost(LossReason::Channel) => &mut self.lost,
+            Outcome::Lost(LossReason::LinkDown) => &mut self.lost_down,
+        };
+        count.add(delivery.wire_len);
+    }
+
+    /// So much waits.
+    pub(crate) fn saw_queue(&mut self, waiting: QueueLen) {
+        self.max_queue_packets = self.max_queue_packets.max(waiting.packets);
+        self.max_queue_bytes = self.max_queue_bytes.max(waiting.bytes);
+    }
+
     /// Packets and bytes that entered and did not leave yet.
     pub fn inside(&self) -> Count {
         let mut gone = Count::default();

@@ -1,5 +1,12 @@
-//! EGPRS: the radio interface of GPRS and EDGE, as far as a packet notices it.
+//! EGPRS: the radio interface of GPRS and EDGE, as far as a packet notices it: radio blocks of a [`CodingScheme`], sent
+//! again until they are there. Scope, limits and validation are in `docs/models/egprs.md`.
 
+mod coding;
+mod config;
+mod link;
 mod scheme;
 
+pub use coding::{CodingChange, CodingConfig, CodingProcess, CodingState, CodingStep, InvalidCoding};
+pub use config::{EgprsConfig, EgprsStats};
+pub use link::EgprsLink;
 pub use scheme::{Again, BLOCK_PERIOD, CodingScheme, ParseCodingSchemeError};

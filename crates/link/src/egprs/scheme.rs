@@ -68,7 +68,7 @@ pub struct Again {
     /// With this coding.
     pub scheme: CodingScheme,
     /// In so many radio blocks: 2 if it is split.
-    pub parts: u16,
+    pub parts: u8,
 }
 
 impl CodingScheme {
@@ -199,7 +199,7 @@ mod tests {
                 let again = mcs(first).again(commanded);
                 assert_eq!(again.scheme, mcs(want), "MCS{first} under {commanded}");
                 let halves = matches!((first, want), (6 | 8 | 9, 3) | (5 | 7, 2) | (4, 1));
-                assert_eq!(again.parts, 1 + u16::from(halves), "MCS{first} under {commanded}");
+                assert_eq!(again.parts, 1 + u8::from(halves), "MCS{first} under {commanded}");
             }
         }
         for commanded in CodingScheme::all() {

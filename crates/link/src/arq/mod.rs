@@ -1,0 +1,29 @@
+//! What radio link models with retransmission share: the packets as one stream of octets that is cut into blocks and
+//! put together again in order ([`Sdus`]), the numbered blocks between the oldest unacknowledged and the newest
+//! ([`Window`]), and which blocks the channel takes ([`BlockErrors`]).
+//!
+//! A model owns both ends of its link, so both ends' view of a block stands in one entry: what the sender has been told
+//! and when the receiver got it. Knows no timers, no coding and no radio.
+
+mod errors;
+mod sdus;
+mod trace;
+mod window;
+
+pub use errors::BlockErrors;
+pub(crate) use sdus::Sdus;
+pub(crate) use trace::Trace;
+pub use trace::{BlockEvent, BlockEventKind};
+pub(crate) use window::{Block, Part, Told, Window};
+
+/// A radio link's parameter is out of range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} is {value}, want {want}")]
+pub struct InvalidRadio {
+    /// The parameter.
+    pub what: &'static str,
+    /// Its value.
+    pub value: u64,
+    /// What would be right.
+    pub want: &'static str,
+}

@@ -1,0 +1,56 @@
+//! [`Trace`]: block numbers over time, recorded only when asked for. Nothing steers by it.
+
+use std::collections::VecDeque;
+
+use msctp_units::Time;
+
+/// Something happened to a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockEvent {
+    /// When.
+    pub at: Time,
+    /// The block's number, counted from 0 since the link was made: across connections, and not modulo the sequence
+    /// number space.
+    pub number: u64,
+    /// What.
+    pub kind: BlockEventKind,
+}
+
+/// What happened to a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockEventKind {
+    /// It was sent for the first time.
+    Sent,
+    /// It was sent again.
+    SentAgain,
+    /// The receiver got it for the first time.
+    Received,
+    /// The sender has been told that this block and all before it are there.
+    Acknowledged,
+}
+
+/// The record, off until switched on.
+#[derive(Debug, Default)]
+pub(crate) struct Trace {
+    events: Option<VecDeque<BlockEvent>>,
+}
+
+impl Trace {
+    pub(crate) fn switch(&mut self, on: bool) {
+        match on {
+            true => self.events = Some(self.events.take().unwrap_or_default()),
+            false => self.events = None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn record(&mut self, at: Time, number: u64, kind: BlockEventKind) {
+        if let Some(events) = &mut self.events {
+            events.push_back(BlockEvent { at, number, kind });
+        }
+    }
+
+    pub(crate) fn poll(&mut self) -> Option<BlockEvent> {
+        self.events.as_mut()?.pop_front()
+    }
+}

@@ -1,0 +1,242 @@
+//! [`Window`]: the numbered blocks from the oldest unacknowledged to the newest sent, with what both ends know of each.
+//! Knows no time of its own, no timers and no reports' format.
+//!
+//! Names are those of 3GPP TS 44.060 §9.1 (V(A), V(S), V(Q), V(R)); TS 36.322 §7.1 calls the same VT(A), VT(S), VR(R)
+//! and VR(H). Numbers count from 0 and never wrap: the window is smaller than half any sequence number space, so that the
+//! two ends of a real link never mistake one block for another either.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use msctp_units::Time;
+
+/// What the sender has been told of a block: an element of V(B) in TS 44.060.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// Nothing since it was sent.
+    Pending,
+    /// That it is missing; it has not been sent again since.
+    Missing,
+    /// That it is there.
+    There,
+}
+
+/// A piece of a block: number `index` of `of` equal ones, of which there are 1 to 128.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) index: u8,
+    pub(crate) of: u8,
+}
+
+impl Part {
+    /// All of it.
+    pub(crate) const WHOLE: Self = Self { index: 0, of: 1 };
+}
+
+/// A block, and in `extra` what only one model needs of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Block<X> {
+    /// Its octets in the stream of packets.
+    pub(crate) octets: Range<u64>,
+    /// What the sender knows.
+    pub(crate) told: Told,
+    /// When its last sending was, or would have been, at the receiver.
+    pub(crate) sent: Time,
+    /// In how many parts it was last sent, and which of those the receiver has, the first in the lowest bit.
+    parts: u8,
+    parts_there: u128,
+    /// When the receiver had all of it; [`Time::MAX`]: not yet.
+    pub(crate) received: Time,
+    pub(crate) extra: X,
+}
+
+impl<X> Block<X> {
+    pub(crate) fn new(octets: Range<u64>, extra: X) -> Self {
+        Self {
+            octets,
+            told: Told::Pending,
+            sent: Time::ZERO,
+            parts: 1,
+            parts_there: 0,
+            received: Time::MAX,
+            extra,
+        }
+    }
+
+    /// It is sent in `parts`, the last of which is at the receiver by `sent`.
+    pub(crate) fn goes_out(&mut self, sent: Time, parts: u8) {
+        self.told = Told::Pending;
+        self.sent = sent;
+        if self.parts != parts {
+            (self.parts, self.parts_there) = (parts, 0);
+        }
+    }
+
+    pub(crate) fn is_received(&self) -> bool {
+        self.received != Time::MAX
+    }
+}
+
+/// The blocks from V(A) to V(S).
+#[derive(Debug)]
+pub(crate) struct Window<X> {
+    blocks: VecDeque<Block<X>>,
+    /// The most blocks it holds: WS.
+    size: u64,
+    /// V(A): the oldest block of which the sender does not know that it is there.
+    va: u64,
+    /// V(Q): the oldest block the receiver lacks.
+    vq: u64,
+    /// V(R): one past the newest block the receiver has.
+    vr: u64,
+    /// No block before this one is [`Told::Missing`].
+    missing_from: u64,
+    /// Where [`next_pending`](Self::next_pending) goes on.
+    pending_from: u64,
+}
+
+impl<X> Window<X> {
+    pub(crate) fn new(size: u64) -> Self {
+        let blocks = VecDeque::with_capacity(size as usize);
+        Self { blocks, size, va: 0, vq: 0, vr: 0, missing_from: 0, pending_from: 0 }
+    }
+
+    pub(crate) fn va(&self) -> u64 {
+        self.va
+    }
+
+    pub(crate) fn vq(&self) -> u64 {
+        self.vq
+    }
+
+    pub(crate) fn vr(&self) -> u64 {
+        self.vr
+    }
+
+    /// V(S): the next new block's number.
+    pub(crate) fn vs(&self) -> u64 {
+        self.va + self.blocks.len() as u64
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// V(S) = V(A) + WS: no new block may be sent.
+    pub(crate) fn is_full(&self) -> bool {
+        self.blocks.len() as u64 >= self.size
+    }
+
+    fn index(&self, number: u64) -> Option<usize> {
+        Some(number.checked_sub(self.va)? as usize)
+    }
+
+    pub(crate) fn get(&self, number: u64) -> Option<&Block<X>> {
+        self.blocks.get(self.index(number)?)
+    }
+
+    pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Block<X>> {
+        let index = self.index(number)?;
+        self.blocks.get_mut(index)
+    }
+
+    /// Adds a new block and gives its number.
+    pub(crate) fn push(&mut self, block: Block<X>) -> u64 {
+        debug_assert!(!self.is_full(), "the window is full");
+        let number = self.vs();
+        self.blocks.push_back(block);
+        number
+    }
+
+    /// A part of the block has arrived at `at`. True if that completes the block. Parts of different sendings go together
+    /// if they were cut alike.
+    pub(crate) fn part_arrives(&mut self, number: u64, part: Part, at: Time) -> bool {
+        let Some(block) = self.get_mut(number).filter(|block| !block.is_received()) else { return false };
+        if part != Part::WHOLE {
+            if part.of != block.parts {
+                return false;
+            }
+            block.parts_there |= 1 << part.index;
+            if block.parts_there.count_ones() < part.of.into() {
+                return false;
+            }
+        }
+        self.receive(number, at);
+        true
+    }
+
+    /// The receiver has the block, or will do without it.
+    pub(crate) fn receive(&mut self, number: u64, at: Time) {
+        let Some(block) = self.get_mut(number).filter(|block| !block.is_received()) else { return };
+        block.received = at;
+        self.vr = self.vr.max(number + 1);
+        while self.get(self.vq).is_some_and(Block::is_received) {
+            self.vq += 1;
+        }
+    }
+
+    /// End of the octets before V(Q); `None` before the first.
+    pub(crate) fn in_order_end(&self) -> Option<u64> {
+        let last = self.index(self.vq)?.checked_sub(1)?;
+        Some(self.blocks.get(last)?.octets.end)
+    }
+
+    /// The sender is told that the block is there.
+    pub(crate) fn is_there(&mut self, number: u64) {
+        if let Some(block) = self.get_mut(number) {
+            debug_assert!(block.is_received(), "acknowledged without having been received");
+            block.told = Told::There;
+        }
+    }
+
+    /// The sender is told that the block is missing. False if it knew that, or that it is there.
+    pub(crate) fn is_missing(&mut self, number: u64) -> bool {
+        let Some(block) = self.get_mut(number).filter(|block| block.told == Told::Pending) else {
+            return false;
+        };
+        block.told = Told::Missing;
+        self.missing_from = self.missing_from.min(number);
+        true
+    }
+
+    /// Moves V(A) past what is there. True if it moved.
+    pub(crate) fn advance(&mut self) -> bool {
+        let before = self.va;
+        while self.blocks.front().is_some_and(|block| block.told == Told::There) {
+            self.blocks.pop_front();
+            self.va += 1;
+        }
+        self.va != before
+    }
+
+    /// The oldest block known to be missing.
+    pub(crate) fn next_missing(&mut self) -> Option<u64> {
+        let mut number = self.missing_from.max(self.va);
+        while self.get(number).is_some_and(|block| block.told != Told::Missing) {
+            number += 1;
+        }
+        self.missing_from = number;
+        (number < self.vs()).then_some(number)
+    }
+
+    /// The oldest block of which nothing is known, then the next, and from the oldest again after the newest.
+    pub(crate) fn next_pending(&mut self) -> Option<u64> {
+        let from = if self.pending_from < self.vs() { self.pending_from.max(self.va) } else { self.va };
+        let pending = |number: &u64| self.get(*number).is_some_and(|block| block.told == Told::Pending);
+        let found = (from..self.vs()).find(pending).or_else(|| (self.va..from).find(pending))?;
+        self.pending_from = found + 1;
+        Some(found)
+    }
+
+    /// Forgets all blocks; numbers go on.
+    pub(crate) fn clear(&mut self) {
+        let next = self.vs();
+        self.blocks.clear();
+        (self.va, self.vq, self.vr) = (next, next, next);
+        (self.missing_from, self.pending_from) = (next, next);
+    }
+}
+
+#[cfg(test)]
+#[path = "window_tests.rs"]
+mod tests;

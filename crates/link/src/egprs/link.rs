@@ -1,0 +1,494 @@
+//! [`EgprsLink`]: one direction of an EGPRS radio link: RLC in acknowledged mode over packet data channels.
+//!
+//! Section numbers are of 3GPP TS 44.060. Knows neither bursts nor power: whether the channel takes a block is
+//! [`BlockErrors`]' affair.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use msctp_units::{Span, Time};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+use super::{BLOCK_PERIOD, CodingScheme, EgprsConfig, EgprsStats};
+use crate::arq::{
+    Block, BlockErrors, BlockEvent, BlockEventKind, InvalidRadio, Part, Sdus, Told, Trace, Window,
+};
+use crate::{
+    Carries, Change, Delivery, DropReason, LinkModel, LinkStats, LossReason, Offer, QueueLen, Unsupported,
+};
+
+/// One direction of an EGPRS radio link.
+///
+/// - Radio blocks begin at whole multiples of [`BLOCK_PERIOD`], one on each PDCH.
+/// - Packets come out in order, complete, when the receiver has every block up to the packet's last.
+/// - At one instant, blocks arrive before reports, and both before blocks are sent. A packet offered at that instant goes
+///   with them if [`deliver`](LinkModel::deliver) has not been called for it; a change holds for the next ones.
+pub struct EgprsLink<P> {
+    config: EgprsConfig,
+    errors: BlockErrors,
+    reports_rng: ChaCha8Rng,
+    up: bool,
+    sdus: Sdus<P>,
+    /// Each block with the coding of its first sending.
+    window: Window<CodingScheme>,
+    flow: Flow,
+    /// No block is sent before this.
+    free_from: Time,
+    /// The rest of a block that is sent in two radio blocks.
+    half: Option<Half>,
+    /// Blocks on their way that will be read.
+    air: VecDeque<Flying>,
+    reports: VecDeque<Report>,
+    blocks_since_poll: u32,
+    /// When the latest poll's report is due.
+    report_due: Time,
+    /// Since when a packet is ready, if one is: the instant of the last thing that happened before.
+    clock: Time,
+    stats: LinkStats,
+    radio: EgprsStats,
+    trace: Trace,
+}
+
+/// The temporary block flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    None,
+    /// Set up or being set up: the next radio blocks begin at this instant.
+    Sending(Time),
+    /// Everything is acknowledged; it is released at this instant (§9.3.1a).
+    Releasing(Time),
+}
+
+/// What may happen, in the order in which it happens at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Arrival,
+    Report,
+    Flow,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Half {
+    number: u64,
+    scheme: CodingScheme,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Flying {
+    arrives: Time,
+    number: u64,
+    part: Part,
+}
+
+/// An acknowledgement on its way (PACKET DOWNLINK or UPLINK ACK/NACK): the receiver's V(N) as of `made`.
+#[derive(Clone, Copy, Debug)]
+struct Report {
+    made: Time,
+    arrives: Time,
+}
+
+/// The block that is sent next, and why.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    number: u64,
+    scheme: CodingScheme,
+    parts: u8,
+    why: Why,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    New,
+    Missing,
+    NothingBetter,
+}
+
+impl<P> EgprsLink<P> {
+    /// A link that is up and empty. `errors` takes blocks; lost reports are drawn from a stream seeded with `seed`.
+    ///
+    /// # Errors
+    /// [`InvalidRadio`] for the first parameter out of range.
+    pub fn new(config: EgprsConfig, errors: BlockErrors, seed: [u8; 32]) -> Result<Self, InvalidRadio> {
+        config.check()?;
+        Ok(Self {
+            config,
+            errors,
+            reports_rng: ChaCha8Rng::from_seed(seed),
+            up: true,
+            // The length indicator that names the packet's end (§10.4.14).
+            sdus: Sdus::new(config.frame_overhead.saturating_add(1)),
+            window: Window::new(config.window.into()),
+            flow: Flow::None,
+            free_from: Time::ZERO,
+            half: None,
+            air: VecDeque::new(),
+            reports: VecDeque::new(),
+            blocks_since_poll: 0,
+            report_due: Time::ZERO,
+            clock: Time::ZERO,
+            stats: LinkStats::default(),
+            radio: EgprsStats::default(),
+            trace: Trace::default(),
+        })
+    }
+
+    /// The properties now.
+    pub fn config(&self) -> &EgprsConfig {
+        &self.config
+    }
+
+    /// The share of blocks that the channel takes.
+    pub fn block_errors(&self) -> crate::Probability {
+        self.errors.share()
+    }
+
+    /// Counters of the radio side.
+    pub fn radio_stats(&self) -> &EgprsStats {
+        &self.radio
+    }
+
+    /// Starts or stops recording block numbers. What is recorded stays until it is polled.
+    pub fn set_trace(&mut self, on: bool) {
+        self.trace.switch(on);
+    }
+
+    /// The oldest recorded event.
+    pub fn poll_trace(&mut self) -> Option<BlockEvent> {
+        self.trace.poll()
+    }
+
+    /// What happens next by itself, and when.
+    fn due(&self) -> Option<(Time, Due)> {
+        let air = self.air.front().map(|flying| (flying.arrives, Due::Arrival));
+        let report = self.reports.front().map(|report| (report.arrives, Due::Report));
+        let flow = match self.flow {
+            Flow::None => None,
+            Flow::Sending(at) | Flow::Releasing(at) => Some((at, Due::Flow)),
+        };
+        [air, report, flow].into_iter().flatten().min()
+    }
+
+    fn step(&mut self, at: Time, due: Due) {
+        self.clock = at;
+        match (due, self.flow) {
+            (Due::Arrival, _) => {
+                if let Some(flying) = self.air.pop_front() {
+                    self.arrive(flying);
+                }
+            }
+            (Due::Report, _) => {
+                if let Some(report) = self.reports.pop_front() {
+                    self.read_report(report);
+                }
+            }
+            (Due::Flow, Flow::Sending(_)) => self.send_blocks(at),
+            (Due::Flow, Flow::Releasing(_) | Flow::None) => self.flow = Flow::None,
+        }
+    }
+
+    /// Does what was due before `now`, and at `now` what comes no later than `last`.
+    fn catch_up(&mut self, now: Time, last: Due) {
+        while let Some((at, due)) = self.due().filter(|&next| next <= (now, last)) {
+            self.step(at, due);
+        }
+        if !self.sdus.is_ready() {
+            self.clock = now;
+        }
+    }
+
+    fn arrive(&mut self, flying: Flying) {
+        if !self.window.part_arrives(flying.number, flying.part, flying.arrives) {
+            return;
+        }
+        self.trace.record(flying.arrives, flying.number, BlockEventKind::Received);
+        if let Some(end) = self.window.in_order_end() {
+            self.sdus.arrived_up_to(end);
+        }
+    }
+
+    /// §9.1.8: the report holds for blocks before V(R); §9.1.3: a block sent too late to be in it stays pending.
+    fn read_report(&mut self, report: Report) {
+        let has = |block: &Block<CodingScheme>| block.received <= report.made;
+        let newest = (self.window.va()..self.window.vr())
+            .rev()
+            .find(|&number| self.window.get(number).is_some_and(has));
+        for number in self.window.va()..newest.map_or(0, |newest| newest + 1) {
+            let Some(block) = self.window.get(number) else { break };
+            if has(block) {
+                self.window.is_there(number);
+            } else if block.told == Told::Pending && block.sent <= report.made {
+                self.window.is_missing(number);
+            }
+        }
+        if self.window.advance() {
+            self.trace.record(report.arrives, self.window.va() - 1, BlockEventKind::Acknowledged);
+        }
+        if self.window.is_empty() && self.sdus.unsent() == 0 && matches!(self.flow, Flow::Sending(_)) {
+            self.flow = match self.config.release.is_zero() {
+                true => Flow::None,
+                false => Flow::Releasing(report.arrives + self.config.release),
+            };
+        }
+    }
+
+    /// One radio block on each PDCH.
+    fn send_blocks(&mut self, at: Time) {
+        for _ in 0..self.config.pdchs {
+            if !self.send_radio_block(at) {
+                break;
+            }
+        }
+        if self.window.is_full() && self.sdus.unsent() > 0 {
+            self.radio.stalled += BLOCK_PERIOD;
+        }
+        self.free_from = at + BLOCK_PERIOD;
+        self.flow = Flow::Sending(self.free_from);
+    }
+
+    fn send_radio_block(&mut self, at: Time) -> bool {
+        let mut blocks = 1;
+        let window = &self.window;
+        let needed = |half: &Half| window.get(half.number).is_some_and(|block| block.told != Told::There);
+        let (scheme, mut read);
+        if let Some(half) = self.half.take().filter(needed) {
+            scheme = half.scheme;
+            read = self.send_part(at, half.number, scheme, Part { index: 1, of: 2 });
+        } else {
+            let Some(first) = self.choose(None) else { return false };
+            scheme = first.scheme;
+            read = self.send(at, first);
+            if first.parts > 1 {
+                self.half = Some(Half { number: first.number, scheme });
+            }
+            while blocks < scheme.blocks_per_radio_block()
+                && let Some(other) = self.choose(Some(first))
+            {
+                read |= self.send(at, other);
+                blocks += 1;
+            }
+        }
+        // The header says whether there is a poll; in EGPRS it has a code of its own.
+        read |= scheme.has_robust_header();
+        self.radio.radio_blocks += 1;
+        self.poll_if_due(at, blocks, read);
+        true
+    }
+
+    /// §9.1.3: the oldest block known to be missing, else a new one, else (the window is full or there is nothing new) the
+    /// oldest of which nothing is known, then the next. As `companion`'s other half the block must be of the same coding.
+    fn choose(&mut self, companion: Option<Choice>) -> Option<Choice> {
+        let fits = |choice: &Choice| {
+            companion.is_none_or(|first| {
+                choice.scheme == first.scheme && choice.parts == 1 && choice.number != first.number
+            })
+        };
+        if let Some(number) = self.window.next_missing()
+            && let Some(choice) = self.again(number, Why::Missing).filter(fits)
+        {
+            return Some(choice);
+        }
+        let scheme = self.config.scheme;
+        if companion.is_none_or(|first| first.scheme == scheme)
+            && !self.window.is_full()
+            && let Some(octets) = self.sdus.take(scheme.block_octets().into())
+        {
+            let number = self.window.push(Block::new(octets, scheme));
+            return Some(Choice { number, scheme, parts: 1, why: Why::New });
+        }
+        let number = self.window.next_pending()?;
+        self.again(number, Why::NothingBetter).filter(fits)
+    }
+
+    fn again(&self, number: u64, why: Why) -> Option<Choice> {
+        let again = self.window.get(number)?.extra.again(self.config.scheme);
+        Some(Choice { number, scheme: again.scheme, parts: again.parts, why })
+    }
+
+    /// Sends a block or its first half. True if it will be read.
+    fn send(&mut self, at: Time, choice: Choice) -> bool {
+        // At the latest: the second half goes in the next radio block.
+        let arrives = self.arrival(at + BLOCK_PERIOD * u64::from(choice.parts));
+        if let Some(block) = self.window.get_mut(choice.number) {
+            block.goes_out(arrives, choice.parts);
+        }
+        let (count, event) = match choice.why {
+            Why::New => (&mut self.radio.blocks, BlockEventKind::Sent),
+            Why::Missing => (&mut self.radio.sent_again, BlockEventKind::SentAgain),
+            Why::NothingBetter => (&mut self.radio.sent_early, BlockEventKind::SentAgain),
+        };
+        *count += 1;
+        self.trace.record(at, choice.number, event);
+        self.send_part(at, choice.number, choice.scheme, Part { index: 0, of: choice.parts })
+    }
+
+    fn send_part(&mut self, at: Time, number: u64, scheme: CodingScheme, part: Part) -> bool {
+        let end = at + BLOCK_PERIOD;
+        let arrives = self.arrival(end);
+        if self.errors.takes(end, scheme.block_octets()) {
+            self.radio.block_errors += 1;
+            return false;
+        }
+        self.air.push_back(Flying { arrives, number, part });
+        true
+    }
+
+    /// When a block that ends at `end` is there: never before one sent earlier.
+    fn arrival(&self, end: Time) -> Time {
+        let last = self.air.back().map_or(Time::ZERO, |flying| flying.arrives);
+        (end + self.config.delay).max(last)
+    }
+
+    /// §9.1.8.1 leaves to the network when it polls; the report comes in the block that the poll reserves (§10.4.5).
+    fn poll_if_due(&mut self, at: Time, blocks: u32, read: bool) {
+        self.blocks_since_poll = self.blocks_since_poll.saturating_add(blocks);
+        let nothing_new = self.window.is_full() || self.sdus.unsent() == 0;
+        if self.blocks_since_poll < self.config.poll_period && !(nothing_new && at >= self.report_due) {
+            return;
+        }
+        self.blocks_since_poll = 0;
+        self.radio.polls += 1;
+        let made = at + self.config.delay + self.config.rrbp;
+        let last = self.reports.back().map_or(Time::ZERO, |report| report.arrives);
+        let arrives = (made + BLOCK_PERIOD + self.config.delay).max(last);
+        self.report_due = arrives;
+        if !read {
+            self.radio.polls_lost += 1;
+        } else if self.config.report_loss.draw(&mut self.reports_rng) {
+            self.radio.reports_lost += 1;
+        } else {
+            self.reports.push_back(Report { made, arrives });
+        }
+    }
+
+    /// There is something to send: the flow goes on, or is set up.
+    fn wake(&mut self, now: Time) {
+        let earliest = match self.flow {
+            Flow::Sending(_) => return,
+            Flow::Releasing(_) => now,
+            Flow::None => {
+                self.radio.flows += 1;
+                now + self.config.establishment
+            }
+        };
+        self.flow = Flow::Sending(block_start(earliest.max(self.free_from)));
+    }
+
+    /// The connection is gone: what it knew of blocks is forgotten.
+    fn forget_blocks(&mut self) {
+        self.window.clear();
+        self.air.clear();
+        self.reports.clear();
+        self.half = None;
+        self.blocks_since_poll = 0;
+        self.report_due = Time::ZERO;
+        self.flow = Flow::None;
+    }
+
+    fn hand_over(&mut self, now: Time, interruption: Span, carries: Carries) {
+        self.radio.handovers += 1;
+        self.forget_blocks();
+        match carries {
+            Carries::Everything => self.sdus.rewind(),
+            Carries::Unsent => self.sdus.lose_begun(LossReason::LinkDown),
+            Carries::Nothing => self.sdus.lose_all(LossReason::LinkDown),
+        }
+        self.free_from = now + interruption;
+        if self.sdus.unsent() > 0 {
+            // The interruption includes the set-up of the flow in the new cell.
+            self.radio.flows += 1;
+            self.flow = Flow::Sending(block_start(self.free_from));
+        }
+    }
+}
+
+/// The first instant from `at` on at which radio blocks begin.
+fn block_start(at: Time) -> Time {
+    let period = BLOCK_PERIOD.as_nanos();
+    Time::from_nanos(at.as_nanos().div_ceil(period).saturating_mul(period))
+}
+
+impl<P: Send> LinkModel<P> for EgprsLink<P> {
+    fn offer(&mut self, now: Time, packet: P, wire_len: u32) -> Offer<P> {
+        self.catch_up(now, Due::Report);
+        self.stats.offered.add(wire_len);
+        if !self.up {
+            self.stats.dropped_down.add(wire_len);
+            return Offer::Dropped(packet, DropReason::LinkDown);
+        }
+        if !self.sdus.has_room(self.config.queue, wire_len) {
+            self.stats.dropped_full.add(wire_len);
+            return Offer::Dropped(packet, DropReason::QueueFull);
+        }
+        self.sdus.push(packet, wire_len);
+        self.stats.saw_queue(self.sdus.waiting());
+        self.wake(now);
+        Offer::Queued
+    }
+
+    fn next_delivery(&self) -> Option<Time> {
+        if self.sdus.is_ready() { Some(self.clock) } else { self.due().map(|(at, _)| at) }
+    }
+
+    fn deliver(&mut self, now: Time) -> Option<Delivery<P>> {
+        loop {
+            if let Some(delivery) = self.sdus.pop() {
+                self.stats.count(&delivery);
+                return Some(delivery);
+            }
+            let (at, due) = self.due().filter(|&(at, _)| at <= now)?;
+            self.step(at, due);
+        }
+    }
+
+    fn change(&mut self, now: Time, change: Change) -> Result<(), Unsupported> {
+        self.catch_up(now, Due::Flow);
+        match change {
+            Change::Coding(scheme) => self.config.scheme = scheme,
+            Change::BlockErrors(share) => self.errors.set_share(share).map_err(|_| Unsupported { change })?,
+            Change::Delay(delay) => self.config.delay = delay,
+            Change::Handover { interruption, carries } => self.hand_over(now, interruption, carries),
+            Change::Up => self.up = true,
+            Change::Down => {
+                self.up = false;
+                self.forget_blocks();
+                self.sdus.lose_all(LossReason::LinkDown);
+            }
+            Change::Rate(_) => return Err(Unsupported { change }),
+        }
+        Ok(())
+    }
+
+    fn is_up(&self) -> bool {
+        self.up
+    }
+
+    /// The packets of which nothing has been sent, as of the last call with a time.
+    fn queue_len(&self, _now: Time) -> QueueLen {
+        self.sdus.waiting()
+    }
+
+    fn stats(&self) -> &LinkStats {
+        &self.stats
+    }
+}
+
+impl<P> fmt::Debug for EgprsLink<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EgprsLink")
+            .field("config", &self.config)
+            .field("errors", &self.errors)
+            .field("up", &self.up)
+            .field("flow", &self.flow)
+            .field("va", &self.window.va())
+            .field("vs", &self.window.vs())
+            .field("vq", &self.window.vq())
+            .field("radio", &self.radio)
+            .field("stats", &self.stats)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[path = "link_tests.rs"]
+mod tests;
