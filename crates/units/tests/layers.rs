@@ -10,8 +10,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("congestion", &["units"]),
     ("proto", &["units", "wire", "congestion"]),
+    ("lab-tcp", &["units", "congestion"]),
     ("link", &["units"]),
-    ("sim", &["units", "wire", "congestion", "proto", "link"]),
+    ("sim", &["units", "wire", "congestion", "proto", "lab-tcp", "link"]),
     ("lab", &["units", "congestion", "proto", "link", "sim"]),
     ("cli", &["units", "wire", "congestion", "proto", "link", "sim", "lab"]),
 ];
@@ -19,7 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// What the sans-IO crates may not have even indirectly named: runtimes, sockets, clocks, operating-system randomness.
 const NEVER_IN_CORE: &[&str] =
     &["tokio", "mio", "socket2", "rayon", "crossbeam", "getrandom", "rand", "chrono", "time", "libc", "nix"];
-const CORE: &[&str] = &["units", "wire", "congestion", "proto", "link"];
+const CORE: &[&str] = &["units", "wire", "congestion", "proto", "lab-tcp", "link"];
 
 fn dependencies(manifest: &Path) -> Vec<String> {
     let text = fs::read_to_string(manifest).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));

@@ -1,0 +1,214 @@
+//! Options of a connection.
+
+use thiserror::Error;
+
+use msctp_congestion::{InitialWindow, RtoConfig, find};
+use msctp_units::Span;
+
+use crate::header::TIMESTAMPS_LEN;
+use crate::recovery::Algorithm;
+
+/// How many SACK blocks an ACK carries at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SackLimit {
+    /// What fits beside the other options: 3 with timestamps, 4 without (RFC 2018 §3).
+    #[default]
+    Fits,
+    /// This many. 0: SACK is not offered, the sender falls back to NewReno. Blocks that do not fit are carried in the
+    /// laboratory's extension ([`header`](crate::header)), on pure ACKs only.
+    Blocks(u32),
+    /// As many as there are, beyond what fits in the laboratory's extension.
+    Unlimited,
+}
+
+/// Options of one end of a connection. The default is RFC 9293 with SACK, timestamps and window scale.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Maximum segment size in bytes, 88 to 65495: path MTU − 40 for IPv4, − 60 for IPv6. Options in every segment
+    /// (timestamps: 12 bytes) come out of it, so that 1460 bytes make packets of 1500 either way (RFC 6691).
+    pub mss: u16,
+    /// Send the MSS option on SYN. Without it the peer uses its own.
+    pub mss_option: bool,
+    /// Offer timestamps (RFC 7323): 12 bytes in every segment, each ACK of new data gives a round-trip time.
+    pub timestamps: bool,
+    /// Offer window scale (RFC 7323). Without it, the window is 65535 bytes at most.
+    pub window_scale: bool,
+    /// How losses are found and repaired.
+    pub recovery: Algorithm,
+    /// SACK blocks per ACK when the recovery is SACK.
+    pub sack_limit: SackLimit,
+    /// Receive buffer in bytes, at least 1 MSS.
+    pub receive_buffer: u64,
+    /// The congestion controller, by its name in msctp-congestion's registry.
+    pub controller: String,
+    /// Window before the first ACK; `None`: RFC 5681 §3.1's, 2 to 4 segments.
+    pub initial_window: Option<InitialWindow>,
+    /// Slow-start threshold before the first loss in bytes; `None`: arbitrarily high.
+    pub initial_ssthresh: Option<u64>,
+    /// ACK at least every so many segments; 1: each (RFC 5681 §4.2 wants at most 2).
+    pub ack_every: u32,
+    /// Longest delay of an ACK (RFC 9293 §3.8.6.3: below 500 ms).
+    pub ack_delay: Span,
+    /// Delay the ACK of a segment that is next in order while later ones are missing between, as ns-2's sink does.
+    /// RFC 5681 §4.2 wants it sent at once.
+    pub delay_gap_acks: bool,
+    /// New data on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Nagle's algorithm (RFC 9293 §3.7.4).
+    pub nagle: bool,
+    /// Least, greatest and initial retransmission time-out, and the clock's granularity (RFC 6298).
+    pub rto: RtoConfig,
+    /// Restart the retransmission timer when a fast retransmit is sent, as ns-2 does and most stacks; RFC 6298 §5 only
+    /// at ACKs of new data.
+    pub restart_timer_on_fast_retransmit: bool,
+    /// NewReno restarts the retransmission timer at every partial ACK ("slow but steady"); else at the first only
+    /// ("impatient", RFC 6582 §3.2).
+    pub slow_but_steady: bool,
+    /// Forward RTO recovery: undo time-outs that were spurious (RFC 5682, basic and SACK-enhanced alike by the
+    /// acknowledgments alone, §2.1).
+    pub frto: bool,
+    /// Unit of the timestamp clock, more than 0 (RFC 7323 §5.4: 1 ms to 1 s).
+    pub timestamp_tick: Span,
+    /// Retransmissions of one segment in a row after which the connection is lost (RFC 9293 §3.8.3, R2).
+    pub max_retransmits: u32,
+    /// How long the end that closed first waits for stray segments (RFC 9293 §3.4.2: 2 MSL).
+    pub time_wait: Span,
+    /// Record trace events.
+    pub trace: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            mss: 1460,
+            mss_option: true,
+            timestamps: true,
+            window_scale: true,
+            recovery: Algorithm::Sack,
+            sack_limit: SackLimit::Fits,
+            receive_buffer: 1 << 20,
+            controller: "rfc9260".to_owned(),
+            initial_window: None,
+            initial_ssthresh: None,
+            ack_every: 2,
+            ack_delay: Span::from_millis(200),
+            delay_gap_acks: false,
+            limited_transmit: true,
+            nagle: false,
+            rto: RtoConfig::default(),
+            restart_timer_on_fast_retransmit: false,
+            slow_but_steady: false,
+            frto: false,
+            timestamp_tick: Span::from_millis(1),
+            max_retransmits: 15,
+            time_wait: Span::from_secs(60),
+            trace: false,
+        }
+    }
+}
+
+/// An option has a value it cannot have.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{field} {value}: want {want}")]
+pub struct ConfigError {
+    /// The field.
+    pub field: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What would be right.
+    pub want: String,
+}
+
+impl Config {
+    /// Least MSS: that of RFC 791's least MTU of 68 has no room for options beside data, so some more.
+    pub const MIN_MSS: u16 = 88;
+
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// The first field that is out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let wrong = |field, value: &dyn std::fmt::Display, want: String| {
+            Err(ConfigError { field, value: value.to_string(), want })
+        };
+        if self.mss < Self::MIN_MSS || self.mss > 65_495 {
+            return wrong("mss", &self.mss, format!("{} to 65495 bytes", Self::MIN_MSS));
+        }
+        if self.receive_buffer < u64::from(self.mss) || self.receive_buffer > 1 << 30 {
+            return wrong(
+                "receive_buffer",
+                &self.receive_buffer,
+                format!("{} bytes (1 MSS) to 2^30", self.mss),
+            );
+        }
+        if let Err(unknown) = find(&self.controller) {
+            return wrong("controller", &self.controller, unknown.to_string());
+        }
+        if self.ack_every == 0 {
+            return wrong("ack_every", &self.ack_every, "at least 1".to_owned());
+        }
+        if self.ack_delay >= Span::from_millis(500) {
+            return wrong("ack_delay", &self.ack_delay, "less than 500ms (RFC 9293)".to_owned());
+        }
+        if self.rto.max < self.rto.min {
+            return wrong("rto_max", &self.rto.max, format!("at least rto_min, {}", self.rto.min));
+        }
+        for (field, span) in [
+            ("rto_min", self.rto.min),
+            ("rto_initial", self.rto.initial),
+            ("timestamp_tick", self.timestamp_tick),
+        ] {
+            if span.is_zero() {
+                return wrong(field, &span, "more than 0".to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// RFC 5681 §3.1, equation (1), for this segment size.
+    pub(crate) fn initial_window(&self, smss: u64) -> InitialWindow {
+        self.initial_window.unwrap_or(InitialWindow::Packets(match smss {
+            2191.. => 2,
+            1096..=2190 => 3,
+            _ => 4,
+        }))
+    }
+
+    /// Bytes of options in every segment after the handshake.
+    pub(crate) fn steady_options(timestamps: bool) -> u64 {
+        if timestamps { TIMESTAMPS_LEN as u64 } else { 0 }
+    }
+
+    /// The shift that lets the receive buffer be told (RFC 7323 §2.3), 14 at most.
+    pub(crate) fn window_shift(&self) -> u8 {
+        (0..14).find(|&shift| self.receive_buffer >> shift <= 65_535).unwrap_or(14)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_valid_and_what_is_wrong_is_named() {
+        assert_eq!(Config::default().validate(), Ok(()));
+        let field = |change: fn(&mut Config)| {
+            let mut config = Config::default();
+            change(&mut config);
+            config.validate().unwrap_err().field
+        };
+        assert_eq!(field(|c| c.mss = 40), "mss");
+        assert_eq!(field(|c| c.receive_buffer = 1000), "receive_buffer");
+        assert_eq!(field(|c| c.controller = "vegas".to_owned()), "controller");
+        assert_eq!(field(|c| c.ack_every = 0), "ack_every");
+        assert_eq!(field(|c| c.ack_delay = Span::from_secs(1)), "ack_delay");
+        assert_eq!(field(|c| c.rto.max = Span::from_millis(1)), "rto_max");
+        assert_eq!(field(|c| c.rto.min = Span::ZERO), "rto_min");
+    }
+
+    #[test]
+    fn the_window_shift_is_the_least_that_does() {
+        let shift = |buffer| Config { receive_buffer: buffer, ..Config::default() }.window_shift();
+        assert_eq!((shift(65_535), shift(65_536), shift(1 << 20), shift(1 << 30)), (0, 1, 5, 14));
+    }
+}

@@ -1,0 +1,337 @@
+//! [`Connection`]: one end of a TCP connection. Puts the halves together: handshake and close, headers to offsets and
+//! back, timers.
+
+mod handshake;
+mod input;
+mod output;
+
+use std::collections::VecDeque;
+
+use msctp_congestion::{RttEstimator, Window};
+use msctp_units::{Span, Time};
+
+use crate::config::{Config, ConfigError};
+use crate::event::{Event, Failure};
+use crate::header::Block;
+use crate::receiver::Receiver;
+use crate::sender::{Recorder, Sender};
+use crate::stats::Stats;
+use crate::trace::{TraceEvent, TraceKind};
+use handshake::Handshake;
+
+/// The ports of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// Ours.
+    pub local: u16,
+    /// The peer's.
+    pub remote: u16,
+}
+
+/// The state of RFC 9293 §3.3.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Waits for a SYN.
+    Listen,
+    /// SYN sent.
+    SynSent,
+    /// SYN received and answered.
+    SynReceived,
+    /// Open both ways.
+    Established,
+    /// We closed; our FIN is not acknowledged.
+    FinWait1,
+    /// Our FIN is acknowledged; the peer still sends.
+    FinWait2,
+    /// The peer closed; we still send.
+    CloseWait,
+    /// Both closed, the peer's FIN first seen while ours was not acknowledged.
+    Closing,
+    /// The peer closed, then we; our FIN is not acknowledged.
+    LastAck,
+    /// Both FINs are acknowledged; stray segments are answered for a while.
+    TimeWait,
+    /// Over.
+    Closed,
+}
+
+/// How far the connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Listen,
+    SynSent,
+    SynReceived,
+    Open,
+    TimeWait(Time),
+    Closed,
+}
+
+/// One end of a TCP connection. See the [crate] for the order of calls.
+#[derive(Debug)]
+pub struct Connection {
+    config: Config,
+    ports: Ports,
+    phase: Phase,
+    /// Sequence number of our SYN, and of the peer's.
+    iss: u32,
+    irs: u32,
+    handshake: Handshake,
+    /// What the application has written before the connection was open: one past the last offset, and FIN.
+    written: u64,
+    fin: bool,
+    /// There once the connection is open.
+    sender: Option<Sender>,
+    receiver: Receiver,
+    /// Window scale is in use.
+    scaling: bool,
+    /// The peer's window scale; 0 without.
+    peer_shift: u8,
+    own_shift: u8,
+    /// Timestamps are in use.
+    timestamps: bool,
+    /// We may send SACK blocks.
+    sack: bool,
+    /// TS.Recent and Last.ACK.sent (RFC 7323 §4.3).
+    ts_recent: u32,
+    last_ack_sent: u64,
+    /// The one that sent its FIN first waits in TIME-WAIT.
+    closed_first: bool,
+    stats: Stats,
+    trace: Recorder,
+    events: VecDeque<Event>,
+    /// Room to convert SACK blocks in.
+    blocks: Vec<(u64, u64)>,
+    wire_blocks: Vec<Block>,
+}
+
+impl Connection {
+    /// Begins a connection with a SYN; `iss`: its sequence number.
+    ///
+    /// # Errors
+    /// The options are out of range.
+    pub fn connect(now: Time, config: Config, ports: Ports, iss: u32) -> Result<Self, ConfigError> {
+        Self::new(now, config, ports, iss, Phase::SynSent)
+    }
+
+    /// Waits for a SYN from the remote port; `iss`: the sequence number of the SYN that will answer it.
+    ///
+    /// # Errors
+    /// The options are out of range.
+    pub fn listen(config: Config, ports: Ports, iss: u32) -> Result<Self, ConfigError> {
+        Self::new(Time::ZERO, config, ports, iss, Phase::Listen)
+    }
+
+    fn new(now: Time, config: Config, ports: Ports, iss: u32, phase: Phase) -> Result<Self, ConfigError> {
+        config.validate()?;
+        Ok(Self {
+            ports,
+            phase,
+            iss,
+            irs: 0,
+            handshake: Handshake::new(now, RttEstimator::new(config.rto), phase == Phase::SynSent),
+            written: 1,
+            fin: false,
+            sender: None,
+            receiver: Receiver::new(&config),
+            scaling: false,
+            peer_shift: 0,
+            own_shift: 0,
+            timestamps: false,
+            sack: false,
+            ts_recent: 0,
+            last_ack_sent: 0,
+            closed_first: false,
+            stats: Stats::default(),
+            trace: Recorder::new(config.trace),
+            events: VecDeque::new(),
+            blocks: Vec::new(),
+            wire_blocks: Vec::new(),
+            config,
+        })
+    }
+
+    /// `bytes` more bytes are to be sent; `u64::MAX`: an endless source. Nothing after [`close`](Self::close).
+    pub fn write(&mut self, bytes: u64) {
+        if !self.fin {
+            self.written = self.written.saturating_add(bytes);
+            self.tell_sender();
+        }
+    }
+
+    /// Nothing more will be written than what has been sent by now.
+    pub fn stop_writing(&mut self) {
+        if !self.fin {
+            self.written = self.sender.as_ref().map_or(1, |sender| sender.at().max);
+            self.tell_sender();
+        }
+    }
+
+    /// All has been written: a FIN follows. After an endless source it follows what was sent by now.
+    pub fn close(&mut self) {
+        if self.written == u64::MAX {
+            self.stop_writing();
+        }
+        self.fin = true;
+        self.tell_sender();
+    }
+
+    fn tell_sender(&mut self) {
+        if let Some(sender) = &mut self.sender {
+            sender.set_written(self.written, self.fin);
+        }
+    }
+
+    /// Bytes the application was given, in order, each once.
+    #[must_use]
+    pub fn delivered(&self) -> u64 {
+        self.receiver.delivered()
+    }
+
+    /// Bytes in order that wait for [`read`](Self::read).
+    #[must_use]
+    pub fn readable(&self) -> u64 {
+        self.receiver.readable()
+    }
+
+    /// With `held`, data waits in the receive buffer until [`read`](Self::read); without, which is the default, it is
+    /// given to the application as soon as it is in order.
+    pub fn hold(&mut self, held: bool) {
+        self.receiver.hold(held);
+        self.note_reading();
+    }
+
+    /// Takes at most `most` bytes from the receive buffer; gives how many.
+    pub fn read(&mut self, most: u64) -> u64 {
+        let taken = self.receiver.read(most);
+        if taken > 0 {
+            self.note_reading();
+        }
+        taken
+    }
+
+    fn note_reading(&mut self) {
+        if self.phase == Phase::Open && !self.receiver.is_finished() {
+            let smss = self.smss();
+            self.receiver.note_reading(smss);
+        }
+    }
+
+    fn smss(&self) -> u64 {
+        self.sender.as_ref().map_or(u64::from(self.config.mss), |sender| sender.at().smss)
+    }
+
+    /// Bytes written that the peer has acknowledged.
+    #[must_use]
+    pub fn acknowledged(&self) -> u64 {
+        self.sender.as_ref().map_or(0, |sender| sender.at().una.min(sender.at().written) - 1)
+    }
+
+    /// Bytes written and never sent.
+    #[must_use]
+    pub fn unsent(&self) -> u64 {
+        let sent = self.sender.as_ref().map_or(1, |sender| sender.at().max);
+        self.written.saturating_sub(sent)
+    }
+
+    /// The state.
+    #[must_use]
+    pub fn state(&self) -> State {
+        match self.phase {
+            Phase::Listen => State::Listen,
+            Phase::SynSent => State::SynSent,
+            Phase::SynReceived => State::SynReceived,
+            Phase::TimeWait(_) => State::TimeWait,
+            Phase::Closed => State::Closed,
+            Phase::Open => {
+                let sender = self.sender.as_ref();
+                let sent = sender.is_some_and(Sender::fin_is_sent);
+                let acknowledged = sender.is_some_and(Sender::fin_is_acknowledged);
+                match (self.receiver.is_finished(), sent, acknowledged) {
+                    (false, false, _) => State::Established,
+                    (false, true, false) => State::FinWait1,
+                    (false, true, true) => State::FinWait2,
+                    (true, false, _) => State::CloseWait,
+                    (true, true, _) if self.closed_first => State::Closing,
+                    (true, true, _) => State::LastAck,
+                }
+            }
+        }
+    }
+
+    /// The counters.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// The control variables; `None` before the handshake is done.
+    #[must_use]
+    pub fn window(&self) -> Option<Window> {
+        self.sender.as_ref().map(|sender| sender.controller().window())
+    }
+
+    /// In fast recovery?
+    #[must_use]
+    pub fn is_recovering(&self) -> bool {
+        self.sender.as_ref().is_some_and(Sender::is_recovering)
+    }
+
+    /// The retransmission time-out now.
+    #[must_use]
+    pub fn rto(&self) -> Span {
+        self.sender.as_ref().map_or(self.handshake.rtt.rto(), |sender| sender.rtt.rto())
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// The next trace event, when they are recorded.
+    pub fn poll_trace(&mut self) -> Option<TraceEvent> {
+        self.trace.take()
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) must be called. Valid after everything was transmitted.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let handshake = match self.phase {
+            Phase::SynSent | Phase::SynReceived => self.handshake.deadline(),
+            _ => None,
+        };
+        let (sender, ack) = match self.phase {
+            Phase::Open => (self.sender.as_ref().and_then(Sender::deadline), self.receiver.ack_deadline()),
+            _ => (None, None),
+        };
+        let wait = if let Phase::TimeWait(until) = self.phase { Some(until) } else { None };
+        [handshake, sender, ack, wait].into_iter().flatten().min()
+    }
+
+    /// Does what is due by `now`; early calls are harmless.
+    pub fn handle_timeout(&mut self, now: Time) {
+        match self.phase {
+            Phase::SynSent | Phase::SynReceived => {
+                let tried = self.handshake.on_timeout(now, self.config.max_retransmits);
+                if tried.is_err() {
+                    self.end(now, Event::Lost(Failure::TimedOut));
+                }
+            }
+            Phase::TimeWait(until) if until <= now => self.phase = Phase::Closed,
+            Phase::Open => {
+                if let Some(sender) = &mut self.sender
+                    && sender.on_timeout(now, &mut self.stats, &mut self.trace).is_err()
+                {
+                    self.end(now, Event::Lost(Failure::TimedOut));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, now: Time, event: Event) {
+        let waits = event == Event::Closed && self.closed_first;
+        self.phase = if waits { Phase::TimeWait(now + self.config.time_wait) } else { Phase::Closed };
+        self.events.push_back(event);
+        self.trace.add(now, TraceKind::Ended);
+    }
+}

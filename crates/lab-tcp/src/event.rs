@@ -1,0 +1,23 @@
+//! What a connection tells its application.
+
+/// Something happened to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The three-way handshake is done.
+    Connected,
+    /// The peer sent everything it had: its FIN came in order.
+    PeerFinished,
+    /// Both FINs were acknowledged: the connection is over in good order.
+    Closed,
+    /// It is over, and not in good order.
+    Lost(Failure),
+}
+
+/// Why a connection was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The peer sent a RST.
+    Reset,
+    /// The same segment was sent again too often (RFC 9293 §3.8.3, threshold R2).
+    TimedOut,
+}

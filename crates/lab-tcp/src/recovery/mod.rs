@@ -1,0 +1,89 @@
+//! How losses are found and repaired: one file for each algorithm.
+//!
+//! A recovery hears of acknowledgments and time-outs and says which segment to send next. The window in steady state is
+//! the controller's; a recovery only says when to cut it (the sender's one place for that is `Sender::gap_loss`) and how
+//! far it lets the sender reach beyond it meanwhile. Knows no headers, no timers.
+
+mod inflation;
+mod newreno;
+mod reno;
+mod sack;
+
+use std::fmt::Debug;
+
+use crate::outstanding::{Outstanding, Segment};
+
+/// How losses are found and repaired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Fast retransmit and fast recovery of RFC 5681 §3.2, left at the first ACK of new data.
+    Reno,
+    /// RFC 6582: left when everything outstanding at the loss is acknowledged.
+    NewReno,
+    /// RFC 6675: a scoreboard of what was SACKed. Without a peer that sends SACK blocks: [`NewReno`](Self::NewReno).
+    #[default]
+    Sack,
+}
+
+impl Algorithm {
+    /// All of them, by the name that files use.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("reno", Self::Reno), ("newreno", Self::NewReno), ("sack", Self::Sack)];
+
+    /// Makes one. `first`: the offset of the first byte of data.
+    pub(crate) fn start(self, limited_transmit: bool, slow_but_steady: bool) -> Box<dyn Recovery> {
+        match self {
+            Self::Reno => Box::new(reno::Reno::new(limited_transmit)),
+            Self::NewReno => Box::new(newreno::NewReno::new(limited_transmit, slow_but_steady)),
+            Self::Sack => Box::new(sack::Sack::new(limited_transmit)),
+        }
+    }
+}
+
+/// What an acknowledgment said, already counted in [`Outstanding::una`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckView<'a> {
+    /// Bytes newly acknowledged by the acknowledgment field.
+    pub(crate) acked: u64,
+    /// A duplicate as RFC 5681 §2 defines it: nothing new, no data, same window, something outstanding.
+    pub(crate) plain_duplicate: bool,
+    /// SACK blocks, as offsets, those that make sense.
+    pub(crate) blocks: &'a [(u64, u64)],
+}
+
+/// What an acknowledgment came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// A loss was found and fast recovery begun: cut the window. FlightSize at that time, in bytes.
+    pub(crate) entered: Option<u64>,
+    /// Fast recovery ended.
+    pub(crate) left: bool,
+    /// It counted as a duplicate.
+    pub(crate) duplicate: bool,
+    /// The ACK of new data does not restart the retransmission timer.
+    pub(crate) keep_timer: bool,
+}
+
+/// A loss recovery algorithm.
+pub(crate) trait Recovery: Debug + Send {
+    /// An acknowledgment came that is not older than the last.
+    fn on_ack(&mut self, at: &Outstanding, ack: &AckView<'_>) -> Outcome;
+
+    /// The retransmission timer expired; `at.nxt` is still where it was.
+    fn on_timeout(&mut self, at: &Outstanding);
+
+    /// The segment to send next, if the congestion window `cwnd` (bytes) allows one.
+    fn next(&self, at: &Outstanding, cwnd: u64) -> Option<Segment>;
+
+    /// That segment was sent; `at` is as it was before.
+    fn on_sent(&mut self, at: &Outstanding, segment: &Segment);
+
+    /// In fast recovery?
+    fn is_recovering(&self) -> bool;
+
+    /// What is in the network, as the algorithm estimates it, in bytes.
+    fn pipe(&self, at: &Outstanding) -> u64;
+}
+
+/// Duplicate ACKs that make a loss (RFC 5681 §3.2, RFC 6675 §2).
+const DUP_THRESH: u32 = 3;

@@ -1,0 +1,84 @@
+//! NewReno: the modification of RFC 6582.
+
+use crate::outstanding::{Outstanding, Segment};
+
+use super::inflation::Inflation;
+use super::{AckView, Outcome, Recovery};
+
+/// Fast recovery that ends when everything outstanding at the loss is acknowledged; each partial ACK sends the next
+/// missing segment again.
+#[derive(Debug)]
+pub(super) struct NewReno {
+    inflation: Inflation,
+    /// The highest offset sent when the last loss was found, plus one (RFC 6582 §3.2: "recover").
+    recover: u64,
+    slow_but_steady: bool,
+    /// Partial ACKs in this fast recovery.
+    partial_acks: u32,
+}
+
+impl NewReno {
+    pub(super) fn new(limited_transmit: bool, slow_but_steady: bool) -> Self {
+        Self { inflation: Inflation::new(limited_transmit), recover: 0, slow_but_steady, partial_acks: 0 }
+    }
+
+    /// RFC 6582 §3.2 (3), partial acknowledgments.
+    fn partial(&mut self, at: &Outstanding, acked: u64) -> Outcome {
+        let inflation = &mut self.inflation;
+        inflation.resend_first = true;
+        inflation.extra -= acked as i64;
+        if acked >= at.smss {
+            inflation.extra += at.smss as i64;
+        }
+        self.partial_acks += 1;
+        // "For the first partial ACK that arrives during fast recovery, also reset the retransmit timer."
+        let keep_timer = self.partial_acks > 1 && !self.slow_but_steady;
+        Outcome { keep_timer, ..Outcome::default() }
+    }
+}
+
+impl Recovery for NewReno {
+    fn on_ack(&mut self, at: &Outstanding, ack: &AckView<'_>) -> Outcome {
+        if ack.acked > 0 {
+            if self.inflation.recovering && at.una < self.recover {
+                return self.partial(at, ack.acked);
+            }
+            // Full acknowledgments, option 2: the window is ssthresh, where the controller put it.
+            let left = self.inflation.recovering;
+            self.inflation.reset();
+            return Outcome { left, ..Outcome::default() };
+        }
+        if !ack.plain_duplicate {
+            return Outcome::default();
+        }
+        // RFC 6582 §3.2 (2): only when the ACK covers more than "recover"
+        let entered = self.inflation.duplicate(at, at.una >= self.recover);
+        if entered.is_some() {
+            self.recover = at.max;
+            self.partial_acks = 0;
+        }
+        Outcome { entered, duplicate: true, ..Outcome::default() }
+    }
+
+    fn on_timeout(&mut self, at: &Outstanding) {
+        self.inflation.reset();
+        // RFC 6582 §3.2 (4)
+        self.recover = at.max;
+    }
+
+    fn next(&self, at: &Outstanding, cwnd: u64) -> Option<Segment> {
+        self.inflation.next(at, cwnd)
+    }
+
+    fn on_sent(&mut self, _at: &Outstanding, segment: &Segment) {
+        self.inflation.sent(segment);
+    }
+
+    fn is_recovering(&self) -> bool {
+        self.inflation.recovering
+    }
+
+    fn pipe(&self, at: &Outstanding) -> u64 {
+        self.inflation.pipe(at)
+    }
+}

@@ -1,0 +1,59 @@
+//! Reno: fast retransmit and fast recovery of RFC 5681 §3.2.
+
+use crate::outstanding::{Outstanding, Segment};
+
+use super::inflation::Inflation;
+use super::{AckView, Outcome, Recovery};
+
+/// Fast recovery that ends at the first ACK of new data. A second loss in the same window must make three duplicate
+/// ACKs of its own, or waits for the time-out.
+#[derive(Debug)]
+pub(super) struct Reno {
+    inflation: Inflation,
+    /// After a time-out, duplicates for data sent before it start nothing: they come from segments sent again that had
+    /// arrived (RFC 6582 §3.2 (4), which ns-2's Reno follows too).
+    recover: u64,
+}
+
+impl Reno {
+    pub(super) fn new(limited_transmit: bool) -> Self {
+        Self { inflation: Inflation::new(limited_transmit), recover: 0 }
+    }
+}
+
+impl Recovery for Reno {
+    fn on_ack(&mut self, at: &Outstanding, ack: &AckView<'_>) -> Outcome {
+        if ack.acked > 0 {
+            // RFC 5681 §3.2 (6): deflate
+            let left = self.inflation.recovering;
+            self.inflation.reset();
+            return Outcome { left, ..Outcome::default() };
+        }
+        if !ack.plain_duplicate {
+            return Outcome::default();
+        }
+        let entered = self.inflation.duplicate(at, at.una >= self.recover);
+        Outcome { entered, duplicate: true, ..Outcome::default() }
+    }
+
+    fn on_timeout(&mut self, at: &Outstanding) {
+        self.inflation.reset();
+        self.recover = at.max;
+    }
+
+    fn next(&self, at: &Outstanding, cwnd: u64) -> Option<Segment> {
+        self.inflation.next(at, cwnd)
+    }
+
+    fn on_sent(&mut self, _at: &Outstanding, segment: &Segment) {
+        self.inflation.sent(segment);
+    }
+
+    fn is_recovering(&self) -> bool {
+        self.inflation.recovering
+    }
+
+    fn pipe(&self, at: &Outstanding) -> u64 {
+        self.inflation.pipe(at)
+    }
+}

@@ -1,0 +1,88 @@
+//! F-RTO: was the time-out spurious? The basic algorithm of RFC 5682 §2.1, by acknowledgments alone.
+
+use msctp_congestion::Window;
+
+/// Where the algorithm stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// The first segment was sent again: step (2) waits for an ACK.
+    Resent,
+    /// New segments were let out instead of more retransmissions: step (3) waits for an ACK.
+    Probing {
+        /// Segments that may still be sent.
+        quota: u32,
+    },
+}
+
+/// The algorithm at work after one time-out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frto {
+    step: Step,
+    /// Everything below had been sent when the timer expired.
+    recover: u64,
+    /// The window before the time-out.
+    before: Window,
+}
+
+/// What an acknowledgment showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Nothing yet: send new data, two segments at most.
+    Probe,
+    /// The time-out was right: go on as usual.
+    Genuine,
+    /// The time-out was spurious.
+    Spurious,
+}
+
+impl Frto {
+    /// Step (1): the timer expired.
+    pub(super) fn begin(recover: u64, before: Window) -> Self {
+        Self { step: Step::Resent, recover, before }
+    }
+
+    /// An acknowledgment up to `una`; `acked`: bytes newly acknowledged. `can_probe`: there is new data to send and a
+    /// window for it. `None`: it says nothing.
+    pub(super) fn on_ack(
+        &mut self,
+        una: u64,
+        acked: u64,
+        duplicate: bool,
+        can_probe: bool,
+    ) -> Option<Verdict> {
+        if acked == 0 && !duplicate {
+            return None;
+        }
+        Some(match self.step {
+            // (2a): a duplicate, or everything: nothing can be told
+            Step::Resent if acked == 0 || una >= self.recover || !can_probe => Verdict::Genuine,
+            // (2b)
+            Step::Resent => {
+                self.step = Step::Probing { quota: 2 };
+                Verdict::Probe
+            }
+            // (3a)
+            Step::Probing { .. } if acked == 0 => Verdict::Genuine,
+            // (3b): data that was not sent again was acknowledged
+            Step::Probing { .. } => Verdict::Spurious,
+        })
+    }
+
+    /// May a new segment be sent, whatever the window is?
+    pub(super) fn may_probe(&self) -> Option<bool> {
+        match self.step {
+            Step::Resent => None,
+            Step::Probing { quota } => Some(quota > 0),
+        }
+    }
+
+    pub(super) fn sent(&mut self) {
+        if let Step::Probing { quota } = &mut self.step {
+            *quota = quota.saturating_sub(1);
+        }
+    }
+
+    pub(super) fn before(&self) -> Window {
+        self.before
+    }
+}

@@ -1,0 +1,88 @@
+//! What a connection records when asked ([`Config::trace`](crate::Config::trace)). Nothing reads it back.
+
+use msctp_congestion::LossKind;
+use msctp_units::{Span, Time};
+
+/// Something that happened, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceEvent {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub kind: TraceKind,
+}
+
+/// What happened. Sequence positions are offsets in the stream: 0 the SYN, 1 the first byte. Sizes in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceKind {
+    /// The control variables changed.
+    Window {
+        /// Congestion window; the inflation of fast recovery is not in it.
+        cwnd: u64,
+        /// Slow-start threshold; `u64::MAX`: arbitrarily high.
+        ssthresh: u64,
+        /// What the sender takes to be in the network.
+        flight_size: u64,
+    },
+    /// A round trip was measured.
+    Rtt {
+        /// Measured.
+        sample: Span,
+        /// Smoothed.
+        srtt: Span,
+        /// Retransmission time-out.
+        rto: Span,
+    },
+    /// A segment with data or FIN was sent.
+    Sent {
+        /// First offset.
+        offset: u64,
+        /// User data.
+        len: u32,
+        /// It had been sent before.
+        retransmission: bool,
+    },
+    /// A segment with data or FIN was received.
+    Received {
+        /// First offset, of the peer's stream.
+        offset: u64,
+        /// User data.
+        len: u32,
+    },
+    /// An acknowledgment was received.
+    AckReceived {
+        /// Everything below is acknowledged.
+        ack: u64,
+        /// SACK blocks it had.
+        blocks: u32,
+        /// It was a duplicate.
+        duplicate: bool,
+    },
+    /// An acknowledgment was sent, alone or with data.
+    AckSent {
+        /// Everything below is acknowledged, of the peer's stream.
+        ack: u64,
+        /// SACK blocks it had.
+        blocks: u32,
+    },
+    /// A loss was detected and the window cut.
+    Loss {
+        /// How.
+        kind: LossKind,
+        /// Outstanding then.
+        flight_size: u64,
+    },
+    /// Fast recovery ended.
+    RecoveryExit,
+    /// The retransmission timer expired.
+    Timeout {
+        /// The timeout that follows, backed off.
+        rto: Span,
+    },
+    /// The last time-out was spurious and was undone (RFC 5682).
+    SpuriousTimeout,
+    /// The handshake was done.
+    Connected,
+    /// The connection ended.
+    Ended,
+}

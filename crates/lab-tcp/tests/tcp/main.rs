@@ -1,0 +1,6 @@
+//! Two connections over a network in virtual time.
+
+mod any_network;
+mod handshake;
+mod recovery;
+mod support;
