@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use msctp_congestion::{InitialWindow, RtoConfig, find};
+use msctp_congestion::{InitialWindow, Options, RtoConfig, find};
 use msctp_units::Span;
 
 use crate::header::TIMESTAMPS_LEN;
@@ -41,6 +41,8 @@ pub struct Config {
     pub receive_buffer: u64,
     /// The congestion controller, by its name in msctp-congestion's registry.
     pub controller: String,
+    /// The controller's own options, from those its registry entry lists.
+    pub controller_options: Options,
     /// Window before the first ACK; `None`: RFC 5681 §3.1's, 2 to 4 segments.
     pub initial_window: Option<InitialWindow>,
     /// Slow-start threshold before the first loss in bytes; `None`: arbitrarily high.
@@ -87,7 +89,8 @@ impl Default for Config {
             recovery: Algorithm::Sack,
             sack_limit: SackLimit::Fits,
             receive_buffer: 1 << 20,
-            controller: "rfc9260".to_owned(),
+            controller: "reno".to_owned(),
+            controller_options: Options::new(),
             initial_window: None,
             initial_ssthresh: None,
             ack_every: 2,
@@ -141,8 +144,13 @@ impl Config {
                 format!("{} bytes (1 MSS) to 2^30", self.mss),
             );
         }
-        if let Err(unknown) = find(&self.controller) {
-            return wrong("controller", &self.controller, unknown.to_string());
+        match find(&self.controller) {
+            Err(unknown) => return wrong("controller", &self.controller, unknown.to_string()),
+            Ok(info) => {
+                if let Err(bad) = self.controller_options.check(info.options) {
+                    return wrong("controller_options", &bad.name, bad.problem);
+                }
+            }
         }
         if self.ack_every == 0 {
             return wrong("ack_every", &self.ack_every, "at least 1".to_owned());

@@ -1,7 +1,5 @@
 //! F-RTO: was the time-out spurious? The basic algorithm of RFC 5682 §2.1, by acknowledgments alone.
 
-use msctp_congestion::Window;
-
 /// Where the algorithm stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
@@ -20,8 +18,6 @@ pub(super) struct Frto {
     step: Step,
     /// Everything below had been sent when the timer expired.
     recover: u64,
-    /// The window before the time-out.
-    before: Window,
 }
 
 /// What an acknowledgment showed.
@@ -37,8 +33,8 @@ pub(super) enum Verdict {
 
 impl Frto {
     /// Step (1): the timer expired.
-    pub(super) fn begin(recover: u64, before: Window) -> Self {
-        Self { step: Step::Resent, recover, before }
+    pub(super) fn begin(recover: u64) -> Self {
+        Self { step: Step::Resent, recover }
     }
 
     /// An acknowledgment up to `una`; `acked`: bytes newly acknowledged. `can_probe`: there is new data to send and a
@@ -80,9 +76,5 @@ impl Frto {
         if let Step::Probing { quota } = &mut self.step {
             *quota = quota.saturating_sub(1);
         }
-    }
-
-    pub(super) fn before(&self) -> Window {
-        self.before
     }
 }

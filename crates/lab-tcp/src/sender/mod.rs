@@ -5,9 +5,7 @@ mod frto;
 
 use std::collections::VecDeque;
 
-use msctp_congestion::{
-    Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, RttEstimator, StartState, create,
-};
+use msctp_congestion::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, RttEstimator, create};
 use msctp_units::{Span, Time};
 
 use crate::config::Config;
@@ -119,6 +117,7 @@ impl Sender {
             ip_version: IpVersion::V4,
             initial_window: config.initial_window(agreed.smss),
             initial_ssthresh: config.initial_ssthresh,
+            options: config.controller_options.clone(),
         };
         Self {
             at: Outstanding {
@@ -203,8 +202,9 @@ impl Sender {
         let blocks = info.blocks.len() as u32;
         trace.add(now, TraceKind::AckReceived { ack: info.ack, blocks, duplicate: outcome.duplicate });
         if acked > 0 {
-            self.new_data_acknowledged(now, info, outcome.keep_timer, trace);
-            self.controller.on_ack(&self.ack(now, acked, flight_before, in_fast_recovery));
+            let rtt = self.new_data_acknowledged(now, info, outcome.keep_timer, trace);
+            let ack = Ack { rtt, in_fast_recovery, ..self.ack(now, acked, flight_before) };
+            self.controller.on_ack(&ack);
         }
         if let Some(flight_size) = outcome.entered {
             self.gap_loss(now, flight_size, stats, trace);
@@ -218,7 +218,7 @@ impl Sender {
     }
 
     /// What the controller is told of new data acknowledged.
-    fn ack(&self, now: Time, acked: u64, flight_before: u64, in_fast_recovery: bool) -> Ack {
+    fn ack(&self, now: Time, acked: u64, flight_before: u64) -> Ack {
         let cwnd = self.controller.window().cwnd;
         // A TCP may not exceed cwnd (RFC 5681 §3.1), an SCTP may by a part of a packet: a window that has no room for a
         // segment is full, which controllers know as flight_size ≥ cwnd.
@@ -229,18 +229,21 @@ impl Sender {
             duplicate_bytes: 0,
             flight_size_before: if full { flight_before.max(cwnd) } else { flight_before },
             cum_tsn_advanced: true,
-            in_fast_recovery,
+            in_fast_recovery: false,
             nothing_outstanding: self.at.una == self.at.max,
+            rtt: None,
+            srtt: self.rtt.srtt(),
         }
     }
 
+    /// Timers and round-trip time; gives what was measured.
     fn new_data_acknowledged(
         &mut self,
         now: Time,
         info: &AckInfo<'_>,
         keep_timer: bool,
         trace: &mut Recorder,
-    ) {
+    ) -> Option<Span> {
         self.retries = 0;
         self.timeout_flight = None;
         let timed = self.timed.filter(|&(end, _)| info.ack >= end);
@@ -259,6 +262,7 @@ impl Sender {
         } else if !keep_timer {
             self.rto_at = Some(now + self.rtt.rto());
         }
+        sample
     }
 
     /// The recovery found a loss by its gap: the window is cut. The one place where this happens.
@@ -286,12 +290,9 @@ impl Sender {
                 self.frto = None;
             }
             Some(Verdict::Spurious) => {
-                let before = frto.before();
                 self.frto = None;
                 stats.spurious_timeouts += 1;
-                let start =
-                    StartState { cwnd: before.cwnd, ssthresh: Some(before.ssthresh), pacing_rate: None };
-                self.controller.start(&start);
+                self.controller.on_spurious_timeout(now);
                 trace.add(now, TraceKind::SpuriousTimeout);
             }
         }
@@ -332,7 +333,7 @@ impl Sender {
         let flight_size = *self.timeout_flight.get_or_insert(self.at.nxt - self.at.una);
         // RFC 5682 §2.1 (1): not again while an earlier time-out is being repaired.
         let first = self.at.nxt == self.at.max && self.retries == 1;
-        self.frto = (self.use_frto && first).then(|| Frto::begin(self.at.max, self.controller.window()));
+        self.frto = (self.use_frto && first).then(|| Frto::begin(self.at.max));
         self.recovery.on_timeout(&self.at);
         let kind = LossKind::Timeout;
         self.controller.on_loss(&Loss { now, kind, flight_size });
