@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
+use msctp_units::Time;
 use msctp_wire::{Data, DataFlags, Ppid, Ssn, StreamId, Tsn};
 
 use crate::PathId;
@@ -29,6 +30,9 @@ pub(super) struct Chunk {
     pub(super) context: u64,
     /// Its last sending.
     pub(super) number: SendNumber,
+    /// When it was sent; `None` once it was sent again, when an acknowledgement does not say which sending it is for (RFC
+    /// 9260 §6.3.1 C5).
+    pub(super) sent_once: Option<Time>,
     /// Path of its last sending.
     pub(super) path: PathId,
     /// While marked: path to send it on.

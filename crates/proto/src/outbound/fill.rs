@@ -247,6 +247,7 @@ impl Outbound {
             data: piece.data,
             context: piece.context,
             number: self.next_number,
+            sent_once: Some(now),
             path: path.id(),
             target: path.id(),
             ppid: piece.ppid,
@@ -293,6 +294,7 @@ impl Outbound {
         chunk.path = id;
         chunk.fate = Fate::InFlight;
         chunk.number = self.next_number;
+        chunk.sent_once = None;
         let (len, wire) = (chunk.len(), chunk.wire_len());
         self.in_flight += len;
         let flow = &mut self.flows[index];

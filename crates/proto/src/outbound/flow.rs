@@ -24,6 +24,8 @@ pub(super) struct FlowAck {
     pub(super) landed: u64,
     /// Highest TSN newly acknowledged (HTNA, RFC 9260 §7.2.4).
     pub(super) htna: Option<Sending>,
+    /// When the latest of the chunks newly acknowledged was sent, among those sent once.
+    pub(super) latest_sent: Option<Time>,
     /// The path's lowest outstanding TSN was acknowledged (RFC 9260 §6.3.2 R3).
     pub(super) earliest: bool,
     /// Bytes in flight again because the peer reneged.

@@ -57,6 +57,7 @@ struct Landed {
     target: PathId,
     fate: Fate,
     number: u64,
+    sent_once: Option<Time>,
     len: u64,
     wire_len: u64,
     acked_before: bool,
@@ -70,6 +71,7 @@ impl Landed {
             target: chunk.target,
             fate: chunk.fate,
             number: chunk.number,
+            sent_once: chunk.sent_once,
             len: chunk.len(),
             wire_len: chunk.wire_len(),
             acked_before: chunk.acked_before,
@@ -207,6 +209,7 @@ impl Outbound {
         // RFC 9260 §7.2.4: "A newly acknowledged DATA chunk is one not previously acknowledged in a SACK chunk"
         if !chunk.acked_before {
             flow.ack.bytes += chunk.wire_len;
+            flow.ack.latest_sent = flow.ack.latest_sent.max(chunk.sent_once);
             flow.latest_acked = flow.latest_acked.max(chunk.number);
             // chunks come in the order of their TSNs
             flow.ack.htna = Some(Sending { number: chunk.number, tsn });
@@ -268,14 +271,12 @@ impl Outbound {
         let Some(path) = paths.get_mut(id) else { return };
         let flight_size_before = path.flight_size;
         path.flight_size = flight_size_before - ack.landed + ack.taken_back;
-        let mut rtt = None;
         if let Some(slot) = path.rtt_slot
             && self.sent.is_acked(self.sent.cum_tsn_ack().nearest(Tsn::new(slot.tsn)))
         {
             path.rtt_slot = None;
             let sample: Span = processing.now.since(slot.sent);
             path.rtt.on_measurement(sample);
-            rtt = Some(sample);
             if let Some(trace) = &mut self.trace {
                 let (srtt, rto) = (path.rtt.srtt().unwrap_or_default(), path.rtt.rto());
                 trace.push_back(TraceKind::Rtt { path: id, sample, srtt, rto });
@@ -290,7 +291,8 @@ impl Outbound {
                 cum_tsn_advanced: processing.advanced,
                 in_fast_recovery: ack.in_recovery,
                 nothing_outstanding,
-                rtt,
+                // Not only once per round trip as SRTT and RTO (RFC 9260 §6.3.1 C4): HyStart++ needs more.
+                rtt: ack.latest_sent.map(|sent| processing.now.since(sent)),
                 srtt: path.rtt.srtt(),
             });
         }

@@ -3,7 +3,9 @@
 use super::*;
 use crate::config::RetransmissionPath;
 use crate::path::PathEvent;
-use msctp_units::Span;
+use msctp_congestion::{Ack, Controller, Loss, Window};
+use msctp_units::{Rate, Span};
+use std::sync::{Arc, Mutex};
 
 fn events(sender: &mut Sender) -> Vec<PathEvent> {
     core::iter::from_fn(|| sender.paths.poll_event()).collect()
@@ -190,6 +192,58 @@ fn rfc9260_6_3_1_c5_a_retransmission_below_spoils_the_measurement() {
     }
     assert_eq!(sender.tsns(), [2]);
     assert_eq!(sender.path(P0).rtt_slot, None);
+}
+
+/// Writes down the round trips it is told.
+#[derive(Debug)]
+struct Listening(Arc<Mutex<Vec<Option<Span>>>>);
+
+impl Controller for Listening {
+    fn name(&self) -> &'static str {
+        "listening"
+    }
+    fn window(&self) -> Window {
+        Window { cwnd: 100 * PMDCS, ssthresh: u64::MAX, partial_bytes_acked: 0 }
+    }
+    fn one_packet_in_flight(&self) -> bool {
+        false
+    }
+    fn on_ack(&mut self, ack: &Ack) {
+        self.0.lock().unwrap().push(ack.rtt);
+    }
+    fn on_loss(&mut self, _: &Loss) {}
+    fn on_recovery_exit(&mut self, _: Time) {}
+    fn on_spurious_timeout(&mut self, _: Time) {}
+    fn on_idle(&mut self, _: u64) {}
+    fn start(&mut self, _: &StartState) {}
+    fn reset(&mut self) {}
+    fn on_pmtu(&mut self, _: u64) {}
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+}
+
+#[test]
+fn controllers_hear_of_a_round_trip_with_every_sack_but_for_chunks_sent_again() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let mut sender = Sender::new(1);
+    sender.path_mut(P0).controller = Box::new(Listening(heard.clone()));
+    for _ in 0..4 {
+        sender.enqueue(1, FULL);
+        sender.flush();
+        sender.wait(Span::from_millis(10));
+    }
+    // Sent 40, 30, 20 and 10 ms ago; the latest that a SACK tells of counts.
+    sender.sack(1, &[]);
+    sender.sack(1, &[(2, 2)]);
+    sender.sack(3, &[]);
+    sender.enqueue(1, FULL);
+    sender.flush();
+    sender.time_out();
+    sender.flush();
+    sender.sack(5, &[]);
+    let millis: Vec<_> = heard.lock().unwrap().iter().map(|rtt| rtt.map(Span::as_millis)).collect();
+    assert_eq!(millis, [Some(40), Some(20), Some(30), None]);
 }
 
 /// Fills the peer's window and lets it stay closed.
