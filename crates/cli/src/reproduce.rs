@@ -9,22 +9,30 @@ use std::sync::atomic::AtomicBool;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use indicatif::{ProgressBar, ProgressStyle};
 use msctp_lab::claims::{Claim, render};
-use msctp_lab::experiments::{self, EXPERIMENTS, Effort};
+use msctp_lab::experiments::{self, EXPERIMENTS, Effort, Experiment};
 use msctp_lab::plan::Execution;
+use msctp_lab::report::{Overview, Report, ReportError};
 use msctp_lab::store::Store;
 
 use crate::Failure;
 
-/// Carry out a paper's experiment, judge its claims, write the report.
+/// Carry out a paper's experiment, or all of them: judge the claims, write the report.
+///
+/// Interrupted, it goes on where it stopped when the same command is given again.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  msctp reproduce --quick              every paper, a look
+  msctp reproduce kim-koh              one paper, all of it
+  msctp reproduce kim-koh --seeds 30   more runs under each condition
+Exit code 0 when every run completed, whatever the verdicts; 1 when one failed or was interrupted; 2 for wrong arguments.")]
 pub(crate) struct Args {
-    /// The paper.
+    /// The paper [default: all of them, in one report].
     #[arg(value_parser = papers())]
-    paper: String,
+    paper: Option<String>,
     /// Fewer seeds and conditions: a look in under a minute.
     #[arg(long)]
     quick: bool,
-    /// Folder of the report [default: msctp-report/PAPER].
+    /// Folder of the report [default: msctp-report/PAPER, or msctp-report for all].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Seeds under each condition [default: as the experiment has].
@@ -43,31 +51,46 @@ fn papers() -> PossibleValuesParser {
     EXPERIMENTS.iter().map(|experiment| PossibleValue::new(experiment.name).help(experiment.summary)).into()
 }
 
-/// Runs the experiment. What was asked for is done when every run completed, whatever the verdicts.
+/// Runs the experiment, or all. What was asked for is done when every run completed, whatever the verdicts.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let effort = Effort { quick: args.quick, seeds: args.seeds };
-    let experiment = experiments::find(&args.paper)
-        .ok_or_else(|| Failure::Input(format!("there is no experiment \"{}\"", args.paper)))?;
-    let out = args.out.clone().unwrap_or_else(|| PathBuf::from("msctp-report").join(experiment.name));
+    let one = args.paper.as_deref().and_then(experiments::find);
+    let chosen: Vec<&Experiment> = one.map_or_else(|| EXPERIMENTS.iter().collect(), |one| vec![one]);
+    let root = PathBuf::from("msctp-report");
+    let out = args.out.clone().unwrap_or_else(|| one.map_or(root.clone(), |one| root.join(one.name)));
     // Before minutes of work, not after.
     std::fs::create_dir_all(&out).map_err(|e| Failure::Input(format!("{}: {e}", out.display())))?;
     let store = store(&out)?;
     let cancel = cancel_on_interrupt()?;
-    let progress = progress((experiment.size)(&effort));
+    let progress = progress(chosen.iter().map(|experiment| (experiment.size)(&effort)).sum());
     let execution =
         Execution { threads: args.threads, cancel: &cancel, progress: &progress, store: Some(&store) };
-    let report = (experiment.reproduce)(&effort, &execution).map_err(|e| Failure::Run(e.to_string()))?;
+    let mut reports = Vec::new();
+    for experiment in &chosen {
+        progress.set_message(experiment.name);
+        reports.push((experiment.reproduce)(&effort, &execution).map_err(|e| Failure::Run(e.to_string()))?);
+    }
     let elapsed = progress.elapsed();
     progress.finish_and_clear();
-    let page =
-        report.write(&out).map_err(|e| Failure::Run(format!("the report could not be written: {e}")))?;
-    if report.complete() {
+    let unwritten = |e: ReportError| Failure::Run(format!("the report could not be written: {e}"));
+    let overview = Overview {
+        command: effort.command_for_all(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        reports,
+    };
+    let page = match overview.reports.as_slice() {
+        [report] if one.is_some() => report.write(&out),
+        _ => overview.write(&out),
+    };
+    let page = page.map_err(unwritten)?;
+    if overview.reports.iter().all(Report::complete) {
         store.remove().map_err(|e| Failure::Run(format!("{}: {e}", out.join(KEPT).display())))?;
     }
-    print(&report.ledger, args.json)?;
-    eprintln!("{} runs in {:.1} s", report.provenance.runs, elapsed.as_secs_f64());
+    print(&overview.claims().cloned().collect::<Vec<_>>(), args.json)?;
+    let runs: usize = overview.reports.iter().map(|report| report.provenance.runs).sum();
+    eprintln!("{runs} runs in {:.1} s", elapsed.as_secs_f64());
     eprintln!("Report: {}", page.display());
-    outcome(&report.provenance)
+    outcome(&overview.reports)
 }
 
 /// Where results are kept in the report's folder until all runs are done.
@@ -85,17 +108,18 @@ fn store(out: &Path) -> Result<Store, Failure> {
     Ok(store)
 }
 
-fn outcome(provenance: &msctp_lab::report::Provenance) -> Result<(), Failure> {
-    if let Some((key, reason)) = provenance.failed.first() {
+fn outcome(reports: &[Report]) -> Result<(), Failure> {
+    let failed: Vec<_> = reports.iter().flat_map(|report| &report.provenance.failed).collect();
+    if let Some((key, reason)) = failed.first() {
         return Err(Failure::Run(format!(
             "{} runs failed, the first: {key}: {reason}; the report names them all",
-            provenance.failed.len()
+            failed.len()
         )));
     }
-    if provenance.skipped > 0 {
+    let skipped: usize = reports.iter().map(|report| report.provenance.skipped).sum();
+    if skipped > 0 {
         return Err(Failure::Run(format!(
-            "interrupted with {} runs to go; the report has what was done, and the same command goes on from there",
-            provenance.skipped
+            "interrupted with {skipped} runs to go; the report has what was done, and the same command goes on from there"
         )));
     }
     Ok(())
@@ -130,7 +154,7 @@ fn progress(runs: usize) -> ProgressBar {
     }
     let bar = ProgressBar::new(runs as u64);
     if let Ok(style) =
-        ProgressStyle::with_template("{bar:32} {pos}/{len} runs, {elapsed} so far, {eta} to go")
+        ProgressStyle::with_template("{bar:32} {pos}/{len} runs, {msg}, {elapsed} so far, {eta} to go")
     {
         bar.set_style(style);
     }

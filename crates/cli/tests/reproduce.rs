@@ -70,6 +70,7 @@ fn the_report_is_whole_repeats_and_does_not_depend_on_threads() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "waits for another process")]
 fn killed_at_any_moment_it_goes_on_to_the_same_report() {
     let (whole, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     quick(whole.path(), "2");
@@ -102,6 +103,31 @@ fn killed_at_any_moment_it_goes_on_to_the_same_report() {
     for name in ["index.html", "claims.json", "provenance.json", "data/runs.csv", "data/series.parquet"] {
         let files = [&whole, &broken].map(|dir| std::fs::read(dir.path().join("report").join(name)).unwrap());
         assert!(files[0] == files[1], "{name} differs after the interruption");
+    }
+}
+
+#[test]
+fn all_papers_come_in_one_report() {
+    let dir = tempfile::tempdir().unwrap();
+    let done = msctp(dir.path(), &["reproduce", "--quick", "--seeds", "1", "--json"]);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    let printed: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let report = dir.path().join("msctp-report");
+    let written: Value = serde_json::from_str(&read(&report.join("claims.json"))).unwrap();
+    assert_eq!(printed, written);
+    let page = read(&report.join("index.html"));
+    let mut claims = 0;
+    for paper in std::fs::read_dir(&report).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir())
+    {
+        let own: Value = serde_json::from_str(&read(&paper.path().join("claims.json"))).unwrap();
+        claims += own.as_array().unwrap().len();
+    }
+    assert!(claims >= 9);
+    assert_eq!(written.as_array().unwrap().len(), claims);
+    for link in page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+        let (file, id) = link.split_once('#').unwrap_or((link, ""));
+        let target = if file.is_empty() { page.clone() } else { read(&report.join(file)) };
+        assert!(id.is_empty() || target.contains(&format!("id=\"{id}\"")), "no place {link}");
     }
 }
 

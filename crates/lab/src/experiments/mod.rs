@@ -50,7 +50,16 @@ impl Effort {
     /// is not part of it.
     #[must_use]
     pub fn command(&self, experiment: &str) -> String {
-        let mut command = format!("msctp reproduce {experiment}");
+        self.with(format!("msctp reproduce {experiment}"))
+    }
+
+    /// The command that carries all experiments out with this effort.
+    #[must_use]
+    pub fn command_for_all(&self) -> String {
+        self.with("msctp reproduce".to_owned())
+    }
+
+    fn with(&self, mut command: String) -> String {
         if self.quick {
             command.push_str(" --quick");
         }
@@ -81,5 +90,6 @@ mod tests {
         let effort = Effort { quick: true, seeds: Some(3) };
         assert_eq!(effort.command("kim-koh"), "msctp reproduce kim-koh --quick --seeds 3");
         assert_eq!(Effort::default().command("afif"), "msctp reproduce afif");
+        assert_eq!(effort.command_for_all(), "msctp reproduce --quick --seeds 3");
     }
 }

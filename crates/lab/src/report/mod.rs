@@ -2,6 +2,7 @@
 //!
 //! What a report says comes from the experiment; here is only how it is laid out and written.
 
+mod overview;
 mod page;
 mod style;
 
@@ -10,6 +11,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+
+pub use overview::Overview;
 
 use crate::claims::Claim;
 use crate::figure::{Chart, FigureError};

@@ -9,16 +9,9 @@ use crate::figure::{FigureError, STYLESHEET};
 
 pub(super) fn html(report: &Report) -> Result<String, ReportError> {
     let figures = report.figures.iter().map(figure).collect::<Result<Vec<_>, _>>()?;
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (report.title) }
-                style { (PreEscaped(STYLESHEET)) (PreEscaped(PAGE)) }
-            }
-            body {
+    let page = document(
+        &report.title,
+        &html! {
                 (header(report))
                 main {
                     (tally(report))
@@ -36,15 +29,36 @@ pub(super) fn html(report: &Report) -> Result<String, ReportError> {
                     h2 #provenance { "Provenance" }
                     (provenance(report))
                 }
-                footer { "msctp " (report.provenance.version) ", deterministic: the same version and command give this page again, byte for byte." }
-            }
-        }
-    };
+                (footer(&report.provenance.version))
+        },
+    );
     Ok(page.into_string())
 }
 
+/// A page that needs nothing but itself.
+pub(super) fn document(title: &str, body: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(STYLESHEET)) (PreEscaped(PAGE)) }
+            }
+            body { (body) }
+        }
+    }
+}
+
+pub(super) fn footer(version: &str) -> Markup {
+    html! {
+        footer { "msctp " (version) ", deterministic: the same version and command give this page again, byte for byte." }
+    }
+}
+
 /// Text that does not break before a unit or inside a name.
-fn tight(text: &str) -> String {
+pub(super) fn tight(text: &str) -> String {
     text.replace(" %", "\u{a0}%")
         .replace(" ± ", "\u{a0}±\u{a0}")
         .replace(" kbps", "\u{a0}kbps")
@@ -170,7 +184,7 @@ fn judgements(claim: &Claim, conditions: &[&str]) -> Markup {
     }
 }
 
-fn verdict(verdict: Verdict) -> Markup {
+pub(super) fn verdict(verdict: Verdict) -> Markup {
     let (class, mark) = match verdict {
         Verdict::Reproduced => ("verdict reproduced", "✓ "),
         Verdict::NotReproduced => ("verdict not-reproduced", "✗ "),

@@ -1,0 +1,182 @@
+//! The page above several reports: every paper, every claim with its verdict, and how to run any single point again.
+
+use std::path::{Path, PathBuf};
+
+use maud::{Markup, html};
+use serde::Serialize;
+
+use super::page::{document, footer, tight, verdict};
+use super::{Report, ReportError, folder, json, put};
+use crate::claims::{Claim, Verdict};
+
+/// Several papers' reports.
+#[derive(Debug)]
+pub struct Overview {
+    /// The command that makes all of it again.
+    pub command: String,
+    /// Version of msctp.
+    pub version: String,
+    /// The reports, each in the folder of its paper's name beside the page.
+    pub reports: Vec<Report>,
+}
+
+/// What the overview's `provenance.json` says.
+#[derive(Serialize)]
+struct Whole<'o> {
+    version: &'o str,
+    command: &'o str,
+    runs: usize,
+    failed: Vec<(String, String)>,
+    skipped: usize,
+    papers: Vec<&'static str>,
+}
+
+impl Overview {
+    /// All claims, paper by paper.
+    pub fn claims(&self) -> impl Iterator<Item = &Claim> {
+        self.reports.iter().flat_map(|report| &report.ledger)
+    }
+
+    /// Writes the reports into folders of `dir`, then the page, `claims.json` with all claims and `provenance.json`.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub fn write(&self, dir: &Path) -> Result<PathBuf, ReportError> {
+        let dir = folder(dir.to_owned())?;
+        for report in &self.reports {
+            report.write(&dir.join(report.paper))?;
+        }
+        put(&dir.join("provenance.json"), &json(&self.whole())?)?;
+        put(&dir.join("claims.json"), &json(&self.claims().collect::<Vec<_>>())?)?;
+        let page = dir.join("index.html");
+        put(&page, self.html().into_string().as_bytes())?;
+        Ok(page)
+    }
+
+    fn whole(&self) -> Whole<'_> {
+        let failed = |report: &Report| {
+            let paper = report.paper;
+            report
+                .provenance
+                .failed
+                .clone()
+                .into_iter()
+                .map(move |(run, why)| (format!("{paper}: {run}"), why))
+        };
+        Whole {
+            version: &self.version,
+            command: &self.command,
+            runs: self.reports.iter().map(|report| report.provenance.runs).sum(),
+            failed: self.reports.iter().flat_map(failed).collect(),
+            skipped: self.reports.iter().map(|report| report.provenance.skipped).sum(),
+            papers: self.reports.iter().map(|report| report.paper).collect(),
+        }
+    }
+
+    fn count(&self, wanted: Verdict) -> usize {
+        self.claims().filter(|claim| claim.verdict == wanted).count()
+    }
+
+    fn html(&self) -> Markup {
+        let papers = if self.reports.len() == 1 { "paper" } else { "papers" };
+        let title = format!("{} {papers} on one transport", in_words(self.reports.len()));
+        let whole = self.whole();
+        let body = html! {
+            header {
+                h1 { (title) }
+                p.lead {
+                    "Each paper says what a transport should do when the network under it changes. All were run again on one SCTP core and one "
+                    "simulator; here is what held."
+                }
+                nav {
+                    a href="#papers" { "Papers" }
+                    a href="#claims" { "All claims" }
+                    a href="#again" { "Running it again" }
+                    a href="claims.json" { "claims.json" }
+                    a href="provenance.json" { "provenance.json" }
+                }
+            }
+            main {
+                ul.tally {
+                    li { b { (self.count(Verdict::Reproduced)) } "claims reproduced" }
+                    li { b { (self.count(Verdict::NotReproduced)) } "not reproduced" }
+                    li { b { (self.count(Verdict::OutOfReach)) } "out of reach" }
+                }
+                @if whole.skipped > 0 || !whole.failed.is_empty() {
+                    div.note {
+                        @if whole.skipped > 0 {
+                            p { "Interrupted: " (whole.skipped) " runs were not made. The verdicts rest on those that were." }
+                        }
+                        @for (run, why) in &whole.failed { p { "This run failed: " b { (run) } ": " (why) } }
+                    }
+                }
+                h2 #papers { "Papers" }
+                @for report in &self.reports { (paper(report)) }
+                h2 #claims { "All claims" }
+                p.quiet { "One verdict each, under the conditions that decide; the paper’s page has every check, other conditions and what we saw." }
+                (claims(&self.reports))
+                h2 #again { "Running it again" }
+                (self.again())
+            }
+            (footer(&self.version))
+        };
+        document(&title, &body)
+    }
+
+    fn again(&self) -> Markup {
+        html! {
+            p { "Everything here:" }
+            pre { code { (self.command) } }
+            p {
+                "One paper: the same command with its name. One point of a figure: every run is a row of its paper’s "
+                code { "data/runs.csv" } " with the command that repeats it, as"
+            }
+            @for report in &self.reports {
+                @for (what, command) in &report.provenance.examples {
+                    p.quiet { (report.paper) ", " (what) }
+                    pre { code { (command) } }
+                }
+            }
+            p { "Add " code { "--pcap FILE" } " to any of them for the packets of its links, " code { "--series DIR" } " for its curves." }
+        }
+    }
+}
+
+fn paper(report: &Report) -> Markup {
+    let count = |wanted| report.ledger.iter().filter(|claim| claim.verdict == wanted).count();
+    let place = format!("{}/index.html", report.paper);
+    html! {
+        section {
+            h3 { a href=(place) { (report.title) } }
+            p.cite { (report.citation) }
+            p { (tight(report.question)) }
+            p {
+                b { (count(Verdict::Reproduced)) " of " (report.ledger.len()) " claims reproduced" }
+                ", " (report.provenance.runs) " runs. "
+                a href=(place) { "The ledger, the figures, the set-up" }
+            }
+        }
+    }
+}
+
+fn claims(reports: &[Report]) -> Markup {
+    html! {
+        table.ledger.cards {
+            thead { tr { th { "Claim" } th { "The paper says" } th { "Measured" } } }
+            tbody {
+                @for (report, claim) in reports.iter().flat_map(|report| report.ledger.iter().map(move |c| (report, c))) {
+                    tr {
+                        td { a.id href={ (report.paper) "/index.html#" (claim.id) } { (claim.id) } br; span.quiet { (report.paper) } }
+                        td.says { (tight(claim.statement)) }
+                        td data-name="Measured" { (verdict(claim.verdict)) p.quiet { (tight(&claim.measured)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn in_words(number: usize) -> String {
+    let words = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"];
+    words.get(number).map_or_else(|| number.to_string(), |&word| word.to_owned())
+}
