@@ -1,24 +1,26 @@
-//! The window of RFC 9260's controller through a path's life, held against a committed table.
+//! The window of every controller of the registry through a path's life, held against committed tables.
 //!
-//! A change of the table is a change of behaviour: read it, and if it is meant, write it anew with
-//! `MSCTP_BLESS=1 cargo test -p msctp-congestion --test trajectory`.
+//! A change of a table is a change of behaviour: read it, and if it is meant, accept it with `cargo insta accept` or
+//! `INSTA_UPDATE=always cargo test -p msctp-congestion --test trajectory`.
+
+mod path;
 
 use std::fmt::Write;
 
-use msctp_congestion::{Ack, ControllerConfig, IpVersion, Loss, LossKind, create};
+use msctp_congestion::{Ack, ControllerConfig, IpVersion, Loss, LossKind, controllers};
 use msctp_congestion::{Controller, StartState};
-use msctp_units::Time;
+use msctp_units::{Rate, Span, Time};
 
-const PMDCS: u64 = 1468;
+use path::PMDCS;
 
 /// A sender that always has data, and a peer that acknowledges every second full packet.
-struct Path {
+struct Rounds {
     controller: Box<dyn Controller>,
     in_fast_recovery: bool,
     table: String,
 }
 
-impl Path {
+impl Rounds {
     fn ack(&mut self, bytes_acked: u64, nothing_outstanding: bool) {
         self.controller.on_ack(&Ack {
             now: Time::ZERO,
@@ -66,10 +68,9 @@ impl Path {
     }
 }
 
-#[test]
-fn rfc9260_through_a_paths_life() {
-    let controller = create("rfc9260", &ControllerConfig::rfc9260(PMDCS, IpVersion::V4)).unwrap();
-    let mut path = Path { controller, in_fast_recovery: false, table: String::new() };
+/// Round by round: each event of a controller's interface, alone.
+fn life(controller: Box<dyn Controller>) -> String {
+    let mut path = Rounds { controller, in_fast_recovery: false, table: String::new() };
     writeln!(path.table, "{:<22} {:>8} {:>8} {:>8}", "after", "cwnd", "ssthresh", "pba").unwrap();
     path.row("start");
     for _ in 0..8 {
@@ -104,10 +105,52 @@ fn rfc9260_through_a_paths_life() {
     for _ in 0..3 {
         path.round();
     }
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/trajectory_rfc9260.txt");
-    if std::env::var_os("MSCTP_BLESS").is_some() {
-        std::fs::write(file, &path.table).unwrap();
+    path.table
+}
+
+/// A bottleneck of 10 Mbps, 60 ms and 50 packets (the path holds 51): full use, an outage, an application with little to send,
+/// idle time, a stall that only looks like a loss, a mark, a start by a policy.
+fn trajectory(controller: Box<dyn Controller>) -> String {
+    let link = path::Link { rate: Rate::from_mbps(10), rtt: Span::from_millis(60), queue: 50 };
+    let mut path = path::Path::new(controller, link);
+    let step = Span::from_millis(250);
+    for quarter in 0..200u64 {
+        let phase = match quarter {
+            80..86 => "outage",
+            104..112 => "8 packets",
+            120..132 => "idle",
+            148..150 => "stall",
+            164 => "mark",
+            180 => "start",
+            _ => "",
+        };
+        path.dead = phase == "outage";
+        path.application = match phase {
+            "8 packets" => 8,
+            "idle" => 0,
+            _ => u64::MAX,
+        };
+        match (phase, quarter) {
+            ("stall", 148) => path.stall(Span::from_millis(900)),
+            ("mark", _) => path.mark(),
+            ("start", _) => path.controller.start(&StartState {
+                cwnd: 20 * PMDCS,
+                ssthresh: Some(15 * PMDCS),
+                pacing_rate: None,
+            }),
+            _ => {}
+        }
+        path.run_until(Time::ZERO + step * (quarter + 1));
+        path.row(phase);
     }
-    let committed = std::fs::read_to_string(file).unwrap();
-    assert_eq!(path.table, committed, "see the head of this file");
+    path.table
+}
+
+#[test]
+fn every_controller_has_its_trajectories() {
+    for info in controllers() {
+        let make = || (info.make)(&ControllerConfig::rfc9260(PMDCS, IpVersion::V4));
+        insta::assert_snapshot!(format!("{}-life", info.name), life(make()));
+        insta::assert_snapshot!(info.name, trajectory(make()));
+    }
 }
