@@ -1,13 +1,14 @@
 //! Congestion control without packets: window controllers, RTT and RTO, bandwidth estimators.
 //!
-//! What lives here answers two questions for one path: how much may be in flight (a [`Controller`]), and what
-//! the path can carry (an [`estimator`]). Both are told times and byte counts; neither sees a packet, a socket or
-//! a clock. What happens to a window *at a path change* is not decided here but by a handover policy in
+//! What lives here answers questions for one path: how much may be in flight (a [`Controller`]), what the path can carry
+//! (an [`estimator`]), what a loss was due to (a [`classifier`]). All are told times and byte counts; none sees a packet, a
+//! socket or a clock. What happens to a window *at a path change* is not decided here but by a handover policy in
 //! `msctp-proto`, which hands its answer over as a [`StartState`].
 //!
 //! All windows are in bytes of DATA chunks as RFC 9260 §7.2 counts them: chunk header, user data and padding, no
 //! packet header. All arithmetic is integer.
 
+pub mod classifier;
 mod composed;
 mod controller;
 pub mod cubic;
@@ -28,8 +29,8 @@ pub use controller::{
 };
 pub use cubic::Cubic;
 pub use options::{BadOption, OptionInfo, OptionKind, Options};
-pub use registry::{ControllerInfo, UnknownController, controllers, create, find, nearest_name};
+pub use registry::{ControllerInfo, Registered, UnknownName, controllers, create, find, nearest_name};
 pub use reno::Reno;
 pub use rfc4960::Rfc4960;
 pub use rfc9260::Rfc9260;
-pub use rtt::{RtoConfig, RttEstimator};
+pub use rtt::{RoundTrips, RtoConfig, RttEstimator};

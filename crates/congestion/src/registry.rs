@@ -1,21 +1,41 @@
-//! Controllers by name. A new controller is one file and one line here.
+//! What is found by name: the registry of controllers, and the means for any other. A new controller is one file and one line
+//! here.
 
 use std::fmt;
 
 use crate::{Controller, ControllerConfig, Cubic, OptionInfo, Reno, Rfc4960, Rfc9260, cubic, reno};
 
-/// A controller that [`create`] can make.
+/// Something that can be made by name, by a function of type `M`.
 #[derive(Clone, Copy, Debug)]
-pub struct ControllerInfo {
+pub struct Registered<M: 'static> {
     /// Its name in scenario files and on the command line.
     pub name: &'static str,
     /// One line on what it is.
     pub summary: &'static str,
-    /// The options it reads from [`ControllerConfig::options`].
+    /// The options it reads.
     pub options: &'static [OptionInfo],
-    /// Makes one for a path.
-    pub make: fn(&ControllerConfig) -> Box<dyn Controller>,
+    /// Makes one.
+    pub make: M,
 }
+
+impl<M> Registered<M> {
+    /// The one called `name` in `registry`; `what` says in errors what was sought.
+    pub(crate) fn find(
+        registry: &'static [Self],
+        what: &'static str,
+        name: &str,
+    ) -> Result<&'static Self, UnknownName> {
+        let found = registry.iter().find(|info| info.name == name);
+        found.ok_or_else(|| UnknownName {
+            what,
+            name: name.to_owned(),
+            known: registry.iter().map(|info| info.name).collect(),
+        })
+    }
+}
+
+/// A controller that [`create`] can make for a path; its options are those of [`ControllerConfig::options`].
+pub type ControllerInfo = Registered<fn(&ControllerConfig) -> Box<dyn Controller>>;
 
 /// The registry.
 const CONTROLLERS: &[ControllerInfo] = &[
@@ -53,38 +73,37 @@ pub fn controllers() -> &'static [ControllerInfo] {
 /// The controller called `name`.
 ///
 /// # Errors
-/// [`UnknownController`] if there is none of that name; it says which there are.
-pub fn find(name: &str) -> Result<&'static ControllerInfo, UnknownController> {
-    let found = CONTROLLERS.iter().find(|info| info.name == name);
-    found.ok_or_else(|| UnknownController { name: name.to_owned() })
+/// [`UnknownName`] if there is none of that name; it says which there are.
+pub fn find(name: &str) -> Result<&'static ControllerInfo, UnknownName> {
+    Registered::find(CONTROLLERS, "congestion controller", name)
 }
 
 /// Makes the controller called `name` for one path.
 ///
 /// # Errors
 /// As [`find`].
-pub fn create(name: &str, config: &ControllerConfig) -> Result<Box<dyn Controller>, UnknownController> {
+pub fn create(name: &str, config: &ControllerConfig) -> Result<Box<dyn Controller>, UnknownName> {
     Ok((find(name)?.make)(config))
 }
 
-/// There is no controller of this name.
+/// There is nothing of this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct UnknownController {
+pub struct UnknownName {
+    /// What was sought, in words.
+    pub what: &'static str,
     /// The name asked for.
     pub name: String,
+    /// The names there are.
+    pub known: Vec<&'static str>,
 }
 
-impl fmt::Display for UnknownController {
+impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no congestion controller is called {:?}", self.name)?;
-        if let Some(nearest) = nearest_name(&self.name, CONTROLLERS.iter().map(|info| info.name)) {
+        write!(f, "no {} is called {:?}", self.what, self.name)?;
+        if let Some(nearest) = nearest_name(&self.name, self.known.iter().copied()) {
             write!(f, "; the nearest is {nearest:?}")?;
         }
-        f.write_str(" (there are:")?;
-        for info in CONTROLLERS {
-            write!(f, " {}", info.name)?;
-        }
-        f.write_str(")")
+        write!(f, " (there are: {})", self.known.join(" "))
     }
 }
 

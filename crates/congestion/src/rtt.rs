@@ -29,6 +29,19 @@ impl Default for RtoConfig {
     }
 }
 
+/// The round-trip times of a path as a [loss classifier](crate::classifier) wants them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundTrips {
+    /// T_cur: the last measurement.
+    pub current: Span,
+    /// T_avg: the smoothed round-trip time, SRTT, the last measurement included.
+    pub average: Span,
+    /// T_dev: its deviation, RTTVAR.
+    pub deviation: Span,
+    /// T_min: the least measurement since creation, a reset or a start over.
+    pub least: Span,
+}
+
 /// Round-trip statistics of one path.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
@@ -109,6 +122,24 @@ impl RttEstimator {
         self.measured.map(|m| m.least)
     }
 
+    /// All of them; `None` before the first measurement.
+    pub fn round_trips(&self) -> Option<RoundTrips> {
+        self.measured.map(|Measured { srtt, rttvar, latest, least }| RoundTrips {
+            current: latest,
+            average: srtt,
+            deviation: rttvar,
+            least,
+        })
+    }
+
+    /// Starts over with one round trip measured on what may be another network: T_min = T_avg = `rtt`, T_dev = `rtt` / 2, as
+    /// after a first measurement (Park & Jang §2.2: at the ACK of the first new segment after a spurious timeout). The RTO
+    /// follows, and any back-off is undone.
+    pub fn start_over(&mut self, rtt: Span) {
+        self.reset();
+        self.on_measurement(rtt);
+    }
+
     /// Forgets everything: the path leads somewhere else now.
     pub fn reset(&mut self) {
         *self = Self::new(self.config);
@@ -174,6 +205,23 @@ mod tests {
         assert_eq!(rtt.rto(), ms(1000), "§6.3.3");
         rtt.reset();
         assert_eq!((rtt.srtt(), rtt.rto()), (None, ms(1000)));
+    }
+
+    #[test]
+    fn starting_over_forgets_the_old_network() {
+        let mut rtt = RttEstimator::new(loose());
+        assert_eq!(rtt.round_trips(), None);
+        for sample in [400, 480, 440] {
+            rtt.on_measurement(ms(sample));
+        }
+        let before = rtt.round_trips().unwrap();
+        assert_eq!((before.current, before.least), (ms(440), ms(400)));
+        assert_eq!((before.average, before.deviation), (rtt.srtt().unwrap(), rtt.rttvar().unwrap()));
+        rtt.back_off();
+        // Park & Jang §2.2: "T_min and T_avg is set to new measured RTT and T_dev is set to a half"
+        rtt.start_over(ms(40));
+        let after = RoundTrips { current: ms(40), average: ms(40), deviation: ms(20), least: ms(40) };
+        assert_eq!((rtt.round_trips(), rtt.rto()), (Some(after), ms(120)));
     }
 
     #[test]
