@@ -3,13 +3,14 @@
 //! A [`LinkModel`] takes packets with [`offer`](LinkModel::offer) and gives them back with
 //! [`deliver`](LinkModel::deliver) when they arrive at the other end or are lost on the way. It never looks inside a
 //! packet; how long it is on the wire comes with it. [`Link`] is the plain point-to-point link, [`wlan`] a wireless hop
-//! whose stations share the airtime, [`egprs`] a radio link that sends lost blocks again; scope and limits of each are in
-//! `docs/models/`.
+//! whose stations share the airtime, [`egprs`] and [`lte`] radio links that send lost blocks again; scope and limits of each are
+//! in `docs/models/`.
 
 pub mod arq;
 pub mod egprs;
 mod link;
 mod loss;
+pub mod lte;
 mod model;
 mod queue;
 mod stats;

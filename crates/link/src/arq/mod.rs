@@ -1,16 +1,18 @@
 //! What radio link models with retransmission share: the packets as one stream of octets that is cut into blocks and
-//! put together again in order ([`Sdus`]), the numbered blocks between the oldest unacknowledged and the newest
-//! ([`Window`]), and which blocks the channel takes ([`BlockErrors`]).
+//! put together again in order (`Sdus`, behind a `Gate`), the numbered blocks between the oldest unacknowledged and the
+//! newest (`Window`), and which blocks the channel takes ([`BlockErrors`]).
 //!
 //! A model owns both ends of its link, so both ends' view of a block stands in one entry: what the sender has been told
 //! and when the receiver got it. Knows no timers, no coding and no radio.
 
 mod errors;
+mod gate;
 mod sdus;
 mod trace;
 mod window;
 
 pub use errors::BlockErrors;
+pub(crate) use gate::Gate;
 pub(crate) use sdus::Sdus;
 pub(crate) use trace::Trace;
 pub use trace::{BlockEvent, BlockEventKind};

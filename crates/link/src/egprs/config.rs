@@ -22,7 +22,7 @@ pub struct EgprsConfig {
     /// nothing new to send or may not send it, unless a report is on its way.
     pub poll_period: u32,
     /// From the beginning of the block that polls to that of the block reserved for the report, at least one
-    /// [`BLOCK_PERIOD`]. TS 44.060 table 10.4.5.1: 8 or 9 to 26 TDMA frames (40 to 120 ms).
+    /// [`BLOCK_PERIOD`]. TS 44.060 §10.4.5: 8 or 9 to 26 TDMA frames (40 to 120 ms).
     pub rrbp: Span,
     /// Probability that a report is lost on its way back.
     pub report_loss: Probability,
@@ -38,7 +38,7 @@ pub struct EgprsConfig {
 
 impl Default for EgprsConfig {
     /// The downlink of a mobile with three PDCHs and CS4. The report is sent 13 TDMA frames (60 ms) after the poll. LLC
-    /// takes 6 octets (TS 44.064 §5.1: address 1, control 2, checksum 3) and SNDCP 4 (TS 44.065 §6.7.2, unacknowledged) of
+    /// takes 6 octets (TS 44.064: address 1, control 2, checksum 3) and SNDCP 4 (TS 44.065, unacknowledged mode) of
     /// each packet.
     fn default() -> Self {
         Self {

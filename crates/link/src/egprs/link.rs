@@ -12,11 +12,9 @@ use rand_core::SeedableRng;
 
 use super::{BLOCK_PERIOD, CodingScheme, EgprsConfig, EgprsStats};
 use crate::arq::{
-    Block, BlockErrors, BlockEvent, BlockEventKind, InvalidRadio, Part, Sdus, Told, Trace, Window,
+    Block, BlockErrors, BlockEvent, BlockEventKind, Gate, InvalidRadio, Part, Told, Trace, Window,
 };
-use crate::{
-    Carries, Change, Delivery, DropReason, LinkModel, LinkStats, LossReason, Offer, QueueLen, Unsupported,
-};
+use crate::{Carries, Change, Delivery, LinkModel, LinkStats, Offer, QueueLen, Unsupported};
 
 /// One direction of an EGPRS radio link.
 ///
@@ -28,8 +26,7 @@ pub struct EgprsLink<P> {
     config: EgprsConfig,
     errors: BlockErrors,
     reports_rng: ChaCha8Rng,
-    up: bool,
-    sdus: Sdus<P>,
+    gate: Gate<P>,
     /// Each block with the coding of its first sending.
     window: Window<CodingScheme>,
     flow: Flow,
@@ -43,9 +40,6 @@ pub struct EgprsLink<P> {
     blocks_since_poll: u32,
     /// When the latest poll's report is due.
     report_due: Time,
-    /// Since when a packet is ready, if one is: the instant of the last thing that happened before.
-    clock: Time,
-    stats: LinkStats,
     radio: EgprsStats,
     trace: Trace,
 }
@@ -115,9 +109,8 @@ impl<P> EgprsLink<P> {
             config,
             errors,
             reports_rng: ChaCha8Rng::from_seed(seed),
-            up: true,
             // The length indicator that names the packet's end (§10.4.14).
-            sdus: Sdus::new(config.frame_overhead.saturating_add(1)),
+            gate: Gate::new(config.frame_overhead.saturating_add(1), config.queue),
             window: Window::new(config.window.into()),
             flow: Flow::None,
             free_from: Time::ZERO,
@@ -126,8 +119,6 @@ impl<P> EgprsLink<P> {
             reports: VecDeque::new(),
             blocks_since_poll: 0,
             report_due: Time::ZERO,
-            clock: Time::ZERO,
-            stats: LinkStats::default(),
             radio: EgprsStats::default(),
             trace: Trace::default(),
         })
@@ -170,7 +161,7 @@ impl<P> EgprsLink<P> {
     }
 
     fn step(&mut self, at: Time, due: Due) {
-        self.clock = at;
+        self.gate.tick(at);
         match (due, self.flow) {
             (Due::Arrival, _) => {
                 if let Some(flying) = self.air.pop_front() {
@@ -192,9 +183,7 @@ impl<P> EgprsLink<P> {
         while let Some((at, due)) = self.due().filter(|&next| next <= (now, last)) {
             self.step(at, due);
         }
-        if !self.sdus.is_ready() {
-            self.clock = now;
-        }
+        self.gate.tick(now);
     }
 
     fn arrive(&mut self, flying: Flying) {
@@ -203,7 +192,7 @@ impl<P> EgprsLink<P> {
         }
         self.trace.record(flying.arrives, flying.number, BlockEventKind::Received);
         if let Some(end) = self.window.in_order_end() {
-            self.sdus.arrived_up_to(end);
+            self.gate.sdus.arrived_up_to(end);
         }
     }
 
@@ -224,7 +213,7 @@ impl<P> EgprsLink<P> {
         if self.window.advance() {
             self.trace.record(report.arrives, self.window.va() - 1, BlockEventKind::Acknowledged);
         }
-        if self.window.is_empty() && self.sdus.unsent() == 0 && matches!(self.flow, Flow::Sending(_)) {
+        if self.window.is_empty() && self.gate.sdus.unsent() == 0 && matches!(self.flow, Flow::Sending(_)) {
             self.flow = match self.config.release.is_zero() {
                 true => Flow::None,
                 false => Flow::Releasing(report.arrives + self.config.release),
@@ -239,7 +228,7 @@ impl<P> EgprsLink<P> {
                 break;
             }
         }
-        if self.window.is_full() && self.sdus.unsent() > 0 {
+        if self.window.is_full() && self.gate.sdus.unsent() > 0 {
             self.radio.stalled += BLOCK_PERIOD;
         }
         self.free_from = at + BLOCK_PERIOD;
@@ -291,7 +280,7 @@ impl<P> EgprsLink<P> {
         let scheme = self.config.scheme;
         if companion.is_none_or(|first| first.scheme == scheme)
             && !self.window.is_full()
-            && let Some(octets) = self.sdus.take(scheme.block_octets().into())
+            && let Some(octets) = self.gate.sdus.take(scheme.block_octets().into())
         {
             let number = self.window.push(Block::new(octets, scheme));
             return Some(Choice { number, scheme, parts: 1, why: Why::New });
@@ -339,10 +328,10 @@ impl<P> EgprsLink<P> {
         (end + self.config.delay).max(last)
     }
 
-    /// §9.1.8.1 leaves to the network when it polls; the report comes in the block that the poll reserves (§10.4.5).
+    /// When to poll is left to the network; the report comes in the block that the poll reserves (§10.4.5).
     fn poll_if_due(&mut self, at: Time, blocks: u32, read: bool) {
         self.blocks_since_poll = self.blocks_since_poll.saturating_add(blocks);
-        let nothing_new = self.window.is_full() || self.sdus.unsent() == 0;
+        let nothing_new = self.window.is_full() || self.gate.sdus.unsent() == 0;
         if self.blocks_since_poll < self.config.poll_period && !(nothing_new && at >= self.report_due) {
             return;
         }
@@ -388,13 +377,9 @@ impl<P> EgprsLink<P> {
     fn hand_over(&mut self, now: Time, interruption: Span, carries: Carries) {
         self.radio.handovers += 1;
         self.forget_blocks();
-        match carries {
-            Carries::Everything => self.sdus.rewind(),
-            Carries::Unsent => self.sdus.lose_begun(LossReason::LinkDown),
-            Carries::Nothing => self.sdus.lose_all(LossReason::LinkDown),
-        }
+        self.gate.hand_over(carries);
         self.free_from = now + interruption;
-        if self.sdus.unsent() > 0 {
+        if self.gate.sdus.unsent() > 0 {
             // The interruption includes the set-up of the flow in the new cell.
             self.radio.flows += 1;
             self.flow = Flow::Sending(block_start(self.free_from));
@@ -411,29 +396,20 @@ fn block_start(at: Time) -> Time {
 impl<P: Send> LinkModel<P> for EgprsLink<P> {
     fn offer(&mut self, now: Time, packet: P, wire_len: u32) -> Offer<P> {
         self.catch_up(now, Due::Report);
-        self.stats.offered.add(wire_len);
-        if !self.up {
-            self.stats.dropped_down.add(wire_len);
-            return Offer::Dropped(packet, DropReason::LinkDown);
+        let offer = self.gate.offer(packet, wire_len);
+        if matches!(offer, Offer::Queued) {
+            self.wake(now);
         }
-        if !self.sdus.has_room(self.config.queue, wire_len) {
-            self.stats.dropped_full.add(wire_len);
-            return Offer::Dropped(packet, DropReason::QueueFull);
-        }
-        self.sdus.push(packet, wire_len);
-        self.stats.saw_queue(self.sdus.waiting());
-        self.wake(now);
-        Offer::Queued
+        offer
     }
 
     fn next_delivery(&self) -> Option<Time> {
-        if self.sdus.is_ready() { Some(self.clock) } else { self.due().map(|(at, _)| at) }
+        self.gate.ready_since().or_else(|| self.due().map(|(at, _)| at))
     }
 
     fn deliver(&mut self, now: Time) -> Option<Delivery<P>> {
         loop {
-            if let Some(delivery) = self.sdus.pop() {
-                self.stats.count(&delivery);
+            if let Some(delivery) = self.gate.pop() {
                 return Some(delivery);
             }
             let (at, due) = self.due().filter(|&(at, _)| at <= now)?;
@@ -448,11 +424,10 @@ impl<P: Send> LinkModel<P> for EgprsLink<P> {
             Change::BlockErrors(share) => self.errors.set_share(share).map_err(|_| Unsupported { change })?,
             Change::Delay(delay) => self.config.delay = delay,
             Change::Handover { interruption, carries } => self.hand_over(now, interruption, carries),
-            Change::Up => self.up = true,
+            Change::Up => self.gate.go_up(),
             Change::Down => {
-                self.up = false;
                 self.forget_blocks();
-                self.sdus.lose_all(LossReason::LinkDown);
+                self.gate.go_down();
             }
             Change::Rate(_) => return Err(Unsupported { change }),
         }
@@ -460,16 +435,16 @@ impl<P: Send> LinkModel<P> for EgprsLink<P> {
     }
 
     fn is_up(&self) -> bool {
-        self.up
+        self.gate.is_up()
     }
 
     /// The packets of which nothing has been sent, as of the last call with a time.
     fn queue_len(&self, _now: Time) -> QueueLen {
-        self.sdus.waiting()
+        self.gate.sdus.waiting()
     }
 
     fn stats(&self) -> &LinkStats {
-        &self.stats
+        self.gate.stats()
     }
 }
 
@@ -478,13 +453,13 @@ impl<P> fmt::Debug for EgprsLink<P> {
         f.debug_struct("EgprsLink")
             .field("config", &self.config)
             .field("errors", &self.errors)
-            .field("up", &self.up)
+            .field("up", &self.gate.is_up())
             .field("flow", &self.flow)
             .field("va", &self.window.va())
             .field("vs", &self.window.vs())
             .field("vq", &self.window.vq())
             .field("radio", &self.radio)
-            .field("stats", &self.stats)
+            .field("stats", self.gate.stats())
             .finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 //! The EGPRS link against closed forms, the standard's rules worked out by hand, and conservation under random changes.
 
 use super::*;
-use crate::{LossConfig, Outcome, Probability, QueueLimit};
+use crate::{DropReason, LossConfig, Outcome, Probability, QueueLimit};
 
 const PACKET: u32 = 1000;
 

@@ -44,8 +44,8 @@ enum Family {
     None,
 }
 
-/// Name, octets of LLC data in an RLC data block, RLC data blocks in a radio block, family (3GPP TS 44.060 tables
-/// 10.2.1 and 10.3a.1.1).
+/// Name, octets of LLC data in an RLC data block, RLC data blocks in a radio block, family (3GPP TS 44.060
+/// §10.2, §10.3a).
 const TABLE: [(CodingScheme, &str, u32, u32, Family); 13] = [
     (CodingScheme::Cs1, "CS1", 20, 1, Family::None),
     (CodingScheme::Cs2, "CS2", 30, 1, Family::None),
@@ -161,7 +161,7 @@ mod tests {
     fn user_rates_are_the_papers() {
         let rates: Vec<u64> = CodingScheme::all().map(|scheme| scheme.user_rate().as_bps()).collect();
         assert_eq!(rates[..4], [8_000, 12_000, 14_400, 20_000]);
-        // 3GPP TS 43.064 table 1: 8.8 to 59.2 kbit/s
+        // 3GPP TS 43.064: 8.8 to 59.2 kbit/s
         assert_eq!(rates[4..], [8_800, 11_200, 14_800, 17_600, 22_400, 29_600, 44_800, 54_400, 59_200]);
         assert!(CodingScheme::all().enumerate().all(|(n, scheme)| scheme as usize == n), "the table's order");
     }

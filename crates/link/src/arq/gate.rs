@@ -1,0 +1,85 @@
+//! [`Gate`]: a radio link's side towards the packets' owners: takes packets while the link is up and there is room, and
+//! gives each back once, counted. Knows no blocks and draws nothing.
+
+use msctp_units::Time;
+
+use crate::arq::Sdus;
+use crate::{Carries, Delivery, DropReason, LinkStats, LossReason, Offer, QueueLimit};
+
+/// The packets inside a radio link and what has become of the others.
+#[derive(Debug)]
+pub(crate) struct Gate<P> {
+    pub(crate) sdus: Sdus<P>,
+    queue: QueueLimit,
+    up: bool,
+    /// Since when a packet is ready, if one is; else the instant of the last thing that happened.
+    clock: Time,
+    stats: LinkStats,
+}
+
+impl<P> Gate<P> {
+    /// Up and empty. Each packet takes `overhead` octets more than its length; `queue` bounds those not begun.
+    pub(crate) fn new(overhead: u32, queue: QueueLimit) -> Self {
+        Self { sdus: Sdus::new(overhead), queue, up: true, clock: Time::ZERO, stats: LinkStats::default() }
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        self.up
+    }
+
+    pub(crate) fn stats(&self) -> &LinkStats {
+        &self.stats
+    }
+
+    /// Something happens at `now`, which may make packets ready.
+    pub(crate) fn tick(&mut self, now: Time) {
+        if !self.sdus.is_ready() {
+            self.clock = now;
+        }
+    }
+
+    /// Since when a packet is ready.
+    pub(crate) fn ready_since(&self) -> Option<Time> {
+        self.sdus.is_ready().then_some(self.clock)
+    }
+
+    pub(crate) fn offer(&mut self, packet: P, wire_len: u32) -> Offer<P> {
+        self.stats.offered.add(wire_len);
+        if !self.up {
+            self.stats.dropped_down.add(wire_len);
+            return Offer::Dropped(packet, DropReason::LinkDown);
+        }
+        if !self.sdus.has_room(self.queue, wire_len) {
+            self.stats.dropped_full.add(wire_len);
+            return Offer::Dropped(packet, DropReason::QueueFull);
+        }
+        self.sdus.push(packet, wire_len);
+        self.stats.saw_queue(self.sdus.waiting());
+        Offer::Queued
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Delivery<P>> {
+        let delivery = self.sdus.pop()?;
+        self.stats.count(&delivery);
+        Some(delivery)
+    }
+
+    pub(crate) fn go_up(&mut self) {
+        self.up = true;
+    }
+
+    /// Everything inside is lost.
+    pub(crate) fn go_down(&mut self) {
+        self.up = false;
+        self.sdus.lose_all(LossReason::LinkDown);
+    }
+
+    /// What was sent and has not come out is forgotten; what the old cell does not hand on is lost.
+    pub(crate) fn hand_over(&mut self, carries: Carries) {
+        match carries {
+            Carries::Everything => self.sdus.rewind(),
+            Carries::Unsent => self.sdus.lose_begun(LossReason::LinkDown),
+            Carries::Nothing => self.sdus.lose_all(LossReason::LinkDown),
+        }
+    }
+}
