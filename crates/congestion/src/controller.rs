@@ -56,6 +56,12 @@ pub trait Controller: fmt::Debug + Send {
     /// forgotten. `start.cwnd` below 1 PMDCS is raised to it.
     fn start(&mut self, start: &StartState);
 
+    /// Sets window and threshold of a path that runs; everything else goes on: recovery, back-off after a timeout, idle
+    /// time. `cwnd` below 1 PMDCS is raised to it. By default the path starts afresh, which forgets those.
+    fn adjust(&mut self, cwnd: u64, ssthresh: u64) {
+        self.start(&StartState { cwnd, ssthresh: Some(ssthresh), pacing_rate: self.pacing_rate() });
+    }
+
     /// Back to the initial window and threshold (RFC 9260 §7.2.5: a route or code point change).
     fn reset(&mut self);
 

@@ -61,6 +61,10 @@ impl Controller for Rfc4960 {
         self.0.start(start);
     }
 
+    fn adjust(&mut self, cwnd: u64, ssthresh: u64) {
+        self.0.adjust(cwnd, ssthresh);
+    }
+
     fn reset(&mut self) {
         self.0.reset();
     }

@@ -187,6 +187,11 @@ impl Controller for Rfc9260 {
         self.initial = false;
     }
 
+    fn adjust(&mut self, cwnd: u64, ssthresh: u64) {
+        self.window = Window { cwnd: cwnd.max(self.config.pmdcs), ssthresh, partial_bytes_acked: 0 };
+        self.initial = false;
+    }
+
     fn reset(&mut self) {
         *self = Self::new(&self.config);
     }
@@ -235,6 +240,24 @@ mod tests {
             rtt: None,
             srtt: None,
         }
+    }
+
+    #[test]
+    fn adjusting_a_running_path_forgets_neither_a_timeout_nor_the_idle_decay() {
+        let mut controller = started(30_000, 20_000);
+        controller.on_loss(&loss(LossKind::Timeout));
+        controller.adjust(6_000, 5_000);
+        assert!(controller.one_packet_in_flight());
+        let window = Window { cwnd: 6_000, ssthresh: 5_000, partial_bytes_acked: 0 };
+        assert_eq!(controller.window(), window);
+        controller.on_pmtu(1000);
+        assert_eq!(controller.window().cwnd, 6_000, "no initial window any more");
+        controller.adjust(0, 0);
+        assert_eq!(controller.window().cwnd, 1000);
+        // The default of the trait does what a fresh start does.
+        controller.on_loss(&loss(LossKind::Timeout));
+        controller.start(&StartState { cwnd: 6_000, ssthresh: Some(5_000), pacing_rate: None });
+        assert!(!controller.one_packet_in_flight());
     }
 
     fn loss(kind: LossKind) -> Loss {

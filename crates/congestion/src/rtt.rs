@@ -97,6 +97,12 @@ impl RttEstimator {
         self.set_rto(self.rto * 2);
     }
 
+    /// Lets the RTO be at least `rto`, within max, until the next measurement. Not RFC 9260's: for those who know that the
+    /// path has just become slower.
+    pub fn raise_rto(&mut self, rto: Span) {
+        self.set_rto(self.rto.max(rto));
+    }
+
     /// The retransmission timeout now.
     pub fn rto(&self) -> Span {
         self.rto

@@ -5,6 +5,7 @@ use core::fmt::Display;
 use msctp_congestion::{InitialWindow, Options, RtoConfig};
 use msctp_units::Span;
 
+use crate::asconf::AuthPolicy;
 use crate::handover::PolicyConfig;
 use crate::path::PathsConfig;
 use crate::{ConfigError, handover};
@@ -69,6 +70,19 @@ pub struct Config {
     pub handover_policy: String,
     /// Options of the handover policy.
     pub policy: PolicyConfig,
+    /// Understand QoS_Measurement chunks; false: they are skipped as an unknown chunk of their type (RFC 9260 §3.2). True.
+    pub quality_reports: bool,
+    /// Least time between two reports to the peer about the same address, 200 ms; the latest wins.
+    pub quality_interval: Span,
+    /// Each report is sent so many times more, the interval apart, since nothing acknowledges it: 0 to 10. Afif et al. say
+    /// nothing of repeats: 0.
+    pub quality_repeats: u32,
+    /// How far a report may raise a running path's window, in percent of what the path carried since its last loss
+    /// ([`crate::quality`]): 100 to 1000. Above 100 the peer is trusted with what acknowledgements do not show.
+    pub quality_growth: u32,
+    /// Whether ASCONF, ASCONF-ACK and QoS_Measurement must be authenticated. As long as AUTH is not spoken, `Required`
+    /// discards all of them.
+    pub auth: AuthPolicy,
     /// Outbound streams wanted, 10 (RFC 9260 §5.1.1).
     pub outbound_streams: u16,
     /// Inbound streams taken at most, 65535.
@@ -106,6 +120,11 @@ impl Default for Config {
             initial_ssthresh: None,
             handover_policy: handover::policies()[0].name.to_owned(),
             policy: PolicyConfig::default(),
+            quality_reports: true,
+            quality_interval: Span::from_millis(200),
+            quality_repeats: 0,
+            quality_growth: 100,
+            auth: AuthPolicy::default(),
             outbound_streams: 10,
             max_inbound_streams: u16::MAX,
             wait_for_confirmation: false,
@@ -214,6 +233,9 @@ impl Config {
         )?;
         // RFC 9260 §3.3.2: a value of 0 MUST NOT be used
         check(self.outbound_streams >= 1, "outbound_streams", self.outbound_streams, "at least 1")?;
+        check(self.quality_repeats <= 10, "quality_repeats", self.quality_repeats, "0 to 10")?;
+        let growth = (100..=1000).contains(&self.quality_growth);
+        check(growth, "quality_growth", self.quality_growth, "100 to 1000 percent")?;
         check(self.max_inbound_streams >= 1, "max_inbound_streams", self.max_inbound_streams, "at least 1")?;
         check(
             (1..=64).contains(&self.max_segments),

@@ -81,6 +81,9 @@ pub enum CallError {
     /// The peer did not announce ASCONF in its list of supported extensions (RFC 5061 §4.2.7).
     #[error("the peer does not support dynamic addresses (RFC 5061)")]
     PeerLacksAsconf,
+    /// A link quality with a field out of range.
+    #[error(transparent)]
+    Quality(#[from] crate::quality::InvalidQuality),
     /// As many requests wait as may wait.
     #[error("{0} address requests are waiting already: want fewer at a time")]
     TooManyRequests(usize),

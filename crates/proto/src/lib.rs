@@ -26,6 +26,7 @@ pub mod handover;
 pub mod inbound;
 pub mod outbound;
 pub mod path;
+pub mod quality;
 
 mod addr;
 mod association;

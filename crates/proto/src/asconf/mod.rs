@@ -14,7 +14,9 @@ pub use apply::{Applied, prepare_local};
 pub use incoming::{AsconfIn, Effect, Received, Reception};
 pub use outgoing::{Ack, AsconfEvent, AsconfOut, MAX_BUNDLED, MAX_WAITING, Rejection};
 
-/// Whether ASCONF and ASCONF-ACK must come authenticated (RFC 4895).
+use msctp_wire::ChunkType;
+
+/// Whether ASCONF, ASCONF-ACK and QoS_Measurement must come authenticated (RFC 4895).
 ///
 /// This is the one place where authentication is decided. RFC 5061 §4.1.1, §4.1.2 and §5.2 D5 want [`Required`]. An
 /// association without AUTH can only use [`NotRequired`], as Linux does with `addip_noauth_enable`: anyone who knows the
@@ -32,6 +34,11 @@ pub enum AuthPolicy {
 }
 
 impl AuthPolicy {
+    /// True for the chunks this policy is about: those of RFC 5061 (§4.1.1, §4.1.2), and the one that moves the window.
+    pub fn covers(self, typ: ChunkType) -> bool {
+        matches!(typ, ChunkType::ASCONF | ChunkType::ASCONF_ACK | ChunkType::QOS_MEASUREMENT)
+    }
+
     /// True when a chunk may be processed; `authenticated`: a valid AUTH chunk that covers it came before it in the packet.
     pub fn admits(self, authenticated: bool) -> bool {
         self == Self::NotRequired || authenticated
@@ -46,5 +53,7 @@ mod tests {
     fn only_a_policy_that_requires_it_asks_for_authentication() {
         assert!(Required.admits(true) && !Required.admits(false));
         assert!(NotRequired.admits(true) && NotRequired.admits(false));
+        let covered: Vec<u8> = (0..=255).filter(|&typ| Required.covers(msctp_wire::ChunkType(typ))).collect();
+        assert_eq!(covered, [0x80, 0xbe, 0xc1]);
     }
 }

@@ -97,6 +97,10 @@ impl Association {
     ///
     /// The association is not up, the peer does not know ASCONF, the address is not there, or too many requests wait.
     pub fn request_peer_primary(&mut self, now: Time, local: IpAddr) -> Result<(), CallError> {
+        // Afif et al. §IV: the peer hears of the link it is to send over, at the handover.
+        if self.may_readdress() && self.paths.has_local(&local) {
+            self.tell_quality_again(local);
+        }
         self.request(now, AddressRequest::SetPrimary(local))
     }
 
@@ -119,6 +123,7 @@ impl Association {
             self.forget_paths(now, &applied.removed, old);
             match event {
                 AsconfEvent::Done(request) => {
+                    self.note_local_change(request);
                     self.trace_local_address(now, request);
                     self.events.push_back(Event::AddressChange { request, accepted: true });
                 }
@@ -130,6 +135,15 @@ impl Association {
             if self.may_readdress() {
                 self.readdressing.ours.prepare();
             }
+        }
+    }
+
+    /// The peer did what was asked: it knows an address of ours more, or less.
+    fn note_local_change(&mut self, request: AddressRequest) {
+        match request {
+            AddressRequest::Add(address) => self.tell_quality_again(address),
+            AddressRequest::Delete(address) => self.forget_quality(&address),
+            AddressRequest::SetPrimary(_) => {}
         }
     }
 

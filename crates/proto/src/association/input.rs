@@ -10,6 +10,7 @@ use super::{Association, MAX_WAITING_EVENTS, random_seed};
 use crate::endpoint::cookie::CookieJar;
 use crate::inbound::Received;
 use crate::path::{Acknowledged, SourceUse};
+use crate::quality::MAX_PER_PACKET;
 use crate::{
     AssociationState as State, Direction, EndpointConfig, Event, LossReason, PathAddr, PathId, TraceKind,
 };
@@ -36,6 +37,8 @@ enum Admission {
 struct Seen {
     data: bool,
     asconf: bool,
+    /// QoS_Measurements.
+    reports: u32,
     /// Any other chunk.
     control: bool,
 }
@@ -188,6 +191,12 @@ impl Association {
         if self.tracer.is_on() {
             self.trace_control(now, Direction::In, self.path_of(at), chunk);
         }
+        // RFC 4895 §4.4: AUTH is not spoken here yet, so nothing comes authenticated
+        let auth = self.config.auth;
+        if auth.covers(chunk.chunk_type()) && !auth.admits(false) {
+            self.stats.unexpected_chunks += 1;
+            return false;
+        }
         match chunk {
             Chunk::Data(_) | Chunk::Sack(_) => {}
             Chunk::Heartbeat(heartbeat) => self.on_heartbeat(at, heartbeat),
@@ -225,12 +234,18 @@ impl Association {
             }
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, at, ack),
             Chunk::Pad(_) => {}
+            Chunk::QosMeasurement(report) if self.config.quality_reports => {
+                seen.reports += 1;
+                if seen.reports <= MAX_PER_PACKET {
+                    self.on_qos_measurement(now, at, report);
+                }
+            }
             // RFC 9260 §8.5.1 A, §6.10: an INIT comes alone and with tag 0; §5.2.5: a COOKIE ECHO comes first
             Chunk::Init(_) | Chunk::CookieEcho(_) => {
                 self.stats.unexpected_chunks += 1;
                 return false;
             }
-            // Not announced by us in Supported Extensions, or reserved: treated as what we do not know.
+            // Not announced by us in Supported Extensions, reserved, or not to be known: treated as what we do not know.
             Chunk::Auth(_)
             | Chunk::ForwardTsn(_)
             | Chunk::Ecne(_)

@@ -9,6 +9,7 @@ mod input;
 pub(crate) mod negotiate;
 mod output;
 mod policy;
+mod quality;
 mod shutdown;
 mod table12;
 mod timers;
@@ -29,6 +30,7 @@ use self::control::ControlQueue;
 use self::handshake::Setup;
 use self::output::Output;
 use self::policy::Handover;
+use self::quality::Quality;
 use self::shutdown::Closing;
 use self::trace::Tracer;
 use crate::config::check;
@@ -66,6 +68,7 @@ pub struct Association {
     rng: ChaCha8Rng,
     handover: Handover,
     readdressing: Readdressing,
+    quality: Quality,
     /// Messages that had come before the peer restarted.
     unread: VecDeque<Message>,
     /// `Event::Readable` was given and not everything read since.
@@ -227,6 +230,7 @@ impl Association {
             handover,
             // As `inbound`.
             readdressing: Readdressing::new(tags.local_initial_tsn, Tsn::new(0), &[], false),
+            quality: Quality::default(),
             own_jar: None,
             keys_version: 0,
             config,
@@ -277,6 +281,7 @@ impl Association {
     }
 
     fn announce_connected(&mut self) {
+        self.begin_quality();
         self.events.push_back(Event::Connected {
             outbound_streams: self.tags.outbound_streams,
             inbound_streams: self.tags.inbound_streams,
@@ -291,6 +296,7 @@ impl Association {
         self.grant_wanted_primary(now);
         self.advance_readdressing(now);
         self.report_path_events(now);
+        self.report_quality(now);
         self.advance_shutdown(now);
         self.tracer.windows(now, &self.paths);
     }

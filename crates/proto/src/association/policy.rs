@@ -4,6 +4,7 @@ use msctp_congestion::estimator::Estimate;
 use msctp_units::Time;
 
 use super::Association;
+use super::quality::Quality;
 use crate::handover::{self, Action, HandoverPolicy, LinkEvent, LinkState, PathView, View};
 use crate::path::{Path, Paths, SetPrimaryError};
 use crate::{
@@ -44,14 +45,14 @@ impl Handover {
         })
     }
 
-    fn look(&mut self, paths: &Paths) {
+    fn look(&mut self, paths: &Paths, quality: &Quality) {
         self.views.clear();
-        self.views.extend(paths.iter().map(view_of));
+        self.views.extend(paths.iter().map(|path| view_of(path, quality)));
     }
 }
 
 /// A path as a policy sees it.
-pub(super) fn view_of(path: &Path) -> PathView {
+fn view_of(path: &Path, quality: &Quality) -> PathView {
     PathView {
         id: path.id(),
         local: path.addr().local,
@@ -64,19 +65,20 @@ pub(super) fn view_of(path: &Path) -> PathView {
         rto: path.rtt.rto(),
         pmdcs: u64::from(path.pmdcs()),
         estimate: path.estimate(),
+        quality: quality.theirs.latest(&path.addr().remote),
     }
 }
 
 impl Association {
     /// Calls the policy with a fresh view, then does what it asks for. Nothing happens without a primary path.
-    fn ask_policy<R>(
+    pub(super) fn ask_policy<R>(
         &mut self,
         now: Time,
         ask: impl FnOnce(&mut dyn HandoverPolicy, &View<'_>, &mut Vec<Action>) -> R,
     ) -> Option<R> {
         let primary = self.paths.primary()?;
         let handover = &mut self.handover;
-        handover.look(&self.paths);
+        handover.look(&self.paths, &self.quality);
         let mut actions = core::mem::take(&mut handover.actions);
         let view = View { now, primary, paths: &handover.views };
         let answer = ask(handover.policy.as_mut(), &view, &mut actions);
@@ -109,6 +111,8 @@ impl Association {
                 self.handover.bicast = None;
                 self.tracer.push(now, TraceKind::Bicast { to: None });
             }
+            Action::Adjust { path, cwnd, ssthresh } => self.adjust_window(now, path, cwnd, ssthresh),
+            Action::RaiseRto { path, rto } => self.raise_rto(now, path, rto),
             Action::SwitchPrimary { path } => {
                 // A policy that names a path that is gone or not confirmed changes nothing.
                 let _ = self.switch_primary(now, path, PrimaryCause::Policy);
@@ -166,6 +170,11 @@ impl Association {
         self.handover.expected = Some(new.id);
         self.events.push_back(Event::PrimaryChanged { path: new.id, cause });
         self.tracer.push(now, TraceKind::Primary { from: old.id, to: new.id, cause });
+        // What the data seen to arrive on the old path was, is what reports may give back on the new one.
+        let carried = self.paths.get(old.id).map_or(0, |path| path.carried);
+        if let Some(path) = self.paths.get_mut(new.id) {
+            path.carried = carried;
+        }
         let start =
             self.ask_policy(now, |policy, view, actions| policy.on_primary_switch(&old, &new, view, actions));
         if let Some(start) = start.flatten()
@@ -195,7 +204,8 @@ impl Association {
 
     /// The primary path as it is now.
     pub(super) fn primary_view(&self) -> Option<PathView> {
-        self.paths.primary().and_then(|primary| self.paths.get(primary)).map(view_of)
+        let primary = self.paths.primary().and_then(|primary| self.paths.get(primary))?;
+        Some(view_of(primary, &self.quality))
     }
 
     /// Paths were taken away: sees to everything that hung on them. `old`: the primary as it was before.
@@ -243,7 +253,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The address is not one of this end's.
+    /// The address is not one of this end's, or a quality has a field out of range.
     pub fn link_event(&mut self, now: Time, event: LinkEvent) -> Result<(), CallError> {
         if !self.paths.has_local(&event.local) {
             return Err(CallError::UnknownAddress(event.local));
@@ -251,8 +261,15 @@ impl Association {
         if self.state == State::Closed {
             return Err(CallError::WrongState { state: self.state });
         }
+        if let LinkState::Quality(quality) = event.state {
+            quality.validate()?;
+            self.set_quality(event.local, quality);
+        }
         match event.state {
-            LinkState::Up | LinkState::Degrading | LinkState::PredictedDown { .. } => {
+            LinkState::Up
+            | LinkState::Degrading
+            | LinkState::PredictedDown { .. }
+            | LinkState::Quality(_) => {
                 if event.state == LinkState::Up {
                     // A request that waits for its answer may have been lost with the link.
                     self.readdressing.ours.retransmit_now();

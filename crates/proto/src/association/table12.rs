@@ -132,6 +132,7 @@ impl Association {
                 path.flight_size = 0;
                 path.t3_rtx = None;
                 path.rtt_slot = None;
+                path.carried = 0;
             }
         }
         self.set_state(now, State::Established);

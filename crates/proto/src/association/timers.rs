@@ -31,10 +31,10 @@ impl Association {
         earlier(earlier(next, self.setup.t1), earlier(self.closing.t2, self.closing.t5))
     }
 
-    /// When a heartbeat, a probe or an address request is due, or its answer overdue.
+    /// When a heartbeat, a probe, a quality report or an address request is due, or its answer overdue.
     pub(super) fn upkeep_timeout(&self) -> Option<Time> {
         let watch = if self.watches_paths() { self.paths.next_timeout() } else { None };
-        earlier(watch, self.readdressing.ours.next_timeout())
+        earlier(earlier(watch, self.readdressing.ours.next_timeout()), self.quality_timeout())
     }
 
     /// HEARTBEATs are sent from ESTABLISHED until the SHUTDOWN or SHUTDOWN ACK (RFC 9260 §8.3), those that measure included.

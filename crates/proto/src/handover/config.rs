@@ -6,7 +6,7 @@ use core::net::IpAddr;
 use msctp_congestion::estimator::{InvalidWBest, WBestConfig};
 use msctp_congestion::{InitialWindow, StartState};
 
-use super::PathView;
+use super::{PathView, QosRule};
 
 /// Options of every policy. An option that does not concern a policy does nothing to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct PolicyConfig {
     /// When the link below the primary path's local address is reported down, switch to an active path on another local
     /// address, if there is one. True.
     pub switch_on_link_down: bool,
+    /// Of qos-measurement.
+    pub qos: QosRule,
 }
 
 impl Default for PolicyConfig {
@@ -40,6 +42,7 @@ impl Default for PolicyConfig {
             wbest: WBestConfig::default(),
             probe_rules: Vec::new(),
             switch_on_link_down: true,
+            qos: QosRule::default(),
         }
     }
 }

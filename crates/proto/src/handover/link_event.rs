@@ -4,6 +4,8 @@ use core::net::IpAddr;
 
 use msctp_units::Span;
 
+use crate::quality::LinkQuality;
+
 /// The link below a local address changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkEvent {
@@ -27,4 +29,6 @@ pub enum LinkState {
         /// In how long, at the latest.
         within: Span,
     },
+    /// It carries packets, and is like this now: told to the peer by a QoS_Measurement chunk when it is news.
+    Quality(LinkQuality),
 }

@@ -10,6 +10,7 @@ mod conservative;
 mod inherit;
 mod link_event;
 mod preparation;
+mod qos_measurement;
 mod registry;
 
 pub use adaptive::Adaptive;
@@ -17,6 +18,7 @@ pub use config::{PolicyConfig, ProbeRule, SwitchSsthresh};
 pub use conservative::Conservative;
 pub use inherit::Inherit;
 pub use link_event::{LinkEvent, LinkState};
+pub use qos_measurement::{BdpDelay, QosMeasurement, QosRule};
 pub use registry::{PolicyError, PolicyInfo, create, policies};
 
 use core::fmt;
@@ -26,6 +28,7 @@ use msctp_congestion::estimator::{Estimate, WBestConfig};
 use msctp_congestion::{InitialWindow, IpVersion, StartState, Window};
 use msctp_units::{Span, Time};
 
+use crate::quality::LinkQuality;
 use crate::{PathId, PathState};
 
 /// What happens to windows at a path change, and what is done to prepare for one.
@@ -55,6 +58,12 @@ pub trait HandoverPolicy: fmt::Debug + Send {
     /// Probing of `path` gave a new estimate; the path's view has it already.
     fn on_estimate(&mut self, path: PathId, estimate: &Estimate, view: &View<'_>, actions: &mut Vec<Action>) {
         let _ = (path, estimate, view, actions);
+    }
+
+    /// The peer reported the link below the remote address of `path`; the path's view has it already. Called for each path to
+    /// that address. What is in a report is the peer's word, see [`crate::quality`].
+    fn on_quality(&mut self, path: PathId, report: &LinkQuality, view: &View<'_>, actions: &mut Vec<Action>) {
+        let _ = (path, report, view, actions);
     }
 
     /// The primary path has just changed from `old` to `new`, whoever wanted it; `view.primary` is `new` already.
@@ -93,6 +102,23 @@ pub enum Action {
     },
     /// Send no more copies.
     StopBicast,
+    /// Set the window of a path that runs, its recovery and its idle time going on. The phase is the one asked for (slow start
+    /// is cwnd ≤ ssthresh); how far the window is raised is bounded by [`crate::quality::Limits`].
+    Adjust {
+        /// The path.
+        path: PathId,
+        /// Congestion window in bytes.
+        cwnd: u64,
+        /// Slow-start threshold in bytes.
+        ssthresh: u64,
+    },
+    /// Let a path's retransmission timeout be at least this until its round trip is measured next; a running T3-rtx too.
+    RaiseRto {
+        /// The path.
+        path: PathId,
+        /// The timeout, at most RTO.Max.
+        rto: Span,
+    },
     /// Make `path` the primary path for what this end sends.
     SwitchPrimary {
         /// The path.
@@ -143,6 +169,8 @@ pub struct PathView {
     pub pmdcs: u64,
     /// The latest result of the probing that is on. At a switch: of the probing that was on just before.
     pub estimate: Option<Estimate>,
+    /// What the peer last reported of the link below `remote`.
+    pub quality: Option<LinkQuality>,
 }
 
 impl PathView {

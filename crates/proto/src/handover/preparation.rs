@@ -43,7 +43,7 @@ impl Preparation {
                 actions.extend(self.escape(event, view).map(|path| Action::SwitchPrimary { path }));
             }
             // The schemes so far wait for the peer's or the application's switch.
-            LinkState::Degrading | LinkState::PredictedDown { .. } => {}
+            LinkState::Degrading | LinkState::PredictedDown { .. } | LinkState::Quality(_) => {}
         }
     }
 

@@ -5,7 +5,7 @@ use core::fmt;
 use msctp_congestion::estimator::InvalidWBest;
 use msctp_congestion::nearest_name;
 
-use super::{Adaptive, Conservative, HandoverPolicy, Inherit, PolicyConfig};
+use super::{Adaptive, Conservative, HandoverPolicy, Inherit, PolicyConfig, QosMeasurement};
 
 /// A policy that [`create`] can make.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +23,7 @@ const POLICIES: &[PolicyInfo] = &[
     PolicyInfo { name: Conservative::NAME, summary: "the new path's own or initial window (plain mSCTP)", make: |c| Box::new(Conservative::new(c)) },
     PolicyInfo { name: Inherit::NAME, summary: "the old path's window (C-SCTP)", make: |c| Box::new(Inherit::new(c)) },
     PolicyInfo { name: Adaptive::NAME, summary: "the window the estimated bandwidth allows (Kim & Koh 2009)", make: |c| Box::new(Adaptive::new(c)) },
+    PolicyInfo { name: QosMeasurement::NAME, summary: "the window follows the radio link the peer reports (Afif et al.)", make: |c| Box::new(QosMeasurement::new(c)) },
 ];
 
 /// All policies, in a fixed order, the default first.
@@ -101,7 +102,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "no handover policy is called \"adaptiv\"; the nearest is \"adaptive\" \
-             (there are: conservative inherit adaptive)"
+             (there are: conservative inherit adaptive qos-measurement)"
         );
     }
 

@@ -23,6 +23,7 @@ pub(super) fn path(n: u8) -> PathView {
         rto: Span::from_secs(1),
         pmdcs: 1468,
         estimate: None,
+        quality: None,
     }
 }
 

@@ -120,6 +120,7 @@ impl Outbound {
                 // (2), (3), (6)
                 let loss = Loss { now, kind: LossKind::Gap, flight_size: path.flight_size };
                 path.controller.on_loss(&loss);
+                path.carried = 0;
                 flow.forced = true;
                 flow.recovery_exit = Some(exit);
             }

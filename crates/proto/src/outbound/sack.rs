@@ -282,6 +282,9 @@ impl Outbound {
                 trace.push_back(TraceKind::Rtt { path: id, sample, srtt, rto });
             }
         }
+        if ack.bytes > 0 {
+            path.carried = path.carried.max(flight_size_before.min(path.controller.window().cwnd));
+        }
         if ack.bytes > 0 || (flight_size_before > 0 && nothing_outstanding) {
             path.controller.on_ack(&Ack {
                 now: processing.now,

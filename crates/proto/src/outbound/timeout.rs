@@ -43,6 +43,7 @@ impl Outbound {
         if !heard {
             // E1
             path.controller.on_loss(&Loss { now, kind: LossKind::Timeout, flight_size: path.flight_size });
+            path.carried = 0;
             // §8.1, §8.2
             paths.on_timeout(id);
         }

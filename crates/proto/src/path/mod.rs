@@ -152,6 +152,9 @@ pub struct Path {
     pub t3_rtx: Option<Time>,
     /// The round-trip measurement under way.
     pub rtt_slot: Option<RttSlot>,
+    /// The most that was in flight within the window and was acknowledged, since the last loss, in bytes: what the path has
+    /// been seen to carry.
+    pub carried: u64,
     /// T3-rtx expirations so far.
     pub timeouts: u64,
     /// Fast retransmits so far.
@@ -189,6 +192,7 @@ impl Path {
             flight_size: 0,
             t3_rtx: None,
             rtt_slot: None,
+            carried: 0,
             timeouts: 0,
             fast_retransmits: 0,
             last_used: now,
@@ -287,6 +291,8 @@ impl Path {
             return;
         }
         let rtos = idle.as_nanos() / rto.as_nanos();
+        // What the decay forgets no report may bring back.
+        self.carried = 0;
         self.controller.on_idle(rtos);
         self.idle_since = Some(since + rto * rtos);
     }

@@ -160,8 +160,11 @@ impl Writer {
                 self.ops.push(Op::SetPrimary { side, path });
             }
             91..=96 => {
-                let link =
-                    self.dice.pick(&[Link::Up, Link::Up, Link::Down, Link::Degrading, Link::PredictedDown]);
+                let bps = self.dice.pick(&[1, 8_000, 60_000, 2_000_000, 1_000_000_000_000]);
+                let round_trip_ms = self.dice.pick(&[1, 100, 60_000]);
+                let report = Link::Report { bps, round_trip_ms, cell: self.dice.below(3) as u8 };
+                let links = [Link::Up, Link::Up, Link::Down, Link::Degrading, Link::PredictedDown];
+                let link = if self.dice.percent(40) { report } else { self.dice.pick(&links) };
                 let address = self.dice.below(4) as u8;
                 self.ops.push(Op::LinkEvent { side, address, link });
             }

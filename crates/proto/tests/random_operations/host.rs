@@ -4,11 +4,12 @@ use core::net::IpAddr;
 use std::collections::{BTreeSet, VecDeque};
 
 use msctp_proto::handover::{LinkEvent, LinkState};
+use msctp_proto::quality::LinkQuality;
 use msctp_proto::{
     AbortReason, AddressRequest, Association, AssociationState, DatagramOutcome, Endpoint, EndpointConfig,
     Event, Handle, LocalAddrs, LossReason, OutMessage, PathAddr, PathId, PathState, PathStats, SendError,
 };
-use msctp_units::{Span, Time};
+use msctp_units::{Rate, Span, Time};
 use msctp_wire::{Checksum, Chunk, Packet};
 
 use crate::dice;
@@ -518,6 +519,12 @@ impl Host {
                     Link::Degrading => LinkState::Degrading,
                     Link::Down => LinkState::Down,
                     Link::PredictedDown => LinkState::PredictedDown { within: Span::from_millis(500) },
+                    Link::Report { bps, round_trip_ms, cell } => LinkState::Quality(LinkQuality {
+                        rate: Some(Rate::from_bps(bps)),
+                        round_trip: Some(Span::from_millis(u64::from(round_trip_ms))),
+                        cell: Some(u64::from(cell)),
+                        ..LinkQuality::default()
+                    }),
                 };
                 // An address that this end does not have is refused.
                 if association.link_event(now, LinkEvent { local, state }).is_ok() {

@@ -61,6 +61,7 @@ struct Summary {
     primary_changes: u64,
     paths_failed: u64,
     address_changes: u64,
+    reports: u64,
     failures: u64,
     restarts: u64,
 }
@@ -73,6 +74,7 @@ impl Summary {
         self.sent_again += outcome.seen.sent_again;
         self.gap_sacks += outcome.seen.gap_sacks;
         self.zero_windows += outcome.seen.zero_windows;
+        self.reports += outcome.seen.reports;
         self.delivered += outcome.delivered as u64;
         self.closed += u64::from(outcome.closed);
         self.unreachable += u64::from(outcome.unreachable);
@@ -99,6 +101,7 @@ impl Summary {
             ("other primaries", self.primary_changes),
             ("dead paths", self.paths_failed),
             ("changes of addresses", self.address_changes),
+            ("reports of a link's quality", self.reports),
             ("reported messages", self.failures),
             ("restarts", self.restarts * 4),
         ] {

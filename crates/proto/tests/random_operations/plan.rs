@@ -274,6 +274,12 @@ pub(crate) enum Link {
     Degrading,
     Down,
     PredictedDown,
+    /// It is like this now.
+    Report {
+        bps: u64,
+        round_trip_ms: u16,
+        cell: u8,
+    },
 }
 
 /// One operation. What cannot be done (no association, unknown path) is passed over.

@@ -48,6 +48,7 @@ pub(crate) struct Seen {
     pub(crate) zero_windows: u64,
     pub(crate) tsn_wraps: u64,
     pub(crate) address_changes: u64,
+    pub(crate) reports: u64,
 }
 
 pub(crate) struct Watch {
@@ -138,6 +139,7 @@ impl Watch {
             }
             Chunk::Init(_) => assert_eq!(tag, 0, "INIT with a tag"),
             Chunk::Asconf(_) => self.seen.address_changes += 1,
+            Chunk::QosMeasurement(_) => self.seen.reports += 1,
             _ => {}
         }
     }

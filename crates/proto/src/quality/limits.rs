@@ -1,0 +1,75 @@
+//! [`Limits`]: what a policy that follows reports may set the window of a running path to.
+
+use msctp_congestion::Window;
+
+/// What is known of a path that is no one's word but this end's own measurement. Bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The window now.
+    pub window: Window,
+    /// The most that was in flight within the window and was acknowledged, since the last loss.
+    pub carried: u64,
+    /// What the peer's receive window lets be in flight on the path.
+    pub receivable: u64,
+    /// Percentage of `carried` to which the window may be raised.
+    pub growth: u32,
+    /// The path's PMDCS.
+    pub pmdcs: u64,
+}
+
+impl Limits {
+    /// The window to set for one asked for: `cwnd` within 1 PMDCS and what these limits allow, in the phase asked for
+    /// (slow start is cwnd ≤ ssthresh, RFC 9260 §7.2.1).
+    pub fn admit(&self, cwnd: u64, ssthresh: u64) -> (u64, u64) {
+        let growth = u128::from(self.carried) * u128::from(self.growth) / 100;
+        let raised = u64::try_from(growth).unwrap_or(u64::MAX).min(self.receivable);
+        let most = raised.max(self.window.cwnd).max(self.pmdcs);
+        let admitted = cwnd.clamp(self.pmdcs, most);
+        let slow_start = cwnd <= ssthresh;
+        let threshold =
+            if slow_start { ssthresh.max(admitted) } else { ssthresh.min(admitted.saturating_sub(1)) };
+        (admitted, threshold)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn limits(cwnd: u64, carried: u64) -> Limits {
+        let window = Window { cwnd, ssthresh: 0, partial_bytes_acked: 0 };
+        Limits { window, carried, receivable: 1 << 20, growth: 100, pmdcs: 1468 }
+    }
+
+    #[test]
+    fn down_to_one_chunk_and_up_to_what_was_carried() {
+        assert_eq!(limits(20_000, 20_000).admit(1, 0), (1468, 0), "below 1 PMDCS");
+        assert_eq!(limits(5_000, 20_000).admit(15_000, 0), (15_000, 0));
+        assert_eq!(limits(5_000, 20_000).admit(u64::MAX, 0), (20_000, 0));
+        assert_eq!(limits(5_000, 0).admit(u64::MAX, 0), (5_000, 0), "after a loss");
+        assert_eq!(limits(5_000, 20_000).admit(3_000, u64::MAX), (3_000, u64::MAX));
+        let closed = Limits { receivable: 7_000, ..limits(5_000, 20_000) };
+        assert_eq!(closed.admit(u64::MAX, 0), (7_000, 0), "the peer's rwnd");
+        let trusting = Limits { growth: 200, ..limits(5_000, 20_000) };
+        assert_eq!(trusting.admit(u64::MAX, 0), (40_000, 0));
+    }
+
+    #[test]
+    fn the_phase_is_as_asked_for_whatever_was_cut_off() {
+        assert_eq!(limits(5_000, 20_000).admit(100_000, 50_000), (20_000, 19_999), "avoidance");
+        assert_eq!(limits(5_000, 0).admit(1_000, 1_000), (1468, 1468), "slow start");
+    }
+
+    proptest! {
+        #[test]
+        fn bounds_and_phase_hold(cwnd: u64, ssthresh: u64, now in 1468u64..1 << 40, carried: u64, receivable: u64) {
+            let limits = Limits { receivable, ..limits(now, carried) };
+            let (admitted, threshold) = limits.admit(cwnd, ssthresh);
+            prop_assert!(admitted >= 1468);
+            prop_assert!(admitted <= now.max(carried.min(receivable)));
+            prop_assert_eq!(admitted <= threshold, cwnd <= ssthresh);
+        }
+    }
+}

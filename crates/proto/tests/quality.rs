@@ -1,0 +1,356 @@
+//! Radio link quality told by QoS_Measurement (Afif et al.): sent when it is news, skipped by a peer that does not know it,
+//! followed by the policy, and of no use to a peer that lies.
+
+mod support;
+
+use msctp_congestion::InitialWindow;
+use msctp_proto::asconf::AuthPolicy;
+use msctp_proto::handover::{LinkEvent, LinkState, PolicyConfig, QosRule};
+use msctp_proto::quality::{CodingScheme, LinkQuality};
+use msctp_proto::{AddressRequest, CallError, Config, Direction, Event, PathId, TraceEvent, TraceKind};
+use msctp_units::{Rate, Span, Time};
+use msctp_wire::{Param, Params, QosMeasurement};
+use support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, packet};
+
+const QOS: u8 = 0xbe;
+
+fn traced() -> Config {
+    Config { trace: true, ..Config::default() }
+}
+
+fn following() -> Config {
+    Config { handover_policy: "qos-measurement".to_owned(), ..traced() }
+}
+
+fn kbps(rate: u64) -> LinkQuality {
+    LinkQuality { rate: Some(Rate::from_kbps(rate)), ..LinkQuality::default() }
+}
+
+fn gbps(rate: u64) -> LinkQuality {
+    kbps(rate * 1_000_000)
+}
+
+fn report(pair: &mut Pair, network: u8, quality: LinkQuality) {
+    let event = LinkEvent { local: a_ip(network), state: LinkState::Quality(quality) };
+    pair.with(Side::A, |a, now| a.link_event(now, event)).unwrap();
+}
+
+fn known(pair: &mut Pair, network: u8) -> Option<LinkQuality> {
+    pair.with(Side::B, |b, _| b.peer_quality(&a_ip(network)))
+}
+
+/// One network, A the mobile, B sends and follows reports.
+fn download() -> Pair {
+    Pair::established_with(traced(), following(), vec![a_ip(0)], vec![b_ip(0)])
+}
+
+fn reports_sent(pair: &Pair) -> Vec<&Flight> {
+    pair.log.as_ref().unwrap().iter().filter(|flight| flight.has(QOS)).collect()
+}
+
+#[test]
+fn what_is_known_before_the_set_up_is_told_after_it() {
+    let mut pair = Pair::new(following(), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    pair.connect(traced(), vec![a_ip(0)], vec![b_ip(0)]);
+    let quality = LinkQuality {
+        coding_scheme: Some(CodingScheme { technology: CodingScheme::GPRS, down: 4, up: 1 }),
+        block_error_ppm: Some(10_000),
+        round_trip: Some(Span::from_millis(200)),
+        one_way: Some(Span::from_micros(90_001)),
+        cell: Some(1),
+        ..kbps(60)
+    };
+    report(&mut pair, 0, kbps(1));
+    report(&mut pair, 0, quality);
+    pair.run_for(Span::from_secs(2));
+    assert_eq!(known(&mut pair, 0), Some(quality));
+    assert_eq!(reports_sent(&pair).len(), 1);
+    let told = |e: &TraceEvent| {
+        e.kind
+            == TraceKind::Quality {
+                direction: Direction::In,
+                address: a_ip(0),
+                rate: quality.rate,
+                block_error_ppm: Some(10_000),
+                scheme: Some(4),
+                cell: Some(1),
+            }
+    };
+    assert!(pair.b.trace.iter().any(told));
+}
+
+#[test]
+fn changes_are_told_at_a_distance_and_the_latest_wins() {
+    let mut pair = download();
+    pair.log = Some(Vec::new());
+    for rate in [60, 60, 43, 36, 24] {
+        report(&mut pair, 0, kbps(rate));
+    }
+    pair.run_for(Span::from_millis(199));
+    assert_eq!(known(&mut pair, 0), Some(kbps(60)));
+    pair.run_for(Span::from_secs(10));
+    assert_eq!(known(&mut pair, 0), Some(kbps(24)));
+    let times: Vec<Time> = reports_sent(&pair).iter().map(|flight| flight.sent).collect();
+    assert_eq!(times.len(), 2);
+    assert_eq!(times[1].since(times[0]), Config::default().quality_interval);
+}
+
+#[test]
+fn a_repeated_report_survives_a_loss_and_counts_once() {
+    let config = Config { quality_repeats: 1, ..traced() };
+    let mut pair = Pair::established_with(config, following(), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.drop_first(Side::A, QOS, 1);
+    report(&mut pair, 0, kbps(60));
+    pair.run_for(Span::from_secs(1));
+    assert_eq!(known(&mut pair, 0), Some(kbps(60)));
+    report(&mut pair, 0, kbps(30));
+    pair.run_for(Span::from_secs(1));
+    let taken = pair.b.trace.iter().filter(|e| matches!(e.kind, TraceKind::Quality { .. })).count();
+    assert_eq!(taken, 2, "the copy of the second is no news");
+}
+
+#[test]
+fn what_cannot_be_is_refused_to_the_caller() {
+    let mut pair = download();
+    let event = |address, quality| LinkEvent { local: address, state: LinkState::Quality(quality) };
+    let bad = LinkQuality { rate: Some(Rate::ZERO), ..LinkQuality::default() };
+    let error = pair.with(Side::A, |a, now| a.link_event(now, event(a_ip(0), bad))).unwrap_err();
+    assert!(error.to_string().starts_with("rate of the link quality is out of range"), "{error}");
+    let error = pair.with(Side::A, |a, now| a.link_event(now, event(a_ip(7), kbps(1)))).unwrap_err();
+    assert_eq!(error, CallError::UnknownAddress(a_ip(7)));
+}
+
+/// All packets of an association in which A reports twice under a transfer from B.
+fn packets_of(mut pair: Pair, rename: Option<u8>) -> Vec<(Time, Side, Vec<u8>)> {
+    pair.log = Some(Vec::new());
+    if let Some(typ) = rename {
+        pair.filter = Box::new(move |flight| {
+            rename_reports(&mut flight.bytes, typ);
+            Fate::Pass
+        });
+    }
+    report(&mut pair, 0, kbps(60));
+    pair.transfer(Side::B, 200, 1000, Span::from_secs(60));
+    report(&mut pair, 0, kbps(10));
+    pair.transfer(Side::B, 200, 1000, Span::from_secs(60));
+    let unknown = pair.with(Side::B, |b, _| b.stats().unknown_chunks);
+    assert_eq!(unknown, 2);
+    assert_eq!(known(&mut pair, 0), None);
+    assert!(!pair.a.saw(|event| matches!(event, Event::PeerError { .. })));
+    let from_b = pair.log.unwrap().into_iter().filter(|flight| flight.from == Side::B);
+    from_b.map(|flight| (flight.sent, flight.from, flight.bytes)).collect()
+}
+
+/// Gives the QoS_Measurement chunks of a packet another type.
+fn rename_reports(bytes: &mut [u8], typ: u8) {
+    let mut at = 12;
+    while at + 4 <= bytes.len() {
+        if bytes[at] == QOS {
+            bytes[at] = typ;
+        }
+        at += usize::from(u16::from_be_bytes([bytes[at + 2], bytes[at + 3]])).max(4).next_multiple_of(4);
+    }
+    bytes[8..12].fill(0);
+    let checksum = msctp_wire::checksum::crc32c(bytes);
+    bytes[8..12].copy_from_slice(&checksum.to_le_bytes());
+}
+
+/// AF5: a peer that does not know the chunk does, to the byte, what RFC 9260 §3.2 has for any chunk whose type begins with the
+/// bits 10: it skips it, does not report it, and goes on with the packet.
+#[test]
+fn a_peer_that_does_not_know_the_chunk_is_a_standard_peer() {
+    let pair = |quality_reports| {
+        let config = Config { quality_reports, ..following() };
+        Pair::established_with(traced(), config, vec![a_ip(0)], vec![b_ip(0)])
+    };
+    let ignorant = packets_of(pair(false), None);
+    assert!(ignorant.len() > 200);
+    // 0xa7 is assigned to nothing and known to no one here.
+    assert!(ignorant == packets_of(pair(true), Some(0xa7)), "as any other unknown chunk");
+}
+
+#[test]
+fn the_senders_window_follows_the_coding_scheme() {
+    let mut pair = download();
+    report(&mut pair, 0, kbps(60));
+    pair.transfer(Side::B, 100, 1000, Span::from_secs(60));
+    let window = |pair: &mut Pair| pair.with(Side::B, |b, _| b.paths().next().unwrap().cwnd);
+    let before = window(&mut pair);
+    assert!(before > 20_000, "{before}");
+    report(&mut pair, 0, kbps(30));
+    pair.run_for(Span::from_millis(100));
+    assert_eq!(window(&mut pair), before / 2);
+    report(&mut pair, 0, kbps(60));
+    pair.run_for(Span::from_millis(500));
+    // What was in flight when the last SACKs came is a little less than the window they opened.
+    let given_back = window(&mut pair);
+    assert!((before * 3 / 4..=before).contains(&given_back), "{given_back} of {before}: what was carried");
+    report(&mut pair, 0, kbps(600));
+    pair.run_for(Span::from_millis(500));
+    assert_eq!(window(&mut pair), given_back, "and no more");
+    let adjusted = |e: &&TraceEvent| matches!(e.kind, TraceKind::Adjusted { .. });
+    assert_eq!(pair.b.trace.iter().filter(adjusted).count(), 3);
+}
+
+#[test]
+fn at_a_handover_the_window_is_the_new_cells_bdp() {
+    let mut pair = download();
+    report(&mut pair, 0, kbps(800));
+    pair.transfer(Side::B, 200, 1000, Span::from_secs(60));
+    pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+    // 100 kbit/s · 400 ms = 5000 bytes, and it has not been told when the address is new.
+    let cell = LinkQuality { round_trip: Some(Span::from_millis(400)), cell: Some(2), ..kbps(100) };
+    report(&mut pair, 1, cell);
+    let added = Event::AddressChange { request: AddressRequest::Add(a_ip(1)), accepted: true };
+    assert!(pair.run_until(Span::from_secs(10), |pair| pair.a.saw(|event| *event == added)));
+    pair.run_for(Span::from_secs(1));
+    assert_eq!(known(&mut pair, 1), Some(cell), "told when the peer knows the address");
+    pair.with(Side::A, |a, now| a.request_peer_primary(now, a_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(1));
+    let new = pair.path(Side::B, b_ip(0), a_ip(1));
+    let start = pair.b.trace.iter().find_map(|e| match e.kind {
+        TraceKind::StartState { path, cwnd, ssthresh } => Some((path, cwnd, ssthresh)),
+        _ => None,
+    });
+    assert_eq!(start, Some((new, 5000, u64::MAX)), "and still in slow start");
+}
+
+#[test]
+fn the_rto_is_raised_only_if_asked_for() {
+    for raise_rto in [false, true] {
+        let policy =
+            PolicyConfig { qos: QosRule { raise_rto, ..QosRule::default() }, ..PolicyConfig::default() };
+        let config = Config { policy, ..following() };
+        let mut pair = Pair::established_with(traced(), config, vec![a_ip(0)], vec![b_ip(0)]);
+        report(&mut pair, 0, kbps(60));
+        pair.transfer(Side::B, 20, 1000, Span::from_secs(60));
+        report(&mut pair, 0, kbps(20));
+        pair.run_for(Span::from_millis(300));
+        let rto = pair.with(Side::B, |b, _| b.paths().next().unwrap().rto);
+        assert_eq!(rto, Span::from_secs(if raise_rto { 3 } else { 1 }));
+    }
+}
+
+/// A QoS_Measurement as A would send it.
+fn forged(pair: &mut Pair, params: &[Param<'_>], times: usize) {
+    let tag = pair.tag_of(Side::B);
+    let chunk = QosMeasurement { params: Params::from(params) };
+    let chunks: Vec<&dyn msctp_wire::EncodeChunk> = (0..times).map(|_| &chunk as _).collect();
+    let bytes = packet(Side::B, tag, &chunks);
+    pair.inject(Side::B, Pair::at(Side::B), &bytes);
+}
+
+fn logged() -> Pair {
+    let mut pair = download();
+    pair.log = Some(Vec::new());
+    pair.transfer(Side::A, 1, 100, Span::from_secs(10));
+    pair
+}
+
+#[test]
+fn reports_of_strangers_and_old_ones_are_ignored() {
+    let mut pair = logged();
+    let quality = |pair: &mut Pair| known(pair, 0).and_then(|quality| quality.rate).map(Rate::as_bps);
+    forged(&mut pair, &[Param::from(a_ip(9)), Param::NominalRate(1)], 1);
+    assert_eq!(pair.with(Side::B, |b, _| b.peer_quality(&a_ip(9))), None);
+    forged(&mut pair, &[Param::ReportNumber(5), Param::NominalRate(1000)], 1);
+    assert_eq!(quality(&mut pair), Some(1000), "no address: the packet's source");
+    forged(&mut pair, &[Param::ReportNumber(4), Param::NominalRate(2000)], 1);
+    assert_eq!(quality(&mut pair), Some(1000));
+    forged(&mut pair, &[Param::ReportNumber(6), Param::NominalRate(u64::MAX)], 1);
+    assert_eq!((known(&mut pair, 0), quality(&mut pair)), (Some(LinkQuality::default()), None));
+}
+
+#[test]
+fn of_one_packet_only_so_many_are_taken() {
+    let mut pair = logged();
+    forged(&mut pair, &[Param::NominalRate(1000)], 100);
+    let taken = |e: &&TraceEvent| matches!(e.kind, TraceKind::Quality { .. });
+    assert_eq!(pair.b.trace.iter().filter(taken).count(), 4);
+}
+
+#[test]
+fn where_authentication_is_required_neither_reports_nor_address_changes_are_taken() {
+    let config = Config { auth: AuthPolicy::Required, ..following() };
+    let mut pair = Pair::established_with(traced(), config, vec![a_ip(0)], vec![b_ip(0)]);
+    report(&mut pair, 0, kbps(60));
+    pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(5));
+    assert_eq!(known(&mut pair, 0), None);
+    assert!(pair.with(Side::B, |b, _| b.paths().all(|path| path.at.remote == a_ip(0))));
+    assert!(pair.with(Side::B, |b, _| b.stats().unexpected_chunks) >= 2);
+    pair.transfer(Side::A, 10, 1000, Span::from_secs(10));
+}
+
+/// What A reports at its `n`th chance.
+type Lie = fn(u64) -> Option<LinkQuality>;
+
+/// B sends as fast as it may for 60 s over 2 Mbit/s, where every 150th packet with data is lost; A reports every 200 ms.
+fn robbed(lie: Lie) -> Pair {
+    let config = Config { initial_window: InitialWindow::Packets(2), ..following() };
+    let mut pair = Pair::established_with(traced(), config, vec![a_ip(0)], vec![b_ip(0)]);
+    pair.rate = Some(Rate::from_mbps(2));
+    let mut data = 0u32;
+    pair.drop_if(move |flight| {
+        data += u32::from(flight.from == Side::B && flight.has(chunk::DATA));
+        flight.from == Side::B && flight.has(chunk::DATA) && data.is_multiple_of(150)
+    });
+    let mut waiting = (0..u32::MAX).take(100_000).collect();
+    for n in 0..300 {
+        if let Some(quality) = lie(n) {
+            report(&mut pair, 0, quality);
+        }
+        let end = pair.now + Span::from_millis(200);
+        pair.run_until(Span::from_millis(200), |pair| {
+            pair.feed(Side::B, &mut waiting, 1000);
+            pair.now >= end
+        });
+    }
+    pair
+}
+
+/// At every moment B's window is at most the largest since the last loss; only acknowledgements may add to that.
+fn check_windows(trace: &[TraceEvent]) -> usize {
+    let (mut largest, mut now, mut raised) = (0, 0, 0);
+    for event in trace {
+        match event.kind {
+            TraceKind::Window { path, cwnd, .. } if path == PathId::new(0) => {
+                now = cwnd;
+                largest = largest.max(cwnd);
+            }
+            TraceKind::T3Timeout { .. } | TraceKind::FastRetransmit { .. } => largest = 0,
+            TraceKind::Adjusted { cwnd, .. } => {
+                assert!(cwnd <= largest.max(now), "{cwnd} > {largest} at {:?}", event.at);
+                raised += usize::from(cwnd > now);
+                now = cwnd;
+            }
+            _ => {}
+        }
+    }
+    raised
+}
+
+/// The lying peer: neither an absurd nor a swinging report gets it more than no report.
+#[test]
+fn a_peer_that_lies_gains_nothing() {
+    let honest = robbed(|_| None);
+    let fair = honest.a.bytes_received();
+    assert!(fair > 1_000_000, "{fair}");
+    let lies: [(&str, Lie); 4] = [
+        ("absurd", |n| Some(gbps(1 + n))),
+        ("swinging", |n| Some(if n.is_multiple_of(2) { kbps(1) } else { gbps(1000) })),
+        ("swinging slowly", |n| Some(if n / 10 % 2 == 0 { kbps(1000) } else { gbps(1) })),
+        ("another cell each time", |n| {
+            let round_trip = Some(Span::from_secs(60));
+            Some(LinkQuality { cell: Some(n), round_trip, ..gbps(1) })
+        }),
+    ];
+    for (name, lie) in lies {
+        let pair = robbed(lie);
+        let raised = check_windows(&pair.b.trace);
+        let robbed = pair.a.bytes_received();
+        println!("{name}: {robbed} bytes against {fair}, {raised} times raised");
+        assert!(robbed <= fair, "{name}: {robbed} bytes against {fair}");
+    }
+}
