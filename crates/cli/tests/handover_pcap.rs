@@ -1,4 +1,5 @@
-//! Wireshark's dissector reads every frame of a handover without complaint.
+//! Wireshark's dissector reads every frame of a handover without complaint, and of one with QoS_Measurement chunks, which
+//! it does not know.
 //!
 //! Skipped where tshark is not installed, unless `MSCTP_NEED_TSHARK` is set.
 
@@ -7,10 +8,18 @@ use std::process::Command;
 
 /// Runs the handover example and gives its capture.
 fn capture(name: &str) -> PathBuf {
+    capture_of("handover.toml", &["duration=45s", "link.3g.loss=0.01"], name)
+}
+
+/// Runs an example, changed, and gives its capture.
+fn capture_of(scenario: &str, changes: &[&str], name: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/handover.toml");
+    let scenario = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios")).join(scenario);
     let run = Command::new(env!("CARGO_BIN_EXE_msctp"))
-        .args(["sim", scenario, "--set", "duration=45s", "--set", "link.3g.loss=0.01", "--pcap"])
+        .arg("sim")
+        .arg(scenario)
+        .args(changes.iter().flat_map(|change| ["--set", change]))
+        .arg("--pcap")
         .arg(&file)
         .output()
         .expect("msctp runs");
@@ -54,8 +63,10 @@ fn complaints(file: &Path) -> Option<Vec<String>> {
         "_ws.expert.severity",
         "sctp.chunk_type",
     ];
-    // DATA … SHUTDOWN COMPLETE of RFC 9260, AUTH (15), ASCONF-ACK (128), PAD (132), FORWARD TSN (192), ASCONF (193).
-    let known = |kind: &str| kind.parse::<u8>().is_ok_and(|k| k <= 15 || [128, 132, 192, 193].contains(&k));
+    // DATA … SHUTDOWN COMPLETE of RFC 9260, AUTH (15), ASCONF-ACK (128), PAD (132), QoS_Measurement (190), FORWARD TSN
+    // (192), ASCONF (193).
+    let known =
+        |kind: &str| kind.parse::<u8>().is_ok_and(|k| k <= 15 || [128, 132, 190, 192, 193].contains(&k));
     let wrong = |line: &String| {
         let columns: Vec<&str> = line.split('|').collect();
         let [_, ip, sctp, malformed, severity, chunks] = columns[..] else { return true };
@@ -81,6 +92,19 @@ fn no_frame_of_a_handover_is_wrong() {
         let there = chunks.iter().any(|line| line.split(',').any(|chunk| chunk == kind));
         assert!(there, "no chunk of type {kind}");
     }
+}
+
+/// The chunk that no one else knows makes no frame wrong: Wireshark skips it, as its type says.
+#[test]
+fn no_frame_with_a_quality_report_is_wrong() {
+    let file = capture_of("radio-quality.toml", &[], "radio-quality.pcapng");
+    let Some(wrong) = complaints(&file) else { return };
+    assert_eq!(wrong, [""; 0], "frame|ip|sctp|malformed|severity|chunks");
+    let reports =
+        dissect(&file, &["sctp.chunk_type", "sctp.chunk_bit_1", "sctp.chunk_bit_2"]).unwrap_or_default();
+    // At the set-up, two changes, the new cell, and again at the handover; each link of the way is captured.
+    let reports = reports.iter().filter(|line| line.split(['|', ',']).any(|chunk| chunk == "190")).count();
+    assert!(reports >= 5, "{reports} frames with a report");
 }
 
 /// The check above can fail: a flipped bit is found.

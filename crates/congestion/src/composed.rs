@@ -229,6 +229,15 @@ impl<A: WindowAdjustment> Controller for Composed<A> {
         self.initial = false;
     }
 
+    fn adjust(&mut self, cwnd: u64, ssthresh: u64) {
+        self.state.cwnd = Precise::new(cwnd.max(self.config.pmdcs));
+        self.state.ssthresh = ssthresh;
+        // What was learnt of the window before says nothing of this one.
+        self.state.adjustment.restart();
+        self.before_timeout = None;
+        self.initial = false;
+    }
+
     fn reset(&mut self) {
         *self = Self::new(&self.config);
     }

@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use msctp_link::Change;
+use msctp_proto::quality::LinkQuality;
 use msctp_units::{Span, Time};
 
 use crate::packet::AddressId;
@@ -28,6 +29,7 @@ pub(crate) enum Call {
     RequestPrimary(IpAddr),
     SetPrimary(IpAddr),
     Heartbeat(IpAddr),
+    ReportQuality(IpAddr, LinkQuality),
     Shutdown,
 }
 

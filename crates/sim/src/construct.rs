@@ -349,6 +349,9 @@ fn act(scenario: &Scenario, action: &ActionSpec, routes: &Routes, names: &Names<
         }
         Do::SetPrimary { association, address } => peer(association, *address, Call::SetPrimary(*address)),
         Do::Heartbeat { association, address } => peer(association, *address, Call::Heartbeat(*address)),
+        Do::ReportQuality { association, address, quality } => {
+            own(association, *address, Call::ReportQuality(*address, *quality))
+        }
         Do::Shutdown { association, side } => Act::Association {
             association: names.associations[association.as_str()],
             side: *side,
@@ -380,7 +383,8 @@ fn subject(what: &Do) -> String {
         | Do::DeleteAddress { association, address }
         | Do::RequestPrimary { association, address }
         | Do::SetPrimary { association, address }
-        | Do::Heartbeat { association, address } => format!("{association} {address}"),
+        | Do::Heartbeat { association, address }
+        | Do::ReportQuality { association, address, .. } => format!("{association} {address}"),
         Do::Shutdown { association, side } => format!("{association} {}", side.word()),
         Do::StartApp { app } | Do::StopApp { app } => app.clone(),
     }

@@ -292,6 +292,9 @@ impl Simulation {
                 let path = path_to(a, address).ok_or_else(|| format!("there is no path to {address} yet"))?;
                 a.request_heartbeat(now, path)
             }
+            Call::ReportQuality(local, quality) => {
+                a.link_event(now, LinkEvent { local, state: LinkState::Quality(quality) })
+            }
             Call::Shutdown => {
                 a.shutdown(now);
                 Ok(())

@@ -246,6 +246,45 @@ fn names_and_addresses_must_refer_to_something() {
 }
 
 #[test]
+fn what_is_reported_of_a_link_must_make_sense() {
+    let report = |keys: &str| {
+        let action = format!("do = \"report-quality\"\nassociation = \"x\"\naddress = \"10.0.1.2\"\n{keys}");
+        error("do = \"set-primary\"\nassociation = \"x\"\naddress = \"10.0.1.2\"\n", &action)
+    };
+    assert_eq!(
+        report(""),
+        "small.toml:61: action.0: reports nothing: want at least one of coding_scheme, rate, block_error_rate, \
+         round_trip, one_way, cell"
+    );
+    assert_eq!(
+        report("coding_scheme = \"CS5\""),
+        "small.toml:66: action.0.coding_scheme: \"CS5\" is unknown; did you mean \"CS1\"?"
+    );
+    assert_eq!(
+        report("rate = \"0bps\""),
+        "small.toml:66: action.0.rate: out of range: want 1bps to 1000Gbps"
+    );
+    assert_eq!(
+        report("round_trip = \"61s\""),
+        "small.toml:66: action.0.round_trip: out of range: want 1us to 60s"
+    );
+    assert_eq!(report("block_error_rate = 15"), "small.toml:66: action.0.block_error_rate: 15: want 0 to 1");
+    let unknown = report("code_scheme = \"CS1\"");
+    assert_eq!(unknown, "small.toml:66: action.0.code_scheme: unknown key; did you mean \"coding_scheme\"?");
+    let other = error("address = \"10.0.1.2\"\n", "address = \"10.0.1.2\"\nrate = \"9kbps\"\n");
+    assert!(other.starts_with("small.toml:66: action.0.rate: unknown key; want one of "), "{other}");
+    let qos = |keys: &str| error("pmtu = 1500\n\n", &format!("pmtu = 1500\npolicy.qos = {{ {keys} }}\n\n"));
+    assert_eq!(
+        qos("delay = \"radio\""),
+        "small.toml:38: sctp.slow.policy.qos.delay: \"radio\" is unknown; want one of path, link"
+    );
+    assert_eq!(
+        error("pmtu = 1500\n\n", "quality_growth = 50\n\n"),
+        "small.toml:37: sctp.slow.quality_growth: 50 cannot be used: want 100 to 1000 percent"
+    );
+}
+
+#[test]
 fn nothing_is_used_twice_or_too_late() {
     assert_eq!(
         error("name = \"right\"", "name = \"left\""),

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use msctp_proto::quality::LinkQuality;
 use msctp_units::{Rate, Span};
 
 use super::{LinkDirection, LossConfig, Side};
@@ -136,6 +137,16 @@ pub enum Do {
         /// Address.
         address: IpAddr,
     },
+    /// The end the address belongs to learns how the link below it is, as from a modem: what it tells the peer by a
+    /// QoS_Measurement.
+    ReportQuality {
+        /// Association.
+        association: String,
+        /// Address.
+        address: IpAddr,
+        /// What is reported.
+        quality: LinkQuality,
+    },
     /// Shuts an association down in good order.
     Shutdown {
         /// Association.
@@ -170,6 +181,7 @@ impl Do {
             Self::RequestPrimary { .. } => "request-primary",
             Self::SetPrimary { .. } => "set-primary",
             Self::Heartbeat { .. } => "heartbeat",
+            Self::ReportQuality { .. } => "report-quality",
             Self::Shutdown { .. } => "shutdown",
             Self::StartApp { .. } => "start-app",
             Self::StopApp { .. } => "stop-app",

@@ -373,7 +373,8 @@ impl<'s> Context<'s> {
             Do::DeleteAddress { association, address }
             | Do::RequestPrimary { association, address }
             | Do::SetPrimary { association, address }
-            | Do::Heartbeat { association, address } => self.used_by(association, *address),
+            | Do::Heartbeat { association, address }
+            | Do::ReportQuality { association, address, .. } => self.used_by(association, *address),
             Do::Shutdown { association, .. } => {
                 known(&self.associations, "association", "association", association).map(drop)
             }

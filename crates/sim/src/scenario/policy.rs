@@ -4,13 +4,13 @@ use toml::de::DeTable;
 
 use msctp_congestion::InitialWindow;
 use msctp_congestion::estimator::WBestConfig;
-use msctp_proto::handover::{PolicyConfig, ProbeRule, SwitchSsthresh};
+use msctp_proto::handover::{BdpDelay, PolicyConfig, ProbeRule, QosRule, SwitchSsthresh};
 
 use super::document::Section;
 use super::error::Problem;
 
-const KEYS: [&str; 6] =
-    ["initial_window", "ssthresh", "bicast", "switch_on_link_down", "wbest", "probe_rule"];
+const KEYS: [&str; 7] =
+    ["initial_window", "ssthresh", "bicast", "switch_on_link_down", "wbest", "probe_rule", "qos"];
 
 const WBEST_KEYS: [&str; 8] = [
     "pairs",
@@ -39,6 +39,9 @@ pub(super) fn read(profile: &Section<'_, '_>) -> Result<PolicyConfig, Problem> {
     }
     if let Some(inner) = section.section("wbest", &WBEST_KEYS)? {
         wbest(&inner, &mut config.wbest)?;
+    }
+    if let Some(inner) = section.section("qos", &["delay", "raise_rto"])? {
+        config.qos = qos(&inner)?;
     }
     for (path, table) in section.items("probe_rule")? {
         config.probe_rules.push(probe_rule(table, path, config.wbest)?);
@@ -76,6 +79,18 @@ fn ssthresh(section: &Section<'_, '_>) -> Result<Option<SwitchSsthresh>, Problem
             ("estimated-half-bdp", SwitchSsthresh::EstimatedHalfBdp),
         ],
     )
+}
+
+/// `qos = { delay = "link", raise_rto = true }`.
+fn qos(section: &Section<'_, '_>) -> Result<QosRule, Problem> {
+    let mut rule = QosRule::default();
+    if let Some(delay) = section.choice("delay", &[("path", BdpDelay::Path), ("link", BdpDelay::Link)])? {
+        rule.delay = delay;
+    }
+    if let Some(raise) = section.flag("raise_rto")? {
+        rule.raise_rto = raise;
+    }
+    Ok(rule)
 }
 
 /// Changes what the section says of the estimator's parameters.

@@ -19,7 +19,7 @@ pub struct SctpProfile {
     pub config: Config,
 }
 
-const KEYS: [&str; 24] = [
+const KEYS: [&str; 28] = [
     "rto_initial",
     "rto_min",
     "rto_max",
@@ -44,6 +44,10 @@ const KEYS: [&str; 24] = [
     "initial_ssthresh",
     "handover_policy",
     "policy",
+    "quality_reports",
+    "quality_interval",
+    "quality_repeats",
+    "quality_growth",
 ];
 
 /// Reads `[sctp.NAME]`: RFC 9260's defaults where a key is left out.
@@ -58,6 +62,9 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     }
     if let Some(wait) = section.flag("wait_for_confirmation")? {
         config.wait_for_confirmation = wait;
+    }
+    if let Some(understood) = section.flag("quality_reports")? {
+        config.quality_reports = understood;
     }
     names(&section, &mut config)?;
     if let Some(window) = policy::initial_window(&section, "initial_window")? {
@@ -90,6 +97,7 @@ fn spans(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> 
         ("rto_max", &mut config.rto_max),
         ("hb_interval", &mut config.hb_interval),
         ("sack_delay", &mut config.sack_delay),
+        ("quality_interval", &mut config.quality_interval),
     ] {
         if let Some(span) = section.span(key)? {
             *field = span;
@@ -109,6 +117,8 @@ fn numbers(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem
         ("pmtu", &mut config.pmtu),
         ("max_burst", &mut config.max_burst),
         ("hb_max_burst", &mut config.hb_max_burst),
+        ("quality_repeats", &mut config.quality_repeats),
+        ("quality_growth", &mut config.quality_growth),
     ] {
         if let Some(number) = section.integer(key, 0, i128::from(u32::MAX))? {
             *field = number;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use msctp_units::Span;
 use toml::de::DeTable;
 
-use super::{SIDES, association_of};
+use super::{SIDES, association_of, quality};
 use crate::scenario::document::Section;
 use crate::scenario::error::{Problem, remedy};
 use crate::scenario::link::loss;
@@ -15,7 +15,7 @@ const HAPPENINGS: [&str; 5] =
     ["established", "address-added", "address-deleted", "primary-changed", "delivered"];
 
 /// The actions and the keys each takes beside `do`, `at`, `after`, `delay_after` and `name`.
-const ACTIONS: [(&str, &[&str]); 13] = [
+const ACTIONS: [(&str, &[&str]); 14] = [
     ("link-up", &["link"]),
     ("link-down", &["link"]),
     ("set-link", &["link", "direction", "rate", "delay", "loss"]),
@@ -26,6 +26,7 @@ const ACTIONS: [(&str, &[&str]); 13] = [
     ("request-primary", &["association", "address"]),
     ("set-primary", &["association", "address"]),
     ("heartbeat", &["association", "address"]),
+    ("report-quality", &quality::KEYS),
     ("shutdown", &["association", "side"]),
     ("start-app", &["app"]),
     ("stop-app", &["app"]),
@@ -111,6 +112,11 @@ fn what(section: &Section<'_, '_>, word: &str) -> Result<Do, Problem> {
         "request-primary" => Do::RequestPrimary { association: association()?, address: address()? },
         "set-primary" => Do::SetPrimary { association: association()?, address: address()? },
         "heartbeat" => Do::Heartbeat { association: association()?, address: address()? },
+        "report-quality" => Do::ReportQuality {
+            association: association()?,
+            address: address()?,
+            quality: quality::read(section)?,
+        },
         "shutdown" => Do::Shutdown {
             association: association()?,
             side: section.choice("side", &SIDES)?.unwrap_or(Side::Client),

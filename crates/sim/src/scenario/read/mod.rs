@@ -4,6 +4,7 @@
 mod action;
 mod app;
 mod association;
+mod quality;
 
 use toml::de::DeTable;
 
