@@ -33,7 +33,7 @@ pub trait Controller: fmt::Debug + Send {
     /// The association left fast recovery: all data up to the exit point is acknowledged (RFC 9260 §7.2.4 (6)).
     fn on_recovery_exit(&mut self, now: Time);
 
-    /// The last [`LossKind::Timeout`] was spurious: what it took for lost arrived (RFC 5682 §3 and others can tell). The
+    /// The last [`LossKind::Timeout`] was spurious: what it took for lost arrived (F-RTO, RFC 5682, and others can tell). The
     /// window and threshold saved when it was reported come back (RFC 4015 §3.2 (6)), for a window with what makes it
     /// grow.
     ///

@@ -15,7 +15,9 @@ pub mod cubic;
 pub mod estimator;
 mod hystart;
 mod options;
+mod pacer;
 mod precise;
+mod prr;
 mod registry;
 pub mod reno;
 mod rfc4960;
@@ -29,6 +31,8 @@ pub use controller::{
 };
 pub use cubic::Cubic;
 pub use options::{BadOption, OptionInfo, OptionKind, Options};
+pub use pacer::Pacer;
+pub use prr::{Prr, PrrAck};
 pub use registry::{ControllerInfo, Registered, UnknownName, controllers, create, find, nearest_name};
 pub use reno::Reno;
 pub use rfc4960::Rfc4960;
