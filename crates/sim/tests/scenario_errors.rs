@@ -272,7 +272,7 @@ fn what_is_reported_of_a_link_must_make_sense() {
     let unknown = report("code_scheme = \"CS1\"");
     assert_eq!(unknown, "small.toml:66: action.0.code_scheme: unknown key; did you mean \"coding_scheme\"?");
     let other = error("address = \"10.0.1.2\"\n", "address = \"10.0.1.2\"\nrate = \"9kbps\"\n");
-    assert!(other.starts_with("small.toml:66: action.0.rate: unknown key; want one of "), "{other}");
+    assert_eq!(other, "small.toml:66: action.0.rate: unknown key; did you mean \"name\"?");
     let qos = |keys: &str| error("pmtu = 1500\n\n", &format!("pmtu = 1500\npolicy.qos = {{ {keys} }}\n\n"));
     assert_eq!(
         qos("delay = \"radio\""),
