@@ -5,6 +5,7 @@ use core::net::IpAddr;
 
 use msctp_congestion::estimator::{InvalidWBest, WBestConfig};
 use msctp_congestion::{InitialWindow, StartState};
+use msctp_units::{Rate, Span};
 
 use super::{PathView, QosRule};
 
@@ -31,6 +32,8 @@ pub struct PolicyConfig {
     pub switch_on_link_down: bool,
     /// Of qos-measurement.
     pub qos: QosRule,
+    /// oracle: what is true of certain paths, the first that matches a path wins. Empty.
+    pub truths: Vec<Truth>,
 }
 
 impl Default for PolicyConfig {
@@ -43,6 +46,7 @@ impl Default for PolicyConfig {
             probe_rules: Vec::new(),
             switch_on_link_down: true,
             qos: QosRule::default(),
+            truths: Vec::new(),
         }
     }
 }
@@ -54,6 +58,17 @@ pub struct ProbeRule {
     pub address: IpAddr,
     /// The parameters.
     pub wbest: WBestConfig,
+}
+
+/// What is true of the paths of one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Truth {
+    /// The local or remote address.
+    pub address: IpAddr,
+    /// What is free on the path: its rate without what other traffic takes of it.
+    pub available: Rate,
+    /// The round-trip time without queues.
+    pub rtt: Span,
 }
 
 /// The slow-start threshold of a path that becomes primary.

@@ -9,15 +9,17 @@ mod config;
 mod conservative;
 mod inherit;
 mod link_event;
+mod oracle;
 mod preparation;
 mod qos_measurement;
 mod registry;
 
 pub use adaptive::Adaptive;
-pub use config::{PolicyConfig, ProbeRule, SwitchSsthresh};
+pub use config::{PolicyConfig, ProbeRule, SwitchSsthresh, Truth};
 pub use conservative::Conservative;
 pub use inherit::Inherit;
 pub use link_event::{LinkEvent, LinkState};
+pub use oracle::Oracle;
 pub use qos_measurement::{BdpDelay, QosMeasurement, QosRule};
 pub use registry::{PolicyError, PolicyInfo, create, policies};
 

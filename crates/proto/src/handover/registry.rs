@@ -5,7 +5,7 @@ use core::fmt;
 use msctp_congestion::estimator::InvalidWBest;
 use msctp_congestion::nearest_name;
 
-use super::{Adaptive, Conservative, HandoverPolicy, Inherit, PolicyConfig, QosMeasurement};
+use super::{Adaptive, Conservative, HandoverPolicy, Inherit, Oracle, PolicyConfig, QosMeasurement};
 
 /// A policy that [`create`] can make.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,7 @@ const POLICIES: &[PolicyInfo] = &[
     PolicyInfo { name: Inherit::NAME, summary: "the old path's window (C-SCTP)", make: |c| Box::new(Inherit::new(c)) },
     PolicyInfo { name: Adaptive::NAME, summary: "the window the estimated bandwidth allows (Kim & Koh 2009)", make: |c| Box::new(Adaptive::new(c)) },
     PolicyInfo { name: QosMeasurement::NAME, summary: "the window follows the radio link the peer reports (Afif et al.)", make: |c| Box::new(QosMeasurement::new(c)) },
+    PolicyInfo { name: Oracle::NAME, summary: "the window that is truly free, as told: a yardstick, not a protocol", make: |c| Box::new(Oracle::new(c)) },
 ];
 
 /// All policies, in a fixed order, the default first.
@@ -99,10 +100,13 @@ mod tests {
     #[test]
     fn an_unknown_name_gets_the_nearest_one_and_the_list() {
         let error = create("adaptiv", &PolicyConfig::default()).unwrap_err();
+        let names: Vec<&str> = policies().iter().map(|info| info.name).collect();
         assert_eq!(
             error.to_string(),
-            "no handover policy is called \"adaptiv\"; the nearest is \"adaptive\" \
-             (there are: conservative inherit adaptive qos-measurement)"
+            format!(
+                "no handover policy is called \"adaptiv\"; the nearest is \"adaptive\" (there are: {})",
+                names.join(" ")
+            )
         );
     }
 

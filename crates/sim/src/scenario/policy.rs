@@ -4,13 +4,13 @@ use toml::de::DeTable;
 
 use msctp_congestion::InitialWindow;
 use msctp_congestion::estimator::WBestConfig;
-use msctp_proto::handover::{BdpDelay, PolicyConfig, ProbeRule, QosRule, SwitchSsthresh};
+use msctp_proto::handover::{BdpDelay, PolicyConfig, ProbeRule, QosRule, SwitchSsthresh, Truth};
 
 use super::document::Section;
 use super::error::Problem;
 
-const KEYS: [&str; 7] =
-    ["initial_window", "ssthresh", "bicast", "switch_on_link_down", "wbest", "probe_rule", "qos"];
+const KEYS: &[&str] =
+    &["initial_window", "ssthresh", "bicast", "switch_on_link_down", "wbest", "probe_rule", "qos", "truth"];
 
 const WBEST_KEYS: [&str; 8] = [
     "pairs",
@@ -26,7 +26,7 @@ const WBEST_KEYS: [&str; 8] = [
 /// Reads the table `policy` of a profile.
 pub(super) fn read(profile: &Section<'_, '_>) -> Result<PolicyConfig, Problem> {
     let mut config = PolicyConfig::default();
-    let Some(section) = profile.section("policy", &KEYS)? else { return Ok(config) };
+    let Some(section) = profile.section("policy", KEYS)? else { return Ok(config) };
     config.initial_window = initial_window(&section, "initial_window")?;
     if let Some(ssthresh) = ssthresh(&section)? {
         config.ssthresh = ssthresh;
@@ -46,7 +46,20 @@ pub(super) fn read(profile: &Section<'_, '_>) -> Result<PolicyConfig, Problem> {
     for (path, table) in section.items("probe_rule")? {
         config.probe_rules.push(probe_rule(table, path, config.wbest)?);
     }
+    for (path, table) in section.items("truth")? {
+        config.truths.push(truth(table, path)?);
+    }
     Ok(config)
+}
+
+/// `[[sctp.NAME.policy.truth]]`: what the oracle is told of the paths of one address.
+fn truth(table: &DeTable<'_>, path: String) -> Result<Truth, Problem> {
+    let section = Section::open(table, path, &["address", "available", "rtt"])?;
+    Ok(Truth {
+        address: section.required("address", section.address("address")?, "\"10.0.2.2\"")?,
+        available: section.required("available", section.rate("available")?, "\"4400kbps\"")?,
+        rtt: section.required("rtt", section.span("rtt")?, "\"70ms\"")?,
+    })
 }
 
 /// `"rfc9260"`, `{ packets = 3 }` or `{ bytes = 50000 }`.

@@ -1,0 +1,92 @@
+//! [`Oracle`]: the new path starts with what is truly free on it. No protocol can know that: it is the yardstick of the
+//! laboratory, told by who knows the network.
+
+use msctp_congestion::StartState;
+
+use super::preparation::Preparation;
+use super::{Action, HandoverPolicy, LinkEvent, PathView, PolicyConfig, View};
+use crate::PathId;
+
+/// `cwnd = free · RTT`, the window that fills what is free and leaves no queue, and the same as threshold, so that
+/// congestion avoidance goes on from there. A path without [`Truth`](super::Truth) starts as under `conservative`.
+#[derive(Clone, Debug)]
+pub struct Oracle {
+    preparation: Preparation,
+}
+
+impl Oracle {
+    /// The name in the registry.
+    pub const NAME: &str = "oracle";
+
+    /// Under these options.
+    pub fn new(config: &PolicyConfig) -> Self {
+        Self { preparation: Preparation::new(config, false) }
+    }
+}
+
+impl HandoverPolicy for Oracle {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
+        self.preparation.on_path_added(path, view, actions);
+    }
+
+    fn on_path_removed(&mut self, path: PathId, _view: &View<'_>, _actions: &mut Vec<Action>) {
+        self.preparation.on_path_removed(path);
+    }
+
+    fn on_link_event(&mut self, event: LinkEvent, view: &View<'_>, actions: &mut Vec<Action>) {
+        self.preparation.on_link_event(event, view, actions);
+    }
+
+    fn on_primary_switch(
+        &mut self,
+        _old: &PathView,
+        new: &PathView,
+        _view: &View<'_>,
+        actions: &mut Vec<Action>,
+    ) -> Option<StartState> {
+        self.preparation.on_primary_switch(new.id, actions);
+        let config = &self.preparation.config;
+        let known = |truth: &&super::Truth| truth.address == new.local || truth.address == new.remote;
+        match config.truths.iter().find(known) {
+            Some(truth) => {
+                let cwnd = truth.available.bytes_in(truth.rtt).max(new.pmdcs);
+                Some(StartState { cwnd, ssthresh: Some(cwnd), pacing_rate: None })
+            }
+            None => config.initial_window.map(|window| config.start(new.initial_window(window), new)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use msctp_units::{Rate, Span};
+
+    use super::super::Truth;
+    use super::super::testing::{path, switch};
+    use super::*;
+
+    fn told(available: Rate) -> Oracle {
+        let truth = Truth { address: path(1).remote, available, rtt: Span::from_millis(70) };
+        Oracle::new(&PolicyConfig { truths: vec![truth], ..PolicyConfig::default() })
+    }
+
+    #[test]
+    fn the_window_is_what_is_free_times_the_round_trip() {
+        let (start, actions) = switch(&mut told(Rate::from_kbps(6_600)), &path(0), &path(1));
+        // 6.6 Mbps · 70 ms / 8
+        assert_eq!(start, Some(StartState { cwnd: 57_750, ssthresh: Some(57_750), pacing_rate: None }));
+        assert_eq!(actions, []);
+    }
+
+    #[test]
+    fn never_below_a_packet_and_silent_about_what_it_was_not_told() {
+        let (start, _) = switch(&mut told(Rate::ZERO), &path(0), &path(1));
+        assert_eq!(start.map(|start| start.cwnd), Some(path(1).pmdcs));
+        let (start, _) = switch(&mut Oracle::new(&PolicyConfig::default()), &path(0), &path(1));
+        assert_eq!(start, None);
+    }
+}
