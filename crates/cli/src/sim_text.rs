@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use msctp_sim::summary::{AssociationSummary, FlowSummary, HandoverSummary, Summary};
+use msctp_sim::summary::{
+    AssociationSummary, FlowSummary, HandoverSummary, Summary, TcpFlowSummary, TcpSummary,
+};
 
 /// Writes the summary.
 pub(crate) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
@@ -13,6 +15,9 @@ pub(crate) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     )?;
     for association in &summary.associations {
         write_association(out, association)?;
+    }
+    for connection in &summary.tcp {
+        write_tcp(out, connection)?;
     }
     if !summary.cbr.is_empty() {
         writeln!(out, "\nconstant rate          sent   received       lost")?;
@@ -85,6 +90,43 @@ fn write_flow(out: &mut impl Write, way: &str, flow: &FlowSummary) -> io::Result
         out,
         "    {} chunks, {} sent again, {} time-outs, {} fast retransmits, {} SACKs",
         flow.data_chunks, flow.retransmitted, flow.timeouts, flow.fast_retransmits, flow.sacks
+    )?;
+    writeln!(
+        out,
+        "    longest gap between deliveries {:.3} s, from {:.3} s",
+        flow.longest_gap, flow.longest_gap_at
+    )
+}
+
+fn write_tcp(out: &mut impl Write, connection: &TcpSummary) -> io::Result<()> {
+    let up = connection
+        .established
+        .map_or_else(|| "never established".to_owned(), |at| format!("established at {at:.3} s"));
+    let ended = connection.ended.as_ref().map(|why| format!(", {why}")).unwrap_or_default();
+    writeln!(out, "\ntcp {}: {up}{ended}", connection.name)?;
+    for (way, flow) in
+        [("client to server", &connection.to_server), ("server to client", &connection.to_client)]
+    {
+        if flow.bytes > 0 {
+            write_tcp_flow(out, way, flow)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_tcp_flow(out: &mut impl Write, way: &str, flow: &TcpFlowSummary) -> io::Result<()> {
+    writeln!(out, "  {way}: {} bytes, {} over the run", flow.bytes, rate(flow.goodput))?;
+    if let Some(at) = flow.completed {
+        writeln!(out, "    complete at {at:.3} s")?;
+    }
+    let spurious = match flow.spurious_timeouts {
+        0 => String::new(),
+        count => format!(" ({count} spurious)"),
+    };
+    writeln!(
+        out,
+        "    {} segments, {} sent again, {} time-outs{spurious}, {} fast retransmits, {} ACKs",
+        flow.segments, flow.retransmitted, flow.timeouts, flow.fast_retransmits, flow.acks
     )?;
     writeln!(
         out,

@@ -9,14 +9,16 @@ use std::io::{self, Write};
 use std::net::IpAddr;
 use std::time::Duration;
 
+use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, UdpHeader};
 use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
 use pcap_file::{DataLink, PcapError};
 
+use msctp_lab_tcp::header;
 use msctp_units::Time;
 
 use crate::packet::{Body, Packet};
@@ -83,13 +85,19 @@ impl Capture {
         destination: IpAddr,
     ) -> io::Result<()> {
         self.frame.clear();
-        ip_packet(&mut self.frame, packet, source, destination)?;
+        let left_out = ip_packet(&mut self.frame, packet, source, destination)?;
+        let comment = |bytes| {
+            EnhancedPacketOption::Comment(Cow::Owned(format!(
+                "{} more SACK blocks ({bytes} bytes on the simulated wire) are left out: they are an extension of the laboratory",
+                bytes / 8
+            )))
+        };
         let block = EnhancedPacketBlock {
             interface_id: interface,
             timestamp: Duration::from_nanos(at.as_nanos()),
             original_len: self.frame.len() as u32,
             data: Cow::Borrowed(&self.frame),
-            options: Vec::new(),
+            options: left_out.map(comment).into_iter().collect(),
         };
         self.writer.write_pcapng_block(block).map(drop).map_err(io_error)
     }
@@ -100,13 +108,23 @@ impl Capture {
     }
 }
 
-/// Appends the packet as it would be on the wire.
-fn ip_packet(out: &mut Vec<u8>, packet: &Packet, source: IpAddr, destination: IpAddr) -> io::Result<()> {
+/// Appends the packet as it would be on the wire; gives the length of what no real packet could carry and is left out.
+fn ip_packet(
+    out: &mut Vec<u8>,
+    packet: &Packet,
+    source: IpAddr,
+    destination: IpAddr,
+) -> io::Result<Option<usize>> {
     let protocol = match packet.body {
         Body::Sctp => IpNumber::SCTP,
+        Body::Tcp { .. } => IpNumber::TCP,
         Body::Cbr { .. } => IpNumber::UDP,
     };
-    let payload_len = (packet.wire_len - ip_header_len(source)) as u16;
+    let left_out = match packet.body {
+        Body::Tcp { .. } => Some(tcp_extension(&packet.bytes)?).filter(|&len| len > 0),
+        _ => None,
+    };
+    let payload_len = (packet.wire_len - ip_header_len(source)) as u16 - left_out.unwrap_or(0) as u16;
     match (source, destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let mut header =
@@ -132,9 +150,39 @@ fn ip_packet(out: &mut Vec<u8>, packet: &Packet, source: IpAddr, destination: Ip
     }
     match packet.body {
         Body::Sctp => out.extend_from_slice(&packet.bytes),
+        Body::Tcp { .. } => {
+            let header = &packet.bytes[..packet.bytes.len() - left_out.unwrap_or(0)];
+            tcp_segment(out, header, payload_len, source, destination);
+        }
         Body::Cbr { app, number } => udp_packet(out, app, number, payload_len, source, destination)?,
     }
-    Ok(())
+    Ok(left_out)
+}
+
+/// Bytes of the laboratory's extension behind a TCP header.
+fn tcp_extension(bytes: &[u8]) -> io::Result<usize> {
+    Ok(bytes.len() - header::real_len(bytes).map_err(io::Error::other)?)
+}
+
+/// Appends a TCP header with its checksum (RFC 9293 §3.1), and zeros.
+fn tcp_segment(out: &mut Vec<u8>, header: &[u8], len: u16, source: IpAddr, destination: IpAddr) {
+    let sum = match (source, destination) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => Sum16BitWords::new().add_4bytes(a.octets()).add_4bytes(b.octets()),
+        (a, b) => Sum16BitWords::new().add_16bytes(v6(a)).add_16bytes(v6(b)),
+    };
+    // The data are zeros and add nothing; the checksum field is zero too.
+    let sum = sum.add_2bytes([0, IpNumber::TCP.0]).add_2bytes(len.to_be_bytes()).add_slice(header);
+    let start = out.len();
+    out.extend_from_slice(header);
+    out[start + 16..start + 18].copy_from_slice(&sum.ones_complement().to_ne_bytes());
+    out.resize(start + usize::from(len), 0);
+}
+
+fn v6(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+        IpAddr::V6(address) => address.octets(),
+    }
 }
 
 /// Appends a UDP header and a payload that begins with the packet's number and goes on with zeros.

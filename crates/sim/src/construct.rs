@@ -26,11 +26,13 @@ use crate::scenario::{
 };
 use crate::series::{Bins, DeliverySeries, TraceSeries};
 use crate::simulation::{App, Simulation};
+use crate::tcp::TcpSource;
 
 /// Names of a scenario, resolved.
 struct Names<'s> {
     links: BTreeMap<&'s str, usize>,
     associations: BTreeMap<&'s str, usize>,
+    tcp: BTreeMap<&'s str, usize>,
     apps: BTreeMap<&'s str, usize>,
 }
 
@@ -50,6 +52,7 @@ impl Simulation {
         scenario.check()?;
         let components = [
             ("link", 2 * scenario.links.len()),
+            ("tcp", 2 * scenario.tcp.len()),
             ("app", scenario.apps.len()),
             ("action", scenario.actions.len()),
         ];
@@ -66,6 +69,7 @@ impl Simulation {
         let names = Names {
             links: numbered(scenario.links.iter().map(|l| l.name.as_str())),
             associations: numbered(scenario.associations.iter().map(|a| a.name.as_str())),
+            tcp: numbered(scenario.tcp.iter().map(|t| t.name.as_str())),
             apps: numbered(scenario.apps.iter().map(|a| a.name.as_str())),
         };
         let mut simulation = Self {
@@ -85,6 +89,7 @@ impl Simulation {
                 .collect(),
             interfaces: routes.interfaces.clone(),
             lines: lines(scenario),
+            tcp: Self::tcp_lines(scenario, |a| address(&routes, a)),
             apps: Vec::new(),
             plan: Plan::default(),
             observer: Observer::default(),
@@ -92,6 +97,7 @@ impl Simulation {
             handled: 0,
             scenario: scenario.clone(),
         };
+        simulation.start_tcp();
         simulation.add_apps(scenario, &routes, &names);
         simulation.add_plan(scenario, &routes, &names);
         if let Some(interval) = scenario.probes.queues {
@@ -115,6 +121,16 @@ impl Simulation {
                     let association = names.associations[association.as_str()];
                     self.lines[association].end_mut(*at).reader = Some((number, Reader::new(*rate)));
                     App::Reader { association, at: *at }
+                }
+                AppKind::TcpBulk { tcp, from, bytes } => {
+                    let connection = names.tcp[tcp.as_str()];
+                    self.tcp[connection].end_mut(*from).source = Some(TcpSource::new(number, *bytes));
+                    App::Tcp { connection, side: *from }
+                }
+                AppKind::TcpReader { tcp, at, rate } => {
+                    let connection = names.tcp[tcp.as_str()];
+                    self.tcp[connection].end_mut(*at).reader = Some((number, Reader::new(*rate)));
+                    App::Tcp { connection, side: *at }
                 }
                 AppKind::Cbr { from, to, rate, packet, jitter, random_phase } => {
                     let options = CbrOptions {

@@ -22,6 +22,8 @@ pub(crate) enum Target {
     Action(u32),
     /// The sampling probes are due.
     Probe,
+    /// An end of a TCP connection has a deadline: twice the connection's number, one more for the server.
+    Tcp(u32),
 }
 
 const INDEX_BITS: u32 = 21;
@@ -39,6 +41,7 @@ impl Target {
             Self::App(i) => (2, i),
             Self::Action(i) => (3, i),
             Self::Probe => (4, 0),
+            Self::Tcp(i) => (5, i),
         };
         debug_assert!(index as usize <= Self::MAX_INDEX);
         kind << INDEX_BITS | index
@@ -51,7 +54,8 @@ impl Target {
             1 => Self::Host(index),
             2 => Self::App(index),
             3 => Self::Action(index),
-            _ => Self::Probe,
+            4 => Self::Probe,
+            _ => Self::Tcp(index),
         }
     }
 }

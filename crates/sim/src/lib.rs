@@ -61,6 +61,7 @@ mod sctp;
 pub mod series;
 mod simulation;
 pub mod summary;
+mod tcp;
 mod trace_hash;
 
 pub use series::Series;

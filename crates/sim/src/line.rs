@@ -24,7 +24,7 @@ pub(crate) struct Received {
 
 impl Received {
     #[inline]
-    fn add(&mut self, now: Time, bytes: u64, messages: u64) {
+    pub(crate) fn add(&mut self, now: Time, bytes: u64, messages: u64) {
         self.bytes += bytes;
         self.messages += messages;
         self.first.get_or_insert(now);

@@ -3,6 +3,8 @@
 //! Links, queues and routers move [`PacketId`]s of four bytes; the packet itself stays where it is until it is
 //! delivered or dropped, and its buffer is then used again. May not touch routes, time or the transports.
 
+use crate::scenario::Side;
+
 /// A packet in the [`PacketPool`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketId(u32);
@@ -22,6 +24,8 @@ impl AddressId {
 pub(crate) enum Body {
     /// An SCTP packet: the bytes are in [`Packet::bytes`].
     Sctp,
+    /// A segment of a TCP connection on its way to one end of it: the header is in [`Packet::bytes`], the data are zeros.
+    Tcp { connection: u32, to: Side },
     /// The `number`-th datagram of the CBR application `app`. Its bytes, a UDP header and zeros, are made when
     /// somebody captures them.
     Cbr { app: u32, number: u64 },
@@ -35,7 +39,7 @@ pub(crate) struct Packet {
     pub(crate) body: Body,
     /// Length on the wire in bytes, IP header included, link header not.
     pub(crate) wire_len: u32,
-    /// The SCTP packet, empty for other bodies.
+    /// The SCTP packet or the TCP header, empty for other bodies.
     pub(crate) bytes: Vec<u8>,
 }
 

@@ -77,6 +77,7 @@ impl Simulation {
                 }
                 self.serve(association, from);
             }
+            &mut App::Tcp { connection, side } => self.set_tcp_app(connection, side, app as u32, start),
             &mut App::Reader { association, at } => {
                 if let Some((_, reader)) = &mut self.lines[association].end_mut(at).reader {
                     if start { reader.start(now) } else { reader.stop() }

@@ -10,6 +10,7 @@ use crate::simulation::{App, Simulation};
 use crate::summary::{
     ActionSummary, AssociationSummary, CbrSummary, FlowSummary, HandoverSummary, LinkSummary, Summary,
 };
+use crate::tcp::TcpLine;
 
 impl Simulation {
     /// What the run has come to so far.
@@ -25,6 +26,7 @@ impl Simulation {
             packets: links.iter().map(|link| link.delivered).sum(),
             trace_hash: self.observer.hash_so_far(),
             associations: self.associations(),
+            tcp: self.tcp_summaries(),
             cbr: self.cbr(),
             links,
             no_address: self.network.strays.no_address,
@@ -46,6 +48,13 @@ impl Simulation {
                 }
                 series.traces.extend(end.trace);
             }
+        }
+        for end in self.tcp.into_iter().flat_map(TcpLine::into_ends) {
+            if let Some(mut delivery) = end.delivery {
+                delivery.finish(self.now);
+                series.delivery.push(delivery);
+            }
+            series.tcp.extend(end.trace);
         }
         series
     }
@@ -149,7 +158,7 @@ impl Simulation {
                     received: cbr.received,
                     received_bytes: cbr.received_bytes,
                 }),
-                App::Bulk { .. } | App::Reader { .. } => None,
+                App::Bulk { .. } | App::Reader { .. } | App::Tcp { .. } => None,
             })
             .collect()
     }

@@ -7,6 +7,8 @@ use std::io::{self, Write};
 use msctp_proto::{PathAddr, PathId, TraceEvent, TraceKind};
 use msctp_units::{Rate, Span, Time};
 
+pub use crate::tcp::TcpTraceSeries;
+
 /// Sums per interval, from the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bins {
@@ -47,7 +49,7 @@ impl Bins {
     }
 }
 
-/// Bytes delivered to the application at one end of an association.
+/// Bytes delivered to the application at one end of an association or TCP connection.
 #[derive(Clone, Debug)]
 pub struct DeliverySeries {
     /// Association.
@@ -215,6 +217,8 @@ pub struct Series {
     pub delivery: Vec<DeliverySeries>,
     /// Traces, for each end of each association.
     pub traces: Vec<TraceSeries>,
+    /// Traces, for each end of each TCP connection.
+    pub tcp: Vec<TcpTraceSeries>,
     /// Queue lengths, for each link direction.
     pub queues: Vec<QueueSeries>,
 }
@@ -264,7 +268,7 @@ impl Series {
                 )?;
             }
         }
-        Ok(())
+        self.tcp.iter().try_for_each(|series| series.write_window(out))
     }
 
     /// Writes the round-trip times as CSV, times in s.
@@ -289,7 +293,7 @@ impl Series {
                 )?;
             }
         }
-        Ok(())
+        self.tcp.iter().try_for_each(|series| series.write_rtt(out))
     }
 
     /// Writes the bandwidth estimates as CSV.

@@ -17,6 +17,7 @@ use crate::observer::Observer;
 use crate::packet::{AddressId, Body, Packet, PacketId};
 use crate::probe::QueueProbe;
 use crate::scenario::{Interface, LinkDirection, Scenario, Side};
+use crate::tcp::TcpLine;
 
 /// What runs at an application's place.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) enum App {
     Bulk { association: usize, from: Side },
     /// Reads from an association: the reader itself is with the association's end.
     Reader { association: usize, at: Side },
+    /// Sends or reads at one end of a TCP connection: what it is, the end knows.
+    Tcp { connection: usize, side: Side },
     /// Constant rate over UDP.
     Cbr(Box<Cbr>),
 }
@@ -50,6 +53,8 @@ pub struct Simulation {
     pub(crate) hosts: Vec<Option<Box<Host>>>,
     /// The scenario's associations.
     pub(crate) lines: Vec<Line>,
+    /// The scenario's TCP connections.
+    pub(crate) tcp: Vec<TcpLine>,
     pub(crate) apps: Vec<App>,
     pub(crate) plan: Plan,
     pub(crate) observer: Observer,
@@ -135,6 +140,7 @@ impl Simulation {
                 Target::App(app) => self.on_app(app),
                 Target::Action(action) => self.on_action(action as usize),
                 Target::Probe => self.on_probe(),
+                Target::Tcp(end) => self.on_tcp_timer(end),
             }
         }
         self.now = until;
@@ -159,6 +165,7 @@ impl Simulation {
         let packet = self.network.pool.packet(id);
         match packet.body {
             Body::Sctp => self.on_sctp(host, id),
+            Body::Tcp { connection, to } => self.on_tcp(host, id, connection, to),
             Body::Cbr { app, .. } => {
                 let len = u64::from(packet.wire_len);
                 if let App::Cbr(cbr) = &mut self.apps[app as usize] {
@@ -188,6 +195,7 @@ impl Simulation {
             &mut App::Reader { association, at: side } | &mut App::Bulk { association, from: side } => {
                 self.serve(association, side);
             }
+            &mut App::Tcp { connection, side } => self.serve_tcp(connection, side),
         }
     }
 

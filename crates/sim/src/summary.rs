@@ -21,6 +21,9 @@ pub struct Summary {
     pub trace_hash: Option<String>,
     /// SCTP associations.
     pub associations: Vec<AssociationSummary>,
+    /// TCP connections.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tcp: Vec<TcpSummary>,
     /// Constant-rate sources.
     pub cbr: Vec<CbrSummary>,
     /// Link directions.
@@ -79,6 +82,54 @@ pub struct FlowSummary {
     pub fast_retransmits: u64,
     /// SACK chunks the receiver sent.
     pub sacks: u64,
+}
+
+/// A TCP connection.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TcpSummary {
+    /// Its name.
+    pub name: String,
+    /// When the client considered it up.
+    pub established: Option<f64>,
+    /// Why it ended before the run did.
+    pub ended: Option<String>,
+    /// From client to server.
+    pub to_server: TcpFlowSummary,
+    /// From server to client.
+    pub to_client: TcpFlowSummary,
+}
+
+/// One direction of a TCP connection.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct TcpFlowSummary {
+    /// User bytes given to the receiving application, in order.
+    pub bytes: u64,
+    /// The same since the start of the run, as a rate.
+    pub goodput: u64,
+    /// First delivery.
+    pub first: Option<f64>,
+    /// Last delivery.
+    pub last: Option<f64>,
+    /// Longest time between two deliveries.
+    pub longest_gap: f64,
+    /// When that began.
+    pub longest_gap_at: f64,
+    /// When all bytes of the bulk application had been delivered, if it was to end.
+    pub completed: Option<f64>,
+    /// Segments with data or FIN sent for the first time.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmitted: u64,
+    /// Expirations of the retransmission timer.
+    pub timeouts: u64,
+    /// Of those, found to have been spurious and undone.
+    pub spurious_timeouts: u64,
+    /// Times fast recovery was entered.
+    pub fast_retransmits: u64,
+    /// Zero-window probes.
+    pub window_probes: u64,
+    /// Segments without data that the receiver sent.
+    pub acks: u64,
 }
 
 /// A change of the primary path.

@@ -21,7 +21,8 @@ impl TraceHash {
         self.hash.update(packet.destination.0.to_be_bytes());
         self.hash.update(packet.wire_len.to_be_bytes());
         match packet.body {
-            Body::Sctp => self.hash.update(&packet.bytes),
+            // A segment's data are zeros, as many as the length says.
+            Body::Sctp | Body::Tcp { .. } => self.hash.update(&packet.bytes),
             // The bytes follow from these two.
             Body::Cbr { app, number } => {
                 self.hash.update(app.to_be_bytes());

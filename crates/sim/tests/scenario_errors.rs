@@ -92,7 +92,8 @@ fn unknown_keys_and_words_name_the_nearest_valid_one() {
     assert_eq!(
         error("duration", "colour = \"red\"\nduration"),
         "small.toml:2: colour: unknown key; want one of name, description, duration, seed, node, link, sctp, \
-         association, app, action, probes"
+         association, tcp-profile, \
+         tcp, app, action, probes"
     );
     assert_eq!(
         error("rto_min", "rto_mim"),

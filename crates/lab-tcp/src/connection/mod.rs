@@ -158,12 +158,20 @@ impl Connection {
         }
     }
 
-    /// Nothing more will be written than what has been sent by now.
+    /// Takes back what was written and not sent yet, and a [`close`](Self::close) whose FIN was not sent yet. More may be
+    /// written later.
     pub fn stop_writing(&mut self) {
-        if !self.fin {
+        if !self.sender.as_ref().is_some_and(Sender::fin_is_sent) {
+            self.fin = false;
             self.written = self.sender.as_ref().map_or(1, |sender| sender.at().max);
             self.tell_sender();
         }
+    }
+
+    /// Bytes written in all; `u64::MAX - 1` with an endless source.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.written - 1
     }
 
     /// All has been written: a FIN follows. After an endless source it follows what was sent by now.

@@ -31,6 +31,11 @@ impl Reader {
         self.running = false;
     }
 
+    /// Is there a limit?
+    pub(crate) fn is_running(&self) -> bool {
+        self.running
+    }
+
     /// May one more message be read now? A message is read whole once all before it are paid for.
     pub(crate) fn may_read(&self, now: Time) -> bool {
         !self.running || (!self.rate.is_zero() && self.next() <= now)

@@ -99,6 +99,24 @@ pub enum AppKind {
         /// User bytes per second, in bit/s. Zero: reads nothing while it runs.
         rate: Rate,
     },
+    /// Sends bytes over a TCP connection as fast as it takes them.
+    TcpBulk {
+        /// The connection.
+        tcp: String,
+        /// The end that sends.
+        from: Side,
+        /// Bytes to send in all, then the end closes; `None`: endless.
+        bytes: Option<u64>,
+    },
+    /// Limits how fast one end of a TCP connection reads; without one everything is read at once.
+    TcpReader {
+        /// The connection.
+        tcp: String,
+        /// The end that reads.
+        at: Side,
+        /// User bytes per second, in bit/s. Zero: reads nothing while it runs.
+        rate: Rate,
+    },
     /// UDP packets at a constant rate.
     Cbr {
         /// Source address.

@@ -8,11 +8,11 @@ use msctp_units::Span;
 use super::error::{Problem, remedy};
 use super::link::check_loss;
 use super::routes::Routes;
-use super::{ActionSpec, AppKind, AssociationSpec, Do, Happening, LinkSpec, NodeKind, Scenario, When};
+use super::{ActionSpec, AppKind, AssociationSpec, Do, Happening, LinkSpec, NodeKind, Scenario, When, tcp};
 
-type Check = Result<(), Problem>;
+pub(super) type Check = Result<(), Problem>;
 
-fn fail<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Problem> {
+pub(super) fn fail<T>(key: impl Into<String>, message: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::new(key, message))
 }
 
@@ -37,6 +37,13 @@ pub(super) fn scenario(scenario: &Scenario) -> Check {
             .map_err(|p| p.within(&format!("association.{}", association.name)))?;
     }
     context.ports()?;
+    for profile in &scenario.tcp_profiles {
+        tcp::check_profile(profile)?;
+    }
+    for spec in &scenario.tcp {
+        tcp::check(&context, spec).map_err(|p| p.within(&format!("tcp.{}", spec.name)))?;
+    }
+    tcp::check_together(&context)?;
     for app in &scenario.apps {
         let checked = context.app_times(app.start, app.stop).and_then(|()| context.app(&app.kind));
         checked.map_err(|p| p.within(&format!("app.{}", app.name)))?;
@@ -55,8 +62,8 @@ pub(super) fn scenario(scenario: &Scenario) -> Check {
 }
 
 /// A scenario and its names.
-struct Context<'s> {
-    scenario: &'s Scenario,
+pub(super) struct Context<'s> {
+    pub(super) scenario: &'s Scenario,
     nodes: BTreeMap<&'s str, NodeKind>,
     links: BTreeMap<&'s str, &'s LinkSpec>,
     associations: BTreeMap<&'s str, &'s AssociationSpec>,
@@ -94,6 +101,7 @@ fn known<'m, T>(map: &'m BTreeMap<&str, T>, kind: &str, key: &str, name: &str) -
 
 impl<'s> Context<'s> {
     fn new(scenario: &'s Scenario) -> Result<Self, Problem> {
+        unique("tcp", scenario.tcp.iter().map(|t| (t.name.as_str(), ())))?;
         Ok(Self {
             scenario,
             nodes: unique("node", scenario.nodes.iter().map(|n| (n.name.as_str(), n.kind)))?,
@@ -108,6 +116,11 @@ impl<'s> Context<'s> {
                 .collect(),
             routes: None,
         })
+    }
+
+    /// What kind of node this name is of.
+    pub(super) fn node(&self, key: &str, name: &str) -> Result<NodeKind, Problem> {
+        known(&self.nodes, "node", key, name).copied()
     }
 
     fn routes(&self) -> &Routes {
@@ -178,7 +191,7 @@ impl<'s> Context<'s> {
     }
 
     /// The address must be one of the node's interfaces.
-    fn address_of(&self, key: &str, node: &str, address: IpAddr) -> Check {
+    pub(super) fn address_of(&self, key: &str, node: &str, address: IpAddr) -> Check {
         if self.owners.get(&address) == Some(&node) {
             return Ok(());
         }
@@ -260,7 +273,7 @@ impl<'s> Context<'s> {
         Ok(())
     }
 
-    fn within(&self, key: &str, at: Span) -> Check {
+    pub(super) fn within(&self, key: &str, at: Span) -> Check {
         if at > self.scenario.duration {
             return fail(
                 key,
@@ -270,7 +283,7 @@ impl<'s> Context<'s> {
         Ok(())
     }
 
-    fn route(&self, key: &str, from: IpAddr, to: IpAddr) -> Check {
+    pub(super) fn route(&self, key: &str, from: IpAddr, to: IpAddr) -> Check {
         let routes = self.routes();
         let (Some(source), Some(destination)) = (routes.interface(from), routes.interface(to)) else {
             return Ok(());
@@ -309,6 +322,7 @@ impl<'s> Context<'s> {
             AppKind::Bulk { association, .. } | AppKind::Reader { association, .. } => {
                 known(&self.associations, "association", "association", association).map(drop)
             }
+            AppKind::TcpBulk { tcp, .. } | AppKind::TcpReader { tcp, .. } => tcp::check_app(self, tcp),
             AppKind::Cbr { from, to, rate, packet, .. } => {
                 let known: Vec<String> =
                     self.routes().interfaces.iter().map(|i| i.address.to_string()).collect();
@@ -391,7 +405,7 @@ impl<'s> Context<'s> {
             | Happening::AddressDeleted { association, address }
             | Happening::PrimaryChanged { association, address } => self.used_by(association, *address),
             Happening::Delivered { app } => match known(&self.apps, "app", "app", app)? {
-                AppKind::Bulk { bytes: Some(_), .. } => Ok(()),
+                AppKind::Bulk { bytes: Some(_), .. } | AppKind::TcpBulk { bytes: Some(_), .. } => Ok(()),
                 _ => fail("app", format!("\"{app}\" never ends: want a bulk application with bytes = …")),
             },
         }

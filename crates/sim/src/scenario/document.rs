@@ -93,6 +93,8 @@ impl<'t> Document<'t> {
                 (".reverse.", "."),
                 (".client_sctp", ".sctp"),
                 (".server_sctp", ".sctp"),
+                (".client_profile", ".profile"),
+                (".server_profile", ".profile"),
             ];
             for (own, both) in shared {
                 let key = problem.key.replacen(own, both, 1);

@@ -13,6 +13,7 @@ mod policy;
 mod read;
 mod routes;
 mod sctp;
+mod tcp;
 
 pub use actions::{ActionSpec, Do, Happening, When};
 pub use apps::{AppKind, AppSpec, AssociationSpec, Side};
@@ -23,6 +24,7 @@ pub use msctp_link::{LossConfig, QueueLimit};
 pub use node::{NodeKind, NodeSpec};
 pub(crate) use routes::{DirectionIndex, Interface, NO_ROUTE, Routes};
 pub use sctp::SctpProfile;
+pub use tcp::{TcpProfile, TcpSpec};
 
 use msctp_units::Span;
 
@@ -45,6 +47,10 @@ pub struct Scenario {
     pub sctp: Vec<SctpProfile>,
     /// SCTP associations.
     pub associations: Vec<AssociationSpec>,
+    /// Named sets of TCP options.
+    pub tcp_profiles: Vec<TcpProfile>,
+    /// TCP connections.
+    pub tcp: Vec<TcpSpec>,
     /// Traffic sources and readers.
     pub apps: Vec<AppSpec>,
     /// What happens when: mobility, address changes, primary switches.
@@ -79,6 +85,8 @@ impl Scenario {
             links: Vec::new(),
             sctp: Vec::new(),
             associations: Vec::new(),
+            tcp_profiles: Vec::new(),
+            tcp: Vec::new(),
             apps: Vec::new(),
             actions: Vec::new(),
             probes: ProbeSpec::default(),
@@ -100,6 +108,14 @@ impl Scenario {
         let named = self.sctp.iter().find(|p| Some(p.name.as_str()) == profile);
         let config = named.map(|p| p.config.clone()).unwrap_or_default();
         msctp_proto::Config { trace: self.probes.trace, max_segments: 1, ..config }
+    }
+
+    /// The laboratory TCP's options in a profile, for an address of this family.
+    pub(crate) fn tcp_config(&self, profile: Option<&str>, v6: bool) -> msctp_lab_tcp::Config {
+        let named = self.tcp_profiles.iter().find(|p| Some(p.name.as_str()) == profile);
+        let config = named.map(|p| p.config.clone()).unwrap_or_default();
+        let mss = named.and_then(|p| p.mss).unwrap_or(if v6 { 1440 } else { 1460 });
+        msctp_lab_tcp::Config { trace: self.probes.trace, mss, ..config }
     }
 
     /// Checks that names refer to something, addresses are used once, times lie before the end, values lie in range.

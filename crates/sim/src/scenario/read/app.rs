@@ -6,13 +6,16 @@ use toml::de::DeTable;
 use super::{SIDES, association_of, name};
 use crate::scenario::document::Section;
 use crate::scenario::error::{Problem, remedy};
-use crate::scenario::{AppKind, AppSpec};
+use crate::scenario::{AppKind, AppSpec, tcp};
 
 pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<AppSpec, Problem> {
     let types = ["bulk", "reader", "cbr"];
     let kind = table.get("type").and_then(|value| value.get_ref().as_str()).unwrap_or_default();
     let mut keys = vec!["name", "type", "start", "stop"];
+    let over_tcp = table.contains_key("tcp");
     keys.extend_from_slice(match kind {
+        "bulk" if over_tcp => &["tcp", "from", "bytes"],
+        "reader" if over_tcp => &["tcp", "at", "rate"],
         "bulk" => &["association", "from", "bytes", "message", "stream", "unordered"],
         "reader" => &["association", "at", "rate"],
         "cbr" => &["from", "to", "rate", "packet", "jitter", "random_phase"],
@@ -36,6 +39,8 @@ pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<AppSpec, Problem
         start,
         stop: section.span("stop")?,
         kind: match kind {
+            "bulk" if over_tcp => tcp::bulk(&section)?,
+            "reader" if over_tcp => tcp::reader(&section)?,
             "bulk" => bulk(&section)?,
             "reader" => AppKind::Reader {
                 association: association_of(&section)?,

@@ -10,7 +10,7 @@ use toml::de::DeTable;
 
 use super::document::{Document, Section};
 use super::error::{Problem, ScenarioError};
-use super::{NodeKind, NodeSpec, ProbeSpec, Scenario, Side, check, link, sctp};
+use super::{NodeKind, NodeSpec, ProbeSpec, Scenario, Side, check, link, sctp, tcp};
 
 /// Reads and checks a scenario file.
 pub(super) fn scenario(text: &str, file: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
@@ -32,6 +32,8 @@ fn whole(root: &DeTable<'_>) -> Result<Scenario, Problem> {
         "link",
         "sctp",
         "association",
+        "tcp-profile",
+        "tcp",
         "app",
         "action",
         "probes",
@@ -54,6 +56,12 @@ fn whole(root: &DeTable<'_>) -> Result<Scenario, Problem> {
     }
     for (path, table) in top.items("association")? {
         scenario.associations.push(association::read(table, path)?);
+    }
+    for (name, table) in top.named("tcp-profile")? {
+        scenario.tcp_profiles.push(tcp::profile(table, name)?);
+    }
+    for (path, table) in top.items("tcp")? {
+        scenario.tcp.push(tcp::connection(table, path)?);
     }
     for (path, table) in top.items("app")? {
         scenario.apps.push(app::read(table, path)?);
@@ -83,7 +91,7 @@ fn node(table: &DeTable<'_>, path: String) -> Result<NodeSpec, Problem> {
     Ok(NodeSpec { name: name(&section)?, kind })
 }
 
-pub(super) const SIDES: [(&str, Side); 2] = [("client", Side::Client), ("server", Side::Server)];
+pub(in crate::scenario) const SIDES: [(&str, Side); 2] = [("client", Side::Client), ("server", Side::Server)];
 
 pub(super) fn association_of(section: &Section<'_, '_>) -> Result<String, Problem> {
     section

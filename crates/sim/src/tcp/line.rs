@@ -1,0 +1,221 @@
+//! The TCP connections of the scenario: both ends with their applications and counters. May not touch links or events.
+
+use std::net::IpAddr;
+
+use msctp_lab_tcp::Connection;
+use msctp_units::Time;
+
+use crate::app::reader::Reader;
+use crate::line::Received;
+use crate::packet::AddressId;
+use crate::scenario::{ProbeSpec, Side, TcpSpec};
+use crate::series::{Bins, DeliverySeries};
+
+use super::TcpTraceSeries;
+
+/// A bulk source over TCP.
+#[derive(Debug)]
+pub(crate) struct TcpSource {
+    app: u32,
+    /// Bytes to send in all; `None`: endless.
+    total: Option<u64>,
+    running: bool,
+    /// When the other end had been given all of `total`.
+    pub(crate) completed: Option<Time>,
+}
+
+impl TcpSource {
+    /// A stopped source.
+    pub(crate) fn new(app: u32, total: Option<u64>) -> Self {
+        Self { app, total, running: false, completed: None }
+    }
+}
+
+/// One end of a connection.
+#[derive(Debug)]
+pub(crate) struct TcpEnd {
+    pub(crate) local: AddressId,
+    pub(crate) remote: AddressId,
+    /// From the start at the client, from the first segment at the server.
+    pub(crate) connection: Option<Box<Connection>>,
+    /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
+    wake: Time,
+    pub(crate) source: Option<TcpSource>,
+    pub(crate) reader: Option<(u32, Reader)>,
+    pub(crate) received: Received,
+    pub(crate) established: Option<Time>,
+    /// How it ended.
+    pub(crate) ended: Option<String>,
+    pub(crate) delivery: Option<DeliverySeries>,
+    pub(crate) trace: Option<TcpTraceSeries>,
+}
+
+/// A connection of the scenario.
+#[derive(Debug)]
+pub(crate) struct TcpLine {
+    pub(crate) client_port: u16,
+    ends: [TcpEnd; 2],
+}
+
+impl TcpLine {
+    pub(crate) fn new(
+        spec: &TcpSpec,
+        client_port: u16,
+        address: impl Fn(IpAddr) -> AddressId,
+        probes: &ProbeSpec,
+    ) -> Self {
+        let ends = [Side::Client, Side::Server].map(|side| TcpEnd {
+            local: address(spec.address(side)),
+            remote: address(spec.address(side.other())),
+            connection: None,
+            wake: Time::MAX,
+            source: None,
+            reader: None,
+            received: Received::default(),
+            established: None,
+            ended: None,
+            delivery: probes.throughput.map(|interval| DeliverySeries {
+                association: spec.name.clone(),
+                side: side.word(),
+                total: Bins::new(interval),
+                per_path: Vec::new(),
+            }),
+            trace: probes.trace.then(|| TcpTraceSeries::new(&spec.name, side.word())),
+        });
+        Self { client_port, ends }
+    }
+
+    pub(crate) fn end(&self, side: Side) -> &TcpEnd {
+        &self.ends[usize::from(side == Side::Server)]
+    }
+
+    pub(crate) fn end_mut(&mut self, side: Side) -> &mut TcpEnd {
+        &mut self.ends[usize::from(side == Side::Server)]
+    }
+
+    pub(crate) fn into_ends(self) -> [TcpEnd; 2] {
+        self.ends
+    }
+}
+
+impl TcpEnd {
+    /// The connection has been made: what the applications did before is done to it.
+    pub(super) fn begin(&mut self) {
+        let held = self.reader.as_ref().is_some_and(|(_, reader)| reader.is_running());
+        if let Some(connection) = &mut self.connection {
+            connection.hold(held);
+        }
+        self.feed();
+    }
+
+    /// Hands over what the source still has.
+    fn feed(&mut self) {
+        let (Some(connection), Some(source)) = (&mut self.connection, &self.source) else { return };
+        if !source.running {
+            return;
+        }
+        match source.total {
+            None => connection.write(u64::MAX),
+            Some(total) => {
+                connection.write(total.saturating_sub(connection.written()));
+                connection.close();
+            }
+        }
+    }
+
+    pub(super) fn set_running(&mut self, now: Time, app: u32, start: bool) {
+        if let Some(source) = self.source.as_mut().filter(|source| source.app == app) {
+            source.running = start;
+            if start {
+                self.feed();
+            } else if let Some(connection) = &mut self.connection {
+                connection.stop_writing();
+            }
+        }
+        if let Some((_, reader)) = self.reader.as_mut().filter(|(number, _)| *number == app) {
+            if start {
+                reader.start(now);
+            } else {
+                reader.stop();
+            }
+            if let Some(connection) = &mut self.connection {
+                connection.hold(start);
+            }
+        }
+    }
+
+    /// The peer has sent everything: an end that has nothing to send closes too.
+    pub(super) fn peer_finished(&mut self) {
+        if self.source.is_none()
+            && let Some(connection) = &mut self.connection
+        {
+            connection.close();
+        }
+    }
+
+    /// Reads what the reader may read; gives the reader's next wake-up when it must be scheduled.
+    pub(super) fn read(&mut self, now: Time) -> Option<(u32, Time)> {
+        let (connection, (app, reader)) = (self.connection.as_mut()?, self.reader.as_mut()?);
+        while reader.is_running() && connection.readable() > 0 && reader.may_read(now) {
+            let taken = connection.read(PIECE);
+            reader.has_read(taken as usize);
+        }
+        if connection.readable() == 0 {
+            return None;
+        }
+        reader.arm(now).map(|at| (*app, at))
+    }
+
+    /// Counts what was delivered since the last time; gives the total when it was something.
+    pub(super) fn count(&mut self, now: Time) -> Option<u64> {
+        let total = self.connection.as_ref()?.delivered();
+        let new = total - self.received.bytes;
+        if new == 0 {
+            return None;
+        }
+        self.received.add(now, new, 1);
+        if let Some(series) = &mut self.delivery {
+            series.add(now, new, None);
+        }
+        Some(total)
+    }
+
+    /// The other end has been given `total` bytes; gives the application when those were the last.
+    pub(super) fn was_delivered(&mut self, now: Time, total: u64) -> Option<u32> {
+        let source = self.source.as_mut()?;
+        if source.completed.is_some() || source.total.is_none_or(|all| total < all) {
+            return None;
+        }
+        source.completed = Some(now);
+        Some(source.app)
+    }
+
+    /// Takes the trace events.
+    pub(super) fn record(&mut self, segments: bool) {
+        let (Some(connection), Some(trace)) = (&mut self.connection, &mut self.trace) else { return };
+        while let Some(event) = connection.poll_trace() {
+            trace.add(event, segments);
+        }
+    }
+
+    /// When a wake-up must be scheduled because none is that early. Valid after everything was transmitted.
+    pub(super) fn arm(&mut self) -> Option<Time> {
+        let next = self.connection.as_ref()?.poll_timeout()?;
+        if next >= self.wake {
+            return None;
+        }
+        self.wake = next;
+        Some(next)
+    }
+
+    /// A wake-up has come.
+    pub(super) fn woken(&mut self, now: Time) {
+        // One that was overtaken by an earlier one is still to come.
+        if self.wake <= now {
+            self.wake = Time::MAX;
+        }
+    }
+}
+
+/// A limited reader takes so many bytes at a time.
+const PIECE: u64 = 1460;

@@ -1,0 +1,190 @@
+//! TCP in a run: segments and timers go to the connections' ends, what comes of it goes to links, applications and
+//! counters.
+
+mod line;
+mod report;
+mod series;
+
+use msctp_lab_tcp::{Connection, Event, Ports};
+use msctp_units::Time;
+
+use crate::action::Trigger;
+use crate::capture::ip_header_len;
+use crate::event::Target;
+use crate::packet::{AddressId, Body, Packet, PacketId};
+use crate::random;
+use crate::scenario::{Scenario, Side};
+use crate::simulation::Simulation;
+
+pub(crate) use line::{TcpLine, TcpSource};
+pub use series::TcpTraceSeries;
+
+impl Simulation {
+    /// Makes the scenario's connections; `address` gives an address its number.
+    pub(crate) fn tcp_lines(
+        scenario: &Scenario,
+        address: impl Fn(std::net::IpAddr) -> AddressId,
+    ) -> Vec<TcpLine> {
+        let ports = client_ports(scenario);
+        let line = |(spec, client_port)| TcpLine::new(spec, client_port, &address, &scenario.probes);
+        scenario.tcp.iter().zip(ports).map(line).collect()
+    }
+
+    /// Schedules the starts of the connections.
+    pub(crate) fn start_tcp(&mut self) {
+        for (number, spec) in self.scenario.tcp.iter().enumerate() {
+            let target = target(number, Side::Client);
+            self.events.push(Time::ZERO + spec.start, target);
+        }
+    }
+
+    /// Makes one end of a connection. The initial sequence number comes from the stream `tcp/NAME/SIDE`.
+    fn open_tcp(&mut self, number: usize, side: Side) {
+        let now = self.now;
+        let spec = &self.scenario.tcp[number];
+        let profile = match side {
+            Side::Client => spec.client_profile.as_deref(),
+            Side::Server => spec.server_profile.as_deref(),
+        };
+        let config = self.scenario.tcp_config(profile, spec.client_address.is_ipv6());
+        let seed = random::component_seed(self.seed, &format!("tcp/{}/{}", spec.name, side.word()));
+        let iss = u32::from_be_bytes([seed[0], seed[1], seed[2], seed[3]]);
+        let line = &mut self.tcp[number];
+        let (client, server) = (line.client_port, spec.server_port);
+        let opened = match side {
+            Side::Client => Connection::connect(now, config, Ports { local: client, remote: server }, iss),
+            Side::Server => Connection::listen(config, Ports { local: server, remote: client }, iss),
+        };
+        line.end_mut(side).connection =
+            Some(Box::new(opened.expect("the scenario's checks let no others through")));
+        line.end_mut(side).begin();
+    }
+
+    /// A segment is at its host.
+    pub(crate) fn on_tcp(&mut self, host: u32, id: PacketId, number: u32, to: Side) {
+        let number = number as usize;
+        if self.tcp[number].end(to).connection.is_none() && to == Side::Server {
+            self.open_tcp(number, Side::Server);
+        }
+        let packet = self.network.pool.packet(id);
+        let end = self.tcp[number].end_mut(to);
+        let is_its_own =
+            self.network.ports[end.local.index()].host == host && packet.destination == end.local;
+        if let Some(connection) = &mut end.connection
+            && is_its_own
+        {
+            let header = packet.bytes.len() as u32 + ip_header_len(self.addresses[end.local.index()]);
+            connection.handle_segment(self.now, &packet.bytes, packet.wire_len - header);
+        }
+        self.network.pool.release(id);
+        self.flush_tcp(number, to);
+    }
+
+    /// A connection's deadline, or its start.
+    pub(crate) fn on_tcp_timer(&mut self, index: u32) {
+        let (number, side) =
+            (index as usize / 2, if index.is_multiple_of(2) { Side::Client } else { Side::Server });
+        let now = self.now;
+        let end = self.tcp[number].end_mut(side);
+        end.woken(now);
+        match &mut end.connection {
+            Some(connection) => connection.handle_timeout(now),
+            None => self.open_tcp(number, side),
+        }
+        self.flush_tcp(number, side);
+    }
+
+    /// The applications at one end want to act.
+    pub(crate) fn serve_tcp(&mut self, number: usize, side: Side) {
+        self.flush_tcp(number, side);
+    }
+
+    /// An application of this end starts or stops.
+    pub(crate) fn set_tcp_app(&mut self, number: usize, side: Side, app: u32, start: bool) {
+        let now = self.now;
+        self.tcp[number].end_mut(side).set_running(now, app, start);
+        self.flush_tcp(number, side);
+    }
+
+    /// Reads, hears, sends, and schedules the next deadline.
+    fn flush_tcp(&mut self, number: usize, side: Side) {
+        let now = self.now;
+        if let Some((app, at)) = self.tcp[number].end_mut(side).read(now) {
+            self.events.push(at, Target::App(app));
+        }
+        self.count_tcp(number, side);
+        self.hear_tcp(number, side);
+        self.transmit_tcp(number, side);
+        let end = self.tcp[number].end_mut(side);
+        end.record(self.scenario.probes.chunks);
+        if let Some(at) = end.arm() {
+            self.events.push(at, target(number, side));
+        }
+    }
+
+    /// What was delivered to one end since the last time; the source at the other end may be done with it.
+    fn count_tcp(&mut self, number: usize, side: Side) {
+        let now = self.now;
+        let line = &mut self.tcp[number];
+        let Some(total) = line.end_mut(side).count(now) else { return };
+        if let Some(app) = line.end_mut(side.other()).was_delivered(now, total) {
+            self.happened(Trigger::Delivered { app: app as usize });
+        }
+    }
+
+    fn hear_tcp(&mut self, number: usize, side: Side) {
+        let now = self.now;
+        let line = &mut self.tcp[number];
+        while let Some(event) = line.end_mut(side).connection.as_mut().and_then(|c| c.poll_event()) {
+            let end = line.end_mut(side);
+            match event {
+                Event::Connected => {
+                    end.established.get_or_insert(now);
+                }
+                Event::PeerFinished => end.peer_finished(),
+                Event::Closed => end.ended = Some("closed in good order".to_owned()),
+                Event::Lost(why) => end.ended = Some(format!("lost: {why:?}")),
+            }
+        }
+    }
+
+    fn transmit_tcp(&mut self, number: usize, side: Side) {
+        let now = self.now;
+        let end = self.tcp[number].end_mut(side);
+        let (source, destination) = (end.local, end.remote);
+        let ip_header = ip_header_len(self.addresses[source.index()]);
+        loop {
+            let mut bytes = self.network.pool.buffer();
+            let connection = self.tcp[number].end_mut(side).connection.as_mut();
+            let Some(len) = connection.and_then(|c| c.poll_transmit(now, &mut bytes)) else {
+                self.network.pool.recycle(bytes);
+                return;
+            };
+            let body = Body::Tcp { connection: number as u32, to: side.other() };
+            let wire_len = ip_header + bytes.len() as u32 + len;
+            self.network.send(now, &mut self.events, Packet { source, destination, body, wire_len, bytes });
+        }
+    }
+}
+
+fn target(number: usize, side: Side) -> Target {
+    Target::Tcp(2 * number as u32 + u32::from(side == Side::Server))
+}
+
+/// The clients' ports; free ones from 10000 on where they are left open.
+fn client_ports(scenario: &Scenario) -> Vec<u16> {
+    let fixed: Vec<(&str, u16)> = scenario.tcp.iter().map(|t| (t.client.as_str(), t.client_port)).collect();
+    let mut next = std::collections::BTreeMap::new();
+    let port = |&(client, port): &(&str, u16)| {
+        if port != 0 {
+            return port;
+        }
+        let next = next.entry(client.to_owned()).or_insert(10_000_u16);
+        while fixed.contains(&(client, *next)) {
+            *next += 1;
+        }
+        *next += 1;
+        *next - 1
+    };
+    fixed.iter().map(port).collect()
+}
