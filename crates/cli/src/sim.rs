@@ -66,11 +66,13 @@ const THROUGHPUT_INTERVAL: Span = Span::from_millis(100);
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let file = args.scenario.display().to_string();
     let text = std::fs::read_to_string(&args.scenario).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
-    let mut scenario =
-        Scenario::from_toml(&text, &file, &args.set).map_err(|e| Failure::Input(e.to_string()))?;
+    let open = |name: &str| std::fs::read_to_string(beside(&args.scenario, name)).map_err(|e| e.to_string());
+    let mut scenario = Scenario::from_toml_and_files(&text, &file, &args.set, &open)
+        .map_err(|e| Failure::Input(e.to_string()))?;
     scenario.probes.throughput.get_or_insert(THROUGHPUT_INTERVAL);
     if args.series.is_some() {
         scenario.probes.trace = true;
+        scenario.probes.messages = true;
         scenario.probes.queues.get_or_insert(THROUGHPUT_INTERVAL);
     }
     let mut simulation =
@@ -118,6 +120,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
+/// Where a file is that the scenario names: relative to the scenario's folder.
+fn beside(scenario: &Path, name: &str) -> PathBuf {
+    scenario.parent().unwrap_or_else(|| Path::new("")).join(name)
+}
+
 fn simulation_time(seconds: f64) -> String {
     format!("{seconds:.3}")
 }
@@ -150,12 +157,13 @@ fn write_series(series: &Series, dir: &Path) -> Result<(), Failure> {
     let failure = |path: &Path, e: io::Error| Failure::Run(format!("{}: {e}", path.display()));
     std::fs::create_dir_all(dir).map_err(|e| failure(dir, e))?;
     type Writer = fn(&Series, &mut BufWriter<File>) -> io::Result<()>;
-    let files: [(&str, Writer); 5] = [
+    let files: [(&str, Writer); 6] = [
         ("throughput.csv", Series::write_throughput_csv),
         ("window.csv", Series::write_window_csv),
         ("rtt.csv", Series::write_rtt_csv),
         ("estimate.csv", Series::write_estimate_csv),
         ("queue.csv", Series::write_queue_csv),
+        ("message.csv", Series::write_message_csv),
     ];
     for (name, write) in files {
         let path = dir.join(name);

@@ -26,6 +26,18 @@ pub(crate) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
             writeln!(out, "  {:<14} {:>10} {:>10} {:>10}", cbr.name, cbr.sent, cbr.received, lost)?;
         }
     }
+    if !summary.video.is_empty() {
+        writeln!(out, "\nvideo                  sent  delivered   transfer mean   95 %    max (s)")?;
+        for video in &summary.video {
+            let [mean, p95, max] = [video.mean_transfer, video.p95_transfer, video.max_transfer]
+                .map(|time| time.map_or_else(|| "-".to_owned(), |time| format!("{time:.3}")));
+            writeln!(
+                out,
+                "  {:<14} {:>10} {:>10} {mean:>15} {p95:>6} {max:>6}",
+                video.name, video.generated, video.delivered
+            )?;
+        }
+    }
     writeln!(out, "\nlink                  delivered     queue full   lost  down  too big")?;
     for link in &summary.links {
         writeln!(

@@ -11,6 +11,8 @@ use crate::action::{Act, Call, Plan, Planned, Trigger};
 use crate::app::bulk::Bulk;
 use crate::app::cbr::{Cbr, CbrOptions};
 use crate::app::reader::Reader;
+use crate::app::source::Source;
+use crate::app::video::Video;
 use crate::event::{EventQueue, Target};
 use crate::hop::Hop;
 use crate::host::Host;
@@ -114,8 +116,15 @@ impl Simulation {
                 AppKind::Bulk { association, from, bytes, message, stream, unordered } => {
                     let association = names.associations[association.as_str()];
                     let bulk = Bulk::new(*message, *bytes, *stream, *unordered);
-                    self.lines[association].end_mut(*from).sources.push((number, bulk));
+                    self.lines[association].end_mut(*from).sources.push((number, Source::Bulk(bulk)));
                     App::Bulk { association, from: *from }
+                }
+                AppKind::Video { association, from, frames, stream, random_phase } => {
+                    let association = names.associations[association.as_str()];
+                    let video = Video::new(frames.clone(), *stream, *random_phase, &spec.name, self.seed);
+                    let source = Source::Video(Box::new(video));
+                    self.lines[association].end_mut(*from).sources.push((number, source));
+                    App::Video { association, from: *from }
                 }
                 AppKind::Reader { association, at, rate } => {
                     let association = names.associations[association.as_str()];

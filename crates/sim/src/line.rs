@@ -1,12 +1,11 @@
 //! The associations of the scenario: both ends with their applications and counters. May not touch links or events.
 
-use bytes::Bytes;
-
-use msctp_proto::{Association, AssociationStats, Handle, OutMessage, PathAddr, PathStats, PrimaryCause};
+use msctp_proto::{Association, AssociationStats, Handle, PathAddr, PathStats, PrimaryCause};
 use msctp_units::{Span, Time};
 
-use crate::app::bulk::Bulk;
 use crate::app::reader::Reader;
+use crate::app::source::Source;
+use crate::app::video::Video;
 use crate::scenario::Side;
 use crate::series::{DeliverySeries, TraceSeries};
 
@@ -68,7 +67,7 @@ pub(crate) struct End {
     pub(crate) host: u32,
     pub(crate) handle: Option<Handle>,
     /// Each with the number of its application.
-    pub(crate) sources: Vec<(u32, Bulk)>,
+    pub(crate) sources: Vec<(u32, Source)>,
     pub(crate) reader: Option<(u32, Reader)>,
     pub(crate) received: Received,
     pub(crate) handovers: Vec<Handover>,
@@ -140,7 +139,7 @@ impl Line {
             }
             // The payload protocol identifier is the number of the application.
             if let Some((_, source)) = peer.sources.iter_mut().find(|(app, _)| *app == message.ppid) {
-                ending |= source.was_delivered(now, len);
+                ending |= source.was_delivered(now, &message.data);
             }
         }
         if messages > 0 {
@@ -176,10 +175,10 @@ impl End {
         let mut took = false;
         for (app, source) in &mut self.sources {
             while association.unsent() < AHEAD
-                && let Some(data) = source.next()
+                && let Some(message) = source.next(*app)
             {
-                let len = data.len();
-                if association.send(now, message(*app, source, data)).is_err() {
+                let len = message.data.len();
+                if association.send(now, message).is_err() {
                     break;
                 }
                 source.took(len);
@@ -194,8 +193,20 @@ impl End {
     pub(crate) fn is_hungry(&self, association: &Association) -> bool {
         self.sources.iter().any(|(_, source)| source.has_more()) && association.unsent() == 0
     }
-}
 
-fn message(app: u32, source: &Bulk, data: Bytes) -> OutMessage {
-    OutMessage { stream: source.stream, ppid: app, unordered: source.unordered, data, context: 0 }
+    /// The video source that is application `number`.
+    pub(crate) fn video(&self, number: u32) -> Option<&Video> {
+        self.sources.iter().find_map(|(app, source)| match source {
+            Source::Video(video) if *app == number => Some(&**video),
+            _ => None,
+        })
+    }
+
+    /// The same, to act.
+    pub(crate) fn video_mut(&mut self, number: u32) -> Option<&mut Video> {
+        self.sources.iter_mut().find_map(|(app, source)| match source {
+            Source::Video(video) if *app == number => Some(&mut **video),
+            _ => None,
+        })
+    }
 }

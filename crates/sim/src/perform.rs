@@ -3,6 +3,7 @@
 use msctp_link::Change;
 
 use crate::action::{Act, Trigger};
+use crate::app::source::Source;
 use crate::event::Target;
 use crate::hop::losses;
 use crate::scenario::LossConfig;
@@ -70,14 +71,25 @@ impl Simulation {
             }
             App::Cbr(cbr) => cbr.stop(),
             &mut App::Bulk { association, from } => {
-                for (number, bulk) in &mut self.lines[association].end_mut(from).sources {
-                    if *number == app as u32 {
+                for (number, source) in &mut self.lines[association].end_mut(from).sources {
+                    if let Source::Bulk(bulk) = source
+                        && *number == app as u32
+                    {
                         bulk.set_running(start);
                     }
                 }
                 self.serve(association, from);
             }
             &mut App::Tcp { connection, side } => self.set_tcp_app(connection, side, app as u32, start),
+            &mut App::Video { association, from } => {
+                let Some(video) = self.lines[association].end_mut(from).video_mut(app as u32) else { return };
+                if start {
+                    let first = video.start(now);
+                    self.events.push(first, Target::App(app as u32));
+                } else {
+                    video.stop(now);
+                }
+            }
             &mut App::Reader { association, at } => {
                 if let Some((_, reader)) = &mut self.lines[association].end_mut(at).reader {
                     if start { reader.start(now) } else { reader.stop() }

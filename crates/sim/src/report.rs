@@ -1,14 +1,16 @@
 //! From a run's counters to its [`Summary`].
 
 use msctp_proto::{AssociationStats, PathStats};
-use msctp_units::{Rate, Time};
+use msctp_units::{Rate, Span, Time};
 
+use crate::app::video::Video;
 use crate::line::{End, Handover, Line};
 use crate::scenario::Side;
-use crate::series::{DeliverySeries, Series};
+use crate::series::{DeliverySeries, MessageSeries, Series};
 use crate::simulation::{App, Simulation};
 use crate::summary::{
     ActionSummary, AssociationSummary, CbrSummary, FlowSummary, HandoverSummary, LinkSummary, Summary,
+    VideoSummary,
 };
 use crate::tcp::TcpLine;
 
@@ -28,6 +30,7 @@ impl Simulation {
             associations: self.associations(),
             tcp: self.tcp_summaries(),
             cbr: self.cbr(),
+            video: self.video(),
             links,
             no_address: self.network.strays.no_address,
             no_route: self.network.strays.no_route,
@@ -40,6 +43,15 @@ impl Simulation {
     pub fn into_series(self) -> Series {
         let mut series =
             Series { queues: self.queues.map(|probe| probe.series).unwrap_or_default(), ..Series::default() };
+        let recorded = self.scenario.probes.messages;
+        for (spec, (number, app)) in self.scenario.apps.iter().zip(self.apps.iter().enumerate()) {
+            if let &App::Video { association, from } = app
+                && recorded
+                && let Some(video) = self.lines[association].end(from).video(number as u32)
+            {
+                series.messages.push(message_series(&spec.name, video));
+            }
+        }
         for line in self.lines {
             for end in line.into_ends() {
                 if let Some(mut delivery) = end.delivery {
@@ -97,7 +109,7 @@ impl Simulation {
         let ((receiver, _), (sender, paths)) = (self.counters(end), self.counters(peer));
         // What is still silent at the end of the run counts as a gap too.
         let silent = received.last.map(|last| (self.now.since(last), last));
-        let ended = peer.sources.iter().all(|(_, source)| source.completed.is_some());
+        let ended = peer.sources.iter().all(|(_, source)| source.completed().is_some());
         let gap = (received.longest_gap, received.longest_gap_at);
         let gap = silent.filter(|silent| !ended && silent.0 > gap.0).unwrap_or(gap);
         let finite = !peer.sources.is_empty() && ended;
@@ -158,7 +170,20 @@ impl Simulation {
                     received: cbr.received,
                     received_bytes: cbr.received_bytes,
                 }),
-                App::Bulk { .. } | App::Reader { .. } | App::Tcp { .. } => None,
+                App::Bulk { .. } | App::Video { .. } | App::Reader { .. } | App::Tcp { .. } => None,
+            })
+            .collect()
+    }
+
+    fn video(&self) -> Vec<VideoSummary> {
+        let named = self.scenario.apps.iter().zip(&self.apps).enumerate();
+        named
+            .filter_map(|(number, (spec, app))| match app {
+                &App::Video { association, from } => {
+                    let video = self.lines[association].end(from).video(number as u32)?;
+                    Some(video_summary(&spec.name, video))
+                }
+                App::Bulk { .. } | App::Cbr(_) | App::Reader { .. } | App::Tcp { .. } => None,
             })
             .collect()
     }
@@ -181,6 +206,40 @@ impl Simulation {
                 refused: action.refused.clone(),
             })
             .collect()
+    }
+}
+
+fn message_series(app: &str, video: &Video) -> MessageSeries {
+    MessageSeries {
+        app: app.to_owned(),
+        generated: video.transfers.iter().map(|transfer| transfer.generated).collect(),
+        delivered: video
+            .transfers
+            .iter()
+            .map(|transfer| Some(transfer.delivered).filter(|&at| at != Time::MAX))
+            .collect(),
+    }
+}
+
+fn video_summary(name: &str, video: &Video) -> VideoSummary {
+    let mut times: Vec<Span> = video.transfer_times().collect();
+    times.sort_unstable();
+    let count = times.len() as u64;
+    let sum: u128 = times.iter().map(|time| u128::from(time.as_nanos())).sum();
+    let mean = sum.checked_div(u128::from(count)).map(|mean| Span::from_nanos(mean as u64));
+    // Nearest rank: the ceil(0.95 n)-th of them.
+    let rank = (count * 95).div_ceil(100).checked_sub(1);
+    let seconds = |span: Span| span.as_secs_f64();
+    VideoSummary {
+        name: name.to_owned(),
+        generated: video.transfers.len() as u64,
+        generated_bytes: video.generated_bytes,
+        delivered: video.delivered,
+        undelivered: video.transfers.len() as u64 - video.delivered,
+        mean_transfer: mean.map(seconds),
+        p95_transfer: rank.map(|rank| seconds(times[rank as usize])),
+        max_transfer: times.last().copied().map(seconds),
+        longest_wait: video.longest_wait as u64,
     }
 }
 

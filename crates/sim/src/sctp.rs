@@ -101,7 +101,7 @@ impl Simulation {
         let now = self.now;
         let sources = &self.lines[line as usize].end(from).sources;
         let done: Vec<u32> =
-            sources.iter().filter(|(_, s)| s.completed == Some(now)).map(|(app, _)| *app).collect();
+            sources.iter().filter(|(_, s)| s.completed() == Some(now)).map(|(app, _)| *app).collect();
         for app in done {
             self.happened(Trigger::Delivered { app: app as usize });
         }

@@ -210,6 +210,17 @@ pub struct QueueSeries {
     pub bytes: Vec<u64>,
 }
 
+/// The life of a video application's messages, by message number from 0.
+#[derive(Clone, Debug, Default)]
+pub struct MessageSeries {
+    /// Application.
+    pub app: String,
+    /// When each was generated.
+    pub generated: Vec<Time>,
+    /// When each was delivered; `None`: not by the end of the run.
+    pub delivered: Vec<Option<Time>>,
+}
+
 /// Everything recorded in a run.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
@@ -221,6 +232,8 @@ pub struct Series {
     pub tcp: Vec<TcpTraceSeries>,
     /// Queue lengths, for each link direction.
     pub queues: Vec<QueueSeries>,
+    /// Messages, for each video application.
+    pub messages: Vec<MessageSeries>,
 }
 
 impl Series {
@@ -320,6 +333,22 @@ impl Series {
                     Time::ZERO + e.min_rtt[i],
                     e.loss_ppm[i]
                 )?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the messages of video applications as CSV. What was not delivered has no time of it.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_message_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "app,number,generated_s,delivered_s")?;
+        for series in &self.messages {
+            for (number, (generated, delivered)) in series.generated.iter().zip(&series.delivered).enumerate()
+            {
+                let delivered = delivered.map(|at| at.to_string()).unwrap_or_default();
+                writeln!(out, "{},{number},{generated},{delivered}", series.app)?;
             }
         }
         Ok(())

@@ -24,6 +24,8 @@ use crate::tcp::TcpLine;
 pub(crate) enum App {
     /// Sends over an association: the source itself is with the association's end.
     Bulk { association: usize, from: Side },
+    /// Sends what comes into being over an association: the source itself is with the association's end.
+    Video { association: usize, from: Side },
     /// Reads from an association: the reader itself is with the association's end.
     Reader { association: usize, at: Side },
     /// Sends or reads at one end of a TCP connection: what it is, the end knows.
@@ -191,6 +193,14 @@ impl Simulation {
                 };
                 self.events.push(next, Target::App(app));
                 self.network.send(now, &mut self.events, packet);
+            }
+            &mut App::Video { association, from } => {
+                let due =
+                    self.lines[association].end_mut(from).video_mut(app).and_then(|video| video.poll(now));
+                if let Some(next) = due {
+                    self.events.push(next, Target::App(app));
+                    self.serve(association, from);
+                }
             }
             &mut App::Reader { association, at: side } | &mut App::Bulk { association, from: side } => {
                 self.serve(association, side);

@@ -26,6 +26,8 @@ pub struct Summary {
     pub tcp: Vec<TcpSummary>,
     /// Constant-rate sources.
     pub cbr: Vec<CbrSummary>,
+    /// Video sources.
+    pub video: Vec<VideoSummary>,
     /// Link directions.
     pub links: Vec<LinkSummary>,
     /// Packets lost because the host did not have the address at that moment.
@@ -70,7 +72,7 @@ pub struct FlowSummary {
     pub longest_gap: f64,
     /// When that began.
     pub longest_gap_at: f64,
-    /// When all bytes of the bulk applications had been delivered, if they were to end.
+    /// When everything had been delivered, if all applications that send have ended.
     pub completed: Option<f64>,
     /// DATA chunks sent for the first time.
     pub data_chunks: u64,
@@ -162,6 +164,30 @@ pub struct CbrSummary {
     pub received: u64,
     /// Bytes on the wire that reached the destination.
     pub received_bytes: u64,
+}
+
+/// A video source. A message's transfer time runs from when it was generated to when the other end's application was given
+/// it; messages not delivered by the end of the run have none.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct VideoSummary {
+    /// Its name.
+    pub name: String,
+    /// Messages generated.
+    pub generated: u64,
+    /// Their bytes.
+    pub generated_bytes: u64,
+    /// Messages delivered.
+    pub delivered: u64,
+    /// Messages not delivered by the end of the run.
+    pub undelivered: u64,
+    /// Mean transfer time.
+    pub mean_transfer: Option<f64>,
+    /// The transfer time that 95 % of the messages delivered did not exceed (nearest rank).
+    pub p95_transfer: Option<f64>,
+    /// The longest transfer time.
+    pub max_transfer: Option<f64>,
+    /// The most messages that ever waited for the association to take them.
+    pub longest_wait: u64,
 }
 
 /// One direction of a link.

@@ -3,3 +3,5 @@
 pub(crate) mod bulk;
 pub(crate) mod cbr;
 pub(crate) mod reader;
+pub(crate) mod source;
+pub(crate) mod video;

@@ -1,8 +1,11 @@
 //! Associations and applications of a scenario.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use msctp_units::{Rate, Span};
+
+use super::Frame;
 
 /// An SCTP association between two hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +119,20 @@ pub enum AppKind {
         at: Side,
         /// User bytes per second, in bit/s. Zero: reads nothing while it runs.
         rate: Rate,
+    },
+    /// Sends a live video over an association: a message for each frame when the frame comes into being, whether or not
+    /// the association takes it then.
+    Video {
+        /// The association.
+        association: String,
+        /// The end that sends.
+        from: Side,
+        /// The frames, at least one; after the last comes the first again.
+        frames: Arc<[Frame]>,
+        /// Stream number.
+        stream: u16,
+        /// Wait a random part of an interval before the first frame.
+        random_phase: bool,
     },
     /// UDP packets at a constant rate.
     Cbr {

@@ -8,7 +8,10 @@ use msctp_units::Span;
 use super::error::{Problem, remedy};
 use super::link::check_loss;
 use super::routes::Routes;
-use super::{ActionSpec, AppKind, AssociationSpec, Do, Happening, LinkSpec, NodeKind, Scenario, When, tcp};
+use super::{
+    ActionSpec, AppKind, AssociationSpec, Do, Frame, Happening, LEAST_FRAME, LinkSpec, MOST_FRAME, NodeKind,
+    Scenario, When, tcp,
+};
 
 pub(super) type Check = Result<(), Problem>;
 
@@ -323,6 +326,18 @@ impl<'s> Context<'s> {
                 known(&self.associations, "association", "association", association).map(drop)
             }
             AppKind::TcpBulk { tcp, .. } | AppKind::TcpReader { tcp, .. } => tcp::check_app(self, tcp),
+            AppKind::Video { association, frames, .. } => {
+                known(&self.associations, "association", "association", association)?;
+                let wrong = |frame: &Frame| {
+                    frame.interval.is_zero() || !(LEAST_FRAME..=MOST_FRAME).contains(&frame.bytes)
+                };
+                if frames.is_empty() || frames.iter().any(wrong) {
+                    let want =
+                        format!("want at least one frame, each of {LEAST_FRAME} to {MOST_FRAME} bytes");
+                    return fail("frames", format!("{want} and with time before the next"));
+                }
+                Ok(())
+            }
             AppKind::Cbr { from, to, rate, packet, .. } => {
                 let known: Vec<String> =
                     self.routes().interfaces.iter().map(|i| i.address.to_string()).collect();

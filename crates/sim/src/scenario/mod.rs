@@ -6,6 +6,7 @@ mod apps;
 mod check;
 mod document;
 mod error;
+mod frames;
 mod link;
 mod node;
 mod options;
@@ -19,6 +20,7 @@ pub use actions::{ActionSpec, Do, Happening, When};
 pub use apps::{AppKind, AppSpec, AssociationSpec, Side};
 pub use error::ScenarioError;
 pub(crate) use error::remedy;
+pub use frames::{Frame, FramesError, LEAST_FRAME, MOST_FRAME, read_frames};
 pub use link::{DirectionSpec, LinkDirection, LinkSpec, PlainSpec};
 pub use msctp_link::{LossConfig, QueueLimit};
 pub use node::{NodeKind, NodeSpec};
@@ -70,6 +72,8 @@ pub struct ProbeSpec {
     pub chunks: bool,
     /// How often queue lengths are sampled; `None`: not recorded.
     pub queues: Option<Span>,
+    /// Record the life of every message of the video applications.
+    pub messages: bool,
 }
 
 impl Scenario {
@@ -98,9 +102,25 @@ impl Scenario {
     /// one, else by number from 0; the value is TOML, or text when it is not.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line, its key and what would be right.
+    /// The first thing that is wrong, with its line, its key and what would be right. So is another file that it names:
+    /// those are for [`from_toml_and_files`](Self::from_toml_and_files).
     pub fn from_toml(text: &str, file: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
-        read::scenario(text, file, overrides)
+        let none = |_: &str| Err("no other files can be read here".to_owned());
+        Self::from_toml_and_files(text, file, overrides, &none)
+    }
+
+    /// As [`from_toml`](Self::from_toml), for a scenario that may name other files, as frame-size traces. `open` gives the
+    /// text of one by the name that stands in the scenario, or says why not.
+    ///
+    /// # Errors
+    /// The first thing that is wrong; for another file its name and line stand in the message.
+    pub fn from_toml_and_files(
+        text: &str,
+        file: &str,
+        overrides: &[String],
+        open: &dyn Fn(&str) -> Result<String, String>,
+    ) -> Result<Self, ScenarioError> {
+        read::scenario(text, file, overrides, open)
     }
 
     /// The core's options in a profile; the trace is on when the probes want it.

@@ -3,13 +3,13 @@
 use msctp_units::Span;
 use toml::de::DeTable;
 
-use super::{SIDES, association_of, name};
+use super::{Open, SIDES, association_of, name};
 use crate::scenario::document::Section;
 use crate::scenario::error::{Problem, remedy};
-use crate::scenario::{AppKind, AppSpec, tcp};
+use crate::scenario::{AppKind, AppSpec, Frame, LEAST_FRAME, MOST_FRAME, read_frames, tcp};
 
-pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<AppSpec, Problem> {
-    let types = ["bulk", "reader", "cbr"];
+pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result<AppSpec, Problem> {
+    let types = ["bulk", "reader", "video", "cbr"];
     let kind = table.get("type").and_then(|value| value.get_ref().as_str()).unwrap_or_default();
     let mut keys = vec!["name", "type", "start", "stop"];
     let over_tcp = table.contains_key("tcp");
@@ -18,12 +18,14 @@ pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<AppSpec, Problem
         "reader" if over_tcp => &["tcp", "at", "rate"],
         "bulk" => &["association", "from", "bytes", "message", "stream", "unordered"],
         "reader" => &["association", "at", "rate"],
+        "video" => &["association", "from", "size", "interval", "trace", "stream", "random_phase"],
         "cbr" => &["from", "to", "rate", "packet", "jitter", "random_phase"],
         _ => &[],
     });
     if !types.contains(&kind) {
         let section = Section::open(table, path, &table.keys().map(|k| &**k.get_ref()).collect::<Vec<_>>())?;
-        let given = section.required("type", section.text("type")?, "\"bulk\", \"reader\" or \"cbr\"")?;
+        let given =
+            section.required("type", section.text("type")?, "\"bulk\", \"reader\", \"video\" or \"cbr\"")?;
         return Err(Problem::new(
             section.key("type"),
             format!("\"{given}\" is unknown{}", remedy(given, types)),
@@ -42,6 +44,7 @@ pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<AppSpec, Problem
             "bulk" if over_tcp => tcp::bulk(&section)?,
             "reader" if over_tcp => tcp::reader(&section)?,
             "bulk" => bulk(&section)?,
+            "video" => video(&section, open)?,
             "reader" => AppKind::Reader {
                 association: association_of(&section)?,
                 at: section.required("at", section.choice("at", &SIDES)?, "\"client\" or \"server\"")?,
@@ -60,6 +63,40 @@ fn bulk(section: &Section<'_, '_>) -> Result<AppKind, Problem> {
         message: section.integer("message", 1, 1 << 30)?.unwrap_or(1452),
         stream: section.integer("stream", 0, 65_534)?.unwrap_or(0),
         unordered: section.flag("unordered")?.unwrap_or(false),
+    })
+}
+
+fn video(section: &Section<'_, '_>, open: &Open<'_>) -> Result<AppKind, Problem> {
+    let interval = section.span("interval")?;
+    if interval.is_some_and(Span::is_zero) {
+        return Err(Problem::new(section.key("interval"), "0s: want more, as \"33ms\""));
+    }
+    let size = section.integer("size", i128::from(LEAST_FRAME), i128::from(MOST_FRAME))?;
+    let frames = match (section.text("trace")?, size) {
+        (None, _) => {
+            let bytes = section.required("size", size, "6395, or trace = \"a file\"")?;
+            vec![Frame { bytes, interval: section.required("interval", interval, "\"33ms\"")? }]
+        }
+        (Some(_), Some(_)) => {
+            return Err(Problem::new(
+                section.key("size"),
+                "the trace has the frames' sizes: want either size or trace",
+            ));
+        }
+        (Some(file), None) => {
+            let fail =
+                |why: &dyn std::fmt::Display| Problem::new(section.key("trace"), format!("{file}:{why}"));
+            let interval = section.required("interval", interval, "\"33ms\"")?;
+            let text = open(file).map_err(|why| fail(&format_args!(" {why}")))?;
+            read_frames(&text, interval).map_err(|error| fail(&error))?
+        }
+    };
+    Ok(AppKind::Video {
+        association: association_of(section)?,
+        from: section.required("from", section.choice("from", &SIDES)?, "\"client\" or \"server\"")?,
+        frames: frames.into(),
+        stream: section.integer("stream", 0, 65_534)?.unwrap_or(0),
+        random_phase: section.flag("random_phase")?.unwrap_or(true),
     })
 }
 

@@ -12,17 +12,25 @@ use super::document::{Document, Section};
 use super::error::{Problem, ScenarioError};
 use super::{NodeKind, NodeSpec, ProbeSpec, Scenario, Side, check, link, sctp, tcp};
 
+/// Gives the text of another file that a scenario names, or says why not.
+type Open<'f> = dyn Fn(&str) -> Result<String, String> + 'f;
+
 /// Reads and checks a scenario file.
-pub(super) fn scenario(text: &str, file: &str, overrides: &[String]) -> Result<Scenario, ScenarioError> {
+pub(super) fn scenario(
+    text: &str,
+    file: &str,
+    overrides: &[String],
+    open: &Open<'_>,
+) -> Result<Scenario, ScenarioError> {
     let document = Document::parse(text, file, overrides)?;
-    let read = whole(&document.root).and_then(|scenario| {
+    let read = whole(&document.root, open).and_then(|scenario| {
         check::scenario(&scenario)?;
         Ok(scenario)
     });
     read.map_err(|problem| document.locate(problem))
 }
 
-fn whole(root: &DeTable<'_>) -> Result<Scenario, Problem> {
+fn whole(root: &DeTable<'_>, open: &Open<'_>) -> Result<Scenario, Problem> {
     let keys = [
         "name",
         "description",
@@ -64,17 +72,18 @@ fn whole(root: &DeTable<'_>) -> Result<Scenario, Problem> {
         scenario.tcp.push(tcp::connection(table, path)?);
     }
     for (path, table) in top.items("app")? {
-        scenario.apps.push(app::read(table, path)?);
+        scenario.apps.push(app::read(table, path, open)?);
     }
     for (path, table) in top.items("action")? {
         scenario.actions.push(action::read(table, path)?);
     }
-    if let Some(section) = top.section("probes", &["throughput", "trace", "chunks", "queues"])? {
+    if let Some(section) = top.section("probes", &["throughput", "trace", "chunks", "queues", "messages"])? {
         scenario.probes = ProbeSpec {
             throughput: section.span("throughput")?,
             trace: section.flag("trace")?.unwrap_or(false),
             chunks: section.flag("chunks")?.unwrap_or(false),
             queues: section.span("queues")?,
+            messages: section.flag("messages")?.unwrap_or(false),
         };
     }
     Ok(scenario)
