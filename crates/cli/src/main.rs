@@ -4,7 +4,9 @@
 //! failed on the way, 2 when what was asked for makes no sense (arguments, scenario file).
 
 mod bench;
+mod compare;
 mod reproduce;
+mod running;
 mod sim;
 mod sim_text;
 mod validate;
@@ -25,6 +27,7 @@ struct Cli {
 enum Command {
     Sim(sim::Args),
     Bench(bench::Args),
+    Compare(compare::Args),
     Reproduce(reproduce::Args),
     Validate(validate::Args),
 }
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Sim(args) => sim::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Validate(args) => validate::run(&args),
     };

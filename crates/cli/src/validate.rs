@@ -1,17 +1,14 @@
 //! `msctp validate`: the cases of ns-2's SCTP rebuilt, run and compared.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
-use indicatif::{ProgressBar, ProgressStyle};
 
 use msctp_lab::plan::Execution;
 use msctp_lab::validation::{self, Case, Comparison, ValidationError, Ways};
 
 use crate::Failure;
+use crate::running::{cancel_on_interrupt, print, progress};
 
 /// Compare msctp with ns-2's SCTP, figure by figure.
 ///
@@ -101,18 +98,8 @@ fn read(path: &Path) -> Result<String, Failure> {
 }
 
 fn carry_out(cases: &[Case], threads: Option<NonZeroUsize>) -> Result<Vec<(Case, Vec<Comparison>)>, Failure> {
-    let cancel = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&cancel))
-        .map_err(|e| Failure::Run(format!("cannot watch for Ctrl-C: {e}")))?;
-    let progress = if io::stderr().is_terminal() {
-        ProgressBar::new(validation::runs(cases) as u64)
-    } else {
-        ProgressBar::hidden()
-    };
-    progress.set_style(
-        ProgressStyle::with_template("{bar:40} {pos} of {len} runs, {eta} left")
-            .unwrap_or_else(|_| ProgressStyle::default_bar()),
-    );
+    let cancel = cancel_on_interrupt()?;
+    let progress = progress(validation::runs(cases));
     let result =
         validation::run(cases, &Execution { threads, cancel: &cancel, progress: &progress, store: None });
     progress.finish_and_clear();
@@ -120,14 +107,6 @@ fn carry_out(cases: &[Case], threads: Option<NonZeroUsize>) -> Result<Vec<(Case,
         ValidationError::Cancelled { .. } => Failure::Run("interrupted".to_owned()),
         other => Failure::Run(other.to_string()),
     })
-}
-
-/// Writes to standard output. A reader that has seen enough (head, jq) is no failure.
-fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    match write(&mut io::stdout().lock()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Run(format!("stdout: {e}"))),
-        _ => Ok(()),
-    }
 }
 
 fn list(out: &mut dyn Write, cases: &[Case]) -> io::Result<()> {

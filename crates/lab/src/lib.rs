@@ -4,6 +4,7 @@
 //! Sits on top of the simulator and may touch files and threads; the core below may not.
 
 pub mod claims;
+pub mod compare;
 pub mod experiments;
 pub mod figure;
 pub mod plan;

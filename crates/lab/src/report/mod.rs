@@ -4,6 +4,7 @@
 
 mod overview;
 mod page;
+mod sheet;
 mod style;
 
 use std::fs;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 pub use overview::Overview;
+pub use sheet::Sheet;
 
 use crate::claims::Claim;
 use crate::figure::{Chart, FigureError};
@@ -220,23 +222,13 @@ impl Report {
     /// The first file that could not be written.
     pub fn write(&self, dir: &Path) -> Result<PathBuf, ReportError> {
         let dir = folder(dir.to_owned())?;
-        let figures = folder(dir.join("figures"))?;
-        for panel in self.figures.iter().flat_map(|f| &f.groups).flat_map(|(_, panels)| panels) {
-            put(&figures.join(format!("{}.svg", panel.slug)), panel.chart.to_svg_file()?.as_bytes())?;
-            panel.chart.table().write_csv(&figures.join(format!("{}.csv", panel.slug)))?;
-        }
-        let data = folder(dir.join("data"))?;
+        write_figures(&self.figures, &dir)?;
         let notes = [
             ("paper", self.paper),
             ("msctp version", &self.provenance.version),
             ("command", &self.provenance.command),
         ];
-        for Data { name, table, csv, .. } in &self.data {
-            table.write_parquet(&data.join(format!("{name}.parquet")), &notes)?;
-            if *csv {
-                table.write_csv(&data.join(format!("{name}.csv")))?;
-            }
-        }
+        write_data(&self.data, &dir, &notes)?;
         for source in &self.provenance.scenarios {
             let path = dir.join(&source.path);
             if let Some(parent) = path.parent() {
@@ -250,6 +242,28 @@ impl Report {
         put(&page, page::html(self)?.as_bytes())?;
         Ok(page)
     }
+}
+
+/// Each panel as SVG and as CSV, in `figures/`.
+fn write_figures(figures: &[Figure], dir: &Path) -> Result<(), ReportError> {
+    let dir = folder(dir.join("figures"))?;
+    for panel in figures.iter().flat_map(|f| &f.groups).flat_map(|(_, panels)| panels) {
+        put(&dir.join(format!("{}.svg", panel.slug)), panel.chart.to_svg_file()?.as_bytes())?;
+        panel.chart.table().write_csv(&dir.join(format!("{}.csv", panel.slug)))?;
+    }
+    Ok(())
+}
+
+/// Each table as Parquet, with notes in the file, and as CSV where wanted, in `data/`.
+fn write_data(data: &[Data], dir: &Path, notes: &[(&str, &str)]) -> Result<(), ReportError> {
+    let dir = folder(dir.join("data"))?;
+    for Data { name, table, csv, .. } in data {
+        table.write_parquet(&dir.join(format!("{name}.parquet")), notes)?;
+        if *csv {
+            table.write_csv(&dir.join(format!("{name}.csv")))?;
+        }
+    }
+    Ok(())
 }
 
 fn json(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {

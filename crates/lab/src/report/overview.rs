@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use maud::{Markup, html};
 use serde::Serialize;
 
-use super::page::{document, footer, tight, verdict};
-use super::{Report, ReportError, folder, json, put};
+use super::page::{document, figure, footer, tight, verdict};
+use super::{Data, Figure, Report, ReportError, folder, json, put, write_data, write_figures};
 use crate::claims::{Claim, Verdict};
 
 /// Several papers' reports.
@@ -18,6 +18,10 @@ pub struct Overview {
     pub version: String,
     /// The reports, each in the folder of its paper's name beside the page.
     pub reports: Vec<Report>,
+    /// Figures over all papers.
+    pub figures: Vec<Figure>,
+    /// The numbers behind them, for `data/`.
+    pub data: Vec<Data>,
 }
 
 /// What the overview's `provenance.json` says.
@@ -46,10 +50,12 @@ impl Overview {
         for report in &self.reports {
             report.write(&dir.join(report.paper))?;
         }
+        write_figures(&self.figures, &dir)?;
+        write_data(&self.data, &dir, &[("msctp version", &self.version), ("command", &self.command)])?;
         put(&dir.join("provenance.json"), &json(&self.whole())?)?;
         put(&dir.join("claims.json"), &json(&self.claims().collect::<Vec<_>>())?)?;
         let page = dir.join("index.html");
-        put(&page, self.html().into_string().as_bytes())?;
+        put(&page, self.html()?.into_string().as_bytes())?;
         Ok(page)
     }
 
@@ -77,7 +83,8 @@ impl Overview {
         self.claims().filter(|claim| claim.verdict == wanted).count()
     }
 
-    fn html(&self) -> Markup {
+    fn html(&self) -> Result<Markup, ReportError> {
+        let figures = self.figures.iter().map(figure).collect::<Result<Vec<_>, _>>()?;
         let papers = if self.reports.len() == 1 { "paper" } else { "papers" };
         let title = format!("{} {papers} on one transport", in_words(self.reports.len()));
         let whole = self.whole();
@@ -91,6 +98,7 @@ impl Overview {
                 nav {
                     a href="#papers" { "Papers" }
                     a href="#claims" { "All claims" }
+                    @if !figures.is_empty() { a href="#across" { "Across the papers" } }
                     a href="#again" { "Running it again" }
                     a href="claims.json" { "claims.json" }
                     a href="provenance.json" { "provenance.json" }
@@ -115,12 +123,16 @@ impl Overview {
                 h2 #claims { "All claims" }
                 p.quiet { "One verdict each, under the conditions that decide; the paper’s page has every check, other conditions and what we saw." }
                 (claims(&self.reports))
+                @if !figures.is_empty() {
+                    h2 #across { "Across the papers" }
+                    @for figure in &figures { (figure) }
+                }
                 h2 #again { "Running it again" }
                 (self.again())
             }
             (footer(&self.version))
         };
-        document(&title, &body)
+        Ok(document(&title, &body))
     }
 
     fn again(&self) -> Markup {

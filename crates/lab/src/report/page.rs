@@ -211,7 +211,7 @@ fn terms(report: &Report) -> Markup {
     }
 }
 
-fn figure(figure: &Figure) -> Result<Markup, FigureError> {
+pub(super) fn figure(figure: &Figure) -> Result<Markup, FigureError> {
     let mut groups = Vec::with_capacity(figure.groups.len());
     for (conditions, panels) in &figure.groups {
         let drawn = panels.iter().map(panel).collect::<Result<Vec<_>, _>>()?;

@@ -1,0 +1,99 @@
+//! `msctp compare`: every handover policy on the papers' handovers.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use msctp_lab::compare::{self, Comparison};
+use msctp_lab::plan::Execution;
+use msctp_lab::report::Sheet;
+
+use crate::Failure;
+use crate::running::{cancel_on_interrupt, done_with, outcome, print, progress, store};
+
+/// Compare every handover policy on the papers' handovers, with an oracle as the yardstick.
+///
+/// Each policy of the core meets each handover under the same seeds. Regret is how far its throughput in the 5 s after the
+/// switch stays below that of the oracle, which is told what is free on the new path.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  msctp compare --quick                a look
+  msctp compare --json | jq '.[].cells[] | {policy, regret}'
+Exit code 0 when every run completed; 1 when one failed or was interrupted; 2 for wrong arguments.")]
+pub(crate) struct Args {
+    /// Fewer seeds.
+    #[arg(long)]
+    quick: bool,
+    /// Folder of the report.
+    #[arg(long, value_name = "DIR", default_value = "msctp-report/compare")]
+    out: PathBuf,
+    /// Seeds under each condition [default: 10, with --quick 3].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    seeds: Option<u64>,
+    /// Threads [default: one per core]. The results do not depend on it.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// Print the matrix as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Seeds of a comparison.
+pub(crate) fn seeds(quick: bool, seeds: Option<u64>) -> u64 {
+    seeds.unwrap_or(if quick { 3 } else { 10 })
+}
+
+/// Number of runs of a comparison.
+pub(crate) fn runs(quick: bool, seeds: Option<u64>) -> usize {
+    compare::keys(self::seeds(quick, seeds)).len()
+}
+
+/// Runs the comparison.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let store = store(&args.out)?;
+    let cancel = cancel_on_interrupt()?;
+    let progress = progress(runs(args.quick, args.seeds));
+    let execution =
+        Execution { threads: args.threads, cancel: &cancel, progress: &progress, store: Some(&store) };
+    let seeds = seeds(args.quick, args.seeds);
+    let comparison = compare::compare(seeds, &execution).map_err(|e| Failure::Run(e.to_string()))?;
+    let elapsed = progress.elapsed();
+    progress.finish_and_clear();
+    let (failed, skipped) = (comparison.failed(), comparison.outcomes.skipped.len());
+    let sheet = sheet(args, seeds, &comparison);
+    let page =
+        sheet.write(&args.out).map_err(|e| Failure::Run(format!("the report could not be written: {e}")))?;
+    if failed.is_empty() && skipped == 0 {
+        done_with(store, &args.out)?;
+    }
+    if args.json {
+        let text = serde_json::to_string_pretty(&comparison.rows).map_err(|e| Failure::Run(e.to_string()))?;
+        print(|out| writeln!(out, "{text}"))?;
+    } else {
+        print(|out| write!(out, "{}", comparison.text()))?;
+    }
+    eprintln!("{} runs in {:.1} s", comparison.outcomes.done.len(), elapsed.as_secs_f64());
+    eprintln!("Report: {}", page.display());
+    outcome(&failed, skipped)
+}
+
+fn sheet(args: &Args, seeds: u64, comparison: &Comparison) -> Sheet {
+    let mut command = "msctp compare".to_owned();
+    if args.quick {
+        command.push_str(" --quick");
+    }
+    if let Some(seeds) = args.seeds {
+        command.push_str(&format!(" --seeds {seeds}"));
+    }
+    Sheet {
+        title: "Every policy on all ground".to_owned(),
+        lead: format!(
+            "The handover policies of the core on the handovers of the papers, {seeds} seeds each, the same for every policy."
+        ),
+        command,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        failed: comparison.failed(),
+        skipped: comparison.outcomes.skipped.len(),
+        figures: vec![comparison.figure()],
+        data: vec![comparison.data()],
+    }
+}

@@ -1,0 +1,52 @@
+//! What is measured of one handover under one policy.
+
+use msctp_sim::Summary;
+use serde::{Deserialize, Serialize};
+
+/// One run, measured.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// User bytes delivered in the 5 s after the switch, as bit/s; the mean of the associations that switched.
+    pub after: f64,
+    /// User bytes delivered over the whole run, as bit/s; all associations together.
+    pub whole: f64,
+    /// Longest time without a delivery that touches the 5 s after the switch, in seconds; the worst association's.
+    pub gap: f64,
+    /// Share of the other traffic's packets that were lost, 0 to 1; `None` without other traffic.
+    pub cross_loss: Option<f64>,
+}
+
+/// Before this a change of the primary path is set-up, not a handover, in seconds.
+const SETTLED: f64 = 2.0;
+
+/// Takes the figures from a run's summary.
+///
+/// # Errors
+/// An association that ended or did not hand over: the run is not a comparison then.
+pub(super) fn run(summary: &Summary) -> Result<Run, String> {
+    let (mut after, mut gap, mut whole) = (Vec::new(), 0.0_f64, 0.0);
+    for association in &summary.associations {
+        if let Some(why) = &association.ended {
+            return Err(format!("{}: the association ended: {why}", association.name));
+        }
+        whole += (association.to_server.goodput + association.to_client.goodput) as f64;
+        let Some(handover) =
+            association.handovers.iter().find(|handover| handover.at > SETTLED && handover.after.is_some())
+        else {
+            continue;
+        };
+        after.extend(handover.after.map(|rate| rate as f64));
+        gap = gap.max(handover.gap.unwrap_or(0.0));
+    }
+    if after.is_empty() {
+        return Err("no association handed over".to_owned());
+    }
+    let (sent, received) =
+        summary.cbr.iter().fold((0, 0), |(sent, received), cbr| (sent + cbr.sent, received + cbr.received));
+    Ok(Run {
+        after: after.iter().sum::<f64>() / after.len() as f64,
+        whole,
+        gap,
+        cross_loss: (sent > 0).then(|| 1.0 - received as f64 / sent as f64),
+    })
+}

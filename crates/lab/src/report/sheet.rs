@@ -1,0 +1,65 @@
+//! A page of figures without claims: a comparison, a sweep.
+
+use std::path::{Path, PathBuf};
+
+use maud::html;
+
+use super::page::{document, figure, footer, tight};
+use super::{Data, Figure, ReportError, folder, put, write_data, write_figures};
+
+/// A page of figures with the numbers behind them.
+#[derive(Debug)]
+pub struct Sheet {
+    /// What the page is called.
+    pub title: String,
+    /// What it shows and how much was run.
+    pub lead: String,
+    /// The command that makes it again.
+    pub command: String,
+    /// Version of msctp.
+    pub version: String,
+    /// Runs that failed, with the reason.
+    pub failed: Vec<(String, String)>,
+    /// Number of runs that were not begun.
+    pub skipped: usize,
+    /// What is shown.
+    pub figures: Vec<Figure>,
+    /// The numbers.
+    pub data: Vec<Data>,
+}
+
+impl Sheet {
+    /// Writes the page and what belongs to it into `dir`, which is made if need be; the page last.
+    ///
+    /// # Errors
+    /// The first file that could not be written.
+    pub fn write(&self, dir: &Path) -> Result<PathBuf, ReportError> {
+        let dir = folder(dir.to_owned())?;
+        write_figures(&self.figures, &dir)?;
+        write_data(&self.data, &dir, &[("msctp version", &self.version), ("command", &self.command)])?;
+        let figures = self.figures.iter().map(figure).collect::<Result<Vec<_>, _>>()?;
+        let body = html! {
+            header { h1 { (self.title) } p.lead { (tight(&self.lead)) } }
+            main {
+                @if self.skipped > 0 || !self.failed.is_empty() {
+                    div.note {
+                        @if self.skipped > 0 { p { "Interrupted: " (self.skipped) " runs were not made." } }
+                        @for (run, why) in &self.failed { p { "This run failed and is missing: " b { (run) } ": " (why) } }
+                    }
+                }
+                @for figure in &figures { (figure) }
+                h2 { "Numbers and running it again" }
+                pre { code { (self.command) } }
+                ul {
+                    @for data in &self.data {
+                        li { a href={ "data/" (data.name) ".csv" } { (data.name) ".csv" } ": " (data.about) ", with the command that repeats each" }
+                    }
+                }
+            }
+            (footer(&self.version))
+        };
+        let page = dir.join("index.html");
+        put(&page, document(&self.title, &body).into_string().as_bytes())?;
+        Ok(page)
+    }
+}
