@@ -1,0 +1,73 @@
+//! [`Advertiser`]: when an agent says that it is there, and what it says.
+
+use std::net::Ipv4Addr;
+
+use msctp_units::Time;
+
+use super::AgentOptions;
+use super::message::advertisement::{Advertisement, next_sequence};
+use super::message::seconds;
+
+/// Sends advertisements at a fixed interval (RFC 5944 §2.3).
+#[derive(Clone, Debug)]
+pub(super) struct Advertiser {
+    options: AgentOptions,
+    next: Time,
+    sequence: u16,
+}
+
+impl Advertiser {
+    pub(super) fn new(options: AgentOptions) -> Self {
+        Self { options, next: Time::ZERO + options.offset, sequence: 0 }
+    }
+
+    pub(super) fn timeout(&self) -> Time {
+        self.next
+    }
+
+    /// An advertisement if one is due.
+    pub(super) fn poll(
+        &mut self,
+        now: Time,
+        router: Ipv4Addr,
+        home: bool,
+        care_of: Vec<Ipv4Addr>,
+    ) -> Option<Advertisement> {
+        if now < self.next {
+            return None;
+        }
+        self.next = now + self.options.interval;
+        let sequence = self.sequence;
+        self.sequence = next_sequence(sequence);
+        Some(Advertisement {
+            router,
+            // At least a second, however short: 0 would mean that the agent is gone.
+            lifetime: seconds(self.options.lifetime).max(1),
+            sequence,
+            registration_lifetime: seconds(self.options.registration_lifetime),
+            home,
+            care_of,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use msctp_units::Span;
+
+    #[test]
+    fn advertisements_come_at_the_interval_and_are_counted() {
+        let options = AgentOptions { offset: Span::from_millis(300), ..AgentOptions::default() };
+        let mut advertiser = Advertiser::new(options);
+        let router = Ipv4Addr::new(10, 0, 1, 1);
+        assert_eq!(advertiser.poll(Time::ZERO, router, true, Vec::new()), None);
+        let mut sent = Vec::new();
+        for _ in 0..3 {
+            let now = advertiser.timeout();
+            let it = advertiser.poll(now, router, true, Vec::new()).unwrap();
+            sent.push((now.as_nanos() / 1_000_000, it.sequence, it.lifetime));
+        }
+        assert_eq!(sent, [(300, 0, 3), (1300, 1, 3), (2300, 2, 3)]);
+    }
+}

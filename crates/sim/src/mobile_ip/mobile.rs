@@ -1,0 +1,279 @@
+//! [`Mobile`]: a mobile's side of Mobile IP: which agent it uses, and its registrations (RFC 5944 §2.4 and §3.6). Sees
+//! messages, times and whose cells it is in; sends nothing itself.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+
+use msctp_units::{Span, Time};
+
+use super::home_agent::time_stamp;
+use super::message::advertisement::Advertisement;
+use super::message::registration::{Reply, Request};
+use super::message::seconds;
+use super::{Datagram, MobileOptions, PORT, Switching};
+
+/// An agent that was heard.
+#[derive(Clone, Debug)]
+struct Heard {
+    /// `None`: the home agent.
+    care_of: Option<Ipv4Addr>,
+    registration_lifetime: u16,
+    sequence: u16,
+    at: Time,
+    expires: Time,
+}
+
+/// A request that has no reply yet.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    agent: Ipv4Addr,
+    care_of: Ipv4Addr,
+    lifetime: u16,
+    identification: u64,
+    /// When the first of this series was sent, and the last.
+    began: Time,
+    sent: Time,
+    /// When it is sent again, and how long was waited.
+    again: Time,
+    wait: Span,
+    attempts: u32,
+    renewal: bool,
+}
+
+/// Something worth telling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Note {
+    /// It uses this agent from now on.
+    Switched { to: Ipv4Addr },
+    /// It hears no agent any more.
+    Lost,
+    /// The home agent has accepted a registration (lifetime in seconds; 0: it knows that the mobile is at home).
+    Registered { lifetime: u16, after: Span, attempts: u32, renewal: bool },
+    /// A registration was denied, with the reply's code.
+    Denied { code: u8 },
+}
+
+/// A mobile.
+#[derive(Clone, Debug)]
+pub(super) struct Mobile {
+    home_address: Ipv4Addr,
+    home_agent: Ipv4Addr,
+    options: MobileOptions,
+    /// By address.
+    heard: BTreeMap<Ipv4Addr, Heard>,
+    /// Agents in whose cells it is, the strongest first.
+    covered: Vec<Ipv4Addr>,
+    /// The agent it uses.
+    agent: Option<Ipv4Addr>,
+    pending: Option<Pending>,
+    /// When the registration is to be renewed.
+    renew: Option<Time>,
+    /// May the home agent believe that it is away?
+    away: bool,
+    last_identification: u64,
+    out: VecDeque<Datagram>,
+    notes: VecDeque<Note>,
+}
+
+impl Mobile {
+    /// A mobile that has heard nobody yet.
+    pub(super) fn new(home_address: Ipv4Addr, home_agent: Ipv4Addr, options: MobileOptions) -> Self {
+        Self {
+            home_address,
+            home_agent,
+            options,
+            heard: BTreeMap::new(),
+            covered: Vec::new(),
+            agent: None,
+            pending: None,
+            renew: None,
+            away: false,
+            last_identification: 0,
+            out: VecDeque::new(),
+            notes: VecDeque::new(),
+        }
+    }
+
+    /// The agent whose base station its frames go to: the one it uses; out of that one's cell the strongest it is in. `None`
+    /// when it uses none and is in no cell.
+    pub(super) fn attached(&self) -> Option<Ipv4Addr> {
+        match self.agent {
+            Some(agent) if self.covered.contains(&agent) => Some(agent),
+            agent => self.covered.first().copied().or(agent),
+        }
+    }
+
+    /// Agents in whose cells it is, the strongest first.
+    pub(super) fn set_covered(&mut self, covered: Vec<Ipv4Addr>) {
+        self.covered = covered;
+    }
+
+    /// An agent advertisement was received.
+    pub(super) fn handle_advertisement(&mut self, now: Time, it: &Advertisement) {
+        let home = it.router == self.home_agent;
+        let care_of = it.care_of.first().copied().filter(|_| !home);
+        // An agent of another network that offers no care-of address is of no use.
+        if !home && care_of.is_none() {
+            return;
+        }
+        let before = self.heard.get(&it.router).filter(|heard| heard.expires > now);
+        let known = before.is_some();
+        // RFC 5944 §2.4.4: a number that fell below 256 tells of a restart, after which it knows nobody.
+        let restarted = before.is_some_and(|heard| it.sequence < heard.sequence && it.sequence < 256);
+        let expires = now + Span::from_secs(u64::from(it.lifetime));
+        let heard = Heard {
+            care_of,
+            registration_lifetime: it.registration_lifetime,
+            sequence: it.sequence,
+            at: now,
+            expires,
+        };
+        self.heard.insert(it.router, heard);
+        match self.agent {
+            Some(agent) if agent == it.router => {
+                if restarted && !home {
+                    self.register(now, it.router, false);
+                }
+            }
+            None => self.switch(now, it.router),
+            Some(_) if self.options.switching == Switching::Eager && !known => self.switch(now, it.router),
+            Some(_) => {}
+        }
+    }
+
+    /// From now on it uses this agent.
+    fn switch(&mut self, now: Time, to: Ipv4Addr) {
+        self.agent = Some(to);
+        self.notes.push_back(Note::Switched { to });
+        (self.pending, self.renew) = (None, None);
+        if to != self.home_agent || self.away {
+            self.register(now, to, false);
+        }
+    }
+
+    /// Sends the first request of a series: a registration through a foreign agent, a deregistration at home.
+    fn register(&mut self, now: Time, agent: Ipv4Addr, renewal: bool) {
+        let Some(heard) = self.heard.get(&agent) else { return };
+        let (care_of, lifetime) = match heard.care_of {
+            // RFC 5944 §3.6.1.2: at home, lifetime 0 and the home address as care-of address.
+            None => (self.home_address, 0),
+            Some(care_of) => (care_of, seconds(self.options.lifetime).min(heard.registration_lifetime)),
+        };
+        self.away |= lifetime > 0;
+        let wait = self.options.retry;
+        self.pending = Some(Pending {
+            agent,
+            care_of,
+            lifetime,
+            identification: 0,
+            began: now,
+            sent: now,
+            again: now,
+            wait,
+            attempts: 0,
+            renewal,
+        });
+        self.request(now);
+    }
+
+    /// Sends the pending request, each time with a new identification (RFC 5944 §5.7).
+    fn request(&mut self, now: Time) {
+        let Some(pending) = &mut self.pending else { return };
+        let identification = time_stamp(now).max(self.last_identification + 1);
+        self.last_identification = identification;
+        pending.identification = identification;
+        pending.sent = now;
+        pending.attempts += 1;
+        pending.again = now + pending.wait;
+        // §3.6.3: each wait at least twice the one before, up to the lifetime.
+        pending.wait = (pending.wait * 2).min(self.options.lifetime.max(self.options.retry));
+        let request = Request {
+            lifetime: pending.lifetime,
+            home_address: self.home_address,
+            home_agent: self.home_agent,
+            care_of: pending.care_of,
+            identification,
+        };
+        self.out.push_back(Datagram {
+            source: self.home_address,
+            source_port: PORT,
+            destination: pending.agent,
+            destination_port: PORT,
+            payload: request.encode(),
+        });
+    }
+
+    /// A datagram for the registration port was received.
+    pub(super) fn handle_datagram(&mut self, now: Time, datagram: &Datagram) {
+        let Some(reply) = Reply::parse(&datagram.payload) else { return };
+        // RFC 5944 §3.6.2: a reply to another request than the latest is dropped.
+        let Some(pending) = self.pending else { return };
+        if pending.identification as u32 != reply.identification as u32
+            || reply.home_address != self.home_address
+        {
+            return;
+        }
+        if reply.code > 1 {
+            // The request is sent again when its time comes.
+            self.notes.push_back(Note::Denied { code: reply.code });
+            return;
+        }
+        self.pending = None;
+        self.away = reply.lifetime > 0;
+        // Counted from the request. Renewed when a quarter is left, so that several requests may be lost.
+        let lifetime = Span::from_secs(u64::from(reply.lifetime));
+        self.renew = (reply.lifetime > 0).then(|| pending.sent + lifetime.mul_ratio(3, 4));
+        self.notes.push_back(Note::Registered {
+            lifetime: reply.lifetime,
+            after: now.since(pending.began),
+            attempts: pending.attempts,
+            renewal: pending.renewal,
+        });
+    }
+
+    /// The next time at which something happens by itself.
+    pub(super) fn poll_timeout(&self) -> Time {
+        let silent = self.agent.and_then(|agent| self.heard.get(&agent)).map(|heard| heard.expires);
+        let again = self.pending.map(|pending| pending.again);
+        [silent, again, self.renew].into_iter().flatten().min().unwrap_or(Time::MAX)
+    }
+
+    /// Agents expire, requests are sent again, registrations are renewed.
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        self.heard.retain(|_, heard| heard.expires > now);
+        if let Some(agent) = self.agent
+            && !self.heard.contains_key(&agent)
+        {
+            // RFC 5944 §2.4.2.1: the agent is lost; of those still valid the one heard last.
+            self.agent = None;
+            (self.pending, self.renew) = (None, None);
+            match self.heard.iter().max_by_key(|(_, heard)| heard.at).map(|(&address, _)| address) {
+                Some(next) => self.switch(now, next),
+                None => self.notes.push_back(Note::Lost),
+            }
+        }
+        if self.pending.is_some_and(|pending| pending.again <= now) {
+            self.request(now);
+        }
+        if self.renew.is_some_and(|renew| renew <= now) {
+            self.renew = None;
+            if let (Some(agent), None) = (self.agent, self.pending) {
+                self.register(now, agent, true);
+            }
+        }
+    }
+
+    /// The next datagram to send, to the agent it is addressed to.
+    pub(super) fn poll_transmit(&mut self) -> Option<Datagram> {
+        self.out.pop_front()
+    }
+
+    /// The next thing worth telling.
+    pub(super) fn poll_note(&mut self) -> Option<Note> {
+        self.notes.pop_front()
+    }
+}
+
+#[cfg(test)]
+#[path = "mobile_tests.rs"]
+mod tests;

@@ -1,0 +1,93 @@
+//! Mobile IP for IPv4 as RFC 5944 has it: home agents, foreign agents, mobiles, and the tunnel between agents.
+//!
+//! The state machines ([`home_agent`], [`foreign_agent`], [`mobile`]) see messages and times, nothing else; [`run`] carries
+//! messages and timers between them and the simulation. Scope and limits are in `docs/models/mobile-ip.md`.
+
+mod advertiser;
+mod foreign_agent;
+mod home_agent;
+mod message;
+mod mobile;
+mod report;
+mod run;
+mod set_up;
+
+use std::net::Ipv4Addr;
+
+use msctp_units::Span;
+
+pub(crate) use run::MobileIp;
+
+/// UDP port of registrations (RFC 5944 §3.3).
+pub(crate) const PORT: u16 = 434;
+
+/// An agent's options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgentOptions {
+    /// Between two advertisements.
+    pub interval: Span,
+    /// How long after its start it sends the first advertisement.
+    pub offset: Span,
+    /// For how long an advertisement is valid: an agent not heard for so long is lost.
+    pub lifetime: Span,
+    /// The longest registration it accepts.
+    pub registration_lifetime: Span,
+}
+
+impl Default for AgentOptions {
+    /// An advertisement a second, valid for three intervals (RFC 5944 §2.3), registrations for up to 300 s.
+    fn default() -> Self {
+        Self {
+            interval: Span::from_secs(1),
+            offset: Span::ZERO,
+            lifetime: Span::from_secs(3),
+            registration_lifetime: Span::from_secs(300),
+        }
+    }
+}
+
+/// When a mobile changes its agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Switching {
+    /// When the agent it uses has not been heard for the lifetime of its advertisement (RFC 5944 §2.4.2.1): lazy cell
+    /// switching. The default.
+    #[default]
+    Lazy,
+    /// As soon as it hears an agent it did not hear before: eager cell switching.
+    Eager,
+}
+
+/// A mobile's options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MobileOptions {
+    /// When it changes its agent.
+    pub switching: Switching,
+    /// The lifetime it asks for.
+    pub lifetime: Span,
+    /// How long it waits for the reply to the first request; doubled for each one after it (RFC 5944 §3.6.3).
+    pub retry: Span,
+    /// How often it looks which agents' cells it is in.
+    pub scan: Span,
+}
+
+impl Default for MobileOptions {
+    /// Lazy, 60 s, 1 s, 100 ms.
+    fn default() -> Self {
+        Self {
+            switching: Switching::Lazy,
+            lifetime: Span::from_secs(60),
+            retry: Span::from_secs(1),
+            scan: Span::from_millis(100),
+        }
+    }
+}
+
+/// A registration message on its way: the payload of a UDP datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Datagram {
+    pub(crate) source: Ipv4Addr,
+    pub(crate) source_port: u16,
+    pub(crate) destination: Ipv4Addr,
+    pub(crate) destination_port: u16,
+    pub(crate) payload: Vec<u8>,
+}
