@@ -21,7 +21,7 @@ use pcap_file::{DataLink, PcapError};
 use msctp_lab_tcp::header;
 use msctp_units::Time;
 
-use crate::packet::{Body, Packet};
+use crate::packet::{AddressId, Body, Packet};
 
 /// TTL or hop limit of every packet; routers do not count it down.
 const TTL: u8 = 64;
@@ -75,17 +75,16 @@ impl Capture {
         Ok(Self { writer, frame: Vec::new() })
     }
 
-    /// Writes one packet that arrived at `at` on the file's interface `interface`.
+    /// Writes one packet that arrived at `at` on the file's interface `interface`; `addresses` by number.
     pub(crate) fn write(
         &mut self,
         at: Time,
         interface: u32,
         packet: &Packet,
-        source: IpAddr,
-        destination: IpAddr,
+        addresses: &[IpAddr],
     ) -> io::Result<()> {
         self.frame.clear();
-        let left_out = ip_packet(&mut self.frame, packet, source, destination)?;
+        let left_out = whole_packet(&mut self.frame, packet, addresses)?;
         let comment = |bytes| {
             EnhancedPacketOption::Comment(Cow::Owned(format!(
                 "{} more SACK blocks ({bytes} bytes on the simulated wire) are left out: they are an extension of the laboratory",
@@ -109,26 +108,55 @@ impl Capture {
 }
 
 /// Appends the packet as it would be on the wire; gives the length of what no real packet could carry and is left out.
-fn ip_packet(
-    out: &mut Vec<u8>,
-    packet: &Packet,
-    source: IpAddr,
-    destination: IpAddr,
-) -> io::Result<Option<usize>> {
-    let protocol = match packet.body {
-        Body::Sctp => IpNumber::SCTP,
-        Body::Tcp { .. } => IpNumber::TCP,
-        Body::Cbr { .. } => IpNumber::UDP,
+fn whole_packet(out: &mut Vec<u8>, packet: &Packet, addresses: &[IpAddr]) -> io::Result<Option<usize>> {
+    let ends = |(source, destination): (AddressId, AddressId)| {
+        (addresses[source.index()], addresses[destination.index()])
+    };
+    let (protocol, ttl) = match packet.body {
+        Body::Sctp => (IpNumber::SCTP, TTL),
+        Body::Tcp { .. } => (IpNumber::TCP, TTL),
+        Body::Udp | Body::Cbr { .. } => (IpNumber::UDP, TTL),
+        // Agent advertisements stay on their link (RFC 5944 §2.1).
+        Body::Icmp => (IpNumber::ICMP, 1),
     };
     let left_out = match packet.body {
         Body::Tcp { .. } => Some(tcp_extension(&packet.bytes)?).filter(|&len| len > 0),
         _ => None,
     };
-    let payload_len = (packet.wire_len - ip_header_len(source)) as u16 - left_out.unwrap_or(0) as u16;
+    let mut len = packet.wire_len - left_out.unwrap_or(0) as u32;
+    let mut inside = ends((packet.source, packet.destination));
+    if let Some(inner) = packet.inner {
+        // RFC 2003 §3.1: the packet as it is after an outer header of protocol 4.
+        len -= ip_header_len(inside.0);
+        ip_header(out, IpNumber::IPV4, TTL, len, inside)?;
+        inside = ends(inner);
+    }
+    len -= ip_header_len(inside.0);
+    ip_header(out, protocol, ttl, len, inside)?;
+    match packet.body {
+        Body::Sctp | Body::Udp | Body::Icmp => out.extend_from_slice(&packet.bytes),
+        Body::Tcp { .. } => {
+            let header = &packet.bytes[..packet.bytes.len() - left_out.unwrap_or(0)];
+            tcp_segment(out, header, len as u16, inside.0, inside.1);
+        }
+        Body::Cbr { app, number } => udp_packet(out, app, number, len as u16, inside.0, inside.1)?,
+    }
+    Ok(left_out)
+}
+
+/// Appends an IP header for `payload_len` bytes that follow it.
+fn ip_header(
+    out: &mut Vec<u8>,
+    protocol: IpNumber,
+    ttl: u8,
+    payload_len: u32,
+    (source, destination): (IpAddr, IpAddr),
+) -> io::Result<()> {
+    let payload_len = payload_len as u16;
     match (source, destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             let mut header =
-                Ipv4Header::new(payload_len, TTL, protocol, source.octets(), destination.octets())
+                Ipv4Header::new(payload_len, ttl, protocol, source.octets(), destination.octets())
                     .map_err(io::Error::other)?;
             header.dont_fragment = true;
             header.header_checksum = header.calc_header_checksum();
@@ -140,7 +168,7 @@ fn ip_packet(
                 flow_label: Ipv6FlowLabel::ZERO,
                 payload_length: payload_len,
                 next_header: protocol,
-                hop_limit: TTL,
+                hop_limit: ttl,
                 source: source.octets(),
                 destination: destination.octets(),
             };
@@ -148,15 +176,7 @@ fn ip_packet(
         }
         _ => return Err(io::Error::other("source and destination are of different IP versions")),
     }
-    match packet.body {
-        Body::Sctp => out.extend_from_slice(&packet.bytes),
-        Body::Tcp { .. } => {
-            let header = &packet.bytes[..packet.bytes.len() - left_out.unwrap_or(0)];
-            tcp_segment(out, header, payload_len, source, destination);
-        }
-        Body::Cbr { app, number } => udp_packet(out, app, number, payload_len, source, destination)?,
-    }
-    Ok(left_out)
+    Ok(())
 }
 
 /// Bytes of the laboratory's extension behind a TCP header.

@@ -8,6 +8,7 @@ use msctp_proto::{ConfigError, Endpoint, EndpointConfig, LocalAddrs};
 use msctp_units::Time;
 
 use crate::action::{Act, Call, Plan, Planned, Trigger};
+use crate::air::{Air, between, tracks};
 use crate::app::bulk::Bulk;
 use crate::app::cbr::{Cbr, CbrOptions};
 use crate::app::reader::Reader;
@@ -17,13 +18,14 @@ use crate::event::{EventQueue, Target};
 use crate::hop::Hop;
 use crate::host::Host;
 use crate::line::{End, Line};
-use crate::network::{Network, Port, Station, Strays};
+use crate::mobile_ip::{EVERYBODY, MobileIp};
+use crate::network::{ALL_HOSTS, Network, Port, Station, Strays};
 use crate::observer::Observer;
 use crate::packet::{AddressId, PacketPool};
 use crate::probe::QueueProbe;
 use crate::random;
 use crate::scenario::{
-    ActionSpec, AppKind, AssociationSpec, Do, Happening, LinkDirection, NodeKind, Routes, Scenario,
+    ActionSpec, AppKind, AssociationSpec, Do, Happening, LinkDirection, NO_ROUTE, NodeKind, Routes, Scenario,
     ScenarioError, Side, When,
 };
 use crate::series::{Bins, DeliverySeries, TraceSeries};
@@ -94,11 +96,13 @@ impl Simulation {
             tcp: Self::tcp_lines(scenario, |a| address(&routes, a)),
             apps: Vec::new(),
             plan: Plan::default(),
+            mobile_ip: None,
             observer: Observer::default(),
             queues: None,
             handled: 0,
             scenario: scenario.clone(),
         };
+        simulation.add_mobile_ip(scenario, &routes);
         simulation.start_tcp();
         simulation.add_apps(scenario, &routes, &names);
         simulation.add_plan(scenario, &routes, &names);
@@ -107,6 +111,22 @@ impl Simulation {
             simulation.events.push(Time::ZERO, Target::Probe);
         }
         Ok(simulation)
+    }
+
+    /// Agents and mobiles, and the address that agents advertise to.
+    fn add_mobile_ip(&mut self, scenario: &Scenario, routes: &Routes) {
+        let everybody = AddressId(self.addresses.len() as u32);
+        let Some(world) = MobileIp::of(scenario, routes, everybody) else { return };
+        for (node, table) in routes.tables.iter().enumerate() {
+            if let Some(agent) = world.agent_at(node) {
+                self.network.stations[node] = Station::Agent(agent, table.clone());
+            }
+        }
+        self.addresses.push(EVERYBODY.into());
+        self.numbers.insert(EVERYBODY.into(), everybody);
+        self.network.ports.push(Port { present: true, egress: NO_ROUTE, host: ALL_HOSTS });
+        self.mobile_ip = Some(Box::new(world));
+        self.start_mobile_ip();
     }
 
     fn add_apps(&mut self, scenario: &Scenario, routes: &Routes, names: &Names<'_>) {
@@ -202,6 +222,8 @@ fn address(routes: &Routes, address: IpAddr) -> AddressId {
 }
 
 fn network(scenario: &Scenario, routes: &Routes, seed: u64) -> Network {
+    let tracks = tracks(scenario);
+    let air = Air::new(scenario, &tracks, seed);
     let hops = scenario
         .links
         .iter()
@@ -209,9 +231,10 @@ fn network(scenario: &Scenario, routes: &Routes, seed: u64) -> Network {
         .flat_map(|(number, link)| {
             [(LinkDirection::Forward, &link.forward), (LinkDirection::Reverse, &link.reverse)].map(
                 |(way, direction)| {
-                    let leads_to = routes.leads_to[2 * number + usize::from(way == LinkDirection::Reverse)];
+                    let hop = 2 * number + usize::from(way == LinkDirection::Reverse);
                     let label = format_args!("link/{}/{}", link.name, way.word());
-                    Hop::new(direction, leads_to as u32, link.mtu, link.up, label, seed)
+                    let end = (routes.leads_to[hop] as u32, link.mtu);
+                    Hop::new(direction, air.port(hop), between(link, &tracks), end, label, seed)
                 },
             )
         })
@@ -222,7 +245,9 @@ fn network(scenario: &Scenario, routes: &Routes, seed: u64) -> Network {
         .enumerate()
         .map(|(number, node)| match node.kind {
             NodeKind::Host => Station::Host(number as u32),
-            NodeKind::Router => Station::Router(routes.tables[number].clone()),
+            NodeKind::Router | NodeKind::HomeAgent | NodeKind::ForeignAgent => {
+                Station::Router(routes.tables[number].clone())
+            }
         })
         .collect();
     let ports = routes
@@ -230,7 +255,14 @@ fn network(scenario: &Scenario, routes: &Routes, seed: u64) -> Network {
         .iter()
         .map(|interface| Port { present: true, egress: interface.egress as u32, host: interface.node as u32 })
         .collect();
-    Network { hops, stations, ports, pool: PacketPool::default(), strays: Strays::default() }
+    let (pool, strays) = (PacketPool::default(), Strays::default());
+    let mut network = Network { hops, air, stations, ports, pool, strays };
+    for (number, _) in scenario.links.iter().enumerate().filter(|(_, link)| !link.up) {
+        for hop in [2 * number, 2 * number + 1] {
+            network.hops[hop].set_up(Time::ZERO, &mut network.air, false);
+        }
+    }
+    network
 }
 
 /// An endpoint on each host that has associations, listening for those it is the server of. Draws from the stream

@@ -24,6 +24,10 @@ pub(crate) enum Target {
     Probe,
     /// An end of a TCP connection has a deadline: twice the connection's number, one more for the server.
     Tcp(u32),
+    /// A cell has something to deliver, or a station's turn begins.
+    Air(u32),
+    /// A mobility agent's or a mobile's deadline.
+    MobileIp(u32),
 }
 
 const INDEX_BITS: u32 = 21;
@@ -42,6 +46,8 @@ impl Target {
             Self::Action(i) => (3, i),
             Self::Probe => (4, 0),
             Self::Tcp(i) => (5, i),
+            Self::Air(i) => (6, i),
+            Self::MobileIp(i) => (7, i),
         };
         debug_assert!(index as usize <= Self::MAX_INDEX);
         kind << INDEX_BITS | index
@@ -55,7 +61,9 @@ impl Target {
             2 => Self::App(index),
             3 => Self::Action(index),
             4 => Self::Probe,
-            _ => Self::Tcp(index),
+            5 => Self::Tcp(index),
+            6 => Self::Air(index),
+            _ => Self::MobileIp(index),
         }
     }
 }
@@ -262,6 +270,8 @@ mod tests {
             Target::App(1),
             Target::Action(99),
             Target::Probe,
+            Target::Air(3),
+            Target::MobileIp(2),
         ] {
             assert_eq!(Target::decode(target.encode()), target);
         }

@@ -8,6 +8,8 @@ use msctp_link::{
 };
 use msctp_units::Time;
 
+use crate::air::{self, Air, AirPort};
+use crate::mobility::Between;
 use crate::packet::{PacketId, PacketPool};
 use crate::random;
 use crate::scenario::DirectionSpec;
@@ -21,13 +23,24 @@ use crate::summary::LinkSummary;
 )]
 enum Model {
     Plain(Link<PacketId>),
-    #[expect(dead_code, reason = "the plain link is the only type yet")]
     Other(Box<dyn LinkModel<PacketId>>),
+    /// A port of a cell, which is elsewhere because several directions share it.
+    Air(AirPort),
 }
 
 impl Model {
-    fn new(spec: &DirectionSpec, label: impl Display, seed: u64) -> Self {
+    fn new(
+        spec: &DirectionSpec,
+        port: Option<AirPort>,
+        distance: Between,
+        label: impl Display,
+        seed: u64,
+    ) -> Self {
         match spec {
+            DirectionSpec::Wlan(wlan) => match port {
+                Some(port) => Self::Air(port),
+                None => Self::Other(air::unshared(wlan, distance, label, seed)),
+            },
             DirectionSpec::Plain(plain) => {
                 let config = LinkConfig {
                     rate: plain.rate,
@@ -41,18 +54,21 @@ impl Model {
     }
 
     #[inline]
-    fn offer(&mut self, now: Time, id: PacketId, wire_len: u32) -> Offer<PacketId> {
+    fn offer(&mut self, now: Time, air: &mut Air, id: PacketId, wire_len: u32) -> Offer<PacketId> {
         match self {
             Self::Plain(link) => link.offer(now, id, wire_len),
             Self::Other(model) => model.offer(now, id, wire_len),
+            Self::Air(port) => air.offer(now, *port, id, wire_len),
         }
     }
 
+    /// What a cell delivers is taken from the cell.
     #[inline]
     fn next_delivery(&self) -> Option<Time> {
         match self {
             Self::Plain(link) => link.next_delivery(),
             Self::Other(model) => model.next_delivery(),
+            Self::Air(_) => None,
         }
     }
 
@@ -61,27 +77,31 @@ impl Model {
         match self {
             Self::Plain(link) => link.deliver(now),
             Self::Other(model) => model.deliver(now),
+            Self::Air(_) => None,
         }
     }
 
-    fn change(&mut self, now: Time, change: Change) -> Result<(), Unsupported> {
+    fn change(&mut self, now: Time, air: &mut Air, change: Change) -> Result<(), Unsupported> {
         match self {
             Self::Plain(link) => link.change(now, change),
             Self::Other(model) => model.change(now, change),
+            Self::Air(port) => air.change(now, *port, change),
         }
     }
 
-    fn queue_len(&self, now: Time) -> QueueLen {
+    fn queue_len(&self, now: Time, air: &Air) -> QueueLen {
         match self {
             Self::Plain(link) => link.queue_len(now),
             Self::Other(model) => model.queue_len(now),
+            Self::Air(port) => air.queue_len(*port),
         }
     }
 
-    fn stats(&self) -> &LinkStats {
+    fn stats<'s>(&'s self, air: &'s Air) -> &'s LinkStats {
         match self {
             Self::Plain(link) => link.stats(),
             Self::Other(model) => model.stats(),
+            Self::Air(port) => air.stats(*port),
         }
     }
 }
@@ -110,30 +130,42 @@ pub(crate) fn losses(loss: &LossConfig, label: impl Display, seed: u64) -> Optio
 }
 
 impl Hop {
+    /// `port`: where the direction is one of a cell's. `distance`: between its ends. The link is up.
     pub(crate) fn new(
         spec: &DirectionSpec,
-        leads_to: u32,
-        mtu: u32,
-        up: bool,
+        port: Option<AirPort>,
+        distance: Between,
+        (leads_to, mtu): (u32, u32),
         label: impl Display,
         seed: u64,
     ) -> Self {
-        let link = Model::new(spec, label, seed);
-        let mut hop = Self { link, leads_to, mtu, too_big: 0, wake: Time::MAX };
-        if !up {
-            hop.set_up(Time::ZERO, false);
+        let link = Model::new(spec, port, distance, label, seed);
+        Self { link, leads_to, mtu, too_big: 0, wake: Time::MAX }
+    }
+
+    /// The cell the direction is a port of.
+    #[inline]
+    pub(crate) fn cell(&self) -> Option<u32> {
+        match self.link {
+            Model::Air(port) => Some(port.cell),
+            Model::Plain(_) | Model::Other(_) => None,
         }
-        hop
     }
 
     /// Gives the link a packet; gives back what it drops.
     #[inline]
-    pub(crate) fn offer(&mut self, now: Time, id: PacketId, wire_len: u32) -> Option<PacketId> {
+    pub(crate) fn offer(
+        &mut self,
+        now: Time,
+        air: &mut Air,
+        id: PacketId,
+        wire_len: u32,
+    ) -> Option<PacketId> {
         if wire_len > self.mtu {
             self.too_big += 1;
             return Some(id);
         }
-        match self.link.offer(now, id, wire_len) {
+        match self.link.offer(now, air, id, wire_len) {
             Offer::Queued => None,
             Offer::Dropped(id, _) => Some(id),
         }
@@ -175,14 +207,14 @@ impl Hop {
     }
 
     /// Packets and bytes that wait.
-    pub(crate) fn queue(&self, now: Time) -> (u64, u64) {
-        let len = self.link.queue_len(now);
+    pub(crate) fn queue(&self, now: Time, air: &Air) -> (u64, u64) {
+        let len = self.link.queue_len(now, air);
         (len.packets, len.bytes)
     }
 
     /// Brings the link up or takes it down.
-    pub(crate) fn set_up(&mut self, now: Time, up: bool) {
-        let done = self.link.change(now, if up { Change::Up } else { Change::Down });
+    pub(crate) fn set_up(&mut self, now: Time, air: &mut Air, up: bool) {
+        let done = self.link.change(now, air, if up { Change::Up } else { Change::Down });
         debug_assert!(done.is_ok(), "every link can go up and down");
     }
 
@@ -190,19 +222,31 @@ impl Hop {
     ///
     /// # Errors
     /// The model has no such property.
-    pub(crate) fn change(&mut self, now: Time, change: Change) -> Result<(), Unsupported> {
-        self.link.change(now, change)
+    pub(crate) fn change(&mut self, now: Time, air: &mut Air, change: Change) -> Result<(), Unsupported> {
+        self.link.change(now, air, change)
     }
 
-    /// Replaces the loss process of a plain link; others are as they are.
-    pub(crate) fn set_loss(&mut self, loss: Option<Box<dyn LossProcess>>) {
-        if let Model::Plain(link) = &mut self.link {
-            link.set_loss(loss);
+    /// Replaces the loss process of a plain link, and that of both directions of one in a cell; others are as they are.
+    pub(crate) fn set_loss(&mut self, air: &mut Air, loss: Option<Box<dyn LossProcess>>) {
+        match &mut self.link {
+            Model::Plain(link) => link.set_loss(loss),
+            Model::Air(port) => air.set_loss(*port, loss),
+            Model::Other(_) => {}
         }
     }
 
-    pub(crate) fn summary(&self, name: String, from: String, to: String) -> LinkSummary {
-        let stats = self.link.stats();
+    /// Receive power at the far end, in mdBm; `None` when the far end is out of coverage or the link is down. The
+    /// greatest there is for links without a radio.
+    pub(crate) fn receive_power(&self, now: Time, air: &Air) -> Option<i32> {
+        match &self.link {
+            Model::Air(port) => air.receive_power(now, *port),
+            Model::Plain(link) => link.is_up().then_some(i32::MAX),
+            Model::Other(model) => model.is_up().then_some(i32::MAX),
+        }
+    }
+
+    pub(crate) fn summary(&self, air: &Air, name: String, from: String, to: String) -> LinkSummary {
+        let stats = self.link.stats(air);
         LinkSummary {
             name,
             from,

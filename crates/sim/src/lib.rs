@@ -42,6 +42,7 @@
 //! May not touch clocks, threads or files: a capture goes to whatever `Write` it is given.
 
 mod action;
+mod air;
 mod app;
 mod capture;
 mod construct;
@@ -49,6 +50,8 @@ mod event;
 mod hop;
 mod host;
 mod line;
+mod mobile_ip;
+mod mobility;
 mod network;
 mod observer;
 mod packet;

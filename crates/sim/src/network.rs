@@ -5,6 +5,7 @@
 
 use msctp_units::Time;
 
+use crate::air::Air;
 use crate::event::{EventQueue, Target};
 use crate::hop::Hop;
 use crate::packet::{AddressId, Packet, PacketId, PacketPool};
@@ -17,7 +18,12 @@ pub(crate) enum Station {
     Host(u32),
     /// Sends it on: for each address the direction to take.
     Router(Vec<u32>),
+    /// Hands it to the mobility agent of this number, which may have it sent on like a router.
+    Agent(u32, Vec<u32>),
 }
+
+/// The host of the address of all hosts on a link.
+pub(crate) const ALL_HOSTS: u32 = u32::MAX;
 
 /// A host's interface; its index is its address's number.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +48,8 @@ pub(crate) struct Strays {
 pub(crate) enum Arrival {
     /// It is at its host: the caller must release it.
     Host(u32, PacketId),
+    /// It is at this mobility agent: likewise.
+    Agent(u32, PacketId),
     /// It was sent on or dropped.
     PassedOn,
 }
@@ -50,6 +58,7 @@ pub(crate) enum Arrival {
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) hops: Vec<Hop>,
+    pub(crate) air: Air,
     pub(crate) stations: Vec<Station>,
     pub(crate) ports: Vec<Port>,
     pub(crate) pool: PacketPool,
@@ -70,7 +79,7 @@ impl Network {
         self.offer(now, events, port.egress as DirectionIndex, id, wire_len);
     }
 
-    fn offer(
+    pub(crate) fn offer(
         &mut self,
         now: Time,
         events: &mut EventQueue,
@@ -79,12 +88,35 @@ impl Network {
         wire_len: u32,
     ) {
         let link = &mut self.hops[hop];
-        if let Some(dropped) = link.offer(now, id, wire_len) {
+        if let Some(dropped) = link.offer(now, &mut self.air, id, wire_len) {
             self.pool.release(dropped);
             return;
         }
-        if let Some(at) = link.arm() {
+        self.arm(events, hop);
+    }
+
+    /// Schedules a wake-up of the hop, or of its cell, if none is that early.
+    #[inline]
+    fn arm(&mut self, events: &mut EventQueue, hop: DirectionIndex) {
+        let link = &mut self.hops[hop];
+        if let Some(cell) = link.cell() {
+            if let Some(at) = self.air.arm(cell) {
+                events.push(at, Target::Air(cell));
+            }
+        } else if let Some(at) = link.arm() {
             events.push(at, Target::Link(hop as u32));
+        }
+    }
+
+    /// The next packet that has left a cell by `now`, with the hop it went over.
+    pub(crate) fn take_from_air(&mut self, now: Time, cell: u32) -> Option<(DirectionIndex, PacketId)> {
+        self.air.take(now, cell, &mut self.pool)
+    }
+
+    /// Schedules the cell's next wake-up, after one has been handled.
+    pub(crate) fn rearm_air(&mut self, now: Time, events: &mut EventQueue, cell: u32) {
+        if let Some(at) = self.air.rearm(now, cell) {
+            events.push(at, Target::Air(cell));
         }
     }
 
@@ -103,22 +135,16 @@ impl Network {
         hop: DirectionIndex,
         id: PacketId,
     ) -> Arrival {
-        let packet = self.pool.packet(id);
-        match &self.stations[self.hops[hop].leads_to as usize] {
-            Station::Router(table) => {
-                let next = table[packet.destination.index()];
-                let wire_len = packet.wire_len;
-                if next == NO_ROUTE {
-                    self.strays.no_route += 1;
-                    self.pool.release(id);
-                } else {
-                    self.offer(now, events, next as DirectionIndex, id, wire_len);
-                }
+        let node = self.hops[hop].leads_to as usize;
+        match &self.stations[node] {
+            Station::Router(_) => {
+                self.forward(now, events, node, id);
                 Arrival::PassedOn
             }
+            &Station::Agent(agent, _) => Arrival::Agent(agent, id),
             &Station::Host(host) => {
-                let port = self.ports[packet.destination.index()];
-                if port.present && port.host == host {
+                let port = self.ports[self.pool.packet(id).destination.index()];
+                if port.present && (port.host == host || port.host == ALL_HOSTS) {
                     return Arrival::Host(host, id);
                 }
                 self.strays.no_address += 1;
@@ -126,6 +152,33 @@ impl Network {
                 Arrival::PassedOn
             }
         }
+    }
+
+    /// Sends a packet on from a node that has a table.
+    #[inline]
+    pub(crate) fn forward(&mut self, now: Time, events: &mut EventQueue, node: usize, id: PacketId) {
+        let packet = self.pool.packet(id);
+        let wire_len = packet.wire_len;
+        let next = match &self.stations[node] {
+            Station::Router(table) | Station::Agent(_, table) => table[packet.destination.index()],
+            Station::Host(_) => NO_ROUTE,
+        };
+        if next == NO_ROUTE {
+            self.strays.no_route += 1;
+            self.pool.release(id);
+        } else {
+            self.offer(now, events, next as DirectionIndex, id, wire_len);
+        }
+    }
+
+    /// A host sends from this address over this hop from now on.
+    pub(crate) fn set_egress(&mut self, address: AddressId, hop: DirectionIndex) {
+        self.ports[address.index()].egress = hop as u32;
+    }
+
+    /// Receive power at the far end of a hop, in mdBm; `None` when it is too weak or the link is down.
+    pub(crate) fn receive_power(&self, now: Time, hop: DirectionIndex) -> Option<i32> {
+        self.hops[hop].receive_power(now, &self.air)
     }
 
     /// Schedules the hop's next delivery, after its wake-up has been handled.
@@ -141,12 +194,10 @@ impl Network {
         &mut self,
         events: &mut EventQueue,
         hop: DirectionIndex,
-        change: impl FnOnce(&mut Hop) -> T,
+        change: impl FnOnce(&mut Hop, &mut Air) -> T,
     ) -> T {
-        let result = change(&mut self.hops[hop]);
-        if let Some(at) = self.hops[hop].arm() {
-            events.push(at, Target::Link(hop as u32));
-        }
+        let result = change(&mut self.hops[hop], &mut self.air);
+        self.arm(events, hop);
         result
     }
 

@@ -55,9 +55,7 @@ impl Observer {
             && let Some(interface) = tap.interfaces[direction]
             && tap.failed.is_none()
         {
-            let source = tap.addresses[packet.source.index()];
-            let destination = tap.addresses[packet.destination.index()];
-            tap.failed = tap.capture.write(now, interface, packet, source, destination).err();
+            tap.failed = tap.capture.write(now, interface, packet, &tap.addresses).err();
         }
     }
 

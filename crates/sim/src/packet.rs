@@ -26,6 +26,10 @@ pub(crate) enum Body {
     Sctp,
     /// A segment of a TCP connection on its way to one end of it: the header is in [`Packet::bytes`], the data are zeros.
     Tcp { connection: u32, to: Side },
+    /// A UDP datagram, header and all: likewise.
+    Udp,
+    /// An ICMP message, for the link only: likewise.
+    Icmp,
     /// The `number`-th datagram of the CBR application `app`. Its bytes, a UDP header and zeros, are made when
     /// somebody captures them.
     Cbr { app: u32, number: u64 },
@@ -36,10 +40,12 @@ pub(crate) enum Body {
 pub(crate) struct Packet {
     pub(crate) source: AddressId,
     pub(crate) destination: AddressId,
+    /// In a tunnel (IP in IP): source and destination of the packet inside.
+    pub(crate) inner: Option<(AddressId, AddressId)>,
     pub(crate) body: Body,
     /// Length on the wire in bytes, IP header included, link header not.
     pub(crate) wire_len: u32,
-    /// The SCTP packet or the TCP header, empty for other bodies.
+    /// The body, or the TCP header; empty for one whose bytes are made when they are captured.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -82,6 +88,24 @@ impl PacketPool {
         &self.packets[id.0 as usize]
     }
 
+    /// Puts a packet into a tunnel between two addresses, with an outer header of this length.
+    pub(crate) fn encapsulate(&mut self, id: PacketId, outer: (AddressId, AddressId), header: u32) {
+        let packet = &mut self.packets[id.0 as usize];
+        debug_assert_eq!(packet.inner, None, "a tunnel in a tunnel");
+        packet.inner = Some((packet.source, packet.destination));
+        (packet.source, packet.destination) = outer;
+        packet.wire_len += header;
+    }
+
+    /// Takes a packet out of its tunnel.
+    pub(crate) fn decapsulate(&mut self, id: PacketId, header: u32) {
+        let packet = &mut self.packets[id.0 as usize];
+        if let Some(inner) = packet.inner.take() {
+            (packet.source, packet.destination) = inner;
+            packet.wire_len -= header;
+        }
+    }
+
     /// Forgets the packet and keeps its buffer for the next.
     pub(crate) fn release(&mut self, id: PacketId) {
         let bytes = std::mem::take(&mut self.packets[id.0 as usize].bytes);
@@ -102,7 +126,8 @@ mod tests {
 
     fn packet(bytes: Vec<u8>) -> Packet {
         let wire_len = 20 + bytes.len() as u32;
-        Packet { source: AddressId(0), destination: AddressId(1), body: Body::Sctp, wire_len, bytes }
+        let (source, destination) = (AddressId(0), AddressId(1));
+        Packet { source, destination, inner: None, body: Body::Sctp, wire_len, bytes }
     }
 
     #[test]

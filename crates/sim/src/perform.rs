@@ -45,11 +45,11 @@ impl Simulation {
         let now = self.now;
         let label = self.direction(direction);
         let loss = loss.map(|loss| losses(loss, format_args!("link/{label}"), self.seed));
-        let done = self.network.set(&mut self.events, direction, |hop| {
+        let done = self.network.set(&mut self.events, direction, |hop, air| {
             if let Some(loss) = loss {
-                hop.set_loss(loss);
+                hop.set_loss(air, loss);
             }
-            changes.iter().try_for_each(|&change| hop.change(now, change))
+            changes.iter().try_for_each(|&change| hop.change(now, air, change))
         });
         done.map_err(|e| e.to_string())
     }
@@ -57,7 +57,7 @@ impl Simulation {
     fn set_link_state(&mut self, link: usize, up: bool) {
         let now = self.now;
         for direction in [2 * link, 2 * link + 1] {
-            self.network.set(&mut self.events, direction, |hop| hop.set_up(now, up));
+            self.network.set(&mut self.events, direction, |hop, air| hop.set_up(now, air, up));
         }
         self.tell_link_state(link, up);
     }

@@ -23,7 +23,7 @@ impl QueueProbe {
 
     pub(crate) fn sample(&mut self, now: Time, network: &Network) {
         for (series, hop) in self.series.iter_mut().zip(&network.hops) {
-            let (packets, bytes) = hop.queue(now);
+            let (packets, bytes) = hop.queue(now, &network.air);
             series.at.push(now);
             series.packets.push(packets);
             series.bytes.push(bytes);

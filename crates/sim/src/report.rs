@@ -35,6 +35,7 @@ impl Simulation {
             no_address: self.network.strays.no_address,
             no_route: self.network.strays.no_route,
             actions: self.actions(),
+            mobile_ip: self.mobile_ip.as_ref().map(|world| world.summary(&self.scenario)),
         }
     }
 
@@ -192,7 +193,9 @@ impl Simulation {
         let names = self.directions();
         let ends = self.scenario.links.iter().flat_map(|l| [(&l.a, &l.b), (&l.b, &l.a)]);
         let named = self.network.hops.iter().zip(names).zip(ends);
-        named.map(|((hop, name), (from, to))| hop.summary(name, from.clone(), to.clone())).collect()
+        named
+            .map(|((hop, name), (from, to))| hop.summary(&self.network.air, name, from.clone(), to.clone()))
+            .collect()
     }
 
     fn actions(&self) -> Vec<ActionSummary> {

@@ -150,7 +150,7 @@ impl Simulation {
             let bytes = std::mem::replace(&mut buffer, self.network.pool.buffer());
             if let Some((source, destination)) = host.numbers(transmit.at, &self.numbers) {
                 let wire_len = bytes.len() as u32 + ip_header_len(transmit.at.local);
-                let packet = Packet { source, destination, body: Body::Sctp, wire_len, bytes };
+                let packet = Packet { source, destination, inner: None, body: Body::Sctp, wire_len, bytes };
                 self.network.send(now, &mut self.events, packet);
             } else {
                 self.network.strays.no_route += 1;

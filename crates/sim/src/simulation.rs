@@ -12,6 +12,7 @@ use crate::capture::Capture;
 use crate::event::{EventQueue, Target};
 use crate::host::Host;
 use crate::line::Line;
+use crate::mobile_ip::MobileIp;
 use crate::network::{Arrival, Network};
 use crate::observer::Observer;
 use crate::packet::{AddressId, Body, Packet, PacketId};
@@ -59,6 +60,8 @@ pub struct Simulation {
     pub(crate) tcp: Vec<TcpLine>,
     pub(crate) apps: Vec<App>,
     pub(crate) plan: Plan,
+    /// Agents and mobiles, if there are any.
+    pub(crate) mobile_ip: Option<Box<MobileIp>>,
     pub(crate) observer: Observer,
     pub(crate) queues: Option<QueueProbe>,
     pub(crate) handled: u64,
@@ -143,6 +146,8 @@ impl Simulation {
                 Target::Action(action) => self.on_action(action as usize),
                 Target::Probe => self.on_probe(),
                 Target::Tcp(end) => self.on_tcp_timer(end),
+                Target::Air(cell) => self.on_air(cell),
+                Target::MobileIp(number) => self.on_mobile_ip(number),
             }
         }
         self.now = until;
@@ -152,20 +157,46 @@ impl Simulation {
     fn on_link(&mut self, hop: usize) {
         let now = self.now;
         while let Some(id) = self.network.take(now, hop) {
-            if self.observer.is_on() {
-                self.observer.delivered(now, hop, self.network.pool.packet(id));
-            }
-            if let Arrival::Host(host, id) = self.network.arrive(now, &mut self.events, hop, id) {
-                self.on_packet(host, id);
-            }
+            self.on_arrival(hop, id);
         }
         self.network.rearm(now, &mut self.events, hop);
+    }
+
+    /// Something may have arrived over the air.
+    fn on_air(&mut self, cell: u32) {
+        let now = self.now;
+        while let Some((hop, id)) = self.network.take_from_air(now, cell) {
+            self.on_arrival(hop, id);
+        }
+        self.network.rearm_air(now, &mut self.events, cell);
+    }
+
+    /// A packet has arrived at the far end of a hop.
+    #[inline]
+    fn on_arrival(&mut self, hop: usize, id: PacketId) {
+        let now = self.now;
+        if self.observer.is_on() {
+            self.observer.delivered(now, hop, self.network.pool.packet(id));
+        }
+        match self.network.arrive(now, &mut self.events, hop, id) {
+            Arrival::Host(host, id) => self.on_packet(host, id),
+            Arrival::Agent(agent, id) => self.on_agent_packet(agent, id),
+            Arrival::PassedOn => {}
+        }
     }
 
     /// A packet is at its host.
     fn on_packet(&mut self, host: u32, id: PacketId) {
         let packet = self.network.pool.packet(id);
+        if matches!(packet.body, Body::Udp | Body::Icmp) {
+            return self.on_signalling(host, id);
+        }
+        if self.mobile_ip.is_some() {
+            self.on_mobile_delivery(host);
+        }
+        let packet = self.network.pool.packet(id);
         match packet.body {
+            Body::Udp | Body::Icmp => {}
             Body::Sctp => self.on_sctp(host, id),
             Body::Tcp { connection, to } => self.on_tcp(host, id, connection, to),
             Body::Cbr { app, .. } => {
@@ -187,6 +218,7 @@ impl Simulation {
                 let packet = Packet {
                     source: cbr.source,
                     destination: cbr.destination,
+                    inner: None,
                     body: Body::Cbr { app, number },
                     wire_len: cbr.packet,
                     bytes: Vec::new(),

@@ -36,6 +36,67 @@ pub struct Summary {
     pub no_route: u64,
     /// What the scenario's actions did.
     pub actions: Vec<ActionSummary>,
+    /// Mobile IP's agents and mobiles, if there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mobile_ip: Option<MobileIpSummary>,
+}
+
+/// Mobile IP in a run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MobileIpSummary {
+    /// Home and foreign agents.
+    pub agents: Vec<AgentSummary>,
+    /// Mobiles.
+    pub mobiles: Vec<MobileSummary>,
+}
+
+/// A mobility agent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AgentSummary {
+    /// The node's name.
+    pub name: String,
+    /// `home` or `foreign`.
+    pub role: &'static str,
+    /// Registrations and deregistrations that the home agent accepted; that the foreign agent passed on both ways.
+    pub accepted: u64,
+    /// Those that the agent denied.
+    pub denied: u64,
+    /// Packets sent into a tunnel.
+    pub tunnelled: u64,
+    /// Packets taken out of a tunnel for a visitor.
+    pub delivered: u64,
+    /// Packets out of a tunnel for nobody who was registered: dropped.
+    pub strangers: u64,
+}
+
+/// A mobile.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MobileSummary {
+    /// The node's name.
+    pub name: String,
+    /// Changes of the agent after the first.
+    pub handovers: Vec<MobileHandoverSummary>,
+    /// Registrations renewed.
+    pub renewals: u64,
+    /// Registrations denied.
+    pub denied: u64,
+    /// When it heard no agent any more.
+    pub lost: Vec<f64>,
+}
+
+/// A change of a mobile's agent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MobileHandoverSummary {
+    /// When the mobile decided to change.
+    pub at: f64,
+    /// The new agent.
+    pub to: String,
+    /// When the home agent's acceptance was back.
+    pub registered: Option<f64>,
+    /// Requests sent for it.
+    pub requests: Option<u32>,
+    /// From the last packet that reached the mobile before that to the first one after it.
+    pub gap: Option<f64>,
 }
 
 /// An association.

@@ -20,9 +20,13 @@ impl TraceHash {
         self.hash.update(packet.source.0.to_be_bytes());
         self.hash.update(packet.destination.0.to_be_bytes());
         self.hash.update(packet.wire_len.to_be_bytes());
+        if let Some((source, destination)) = packet.inner {
+            self.hash.update(source.0.to_be_bytes());
+            self.hash.update(destination.0.to_be_bytes());
+        }
         match packet.body {
             // A segment's data are zeros, as many as the length says.
-            Body::Sctp | Body::Tcp { .. } => self.hash.update(&packet.bytes),
+            Body::Sctp | Body::Udp | Body::Icmp | Body::Tcp { .. } => self.hash.update(&packet.bytes),
             // The bytes follow from these two.
             Body::Cbr { app, number } => {
                 self.hash.update(app.to_be_bytes());

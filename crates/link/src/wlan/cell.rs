@@ -4,13 +4,15 @@
 use core::fmt;
 use std::collections::VecDeque;
 
-use msctp_units::{Rate, Span, Time};
+use msctp_units::{Span, Time};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
 use super::channel::Channel;
 use super::mac::{Backoff, MacConfig};
-use crate::{Delivery, DropReason, LinkStats, LossReason, Offer, Outcome, QueueLen, QueueLimit};
+use crate::{
+    Change, Delivery, DropReason, LinkStats, LossReason, Offer, Outcome, QueueLen, QueueLimit, Unsupported,
+};
 
 /// A station of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,13 @@ pub struct StationId(usize);
 /// One direction of a radio link: the first of a pair leads from the link's `a` to its `b`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortId(usize);
+
+impl PortId {
+    /// Counts the cell's ports from 0, in the order in which they were added.
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
 
 /// A radio link between two stations of a cell.
 #[derive(Debug)]
@@ -223,26 +232,28 @@ impl<P> Cell<P> {
         Some((PortId(frame.port), Delivery { packet: frame.packet, wire_len: frame.wire_len, outcome }))
     }
 
-    /// The rate of data frames from the next attempt on; a rate of zero is not taken. `false`: it was not.
-    pub fn set_rate(&mut self, now: Time, rate: Rate) -> bool {
-        self.advance(now);
-        if !rate.is_zero() {
-            self.mac.rate = rate;
-        }
-        !rate.is_zero()
-    }
-
-    /// What is added to a signal's time on its way over the port's link, in either direction, from the next attempt on.
-    pub fn set_delay(&mut self, now: Time, port: PortId, delay: Span) {
-        self.advance(now);
-        self.links[port.0 / 2].delay = delay;
-    }
-
-    /// Brings the port's link up or takes it down, in both directions. What is inside is lost, what is offered while
-    /// it is down is dropped; an exchange that is under way occupies the medium to its end.
-    pub fn set_up(&mut self, now: Time, port: PortId, up: bool) {
+    /// Changes something from the next attempt on: the rate of the cell's data frames, the delay of the port's link in
+    /// both directions; brings the port's link up or takes it down, in both directions. When a link goes down what is
+    /// inside is lost; an exchange that is under way occupies the medium to its end.
+    ///
+    /// # Errors
+    /// [`Unsupported`] for a rate of zero (take the link down instead) and for what radio blocks have.
+    pub fn change(&mut self, now: Time, port: PortId, change: Change) -> Result<(), Unsupported> {
         self.advance(now);
         let link = port.0 / 2;
+        match change {
+            Change::Rate(rate) if !rate.is_zero() => self.mac.rate = rate,
+            Change::Delay(delay) => self.links[link].delay = delay,
+            Change::Up => self.set_up(now, link, true),
+            Change::Down => self.set_up(now, link, false),
+            Change::Rate(_) | Change::Coding(_) | Change::BlockErrors(_) | Change::Handover { .. } => {
+                return Err(Unsupported { change });
+            }
+        }
+        Ok(())
+    }
+
+    fn set_up(&mut self, now: Time, link: usize, up: bool) {
         if self.links[link].up == up {
             return;
         }

@@ -3,8 +3,10 @@
 use proptest::prelude::*;
 
 use super::super::{Distance, Fixed, WlanLink};
+use msctp_units::Rate;
+
 use super::*;
-use crate::{Change, LinkModel, LossConfig, Unsupported};
+use crate::{LinkModel, LossConfig};
 
 fn mean(rate: Rate) -> MacConfig {
     MacConfig { backoff: Backoff::Mean, collisions: false, ..MacConfig::dot11b(rate) }
@@ -238,7 +240,7 @@ fn a_link_that_goes_down_gives_back_what_is_inside_and_the_others_go_on() {
         assert_eq!(cell.offer(Time::ZERO, port, number as u32, 1000), Offer::Queued);
     }
     let down = Time::ZERO + Span::from_micros(100);
-    cell.set_up(down, ports[0][0], false);
+    cell.change(down, ports[0][0], Change::Down).unwrap();
     let mut out = Vec::new();
     while let Some(now) = cell.next_delivery() {
         while let Some((_, delivery)) = cell.deliver(now) {
@@ -257,7 +259,7 @@ fn a_link_that_goes_down_gives_back_what_is_inside_and_the_others_go_on() {
         cell.offer(down + Span::from_secs(1), ports[0][1], 9, 1000),
         Offer::Dropped(9, DropReason::LinkDown)
     );
-    cell.set_up(down + Span::from_secs(1), ports[0][1], true);
+    cell.change(down + Span::from_secs(1), ports[0][1], Change::Up).unwrap();
     assert_eq!(cell.offer(down + Span::from_secs(1), ports[0][1], 9, 1000), Offer::Queued);
 }
 
@@ -345,7 +347,7 @@ proptest! {
                 Step::Toggle { link } => {
                     was_down = true;
                     let up = cell.is_up(ports[2 * link]);
-                    cell.set_up(now, ports[2 * link], !up);
+                    cell.change(now, ports[2 * link], if up { Change::Down } else { Change::Up }).unwrap();
                 }
             }
         }

@@ -48,19 +48,8 @@ impl<P: Send> LinkModel<P> for WlanLink<P> {
         self.cell.deliver(now).map(|(_, delivery)| delivery)
     }
 
-    /// A rate of zero is not supported: a link that is to send nothing is taken down.
     fn change(&mut self, now: Time, change: Change) -> Result<(), Unsupported> {
-        match change {
-            Change::Rate(rate) if !self.cell.set_rate(now, rate) => return Err(Unsupported { change }),
-            Change::Rate(_) => {}
-            Change::Delay(delay) => self.cell.set_delay(now, self.port, delay),
-            Change::Up => self.cell.set_up(now, self.port, true),
-            Change::Down => self.cell.set_up(now, self.port, false),
-            Change::Coding(_) | Change::BlockErrors(_) | Change::Handover { .. } => {
-                return Err(Unsupported { change });
-            }
-        }
-        Ok(())
+        self.cell.change(now, self.port, change)
     }
 
     fn is_up(&self) -> bool {

@@ -56,7 +56,11 @@ impl HomeAgent {
     pub(super) fn handle_datagram(&mut self, now: Time, datagram: &Datagram) -> Option<Datagram> {
         let request = Request::parse(&datagram.payload)?;
         let reply = self.register(now, &request);
-        if reply.code == code::ACCEPTED { self.accepted += 1 } else { self.denied += 1 }
+        if reply.code == code::ACCEPTED {
+            self.accepted += 1;
+        } else {
+            self.denied += 1;
+        }
         // Back to where the request came from (RFC 5944 §3.8.3.1).
         Some(Datagram {
             source: self.address,
@@ -76,8 +80,7 @@ impl HomeAgent {
         };
         // §5.7.1: a time stamp must be greater than those before; the reply tells our time.
         if request.identification <= *last {
-            let identification =
-                time_stamp(now) & !0xffff_ffff | request.identification & 0xffff_ffff;
+            let identification = time_stamp(now) & !0xffff_ffff | request.identification & 0xffff_ffff;
             return Reply { identification, ..request.reply(code::IDENTIFICATION_MISMATCH, 0) };
         }
         *last = request.identification;

@@ -70,7 +70,8 @@ pub(super) struct Mobile {
     renew: Option<Time>,
     /// May the home agent believe that it is away?
     away: bool,
-    last_identification: u64,
+    /// Sent so far.
+    requests: u64,
     out: VecDeque<Datagram>,
     notes: VecDeque<Note>,
 }
@@ -88,7 +89,7 @@ impl Mobile {
             pending: None,
             renew: None,
             away: false,
-            last_identification: 0,
+            requests: 0,
             out: VecDeque::new(),
             notes: VecDeque::new(),
         }
@@ -179,8 +180,10 @@ impl Mobile {
     /// Sends the pending request, each time with a new identification (RFC 5944 §5.7).
     fn request(&mut self, now: Time) {
         let Some(pending) = &mut self.pending else { return };
-        let identification = time_stamp(now).max(self.last_identification + 1);
-        self.last_identification = identification;
+        // What a nanosecond clock leaves of the fraction's bits counts the requests: a reply is told by the lower half
+        // alone, and waits of whole seconds would give requests the same one.
+        let identification = time_stamp(now) + self.requests;
+        self.requests += 1;
         pending.identification = identification;
         pending.sent = now;
         pending.attempts += 1;

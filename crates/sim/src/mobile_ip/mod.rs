@@ -17,6 +17,7 @@ use std::net::Ipv4Addr;
 use msctp_units::Span;
 
 pub(crate) use run::MobileIp;
+pub(crate) use set_up::EVERYBODY;
 
 /// UDP port of registrations (RFC 5944 §3.3).
 pub(crate) const PORT: u16 = 434;

@@ -67,7 +67,7 @@ impl Leg {
 
 /// Where a node is over time.
 #[derive(Clone, Debug)]
-pub struct Track {
+pub(crate) struct Track {
     start: Position,
     legs: Vec<Leg>,
 }
@@ -75,8 +75,7 @@ pub struct Track {
 impl Track {
     /// A node that starts at a place and makes these movements, in order of their times. One that begins before the last
     /// has ended begins where the node is then.
-    #[must_use]
-    pub fn new(start: Position, waypoints: &[Waypoint]) -> Self {
+    pub(crate) fn new(start: Position, waypoints: &[Waypoint]) -> Self {
         let mut track = Self { start, legs: Vec::with_capacity(waypoints.len()) };
         for waypoint in waypoints {
             let begins = Time::ZERO + waypoint.at;
@@ -90,8 +89,7 @@ impl Track {
     }
 
     /// Where the node is.
-    #[must_use]
-    pub fn position(&self, now: Time) -> Position {
+    pub(crate) fn position(&self, now: Time) -> Position {
         let begun = self.legs.partition_point(|leg| leg.begins <= now);
         begun.checked_sub(1).map_or(self.start, |last| self.legs[last].position(now))
     }
@@ -143,10 +141,8 @@ mod tests {
 
     #[test]
     fn a_movement_may_begin_before_the_last_has_ended() {
-        let track = Track::new(
-            metres(0, 0),
-            &[waypoint(0, metres(100, 0), 10), waypoint(5, metres(50, 100), 10)],
-        );
+        let track =
+            Track::new(metres(0, 0), &[waypoint(0, metres(100, 0), 10), waypoint(5, metres(50, 100), 10)]);
         assert_eq!(track.position(at(5)), metres(50, 0));
         assert_eq!(track.position(at(10)), metres(50, 50));
         assert_eq!(track.position(at(15)), metres(50, 100));

@@ -28,7 +28,9 @@ pub(super) fn scenario(scenario: &Scenario) -> Check {
     for link in &scenario.links {
         context.link(link).map_err(|p| p.within(&format!("link.{}", link.name)))?;
     }
+    super::link::check_cells(&scenario.links)?;
     context.addresses()?;
+    super::node::check(scenario)?;
     for profile in &scenario.sctp {
         super::sctp::check(profile)?;
     }
@@ -135,6 +137,8 @@ impl<'s> Context<'s> {
             [("a", &link.a, "address_a", link.address_a), ("b", &link.b, "address_b", link.address_b)]
         {
             match (known(&self.nodes, "node", part, node)?, address) {
+                // A mobile keeps its home address.
+                (NodeKind::Host, None) if self.is_visit(node, link) => {}
                 (NodeKind::Host, None) => {
                     return fail(
                         address_part,
@@ -168,6 +172,13 @@ impl<'s> Context<'s> {
         }
         link.forward.check().map_err(|p| p.within("forward"))?;
         link.reverse.check().map_err(|p| p.within("reverse"))
+    }
+
+    /// Is this the link of a mobile to a foreign agent?
+    fn is_visit(&self, node: &str, link: &LinkSpec) -> bool {
+        let mobile = self.scenario.nodes.iter().any(|n| n.name == node && n.mobile.is_some());
+        let other = if link.a == node { &link.b } else { &link.a };
+        mobile && self.nodes.get(other.as_str()) == Some(&NodeKind::ForeignAgent)
     }
 
     fn addresses(&self) -> Check {

@@ -347,13 +347,29 @@ impl<'d, 't> Section<'d, 't> {
 
     /// A number, with or without decimals.
     pub(super) fn number(&self, key: &str) -> Result<Option<f64>, Problem> {
-        let text = match self.value(key) {
-            None => return Ok(None),
-            Some(DeValue::Float(number)) => number.as_str(),
-            Some(DeValue::Integer(number)) => number.as_str(),
-            Some(other) => return Err(self.wrong_type(key, other, "a number")),
+        self.value(key).map(|value| self.parse_number(key, value)).transpose()
+    }
+
+    /// A list of numbers, with or without decimals.
+    pub(super) fn numbers(&self, key: &str) -> Result<Option<Vec<f64>>, Problem> {
+        match self.value(key) {
+            None => Ok(None),
+            Some(DeValue::Array(items)) => items
+                .iter()
+                .map(|item| self.parse_number(key, item.get_ref()))
+                .collect::<Result<_, _>>()
+                .map(Some),
+            Some(other) => Err(self.wrong_type(key, other, "a list of numbers")),
+        }
+    }
+
+    fn parse_number(&self, key: &str, value: &DeValue<'_>) -> Result<f64, Problem> {
+        let text = match value {
+            DeValue::Float(number) => number.as_str(),
+            DeValue::Integer(number) => number.as_str(),
+            other => return Err(self.wrong_type(key, other, "a number")),
         };
-        text.parse().map(Some).map_err(|_| Problem::new(self.key(key), format!("{text} is not a number")))
+        text.parse().map_err(|_| Problem::new(self.key(key), format!("{text} is not a number")))
     }
 
     /// `true` or `false`.

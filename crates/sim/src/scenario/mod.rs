@@ -16,14 +16,16 @@ mod routes;
 mod sctp;
 mod tcp;
 
+pub use crate::mobile_ip::{AgentOptions, MobileOptions, Switching};
+pub use crate::mobility::{Position, Waypoint};
 pub use actions::{ActionSpec, Do, Happening, When};
 pub use apps::{AppKind, AppSpec, AssociationSpec, Side};
 pub use error::ScenarioError;
 pub(crate) use error::remedy;
 pub use frames::{Frame, FramesError, LEAST_FRAME, MOST_FRAME, read_frames};
-pub use link::{DirectionSpec, LinkDirection, LinkSpec, PlainSpec};
+pub use link::{DirectionSpec, Fading, LinkDirection, LinkSpec, PlainSpec, WlanSpec};
 pub use msctp_link::{LossConfig, QueueLimit};
-pub use node::{NodeKind, NodeSpec};
+pub use node::{MobileSpec, NodeKind, NodeSpec};
 pub(crate) use routes::{DirectionIndex, Interface, NO_ROUTE, Routes};
 pub use sctp::SctpProfile;
 pub use tcp::{TcpProfile, TcpSpec};

@@ -1,5 +1,14 @@
 //! Nodes of a scenario.
 
+use std::net::IpAddr;
+
+use msctp_units::Span;
+
+use super::Scenario;
+use super::error::{Problem, remedy};
+use crate::mobile_ip::{AgentOptions, MobileOptions};
+use crate::mobility::{Position, Waypoint};
+
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSpec {
@@ -7,6 +16,39 @@ pub struct NodeSpec {
     pub name: String,
     /// Host or router.
     pub kind: NodeKind,
+    /// Where it is at the start.
+    pub position: Position,
+    /// Where it goes, in order of time.
+    pub waypoints: Vec<Waypoint>,
+    /// A mobility agent's options; `None`: the defaults.
+    pub agent: Option<AgentOptions>,
+    /// A host that moves between mobility agents.
+    pub mobile: Option<MobileSpec>,
+}
+
+/// What makes a host a mobile of Mobile IP. Its one address is that of its link to its home agent; its links to foreign
+/// agents have none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MobileSpec {
+    /// The node that is its home agent.
+    pub home_agent: String,
+    /// When it changes agents, for how long it registers.
+    pub options: MobileOptions,
+}
+
+impl NodeSpec {
+    /// A node that stays at the origin.
+    #[must_use]
+    pub fn new(name: impl Into<String>, kind: NodeKind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            position: Position::default(),
+            waypoints: Vec::new(),
+            agent: None,
+            mobile: None,
+        }
+    }
 }
 
 /// What a node does with packets.
@@ -17,4 +59,123 @@ pub enum NodeKind {
     Host,
     /// Forwards by the shortest path (fewest links; the link declared first where two are equal).
     Router,
+    /// A router that is the home agent of mobiles: tunnels what comes for those that are away (RFC 5944). Has one address.
+    HomeAgent,
+    /// A router that is the foreign agent of visiting mobiles; its one address is their care-of address.
+    ForeignAgent,
+}
+
+impl NodeKind {
+    /// Does it send on what is for others?
+    #[must_use]
+    pub fn forwards(self) -> bool {
+        self != Self::Host
+    }
+
+    /// Is it a mobility agent?
+    #[must_use]
+    pub fn is_agent(self) -> bool {
+        matches!(self, Self::HomeAgent | Self::ForeignAgent)
+    }
+}
+
+/// Whether agents and mobiles are what they must be. Link ends name nodes and addresses are used once.
+pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
+    for node in &scenario.nodes {
+        one(scenario, node).map_err(|p| p.within(&format!("node.{}", node.name)))?;
+    }
+    Ok(())
+}
+
+fn one(scenario: &Scenario, node: &NodeSpec) -> Result<(), Problem> {
+    let fail = |key: &str, message: String| Err(Problem::new(key, message));
+    if let Some(pair) = node.waypoints.windows(2).find(|pair| pair[1].at < pair[0].at) {
+        let message =
+            format!("{} comes after {}: want them in the order of their times", pair[1].at, pair[0].at);
+        return fail("waypoints", message);
+    }
+    if node.waypoints.iter().any(|waypoint| waypoint.speed_mm_s == 0) {
+        return fail("waypoints", "a speed of 0 gets nowhere: want more".to_owned());
+    }
+    // The node's addresses, each with the other end of its link.
+    let addresses: Vec<(IpAddr, &str)> = scenario
+        .links
+        .iter()
+        .flat_map(|l| [(&l.a, l.address_a, &l.b), (&l.b, l.address_b, &l.a)])
+        .filter(|(own, ..)| **own == node.name)
+        .filter_map(|(_, address, other)| Some((address?, other.as_str())))
+        .collect();
+    if node.kind.is_agent() && !matches!(addresses[..], [(IpAddr::V4(_), _)]) {
+        let message = format!(
+            "a mobility agent with {} addresses: want one, an IPv4 address at the end of its wired link",
+            addresses.len()
+        );
+        return fail("kind", message);
+    }
+    match &node.agent {
+        Some(_) if !node.kind.is_agent() => {
+            let message = "the node is no agent: want kind = \"home-agent\" or \"foreign-agent\"";
+            return fail("agent", message.to_owned());
+        }
+        Some(agent) => {
+            let least = Span::from_millis(1);
+            if agent.interval < least {
+                return fail("agent.interval", format!("{}: want at least {least}", agent.interval));
+            }
+            if agent.lifetime < agent.interval {
+                let (lifetime, interval) = (agent.lifetime, agent.interval);
+                let message = format!("{lifetime} is shorter than the interval: want at least {interval}");
+                return fail("agent.lifetime", message);
+            }
+            for (key, span) in
+                [("lifetime", agent.lifetime), ("registration_lifetime", agent.registration_lifetime)]
+            {
+                whole_seconds(span).map_err(|p| p.within(&format!("agent.{key}")))?;
+            }
+        }
+        None => {}
+    }
+    node.mobile.as_ref().map_or(Ok(()), |mobile| {
+        check_mobile(scenario, node, mobile, &addresses).map_err(|p| p.within("mobile"))
+    })
+}
+
+/// The messages carry times as whole seconds in 16 bits.
+fn whole_seconds(span: Span) -> Result<(), Problem> {
+    if span.as_nanos().is_multiple_of(1_000_000_000) && (1..=65_535).contains(&(span.as_millis() / 1000)) {
+        return Ok(());
+    }
+    Err(Problem::new("", format!("{span}: want whole seconds, 1s to 65535s")))
+}
+
+fn check_mobile(
+    scenario: &Scenario,
+    node: &NodeSpec,
+    mobile: &MobileSpec,
+    addresses: &[(IpAddr, &str)],
+) -> Result<(), Problem> {
+    let fail = |key: &str, message: String| Err(Problem::new(key, message));
+    if node.kind != NodeKind::Host {
+        return fail("", "only a host is a mobile: want kind = \"host\"".to_owned());
+    }
+    let agents = || scenario.nodes.iter().filter(|n| n.kind == NodeKind::HomeAgent).map(|n| n.name.as_str());
+    if !agents().any(|name| name == mobile.home_agent) {
+        let remedy = remedy(&mobile.home_agent, agents());
+        return fail("home_agent", format!("there is no home agent \"{}\"{remedy}", mobile.home_agent));
+    }
+    if !matches!(addresses, [(IpAddr::V4(_), other)] if *other == mobile.home_agent) {
+        let message = format!(
+            "want one IPv4 address on \"{}\", on its link to \"{}\", and none on links to foreign agents",
+            node.name, mobile.home_agent
+        );
+        return fail("home_agent", message);
+    }
+    whole_seconds(mobile.options.lifetime).map_err(|p| p.within("lifetime"))?;
+    let least = Span::from_millis(1);
+    for (key, span) in [("retry", mobile.options.retry), ("scan", mobile.options.scan)] {
+        if span < least {
+            return fail(key, format!("{span}: want at least {least}"));
+        }
+    }
+    Ok(())
 }

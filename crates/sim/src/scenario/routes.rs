@@ -15,7 +15,7 @@ pub(crate) type DirectionIndex = usize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interface {
     pub(crate) address: IpAddr,
-    /// Host it belongs to.
+    /// Host or agent it belongs to.
     pub(crate) node: usize,
     /// Link it is an end of.
     pub(crate) link: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Interface {
 /// The resolved topology.
 #[derive(Clone, Debug)]
 pub(crate) struct Routes {
-    /// Every host interface; its index is the address's number.
+    /// Every interface of a host or agent; its index is the address's number.
     pub(crate) interfaces: Vec<Interface>,
     /// The node each link direction leads to.
     pub(crate) leads_to: Vec<usize>,
@@ -57,7 +57,7 @@ impl Routes {
                 [(link.address_a, a, 2 * index, b), (link.address_b, b, 2 * index + 1, a)]
             {
                 neighbours[node].push((egress, other));
-                if let Some(address) = address.filter(|_| scenario.nodes[node].kind == NodeKind::Host) {
+                if let Some(address) = address.filter(|_| scenario.nodes[node].kind != NodeKind::Router) {
                     interfaces.push(Interface { address, node, link: index, egress });
                 }
             }
@@ -65,7 +65,9 @@ impl Routes {
         let tables = (0..scenario.nodes.len())
             .map(|node| match scenario.nodes[node].kind {
                 NodeKind::Host => Vec::new(),
-                NodeKind::Router => table(scenario, &neighbours, &interfaces, &leads_to, node),
+                NodeKind::Router | NodeKind::HomeAgent | NodeKind::ForeignAgent => {
+                    table(scenario, &neighbours, &interfaces, &leads_to, node)
+                }
             })
             .collect();
         let by_address = interfaces.iter().enumerate().map(|(i, interface)| (interface.address, i)).collect();
@@ -111,8 +113,7 @@ fn table(
     let mut queue = VecDeque::from([router]);
     while let Some(node) = queue.pop_front() {
         for &(egress, next) in &neighbours[node] {
-            if next != router && first_hop[next] == NO_ROUTE && scenario.nodes[next].kind == NodeKind::Router
-            {
+            if next != router && first_hop[next] == NO_ROUTE && scenario.nodes[next].kind.forwards() {
                 first_hop[next] = if node == router { egress as u32 } else { first_hop[node] };
                 queue.push_back(next);
             }
@@ -138,7 +139,7 @@ mod tests {
         let mut scenario = Scenario::empty("t", Span::from_secs(1), 1);
         for &name in nodes {
             let kind = if name.starts_with('r') { NodeKind::Router } else { NodeKind::Host };
-            scenario.nodes.push(NodeSpec { name: name.into(), kind });
+            scenario.nodes.push(NodeSpec::new(name, kind));
         }
         for (i, &(a, b)) in links.iter().enumerate() {
             let direction = DirectionSpec::Plain(PlainSpec {

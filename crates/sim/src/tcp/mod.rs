@@ -162,7 +162,11 @@ impl Simulation {
             };
             let body = Body::Tcp { connection: number as u32, to: side.other() };
             let wire_len = ip_header + bytes.len() as u32 + len;
-            self.network.send(now, &mut self.events, Packet { source, destination, body, wire_len, bytes });
+            self.network.send(
+                now,
+                &mut self.events,
+                Packet { source, destination, inner: None, body, wire_len, bytes },
+            );
         }
     }
 }

@@ -55,9 +55,7 @@ impl Advertisement {
         out.extend(self.sequence.to_be_bytes());
         out.extend(self.registration_lifetime.to_be_bytes());
         let foreign = !self.care_of.is_empty();
-        out.push(
-            if self.home { HOME } else { 0 } | if foreign { FOREIGN } else { 0 },
-        );
+        out.push(if self.home { HOME } else { 0 } | if foreign { FOREIGN } else { 0 });
         out.push(0);
         for address in &self.care_of {
             out.extend(address.octets());

@@ -2,6 +2,7 @@
 //! they are read and checked. How it is run is not known here.
 
 mod plain;
+mod wlan;
 
 use std::net::IpAddr;
 
@@ -12,6 +13,8 @@ use super::error::{Problem, remedy};
 
 pub use plain::PlainSpec;
 pub(super) use plain::{check_loss, loss};
+pub(super) use wlan::check_cells;
+pub use wlan::{Fading, WlanSpec};
 
 /// A link between two nodes. Each end at a host is an interface of that host, with one address.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,26 +64,33 @@ impl LinkDirection {
 pub enum DirectionSpec {
     /// Rate, delay, queue, losses.
     Plain(PlainSpec),
+    /// A wireless hop.
+    Wlan(Box<WlanSpec>),
 }
 
 impl DirectionSpec {
     /// The specification of a plain direction; `None` for other types.
     #[must_use]
     pub fn plain(&self) -> Option<&PlainSpec> {
-        let Self::Plain(plain) = self;
-        Some(plain)
+        match self {
+            Self::Plain(plain) => Some(plain),
+            Self::Wlan(_) => None,
+        }
     }
 
     /// The specification of a plain direction, to change; `None` for other types.
     pub fn plain_mut(&mut self) -> Option<&mut PlainSpec> {
-        let Self::Plain(plain) = self;
-        Some(plain)
+        match self {
+            Self::Plain(plain) => Some(plain),
+            Self::Wlan(_) => None,
+        }
     }
 
     /// Whether the values lie in range. Keys are relative to the direction.
     pub(super) fn check(&self) -> Result<(), Problem> {
         match self {
             Self::Plain(plain) => plain.check(),
+            Self::Wlan(wlan) => wlan.check(),
         }
     }
 }
@@ -91,15 +101,26 @@ struct LinkType {
     word: &'static str,
     /// Its own keys, each for both directions or in `forward` and `reverse`.
     keys: &'static [&'static str],
+    /// Its own keys that hold for both directions.
+    shared: &'static [&'static str],
     read: fn(&Layers<'_, '_, '_>) -> Result<DirectionSpec, Problem>,
 }
 
 /// The types of links, the default first.
-const TYPES: &[LinkType] = &[LinkType {
-    word: "plain",
-    keys: plain::KEYS,
-    read: |layers| plain::read(layers).map(DirectionSpec::Plain),
-}];
+const TYPES: &[LinkType] = &[
+    LinkType {
+        word: "plain",
+        keys: plain::KEYS,
+        shared: &[],
+        read: |layers| plain::read(layers).map(DirectionSpec::Plain),
+    },
+    LinkType {
+        word: "wlan",
+        keys: wlan::KEYS,
+        shared: wlan::SHARED,
+        read: |layers| wlan::read(layers).map(|spec| DirectionSpec::Wlan(Box::new(spec))),
+    },
+];
 
 /// The keys of every link.
 const KEYS: [&str; 10] =
@@ -128,7 +149,7 @@ pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<LinkSpec, Proble
     let word = table.get("type").and_then(|value| value.get_ref().as_str());
     let kind = TYPES.iter().find(|kind| word.is_none_or(|word| word == kind.word));
     let Some(kind) = kind else { return Err(unknown_type(table, &path)) };
-    let keys: Vec<&str> = KEYS.iter().chain(kind.keys).copied().collect();
+    let keys: Vec<&str> = KEYS.iter().chain(kind.keys).chain(kind.shared).copied().collect();
     let section = Section::open(table, path, &keys)?;
     section.text("type")?;
     let end = |key| section.required(key, section.text(key)?, "\"a node's name\"").map(str::to_owned);

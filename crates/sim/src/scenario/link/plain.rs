@@ -43,7 +43,7 @@ impl PlainSpec {
     }
 }
 
-fn queue(section: &Section<'_, '_>) -> Result<QueueLimit, Problem> {
+pub(super) fn queue(section: &Section<'_, '_>) -> Result<QueueLimit, Problem> {
     if !section.has("queue") {
         return Ok(QueueLimit::Packets(50));
     }

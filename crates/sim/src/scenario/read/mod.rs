@@ -4,13 +4,14 @@
 mod action;
 mod app;
 mod association;
+mod node;
 mod quality;
 
 use toml::de::DeTable;
 
 use super::document::{Document, Section};
 use super::error::{Problem, ScenarioError};
-use super::{NodeKind, NodeSpec, ProbeSpec, Scenario, Side, check, link, sctp, tcp};
+use super::{ProbeSpec, Scenario, Side, check, link, sctp, tcp};
 
 /// Gives the text of another file that a scenario names, or says why not.
 type Open<'f> = dyn Fn(&str) -> Result<String, String> + 'f;
@@ -54,7 +55,7 @@ fn whole(root: &DeTable<'_>, open: &Open<'_>) -> Result<Scenario, Problem> {
         scenario.seed = seed;
     }
     for (path, table) in top.items("node")? {
-        scenario.nodes.push(node(table, path)?);
+        scenario.nodes.push(node::read(table, path)?);
     }
     for (path, table) in top.items("link")? {
         scenario.links.push(link::read(table, path)?);
@@ -91,13 +92,6 @@ fn whole(root: &DeTable<'_>, open: &Open<'_>) -> Result<Scenario, Problem> {
 
 pub(super) fn name(section: &Section<'_, '_>) -> Result<String, Problem> {
     section.required("name", section.text("name")?, "\"…\"").map(str::to_owned)
-}
-
-fn node(table: &DeTable<'_>, path: String) -> Result<NodeSpec, Problem> {
-    let section = Section::open(table, path, &["name", "kind"])?;
-    let kinds = [("host", NodeKind::Host), ("router", NodeKind::Router)];
-    let kind = section.required("kind", section.choice("kind", &kinds)?, "\"host\" or \"router\"")?;
-    Ok(NodeSpec { name: name(&section)?, kind })
 }
 
 pub(in crate::scenario) const SIDES: [(&str, Side); 2] = [("client", Side::Client), ("server", Side::Server)];

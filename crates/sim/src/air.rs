@@ -1,0 +1,202 @@
+//! [`Air`]: the cells of a scenario's wireless links, which directions of links are their ports, and their wake-ups.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use msctp_link::wlan::{Cell, Channel, PortId, RadioLinkConfig, StationId, WlanLink};
+use msctp_link::{
+    Change, Delivery, LinkModel, LinkStats, LossProcess, Offer, Outcome, QueueLen, Unsupported,
+};
+use msctp_units::Time;
+
+use crate::hop::losses;
+use crate::mobility::{Between, Track};
+use crate::packet::{PacketId, PacketPool};
+use crate::random;
+use crate::scenario::{DirectionSpec, Fading, LinkSpec, Scenario, WlanSpec};
+
+/// A direction of a link that is a port of a cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AirPort {
+    pub(crate) cell: u32,
+    port: PortId,
+}
+
+/// A cell in the simulation.
+#[derive(Debug)]
+struct AirCell {
+    cell: Cell<PacketId>,
+    /// The link directions that are its ports, by port.
+    hops: Vec<u32>,
+    /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
+    wake: Time,
+}
+
+/// All cells.
+#[derive(Debug, Default)]
+pub(crate) struct Air {
+    cells: Vec<AirCell>,
+    /// For each link direction, its port.
+    ports: BTreeMap<usize, AirPort>,
+}
+
+/// The channel of a wireless link; draws from the streams `LABEL/loss` and `LABEL/fading`.
+fn channel(spec: &WlanSpec, distance: Between, label: impl fmt::Display, seed: u64) -> Channel {
+    let mut channel = Channel::clear(Box::new(distance)).with_loss(losses(&spec.loss, &label, seed));
+    if let Some(radio) = spec.radio {
+        channel = channel.with_radio(radio);
+    }
+    let stream = random::component_seed(seed, &format!("{label}/fading"));
+    match spec.fading {
+        None => channel,
+        Some(Fading::PerFrame { slope }) => channel.with_fading_per_frame(slope, stream),
+        Some(Fading::Pareto(fades)) => channel.with_fades(fades, stream),
+    }
+}
+
+/// Where each node is.
+pub(crate) fn tracks(scenario: &Scenario) -> BTreeMap<&str, Arc<Track>> {
+    let track = |node: &crate::scenario::NodeSpec| Arc::new(Track::new(node.position, &node.waypoints));
+    scenario.nodes.iter().map(|node| (node.name.as_str(), track(node))).collect()
+}
+
+/// A wireless direction that shares its airtime with nobody.
+pub(crate) fn unshared(
+    spec: &WlanSpec,
+    distance: Between,
+    label: impl fmt::Display,
+    seed: u64,
+) -> Box<dyn LinkModel<PacketId>> {
+    let channel = channel(spec, distance, &label, seed);
+    let stream = random::component_seed(seed, &format!("{label}/backoff"));
+    Box::new(WlanLink::new(spec.mac, spec.delay, spec.queue, channel, stream))
+}
+
+impl Air {
+    /// The cells of a scenario. Backoffs are drawn from the stream `cell/NAME/backoff`, NAME being the link's where it has a
+    /// cell of its own.
+    pub(crate) fn new(scenario: &Scenario, tracks: &BTreeMap<&str, Arc<Track>>, seed: u64) -> Self {
+        let mut air = Self::default();
+        let mut cells: BTreeMap<String, usize> = BTreeMap::new();
+        let mut stations: BTreeMap<(usize, &str), StationId> = BTreeMap::new();
+        for (number, link) in scenario.links.iter().enumerate() {
+            let (DirectionSpec::Wlan(forward), DirectionSpec::Wlan(reverse)) = (&link.forward, &link.reverse)
+            else {
+                continue;
+            };
+            if !forward.shared {
+                continue;
+            }
+            // A link without a cell has one that no other can name.
+            let key = forward.cell.as_ref().map_or_else(|| format!("/{}", link.name), Clone::clone);
+            let cell = *cells.entry(key).or_insert_with(|| {
+                let name = forward.cell.as_ref().unwrap_or(&link.name);
+                let stream = random::component_seed(seed, &format!("cell/{name}/backoff"));
+                let cell = Cell::new(forward.mac, stream);
+                air.cells.push(AirCell { cell, hops: Vec::new(), wake: Time::MAX });
+                air.cells.len() - 1
+            });
+            let it = &mut air.cells[cell];
+            let [a, b] = [link.a.as_str(), link.b.as_str()]
+                .map(|node| *stations.entry((cell, node)).or_insert_with(|| it.cell.add_station()));
+            let config = RadioLinkConfig {
+                a,
+                b,
+                delay: forward.delay,
+                queues: [forward.queue, reverse.queue],
+                channel: link_channel(forward, link, tracks, seed),
+            };
+            for (way, port) in it.cell.add_link(config).into_iter().enumerate() {
+                let hop = 2 * number + way;
+                it.hops.push(hop as u32);
+                air.ports.insert(hop, AirPort { cell: cell as u32, port });
+            }
+        }
+        air
+    }
+
+    /// The port that a direction of a link is, if it is one.
+    pub(crate) fn port(&self, hop: usize) -> Option<AirPort> {
+        self.ports.get(&hop).copied()
+    }
+
+    fn cell(&self, port: AirPort) -> &Cell<PacketId> {
+        &self.cells[port.cell as usize].cell
+    }
+
+    fn cell_mut(&mut self, port: AirPort) -> &mut Cell<PacketId> {
+        &mut self.cells[port.cell as usize].cell
+    }
+
+    pub(crate) fn offer(&mut self, now: Time, port: AirPort, id: PacketId, wire_len: u32) -> Offer<PacketId> {
+        self.cell_mut(port).offer(now, port.port, id, wire_len)
+    }
+
+    pub(crate) fn queue_len(&self, port: AirPort) -> QueueLen {
+        self.cell(port).queue_len(port.port)
+    }
+
+    pub(crate) fn stats(&self, port: AirPort) -> &LinkStats {
+        self.cell(port).port_stats(port.port)
+    }
+
+    /// Receive power at the far end, in mdBm; `None` when it is too weak or the link is down.
+    pub(crate) fn receive_power(&self, now: Time, port: AirPort) -> Option<i32> {
+        let cell = self.cell(port);
+        let channel = cell.channel(port.port);
+        let heard = cell.is_up(port.port) && channel.covers(now);
+        heard.then(|| channel.receive_power(now).unwrap_or(i32::MAX))
+    }
+
+    /// Replaces the process that loses single attempts in both directions.
+    pub(crate) fn set_loss(&mut self, port: AirPort, loss: Option<Box<dyn LossProcess>>) {
+        self.cell_mut(port).channel_mut(port.port).set_loss(loss);
+    }
+
+    /// Changes one direction; up, down and the delay are both directions', the rate the cell's.
+    pub(crate) fn change(&mut self, now: Time, port: AirPort, change: Change) -> Result<(), Unsupported> {
+        self.cell_mut(port).change(now, port.port, change)
+    }
+
+    /// The next packet that has left a cell by `now`, with the link direction it went over; what was lost is released.
+    pub(crate) fn take(&mut self, now: Time, cell: u32, pool: &mut PacketPool) -> Option<(usize, PacketId)> {
+        let it = &mut self.cells[cell as usize];
+        while let Some((port, Delivery { packet, outcome, .. })) = it.cell.deliver(now) {
+            match outcome {
+                Outcome::Arrived => return Some((it.hops[port.index()] as usize, packet)),
+                Outcome::Lost(_) => pool.release(packet),
+            }
+        }
+        None
+    }
+
+    /// When a wake-up of the cell must be scheduled because none is that early.
+    pub(crate) fn arm(&mut self, cell: u32) -> Option<Time> {
+        let it = &mut self.cells[cell as usize];
+        let next = it.cell.next_delivery()?;
+        if next >= it.wake {
+            return None;
+        }
+        it.wake = next;
+        Some(next)
+    }
+
+    /// A wake-up has been handled: when the next one must be scheduled.
+    pub(crate) fn rearm(&mut self, now: Time, cell: u32) -> Option<Time> {
+        let it = &mut self.cells[cell as usize];
+        if it.wake <= now {
+            it.wake = Time::MAX;
+        }
+        self.arm(cell)
+    }
+}
+
+fn link_channel(spec: &WlanSpec, link: &LinkSpec, tracks: &BTreeMap<&str, Arc<Track>>, seed: u64) -> Channel {
+    channel(spec, between(link, tracks), format_args!("link/{}", link.name), seed)
+}
+
+/// The distance between a link's ends.
+pub(crate) fn between(link: &LinkSpec, tracks: &BTreeMap<&str, Arc<Track>>) -> Between {
+    Between(Arc::clone(&tracks[link.a.as_str()]), Arc::clone(&tracks[link.b.as_str()]))
+}

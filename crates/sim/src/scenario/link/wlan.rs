@@ -1,0 +1,237 @@
+//! The 802.11-like wireless link: shared airtime, retransmission, losses by receive power (`docs/models/wlan.md`).
+
+use msctp_link::wlan::{Backoff, MacConfig, ParetoFades, Radio};
+use msctp_link::{LossConfig, QueueLimit};
+use msctp_units::{Rate, Span};
+
+use super::plain::{check_loss, loss, queue};
+use super::{DirectionSpec, Layers, LinkSpec};
+use crate::scenario::document::Section;
+use crate::scenario::error::Problem;
+
+pub(super) const KEYS: &[&str] = &["queue"];
+
+/// What both directions share.
+pub(super) const SHARED: &[&str] = &[
+    "cell",
+    "shared",
+    "rate",
+    "basic_rate",
+    "retries",
+    "rts",
+    "backoff",
+    "collisions",
+    "delay",
+    "loss",
+    "radio",
+    "fading",
+];
+
+/// One direction of a wireless link. All but the queue is the same in both.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WlanSpec {
+    /// Links of one cell share its airtime; `None`: the link has a cell of its own.
+    pub cell: Option<String>,
+    /// False: not even the link's two directions share their airtime.
+    pub shared: bool,
+    /// Timing and retransmission.
+    pub mac: MacConfig,
+    /// Added to the time the signal is on its way.
+    pub delay: Span,
+    /// Room for packets that wait while another is being sent.
+    pub queue: QueueLimit,
+    /// Losses of single attempts, whatever the receive power.
+    pub loss: LossConfig,
+    /// Receive power by distance; `None`: every distance is in coverage.
+    pub radio: Option<Radio>,
+    /// Losses by receive power; needs a radio.
+    pub fading: Option<Fading>,
+}
+
+/// How the receive power varies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fading {
+    /// Anew for each frame.
+    PerFrame {
+        /// By how many mdB more margin the losses fall to a tenth.
+        slope: i32,
+    },
+    /// In bad periods.
+    Pareto(ParetoFades),
+}
+
+pub(super) fn read(layers: &Layers<'_, '_, '_>) -> Result<WlanSpec, Problem> {
+    let link = layers.link;
+    let rate = layers.required("rate", link.rate("rate")?, "\"11Mbps\"")?;
+    let mut mac = MacConfig::dot11b(rate);
+    if let Some(basic_rate) = link.rate("basic_rate")? {
+        mac.basic_rate = basic_rate;
+    }
+    if let Some(retries) = link.integer("retries", 0, 255)? {
+        mac.retries = retries;
+    }
+    if let Some(rts) = link.flag("rts")? {
+        mac.rts = rts;
+    }
+    let backoffs = [("drawn", Backoff::Drawn), ("mean", Backoff::Mean)];
+    if let Some(backoff) = link.choice("backoff", &backoffs)? {
+        mac.backoff = backoff;
+    }
+    if let Some(collisions) = link.flag("collisions")? {
+        mac.collisions = collisions;
+    }
+    Ok(WlanSpec {
+        cell: link.text("cell")?.map(str::to_owned),
+        shared: link.flag("shared")?.unwrap_or(true),
+        mac,
+        delay: link.span("delay")?.unwrap_or(Span::ZERO),
+        queue: queue(layers.at("queue"))?,
+        loss: loss(link)?.unwrap_or(LossConfig::None),
+        radio: radio(link)?,
+        fading: fading(link)?,
+    })
+}
+
+/// A number of decibels in thousandths.
+fn decibels(section: &Section<'_, '_>, key: &str) -> Result<Option<i32>, Problem> {
+    let Some(number) = section.number(key)? else { return Ok(None) };
+    if !(-1000.0..=1000.0).contains(&number) {
+        return Err(Problem::new(section.key(key), format!("{number}: want -1000 to 1000 (decibels)")));
+    }
+    Ok(Some((number * 1000.0).round() as i32))
+}
+
+/// `radio = { coverage = 250 }`.
+fn radio(link: &Section<'_, '_>) -> Result<Option<Radio>, Problem> {
+    let keys = ["coverage", "sensitivity", "tx_power", "reference_loss", "exponent"];
+    let Some(section) = link.section("radio", &keys)? else { return Ok(None) };
+    let mut radio = Radio::covering(0);
+    if let Some(power) = decibels(&section, "tx_power")? {
+        radio.tx_power = power;
+    }
+    if let Some(loss) = decibels(&section, "reference_loss")? {
+        radio.reference_loss = loss;
+    }
+    if let Some(exponent) = section.number("exponent")? {
+        if !(1.0..=10.0).contains(&exponent) {
+            return Err(Problem::new(section.key("exponent"), format!("{exponent}: want 1 to 10")));
+        }
+        radio.exponent = (exponent * 1000.0).round() as u32;
+    }
+    match (section.number("coverage")?, decibels(&section, "sensitivity")?) {
+        (Some(metres), None) if (1.0..=1e6).contains(&metres) => {
+            Ok(Some(radio.with_coverage((metres * 1000.0).round() as u64)))
+        }
+        (Some(metres), None) => {
+            Err(Problem::new(section.key("coverage"), format!("{metres}: want 1 to 1000000 (metres)")))
+        }
+        (None, Some(sensitivity)) => Ok(Some(Radio { sensitivity, ..radio })),
+        _ => Err(Problem::new(
+            section.path(),
+            "want exactly one of coverage = 250 (metres) and sensitivity = -64.4 (dBm)",
+        )),
+    }
+}
+
+/// `fading = { slope = 10 }`, for bad periods `{ slope = 10, shortest = "20ms", longest = "2s", shape = 1.5 }`.
+fn fading(link: &Section<'_, '_>) -> Result<Option<Fading>, Problem> {
+    let Some(section) = link.section("fading", &["slope", "shortest", "longest", "shape"])? else {
+        return Ok(None);
+    };
+    let slope = section.required("slope", decibels(&section, "slope")?, "10")?;
+    let shortest = section.span("shortest")?;
+    let longest = section.span("longest")?;
+    let shape = section.number("shape")?;
+    let Some(shortest) = shortest else {
+        if longest.is_some() || shape.is_some() {
+            return section.required("shortest", None, "\"20ms\"");
+        }
+        return Ok(Some(Fading::PerFrame { slope }));
+    };
+    let longest = section.required("longest", longest, "\"2s\"")?;
+    let shape = section.required("shape", shape, "1.5")?;
+    Ok(Some(Fading::Pareto(ParetoFades { slope, shortest, longest, shape })))
+}
+
+impl WlanSpec {
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        let fail = |key: &str, message: &str| Err(Problem::new(key, message));
+        if self.mac.rate.is_zero() {
+            return fail("rate", "0bps lets nothing pass: want more, or up = false");
+        }
+        if self.mac.basic_rate.is_zero() {
+            return fail("basic_rate", "0bps acknowledges nothing: want more");
+        }
+        // A frame must end: an hour for one of 64 KiB is no wireless network.
+        if self.mac.rate < Rate::from_bps(1000) || self.mac.basic_rate < Rate::from_bps(1000) {
+            return fail("rate", "below 1kbps: want at least 1kbps");
+        }
+        if !self.shared && self.cell.is_some() {
+            return fail("cell", "the link shares its airtime with nobody: want shared = true, or no cell");
+        }
+        check_loss(&self.loss)?;
+        let slope = match self.fading {
+            None => return Ok(()),
+            Some(_) if self.radio.is_none() => {
+                return fail("fading", "needs the receive power: want radio = { coverage = 250 }");
+            }
+            Some(Fading::PerFrame { slope }) => slope,
+            Some(Fading::Pareto(fades)) => {
+                if fades.shortest.is_zero() || fades.shortest > fades.longest {
+                    return fail("fading.shortest", "want more than 0s and at most longest");
+                }
+                if !(fades.shape > 0.0 && fades.shape <= 100.0) || (fades.shape - 1.0).abs() < 1e-6 {
+                    return fail("fading.shape", "want more than 0, at most 100, and not 1");
+                }
+                fades.slope
+            }
+        };
+        if slope <= 0 {
+            return fail("fading.slope", "want more than 0 (decibels)");
+        }
+        Ok(())
+    }
+
+    /// All but the queue, as the other direction must have it too.
+    fn without_queue(&self) -> Self {
+        Self { queue: QueueLimit::Unbounded, ..self.clone() }
+    }
+}
+
+/// Both directions of a link are one radio link, and all links of a cell have its timing.
+pub(in crate::scenario) fn check_cells(links: &[LinkSpec]) -> Result<(), Problem> {
+    for (number, link) in links.iter().enumerate() {
+        let fail = |key: &str, message: String| {
+            Err(Problem::new(key, message).within(&format!("link.{}", link.name)))
+        };
+        let (forward, reverse) = match (&link.forward, &link.reverse) {
+            (DirectionSpec::Wlan(forward), DirectionSpec::Wlan(reverse)) => (forward, reverse),
+            (DirectionSpec::Wlan(_), _) | (_, DirectionSpec::Wlan(_)) => {
+                return fail("type", "one direction is wlan: want both, or none".to_owned());
+            }
+            _ => continue,
+        };
+        if forward.without_queue() != reverse.without_queue() {
+            return fail("reverse", "differs from forward in more than the queue: want the same".to_owned());
+        }
+        if forward.cell.is_none() {
+            continue;
+        }
+        let first = links[..number].iter().find_map(|other| match &other.forward {
+            DirectionSpec::Wlan(wlan) if wlan.cell == forward.cell => Some((other, wlan)),
+            _ => None,
+        });
+        if let Some((other, wlan)) = first
+            && wlan.mac != forward.mac
+        {
+            let (cell, name) = (forward.cell.as_deref().unwrap_or_default(), &other.name);
+            return fail(
+                "cell",
+                format!(
+                    "rates, retries, rts, backoff or collisions differ from those of link \"{name}\" in the same cell \"{cell}\": want the same, or another cell"
+                ),
+            );
+        }
+    }
+    Ok(())
+}

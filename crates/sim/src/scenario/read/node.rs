@@ -1,0 +1,110 @@
+//! Reading `[[node]]`: what it is, where it is, where it goes.
+
+use toml::de::DeTable;
+
+use super::name;
+use crate::scenario::document::Section;
+use crate::scenario::error::Problem;
+use crate::scenario::{
+    AgentOptions, MobileOptions, MobileSpec, NodeKind, NodeSpec, Position, Switching, Waypoint,
+};
+
+const KINDS: [(&str, NodeKind); 4] = [
+    ("host", NodeKind::Host),
+    ("router", NodeKind::Router),
+    ("home-agent", NodeKind::HomeAgent),
+    ("foreign-agent", NodeKind::ForeignAgent),
+];
+
+pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<NodeSpec, Problem> {
+    let section = Section::open(table, path, &["name", "kind", "position", "waypoints", "agent", "mobile"])?;
+    let kind = section.required(
+        "kind",
+        section.choice("kind", &KINDS)?,
+        "\"host\", \"router\", \"home-agent\" or \"foreign-agent\"",
+    )?;
+    let waypoints = section.items("waypoints")?;
+    Ok(NodeSpec {
+        name: name(&section)?,
+        kind,
+        position: position(&section, "position")?.unwrap_or_default(),
+        agent: agent(&section)?,
+        mobile: mobile(&section)?,
+        waypoints: waypoints
+            .into_iter()
+            .map(|(path, table)| waypoint(table, path))
+            .collect::<Result<_, _>>()?,
+    })
+}
+
+/// `agent = { interval = "1s", lifetime = "3s" }`.
+fn agent(node: &Section<'_, '_>) -> Result<Option<AgentOptions>, Problem> {
+    let keys = ["interval", "offset", "lifetime", "registration_lifetime"];
+    let Some(section) = node.section("agent", &keys)? else { return Ok(None) };
+    let mut agent = AgentOptions::default();
+    for (key, field) in [
+        ("interval", &mut agent.interval),
+        ("offset", &mut agent.offset),
+        ("lifetime", &mut agent.lifetime),
+        ("registration_lifetime", &mut agent.registration_lifetime),
+    ] {
+        if let Some(span) = section.span(key)? {
+            *field = span;
+        }
+    }
+    Ok(Some(agent))
+}
+
+/// `mobile = { home_agent = "ha", switching = "lazy" }`.
+fn mobile(node: &Section<'_, '_>) -> Result<Option<MobileSpec>, Problem> {
+    let keys = ["home_agent", "switching", "lifetime", "retry", "scan"];
+    let Some(section) = node.section("mobile", &keys)? else { return Ok(None) };
+    let mut options = MobileOptions::default();
+    if let Some(switching) =
+        section.choice("switching", &[("lazy", Switching::Lazy), ("eager", Switching::Eager)])?
+    {
+        options.switching = switching;
+    }
+    for (key, field) in
+        [("lifetime", &mut options.lifetime), ("retry", &mut options.retry), ("scan", &mut options.scan)]
+    {
+        if let Some(span) = section.span(key)? {
+            *field = span;
+        }
+    }
+    let home_agent =
+        section.required("home_agent", section.text("home_agent")?, "\"a home agent's name\"")?;
+    Ok(Some(MobileSpec { home_agent: home_agent.to_owned(), options }))
+}
+
+/// `{ at = "50s", to = [400, 0], speed = 20 }`.
+fn waypoint(table: &DeTable<'_>, path: String) -> Result<Waypoint, Problem> {
+    let section = Section::open(table, path, &["at", "to", "speed"])?;
+    let speed = section.required("speed", section.number("speed")?, "20 (metres per second)")?;
+    if !(0.001..=1e6).contains(&speed) {
+        return Err(Problem::new(
+            section.key("speed"),
+            format!("{speed}: want 0.001 to 1000000 (metres per second)"),
+        ));
+    }
+    Ok(Waypoint {
+        at: section.required("at", section.span("at")?, "\"50s\"")?,
+        to: section.required("to", position(&section, "to")?, "[400, 0] (metres)")?,
+        speed_mm_s: (speed * 1000.0).round() as u64,
+    })
+}
+
+/// `[400, 0]`: metres eastwards and northwards.
+fn position(section: &Section<'_, '_>, key: &str) -> Result<Option<Position>, Problem> {
+    let Some(numbers) = section.numbers(key)? else { return Ok(None) };
+    let millimetres = |metres: f64| (metres * 1000.0).round() as i64;
+    match numbers[..] {
+        [x, y] if x.abs() <= 1e9 && y.abs() <= 1e9 => {
+            Ok(Some(Position { x_mm: millimetres(x), y_mm: millimetres(y) }))
+        }
+        _ => Err(Problem::new(
+            section.key(key),
+            "want two numbers, metres eastwards and northwards, up to 1e9, as [400, 0]",
+        )),
+    }
+}
