@@ -14,3 +14,4 @@ pub mod stats;
 pub mod store;
 pub mod table;
 pub mod validation;
+pub mod words;

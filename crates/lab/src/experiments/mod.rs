@@ -2,6 +2,7 @@
 //! is a folder and a line in [`EXPERIMENTS`].
 
 pub mod kim_koh;
+pub mod park_jang;
 
 use std::fmt;
 

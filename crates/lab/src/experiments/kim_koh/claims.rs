@@ -19,6 +19,7 @@ use super::grid::{DURATION, MESSAGE_BYTES, Movement, RunKey, SWITCH, Scheme, Win
 use super::measure::Handover;
 use crate::claims::{Check, Claim, Comparison, Judgement, Order, judge};
 use crate::stats::Mean;
+use crate::words::{interval, number, signed};
 use Movement::{To3g, ToWlan};
 use Scheme::{Adaptive, Conservative, Inherit};
 
@@ -152,42 +153,6 @@ fn throughput_text(a: Scheme, b: Scheme, found: &Comparison) -> String {
         interval(&difference),
         signed(found.relative() * 100.0)
     )
-}
-
-/// As `+94.1 ± 3.2`.
-fn interval(difference: &Mean) -> String {
-    let mean = signed(difference.mean);
-    if difference.half_width.is_infinite() {
-        format!("{mean}, one run")
-    } else {
-        format!("{mean} ± {}", number(difference.half_width))
-    }
-}
-
-/// A number with at least three figures, and commas between thousands.
-fn number(value: f64) -> String {
-    if value.abs() < 99.95 {
-        return format!("{value:.1}").replace('-', "−");
-    }
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if value < 0.0 { format!("−{text}") } else { text }
-}
-
-/// A number with its sign; none for what rounds to zero.
-fn signed(value: f64) -> String {
-    let text = number(value);
-    match text.as_str() {
-        "0.0" | "−0.0" => "0.0".to_owned(),
-        _ if value > 0.0 => format!("+{text}"),
-        _ => text,
-    }
 }
 
 fn at(movement: Movement, load: u8) -> String {

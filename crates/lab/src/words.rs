@@ -1,0 +1,59 @@
+//! Numbers as the ledger and the pages write them.
+//!
+//! Plain numbers in, text out: knows nothing of units or claims.
+
+use crate::stats::Mean;
+
+/// As `+94.1 ± 3.2`.
+#[must_use]
+pub fn interval(difference: &Mean) -> String {
+    let mean = signed(difference.mean);
+    if difference.half_width.is_infinite() {
+        format!("{mean}, one run")
+    } else {
+        format!("{mean} ± {}", number(difference.half_width))
+    }
+}
+
+/// A number with at least three figures, and commas between thousands.
+#[must_use]
+pub fn number(value: f64) -> String {
+    if value.abs() < 99.95 {
+        return format!("{value:.1}").replace('-', "−");
+    }
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value < 0.0 { format!("−{text}") } else { text }
+}
+
+/// A number with its sign; none for what rounds to zero.
+#[must_use]
+pub fn signed(value: f64) -> String {
+    let text = number(value);
+    match text.as_str() {
+        "0.0" | "−0.0" => "0.0".to_owned(),
+        _ if value > 0.0 => format!("+{text}"),
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_figures_and_intervals_a_sign() {
+        let texts = [0.04, 12.34, 7085.4, -1234.0].map(number);
+        assert_eq!(texts, ["0.0", "12.3", "7,085", "−1,234"]);
+        assert_eq!([0.04, -0.04, 2.0, -2.0].map(signed), ["0.0", "0.0", "+2.0", "−2.0"]);
+        let mean = |half_width| Mean { n: 2, mean: 94.12, half_width };
+        assert_eq!(interval(&mean(3.2)), "+94.1 ± 3.2");
+        assert_eq!(interval(&mean(f64::INFINITY)), "+94.1, one run");
+    }
+}
