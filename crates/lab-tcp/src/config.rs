@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use msctp_congestion::{InitialWindow, Options, RtoConfig, find};
+use msctp_congestion::{InitialWindow, Options, RtoConfig, classifier, find};
 use msctp_units::Span;
 
 use crate::header::TIMESTAMPS_LEN;
@@ -69,6 +69,18 @@ pub struct Config {
     /// Forward RTO recovery: undo time-outs that were spurious (RFC 5682, basic and SACK-enhanced alike by the
     /// acknowledgments alone, §2.1).
     pub frto: bool,
+    /// After a spurious time-out, the round trip of the first new data starts the RTT estimator over (Park & Jang §2.2). For
+    /// [`frto`](Self::frto).
+    pub restart_rtt_after_spurious: bool,
+    /// What tells losses found by duplicate ACKs apart, by its name in msctp-congestion's
+    /// [registry](msctp_congestion::classifier); `none`: every loss is congestion. Asked in congestion avoidance only
+    /// (Park & Jang §2). After the answer “wireless” the segment is sent again and the window kept.
+    pub loss_classifier: String,
+    /// The classifier's own options, from those its registry entry lists.
+    pub loss_classifier_options: Options,
+    /// Answer a loss that was classified one round trip (SRTT) after the first duplicate ACK, not at the third: the scheme
+    /// that Park & Jang compare with.
+    pub delay_response: bool,
     /// Unit of the timestamp clock, more than 0 (RFC 7323 §5.4: 1 ms to 1 s).
     pub timestamp_tick: Span,
     /// Retransmissions of one segment in a row after which the connection is lost (RFC 9293 §3.8.3, R2).
@@ -102,6 +114,10 @@ impl Default for Config {
             restart_timer_on_fast_retransmit: false,
             slow_but_steady: false,
             frto: false,
+            restart_rtt_after_spurious: false,
+            loss_classifier: classifier::None::NAME.to_owned(),
+            loss_classifier_options: Options::new(),
+            delay_response: false,
             timestamp_tick: Span::from_millis(1),
             max_retransmits: 15,
             time_wait: Span::from_secs(60),
@@ -149,6 +165,14 @@ impl Config {
             Ok(info) => {
                 if let Err(bad) = self.controller_options.check(info.options) {
                     return wrong("controller_options", &bad.name, bad.problem);
+                }
+            }
+        }
+        match classifier::find(&self.loss_classifier) {
+            Err(unknown) => return wrong("loss_classifier", &self.loss_classifier, unknown.to_string()),
+            Ok(info) => {
+                if let Err(bad) = self.loss_classifier_options.check(info.options) {
+                    return wrong("loss_classifier_options", &bad.name, bad.problem);
                 }
             }
         }
@@ -208,6 +232,7 @@ mod tests {
         assert_eq!(field(|c| c.mss = 40), "mss");
         assert_eq!(field(|c| c.receive_buffer = 1000), "receive_buffer");
         assert_eq!(field(|c| c.controller = "vegas".to_owned()), "controller");
+        assert_eq!(field(|c| c.loss_classifier = "park".to_owned()), "loss_classifier");
         assert_eq!(field(|c| c.ack_every = 0), "ack_every");
         assert_eq!(field(|c| c.ack_delay = Span::from_secs(1)), "ack_delay");
         assert_eq!(field(|c| c.rto.max = Span::from_millis(1)), "rto_max");

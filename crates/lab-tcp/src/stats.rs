@@ -1,5 +1,7 @@
 //! Counters of a connection.
 
+use msctp_congestion::classifier::Tally;
+
 /// What a connection has done so far. Segments where nothing else is said.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -19,6 +21,10 @@ pub struct Stats {
     pub spurious_timeouts: u64,
     /// Times the sender entered fast recovery.
     pub fast_retransmits: u64,
+    /// Times the sender entered LD recovery: a loss was taken for one of the radio.
+    pub ld_recoveries: u64,
+    /// What the loss classifier said, against what the simulator told.
+    pub verdicts: Tally,
     /// Zero-window probes.
     pub window_probes: u64,
     /// Duplicate ACKs received, as the recovery algorithm counts them.

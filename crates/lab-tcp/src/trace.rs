@@ -1,6 +1,7 @@
 //! What a connection records when asked ([`Config::trace`](crate::Config::trace)). Nothing reads it back.
 
 use msctp_congestion::LossKind;
+use msctp_congestion::classifier::Cause;
 use msctp_units::{Span, Time};
 
 /// Something that happened, and when.
@@ -72,7 +73,18 @@ pub enum TraceKind {
         /// Outstanding then.
         flight_size: u64,
     },
-    /// Fast recovery ended.
+    /// The loss classifier was asked.
+    Verdict {
+        /// First offset of the lost segment.
+        offset: u64,
+        /// What it said.
+        cause: Cause,
+        /// What the simulator knows.
+        truth: Option<Cause>,
+    },
+    /// LD recovery began: the segment is sent again, the window kept (Park & Jang §2.1).
+    LdRecovery,
+    /// Fast recovery or LD recovery ended.
     RecoveryExit,
     /// The retransmission timer expired.
     Timeout {
@@ -81,6 +93,11 @@ pub enum TraceKind {
     },
     /// The last time-out was spurious and was undone (RFC 5682).
     SpuriousTimeout,
+    /// The round-trip statistics start over with this one (Park & Jang §2.2).
+    RttStartedOver {
+        /// Measured.
+        sample: Span,
+    },
     /// The handshake was done.
     Connected,
     /// The connection ended.

@@ -9,6 +9,7 @@ mod none;
 mod oracle;
 mod park_jang;
 mod registry;
+mod tally;
 
 use core::fmt;
 
@@ -18,6 +19,7 @@ pub use none::None;
 pub use oracle::Oracle;
 pub use park_jang::{K, ParkJang};
 pub use registry::{ClassifierInfo, classifiers, create, find};
+pub use tally::Tally;
 
 /// What a loss was due to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::trace::TraceKind;
 use super::{Connection, Phase};
 
 /// The offset nearest to `reference` whose sequence number is `sequence`, when that of offset 0 is `initial`.
-fn offset_of(sequence: u32, initial: u32, reference: u64) -> Option<u64> {
+pub(super) fn offset_of(sequence: u32, initial: u32, reference: u64) -> Option<u64> {
     let distance = sequence.wrapping_sub(initial.wrapping_add(reference as u32)) as i32;
     reference.checked_add_signed(i64::from(distance))
 }

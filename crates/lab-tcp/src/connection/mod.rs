@@ -7,12 +7,13 @@ mod output;
 
 use std::collections::VecDeque;
 
-use msctp_congestion::{RttEstimator, Window};
+use msctp_congestion::classifier::Cause;
+use msctp_congestion::{RoundTrips, RttEstimator, Window};
 use msctp_units::{Span, Time};
 
 use crate::config::{Config, ConfigError};
 use crate::event::{Event, Failure};
-use crate::header::Block;
+use crate::header::{self, Block};
 use crate::receiver::Receiver;
 use crate::sender::{Recorder, Sender};
 use crate::stats::Stats;
@@ -282,6 +283,24 @@ impl Connection {
     #[must_use]
     pub fn is_recovering(&self) -> bool {
         self.sender.as_ref().is_some_and(Sender::is_recovering)
+    }
+
+    /// The round-trip statistics; `None` before the first measurement.
+    #[must_use]
+    pub fn round_trips(&self) -> Option<RoundTrips> {
+        self.sender.as_ref().and_then(|sender| sender.rtt.round_trips())
+    }
+
+    /// The simulator lost a segment that this end had sent: its header, the length of its user data, and why. A yardstick
+    /// for loss classifiers, not a part of the protocol: nothing but [`Oracle`](msctp_congestion::classifier::Oracle) and
+    /// the counters look at it.
+    pub fn tell_loss(&mut self, header: &[u8], payload_len: u32, cause: Cause) {
+        let Some(sender) = &mut self.sender else { return };
+        let sequence = header::parse(header).ok().map(|parsed| parsed.header.sequence);
+        let start = sequence.and_then(|sequence| input::offset_of(sequence, self.iss, sender.at().una));
+        if let Some(start) = start.filter(|_| payload_len > 0) {
+            sender.tell_loss(start, start + u64::from(payload_len), cause);
+        }
     }
 
     /// The retransmission time-out now.

@@ -3,6 +3,7 @@
 use crate::outstanding::{Outstanding, Role, Segment};
 
 use super::DUP_THRESH;
+use super::ld::{self, Phase, Response};
 
 /// Duplicate ACKs and the window they inflate (RFC 5681 §3.2).
 #[derive(Clone, Debug)]
@@ -16,32 +17,34 @@ pub(super) struct Inflation {
     limited: u64,
     /// The first segment is to be sent again.
     pub(super) resend_first: bool,
-    pub(super) recovering: bool,
+    pub(super) phase: Phase,
 }
 
 impl Inflation {
     pub(super) fn new(limited_transmit: bool) -> Self {
-        Self { limited_transmit, dup_acks: 0, extra: 0, limited: 0, resend_first: false, recovering: false }
+        Self { limited_transmit, dup_acks: 0, extra: 0, limited: 0, resend_first: false, phase: Phase::Open }
     }
 
-    /// A duplicate ACK. `may_enter`: a third one may start fast recovery. Gives FlightSize when it did.
-    pub(super) fn duplicate(&mut self, at: &Outstanding, may_enter: bool) -> Option<u64> {
+    /// A duplicate ACK. `may_enter`: a third one may start fast recovery. True when it does.
+    pub(super) fn duplicate(&mut self, at: &Outstanding, may_enter: bool) -> bool {
         self.dup_acks += 1;
-        if self.recovering {
+        if self.phase.is_fast() {
             // RFC 5681 §3.2 (4)
             self.extra += at.smss as i64;
-            return None;
         }
-        if self.dup_acks != DUP_THRESH || !may_enter {
-            return None;
+        self.phase == Phase::Open && self.dup_acks == DUP_THRESH && may_enter
+    }
+
+    /// The loss is answered so. Gives FlightSize.
+    pub(super) fn enter(&mut self, at: &Outstanding, response: Response) -> u64 {
+        if response == Response::Fast {
+            // RFC 5681 §3.2 (3): the segments that left the network, three but after a wait
+            self.extra = (u64::from(self.dup_acks) * at.smss) as i64;
         }
+        self.resend_first = response != Response::Wait;
+        self.phase = Phase::Answering(response);
         // RFC 5681 §3.2 (2): what limited transmit sent does not count.
-        let flight_size = (at.nxt - at.una).saturating_sub(self.limited);
-        // (3): the three segments that left the network
-        self.extra = (u64::from(DUP_THRESH) * at.smss) as i64;
-        self.resend_first = true;
-        self.recovering = true;
-        Some(flight_size)
+        (at.nxt - at.una).saturating_sub(self.limited)
     }
 
     /// New data was acknowledged outside of fast recovery, or fast recovery is over.
@@ -53,8 +56,15 @@ impl Inflation {
         if self.resend_first {
             return Some(Segment { start: at.una, end: at.cut(at.una, at.max), role: Role::First });
         }
+        if self.phase.is_ld() {
+            // Park & Jang §2.1: three segments beyond cwnd, those of limited transmit among them
+            let room = cwnd.max(at.smss).saturating_add(u64::from(DUP_THRESH) * at.smss);
+            let window_end = at.una.saturating_add(room);
+            let allowed = at.nxt.saturating_add(ld::allowance(at.smss, self.limited));
+            return at.in_order(window_end.min(allowed));
+        }
         // RFC 3042 §2: on the first two duplicates, new data up to two segments beyond cwnd
-        let early = self.limited_transmit && !self.recovering && at.nxt == at.max;
+        let early = self.limited_transmit && self.phase == Phase::Open && at.nxt == at.max;
         let limited = if early { u64::from(self.dup_acks.min(2)) * at.smss } else { 0 };
         let window = cwnd.saturating_add_signed(self.extra).max(at.smss);
         at.in_order(at.una.saturating_add(window).saturating_add(limited))
@@ -63,7 +73,7 @@ impl Inflation {
     pub(super) fn sent(&mut self, segment: &Segment) {
         match segment.role {
             Role::First => self.resend_first = false,
-            Role::InOrder if !self.recovering && self.dup_acks > 0 => {
+            Role::InOrder if !self.phase.is_fast() && self.dup_acks > 0 => {
                 self.limited += segment.end - segment.start;
             }
             _ => {}

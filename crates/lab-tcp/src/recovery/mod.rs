@@ -1,10 +1,11 @@
 //! How losses are found and repaired: one file for each algorithm.
 //!
 //! A recovery hears of acknowledgments and time-outs and says which segment to send next. The window in steady state is
-//! the controller's; a recovery only says when to cut it (the sender's one place for that is `Sender::gap_loss`) and how
-//! far it lets the sender reach beyond it meanwhile. Knows no headers, no timers.
+//! the controller's; a recovery only says when a loss is found (what that does to the window is the sender's business) and
+//! how far it lets the sender reach beyond it meanwhile. Knows no headers, no timers.
 
 mod inflation;
+mod ld;
 mod newreno;
 mod reno;
 mod sack;
@@ -12,6 +13,8 @@ mod sack;
 use std::fmt::Debug;
 
 use crate::outstanding::{Outstanding, Segment};
+
+pub(crate) use ld::Response;
 
 /// How losses are found and repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,9 +57,9 @@ pub(crate) struct AckView<'a> {
 /// What an acknowledgment came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// A loss was found and fast recovery begun: cut the window. FlightSize at that time, in bytes.
-    pub(crate) entered: Option<u64>,
-    /// Fast recovery ended.
+    /// A loss was found: say with [`Recovery::enter`] how it is answered.
+    pub(crate) lost: bool,
+    /// Fast recovery or LD recovery ended.
     pub(crate) left: bool,
     /// It counted as a duplicate.
     pub(crate) duplicate: bool,
@@ -69,6 +72,9 @@ pub(crate) trait Recovery: Debug + Send {
     /// An acknowledgment came that is not older than the last.
     fn on_ack(&mut self, at: &Outstanding, ack: &AckView<'_>) -> Outcome;
 
+    /// A loss was found, or a [`Response::Wait`] is over: this is how it is answered. Gives FlightSize in bytes.
+    fn enter(&mut self, at: &Outstanding, response: Response) -> u64;
+
     /// The retransmission timer expired; `at.nxt` is still where it was.
     fn on_timeout(&mut self, at: &Outstanding);
 
@@ -78,7 +84,7 @@ pub(crate) trait Recovery: Debug + Send {
     /// That segment was sent; `at` is as it was before.
     fn on_sent(&mut self, at: &Outstanding, segment: &Segment);
 
-    /// In fast recovery?
+    /// In fast recovery or LD recovery?
     fn is_recovering(&self) -> bool;
 
     /// What is in the network, as the algorithm estimates it, in bytes.

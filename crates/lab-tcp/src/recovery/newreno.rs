@@ -3,7 +3,7 @@
 use crate::outstanding::{Outstanding, Segment};
 
 use super::inflation::Inflation;
-use super::{AckView, Outcome, Recovery};
+use super::{AckView, Outcome, Recovery, Response};
 
 /// Fast recovery that ends when everything outstanding at the loss is acknowledged; each partial ACK sends the next
 /// missing segment again.
@@ -40,11 +40,11 @@ impl NewReno {
 impl Recovery for NewReno {
     fn on_ack(&mut self, at: &Outstanding, ack: &AckView<'_>) -> Outcome {
         if ack.acked > 0 {
-            if self.inflation.recovering && at.una < self.recover {
+            if self.inflation.phase.is_fast() && at.una < self.recover {
                 return self.partial(at, ack.acked);
             }
             // Full acknowledgments, option 2: the window is ssthresh, where the controller put it.
-            let left = self.inflation.recovering;
+            let left = self.inflation.phase.is_recovering();
             self.inflation.reset();
             return Outcome { left, ..Outcome::default() };
         }
@@ -52,12 +52,16 @@ impl Recovery for NewReno {
             return Outcome::default();
         }
         // RFC 6582 §3.2 (2): only when the ACK covers more than "recover"
-        let entered = self.inflation.duplicate(at, at.una >= self.recover);
-        if entered.is_some() {
+        let lost = self.inflation.duplicate(at, at.una >= self.recover);
+        Outcome { lost, duplicate: true, ..Outcome::default() }
+    }
+
+    fn enter(&mut self, at: &Outstanding, response: Response) -> u64 {
+        if response == Response::Fast {
             self.recover = at.max;
             self.partial_acks = 0;
         }
-        Outcome { entered, duplicate: true, ..Outcome::default() }
+        self.inflation.enter(at, response)
     }
 
     fn on_timeout(&mut self, at: &Outstanding) {
@@ -75,7 +79,7 @@ impl Recovery for NewReno {
     }
 
     fn is_recovering(&self) -> bool {
-        self.inflation.recovering
+        self.inflation.phase.is_recovering()
     }
 
     fn pipe(&self, at: &Outstanding) -> u64 {

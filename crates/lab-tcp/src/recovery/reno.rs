@@ -3,7 +3,7 @@
 use crate::outstanding::{Outstanding, Segment};
 
 use super::inflation::Inflation;
-use super::{AckView, Outcome, Recovery};
+use super::{AckView, Outcome, Recovery, Response};
 
 /// Fast recovery that ends at the first ACK of new data. A second loss in the same window must make three duplicate
 /// ACKs of its own, or waits for the time-out.
@@ -25,15 +25,19 @@ impl Recovery for Reno {
     fn on_ack(&mut self, at: &Outstanding, ack: &AckView<'_>) -> Outcome {
         if ack.acked > 0 {
             // RFC 5681 §3.2 (6): deflate
-            let left = self.inflation.recovering;
+            let left = self.inflation.phase.is_recovering();
             self.inflation.reset();
             return Outcome { left, ..Outcome::default() };
         }
         if !ack.plain_duplicate {
             return Outcome::default();
         }
-        let entered = self.inflation.duplicate(at, at.una >= self.recover);
-        Outcome { entered, duplicate: true, ..Outcome::default() }
+        let lost = self.inflation.duplicate(at, at.una >= self.recover);
+        Outcome { lost, duplicate: true, ..Outcome::default() }
+    }
+
+    fn enter(&mut self, at: &Outstanding, response: Response) -> u64 {
+        self.inflation.enter(at, response)
     }
 
     fn on_timeout(&mut self, at: &Outstanding) {
@@ -50,7 +54,7 @@ impl Recovery for Reno {
     }
 
     fn is_recovering(&self) -> bool {
-        self.inflation.recovering
+        self.inflation.phase.is_recovering()
     }
 
     fn pipe(&self, at: &Outstanding) -> u64 {

@@ -3,7 +3,8 @@
 use crate::outstanding::{Outstanding, Role, Segment};
 use crate::ranges::Ranges;
 
-use super::{AckView, DUP_THRESH, Outcome, Recovery};
+use super::ld::{self, Phase};
+use super::{AckView, DUP_THRESH, Outcome, Recovery, Response};
 
 /// The scoreboard and the variables of RFC 6675 §2. Where the RFC has the highest sequence number of something, there is
 /// one more here.
@@ -20,7 +21,7 @@ pub(super) struct Sack {
     /// RescueRxt.
     rescue_rxt: u64,
     recovery_point: u64,
-    recovering: bool,
+    phase: Phase,
     resend_first: bool,
 }
 
@@ -34,7 +35,7 @@ impl Sack {
             high_rxt: 0,
             rescue_rxt: 0,
             recovery_point: 0,
-            recovering: false,
+            phase: Phase::Open,
             resend_first: false,
         }
     }
@@ -103,14 +104,6 @@ impl Sack {
         }
         None
     }
-
-    fn enter(&mut self, at: &Outstanding) -> u64 {
-        // RFC 6675 §5 (4.1), (4.2)
-        self.recovery_point = at.max;
-        self.recovering = true;
-        self.resend_first = true;
-        (at.nxt - at.una).saturating_sub(self.limited)
-    }
 }
 
 impl Recovery for Sack {
@@ -120,11 +113,11 @@ impl Recovery for Sack {
         if ack.acked > 0 {
             self.dup_acks = 0;
             self.limited = 0;
-            if self.recovering && at.una >= self.recovery_point {
-                // RFC 6675 §5 (A)
-                self.recovering = false;
+            // RFC 6675 §5 (A); LD recovery ends at any new ACK (Park & Jang §2.1).
+            if !self.phase.is_fast() || at.una >= self.recovery_point {
+                outcome.left = self.phase.is_recovering();
+                self.phase = Phase::Open;
                 self.resend_first = false;
-                outcome.left = true;
             }
         }
         // RFC 6675 §2: a duplicate reports something new between HighACK and HighData.
@@ -134,10 +127,19 @@ impl Recovery for Sack {
         }
         // §5 (1), (2). After a time-out not before RecoveryPoint is reached (§5.1).
         let lost = self.dup_acks >= DUP_THRESH || self.lost_below(at) > at.una;
-        if outcome.duplicate && lost && !self.recovering && at.una >= self.recovery_point {
-            outcome.entered = Some(self.enter(at));
-        }
+        outcome.lost =
+            outcome.duplicate && lost && self.phase == Phase::Open && at.una >= self.recovery_point;
         outcome
+    }
+
+    fn enter(&mut self, at: &Outstanding, response: Response) -> u64 {
+        if response == Response::Fast {
+            // RFC 6675 §5 (4.1), (4.2)
+            self.recovery_point = at.max;
+        }
+        self.phase = Phase::Answering(response);
+        self.resend_first = response != Response::Wait;
+        (at.nxt - at.una).saturating_sub(self.limited)
     }
 
     fn on_timeout(&mut self, at: &Outstanding) {
@@ -152,7 +154,7 @@ impl Recovery for Sack {
             return Some(Segment { start: at.una, end: at.cut(at.una, limit), role: Role::First });
         }
         let room = cwnd.saturating_sub(self.pipe(at));
-        if self.recovering {
+        if self.phase.is_fast() {
             // RFC 6675 §5 (C)
             return if room >= at.smss { self.next_seg(at, at.nxt.saturating_add(room)) } else { None };
         }
@@ -167,6 +169,10 @@ impl Recovery for Sack {
                 true => (room >= end - start || at.una == at.nxt).then_some(segment),
                 false => Outstanding { nxt: at.max, ..*at }.in_order(at.max.saturating_add(room)),
             };
+        }
+        if self.phase.is_ld() {
+            let most = room.min(ld::allowance(at.smss, self.limited));
+            return at.in_order(at.nxt.saturating_add(most));
         }
         // §5 (3): without limited transmit what was SACKed makes no room.
         let window_end =
@@ -184,7 +190,7 @@ impl Recovery for Sack {
             }
             Role::Hole => self.high_rxt = segment.end,
             Role::Rescue => self.rescue_rxt = self.recovery_point,
-            Role::InOrder if !self.recovering && self.dup_acks > 0 && at.nxt == at.max => {
+            Role::InOrder if !self.phase.is_fast() && self.dup_acks > 0 && at.nxt == at.max => {
                 self.limited += segment.end - segment.start;
             }
             Role::InOrder | Role::Probe => {}
@@ -192,12 +198,12 @@ impl Recovery for Sack {
     }
 
     fn is_recovering(&self) -> bool {
-        self.recovering
+        self.phase.is_recovering()
     }
 
     /// SetPipe() (RFC 6675 §4).
     fn pipe(&self, at: &Outstanding) -> u64 {
-        if !self.recovering {
+        if !self.phase.is_fast() {
             return self.not_sacked(at.una, at.nxt);
         }
         // (a) what is not lost, and (b) what was sent again

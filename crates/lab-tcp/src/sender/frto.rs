@@ -64,6 +64,11 @@ impl Frto {
         })
     }
 
+    /// One past the highest offset sent when the timer expired.
+    pub(super) fn recover(&self) -> u64 {
+        self.recover
+    }
+
     /// May a new segment be sent, whatever the window is?
     pub(super) fn may_probe(&self) -> Option<bool> {
         match self.step {

@@ -1,18 +1,21 @@
 //! The sending half: what is outstanding, the window, the retransmission and the persist timer. Knows offsets, no
 //! headers. Which segment goes next is asked of the [recovery](crate::recovery).
 
+mod differentiation;
 mod frto;
 
 use std::collections::VecDeque;
 
+use msctp_congestion::classifier::Cause;
 use msctp_congestion::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, RttEstimator, create};
 use msctp_units::{Span, Time};
 
 use crate::config::Config;
 use crate::outstanding::{Outstanding, Role, Segment};
-use crate::recovery::{AckView, Recovery};
+use crate::recovery::{AckView, Recovery, Response};
 use crate::stats::Stats;
 use crate::trace::{TraceEvent, TraceKind};
+use differentiation::Differentiation;
 use frto::{Frto, Verdict};
 
 /// Trace events that nobody has taken yet; stays empty when nobody wants them.
@@ -78,6 +81,12 @@ pub(crate) struct Sender {
     /// Set while F-RTO looks into a time-out.
     frto: Option<Frto>,
     use_frto: bool,
+    /// After a spurious time-out: data sent for the first time begins here, whose round trip starts the estimator over.
+    fresh_from: Option<u64>,
+    restart_rtt_after_spurious: bool,
+    differentiation: Differentiation,
+    /// LD recovery is under way.
+    in_ld: bool,
     restart_timer_on_fast_retransmit: bool,
     /// When data was sent last, or since when idle RTOs have been reported.
     idle_since: Time,
@@ -143,6 +152,10 @@ impl Sender {
             timeout_flight: None,
             frto: None,
             use_frto: config.frto,
+            fresh_from: None,
+            restart_rtt_after_spurious: config.restart_rtt_after_spurious,
+            differentiation: Differentiation::new(config),
+            in_ld: false,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
             idle_since: now,
         }
@@ -177,7 +190,12 @@ impl Sender {
     }
 
     pub(crate) fn deadline(&self) -> Option<Time> {
-        [self.rto_at, self.persist.at].into_iter().flatten().min()
+        [self.rto_at, self.persist.at, self.differentiation.deadline()].into_iter().flatten().min()
+    }
+
+    /// The simulator lost the segment `start..end` of ours. A yardstick: only classifiers that may know it look at it.
+    pub(crate) fn tell_loss(&mut self, start: u64, end: u64, cause: Cause) {
+        self.differentiation.tell(start, end, cause);
     }
 
     /// An acknowledgment that is not older than the last.
@@ -206,11 +224,14 @@ impl Sender {
             let ack = Ack { rtt, in_fast_recovery, ..self.ack(now, acked, flight_before) };
             self.controller.on_ack(&ack);
         }
-        if let Some(flight_size) = outcome.entered {
-            self.gap_loss(now, flight_size, stats, trace);
+        self.differentiation.on_ack(now, &self.at, acked > 0, outcome.duplicate);
+        if outcome.lost {
+            self.loss_found(now, stats, trace);
+        }
+        if outcome.left && !std::mem::take(&mut self.in_ld) {
+            self.controller.on_recovery_exit(now);
         }
         if outcome.left {
-            self.controller.on_recovery_exit(now);
             trace.add(now, TraceKind::RecoveryExit);
         }
         self.forward(now, acked, outcome.duplicate || plain_duplicate, stats, trace);
@@ -252,7 +273,13 @@ impl Sender {
             self.timed = None;
         }
         if let Some(sample) = sample {
-            self.rtt.on_measurement(sample);
+            if self.fresh_from.take_if(|from| info.ack > *from).is_some() {
+                // Park & Jang §2.2: “When TCP receives ACK for the first newly transmitted packet”
+                self.rtt.start_over(sample);
+                trace.add(now, TraceKind::RttStartedOver { sample });
+            } else {
+                self.rtt.on_measurement(sample);
+            }
             let srtt = self.rtt.srtt().unwrap_or_default();
             trace.add(now, TraceKind::Rtt { sample, srtt, rto: self.rtt.rto() });
         }
@@ -265,12 +292,39 @@ impl Sender {
         sample
     }
 
-    /// The recovery found a loss by its gap: the window is cut. The one place where this happens.
-    fn gap_loss(&mut self, now: Time, flight_size: u64, stats: &mut Stats, trace: &mut Recorder) {
-        stats.fast_retransmits += 1;
-        let kind = LossKind::Gap;
-        self.controller.on_loss(&Loss { now, kind, flight_size });
-        trace.add(now, TraceKind::Loss { kind, flight_size });
+    /// The recovery found a loss by its gap. The one place where this happens.
+    fn loss_found(&mut self, now: Time, stats: &mut Stats, trace: &mut Recorder) {
+        let window = self.controller.window();
+        let Some(verdict) = self.differentiation.judge(&self.at, window, &self.rtt) else {
+            return self.answer(now, Cause::Congestion, stats, trace);
+        };
+        stats.verdicts = self.differentiation.tally;
+        let differentiation::Verdict { cause, truth } = verdict;
+        trace.add(now, TraceKind::Verdict { offset: self.at.una, cause, truth });
+        if self.differentiation.hold(now, cause, &self.rtt) {
+            self.recovery.enter(&self.at, Response::Wait);
+        } else {
+            self.answer(now, cause, stats, trace);
+        }
+    }
+
+    /// Answers a loss found by its gap: congestion cuts the window, the radio does not.
+    fn answer(&mut self, now: Time, cause: Cause, stats: &mut Stats, trace: &mut Recorder) {
+        match cause {
+            Cause::Congestion => {
+                let flight_size = self.recovery.enter(&self.at, Response::Fast);
+                stats.fast_retransmits += 1;
+                let kind = LossKind::Gap;
+                self.controller.on_loss(&Loss { now, kind, flight_size });
+                trace.add(now, TraceKind::Loss { kind, flight_size });
+            }
+            Cause::Wireless => {
+                self.recovery.enter(&self.at, Response::Ld);
+                self.in_ld = true;
+                stats.ld_recoveries += 1;
+                trace.add(now, TraceKind::LdRecovery);
+            }
+        }
     }
 
     /// F-RTO looks at an acknowledgment.
@@ -290,8 +344,9 @@ impl Sender {
                 self.frto = None;
             }
             Some(Verdict::Spurious) => {
-                self.frto = None;
                 stats.spurious_timeouts += 1;
+                self.fresh_from = self.restart_rtt_after_spurious.then_some(frto.recover());
+                self.frto = None;
                 self.controller.on_spurious_timeout(now);
                 trace.add(now, TraceKind::SpuriousTimeout);
             }
@@ -319,6 +374,9 @@ impl Sender {
             self.persist.due = true;
         }
         if self.rto_at.is_none_or(|at| at > now) {
+            if let Some(cause) = self.differentiation.take_due(now) {
+                self.answer(now, cause, stats, trace);
+            }
             return Ok(());
         }
         self.rto_at = None;
@@ -331,8 +389,11 @@ impl Sender {
         }
         stats.timeouts += 1;
         let flight_size = *self.timeout_flight.get_or_insert(self.at.nxt - self.at.una);
-        // RFC 5682 §2.1 (1): not again while an earlier time-out is being repaired.
-        let first = self.at.nxt == self.at.max && self.retries == 1;
+        // RFC 5682 §2.1 (1): not again while an earlier time-out is being repaired. Park & Jang §2.1: not in LD recovery.
+        let in_ld = std::mem::take(&mut self.in_ld);
+        let first = self.at.nxt == self.at.max && self.retries == 1 && !in_ld;
+        self.differentiation.on_timeout();
+        self.fresh_from = None;
         self.frto = (self.use_frto && first).then(|| Frto::begin(self.at.max));
         self.recovery.on_timeout(&self.at);
         let kind = LossKind::Timeout;

@@ -22,11 +22,12 @@ fn configs() -> impl Strategy<Value = Config> {
         (0_u32..9).prop_map(SackLimit::Blocks),
         Just(SackLimit::Unlimited)
     ];
-    let flags = prop::array::uniform8(any::<bool>());
-    (algorithm, limit, flags, 1_u32..4, 1_u64..60).prop_map(
-        |(recovery, sack_limit, flags, ack_every, buffer)| {
-            let [timestamps, window_scale, limited_transmit, nagle, frto, slow_but_steady, gaps, restart] =
-                flags;
+    let flags = prop::array::uniform10(any::<bool>());
+    let classifier = prop_oneof![Just("none"), Just("park-jang"), Just("oracle")];
+    (algorithm, limit, flags, 1_u32..4, 1_u64..60, classifier).prop_map(
+        |(recovery, sack_limit, flags, ack_every, buffer, classifier)| {
+            let [timestamps, window_scale, limited_transmit, nagle, frto, ..] = flags;
+            let [.., slow_but_steady, gaps, restart, start_over, delay_response] = flags;
             Config {
                 recovery,
                 sack_limit,
@@ -38,6 +39,11 @@ fn configs() -> impl Strategy<Value = Config> {
                 slow_but_steady,
                 delay_gap_acks: gaps,
                 restart_timer_on_fast_retransmit: restart,
+                restart_rtt_after_spurious: start_over,
+                loss_classifier: classifier.to_owned(),
+                delay_response,
+                // Classifiers are asked in congestion avoidance.
+                initial_ssthresh: start_over.then_some(10_000),
                 ack_every,
                 receive_buffer: 1460 * buffer + 17,
                 // Longer than any last ACK is sent for: else the other end could not close in good order.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use msctp_congestion::classifier::Cause;
 use msctp_lab_tcp::header::{self, Header};
 use msctp_lab_tcp::{Config, Connection, Event, Ports, TraceEvent, TraceKind};
 use msctp_units::{Span, Time};
@@ -46,6 +47,8 @@ pub(crate) struct Pair {
     /// Time a segment with data takes on the client's link; what arrives must wait its turn.
     pub(crate) spacing: Span,
     free_at: Time,
+    /// What the ends are told of losses.
+    pub(crate) losses_are: Cause,
 }
 
 pub(crate) const CLIENT_ISS: u32 = u32::MAX - 3000;
@@ -66,6 +69,7 @@ impl Pair {
             traces: [Vec::new(), Vec::new()],
             spacing: Span::ZERO,
             free_at: Time::ZERO,
+            losses_are: Cause::Wireless,
         }
     }
 
@@ -99,7 +103,11 @@ impl Pair {
                 self.free_at = self.free_at.max(self.now) + self.spacing;
                 at = self.free_at + DELAY;
             }
-            let copies = match fate(&seen) {
+            let fate = fate(&seen);
+            if fate == Fate::Lose {
+                self.ends[end].tell_loss(&bytes, len, self.losses_are);
+            }
+            let copies = match fate {
                 Fate::Pass => vec![at],
                 Fate::Lose => vec![],
                 Fate::Twice(later) => vec![at, at + later],

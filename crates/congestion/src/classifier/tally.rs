@@ -1,0 +1,67 @@
+//! [`Tally`]: what a classifier said of losses, against what the simulator knows of them.
+
+use super::Cause;
+
+/// Verdicts on losses, counted by the truth. Only a simulator knows it: this is a yardstick, not a part of any protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// A radio link lost the packet, and the classifier said so.
+    pub wireless_as_wireless: u64,
+    /// A radio link lost the packet, and the classifier took it for congestion: a window cut without need.
+    pub wireless_as_congestion: u64,
+    /// A queue lost the packet, and the classifier took it for the radio: a window kept without right.
+    pub congestion_as_wireless: u64,
+    /// A queue lost the packet, and the classifier said so.
+    pub congestion_as_congestion: u64,
+    /// Taken for wireless, the truth not known, or the packet not lost.
+    pub unknown_as_wireless: u64,
+    /// Taken for congestion, the truth not known, or the packet not lost.
+    pub unknown_as_congestion: u64,
+}
+
+impl Tally {
+    /// Counts a verdict.
+    pub fn count(&mut self, truth: Option<Cause>, verdict: Cause) {
+        use Cause::{Congestion, Wireless};
+        let counter = match (truth, verdict) {
+            (Some(Wireless), Wireless) => &mut self.wireless_as_wireless,
+            (Some(Wireless), Congestion) => &mut self.wireless_as_congestion,
+            (Some(Congestion), Wireless) => &mut self.congestion_as_wireless,
+            (Some(Congestion), Congestion) => &mut self.congestion_as_congestion,
+            (None, Wireless) => &mut self.unknown_as_wireless,
+            (None, Congestion) => &mut self.unknown_as_congestion,
+        };
+        *counter += 1;
+    }
+
+    /// All verdicts.
+    pub fn total(&self) -> u64 {
+        self.wireless_as_wireless
+            + self.wireless_as_congestion
+            + self.congestion_as_wireless
+            + self.congestion_as_congestion
+            + self.unknown_as_wireless
+            + self.unknown_as_congestion
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_verdict_has_its_own_counter() {
+        let mut tally = Tally::default();
+        let truths = [None, Some(Cause::Wireless), Some(Cause::Congestion)];
+        for (times, truth) in truths.into_iter().enumerate() {
+            for _ in 0..=times {
+                tally.count(truth, Cause::Wireless);
+            }
+            tally.count(truth, Cause::Congestion);
+        }
+        assert_eq!((tally.unknown_as_wireless, tally.unknown_as_congestion), (1, 1));
+        assert_eq!((tally.wireless_as_wireless, tally.wireless_as_congestion), (2, 1));
+        assert_eq!((tally.congestion_as_wireless, tally.congestion_as_congestion), (3, 1));
+        assert_eq!(tally.total(), 9);
+    }
+}
