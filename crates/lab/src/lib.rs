@@ -7,6 +7,7 @@ pub mod claims;
 pub mod compare;
 pub mod experiments;
 pub mod figure;
+pub mod numbers;
 pub mod plan;
 pub mod report;
 pub mod scenario_file;

@@ -63,6 +63,18 @@ pub fn paired_difference(a: &[f64], b: &[f64]) -> Option<Mean> {
     Mean::of(&differences)
 }
 
+/// The middle value, or the mean of the two in the middle; `None` when there is no value or one is not finite.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
+        return None;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let upper = sorted.len() / 2;
+    Some(if sorted.len() % 2 == 1 { sorted[upper] } else { f64::midpoint(sorted[upper - 1], sorted[upper]) })
+}
+
 /// The 97.5 % point of Student's t with `freedom` degrees of freedom (at least 1).
 fn t_975(freedom: usize) -> f64 {
     StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
@@ -98,6 +110,14 @@ mod tests {
     #[test]
     fn equal_values_give_an_interval_of_no_width() {
         assert_eq!(Mean::of(&[7.0; 10]).unwrap().half_width, 0.0);
+    }
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[1.0, f64::NAN]), None);
     }
 
     #[test]

@@ -1,0 +1,268 @@
+//! Which runs there are: the paper's grid, the microscope, the sweep over the number of SACK blocks.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use serde::Serialize;
+
+use super::paper::{WIRED, WIRELESS};
+use crate::experiments::Effort;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// TCP Reno, without SACK.
+    Reno,
+    /// TCP with SACK and timestamps: three blocks.
+    Sack,
+    /// SCTP: as many blocks as there are.
+    Sctp,
+}
+
+impl Protocol {
+    /// All three, in the order of the paper's tables.
+    pub const ALL: [Self; 3] = [Self::Reno, Self::Sack, Self::Sctp];
+
+    /// As read by people: the paper's names.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Reno => "TCP Reno",
+            Self::Sack => "TCP SACK",
+            Self::Sctp => "SCTP",
+        }
+    }
+
+    /// As in names of files.
+    #[must_use]
+    pub fn slug(self) -> &'static str {
+        match self {
+            Self::Reno => "reno",
+            Self::Sack => "sack",
+            Self::Sctp => "sctp",
+        }
+    }
+}
+
+/// One run of the grid. Sorted by rates, then protocol, then seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct GridKey {
+    /// Rate between correspondent and router in bit/s.
+    pub wired: u32,
+    /// Rate between mobile and agent in bit/s.
+    pub wireless: u32,
+    /// What is compared.
+    pub protocol: Protocol,
+    /// Seed of every random stream.
+    pub seed: u64,
+}
+
+impl fmt::Display for GridKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { wired, wireless, protocol, seed } = self;
+        write!(
+            f,
+            "wired {} kbps, wireless {} kbps, {}, seed {seed}",
+            kbps(*wired),
+            kbps(*wireless),
+            protocol.words()
+        )
+    }
+}
+
+/// A rate in bit/s as the paper writes it, in kbps.
+#[must_use]
+pub fn kbps(bps: u32) -> String {
+    if bps.is_multiple_of(1000) { (bps / 1000).to_string() } else { (f64::from(bps) / 1000.0).to_string() }
+}
+
+/// A run of the microscope: six scripted losses in one window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct MicroscopeKey {
+    /// Which losses.
+    pub losses: LossSet,
+    /// What is compared.
+    pub protocol: Protocol,
+}
+
+impl fmt::Display for MicroscopeKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "six losses, {}, {}", self.losses.words(), self.protocol.words())
+    }
+}
+
+/// Which six segments of a window are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossSet {
+    /// The same for all three: those of Fig. 7, which leave five blocks. The verdict is taken from these.
+    Same,
+    /// Each protocol's own, those of its figure.
+    Own,
+}
+
+impl LossSet {
+    /// Both, the one that decides first.
+    pub const ALL: [Self; 2] = [Self::Same, Self::Own];
+
+    /// As read by people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Same => "the same losses",
+            Self::Own => "each figure’s own losses",
+        }
+    }
+
+    /// The lost segments, counted from the first of them (Figs 6 to 8).
+    #[must_use]
+    pub fn offsets(self, protocol: Protocol) -> [u64; 6] {
+        match (self, protocol) {
+            // Fig. 6: 7, 11, 13, 14, 15, 16
+            (Self::Own, Protocol::Reno) => [0, 4, 6, 7, 8, 9],
+            // Fig. 7: 1, 3, 7, 9, 12, 13
+            (Self::Same, _) | (Self::Own, Protocol::Sack) => [0, 2, 6, 8, 11, 12],
+            // Fig. 8: 37, 40, 41, 44, 45, 47
+            (Self::Own, Protocol::Sctp) => [0, 3, 4, 7, 8, 10],
+        }
+    }
+}
+
+/// How many SACK blocks an acknowledgment may carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Blocks {
+    /// At most so many; 0: selective acknowledgment off.
+    AtMost(u32),
+    /// As many as there are.
+    Unlimited,
+}
+
+impl Blocks {
+    /// Those that are compared.
+    pub const ALL: [Self; 7] = [
+        Self::AtMost(0),
+        Self::AtMost(1),
+        Self::AtMost(2),
+        Self::AtMost(3),
+        Self::AtMost(4),
+        Self::AtMost(8),
+        Self::Unlimited,
+    ];
+
+    /// As read by people.
+    #[must_use]
+    pub fn words(self) -> String {
+        match self {
+            Self::AtMost(blocks) => blocks.to_string(),
+            Self::Unlimited => "unlimited".to_owned(),
+        }
+    }
+}
+
+/// A run of the sweep over the number of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct BlocksKey {
+    /// TCP with SACK, or SCTP.
+    pub protocol: Protocol,
+    /// How many blocks.
+    pub blocks: Blocks,
+    /// Seed of the losses: runs that differ in the rest alone meet the same process.
+    pub seed: u64,
+}
+
+impl fmt::Display for BlocksKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} blocks, {}, seed {}", self.blocks.words(), self.protocol.words(), self.seed)
+    }
+}
+
+/// How much is run. The microscope is deterministic and always run whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Seeds 1 to this for each cell of the grid and each number of blocks.
+    pub seeds: u64,
+}
+
+impl Extent {
+    /// The whole experiment.
+    pub const FULL: Self = Self { seeds: 20 };
+    /// A look.
+    pub const QUICK: Self = Self { seeds: 4 };
+
+    /// What an effort comes to.
+    #[must_use]
+    pub fn of(effort: &Effort) -> Self {
+        let extent = if effort.quick { Self::QUICK } else { Self::FULL };
+        Self { seeds: effort.seeds.unwrap_or(extent.seeds) }
+    }
+
+    /// The seeds.
+    #[must_use]
+    pub fn seeds(&self) -> RangeInclusive<u64> {
+        1..=self.seeds
+    }
+
+    /// Every run of the grid.
+    #[must_use]
+    pub fn grid(&self) -> Vec<GridKey> {
+        let mut keys = Vec::new();
+        for wired in WIRED {
+            for wireless in WIRELESS {
+                for protocol in Protocol::ALL {
+                    keys.extend(self.seeds().map(|seed| GridKey { wired, wireless, protocol, seed }));
+                }
+            }
+        }
+        keys
+    }
+
+    /// Every run of the microscope.
+    #[must_use]
+    pub fn microscope(&self) -> Vec<MicroscopeKey> {
+        let both = LossSet::ALL.into_iter();
+        both.flat_map(|losses| Protocol::ALL.map(|protocol| MicroscopeKey { losses, protocol })).collect()
+    }
+
+    /// Every run of the sweep over the number of blocks.
+    #[must_use]
+    pub fn blocks(&self) -> Vec<BlocksKey> {
+        let mut keys = Vec::new();
+        for protocol in [Protocol::Sack, Protocol::Sctp] {
+            for blocks in Blocks::ALL {
+                keys.extend(self.seeds().map(|seed| BlocksKey { protocol, blocks, seed }));
+            }
+        }
+        keys
+    }
+
+    /// How many runs that is.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.grid().len() + self.microscope().len() + self.blocks().len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grid_is_the_papers() {
+        let keys = Extent { seeds: 2 }.grid();
+        assert_eq!(keys.len(), 6 * 5 * 3 * 2);
+        assert!(keys.is_sorted(), "the order of the grid is the order of the key");
+        assert!(Extent { seeds: 2 }.microscope().is_sorted() && Extent { seeds: 2 }.blocks().is_sorted());
+        assert_eq!((kbps(28_800), kbps(1_500_000)), ("28.8".to_owned(), "1500".to_owned()));
+    }
+
+    #[test]
+    fn every_loss_set_is_six_segments_of_one_window_and_not_one_row() {
+        for key in Extent::QUICK.microscope() {
+            let offsets = key.losses.offsets(key.protocol);
+            assert!(offsets.is_sorted() && offsets[0] == 0 && offsets[5] < 20, "{key}");
+            assert!(offsets[5] > 5, "{key}: not consecutive");
+        }
+    }
+}

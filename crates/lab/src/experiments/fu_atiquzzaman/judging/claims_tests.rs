@@ -1,0 +1,239 @@
+//! Each predicate with data that passes, and with data that fails for each of its parts.
+
+use super::claims::*;
+use super::predicted::table;
+use crate::claims::{Claim, Verdict};
+use crate::experiments::fu_atiquzzaman::grid::{Extent, GridKey, LossSet, MicroscopeKey, Protocol};
+use crate::experiments::fu_atiquzzaman::measure::{GridRun, Handover, Measured, Microscope, Sent};
+use crate::experiments::fu_atiquzzaman::paper::{WIRED, cell};
+use Protocol::{Reno, Sack, Sctp};
+
+const SEEDS: u64 = 5;
+
+/// Runs whose segments follow from the cell, with a spread that seeds share and a small one that they do not.
+fn grid(delivered: impl Fn(u32, u32, Protocol) -> f64) -> Measured {
+    let mut measured = Measured::default();
+    for key in (Extent { seeds: SEEDS }).grid() {
+        let shared = 1.0 + 0.03 * (key.seed as f64 - 3.0);
+        let own = 1.0 + 0.0005 * ((key.seed + key.protocol as u64) % 3) as f64;
+        let segments = delivered(key.wired, key.wireless, key.protocol) * shared * own;
+        measured.grid.insert(key, GridRun { delivered: segments.round() as u64, ..GridRun::default() });
+    }
+    measured
+}
+
+/// The paper's own tables.
+fn paper(wired: u32, wireless: u32, protocol: Protocol) -> f64 {
+    f64::from(cell(table(protocol), wired, wireless).unwrap())
+}
+
+/// A smooth world in which everything the paper says of the tables holds.
+fn smooth(wired: u32, wireless: u32, protocol: Protocol) -> f64 {
+    let bottleneck = 1.0 / (1.0 / f64::from(wired) + 1.0 / f64::from(wireless) + 1.0 / 400_000.0);
+    let slowness = 200_000.0 / f64::from(wireless) + 2_000.0 / f64::from(wired);
+    let gain = match protocol {
+        Reno => 0.0,
+        Sack => 0.1,
+        Sctp => 0.25,
+    };
+    bottleneck / 40.0 * (1.0 + gain * slowness)
+}
+
+fn claim(measured: &Measured, id: &str) -> Claim {
+    ledger(measured).into_iter().find(|claim| claim.id == id).unwrap()
+}
+
+fn verdict(measured: &Measured, id: &str) -> Verdict {
+    claim(measured, id).verdict
+}
+
+/// The claim holds in the smooth world and no longer when that is bent so.
+fn bent(id: &str, bend: impl Fn(u32, u32, Protocol, f64) -> f64) {
+    assert_eq!(verdict(&grid(smooth), id), Verdict::Reproduced, "{:?}", claim(&grid(smooth), id));
+    let bent = grid(|w, r, protocol| bend(w, r, protocol, smooth(w, r, protocol)));
+    assert_eq!(verdict(&bent, id), Verdict::NotReproduced, "{:?}", claim(&bent, id));
+}
+
+#[test]
+fn without_runs_every_claim_is_out_of_reach() {
+    let ledger = ledger(&Measured::default());
+    assert_eq!(ledger.len(), 6);
+    for (claim, number) in ledger.iter().zip(1..) {
+        assert_eq!(claim.id, format!("FA{number}"));
+        assert_eq!(claim.verdict, Verdict::OutOfReach, "{}", claim.id);
+        assert!(!claim.measured.is_empty(), "{}: says what is missing", claim.id);
+    }
+}
+
+#[test]
+fn a_missing_cell_leaves_the_claims_about_tables_open() {
+    let mut measured = grid(smooth);
+    measured.grid.retain(|key, _| (key.wired, key.wireless, key.protocol) != (54_000, 384_000, Sack));
+    for id in ["FA1", "FA2", "FA3", "FA6"] {
+        assert_ne!(verdict(&measured, id), Verdict::Reproduced, "{id}");
+    }
+}
+
+/// What the paper says of its tables holds of its tables.
+#[test]
+fn the_papers_own_tables_bear_its_claims_out() {
+    let measured = grid(paper);
+    for id in ["FA1", "FA2", "FA3", "FA6"] {
+        let claim = claim(&measured, id);
+        assert_eq!(claim.verdict, Verdict::Reproduced, "{id}: {}", claim.measured);
+    }
+}
+
+// FA1
+
+#[test]
+fn fa1_wants_the_order_in_the_slow_cells() {
+    bent("FA1", |w, r, protocol, x| if protocol == Sctp && is_slow(w, r) { x * 0.9 } else { x });
+    bent("FA1", |_, _, protocol, x| if protocol == Reno { x * 1.5 } else { x });
+    bent("FA1", |w, r, protocol, x| if (w, r, protocol) == (54_000, 2_000_000, Sctp) { x * 0.9 } else { x });
+}
+
+#[test]
+fn fa1_does_not_look_at_the_fast_cells() {
+    let measured = grid(|w, r, protocol| {
+        let lost = if protocol == Sctp && !is_slow(w, r) { 0.5 } else { 1.0 };
+        smooth(w, r, protocol) * lost
+    });
+    assert_eq!(verdict(&measured, "FA1"), Verdict::Reproduced);
+    let slow = WIRED.into_iter().flat_map(|w| [150_000, 1_000_000].map(|r| is_slow(w, r)));
+    assert_eq!(slow.filter(|&slow| slow).count(), 8);
+}
+
+// FA2
+
+#[test]
+fn fa2_wants_a_rise_that_ends() {
+    bent("FA2", |_, r, _, x| if r >= 384_000 { x * 0.3 } else { x });
+    bent("FA2", |_, r, protocol, x| if r == 2_000_000 && protocol == Sack { x * 1.3 } else { x });
+    bent("FA2", |w, _, protocol, x| if w == 1_500_000 && protocol == Sctp { x * 1.5 } else { x });
+}
+
+// FA3
+
+#[test]
+fn fa3_wants_a_gain_that_falls_with_r_and_cares_less_for_w() {
+    bent("FA3", |_, r, protocol, x| if r >= 1_000_000 && protocol == Sctp { x * 1.5 } else { x });
+    bent("FA3", |_, r, protocol, x| if r == 384_000 && protocol == Sack { x * 1.5 } else { x });
+    bent("FA3", |w, _, protocol, x| if w == 28_800 && protocol == Reno { x * 0.5 } else { x });
+}
+
+// FA4
+
+/// A sender that sends 20 segments, and the six again at these times.
+fn microscope(protocol: Protocol, again: [f64; 6], timeouts: &[f64]) -> Microscope {
+    let lost: Vec<u64> = LossSet::Same.offsets(protocol).iter().map(|offset| offset + 40).collect();
+    let first = (35..60).map(|segment| Sent { at: 170.0 + segment as f64 / 100.0, segment, again: false });
+    let later = lost.iter().zip(again).map(|(&segment, at)| Sent { at, segment, again: true });
+    Microscope {
+        sent: first.chain(later).collect(),
+        acknowledged: vec![(171.0, 40), (again[5] + 3.0, 60)],
+        timeouts: timeouts.to_vec(),
+        lost,
+        ..Microscope::default()
+    }
+}
+
+/// As the paper has it.
+fn six_losses(change: impl Fn(Protocol, &mut Microscope)) -> Measured {
+    let mut measured = Measured::default();
+    for protocol in Protocol::ALL {
+        let mut run = match protocol {
+            Reno => microscope(protocol, [172.5, 178.0, 181.0, 182.0, 183.0, 184.0], &[178.0]),
+            Sack => microscope(protocol, [172.5, 173.0, 174.0, 176.0, 183.0, 183.5], &[]),
+            Sctp => microscope(protocol, [172.5, 173.0, 174.0, 175.0, 175.5, 176.0], &[]),
+        };
+        change(protocol, &mut run);
+        measured.microscope.insert(MicroscopeKey { losses: LossSet::Same, protocol }, run);
+    }
+    measured
+}
+
+#[test]
+fn fa4_wants_sctp_in_half_the_time_and_only_reno_in_a_timeout() {
+    let verdict = |measured: &Measured| verdict(measured, "FA4");
+    assert_eq!(verdict(&six_losses(|_, _| ())), Verdict::Reproduced);
+    let only = |wanted: Protocol, change: fn(&mut Microscope)| {
+        six_losses(|protocol, run| {
+            if protocol == wanted {
+                change(run)
+            }
+        })
+    };
+    let worse: [(Protocol, fn(&mut Microscope)); 6] = [
+        (Sctp, |run| run.timeouts.push(175.0)),
+        (Sack, |run| run.timeouts.push(175.0)),
+        (Reno, |run| run.timeouts.clear()),
+        (Sack, |run| run.sent.iter_mut().filter(|sent| sent.again).for_each(|sent| sent.at = 173.0)),
+        (Sctp, |run| run.lost = vec![40, 41, 42, 43, 44, 45]),
+        (Sack, |run| run.acknowledged.truncate(1)),
+    ];
+    for (number, (protocol, change)) in worse.into_iter().enumerate() {
+        assert_eq!(verdict(&only(protocol, change)), Verdict::NotReproduced, "{number}");
+    }
+    // A timeout before or after has nothing to do with the six.
+    assert_eq!(verdict(&only(Sctp, |run| run.timeouts = vec![100.0, 190.0])), Verdict::Reproduced);
+}
+
+// FA5
+
+/// Handovers of Reno at a slow and at a fast bottleneck, and of SCTP, which is not asked.
+fn handovers(slow: &Handover, fast: &Handover) -> Measured {
+    let mut measured = Measured::default();
+    for seed in 1..=SEEDS {
+        for (wired, wireless, handover) in [(28_800, 384_000, slow), (1_000_000, 2_000_000, fast)] {
+            for (protocol, times) in [(Reno, 2), (Sctp, 0)] {
+                let handovers = vec![handover.clone(); times];
+                let key = GridKey { wired, wireless, protocol, seed };
+                measured.grid.insert(key, GridRun { handovers, ..GridRun::default() });
+            }
+        }
+    }
+    measured
+}
+
+#[test]
+fn fa5_wants_timeouts_where_the_rto_is_short_and_fast_retransmits_where_it_is_long() {
+    let slow = Handover { outage: 3.0, rto: 8.0, lost: 6, fast_retransmits: 1, ..Handover::default() };
+    let fast = Handover {
+        outage: 3.0,
+        rto: 1.2,
+        lost: 10,
+        timeouts: 1,
+        window_after_timeout: Some(1.0),
+        ..Handover::default()
+    };
+    let verdict = |slow: Handover, fast: Handover| verdict(&handovers(&slow, &fast), "FA5");
+    assert_eq!(verdict(slow.clone(), fast.clone()), Verdict::Reproduced);
+    let timed_out = Handover { timeouts: 1, ..slow.clone() };
+    assert_eq!(
+        verdict(timed_out, fast.clone()),
+        Verdict::NotReproduced,
+        "a timeout behind the slow bottleneck"
+    );
+    let lucky = Handover { timeouts: 0, window_after_timeout: None, ..fast.clone() };
+    assert_eq!(verdict(slow.clone(), lucky), Verdict::NotReproduced, "longer than the RTO without a timeout");
+    let kept = Handover { window_after_timeout: Some(10.0), ..fast.clone() };
+    assert_eq!(verdict(slow.clone(), kept), Verdict::NotReproduced, "no slow start");
+    let same = Handover { rto: 7.0, outage: 8.0, ..fast.clone() };
+    assert_eq!(verdict(slow.clone(), same), Verdict::NotReproduced, "the RTO is as large");
+    let short = Handover { outage: 1.0, ..fast };
+    assert_eq!(verdict(slow, short), Verdict::OutOfReach, "no handover was longer than the RTO");
+}
+
+// FA6
+
+#[test]
+fn fa6_wants_predictions_about_as_good_as_the_fit() {
+    let off =
+        |factor: fn(Protocol) -> f64| grid(move |w, r, protocol| paper(w, r, protocol) * factor(protocol));
+    let verdict = |measured: &Measured| verdict(measured, "FA6");
+    assert_eq!(verdict(&off(|protocol| if protocol == Reno { 1.2 } else { 0.75 })), Verdict::Reproduced);
+    assert_eq!(verdict(&off(|protocol| if protocol == Reno { 1.1 } else { 0.8 })), Verdict::NotReproduced);
+    let text = claim(&off(|protocol| if protocol == Reno { 1.2 } else { 0.75 }), "FA6").measured;
+    assert!(text.contains("20.") && text.contains("2"), "{text}");
+}

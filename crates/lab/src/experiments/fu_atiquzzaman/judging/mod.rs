@@ -1,0 +1,6 @@
+//! The verdicts and what is drawn beside the paper's tables. The only place that sees the tables to be predicted.
+
+pub mod claims;
+#[cfg(test)]
+mod claims_tests;
+mod predicted;

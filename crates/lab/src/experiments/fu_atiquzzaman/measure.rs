@@ -1,0 +1,172 @@
+//! What is measured in the runs, as plain numbers: the only input of the claims and figures. Times in seconds since the
+//! start of the run, segments counted from 0.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::grid::{BlocksKey, GridKey, MicroscopeKey};
+
+/// User bytes of a segment (the paper's Table IV).
+pub const SEGMENT_BYTES: u32 = 948;
+
+/// Everything measured in a reproduction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measured {
+    /// The grid.
+    pub grid: BTreeMap<GridKey, GridRun>,
+    /// The microscope.
+    pub microscope: BTreeMap<MicroscopeKey, Microscope>,
+    /// Segments delivered, over the number of blocks.
+    pub blocks: BTreeMap<BlocksKey, u64>,
+}
+
+/// A run of the grid.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GridRun {
+    /// Segments the correspondent's application was given.
+    pub delivered: u64,
+    /// Segments sent again.
+    pub retransmitted: u64,
+    /// Expirations of the retransmission timer.
+    pub timeouts: u64,
+    /// Fast retransmits.
+    pub fast_retransmits: u64,
+    /// The mobile's two handovers, or those that there were.
+    pub handovers: Vec<Handover>,
+    /// When segments were sent that did not arrive.
+    pub losses: Vec<f64>,
+}
+
+/// A handover of the mobile and how its sender came through.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Handover {
+    /// When the last acknowledgment of new data reached the mobile before the gap.
+    pub from: f64,
+    /// When the first one reached it after.
+    pub to: f64,
+    /// For how long nothing from the mobile got through: the handover's length.
+    pub outage: f64,
+    /// The sender's retransmission time-out when it began.
+    pub rto: f64,
+    /// Segments lost in it.
+    pub lost: u64,
+    /// Expirations of the retransmission timer until it was over.
+    pub timeouts: u64,
+    /// Fast retransmits until what had been lost was acknowledged.
+    pub fast_retransmits: u64,
+    /// Window right after the first timeout, in segments; `None` without a timeout.
+    pub window_after_timeout: Option<f64>,
+}
+
+/// A run of the microscope: everything the sender of the six lost segments did.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Microscope {
+    /// The segments that were lost when first sent.
+    pub lost: Vec<u64>,
+    /// Segments sent, by time.
+    pub sent: Vec<Sent>,
+    /// Acknowledgments that reached the sender: when, and the first segment they do not acknowledge.
+    pub acknowledged: Vec<(f64, u64)>,
+    /// When the retransmission timer expired.
+    pub timeouts: Vec<f64>,
+    /// When a fast retransmit began.
+    pub fast_retransmits: Vec<f64>,
+    /// The most blocks an acknowledgment had.
+    pub most_blocks: u32,
+}
+
+/// A segment sent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sent {
+    /// When.
+    pub at: f64,
+    /// Which.
+    pub segment: u64,
+    /// It had been sent before.
+    pub again: bool,
+}
+
+/// How the six lost segments were repaired.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Repair {
+    /// The first of them was sent again.
+    pub first: f64,
+    /// The last of them was sent again, each counted when it was first sent again.
+    pub last: f64,
+    /// All of them were acknowledged.
+    pub done: f64,
+    /// Expirations of the retransmission timer between the first loss and `done`.
+    pub timeouts: usize,
+}
+
+impl Repair {
+    /// The paper's measure: time from the first retransmission to the last.
+    #[must_use]
+    pub fn span(&self) -> f64 {
+        self.last - self.first
+    }
+}
+
+impl Microscope {
+    /// When each lost segment was first sent again, in the order of the segments.
+    #[must_use]
+    pub fn retransmissions(&self) -> Vec<(u64, f64)> {
+        let again = |segment| self.sent.iter().find(|sent| sent.segment == segment && sent.again);
+        self.lost.iter().filter_map(|&segment| Some((segment, again(segment)?.at))).collect()
+    }
+
+    /// When the first of the lost segments was first sent.
+    #[must_use]
+    pub fn begins(&self) -> Option<f64> {
+        let first = self.lost.first()?;
+        self.sent.iter().find(|sent| sent.segment == *first).map(|sent| sent.at)
+    }
+
+    /// How the lost segments were repaired; `None` when some were not.
+    #[must_use]
+    pub fn repair(&self) -> Option<Repair> {
+        let again: Vec<f64> = self.retransmissions().iter().map(|&(_, at)| at).collect();
+        let (begins, highest) = (self.begins()?, *self.lost.iter().max()?);
+        let done = self.acknowledged.iter().find(|&&(_, next)| next > highest)?.0;
+        if again.len() < self.lost.len() {
+            return None;
+        }
+        let first = again.iter().copied().reduce(f64::min)?;
+        let last = again.iter().copied().reduce(f64::max)?;
+        let timeouts = self.timeouts.iter().filter(|&&at| at >= begins && at <= done).count();
+        Some(Repair { first, last, done, timeouts })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repair_is_from_the_first_to_the_last_first_retransmission() {
+        let sent = |at, segment, again| Sent { at, segment, again };
+        let mut run = Microscope {
+            lost: vec![3, 5],
+            sent: vec![
+                sent(1.0, 3, false),
+                sent(1.1, 4, false),
+                sent(1.2, 5, false),
+                sent(2.0, 3, true),
+                sent(2.5, 5, true),
+                sent(9.0, 3, true),
+            ],
+            acknowledged: vec![(1.5, 3), (2.8, 5), (3.0, 6)],
+            timeouts: vec![0.5, 2.4, 9.0],
+            ..Microscope::default()
+        };
+        let repair = run.repair().unwrap();
+        assert_eq!(repair, Repair { first: 2.0, last: 2.5, done: 3.0, timeouts: 1 });
+        assert_eq!(repair.span(), 0.5);
+        run.acknowledged.pop();
+        assert_eq!(run.repair(), None, "not acknowledged");
+        run.acknowledged.push((3.0, 6));
+        run.sent.remove(4);
+        assert_eq!(run.repair(), None, "never sent again");
+    }
+}
