@@ -48,6 +48,9 @@ pub struct Config {
     pub sack_delay: Span,
     /// A SACK goes out at least every so many packets with DATA, 2 (RFC 9260 §6.2).
     pub sack_frequency: u32,
+    /// Gap blocks in a SACK at most. As many as fit, which is the default and what RFC 9260 §6.2 wants; fewer is for
+    /// comparison with TCP, whose SACK option holds three or four.
+    pub max_gap_blocks: u32,
     /// Bytes for data received and not yet read, 1 MiB; announced as a_rwnd. At least 1500 (RFC 9260 §3.3.2).
     pub receive_buffer: u32,
     /// Bytes of user messages that wait or are not yet acknowledged, 2 MiB.
@@ -109,6 +112,7 @@ impl Default for Config {
             max_init_retransmits: 8,
             sack_delay: Span::from_millis(200),
             sack_frequency: 2,
+            max_gap_blocks: u32::MAX,
             receive_buffer: 1 << 20,
             send_buffer: 2 << 20,
             pmtu: 1500,

@@ -82,7 +82,7 @@ pub struct Inbound {
 impl Inbound {
     /// `initial_tsn`: the peer's, from its INIT or INIT ACK. `streams`: negotiated number of inbound streams.
     ///
-    /// Uses `receive_buffer`, `pmtu`, `sack_delay` and `sack_frequency` of `config`.
+    /// Uses `receive_buffer`, `pmtu`, `sack_delay`, `sack_frequency` and `max_gap_blocks` of `config`.
     pub fn new(config: &Config, initial_tsn: Tsn, streams: u16) -> Self {
         Self {
             map: TsnMap::new(initial_tsn),
@@ -91,15 +91,9 @@ impl Inbound {
             ordering: Ordering::new(),
             clock: SackClock::new(config.sack_delay, config.sack_frequency),
             duplicates: Vec::new(),
-            max_gap_blocks: usize::MAX,
+            max_gap_blocks: usize::try_from(config.max_gap_blocks).unwrap_or(usize::MAX),
             streams,
         }
-    }
-
-    /// Report at most so many gap blocks in a SACK. By default as many as fit, as RFC 9260 §6.2 wants; fewer is for
-    /// comparison with TCP, whose SACK option holds three.
-    pub fn limit_gap_blocks(&mut self, limit: usize) {
-        self.max_gap_blocks = limit;
     }
 
     /// Takes one DATA chunk. Call [`end_packet`](Self::end_packet) after the last one of the packet.

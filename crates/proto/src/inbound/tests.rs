@@ -168,8 +168,17 @@ fn rfc9260_6_7_lowest_blocks_first_within_the_pmtu() {
     packet(&mut inbound, ms(0), 3);
     let (_, _, blocks, duplicates) = sack_within(&mut inbound, 12 + 16 + 20).unwrap();
     assert_eq!((blocks.len(), duplicates), (4, vec![3]));
-    inbound.limit_gap_blocks(3);
-    assert_eq!(sack(&mut inbound).2.len(), 3);
+}
+
+#[test]
+fn no_more_gap_blocks_than_wanted() {
+    for (limit, reported) in [(0, 0), (3, 3), (4, 4), (u32::MAX, 4)] {
+        let mut inbound = receiver(|config| config.max_gap_blocks = limit);
+        for tsn in [3, 5, 7, 9] {
+            packet(&mut inbound, ms(0), tsn);
+        }
+        assert_eq!(sack(&mut inbound).2.len(), reported, "{limit}");
+    }
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub struct SctpProfile {
     pub config: Config,
 }
 
-const KEYS: [&str; 28] = [
+const KEYS: [&str; 29] = [
     "rto_initial",
     "rto_min",
     "rto_max",
@@ -29,6 +29,7 @@ const KEYS: [&str; 28] = [
     "max_init_retransmits",
     "sack_delay",
     "sack_frequency",
+    "max_gap_blocks",
     "receive_buffer",
     "send_buffer",
     "pmtu",
@@ -112,6 +113,7 @@ fn numbers(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem
         ("assoc_max_retrans", &mut config.assoc_max_retrans),
         ("max_init_retransmits", &mut config.max_init_retransmits),
         ("sack_frequency", &mut config.sack_frequency),
+        ("max_gap_blocks", &mut config.max_gap_blocks),
         ("receive_buffer", &mut config.receive_buffer),
         ("send_buffer", &mut config.send_buffer),
         ("pmtu", &mut config.pmtu),
