@@ -33,8 +33,8 @@ fn smooth(wired: u32, wireless: u32, protocol: Protocol) -> f64 {
     let slowness = 200_000.0 / f64::from(wireless) + 2_000.0 / f64::from(wired);
     let gain = match protocol {
         Reno => 0.0,
-        Sack => 0.1,
-        Sctp => 0.25,
+        Sack => 0.05,
+        Sctp => 0.12,
     };
     bottleneck / 40.0 * (1.0 + gain * slowness)
 }
@@ -164,7 +164,8 @@ fn fa4_wants_sctp_in_half_the_time_and_only_reno_in_a_timeout() {
             }
         })
     };
-    let worse: [(Protocol, fn(&mut Microscope)); 6] = [
+    type Change = fn(&mut Microscope);
+    let worse: [(Protocol, Change); 6] = [
         (Sctp, |run| run.timeouts.push(175.0)),
         (Sack, |run| run.timeouts.push(175.0)),
         (Reno, |run| run.timeouts.clear()),
