@@ -7,7 +7,6 @@ pub mod claims;
 pub mod compare;
 pub mod experiments;
 pub mod figure;
-pub mod numbers;
 pub mod plan;
 pub mod report;
 pub mod scenario_file;

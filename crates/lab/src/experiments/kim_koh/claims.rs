@@ -18,7 +18,6 @@ use super::estimation::{Estimation, EstimationKey, PHASES, Phase, truth};
 use super::grid::{DURATION, MESSAGE_BYTES, Movement, RunKey, SWITCH, Scheme, WindowSet};
 use super::measure::Handover;
 use crate::claims::{Check, Claim, Comparison, Judgement, Order, judge};
-use crate::numbers::{interval, number, signed};
 use crate::stats::Mean;
 use crate::words::{interval, number, signed};
 use Movement::{To3g, ToWlan};

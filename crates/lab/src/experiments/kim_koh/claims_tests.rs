@@ -264,4 +264,7 @@ fn measured_figures_read_well() {
     assert_eq!(claim.id, "KK3");
     assert!(claim.measured.contains("kbps"), "{}", claim.measured);
     assert!(claim.measured.contains("adaptive 34,300 vs C-SCTP 60,000 B"), "{}", claim.measured);
+    assert_eq!(number(1_234_567.8), "1,234,568");
+    assert_eq!(number(12.34), "12.3");
+    assert_eq!(["0.0", "+5.2", "−18,813"], [-0.01, 5.2, -18_813.4].map(signed));
 }
