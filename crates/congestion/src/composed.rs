@@ -154,6 +154,7 @@ impl<A: WindowAdjustment> Controller for Composed<A> {
         }
         self.initial = false;
         self.after_timeout = false;
+        self.pacing_rate = None;
         if ack.in_fast_recovery {
             return;
         }

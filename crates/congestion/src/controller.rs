@@ -140,7 +140,8 @@ pub struct StartState {
     pub cwnd: u64,
     /// Slow-start threshold in bytes; `None`: as the controller starts any path.
     pub ssthresh: Option<u64>,
-    /// Pacing rate on the IP wire; `None`: none.
+    /// Rate on the IP wire at which the window it starts with is paced; `None`: not at all. It ends with the first
+    /// acknowledgement of data on the path, one round trip later: from then on acknowledgements space what is sent.
     pub pacing_rate: Option<Rate>,
 }
 

@@ -73,6 +73,7 @@ impl Rfc9260 {
         if ack.bytes_acked > 0 {
             self.note_measured();
             self.after_timeout = false;
+            self.pacing_rate = None;
         }
         if may_grow {
             if self.window.cwnd <= self.window.ssthresh {

@@ -8,6 +8,7 @@ use msctp_congestion::{InitialWindow, StartState};
 use msctp_units::{Rate, Span};
 
 use super::{PathView, QosRule};
+use crate::path::packet_overhead;
 
 /// Options of every policy. An option that does not concern a policy does nothing to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,9 @@ pub struct PolicyConfig {
     pub initial_window: Option<InitialWindow>,
     /// The new path's slow-start threshold.
     pub ssthresh: SwitchSsthresh,
+    /// Spread the window with which the new path starts over one of its round trips, if one was measured, instead of sending
+    /// it at once. False. Concerns the policies that give the path a window.
+    pub pace_start: bool,
     /// inherit: send data in copy on both paths while both exist (C-SCTP). Kim & Koh leave it out: false.
     pub bicast: bool,
     /// Parameters of the estimator, for the policies and options that need it.
@@ -41,6 +45,7 @@ impl Default for PolicyConfig {
         Self {
             initial_window: None,
             ssthresh: SwitchSsthresh::Controller,
+            pace_start: false,
             bicast: false,
             wbest: WBestConfig::default(),
             probe_rules: Vec::new(),
@@ -110,8 +115,18 @@ impl PolicyConfig {
                 path.estimate.map(|estimate| estimate.available.bytes_in(estimate.rtt_min) / 2)
             }
         };
-        StartState { cwnd, ssthresh, pacing_rate: None }
+        let pacing_rate =
+            path.srtt.filter(|_| self.pace_start).and_then(|rtt| rate_of_window(cwnd, rtt, path));
+        StartState { cwnd, ssthresh, pacing_rate }
     }
+}
+
+/// The rate on the IP wire at which a window of `cwnd` bytes, in full packets, takes one round trip to send; `None` if there is
+/// no such rate.
+fn rate_of_window(cwnd: u64, rtt: Span, path: &PathView) -> Option<Rate> {
+    let headers = u64::from(packet_overhead(&path.remote));
+    let bytes = cwnd.saturating_add(headers.saturating_mul(cwnd.div_ceil(path.pmdcs.max(1))));
+    Rate::of(bytes, rtt).filter(|rate| !rate.is_zero())
 }
 
 #[cfg(test)]
@@ -134,6 +149,18 @@ mod tests {
         assert_eq!(estimated.start(3000, &path(1)).ssthresh, None, "no estimate");
         let loaded = PathView { estimate: Some(estimate(11_000, 0, 70)), ..path(1) };
         assert_eq!(estimated.start(3000, &loaded).ssthresh, Some(0), "no floor, as in the paper");
+    }
+
+    /// 10 packets of 1500 bytes on the wire over 40 ms: 3 Mbps.
+    #[test]
+    fn a_paced_start_takes_one_round_trip() {
+        let measured = PathView { srtt: Some(Span::from_millis(40)), ..path(1) };
+        let paced = PolicyConfig { pace_start: true, ..PolicyConfig::default() };
+        assert_eq!(paced.start(10 * 1468, &measured).pacing_rate, Some(Rate::from_mbps(3)));
+        assert_eq!(paced.start(10 * 1468, &path(1)).pacing_rate, None, "no round trip is known");
+        assert_eq!(PolicyConfig::default().start(10 * 1468, &measured).pacing_rate, None);
+        let unmeasurable = PathView { srtt: Some(Span::ZERO), ..path(1) };
+        assert_eq!(paced.start(10 * 1468, &unmeasurable).pacing_rate, None);
     }
 
     #[test]

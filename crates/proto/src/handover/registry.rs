@@ -5,7 +5,9 @@ use core::fmt;
 use msctp_congestion::estimator::InvalidWBest;
 use msctp_congestion::nearest_name;
 
-use super::{Adaptive, Conservative, HandoverPolicy, Inherit, Oracle, PolicyConfig, QosMeasurement};
+use super::{
+    Adaptive, Conservative, HandoverPolicy, Inherit, LargeInitialWindow, Oracle, PolicyConfig, QosMeasurement,
+};
 
 /// A policy that [`create`] can make.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +24,7 @@ pub struct PolicyInfo {
 const POLICIES: &[PolicyInfo] = &[
     PolicyInfo { name: Conservative::NAME, summary: "the new path's own or initial window (plain mSCTP)", make: |c| Box::new(Conservative::new(c)) },
     PolicyInfo { name: Inherit::NAME, summary: "the old path's window (C-SCTP)", make: |c| Box::new(Inherit::new(c)) },
+    PolicyInfo { name: LargeInitialWindow::NAME, summary: "a larger initial window (Eklund et al. 2012)", make: |c| Box::new(LargeInitialWindow::new(c)) },
     PolicyInfo { name: Adaptive::NAME, summary: "the window the estimated bandwidth allows (Kim & Koh 2009)", make: |c| Box::new(Adaptive::new(c)) },
     PolicyInfo { name: QosMeasurement::NAME, summary: "the window follows the radio link the peer reports (Afif et al.)", make: |c| Box::new(QosMeasurement::new(c)) },
     PolicyInfo { name: Oracle::NAME, summary: "the window that is truly free, as told: a yardstick, not a protocol", make: |c| Box::new(Oracle::new(c)) },

@@ -43,13 +43,16 @@ fn may_begin_packet(path: &Path) -> bool {
 
 impl Outbound {
     /// The path on which the next packet with DATA can be sent now; `None` when no chunk may be sent. Begins to wait for
-    /// a zero window probe when the peer's window is found closed.
+    /// a zero window probe when the peer's window is found closed, and for the time to come when the packet is paced.
     pub fn next_path(&mut self, now: Time, paths: &mut Paths) -> Option<PathId> {
+        self.held_until = None;
         self.reroute(paths);
         // RFC 9260 §6.1 C: retransmissions first
-        let again = self.flows.iter().map(|flow| flow.id).find(|&id| self.may_retransmit(id, paths));
-        if again.is_some() {
-            return again;
+        for index in 0..self.flows.len() {
+            let id = self.flows[index].id;
+            if self.may_retransmit(id, paths) && self.may_leave(now, id, paths) {
+                return Some(id);
+            }
         }
         let data_path = paths.data_path()?;
         let max = max_payload(paths);
@@ -57,10 +60,24 @@ impl Outbound {
             let rto = paths.get(data_path)?.rtt.rto();
             self.probe = ZeroWindowProbe::Waiting(now + rto);
         }
-        self.may_send_new(now, data_path, max, paths).then_some(data_path)
+        let sends = self.may_send_new(now, data_path, max, paths) && self.may_leave(now, data_path, paths);
+        sends.then_some(data_path)
     }
 
-    /// [`fill`](Self::fill) would write a chunk on this path now.
+    /// Pacing lets the next packet on this path go now; else notes when it does.
+    #[inline]
+    fn may_leave(&mut self, now: Time, id: PathId, paths: &mut Paths) -> bool {
+        let departure = paths.get_mut(id).map_or(now, |path| path.departure(now));
+        if departure <= now {
+            return true;
+        }
+        if departure < Time::MAX {
+            self.held_until = Some(self.held_until.map_or(departure, |until| until.min(departure)));
+        }
+        false
+    }
+
+    /// [`fill`](Self::fill) would write a chunk on this path now. It does not ask whether pacing lets it leave.
     pub fn wants_to_send(&self, now: Time, path: PathId, paths: &Paths) -> bool {
         self.may_retransmit(path, paths)
             || paths.data_path() == Some(path) && self.may_send_new(now, path, max_payload(paths), paths)
@@ -182,6 +199,7 @@ impl Outbound {
         }
         if let Some(path) = paths.get_mut(id) {
             path.on_data_sent(now);
+            path.on_departure(now, builder.len() as u64 + u64::from(path.ip_header()));
             if filled.new > 0 {
                 path.on_sent(now);
             }

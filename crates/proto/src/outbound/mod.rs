@@ -84,6 +84,8 @@ pub struct Outbound {
     /// A message was refused since the buffer last had room.
     refused: bool,
     writable: bool,
+    /// Pacing holds the next packet back until then; `None`: it does not.
+    held_until: Option<Time>,
     /// RFC 9260 §6.1: set the I bit on the last chunk, the association is in SHUTDOWN-PENDING.
     hurry: bool,
     max_burst: u32,
@@ -120,6 +122,7 @@ impl Outbound {
             send_buffer: u64::from(config.send_buffer),
             refused: false,
             writable: false,
+            held_until: None,
             hurry: false,
             max_burst: config.max_burst,
             retransmission_path: config.retransmission_path,
@@ -260,13 +263,11 @@ impl Outbound {
         }
     }
 
-    /// When T3-rtx of a path or the zero window probe is due.
+    /// When T3-rtx of a path or the zero window probe is due, or a packet that pacing holds back may leave. Valid after
+    /// [`next_path`](Self::next_path) gave `None`.
     pub fn next_timeout(&self, paths: &Paths) -> Option<Time> {
         let t3 = paths.iter().filter_map(|path| path.t3_rtx).min();
-        match (t3, self.probe.deadline()) {
-            (Some(t3), Some(probe)) => Some(t3.min(probe)),
-            (t3, probe) => t3.or(probe),
-        }
+        [t3, self.probe.deadline(), self.held_until].into_iter().flatten().min()
     }
 
     /// A path is gone (RFC 5061): what was in flight there is sent again elsewhere.
@@ -331,6 +332,7 @@ impl Outbound {
         self.in_flight = 0;
         self.sent_bytes = 0;
         self.probe = ZeroWindowProbe::default();
+        self.held_until = None;
         self.note_room();
         failures
     }

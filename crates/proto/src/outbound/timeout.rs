@@ -11,11 +11,14 @@ use crate::path::{Path, Paths};
 use crate::{PathId, TraceKind};
 
 impl Outbound {
-    /// Handles what is due at `now`: T3-rtx of any path, the zero window probe. Early calls do nothing.
+    /// Handles what is due at `now`: T3-rtx of any path, the zero window probe, the end of a wait for pacing. Early calls do
+    /// nothing.
     ///
     /// What this does to paths and association (inactive, unreachable) comes from [`Paths::poll_event`].
     pub fn handle_timeout(&mut self, now: Time, paths: &mut Paths) {
         self.probe.tick(now);
+        // It may leave when it is asked for.
+        self.held_until = self.held_until.filter(|&until| until > now);
         // By index: a path may become inactive, but none appears or goes.
         for index in 0..paths.len() {
             let due =

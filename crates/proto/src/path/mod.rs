@@ -11,6 +11,7 @@
 mod failure;
 mod heartbeat;
 mod info;
+mod pacing;
 pub mod pairing;
 mod probing;
 mod select;
@@ -142,6 +143,8 @@ pub struct Path {
     pmdcs: u32,
     heartbeat: heartbeat::Heartbeat,
     prober: Option<Box<probing::Prober>>,
+    /// While its controller wants packets spaced.
+    pacing: Option<Box<pacing::Pacing>>,
     /// Its congestion window.
     pub controller: Box<dyn Controller>,
     /// SRTT, RTTVAR, RTO, least RTT.
@@ -187,6 +190,7 @@ impl Path {
             pmdcs,
             heartbeat: heartbeat::Heartbeat::default(),
             prober: None,
+            pacing: None,
             controller,
             rtt: RttEstimator::new(config.rto),
             flight_size: 0,
@@ -306,7 +310,12 @@ pub const fn ip_header(remote: &IpAddr) -> u32 {
     }
 }
 
+/// Bytes of a packet to `remote` that are not chunks: IP header and SCTP common header.
+pub const fn packet_overhead(remote: &IpAddr) -> u32 {
+    ip_header(remote) + COMMON_HEADER
+}
+
 /// PMDCS of a path: what the PMTU leaves after IP and common header, in whole words because chunks are padded.
 const fn pmdcs(pmtu: u32, remote: &IpAddr) -> u32 {
-    pmtu.saturating_sub(ip_header(remote) + COMMON_HEADER) & !3
+    pmtu.saturating_sub(packet_overhead(remote)) & !3
 }

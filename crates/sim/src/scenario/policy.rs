@@ -9,8 +9,17 @@ use msctp_proto::handover::{BdpDelay, PolicyConfig, ProbeRule, QosRule, SwitchSs
 use super::document::Section;
 use super::error::Problem;
 
-const KEYS: &[&str] =
-    &["initial_window", "ssthresh", "bicast", "switch_on_link_down", "wbest", "probe_rule", "qos", "truth"];
+const KEYS: &[&str] = &[
+    "initial_window",
+    "ssthresh",
+    "bicast",
+    "pace_start",
+    "switch_on_link_down",
+    "wbest",
+    "probe_rule",
+    "qos",
+    "truth",
+];
 
 const WBEST_KEYS: [&str; 8] = [
     "pairs",
@@ -33,6 +42,9 @@ pub(super) fn read(profile: &Section<'_, '_>) -> Result<PolicyConfig, Problem> {
     }
     if let Some(bicast) = section.flag("bicast")? {
         config.bicast = bicast;
+    }
+    if let Some(pace) = section.flag("pace_start")? {
+        config.pace_start = pace;
     }
     if let Some(switch) = section.flag("switch_on_link_down")? {
         config.switch_on_link_down = switch;

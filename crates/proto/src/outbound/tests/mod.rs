@@ -3,6 +3,7 @@
 mod buffer;
 mod consistency;
 mod losses;
+mod pacing;
 mod sacks;
 mod sending;
 mod timers;

@@ -1,0 +1,111 @@
+//! [`LargeInitialWindow`]: the new path starts with a window larger than the standard's (Eklund, Grinnemo, Brunstrom 2012).
+
+use msctp_congestion::{InitialWindow, StartState};
+
+use super::preparation::Preparation;
+use super::{Action, HandoverPolicy, LinkEvent, PathView, PolicyConfig, View};
+use crate::PathId;
+
+/// The configured initial window, whatever the old path had and without a look at the new one; 10 packets if none is
+/// configured, which the paper finds to be enough in most cases (as RFC 6928 does for TCP).
+///
+/// The paper compares 3, 10 and 20 packets and 50 KB, of which it says that nothing is held back by it. How the window is
+/// sent, at once or paced, is [`PolicyConfig::pace_start`]; the paper sends it at once.
+#[derive(Clone, Debug)]
+pub struct LargeInitialWindow {
+    preparation: Preparation,
+}
+
+impl LargeInitialWindow {
+    /// The name in the registry.
+    pub const NAME: &str = "large-initial-window";
+
+    /// The window when none is configured.
+    const DEFAULT: InitialWindow = InitialWindow::Packets(10);
+
+    /// Under these options.
+    pub fn new(config: &PolicyConfig) -> Self {
+        Self { preparation: Preparation::new(config, false) }
+    }
+}
+
+impl HandoverPolicy for LargeInitialWindow {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
+        self.preparation.on_path_added(path, view, actions);
+    }
+
+    fn on_path_removed(&mut self, path: PathId, _view: &View<'_>, _actions: &mut Vec<Action>) {
+        self.preparation.on_path_removed(path);
+    }
+
+    fn on_link_event(&mut self, event: LinkEvent, view: &View<'_>, actions: &mut Vec<Action>) {
+        self.preparation.on_link_event(event, view, actions);
+    }
+
+    fn on_primary_switch(
+        &mut self,
+        _old: &PathView,
+        new: &PathView,
+        _view: &View<'_>,
+        actions: &mut Vec<Action>,
+    ) -> Option<StartState> {
+        self.preparation.on_primary_switch(new.id, actions);
+        let config = &self.preparation.config;
+        let cwnd = new.initial_window(config.initial_window.unwrap_or(Self::DEFAULT));
+        Some(config.start(cwnd, new))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use msctp_units::{Rate, Span};
+
+    use super::super::testing::{path, switch, view, with_cwnd};
+    use super::*;
+
+    fn start(config: &PolicyConfig, new: &PathView) -> StartState {
+        let (start, actions) = switch(&mut LargeInitialWindow::new(config), &with_cwnd(0, 65_536), new);
+        assert_eq!(actions, []);
+        start.unwrap()
+    }
+
+    /// The paper's Table I; MSS 1500 bytes on the wire is 1468 of a DATA chunk.
+    #[test]
+    fn the_papers_windows() {
+        let of = |window| PolicyConfig { initial_window: Some(window), ..PolicyConfig::default() };
+        for (window, cwnd) in [
+            (InitialWindow::Packets(3), 4404),
+            (InitialWindow::Packets(10), 14_680),
+            (InitialWindow::Packets(20), 29_360),
+            (InitialWindow::Bytes(50_000), 50_000),
+        ] {
+            let expected = StartState { cwnd, ssthresh: None, pacing_rate: None };
+            assert_eq!(start(&of(window), &with_cwnd(1, 7777)), expected);
+        }
+        assert_eq!(start(&PolicyConfig::default(), &path(1)).cwnd, 14_680);
+    }
+
+    #[test]
+    fn nothing_is_probed() {
+        let paths = [path(0), path(1)];
+        let mut actions = Vec::new();
+        LargeInitialWindow::new(&PolicyConfig::default()).on_path_added(
+            paths[1].id,
+            &view(0, &paths),
+            &mut actions,
+        );
+        assert_eq!(actions, []);
+    }
+
+    #[test]
+    fn the_burst_can_be_paced_over_a_round_trip() {
+        let config = PolicyConfig { pace_start: true, ..PolicyConfig::default() };
+        let new = PathView { srtt: Some(Span::from_millis(300)), ..path(1) };
+        // 10 packets of 1500 bytes in 300 ms
+        assert_eq!(start(&config, &new).pacing_rate, Some(Rate::from_kbps(400)));
+    }
+}
