@@ -18,6 +18,8 @@ pub mod wlan;
 
 pub use link::{Link, LinkConfig, WhenDown};
 pub use loss::{GilbertElliott, InvalidLoss, LossConfig, LossProcess, Probability, Scripted, Uniform};
-pub use model::{Carries, Change, Delivery, DropReason, LinkModel, LossReason, Offer, Outcome, Unsupported};
+pub use model::{
+    Carries, Change, Conditions, Delivery, DropReason, LinkModel, LossReason, Offer, Outcome, Unsupported,
+};
 pub use queue::{QueueLen, QueueLimit};
 pub use stats::{Count, LinkStats};

@@ -38,6 +38,26 @@ pub trait LinkModel<P>: fmt::Debug + Send {
 
     /// Counters since the beginning.
     fn stats(&self) -> &LinkStats;
+
+    /// The radio conditions now, as a modem would tell them; `None` for links that are no radio links.
+    fn conditions(&self) -> Option<Conditions> {
+        None
+    }
+}
+
+/// What a radio link is like in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conditions {
+    /// Channel coding, where it has a name.
+    pub coding: Option<CodingScheme>,
+    /// What it carries without errors.
+    pub rate: Rate,
+    /// Share of blocks lost; zero if that is not known.
+    pub block_errors: Probability,
+    /// The least time from the beginning of a block to its use at the other side.
+    pub one_way: Span,
+    /// Changes of cell so far.
+    pub handovers: u64,
 }
 
 /// What became of an offered packet.

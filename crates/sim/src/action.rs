@@ -13,11 +13,32 @@ use crate::scenario::{LossConfig, Side};
 /// An action with its names resolved.
 #[derive(Clone, Debug)]
 pub(crate) enum Act {
-    LinkState { link: usize, up: bool },
-    SetLink { directions: Vec<usize>, changes: Vec<Change>, loss: Option<LossConfig> },
-    Address { address: AddressId, present: bool },
-    Association { association: usize, side: Side, call: Call },
-    App { app: usize, start: bool },
+    LinkState {
+        link: usize,
+        up: bool,
+    },
+    SetLink {
+        directions: Vec<usize>,
+        changes: Vec<Change>,
+        loss: Option<LossConfig>,
+    },
+    Address {
+        address: AddressId,
+        present: bool,
+    },
+    Association {
+        association: usize,
+        side: Side,
+        call: Call,
+    },
+    App {
+        app: usize,
+        start: bool,
+    },
+    /// A link's conditions change by themselves; done again at each change.
+    Coding {
+        coding: usize,
+    },
 }
 
 /// A call on one end of an association.

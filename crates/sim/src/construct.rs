@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use msctp_link::Change;
+use msctp_link::egprs::CodingScheme;
+use msctp_link::{Change, Probability};
 use msctp_proto::{ConfigError, Endpoint, EndpointConfig, LocalAddrs};
 use msctp_units::Time;
 
@@ -23,6 +24,7 @@ use crate::network::{ALL_HOSTS, Network, Port, Station, Strays};
 use crate::observer::Observer;
 use crate::packet::{AddressId, PacketPool};
 use crate::probe::QueueProbe;
+use crate::radio::codings;
 use crate::random;
 use crate::scenario::{
     ActionSpec, AppKind, AssociationSpec, Do, Happening, LinkDirection, NO_ROUTE, NodeKind, Routes, Scenario,
@@ -97,6 +99,7 @@ impl Simulation {
             apps: Vec::new(),
             plan: Plan::default(),
             mobile_ip: None,
+            codings: codings(scenario, seed),
             observer: Observer::default(),
             queues: None,
             handled: 0,
@@ -176,11 +179,15 @@ impl Simulation {
         }
     }
 
-    /// The scenario's actions, and those that are in other words: starts of associations, starts and stops of
-    /// applications.
+    /// The scenario's actions, and those that are in other words: conditions of radio links that change, starts of
+    /// associations, starts and stops of applications.
     fn add_plan(&mut self, scenario: &Scenario, routes: &Routes, names: &Names<'_>) {
         let mut plan = Vec::new();
         let mut times = Vec::new();
+        for coding in 0..self.codings.len() {
+            plan.push(Planned::new(Act::Coding { coding }, None, None));
+            times.push(self.on_coding(coding).map(|at| at.since(Time::ZERO)));
+        }
         for (association, spec) in scenario.associations.iter().enumerate() {
             let act = Act::Association { association, side: Side::Client, call: Call::Connect };
             plan.push(Planned::new(act, None, None));
@@ -385,15 +392,22 @@ fn act(scenario: &Scenario, action: &ActionSpec, routes: &Routes, names: &Names<
     match &action.what {
         Do::LinkUp { link } => Act::LinkState { link: names.links[link.as_str()], up: true },
         Do::LinkDown { link } => Act::LinkState { link: names.links[link.as_str()], up: false },
-        Do::SetLink { link, direction, rate, delay, loss } => {
+        Do::SetLink { link, direction, rate, delay, loss, scheme, bler } => {
             let link = names.links[link.as_str()];
             let directions = match direction {
                 None => vec![2 * link, 2 * link + 1],
                 Some(LinkDirection::Forward) => vec![2 * link],
                 Some(LinkDirection::Reverse) => vec![2 * link + 1],
             };
-            let changes = rate.map(Change::Rate).into_iter().chain(delay.map(Change::Delay)).collect();
+            let changes = rate.map(Change::Rate).into_iter().chain(delay.map(Change::Delay));
+            let changes = changes.chain(conditions(*scheme, *bler)).collect();
             Act::SetLink { directions, changes, loss: loss.clone() }
+        }
+        &Do::RadioHandover { ref link, interruption, carries, scheme, bler } => {
+            let link = names.links[link.as_str()];
+            let handover = Change::Handover { interruption, carries };
+            let changes = [handover].into_iter().chain(conditions(scheme, bler)).collect();
+            Act::SetLink { directions: vec![2 * link, 2 * link + 1], changes, loss: None }
         }
         Do::AddressUp { address: a } => Act::Address { address: address(routes, *a), present: true },
         Do::AddressDown { address: a } => Act::Address { address: address(routes, *a), present: false },
@@ -419,11 +433,22 @@ fn act(scenario: &Scenario, action: &ActionSpec, routes: &Routes, names: &Names<
     }
 }
 
+/// The changes that make up a radio link's conditions.
+fn conditions(scheme: Option<CodingScheme>, bler: Option<Probability>) -> impl Iterator<Item = Change> {
+    scheme.map(Change::Coding).into_iter().chain(bler.map(Change::BlockErrors))
+}
+
+fn conditions_text(scheme: Option<CodingScheme>, bler: Option<Probability>) -> String {
+    let scheme = scheme.map(|scheme| format!(" scheme {scheme}"));
+    let bler = bler.map(|bler| format!(" bler {}", bler.as_f64()));
+    [scheme, bler].into_iter().flatten().collect()
+}
+
 /// What an action is done to, in words.
 fn subject(what: &Do) -> String {
     match what {
         Do::LinkUp { link } | Do::LinkDown { link } => link.clone(),
-        Do::SetLink { link, direction, rate, delay, loss } => {
+        Do::SetLink { link, direction, rate, delay, loss, scheme, bler } => {
             let mut text = link.clone();
             if let Some(direction) = direction {
                 text.push('/');
@@ -433,8 +458,9 @@ fn subject(what: &Do) -> String {
             let delay = delay.map(|delay| format!(" delay {delay}"));
             let loss = loss.as_ref().map(|loss| format!(" loss {loss:?}"));
             text.extend([rate, delay, loss].into_iter().flatten());
-            text
+            text + &conditions_text(*scheme, *bler)
         }
+        Do::RadioHandover { link, scheme, bler, .. } => link.clone() + &conditions_text(*scheme, *bler),
         Do::AddressUp { address } | Do::AddressDown { address } => address.to_string(),
         Do::AddAddress { association, address }
         | Do::DeleteAddress { association, address }

@@ -3,14 +3,15 @@
 use std::fmt::Display;
 
 use msctp_link::{
-    Change, Delivery, Link, LinkConfig, LinkModel, LinkStats, LossConfig, LossProcess, Offer, Outcome,
-    QueueLen, Unsupported, WhenDown,
+    Change, Conditions, Delivery, Link, LinkConfig, LinkModel, LinkStats, LossConfig, LossProcess, Offer,
+    Outcome, QueueLen, Unsupported, WhenDown,
 };
 use msctp_units::Time;
 
 use crate::air::{self, Air, AirPort};
 use crate::mobility::Between;
 use crate::packet::{PacketId, PacketPool};
+use crate::radio;
 use crate::random;
 use crate::scenario::DirectionSpec;
 use crate::summary::LinkSummary;
@@ -41,6 +42,8 @@ impl Model {
                 Some(port) => Self::Air(port),
                 None => Self::Other(air::unshared(wlan, distance, label, seed)),
             },
+            DirectionSpec::Egprs(egprs) => Self::Other(radio::egprs(egprs, label, seed)),
+            DirectionSpec::Lte(lte) => Self::Other(radio::lte(lte, label, seed)),
             DirectionSpec::Plain(plain) => {
                 let config = LinkConfig {
                     rate: plain.rate,
@@ -210,6 +213,14 @@ impl Hop {
     pub(crate) fn queue(&self, now: Time, air: &Air) -> (u64, u64) {
         let len = self.link.queue_len(now, air);
         (len.packets, len.bytes)
+    }
+
+    /// What a radio link that is up is like.
+    pub(crate) fn conditions(&self) -> Option<Conditions> {
+        match &self.link {
+            Model::Plain(_) | Model::Air(_) => None,
+            Model::Other(model) => model.conditions().filter(|_| model.is_up()),
+        }
     }
 
     /// Brings the link up or takes it down.

@@ -57,6 +57,7 @@ mod observer;
 mod packet;
 mod perform;
 mod probe;
+mod radio;
 pub mod random;
 mod report;
 pub mod scenario;

@@ -20,7 +20,10 @@ impl Simulation {
                 Ok(())
             }
             Act::SetLink { directions, changes, loss } => {
-                directions.into_iter().try_for_each(|way| self.set_link(way, &changes, loss.as_ref()))
+                let set = |&way: &usize| self.set_link(way, &changes, loss.as_ref());
+                let done = directions.iter().try_for_each(set);
+                self.tell_quality(directions[0] / 2);
+                done
             }
             Act::Address { address, present } => {
                 self.network.set_present(address, present);
@@ -31,12 +34,18 @@ impl Simulation {
                 self.set_running(app, start);
                 Ok(())
             }
+            Act::Coding { coding } => {
+                if let Some(next) = self.on_coding(coding).filter(|&next| next <= self.end) {
+                    self.events.push(next, Target::Action(number as u32));
+                }
+                Ok(())
+            }
         };
         self.plan.actions[number].refused = result.err();
     }
 
     /// Changes one direction of a link.
-    fn set_link(
+    pub(crate) fn set_link(
         &mut self,
         direction: usize,
         changes: &[Change],
@@ -60,6 +69,7 @@ impl Simulation {
             self.network.set(&mut self.events, direction, |hop, air| hop.set_up(now, air, up));
         }
         self.tell_link_state(link, up);
+        self.tell_quality(link);
     }
 
     fn set_running(&mut self, app: usize, start: bool) {

@@ -15,7 +15,7 @@ use crate::capture::ip_header_len;
 use crate::event::Target;
 use crate::line::{Handover, Last};
 use crate::packet::{Body, Packet, PacketId};
-use crate::scenario::Side;
+use crate::scenario::{Interface, Side};
 use crate::simulation::Simulation;
 
 impl Simulation {
@@ -67,11 +67,11 @@ impl Simulation {
                 && line.end(Side::Client).host == client
         })?;
         self.lines[line].end_mut(Side::Server).handle = Some(handle);
-        let line = line as u32;
         if let Some(host) = &mut self.hosts[number as usize] {
-            host.enter(handle, line, Side::Server);
+            host.enter(handle, line as u32, Side::Server);
         }
-        Some((line, Side::Server))
+        self.tell_own_quality(line, Side::Server);
+        Some((line as u32, Side::Server))
     }
 
     /// The applications at one end of an association read and write.
@@ -213,7 +213,10 @@ impl Simulation {
             }
             &Event::PrimaryChanged { path, cause } => self.on_primary(association, side, handle, path, cause),
             &Event::AddressChange { request, accepted: true } => match request {
-                AddressRequest::Add(address) => self.happened(Trigger::AddressAdded { association, address }),
+                AddressRequest::Add(address) => {
+                    self.tell_own_quality(association, side);
+                    self.happened(Trigger::AddressAdded { association, address });
+                }
                 AddressRequest::Delete(address) => {
                     self.happened(Trigger::AddressDeleted { association, address });
                 }
@@ -315,30 +318,60 @@ impl Simulation {
         let handle = host.endpoint.connect(self.now, config, local, remote).map_err(|e| e.to_string())?;
         host.enter(handle, association as u32, Side::Client);
         self.lines[association].end_mut(Side::Client).handle = Some(handle);
+        self.tell_own_quality(association, Side::Client);
         self.serve(association, Side::Client);
         Ok(())
     }
 
     /// The associations that use an address on this link hear of its state.
     pub(crate) fn tell_link_state(&mut self, link: usize, up: bool) {
-        let now = self.now;
-        let state = if up { LinkState::Up } else { LinkState::Down };
+        self.tell_ends(link, if up { LinkState::Up } else { LinkState::Down });
+    }
+
+    /// The associations that use an address on this link hear of its quality, if it is a radio link.
+    pub(crate) fn tell_quality(&mut self, link: usize) {
         let ends: Vec<_> = self.interfaces.iter().filter(|i| i.link == link).copied().collect();
         for interface in ends {
-            let number = interface.node as u32;
-            for (line, side) in (0..self.lines.len()).flat_map(|l| [(l, Side::Client), (l, Side::Server)]) {
-                let end = self.lines[line].end(side);
-                let (host, Some(handle)) = (end.host, end.handle) else { continue };
-                if host != number {
-                    continue;
-                }
-                let Some(host) = &mut self.hosts[number as usize] else { continue };
-                let Some(a) = host.endpoint.association_mut(handle) else { continue };
-                // Refused when the address is not, or not yet, the association's: then it is none of its business.
-                let _ = a.link_event(now, LinkEvent { local: interface.address, state });
+            if let Some(quality) = self.quality(&interface) {
+                self.tell_end(&interface, LinkState::Quality(quality));
             }
-            self.flush(number, None);
         }
+    }
+
+    /// One end of an association hears of the quality of the links below its addresses.
+    fn tell_own_quality(&mut self, line: usize, side: Side) {
+        let (now, end) = (self.now, self.lines[line].end(side));
+        let (number, Some(handle)) = (end.host, end.handle) else { return };
+        let own = self.interfaces.iter().filter(|i| i.node == number as usize);
+        let own: Vec<_> = own.filter_map(|i| Some((i.address, self.quality(i)?))).collect();
+        let Some(host) = &mut self.hosts[number as usize] else { return };
+        let Some(association) = host.endpoint.association_mut(handle) else { return };
+        for (local, quality) in own {
+            // Refused as below.
+            let _ = association.link_event(now, LinkEvent { local, state: LinkState::Quality(quality) });
+        }
+    }
+
+    fn tell_ends(&mut self, link: usize, state: LinkState) {
+        let ends: Vec<_> = self.interfaces.iter().filter(|i| i.link == link).copied().collect();
+        ends.iter().for_each(|interface| self.tell_end(interface, state));
+    }
+
+    fn tell_end(&mut self, interface: &Interface, state: LinkState) {
+        let now = self.now;
+        let number = interface.node as u32;
+        for (line, side) in (0..self.lines.len()).flat_map(|l| [(l, Side::Client), (l, Side::Server)]) {
+            let end = self.lines[line].end(side);
+            let (host, Some(handle)) = (end.host, end.handle) else { continue };
+            if host != number {
+                continue;
+            }
+            let Some(host) = &mut self.hosts[number as usize] else { continue };
+            let Some(a) = host.endpoint.association_mut(handle) else { continue };
+            // Refused when the address is not, or not yet, the association's: then it is none of its business.
+            let _ = a.link_event(now, LinkEvent { local: interface.address, state });
+        }
+        self.flush(number, None);
     }
 }
 

@@ -17,6 +17,7 @@ use crate::network::{Arrival, Network};
 use crate::observer::Observer;
 use crate::packet::{AddressId, Body, Packet, PacketId};
 use crate::probe::QueueProbe;
+use crate::radio::Coding;
 use crate::scenario::{Interface, LinkDirection, Scenario, Side};
 use crate::tcp::TcpLine;
 
@@ -62,6 +63,7 @@ pub struct Simulation {
     pub(crate) plan: Plan,
     /// Agents and mobiles, if there are any.
     pub(crate) mobile_ip: Option<Box<MobileIp>>,
+    pub(crate) codings: Vec<Coding>,
     pub(crate) observer: Observer,
     pub(crate) queues: Option<QueueProbe>,
     pub(crate) handled: u64,

@@ -286,6 +286,114 @@ fn what_is_reported_of_a_link_must_make_sense() {
 }
 
 #[test]
+fn radio_links_are_checked() {
+    // The link "right" becomes a radio link.
+    let plain = "rate = \"11Mbps\"\ndelay = \"20ms\"\nloss = 0.01\n";
+    let egprs = |keys: &str| error(plain, &format!("type = \"egprs\"\n{keys}\n"));
+    let lte = |keys: &str| error(plain, &format!("type = \"lte\"\n{keys}\n"));
+    assert_eq!(
+        egprs(""),
+        "small.toml:25: link.right.scheme: missing: want scheme = \"CS4\", or coding = { … }"
+    );
+    assert_eq!(
+        egprs("scheme = \"CS5\""),
+        "small.toml:31: link.right.scheme: \"CS5\" is not a coding scheme: want CS1 to CS4 or MCS1 to MCS9"
+    );
+    assert_eq!(
+        egprs("scheme = \"CS4\"\nbler = 10"),
+        "small.toml:32: link.right.bler: 10 is no probability: want 0 to 1"
+    );
+    assert_eq!(
+        egprs("scheme = \"CS4\"\npdchs = 9"),
+        "small.toml:32: link.right.pdchs: 9 is out of range: want a whole number from 1 to 8"
+    );
+    assert_eq!(
+        egprs("scheme = \"CS4\"\nrate = \"1Mbps\""),
+        "small.toml:32: link.right.rate: unknown key; did you mean \"name\"?"
+    );
+    assert_eq!(
+        egprs("scheme = \"CS4\"\nrrbp = \"10ms\""),
+        "small.toml:32: link.right.rrbp: 10000000 cannot be: want at least 20000000 ns, one block period"
+    );
+    assert_eq!(lte(""), "small.toml:25: link.right.rate: missing: want rate = \"1Mbps\"");
+    assert_eq!(
+        lte("rate = \"16kbps\""),
+        "small.toml:31: link.right.rate: 16kbps is 2 octets in a millisecond, of which 3 are header: want at least 32kbps"
+    );
+    assert_eq!(
+        lte("rate = \"1Mbps\"\nbler = 0.9\nmean_burst = 2"),
+        "small.toml:33: link.right.mean_burst: 2 cannot be: want at least loss / (1 − loss) packets, or less loss"
+    );
+    let coding = lte("rate = \"1Mbps\"\ncoding = { table = [] }");
+    assert!(
+        coding.starts_with("small.toml:32: link.right.coding: unknown key; want one of name, type"),
+        "{coding}"
+    );
+}
+
+#[test]
+fn what_changes_by_itself_is_checked() {
+    let plain = "rate = \"11Mbps\"\ndelay = \"20ms\"\nloss = 0.01\n";
+    let coding = |coding: &str| error(plain, &format!("type = \"egprs\"\ncoding = {{ {coding} }}\n"));
+    let cs4 = "at = \"0s\", scheme = \"CS4\", bler = 0.01";
+    assert!(coding("").starts_with("small.toml:31: link.right.coding: want exactly one of table = ["));
+    assert_eq!(
+        coding(&format!("table = [ {{ {cs4} }}, {{ scheme = \"CS3\", bler = 0.1 }} ]")),
+        "small.toml:31: link.right.coding.table.1.at: missing: want at = \"200s\""
+    );
+    let late = cs4.replace("0s", "5s");
+    assert_eq!(
+        coding(&format!("table = [ {{ {late} }}, {{ {cs4} }} ]")),
+        "small.toml:31: link.right.coding.table.1.at: entry 2 of the table is at 0.000000000 s, before the one above it; want them in order of time"
+    );
+    assert_eq!(
+        coding(&format!("table = [ {{ {late} }} ]")),
+        "small.toml:31: link.right.coding.table.0.at: the first entry says how the link begins: want at = \"0s\""
+    );
+    assert_eq!(
+        error(
+            plain,
+            &format!("type = \"egprs\"\nscheme = \"CS4\"\ncoding = {{ table = [ {{ {cs4} }} ] }}\n")
+        ),
+        "small.toml:31: link.right.scheme: coding says how the link begins: want this key left out"
+    );
+    let state =
+        |scheme: &str, rest: &str| format!("{{ scheme = \"{scheme}\", bler = 0.1, mean = \"2s\", {rest} }}");
+    let markov = |a: &str, b: &str| coding(&format!("markov = [ {a}, {b} ]"));
+    let last = state("CS1", "");
+    assert_eq!(
+        markov(&state("CS2", "next = { CS2 = 0.5, CS1 = 0.6 }"), &last),
+        "small.toml:31: link.right.coding.markov.0.next: the probabilities add up to 1.1: want 1"
+    );
+    assert_eq!(
+        markov(&state("CS2", "next = { CS3 = 1 }"), &last),
+        "small.toml:31: link.right.coding.markov.0.next.CS3: unknown key; did you mean \"CS2\"?"
+    );
+    assert_eq!(
+        markov(&last, &last),
+        "small.toml:31: link.right.coding.markov.1.scheme: CS1 has a state already: want one each"
+    );
+}
+
+#[test]
+fn actions_fit_the_links_type() {
+    let action =
+        |keys: &str| error("do = \"set-primary\"\nassociation = \"x\"\naddress = \"10.0.1.2\"\n", keys);
+    assert_eq!(
+        action("do = \"set-link\"\nlink = \"right\"\nscheme = \"CS1\"\n"),
+        "small.toml:65: action.0.scheme: \"right\" is of type plain: want some of rate, delay, loss"
+    );
+    assert_eq!(
+        action("do = \"radio-handover\"\nlink = \"right\"\n"),
+        "small.toml:64: action.0.link: \"right\" is of type plain and has no cells: want an egprs or lte link"
+    );
+    assert_eq!(
+        action("do = \"radio-handover\"\nlink = \"right\"\ncarries = \"all\"\n"),
+        "small.toml:65: action.0.carries: \"all\" is unknown; want one of everything, unsent, nothing"
+    );
+}
+
+#[test]
 fn nothing_is_used_twice_or_too_late() {
     assert_eq!(
         error("name = \"right\"", "name = \"left\""),

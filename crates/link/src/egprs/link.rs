@@ -14,7 +14,7 @@ use super::{BLOCK_PERIOD, CodingScheme, EgprsConfig, EgprsStats};
 use crate::arq::{
     Block, BlockErrors, BlockEvent, BlockEventKind, Gate, InvalidRadio, Part, Told, Trace, Window,
 };
-use crate::{Carries, Change, Delivery, LinkModel, LinkStats, Offer, QueueLen, Unsupported};
+use crate::{Carries, Change, Conditions, Delivery, LinkModel, LinkStats, Offer, QueueLen, Unsupported};
 
 /// One direction of an EGPRS radio link.
 ///
@@ -127,11 +127,6 @@ impl<P> EgprsLink<P> {
     /// The properties now.
     pub fn config(&self) -> &EgprsConfig {
         &self.config
-    }
-
-    /// The share of blocks that the channel takes.
-    pub fn block_errors(&self) -> crate::Probability {
-        self.errors.share()
     }
 
     /// Counters of the radio side.
@@ -445,6 +440,16 @@ impl<P: Send> LinkModel<P> for EgprsLink<P> {
 
     fn stats(&self) -> &LinkStats {
         self.gate.stats()
+    }
+
+    fn conditions(&self) -> Option<Conditions> {
+        Some(Conditions {
+            coding: Some(self.config.scheme),
+            rate: self.config.scheme.user_rate().mul_ratio(self.config.pdchs.into(), 1),
+            block_errors: self.errors.share(),
+            one_way: BLOCK_PERIOD + self.config.delay,
+            handovers: self.radio.handovers,
+        })
     }
 }
 

@@ -17,7 +17,9 @@ use super::{LteConfig, LteStats, TTI};
 use crate::arq::{
     Block, BlockErrors, BlockEvent, BlockEventKind, Gate, InvalidRadio, Part, Told, Trace, Window,
 };
-use crate::{Carries, Change, Delivery, LinkModel, LinkStats, LossReason, Offer, QueueLen, Unsupported};
+use crate::{
+    Carries, Change, Conditions, Delivery, LinkModel, LinkStats, LossReason, Offer, QueueLen, Unsupported,
+};
 
 /// One direction of an LTE radio bearer.
 ///
@@ -113,11 +115,6 @@ impl<P> LteLink<P> {
     /// The properties now.
     pub fn config(&self) -> &LteConfig {
         &self.config
-    }
-
-    /// The share of transmissions of transport blocks that the channel takes.
-    pub fn block_errors(&self) -> crate::Probability {
-        self.errors.share()
     }
 
     /// Counters of the radio side.
@@ -431,6 +428,16 @@ impl<P: Send> LinkModel<P> for LteLink<P> {
 
     fn stats(&self) -> &LinkStats {
         self.gate.stats()
+    }
+
+    fn conditions(&self) -> Option<Conditions> {
+        Some(Conditions {
+            coding: None,
+            rate: self.config.rate,
+            block_errors: self.errors.share(),
+            one_way: TTI + self.config.delay,
+            handovers: self.radio.handovers,
+        })
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::net::IpAddr;
 
+use msctp_link::egprs::CodingScheme;
+use msctp_link::{Carries, Probability};
 use msctp_proto::quality::LinkQuality;
 use msctp_units::{Rate, Span};
 
@@ -91,6 +93,23 @@ pub enum Do {
         delay: Option<Span>,
         /// New losses.
         loss: Option<LossConfig>,
+        /// New coding scheme.
+        scheme: Option<CodingScheme>,
+        /// New share of radio blocks lost.
+        bler: Option<Probability>,
+    },
+    /// The mobile at the end of a radio link changes to another cell; the link and its addresses stay.
+    RadioHandover {
+        /// Link.
+        link: String,
+        /// How long nothing is sent.
+        interruption: Span,
+        /// What the old cell hands on.
+        carries: Carries,
+        /// Coding scheme in the new cell; `None`: as before.
+        scheme: Option<CodingScheme>,
+        /// Share of radio blocks lost in the new cell; `None`: as before.
+        bler: Option<Probability>,
     },
     /// Gives an interface its address (back): the host receives and sends with it.
     AddressUp {
@@ -174,6 +193,7 @@ impl Do {
             Self::LinkUp { .. } => "link-up",
             Self::LinkDown { .. } => "link-down",
             Self::SetLink { .. } => "set-link",
+            Self::RadioHandover { .. } => "radio-handover",
             Self::AddressUp { .. } => "address-up",
             Self::AddressDown { .. } => "address-down",
             Self::AddAddress { .. } => "add-address",

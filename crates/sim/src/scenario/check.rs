@@ -9,8 +9,8 @@ use super::error::{Problem, remedy};
 use super::link::check_loss;
 use super::routes::Routes;
 use super::{
-    ActionSpec, AppKind, AssociationSpec, Do, Frame, Happening, LEAST_FRAME, LinkSpec, MOST_FRAME, NodeKind,
-    Scenario, When, tcp,
+    ActionSpec, AppKind, AssociationSpec, DirectionSpec, Do, Frame, Happening, LEAST_FRAME, LinkDirection,
+    LinkSpec, MOST_FRAME, NodeKind, Scenario, When, tcp,
 };
 
 pub(super) type Check = Result<(), Problem>;
@@ -104,6 +104,20 @@ fn known<'m, T>(map: &'m BTreeMap<&str, T>, kind: &str, key: &str, name: &str) -
     })
 }
 
+/// Whether what is given of a link can be set, and anything is.
+fn settable(link: &str, way: &DirectionSpec, given: &[(&str, bool)]) -> Check {
+    let (kind, can_set) = way.can_set();
+    if can_set.is_empty() {
+        return fail("link", format!("\"{link}\" is of type {kind}: nothing of it can be set"));
+    }
+    let want = can_set.join(", ");
+    match given.iter().find(|&&(key, given)| given && !can_set.contains(&key)) {
+        Some((key, _)) => fail(*key, format!("\"{link}\" is of type {kind}: want some of {want}")),
+        None if given.iter().any(|&(_, given)| given) => Ok(()),
+        None => fail("", format!("changes nothing: want at least one of {want}")),
+    }
+}
+
 impl<'s> Context<'s> {
     fn new(scenario: &'s Scenario) -> Result<Self, Problem> {
         unique("tcp", scenario.tcp.iter().map(|t| (t.name.as_str(), ())))?;
@@ -169,6 +183,9 @@ impl<'s> Context<'s> {
                     if v6 { "an IPv6" } else { "an IPv4" }
                 ),
             );
+        }
+        if let Some(coding) = &link.coding {
+            coding.check([&link.forward, &link.reverse])?;
         }
         link.forward.check().map_err(|p| p.within("forward"))?;
         link.reverse.check().map_err(|p| p.within("reverse"))
@@ -387,21 +404,41 @@ impl<'s> Context<'s> {
         }
         match &action.what {
             Do::LinkUp { link } | Do::LinkDown { link } => known(&self.links, "link", "link", link).map(drop),
-            Do::SetLink { link, rate, delay, loss, .. } => {
+            Do::SetLink { link, direction, rate, delay, loss, scheme, bler } => {
                 let target = known(&self.links, "link", "link", link)?;
-                if [&target.forward, &target.reverse].iter().any(|way| way.plain().is_none()) {
-                    return fail(
-                        "link",
-                        format!("\"{link}\" is not a plain link: its rate, delay and loss are not set so"),
-                    );
-                }
-                if rate.is_none() && delay.is_none() && loss.is_none() {
-                    return fail("", "changes nothing: want at least one of rate, delay, loss");
+                let given = [
+                    ("rate", rate.is_some()),
+                    ("delay", delay.is_some()),
+                    ("loss", loss.is_some()),
+                    ("scheme", scheme.is_some()),
+                    ("bler", bler.is_some()),
+                ];
+                let ways =
+                    [(LinkDirection::Forward, &target.forward), (LinkDirection::Reverse, &target.reverse)];
+                for (_, way) in ways.iter().filter(|(way, _)| direction.is_none_or(|only| only == *way)) {
+                    settable(link, way, &given)?;
                 }
                 if rate.is_some_and(|rate| rate.is_zero()) {
                     return fail("rate", "0bps lets nothing pass: want more, or do = \"link-down\"");
                 }
                 loss.as_ref().map_or(Ok(()), check_loss)
+            }
+            Do::RadioHandover { link, scheme, bler, .. } => {
+                let target = known(&self.links, "link", "link", link)?;
+                for way in [&target.forward, &target.reverse] {
+                    if !way.has_cells() {
+                        let kind = way.can_set().0;
+                        let message = format!(
+                            "\"{link}\" is of type {kind} and has no cells: want an egprs or lte link"
+                        );
+                        return fail("link", message);
+                    }
+                    let given = [("scheme", scheme.is_some()), ("bler", bler.is_some())];
+                    if given.iter().any(|&(_, given)| given) {
+                        settable(link, way, &given)?;
+                    }
+                }
+                Ok(())
             }
             Do::AddressUp { address } | Do::AddressDown { address } => {
                 if self.routes().interface(*address).is_some() {

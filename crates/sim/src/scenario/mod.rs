@@ -23,7 +23,9 @@ pub use apps::{AppKind, AppSpec, AssociationSpec, Side};
 pub use error::ScenarioError;
 pub(crate) use error::remedy;
 pub use frames::{Frame, FramesError, LEAST_FRAME, MOST_FRAME, read_frames};
-pub use link::{DirectionSpec, Fading, LinkDirection, LinkSpec, PlainSpec, WlanSpec};
+pub use link::{
+    CodingSpec, DirectionSpec, EgprsSpec, Fading, LinkDirection, LinkSpec, LteSpec, PlainSpec, WlanSpec,
+};
 pub use msctp_link::{LossConfig, QueueLimit};
 pub use node::{MobileSpec, NodeKind, NodeSpec};
 pub(crate) use routes::{DirectionIndex, Interface, NO_ROUTE, Routes};

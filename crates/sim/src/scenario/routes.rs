@@ -158,6 +158,8 @@ mod tests {
                 address_b: address(b, 2),
                 mtu: 1500,
                 up: true,
+                coding: None,
+                report_quality: true,
                 forward: direction.clone(),
                 reverse: direction,
             });

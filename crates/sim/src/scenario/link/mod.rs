@@ -1,7 +1,11 @@
 //! Links of a scenario. What is the same for all types is here; each type is one file: its specification, its keys, how
 //! they are read and checked. How it is run is not known here.
 
+mod coding;
+mod egprs;
+mod lte;
 mod plain;
+mod radio;
 mod wlan;
 
 use std::net::IpAddr;
@@ -11,8 +15,13 @@ use toml::de::DeTable;
 use super::document::Section;
 use super::error::{Problem, remedy};
 
+pub use coding::CodingSpec;
+pub(super) use coding::{CARRIES, INTERRUPTION};
+pub use egprs::EgprsSpec;
+pub use lte::LteSpec;
 pub use plain::PlainSpec;
 pub(super) use plain::{check_loss, loss};
+pub(super) use radio::probability;
 pub(super) use wlan::check_cells;
 pub use wlan::{Fading, WlanSpec};
 
@@ -33,6 +42,10 @@ pub struct LinkSpec {
     pub mtu: u32,
     /// False: the link is down until an action brings it up.
     pub up: bool,
+    /// How an EGPRS link changes by itself.
+    pub coding: Option<CodingSpec>,
+    /// Whether the hosts at a radio link's ends hear of its conditions, and tell their peers.
+    pub report_quality: bool,
     /// From `a` to `b`.
     pub forward: DirectionSpec,
     /// From `b` to `a`.
@@ -66,6 +79,10 @@ pub enum DirectionSpec {
     Plain(PlainSpec),
     /// A wireless hop.
     Wlan(Box<WlanSpec>),
+    /// Radio blocks that are sent again until they are there.
+    Egprs(Box<EgprsSpec>),
+    /// RLC in acknowledged mode over HARQ.
+    Lte(Box<LteSpec>),
 }
 
 impl DirectionSpec {
@@ -74,7 +91,7 @@ impl DirectionSpec {
     pub fn plain(&self) -> Option<&PlainSpec> {
         match self {
             Self::Plain(plain) => Some(plain),
-            Self::Wlan(_) => None,
+            Self::Wlan(_) | Self::Egprs(_) | Self::Lte(_) => None,
         }
     }
 
@@ -82,8 +99,23 @@ impl DirectionSpec {
     pub fn plain_mut(&mut self) -> Option<&mut PlainSpec> {
         match self {
             Self::Plain(plain) => Some(plain),
-            Self::Wlan(_) => None,
+            Self::Wlan(_) | Self::Egprs(_) | Self::Lte(_) => None,
         }
+    }
+
+    /// The word of the key `type`, and what an action can set of a link of this type.
+    pub(super) fn can_set(&self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Self::Plain(_) => ("plain", &["rate", "delay", "loss"]),
+            Self::Wlan(_) => ("wlan", &[]),
+            Self::Egprs(_) => ("egprs", &["scheme", "bler", "delay"]),
+            Self::Lte(_) => ("lte", &["rate", "bler", "delay"]),
+        }
+    }
+
+    /// Whether it belongs to a cell that can be changed for another.
+    pub(super) fn has_cells(&self) -> bool {
+        matches!(self, Self::Egprs(_) | Self::Lte(_))
     }
 
     /// Whether the values lie in range. Keys are relative to the direction.
@@ -91,6 +123,8 @@ impl DirectionSpec {
         match self {
             Self::Plain(plain) => plain.check(),
             Self::Wlan(wlan) => wlan.check(),
+            Self::Egprs(egprs) => egprs.check(),
+            Self::Lte(lte) => lte.check(),
         }
     }
 }
@@ -119,6 +153,18 @@ const TYPES: &[LinkType] = &[
         keys: wlan::KEYS,
         shared: wlan::SHARED,
         read: |layers| wlan::read(layers).map(|spec| DirectionSpec::Wlan(Box::new(spec))),
+    },
+    LinkType {
+        word: "egprs",
+        keys: egprs::KEYS,
+        shared: egprs::SHARED,
+        read: |layers| egprs::read(layers).map(|spec| DirectionSpec::Egprs(Box::new(spec))),
+    },
+    LinkType {
+        word: "lte",
+        keys: lte::KEYS,
+        shared: lte::SHARED,
+        read: |layers| lte::read(layers).map(|spec| DirectionSpec::Lte(Box::new(spec))),
     },
 ];
 
@@ -163,6 +209,8 @@ pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<LinkSpec, Proble
         address_b: section.address("address_b")?,
         mtu: section.integer("mtu", 0, i128::from(u32::MAX))?.unwrap_or(1500),
         up: section.flag("up")?.unwrap_or(true),
+        coding: CodingSpec::read(&section)?,
+        report_quality: section.flag("report_quality")?.unwrap_or(true),
         forward: (kind.read)(&Layers { link: &section, own: forward.as_ref() })?,
         reverse: (kind.read)(&Layers { link: &section, own: reverse.as_ref() })?,
     })

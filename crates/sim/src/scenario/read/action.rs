@@ -8,17 +8,18 @@ use toml::de::DeTable;
 use super::{SIDES, association_of, quality};
 use crate::scenario::document::Section;
 use crate::scenario::error::{Problem, remedy};
-use crate::scenario::link::loss;
+use crate::scenario::link::{CARRIES, INTERRUPTION, loss, probability};
 use crate::scenario::{ActionSpec, Do, Happening, LinkDirection, Side, When};
 
 const HAPPENINGS: [&str; 5] =
     ["established", "address-added", "address-deleted", "primary-changed", "delivered"];
 
 /// The actions and the keys each takes beside `do`, `at`, `after`, `delay_after` and `name`.
-const ACTIONS: [(&str, &[&str]); 14] = [
+const ACTIONS: [(&str, &[&str]); 15] = [
     ("link-up", &["link"]),
     ("link-down", &["link"]),
-    ("set-link", &["link", "direction", "rate", "delay", "loss"]),
+    ("set-link", &["link", "direction", "rate", "delay", "loss", "scheme", "bler"]),
+    ("radio-handover", &["link", "interruption", "carries", "scheme", "bler"]),
     ("address-up", &["address"]),
     ("address-down", &["address"]),
     ("add-address", &["association", "address"]),
@@ -94,6 +95,7 @@ fn what(section: &Section<'_, '_>, word: &str) -> Result<Do, Problem> {
         || section.required("app", section.text("app")?, "\"an application's name\"").map(str::to_owned);
     let association = || association_of(section);
     let address = || address_of(section);
+    let scheme = || section.parsed("scheme", "\"CS4\"");
     let directions = [("forward", LinkDirection::Forward), ("reverse", LinkDirection::Reverse)];
     Ok(match word {
         "link-up" => Do::LinkUp { link: link()? },
@@ -104,6 +106,15 @@ fn what(section: &Section<'_, '_>, word: &str) -> Result<Do, Problem> {
             rate: section.rate("rate")?,
             delay: section.span("delay")?,
             loss: loss(section)?,
+            scheme: scheme()?,
+            bler: probability(section, "bler")?,
+        },
+        "radio-handover" => Do::RadioHandover {
+            link: link()?,
+            interruption: section.span("interruption")?.unwrap_or(INTERRUPTION),
+            carries: section.choice("carries", &CARRIES)?.unwrap_or_default(),
+            scheme: scheme()?,
+            bler: probability(section, "bler")?,
         },
         "address-up" => Do::AddressUp { address: address()? },
         "address-down" => Do::AddressDown { address: address()? },

@@ -1,0 +1,29 @@
+//! What the radio links' keys have in common: probabilities, block errors, parameters out of range.
+
+use msctp_link::arq::InvalidRadio;
+use msctp_link::{InvalidLoss, Probability};
+
+use crate::scenario::document::Section;
+use crate::scenario::error::Problem;
+
+/// A probability from 0 to 1.
+pub(in crate::scenario) fn probability(
+    section: &Section<'_, '_>,
+    key: &'static str,
+) -> Result<Option<Probability>, Problem> {
+    let Some(p) = section.number(key)? else { return Ok(None) };
+    Probability::new(key, p)
+        .map(Some)
+        .map_err(|e| Problem::new(section.key(key), format!("{p} is no probability: want {}", e.want)))
+}
+
+/// Blocks cannot be lost with this share in bursts of this length.
+pub(super) fn impossible(error: &InvalidLoss) -> Problem {
+    let key = if error.what == "mean_burst" { "mean_burst" } else { "bler" };
+    Problem::new(key, format!("{} cannot be: want {}", error.value, error.want))
+}
+
+/// The keys are named as the parameters.
+pub(super) fn invalid(error: InvalidRadio) -> Problem {
+    Problem::new(error.what, format!("{} cannot be: want {}", error.value, error.want))
+}
