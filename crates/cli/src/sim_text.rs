@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use msctp_sim::summary::{
-    AssociationSummary, FlowSummary, HandoverSummary, Summary, TcpFlowSummary, TcpSummary,
+    AssociationSummary, FlowSummary, HandoverSummary, MobileIpSummary, Summary, TcpFlowSummary, TcpSummary,
 };
 
 /// Writes the summary.
@@ -52,6 +52,9 @@ pub(crate) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
             "  {} packets for or from an address that was not there, {} without a route",
             summary.no_address, summary.no_route
         )?;
+    }
+    if let Some(mobile_ip) = &summary.mobile_ip {
+        write_mobile_ip(out, mobile_ip)?;
     }
     if !summary.actions.is_empty() {
         writeln!(out, "\nactions")?;
@@ -160,6 +163,44 @@ fn write_handover(out: &mut impl Write, handover: &HandoverSummary) -> io::Resul
         write!(out, ", longest gap {gap:.3} s")?;
     }
     writeln!(out)
+}
+
+fn write_mobile_ip(out: &mut impl Write, mobile_ip: &MobileIpSummary) -> io::Result<()> {
+    writeln!(out, "\nmobility agents    registrations  denied  into the tunnel  to visitors  to strangers")?;
+    for agent in &mobile_ip.agents {
+        writeln!(
+            out,
+            "  {:<8} {:<8} {:>12} {:>7} {:>16} {:>12} {:>13}",
+            agent.name,
+            agent.role,
+            agent.accepted,
+            agent.denied,
+            agent.tunnelled,
+            agent.delivered,
+            agent.strangers
+        )?;
+    }
+    for mobile in &mobile_ip.mobiles {
+        writeln!(
+            out,
+            "\nmobile {}: {} registrations renewed, {} denied",
+            mobile.name, mobile.renewals, mobile.denied
+        )?;
+        for handover in &mobile.handovers {
+            write!(out, "  >> {:.3} s: to {}", handover.at, handover.to)?;
+            if let (Some(at), Some(requests)) = (handover.registered, handover.requests) {
+                write!(out, ", registered at {at:.3} s (requests: {requests})")?;
+            }
+            if let Some(gap) = handover.gap {
+                write!(out, ", nothing received for {gap:.3} s")?;
+            }
+            writeln!(out)?;
+        }
+        for at in &mobile.lost {
+            writeln!(out, "  {at:.3} s: hears no agent any more")?;
+        }
+    }
+    Ok(())
 }
 
 /// A rate with three digits and a unit.

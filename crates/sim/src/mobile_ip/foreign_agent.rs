@@ -12,7 +12,7 @@ use super::message::registration::{Reply, Request, code};
 use super::message::seconds;
 use super::{AgentOptions, Datagram, PORT};
 
-/// How long a request waits for its reply (RFC 5944 §3.7.2: a foreign agent may forget it after 7 seconds).
+/// How long a request waits for its reply.
 const PENDING: Span = Span::from_secs(7);
 
 /// A request that was passed on.
