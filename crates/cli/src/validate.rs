@@ -1,4 +1,4 @@
-//! `msctp validate`: the cases of ns-2's SCTP rebuilt, run and compared.
+//! `msctp validate`: the cases of ns-2's SCTP and TCP rebuilt, run and compared.
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -10,9 +10,9 @@ use msctp_lab::validation::{self, Case, Comparison, ValidationError, Ways};
 use crate::Failure;
 use crate::running::{cancel_on_interrupt, print, progress};
 
-/// Compare msctp with ns-2's SCTP, figure by figure.
+/// Compare msctp with ns-2's SCTP and TCP, figure by figure.
 ///
-/// Runs the committed cases (scenarios/validation) with all their seeds, once as RFC 9260 has it and once with ns-2's
+/// Runs the committed cases (scenarios/validation) with all their seeds, once as the RFCs have it and once with ns-2's
 /// ways as far as options express them, and prints both beside ns-2's figures. ns-2 need not be installed: its figures
 /// are committed (validation/ns2.csv).
 #[derive(clap::Args)]
@@ -21,13 +21,15 @@ Examples:
   msctp validate
   msctp validate --case a --case 'b stock_big'
   msctp validate --case c --seeds 100
+  msctp validate --case 'a sack1' --case 'g_wlan_cong1 reno w718'
   msctp validate --list
   msctp validate --json | jq '.[] | select(.metric == \"goodput_kbps\")'
   msctp validate --out docs/validation.md
 
 Exit codes: 0 done, whatever the differences; 1 failed on the way (also when interrupted), 2 wrong arguments.")]
 pub(crate) struct Args {
-    /// Only these cases: a case (c_wlan_loss0.01), a family (a, c, c_3g) or one transport of a case ('a stock_big').
+    /// Only these cases: a case (c_wlan_loss0.01), a family (a, c, c_3g) or one transport of a case ('a stock_big',
+    /// 'a reno w718'), or all with TCP in it ('a reno').
     #[arg(long, value_name = "NAME")]
     case: Vec<String>,
     /// Print the cases with the commands that run one seed of each, and run nothing.
@@ -120,12 +122,12 @@ fn list(out: &mut dyn Write, cases: &[Case]) -> io::Result<()> {
 }
 
 fn table(out: &mut dyn Write, rows: &[&Comparison]) -> io::Result<()> {
-    let columns = ["ns-2", Ways::Rfc9260.words(), "differ", Ways::Ns2.words(), "differ"];
-    let [ns2, rfc9260, d1, ns2_ways, d2] = columns;
+    let columns = ["ns-2", Ways::Rfcs.words(), "differ", Ways::Ns2.words(), "differ"];
+    let [ns2, rfcs, d1, ns2_ways, d2] = columns;
     let mut of = "";
     for row in rows {
         if of != row.case.as_str() {
-            writeln!(out, "\n{:46}{ns2:>18}{rfc9260:>18}{d1:>9}{ns2_ways:>18}{d2:>9}", row.case)?;
+            writeln!(out, "\n{:46}{ns2:>18}{rfcs:>18}{d1:>9}{ns2_ways:>18}{d2:>9}", row.case)?;
         }
         of = &row.case;
         let label = format!("  {} {}", row.parameters, row.metric);

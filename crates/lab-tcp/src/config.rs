@@ -51,9 +51,6 @@ pub struct Config {
     pub ack_every: u32,
     /// Longest delay of an ACK (RFC 9293 §3.8.6.3: below 500 ms).
     pub ack_delay: Span,
-    /// Delay the ACK of a segment that is next in order while later ones are missing between, as ns-2's sink does.
-    /// RFC 5681 §4.2 wants it sent at once.
-    pub delay_gap_acks: bool,
     /// New data on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
     /// Nagle's algorithm (RFC 9293 §3.7.4).
@@ -63,6 +60,9 @@ pub struct Config {
     /// Restart the retransmission timer when a fast retransmit is sent, as ns-2 does and most stacks; RFC 6298 §5 only
     /// at ACKs of new data.
     pub restart_timer_on_fast_retransmit: bool,
+    /// Reno enters fast recovery at most once per window of data, as ns-2's does: a second loss in a window then waits for
+    /// the time-out. RFC 5681 has no such rule.
+    pub once_per_window: bool,
     /// NewReno restarts the retransmission timer at every partial ACK ("slow but steady"); else at the first only
     /// ("impatient", RFC 6582 §3.2).
     pub slow_but_steady: bool,
@@ -107,11 +107,11 @@ impl Default for Config {
             initial_ssthresh: None,
             ack_every: 2,
             ack_delay: Span::from_millis(200),
-            delay_gap_acks: false,
             limited_transmit: true,
             nagle: false,
             rto: RtoConfig::default(),
             restart_timer_on_fast_retransmit: false,
+            once_per_window: false,
             slow_but_steady: false,
             frto: false,
             restart_rtt_after_spurious: false,

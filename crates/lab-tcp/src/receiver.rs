@@ -48,7 +48,6 @@ pub(crate) struct Receiver {
 struct AckClock {
     every: u32,
     delay: Span,
-    delay_gap_acks: bool,
     /// Segments since the last ACK.
     segments: u32,
     deadline: Option<Time>,
@@ -70,7 +69,6 @@ impl Receiver {
             clock: AckClock {
                 every: config.ack_every,
                 delay: config.ack_delay,
-                delay_gap_acks: config.delay_gap_acks,
                 segments: 0,
                 deadline: None,
                 now: false,
@@ -128,7 +126,7 @@ impl Receiver {
             self.clock.now = true;
         }
         // RFC 5681 §4.2: at once when it fills all or part of a gap.
-        if filled.is_some() || had_gap && !self.clock.delay_gap_acks {
+        if had_gap {
             self.clock.now = true;
         }
         self.clock.segment(now);
@@ -319,14 +317,6 @@ mod tests {
         assert_eq!((r.next(), r.delivered(), r.gaps()), (4001, 4000, 0));
         assert_eq!(segment(&mut r, 4), (Arrival::Next, false));
         assert_eq!(segment(&mut r, 0), (Arrival::Known, true));
-    }
-
-    #[test]
-    fn part_of_a_gap_may_be_delayed_as_ns_2_does() {
-        let mut r = receiver(|c| c.delay_gap_acks = true);
-        segment(&mut r, 2);
-        assert_eq!(segment(&mut r, 0), (Arrival::Next, false));
-        assert_eq!(segment(&mut r, 1), (Arrival::Next, true), "the whole gap");
     }
 
     #[test]

@@ -13,7 +13,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("lab-tcp", &["units", "congestion"]),
     ("link", &["units"]),
     ("sim", &["units", "wire", "congestion", "proto", "lab-tcp", "link"]),
-    ("lab", &["units", "congestion", "proto", "link", "sim"]),
+    ("lab", &["units", "congestion", "proto", "lab-tcp", "link", "sim"]),
     ("cli", &["units", "wire", "congestion", "proto", "link", "sim", "lab"]),
 ];
 

@@ -12,6 +12,7 @@ mod sack;
 
 use std::fmt::Debug;
 
+use crate::config::Config;
 use crate::outstanding::{Outstanding, Segment};
 
 pub(crate) use ld::Response;
@@ -33,11 +34,12 @@ impl Algorithm {
     pub const ALL: [(&'static str, Self); 3] =
         [("reno", Self::Reno), ("newreno", Self::NewReno), ("sack", Self::Sack)];
 
-    /// Makes one. `first`: the offset of the first byte of data.
-    pub(crate) fn start(self, limited_transmit: bool, slow_but_steady: bool) -> Box<dyn Recovery> {
+    /// Makes one with the options that concern it.
+    pub(crate) fn start(self, config: &Config) -> Box<dyn Recovery> {
+        let limited_transmit = config.limited_transmit;
         match self {
-            Self::Reno => Box::new(reno::Reno::new(limited_transmit)),
-            Self::NewReno => Box::new(newreno::NewReno::new(limited_transmit, slow_but_steady)),
+            Self::Reno => Box::new(reno::Reno::new(limited_transmit, config.once_per_window)),
+            Self::NewReno => Box::new(newreno::NewReno::new(limited_transmit, config.slow_but_steady)),
             Self::Sack => Box::new(sack::Sack::new(limited_transmit)),
         }
     }

@@ -51,8 +51,8 @@ impl Recovery for NewReno {
         if !ack.plain_duplicate {
             return Outcome::default();
         }
-        // RFC 6582 §3.2 (2): only when the ACK covers more than "recover"
-        let lost = self.inflation.duplicate(at, at.una >= self.recover);
+        // RFC 6582 §3.2 (2): only when the ACK covers more than "recover", which is one less than ours
+        let lost = self.inflation.duplicate(at, at.una > self.recover);
         Outcome { lost, duplicate: true, ..Outcome::default() }
     }
 

@@ -11,13 +11,15 @@ use super::{AckView, Outcome, Recovery, Response};
 pub(super) struct Reno {
     inflation: Inflation,
     /// After a time-out, duplicates for data sent before it start nothing: they come from segments sent again that had
-    /// arrived (RFC 6582 §3.2 (4), which ns-2's Reno follows too).
+    /// arrived (RFC 6582 §3.2 (4)).
     recover: u64,
+    /// The same after fast recovery: once per window of data (ns-2's `bug_fix_`).
+    once_per_window: bool,
 }
 
 impl Reno {
-    pub(super) fn new(limited_transmit: bool) -> Self {
-        Self { inflation: Inflation::new(limited_transmit), recover: 0 }
+    pub(super) fn new(limited_transmit: bool, once_per_window: bool) -> Self {
+        Self { inflation: Inflation::new(limited_transmit), recover: 0, once_per_window }
     }
 }
 
@@ -32,11 +34,14 @@ impl Recovery for Reno {
         if !ack.plain_duplicate {
             return Outcome::default();
         }
-        let lost = self.inflation.duplicate(at, at.una >= self.recover);
+        let lost = self.inflation.duplicate(at, at.una > self.recover);
         Outcome { lost, duplicate: true, ..Outcome::default() }
     }
 
     fn enter(&mut self, at: &Outstanding, response: Response) -> u64 {
+        if response == Response::Fast && self.once_per_window {
+            self.recover = at.max;
+        }
         self.inflation.enter(at, response)
     }
 

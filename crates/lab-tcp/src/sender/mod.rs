@@ -141,7 +141,7 @@ impl Sender {
                 nagle: config.nagle,
             },
             controller: create(&config.controller, &controller).expect("the options were validated"),
-            recovery: algorithm.start(config.limited_transmit, config.slow_but_steady),
+            recovery: algorithm.start(config),
             rtt,
             timestamps: agreed.timestamps,
             timed: None,
@@ -314,6 +314,10 @@ impl Sender {
             Cause::Congestion => {
                 let flight_size = self.recovery.enter(&self.at, Response::Fast);
                 stats.fast_retransmits += 1;
+                if self.restart_timer_on_fast_retransmit {
+                    // The segment that is sent again now starts it.
+                    self.rto_at = None;
+                }
                 let kind = LossKind::Gap;
                 self.controller.on_loss(&Loss { now, kind, flight_size });
                 trace.add(now, TraceKind::Loss { kind, flight_size });
@@ -492,9 +496,8 @@ impl Sender {
         } else {
             self.timed.get_or_insert((segment.end, now));
         }
-        let restart = segment.role == Role::First && self.restart_timer_on_fast_retransmit;
         // RFC 6298 §5 (5.1)
-        if segment.role != Role::Probe && (self.rto_at.is_none() || restart) {
+        if segment.role != Role::Probe && self.rto_at.is_none() {
             self.rto_at = Some(now + self.rtt.rto());
         }
         self.idle_since = now;

@@ -27,7 +27,7 @@ fn configs() -> impl Strategy<Value = Config> {
     (algorithm, limit, flags, 1_u32..4, 1_u64..60, classifier).prop_map(
         |(recovery, sack_limit, flags, ack_every, buffer, classifier)| {
             let [timestamps, window_scale, limited_transmit, nagle, frto, ..] = flags;
-            let [.., slow_but_steady, gaps, restart, start_over, delay_response] = flags;
+            let [.., slow_but_steady, once, restart, start_over, delay_response] = flags;
             Config {
                 recovery,
                 sack_limit,
@@ -37,7 +37,7 @@ fn configs() -> impl Strategy<Value = Config> {
                 nagle,
                 frto,
                 slow_but_steady,
-                delay_gap_acks: gaps,
+                once_per_window: once,
                 restart_timer_on_fast_retransmit: restart,
                 restart_rtt_after_spurious: start_over,
                 loss_classifier: classifier.to_owned(),

@@ -88,6 +88,15 @@ fn reno_leaves_at_the_first_new_ack_and_cuts_again_for_the_second_loss() {
 }
 
 #[test]
+fn reno_may_be_kept_from_cutting_twice_for_a_window() {
+    // 5 and 12 are lost: the duplicates of the second loss arrive when the first is repaired.
+    let twice = transfer(&config(Algorithm::Reno), 100, &[5, 12]);
+    let once = transfer(&Config { once_per_window: true, ..config(Algorithm::Reno) }, 100, &[5, 12]);
+    let counts = |pair: &Pair| (pair.ends[0].stats().fast_retransmits, pair.ends[0].stats().timeouts);
+    assert_eq!((counts(&twice), counts(&once)), ((2, 0), (1, 1)));
+}
+
+#[test]
 fn newreno_repairs_one_loss_per_round_trip_with_one_cut() {
     let lost = [5, 7, 9, 11];
     let pair = transfer(&config(Algorithm::NewReno), 100, &lost);

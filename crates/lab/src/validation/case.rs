@@ -6,30 +6,33 @@ use msctp_sim::scenario::{Scenario, ScenarioError};
 
 use super::metric::Metric;
 use super::reference::Row;
+use super::tcp;
 
 const DUMBBELL: (&str, &str) =
     ("scenarios/validation/dumbbell.toml", include_str!("../../../../scenarios/validation/dumbbell.toml"));
+const TCP: (&str, &str) =
+    ("scenarios/validation/tcp.toml", include_str!("../../../../scenarios/validation/tcp.toml"));
 const HANDOVER: (&str, &str) =
     ("scenarios/validation/handover.toml", include_str!("../../../../scenarios/validation/handover.toml"));
 
-/// How the transport behaves where RFC 9260 and ns-2's SCTP differ.
+/// How the transport behaves where the RFCs and ns-2 differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ways {
-    /// RFC 9260's.
-    Rfc9260,
+    /// The RFCs'.
+    Rfcs,
     /// ns-2's, as far as options can express them.
     Ns2,
 }
 
 impl Ways {
     /// Both.
-    pub const ALL: [Self; 2] = [Self::Rfc9260, Self::Ns2];
+    pub const ALL: [Self; 2] = [Self::Rfcs, Self::Ns2];
 
     /// The words for people.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
-            Self::Rfc9260 => "RFC 9260",
+            Self::Rfcs => "the RFCs",
             Self::Ns2 => "ns-2's ways",
         }
     }
@@ -108,14 +111,23 @@ impl Case {
         self.reference.iter().map(|row| row.metric)
     }
 
+    /// Is the transport TCP?
+    #[must_use]
+    pub fn is_tcp(&self) -> bool {
+        self.file == TCP.0
+    }
+
     /// Does `--case NAME` mean this one? A name is a case (`c_wlan_loss0.01`), the letters before its `_` (`c`,
-    /// `c_wlan`), or a case with parameters (`a stock_big`).
+    /// `c_wlan`), a case with parameters (`a stock_big`, `a reno w718`), or a case with a TCP (`a reno`).
     #[must_use]
     pub fn is_meant_by(&self, name: &str) -> bool {
         let under = |whole: &str| {
             whole.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
         };
-        under(&self.name) || self.to_string() == name
+        let whole = self.to_string();
+        let of_protocol =
+            name.contains(' ') && whole.strip_prefix(name).is_some_and(|rest| rest.starts_with(" w"));
+        under(&self.name) || whole == name || of_protocol
     }
 }
 
@@ -133,15 +145,19 @@ pub(super) fn cases(rows: Vec<Row>) -> Result<Vec<Case>, UnknownCase> {
         }
         let unknown = || UnknownCase { case: row.case.clone(), parameters: row.parameters.clone() };
         let network = network(&row.case, &row.parameters).ok_or_else(unknown)?;
-        let transport = transport(&row.parameters).ok_or_else(unknown)?;
+        let tcp = tcp::transport(&row.case, &row.parameters);
+        let is_tcp = tcp.is_some();
+        let transport = tcp.or_else(|| transport(&row.parameters)).ok_or_else(unknown)?;
+        let file = if is_tcp { TCP } else { network.file };
+        let sctp_ways = || ns2_ways(network.data_from, &row.parameters);
         cases.push(Case {
             name: row.case.clone(),
             parameters: row.parameters.clone(),
             seeds: row.seeds,
-            file: network.file.0,
-            text: network.file.1,
+            file: file.0,
+            text: file.1,
             overrides: [network.overrides, transport].concat(),
-            ns2_overrides: ns2_ways(network.data_from, &row.parameters),
+            ns2_overrides: if is_tcp { tcp::ns2_ways() } else { sctp_ways() },
             reference: vec![row],
         });
     }
@@ -245,12 +261,16 @@ mod tests {
     #[test]
     fn every_case_of_the_reference_is_a_valid_scenario_both_ways() {
         let cases = committed();
-        assert_eq!(cases.len(), 22);
+        assert_eq!(cases.len(), 22 + 72);
         for case in &cases {
             for ways in Ways::ALL {
                 let scenario = case.scenario(ways).unwrap_or_else(|e| panic!("{case}: {e}"));
-                let handover = case.name == "e_3g2w";
-                assert_eq!(scenario.name, if handover { "handover" } else { "dumbbell" });
+                let name = match (case.is_tcp(), case.name.as_str()) {
+                    (true, _) => "tcp",
+                    (false, "e_3g2w") => "handover",
+                    (false, _) => "dumbbell",
+                };
+                assert_eq!(scenario.name, name);
             }
         }
     }
@@ -260,7 +280,7 @@ mod tests {
         let cases = committed();
         let find = |text: &str| {
             let case = cases.iter().find(|case| case.to_string() == text).unwrap();
-            case.scenario(Ways::Rfc9260).unwrap()
+            case.scenario(Ways::Rfcs).unwrap()
         };
         let lossy = find("c_3g_loss0.01 stock_big_nodelack");
         let link = lossy.links.iter().find(|link| link.name == "bottleneck").unwrap();
@@ -280,10 +300,12 @@ mod tests {
     fn a_name_means_a_case_a_family_or_one_transport() {
         let cases = committed();
         let meant = |name: &str| cases.iter().filter(|case| case.is_meant_by(name)).count();
-        assert_eq!(meant("a"), 4);
-        assert_eq!(meant("c"), 6);
-        assert_eq!(meant("c_3g"), 3);
-        assert_eq!(meant("c_3g_loss0.01"), 2);
+        assert_eq!(meant("a"), 4 + 18);
+        assert_eq!(meant("a reno"), 6);
+        assert_eq!(meant("a reno w718"), 1);
+        assert_eq!(meant("c"), 6 + 24);
+        assert_eq!(meant("c_3g"), 3 + 12);
+        assert_eq!(meant("c_3g_loss0.01"), 2 + 9);
         assert_eq!(meant("a stock_big"), 1);
         assert_eq!(meant("e"), 4);
         assert_eq!(meant("c_3"), 0);

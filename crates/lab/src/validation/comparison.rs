@@ -42,8 +42,8 @@ pub struct Comparison {
     pub ns2: f64,
     /// Half-width of its 95 % interval, where there is one.
     pub ns2_half_width: Option<f64>,
-    /// Ours as RFC 9260 has it; `None` when no run gave the figure.
-    pub rfc9260: Option<Ours>,
+    /// Ours as the RFCs have it; `None` when no run gave the figure.
+    pub rfcs: Option<Ours>,
     /// Ours with ns-2's ways, as far as options express them; `None` when no run gave the figure.
     pub ns2_ways: Option<Ours>,
     #[serde(skip)]
@@ -55,7 +55,7 @@ impl Comparison {
     #[must_use]
     pub fn ours(&self, ways: Ways) -> Option<&Ours> {
         match ways {
-            Ways::Rfc9260 => self.rfc9260.as_ref(),
+            Ways::Rfcs => self.rfcs.as_ref(),
             Ways::Ns2 => self.ns2_ways.as_ref(),
         }
     }
@@ -96,7 +96,7 @@ fn figure(mean: f64, half_width: Option<f64>, digits: usize) -> String {
 
 /// Compares the runs of a case with the reference. `runs` gives the figures of all seeds.
 pub(super) fn compare<'r>(case: &Case, runs: impl Fn(Ways) -> Vec<&'r Figures>) -> Vec<Comparison> {
-    let [rfc9260, ns2_ways] = Ways::ALL.map(runs);
+    let [rfcs, ns2_ways] = Ways::ALL.map(runs);
     case.reference
         .iter()
         .map(|row| Comparison {
@@ -105,7 +105,7 @@ pub(super) fn compare<'r>(case: &Case, runs: impl Fn(Ways) -> Vec<&'r Figures>) 
             metric: row.metric.name(),
             ns2: row.mean,
             ns2_half_width: row.half_width.filter(|_| row.seeds > 1),
-            rfc9260: ours(row.mean, row.metric, &rfc9260),
+            rfcs: ours(row.mean, row.metric, &rfcs),
             ns2_ways: ours(row.mean, row.metric, &ns2_ways),
             digits: row.metric.digits(),
         })
@@ -144,8 +144,8 @@ mod tests {
     #[test]
     fn differences_are_signed_and_in_per_cent_of_ns2() {
         let c = compared("a,sctp,stock,1,goodput_kbps,1000,", &[1020.0]);
-        assert_eq!(c.difference_text(Ways::Rfc9260), "+2.0 %");
-        assert!(!c.rfc9260.unwrap().is_notable());
+        assert_eq!(c.difference_text(Ways::Rfcs), "+2.0 %");
+        assert!(!c.rfcs.unwrap().is_notable());
         let c = compared("a,sctp,stock,1,goodput_kbps,1000,", &[960.0]);
         assert_eq!(
             (c.difference_text(Ways::Ns2), c.ns2_ways.unwrap().is_notable()),
@@ -156,19 +156,19 @@ mod tests {
 
     #[test]
     fn zero_is_equal_to_zero_only() {
-        assert_eq!(compared("a,sctp,stock,1,rtx,0,", &[0.0]).difference_text(Ways::Rfc9260), "0.0 %");
+        assert_eq!(compared("a,sctp,stock,1,rtx,0,", &[0.0]).difference_text(Ways::Rfcs), "0.0 %");
         let some = compared("a,sctp,stock,1,rtx,0,", &[2.0]);
-        assert_eq!(some.difference_text(Ways::Rfc9260), "from 0");
-        assert!(some.rfc9260.unwrap().is_notable());
+        assert_eq!(some.difference_text(Ways::Rfcs), "from 0");
+        assert!(some.rfcs.unwrap().is_notable());
     }
 
     #[test]
     fn intervals_are_shown_where_there_are_seeds() {
         let c = compared("c_wlan_loss0.01,sctp,stock_big,3,goodput_kbps,5,0.5", &[4.0, 5.0, 6.0]);
         assert_eq!(c.ns2_text(), "5.0 ± 0.5");
-        assert_eq!(c.ours_text(Ways::Rfc9260), "5.0 ± 2.5");
+        assert_eq!(c.ours_text(Ways::Rfcs), "5.0 ± 2.5");
         let c = compared("a,sctp,stock,1,t_cum10,0.392222,", &[0.38]);
-        assert_eq!((c.ns2_text(), c.ours_text(Ways::Rfc9260)), ("0.3922".to_owned(), "0.3800".to_owned()));
+        assert_eq!((c.ns2_text(), c.ours_text(Ways::Rfcs)), ("0.3922".to_owned(), "0.3800".to_owned()));
     }
 
     #[test]

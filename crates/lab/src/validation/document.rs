@@ -32,25 +32,56 @@ pub fn replace_generated(document: &str, generated: &str) -> Result<String, Mark
 #[must_use]
 pub fn tables(cases: &[(Case, Vec<Comparison>)]) -> String {
     let mut out = String::new();
-    for (case, comparisons) in cases {
+    for group in cases.chunk_by(|(a, _), (b, _)| a.is_tcp() && b.is_tcp() && a.name == b.name) {
+        let [(case, comparisons)] = group else {
+            table_of_many(&mut out, group);
+            continue;
+        };
         table(&mut out, case, comparisons);
     }
     out
 }
 
+fn runs(case: &Case) -> String {
+    if case.seeds == 1 { "one run".to_owned() } else { format!("{} seeds", case.seeds) }
+}
+
+/// One table for all TCPs over one network.
+fn table_of_many(out: &mut String, cases: &[(Case, Vec<Comparison>)]) {
+    let Some((first, _)) = cases.first() else { return };
+    let _ = writeln!(
+        out,
+        "### {} with TCP\n\n{}; `msctp validate --list` has the commands.\n",
+        first.name,
+        runs(first)
+    );
+    let _ = writeln!(out, "| transport | metric | ns-2 | the RFCs | difference | ns-2's ways | difference |");
+    let _ = writeln!(out, "|---|---|---:|---:|---:|---:|---:|");
+    for (case, comparisons) in cases {
+        for c in comparisons {
+            let _ = write!(out, "| {} ", case.parameters);
+            row(out, c);
+        }
+    }
+    out.push('\n');
+}
+
+fn row(out: &mut String, c: &Comparison) {
+    let _ = write!(out, "| {} | {} |", c.metric, c.ns2_text());
+    for ways in Ways::ALL {
+        let bold = if c.ours(ways).is_none_or(super::comparison::Ours::is_notable) { "**" } else { "" };
+        let _ = write!(out, " {} | {bold}{}{bold} |", c.ours_text(ways), c.difference_text(ways));
+    }
+    out.push('\n');
+}
+
 fn table(out: &mut String, case: &Case, comparisons: &[Comparison]) {
-    let runs = if case.seeds == 1 { "one run".to_owned() } else { format!("{} seeds", case.seeds) };
     // Writing to a String cannot fail.
-    let _ = writeln!(out, "### {case}\n\n{runs}: `{}`\n", case.command(Ways::Rfc9260));
-    let _ = writeln!(out, "| metric | ns-2 | RFC 9260 | difference | ns-2's ways | difference |");
+    let _ = writeln!(out, "### {case}\n\n{}: `{}`\n", runs(case), case.command(Ways::Rfcs));
+    let _ = writeln!(out, "| metric | ns-2 | the RFCs | difference | ns-2's ways | difference |");
     let _ = writeln!(out, "|---|---:|---:|---:|---:|---:|");
     for c in comparisons {
-        let _ = write!(out, "| {} | {} |", c.metric, c.ns2_text());
-        for ways in Ways::ALL {
-            let bold = if c.ours(ways).is_none_or(super::comparison::Ours::is_notable) { "**" } else { "" };
-            let _ = write!(out, " {} | {bold}{}{bold} |", c.ours_text(ways), c.difference_text(ways));
-        }
-        out.push('\n');
+        row(out, c);
     }
     out.push('\n');
 }

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use msctp_proto::{Direction, TraceKind};
 use msctp_sim::scenario::Scenario;
 use msctp_sim::series::TraceSeries;
+use msctp_sim::summary::FlowSummary;
 use msctp_sim::{Series, Simulation, Summary};
 use msctp_units::Time;
 
 use super::metric::Metric;
+use super::tcp;
 
 /// The handover of case e.
 const HANDOVER: Time = Time::from_nanos(30_000_000_000);
@@ -16,10 +18,10 @@ const HANDOVER: Time = Time::from_nanos(30_000_000_000);
 /// The figures of a run. A time that did not come is missing.
 pub type Figures = BTreeMap<Metric, f64>;
 
-/// Runs a scenario with one association and reads off what there is.
+/// Runs a scenario with one association or TCP connection and reads off what there is.
 ///
 /// # Errors
-/// The scenario cannot be run, or the association ended before it did.
+/// The scenario cannot be run, or the association or connection ended before it did.
 pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<Figures, String> {
     let mut simulation = Simulation::new(scenario, Some(seed)).map_err(|e| e.to_string())?;
     simulation.run_until(HANDOVER.min(simulation.end()));
@@ -28,12 +30,19 @@ pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<Figures, String> {
     let summary = simulation.summary();
     let mut figures = from_summary(&summary, before)?;
     if scenario.probes.chunks {
-        from_series(&simulation.into_series(), scenario, &mut figures)?;
+        let series = simulation.into_series();
+        match scenario.tcp.is_empty() {
+            true => from_series(&series, scenario, &mut figures)?,
+            false => tcp::from_series(&series, scenario, &mut figures)?,
+        }
     }
     Ok(figures)
 }
 
 fn delivered(summary: &Summary) -> Result<u64, String> {
+    if !summary.tcp.is_empty() {
+        return tcp::delivered(summary);
+    }
     let association = summary.associations.first().ok_or("the scenario has no association")?;
     match &association.ended {
         Some(why) => Err(format!("the association ended: {why}")),
@@ -43,19 +52,28 @@ fn delivered(summary: &Summary) -> Result<u64, String> {
 
 fn from_summary(summary: &Summary, before: u64) -> Result<Figures, String> {
     let bytes = delivered(summary)?;
-    let flow = &summary.associations[0].to_server;
     let seconds_after = summary.duration - HANDOVER.as_secs_f64();
     let drops = summary.links.iter().filter(|link| link.name.ends_with("/forward")).map(|l| l.queue_drops);
-    Ok(BTreeMap::from([
+    let mut figures = Figures::from([
         (Metric::Goodput, bytes as f64 * 8.0 / summary.duration / 1e3),
         (Metric::GoodputAfter30, (bytes - before) as f64 * 8.0 / seconds_after / 1e3),
         (Metric::DeliveredBytes, bytes as f64),
-        (Metric::Rtx, flow.retransmitted as f64),
         (Metric::QueueDrops, drops.sum::<u64>() as f64),
+    ]);
+    figures.extend(match summary.associations.first() {
+        Some(association) => counters(&association.to_server),
+        None => tcp::counters(summary),
+    });
+    Ok(figures)
+}
+
+fn counters(flow: &FlowSummary) -> Figures {
+    Figures::from([
+        (Metric::Rtx, flow.retransmitted as f64),
         (Metric::AckPackets, flow.sacks as f64),
         (Metric::Timeouts, flow.timeouts as f64),
         (Metric::FastRtxEvents, flow.fast_retransmits as f64),
-    ]))
+    ])
 }
 
 /// The figures that need single chunks.
@@ -111,7 +129,7 @@ mod tests {
         let cases = case::cases(reference::committed().unwrap()).unwrap();
         let mut a = cases[0].clone();
         a.overrides.extend(overrides.iter().map(|&o| o.to_owned()));
-        a.scenario(case::Ways::Rfc9260).unwrap()
+        a.scenario(case::Ways::Rfcs).unwrap()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The simulator and the core held against ns-2's SCTP: the cases of `validation/ns2.csv` rebuilt as scenarios, run,
+//! The simulator, the core and the laboratory's TCP held against ns-2's SCTP and TCP: the cases of `validation/ns2.csv` rebuilt as scenarios, run,
 //! and compared figure by figure. docs/validation.md shows the result and gives the reasons for what differs.
 //!
 //! ns-2 itself is not needed: its figures are committed.
@@ -11,6 +11,7 @@ mod metric;
 mod reference;
 #[cfg(test)]
 mod regression;
+mod tcp;
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The reference: what ns-2's SCTP gave, as committed in `validation/ns2.csv`.
+//! The reference: what ns-2's SCTP and TCP gave, as committed in `validation/ns2.csv`.
 
 use super::metric::Metric;
 
@@ -12,7 +12,7 @@ const HEADER: &str = "case,protocol,parameters,seeds,metric,mean,ci95";
 pub struct Row {
     /// Network, as `c_wlan_loss0.01`.
     pub case: String,
-    /// Transport, as `stock_big`.
+    /// Transport, as `stock_big`; TCP's with the protocol before it, as `reno w718`.
     pub parameters: String,
     /// Number of seeds behind the mean.
     pub seeds: u64,
@@ -62,15 +62,17 @@ fn row(line: &str) -> Result<Row, String> {
     let &[case, protocol, parameters, seeds, metric, mean, half_width] = fields.as_slice() else {
         return Err(format!("{} fields: want 7", fields.len()));
     };
-    if protocol != "sctp" {
-        return Err(format!("protocol {protocol}: want sctp"));
-    }
+    let parameters = match protocol {
+        "sctp" => parameters.to_owned(),
+        "reno" | "newreno" | "sack1" => format!("{protocol} {parameters}"),
+        _ => return Err(format!("protocol {protocol}: want sctp, reno, newreno or sack1")),
+    };
     let number = |name: &str, text: &str| {
         text.parse::<f64>().ok().filter(|n| n.is_finite()).ok_or(format!("{name} {text}: want a number"))
     };
     Ok(Row {
         case: case.to_owned(),
-        parameters: parameters.to_owned(),
+        parameters,
         seeds: seeds
             .parse()
             .ok()
@@ -89,7 +91,7 @@ mod tests {
     #[test]
     fn the_committed_reference_has_every_case() {
         let rows = committed().unwrap();
-        assert_eq!(rows.len(), 122);
+        assert_eq!(rows.len(), 122 + 474);
         let first = &rows[0];
         assert_eq!((first.case.as_str(), first.parameters.as_str()), ("a", "stock"));
         assert_eq!((first.metric, first.mean, first.half_width), (Metric::Rtx, 0.0, None));
@@ -101,7 +103,10 @@ mod tests {
     fn what_is_wrong_is_named_with_its_line() {
         let wrong = |line: &str| parse(&format!("{HEADER}\n{line}\n")).unwrap_err().to_string();
         assert_eq!(wrong("a,sctp,stock,1,rtx,0"), "ns2.csv:2: 6 fields: want 7");
-        assert_eq!(wrong("a,reno,w44,1,rtx,0,"), "ns2.csv:2: protocol reno: want sctp");
+        assert_eq!(
+            wrong("a,tahoe,w44,1,rtx,0,"),
+            "ns2.csv:2: protocol tahoe: want sctp, reno, newreno or sack1"
+        );
         assert_eq!(wrong("a,sctp,stock,0,rtx,0,"), "ns2.csv:2: seeds 0: want a number above 0");
         assert_eq!(wrong("a,sctp,stock,1,rtx,many,"), "ns2.csv:2: mean many: want a number");
         assert_eq!(wrong("a,sctp,stock,1,rate,0,"), "ns2.csv:2: metric rate: unknown");

@@ -13,8 +13,8 @@ use crate::claims::{Check, Claim, Comparison, Judgement, Order, judge};
 use crate::experiments::fu_atiquzzaman::grid::{GridKey, LossSet, MicroscopeKey, Protocol, kbps};
 use crate::experiments::fu_atiquzzaman::measure::{GridRun, Handover, Measured, Microscope};
 use crate::experiments::fu_atiquzzaman::paper::{WIRED, WIRELESS, cell};
-use crate::words::{interval, number, signed};
 use crate::stats::{Mean, median};
+use crate::words::{interval, number, signed};
 use Protocol::{Reno, Sack, Sctp};
 
 /// The least difference in delivered segments that is one.
