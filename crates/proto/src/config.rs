@@ -2,7 +2,7 @@
 
 use core::fmt::Display;
 
-use msctp_congestion::{InitialWindow, Options, RtoConfig};
+use msctp_congestion::{InitialWindow, Options, RtoConfig, classifier};
 use msctp_units::Span;
 
 use crate::asconf::AuthPolicy;
@@ -61,6 +61,15 @@ pub struct Config {
     pub max_burst: u32,
     /// Where timed-out chunks go.
     pub retransmission_path: RetransmissionPath,
+    /// What tells losses found by gap blocks apart, by its name in [`msctp_congestion::classifier`]; `none`, the default, is
+    /// RFC 9260: every loss is congestion. After the answer “wireless” the window is kept. Asked in congestion avoidance only.
+    pub loss_classifier: String,
+    /// The classifier's own options, from those that its registry entry lists.
+    pub loss_classifier_options: Options,
+    /// Look into expirations of T3-rtx and undo those that were spurious: F-RTO (RFC 5682) in SCTP's terms. False.
+    pub frto: bool,
+    /// After a spurious timeout the round trip of the first new data starts the RTT estimator over (Park & Jang §2.2). False.
+    pub restart_rtt_after_spurious: bool,
     /// The congestion controller of each path, by its name in [`msctp_congestion::controllers`].
     pub controller: String,
     /// The controller's own options, from those that [`msctp_congestion::ControllerInfo`] lists for its name.
@@ -118,6 +127,10 @@ impl Default for Config {
             pmtu: 1500,
             max_burst: 4,
             retransmission_path: RetransmissionPath::Alternate,
+            loss_classifier: msctp_congestion::classifier::None::NAME.to_owned(),
+            loss_classifier_options: Options::new(),
+            frto: false,
+            restart_rtt_after_spurious: false,
             controller: msctp_congestion::controllers()[0].name.to_owned(),
             controller_options: Options::new(),
             initial_window: InitialWindow::default(),
@@ -190,6 +203,16 @@ impl Config {
         })?;
         self.controller_options.check(controller.options).map_err(|error| ConfigError {
             field: "controller_options",
+            value: error.name.clone(),
+            want: error.to_string(),
+        })?;
+        let classifier = classifier::find(&self.loss_classifier).map_err(|error| ConfigError {
+            field: "loss_classifier",
+            value: self.loss_classifier.clone(),
+            want: error.to_string(),
+        })?;
+        self.loss_classifier_options.check(classifier.options).map_err(|error| ConfigError {
+            field: "loss_classifier_options",
             value: error.name.clone(),
             want: error.to_string(),
         })?;

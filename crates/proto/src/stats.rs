@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use msctp_congestion::classifier::Tally;
 use msctp_units::{Rate, Span};
 
 use crate::{PathAddr, PathId};
@@ -95,6 +96,10 @@ pub struct PathStats {
     pub timeouts: u64,
     /// Fast retransmits.
     pub fast_retransmits: u64,
+    /// T3-rtx expirations that were spurious and were undone (`Config::frto`).
+    pub spurious_timeouts: u64,
+    /// Fast retransmits after which the window was kept (`Config::loss_classifier`).
+    pub ld_recoveries: u64,
 }
 
 /// Counters of an association since it began.
@@ -132,6 +137,8 @@ pub struct AssociationStats {
     pub unexpected_chunks: u64,
     /// Chunks of an unknown type.
     pub unknown_chunks: u64,
+    /// What the loss classifier said of losses (`Config::loss_classifier`).
+    pub verdicts: Tally,
     /// Errors in a row over all paths (RFC 9260 §8.1).
     pub error_count: u32,
 }

@@ -3,6 +3,7 @@
 
 use core::net::IpAddr;
 
+use msctp_congestion::classifier::Cause;
 use msctp_units::{Rate, Span, Time};
 
 use crate::{AssociationState, PathAddr, PathId, PathState};
@@ -88,6 +89,29 @@ pub enum TraceKind {
         path: PathId,
         /// First of them.
         tsn: u32,
+    },
+    /// The loss classifier was asked (`Config::loss_classifier`).
+    Verdict {
+        /// Path the chunk had been sent on.
+        path: PathId,
+        /// The first chunk lost.
+        tsn: u32,
+        /// What it said.
+        cause: Cause,
+        /// What the simulator knows.
+        truth: Option<Cause>,
+    },
+    /// The last expiration of T3-rtx was spurious and was undone (`Config::frto`).
+    SpuriousTimeout {
+        /// Path.
+        path: PathId,
+    },
+    /// The round-trip statistics start over after a spurious timeout.
+    RttStartedOver {
+        /// Path.
+        path: PathId,
+        /// With this measurement.
+        sample: Span,
     },
     /// An estimate of a path's bandwidth was made.
     Estimate {

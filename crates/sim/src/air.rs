@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use msctp_congestion::classifier::Cause;
 use msctp_link::wlan::{Cell, Channel, PortId, RadioLinkConfig, StationId, WlanLink};
 use msctp_link::{
     Change, Delivery, LinkModel, LinkStats, LossProcess, Offer, Outcome, QueueLen, Unsupported,
 };
 use msctp_units::Time;
 
-use crate::hop::losses;
+use crate::hop::loss_process;
+use crate::losses::{self, Lost};
 use crate::mobility::{Between, Track};
 use crate::packet::{PacketId, PacketPool};
 use crate::random;
@@ -43,7 +45,7 @@ pub(crate) struct Air {
 
 /// The channel of a wireless link; draws from the streams `LABEL/loss` and `LABEL/fading`.
 fn channel(spec: &WlanSpec, distance: Between, label: impl fmt::Display, seed: u64) -> Channel {
-    let mut channel = Channel::clear(Box::new(distance)).with_loss(losses(&spec.loss, &label, seed));
+    let mut channel = Channel::clear(Box::new(distance)).with_loss(loss_process(&spec.loss, &label, seed));
     if let Some(radio) = spec.radio {
         channel = channel.with_radio(radio);
     }
@@ -159,13 +161,19 @@ impl Air {
         self.cell_mut(port).change(now, port.port, change)
     }
 
-    /// The next packet that has left a cell by `now`, with the link direction it went over; what was lost is released.
-    pub(crate) fn take(&mut self, now: Time, cell: u32, pool: &mut PacketPool) -> Option<(usize, PacketId)> {
+    /// The next packet that has left a cell by `now`, with the link direction it went over; what was lost is `lost`.
+    pub(crate) fn take(
+        &mut self,
+        now: Time,
+        cell: u32,
+        pool: &mut PacketPool,
+        lost: &mut Lost,
+    ) -> Option<(usize, PacketId)> {
         let it = &mut self.cells[cell as usize];
         while let Some((port, Delivery { packet, outcome, .. })) = it.cell.deliver(now) {
             match outcome {
                 Outcome::Arrived => return Some((it.hops[port.index()] as usize, packet)),
-                Outcome::Lost(_) => pool.release(packet),
+                Outcome::Lost(reason) => lost.lose(pool, packet, Some(losses::lost(reason, Cause::Wireless))),
             }
         }
         None

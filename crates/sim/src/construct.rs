@@ -19,6 +19,7 @@ use crate::event::{EventQueue, Target};
 use crate::hop::Hop;
 use crate::host::Host;
 use crate::line::{End, Line};
+use crate::losses::Lost;
 use crate::mobile_ip::{EVERYBODY, MobileIp};
 use crate::network::{ALL_HOSTS, Network, Port, Station, Strays};
 use crate::observer::Observer;
@@ -240,7 +241,7 @@ fn network(scenario: &Scenario, routes: &Routes, seed: u64) -> Network {
                 |(way, direction)| {
                     let hop = 2 * number + usize::from(way == LinkDirection::Reverse);
                     let label = format_args!("link/{}/{}", link.name, way.word());
-                    let end = (routes.leads_to[hop] as u32, link.mtu);
+                    let end = (routes.leads_to[hop] as u32, link.mtu, link.loss_means);
                     Hop::new(direction, air.port(hop), between(link, &tracks), end, label, seed)
                 },
             )
@@ -263,7 +264,7 @@ fn network(scenario: &Scenario, routes: &Routes, seed: u64) -> Network {
         .map(|interface| Port { present: true, egress: interface.egress as u32, host: interface.node as u32 })
         .collect();
     let (pool, strays) = (PacketPool::default(), Strays::default());
-    let mut network = Network { hops, air, stations, ports, pool, strays };
+    let mut network = Network { hops, air, stations, ports, pool, strays, lost: Lost::of(scenario) };
     for (number, _) in scenario.links.iter().enumerate().filter(|(_, link)| !link.up) {
         for hop in [2 * number, 2 * number + 1] {
             network.hops[hop].set_up(Time::ZERO, &mut network.air, false);

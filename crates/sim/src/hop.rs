@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use msctp_congestion::classifier::Cause;
 use msctp_link::{
     Change, Conditions, Delivery, Link, LinkConfig, LinkModel, LinkStats, LossConfig, LossProcess, Offer,
     Outcome, QueueLen, Unsupported, WhenDown,
@@ -9,6 +10,7 @@ use msctp_link::{
 use msctp_units::Time;
 
 use crate::air::{self, Air, AirPort};
+use crate::losses::{self, Lost};
 use crate::mobility::Between;
 use crate::packet::{PacketId, PacketPool};
 use crate::radio;
@@ -51,7 +53,7 @@ impl Model {
                     queue: plain.queue,
                     when_down: WhenDown::Drop,
                 };
-                Self::Plain(Link::new(config, losses(&plain.loss, label, seed)))
+                Self::Plain(Link::new(config, loss_process(&plain.loss, label, seed)))
             }
         }
     }
@@ -117,6 +119,8 @@ pub(crate) struct Hop {
     pub(crate) leads_to: u32,
     /// Largest IP packet that passes, in bytes.
     mtu: u32,
+    /// What its loss process stands for.
+    channel: Cause,
     /// Packets dropped because they were larger.
     too_big: u64,
     /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
@@ -124,7 +128,11 @@ pub(crate) struct Hop {
 }
 
 /// The loss process of a direction, drawing from the beginning of the stream `LABEL/loss`.
-pub(crate) fn losses(loss: &LossConfig, label: impl Display, seed: u64) -> Option<Box<dyn LossProcess>> {
+pub(crate) fn loss_process(
+    loss: &LossConfig,
+    label: impl Display,
+    seed: u64,
+) -> Option<Box<dyn LossProcess>> {
     if *loss == LossConfig::None {
         return None;
     }
@@ -138,12 +146,12 @@ impl Hop {
         spec: &DirectionSpec,
         port: Option<AirPort>,
         distance: Between,
-        (leads_to, mtu): (u32, u32),
+        (leads_to, mtu, channel): (u32, u32, Cause),
         label: impl Display,
         seed: u64,
     ) -> Self {
         let link = Model::new(spec, port, distance, label, seed);
-        Self { link, leads_to, mtu, too_big: 0, wake: Time::MAX }
+        Self { link, leads_to, mtu, channel, too_big: 0, wake: Time::MAX }
     }
 
     /// The cell the direction is a port of.
@@ -155,7 +163,7 @@ impl Hop {
         }
     }
 
-    /// Gives the link a packet; gives back what it drops.
+    /// Gives the link a packet; gives back what it drops, and why.
     #[inline]
     pub(crate) fn offer(
         &mut self,
@@ -163,14 +171,14 @@ impl Hop {
         air: &mut Air,
         id: PacketId,
         wire_len: u32,
-    ) -> Option<PacketId> {
+    ) -> Option<(PacketId, Option<Cause>)> {
         if wire_len > self.mtu {
             self.too_big += 1;
-            return Some(id);
+            return Some((id, None));
         }
         match self.link.offer(now, air, id, wire_len) {
             Offer::Queued => None,
-            Offer::Dropped(id, _) => Some(id),
+            Offer::Dropped(id, reason) => Some((id, Some(losses::dropped(reason)))),
         }
     }
 
@@ -195,15 +203,17 @@ impl Hop {
         self.arm()
     }
 
-    /// The next packet that has arrived by `now`; what was lost on the way is released.
+    /// The next packet that has arrived by `now`; what was lost on the way is `lost`.
     #[inline]
-    pub(crate) fn take(&mut self, now: Time, pool: &mut PacketPool) -> Option<PacketId> {
+    pub(crate) fn take(&mut self, now: Time, pool: &mut PacketPool, lost: &mut Lost) -> Option<PacketId> {
         // Looking first is cheaper than asking a link that has nothing, which is every second time.
         while self.link.next_delivery().is_some_and(|next| next <= now) {
             let delivery = self.link.deliver(now)?;
             match delivery.outcome {
                 Outcome::Arrived => return Some(delivery.packet),
-                Outcome::Lost(_) => pool.release(delivery.packet),
+                Outcome::Lost(reason) => {
+                    lost.lose(pool, delivery.packet, Some(losses::lost(reason, self.channel)));
+                }
             }
         }
         None

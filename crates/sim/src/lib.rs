@@ -50,6 +50,7 @@ mod event;
 mod hop;
 mod host;
 mod line;
+mod losses;
 mod mobile_ip;
 mod mobility;
 mod network;

@@ -8,6 +8,7 @@ use msctp_units::Time;
 use crate::air::Air;
 use crate::event::{EventQueue, Target};
 use crate::hop::Hop;
+use crate::losses::Lost;
 use crate::packet::{AddressId, Packet, PacketId, PacketPool};
 use crate::scenario::{DirectionIndex, NO_ROUTE};
 
@@ -63,6 +64,7 @@ pub(crate) struct Network {
     pub(crate) ports: Vec<Port>,
     pub(crate) pool: PacketPool,
     pub(crate) strays: Strays,
+    pub(crate) lost: Lost,
 }
 
 impl Network {
@@ -88,8 +90,8 @@ impl Network {
         wire_len: u32,
     ) {
         let link = &mut self.hops[hop];
-        if let Some(dropped) = link.offer(now, &mut self.air, id, wire_len) {
-            self.pool.release(dropped);
+        if let Some((dropped, cause)) = link.offer(now, &mut self.air, id, wire_len) {
+            self.lost.lose(&mut self.pool, dropped, cause);
             return;
         }
         self.arm(events, hop);
@@ -110,7 +112,7 @@ impl Network {
 
     /// The next packet that has left a cell by `now`, with the hop it went over.
     pub(crate) fn take_from_air(&mut self, now: Time, cell: u32) -> Option<(DirectionIndex, PacketId)> {
-        self.air.take(now, cell, &mut self.pool)
+        self.air.take(now, cell, &mut self.pool, &mut self.lost)
     }
 
     /// Schedules the cell's next wake-up, after one has been handled.
@@ -123,7 +125,7 @@ impl Network {
     /// The next packet that has arrived at the far end of a hop by `now`.
     #[inline]
     pub(crate) fn take(&mut self, now: Time, hop: DirectionIndex) -> Option<PacketId> {
-        self.hops[hop].take(now, &mut self.pool)
+        self.hops[hop].take(now, &mut self.pool, &mut self.lost)
     }
 
     /// Routes a packet that [`take`](Self::take) gave.

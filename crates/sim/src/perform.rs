@@ -5,7 +5,7 @@ use msctp_link::Change;
 use crate::action::{Act, Trigger};
 use crate::app::source::Source;
 use crate::event::Target;
-use crate::hop::losses;
+use crate::hop::loss_process;
 use crate::scenario::LossConfig;
 use crate::simulation::{App, Simulation};
 
@@ -53,7 +53,7 @@ impl Simulation {
     ) -> Result<(), String> {
         let now = self.now;
         let label = self.direction(direction);
-        let loss = loss.map(|loss| losses(loss, format_args!("link/{label}"), self.seed));
+        let loss = loss.map(|loss| loss_process(loss, format_args!("link/{label}"), self.seed));
         let done = self.network.set(&mut self.events, direction, |hop, air| {
             if let Some(loss) = loss {
                 hop.set_loss(air, loss);

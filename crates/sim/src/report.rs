@@ -10,7 +10,7 @@ use crate::series::{DeliverySeries, MessageSeries, Series};
 use crate::simulation::{App, Simulation};
 use crate::summary::{
     ActionSummary, AssociationSummary, CbrSummary, FlowSummary, HandoverSummary, LinkSummary, Summary,
-    VideoSummary,
+    VerdictSummary, VideoSummary,
 };
 use crate::tcp::TcpLine;
 
@@ -127,6 +127,8 @@ impl Simulation {
             retransmitted: sender.data_chunks_retransmitted,
             timeouts: paths.iter().map(|path| path.timeouts).sum(),
             fast_retransmits: paths.iter().map(|path| path.fast_retransmits).sum(),
+            spurious_timeouts: paths.iter().map(|path| path.spurious_timeouts).sum(),
+            verdicts: VerdictSummary::of(&sender.verdicts),
             sacks: receiver.sacks_sent,
         }
     }

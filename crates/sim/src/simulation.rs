@@ -151,6 +151,9 @@ impl Simulation {
                 Target::Air(cell) => self.on_air(cell),
                 Target::MobileIp(number) => self.on_mobile_ip(number),
             }
+            if !self.network.lost.is_empty() {
+                self.tell_losses();
+            }
         }
         self.now = until;
     }

@@ -1,5 +1,6 @@
 //! What a run came to, as numbers: one typed struct, JSON by serde.
 
+use msctp_congestion::classifier::Tally;
 use serde::Serialize;
 
 /// The result of a run. Times in seconds of virtual time, rates in bit/s, sizes in bytes.
@@ -143,6 +144,11 @@ pub struct FlowSummary {
     pub timeouts: u64,
     /// Fast retransmits, over all paths that exist at the end.
     pub fast_retransmits: u64,
+    /// Of the T3-rtx expirations, those that were spurious and were undone.
+    pub spurious_timeouts: u64,
+    /// What the sender's loss classifier said, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdicts: Option<VerdictSummary>,
     /// SACK chunks the receiver sent.
     pub sacks: u64,
 }
@@ -189,10 +195,46 @@ pub struct TcpFlowSummary {
     pub spurious_timeouts: u64,
     /// Times fast recovery was entered.
     pub fast_retransmits: u64,
+    /// Duplicate ACKs the sender received.
+    pub duplicate_acks: u64,
+    /// What the sender's loss classifier said, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdicts: Option<VerdictSummary>,
     /// Zero-window probes.
     pub window_probes: u64,
     /// Segments without data that the receiver sent.
     pub acks: u64,
+}
+
+/// What a loss classifier said of losses, by why the simulator lost the packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct VerdictSummary {
+    /// Lost by a radio link, taken for wireless.
+    pub wireless_as_wireless: u64,
+    /// Lost by a radio link, taken for congestion.
+    pub wireless_as_congestion: u64,
+    /// Lost to congestion, taken for wireless.
+    pub congestion_as_wireless: u64,
+    /// Lost to congestion, taken for congestion.
+    pub congestion_as_congestion: u64,
+    /// Taken for wireless, not lost or nobody knows why.
+    pub unknown_as_wireless: u64,
+    /// Taken for congestion, not lost or nobody knows why.
+    pub unknown_as_congestion: u64,
+}
+
+impl VerdictSummary {
+    /// `None` when nobody was asked.
+    pub(crate) fn of(tally: &Tally) -> Option<Self> {
+        (tally.total() > 0).then_some(Self {
+            wireless_as_wireless: tally.wireless_as_wireless,
+            wireless_as_congestion: tally.wireless_as_congestion,
+            congestion_as_wireless: tally.congestion_as_wireless,
+            congestion_as_congestion: tally.congestion_as_congestion,
+            unknown_as_wireless: tally.unknown_as_wireless,
+            unknown_as_congestion: tally.unknown_as_congestion,
+        })
+    }
 }
 
 /// A change of the primary path.

@@ -1,6 +1,8 @@
 //! What the application calls to send, to receive and to look.
 
+use msctp_congestion::classifier::Cause;
 use msctp_units::Time;
+use msctp_wire::{Checksum, Chunk, Packet};
 
 use super::Association;
 use crate::path::Path;
@@ -66,6 +68,17 @@ impl Association {
         Ok(())
     }
 
+    /// The simulator lost this packet, which this end had sent: why. A yardstick for loss classifiers
+    /// (`Config::loss_classifier`), not a part of the protocol; a real network tells nobody.
+    pub fn tell_loss(&mut self, packet: &[u8], cause: Cause) {
+        let Ok(packet) = Packet::parse(packet, Checksum::Skip) else { return };
+        for chunk in packet.chunks() {
+            if let Ok(Chunk::Data(data)) = chunk {
+                self.outbound.tell_loss(data.tsn, cause);
+            }
+        }
+    }
+
     /// All paths as they are now, in the order in which they appeared.
     pub fn paths(&self) -> impl Iterator<Item = PathStats> {
         let primary = self.paths.primary();
@@ -74,7 +87,11 @@ impl Association {
 
     /// Counters since the beginning.
     pub fn stats(&self) -> AssociationStats {
-        AssociationStats { error_count: self.paths.assoc_error_count(), ..self.stats }
+        AssociationStats {
+            error_count: self.paths.assoc_error_count(),
+            verdicts: self.outbound.verdicts(),
+            ..self.stats
+        }
     }
 }
 
@@ -100,5 +117,7 @@ fn stats_of(path: &Path, primary: bool) -> PathStats {
         capacity: estimate.map(|estimate| estimate.capacity),
         timeouts: path.timeouts,
         fast_retransmits: path.fast_retransmits,
+        spurious_timeouts: path.spurious_timeouts,
+        ld_recoveries: path.ld_recoveries,
     }
 }

@@ -105,6 +105,9 @@ impl Outbound {
     #[inline]
     fn may_retransmit(&self, id: PathId, paths: &Paths) -> bool {
         let Some(flow) = self.flows.of(id).filter(|flow| flow.marked > 0) else { return false };
+        if self.frto_probes() {
+            return false;
+        }
         // RFC 9260 §5.4: no data to an address that is not confirmed
         let Some(path) = paths.get(id).filter(|path| path.is_confirmed()) else { return false };
         may_begin_packet(path) && (flow.forced || below_cwnd(path))
@@ -188,7 +191,7 @@ impl Outbound {
             }
         }
         // RFC 9260 §6.1 C: new chunks only when no marked one is left here
-        if self.flows[index].marked == 0
+        if (self.flows[index].marked == 0 || self.frto_probes())
             && paths.data_path() == Some(id)
             && (filled.again > 0 || self.may_send_new(now, id, max, paths))
         {

@@ -32,6 +32,8 @@ pub(super) struct FlowAck {
     pub(super) taken_back: u64,
     /// The path was in Fast Recovery when the SACK came.
     pub(super) in_recovery: bool,
+    /// The path was in LD recovery when the SACK came.
+    pub(super) in_ld: bool,
     /// Bytes of chunks reported as duplicates, as far as they are known (RFC 9260 §7.2.2).
     pub(super) duplicates: u64,
 }
@@ -55,6 +57,8 @@ pub(super) struct Flow {
     pub(super) latest_acked: SendNumber,
     /// Fast Recovery goes on until this TSN is acknowledged (RFC 9260 §7.2.4 (6)).
     pub(super) recovery_exit: Option<LongTsn>,
+    /// LD recovery goes on until this TSN is acknowledged ([`super::differentiation`]).
+    pub(super) ld_exit: Option<LongTsn>,
     /// One packet of retransmissions may go out whatever cwnd says (RFC 9260 §6.3.3 E3, §7.2.4 (3)).
     pub(super) forced: bool,
     /// Packets with new data sent since `burst_at` (RFC 9260 §6.1 rule D).
@@ -74,6 +78,7 @@ impl Flow {
             earliest: None,
             latest_acked: 0,
             recovery_exit: None,
+            ld_exit: None,
             forced: false,
             burst: 0,
             burst_at: Time::ZERO,

@@ -1,10 +1,12 @@
 //! Losses seen in SACKs: miss indications, fast retransmit, Fast Recovery (RFC 9260 §7.2.4).
 
+use msctp_congestion::classifier::Cause;
 use msctp_congestion::{Loss, LossKind};
 use msctp_units::Time;
 
 use super::Outbound;
 use super::chunk::Fate;
+use super::differentiation::Verdict;
 use super::flow::Sending;
 use super::sack::Processing;
 use crate::TraceKind;
@@ -17,7 +19,9 @@ impl Outbound {
     /// RFC 9260 §7.2.4 (6), §6.2.1 D iv
     pub(super) fn leave_recovery(&mut self, now: Time, paths: &mut Paths) {
         let cum_tsn_ack = self.sent.cum_tsn_ack();
+        self.differentiation.acknowledged(cum_tsn_ack);
         for flow in self.flows.iter_mut() {
+            flow.ld_exit.take_if(|exit| *exit <= cum_tsn_ack);
             if flow.recovery_exit.is_some_and(|exit| exit <= cum_tsn_ack) {
                 flow.recovery_exit = None;
                 if let Some(path) = paths.get_mut(flow.id) {
@@ -116,7 +120,20 @@ impl Outbound {
             } else {
                 any_in_recovery
             };
-            if !in_recovery {
+            let verdict = match in_recovery {
+                true => None,
+                false => self.differentiation.judge(id, first, path.controller.window(), &path.rtt),
+            };
+            if let (Some(verdict), Some(trace)) = (verdict, &mut self.trace) {
+                let (tsn, Verdict { cause, truth }) = (first.tsn().get(), verdict);
+                trace.push_back(TraceKind::Verdict { path: id, tsn, cause, truth });
+            }
+            if verdict.is_some_and(|verdict| verdict.cause == Cause::Wireless) {
+                path.ld_recoveries += 1;
+                flow.forced = true;
+                let last = struck.iter().rev().find(lost_here).copied();
+                flow.ld_exit = flow.ld_exit.max(last);
+            } else if !in_recovery {
                 // (2), (3), (6)
                 let loss = Loss { now, kind: LossKind::Gap, flight_size: path.flight_size };
                 path.controller.on_loss(&loss);

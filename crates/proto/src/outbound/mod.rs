@@ -8,8 +8,10 @@
 //! [`next_timeout`](Outbound::next_timeout).
 
 mod chunk;
+mod differentiation;
 mod fill;
 mod flow;
+mod frto;
 mod gaps;
 mod loss;
 mod probe;
@@ -28,7 +30,9 @@ pub use fill::Filled;
 pub use sack::{SackFault, SackOutcome};
 
 use self::chunk::{Fate, Outstanding, SendNumber};
+use self::differentiation::Differentiation;
 use self::flow::{Flows, Sending};
+use self::frto::Frto;
 use self::gaps::Gaps;
 use self::probe::ZeroWindowProbe;
 use self::queue::SendQueue;
@@ -91,6 +95,13 @@ pub struct Outbound {
     max_burst: u32,
     retransmission_path: RetransmissionPath,
     loss_detection: LossDetection,
+    differentiation: Differentiation,
+    /// Look into time-outs, with what this is under way.
+    use_frto: bool,
+    frto: Option<Frto>,
+    /// Start the RTT estimator over after a spurious timeout; the path, and the last TSN sent before it.
+    restart_rtt: bool,
+    fresh_from: Option<(PathId, LongTsn)>,
     /// Filled only when wanted; nothing here reads it.
     trace: Option<VecDeque<TraceKind>>,
     /// Chunks with their third miss indication, while a SACK is processed. Kept to be reused.
@@ -105,7 +116,8 @@ impl Outbound {
     /// Nothing sent yet. The peer is unknown: until [`establish`](Self::establish) any stream may be named and no chunk is
     /// sent.
     ///
-    /// Uses `send_buffer`, `max_burst`, `retransmission_path` and `trace` of `config`.
+    /// Uses `send_buffer`, `max_burst`, `retransmission_path`, `loss_classifier` and its options, `frto`,
+    /// `restart_rtt_after_spurious` and `trace` of `config`.
     pub fn new(config: &Config, initial_tsn: Tsn) -> Self {
         Self {
             queue: SendQueue::new(),
@@ -127,6 +139,11 @@ impl Outbound {
             max_burst: config.max_burst,
             retransmission_path: config.retransmission_path,
             loss_detection: LossDetection::default(),
+            differentiation: Differentiation::new(config),
+            use_frto: config.frto,
+            frto: None,
+            restart_rtt: config.restart_rtt_after_spurious,
+            fresh_from: None,
             trace: config.trace.then(VecDeque::new),
             struck: Vec::new(),
             orphans: Vec::new(),
@@ -272,6 +289,7 @@ impl Outbound {
 
     /// A path is gone (RFC 5061): what was in flight there is sent again elsewhere.
     pub fn remove_path(&mut self, gone: PathId, paths: &mut Paths) {
+        self.frto = None;
         if self.flows.remove(gone).is_none() {
             return;
         }
@@ -328,6 +346,7 @@ impl Outbound {
             failures.push(SendFailure { message, unsent: !begun });
         }
         self.flows.clear();
+        self.frto = None;
         self.gaps = Gaps::default();
         self.in_flight = 0;
         self.sent_bytes = 0;

@@ -146,7 +146,8 @@ impl Outbound {
         let any = self.flows.iter().any(|flow| flow.recovery_exit.is_some());
         for flow in self.flows.iter_mut() {
             let in_recovery = if per_path { flow.recovery_exit.is_some() } else { any };
-            flow.ack = FlowAck { in_recovery, ..FlowAck::default() };
+            let in_ld = flow.ld_exit.is_some();
+            flow.ack = FlowAck { in_recovery, in_ld, ..FlowAck::default() };
             // RFC 9260 §6.1 D: a SACK is a new time to transmit
             flow.burst = 0;
         }
@@ -193,6 +194,7 @@ impl Outbound {
                 if let Some(target) = self.flows.of_mut(chunk.target) {
                     target.marked -= 1;
                 }
+                self.note_original();
             }
             Fate::GapAcked => debug_assert!(false, "{tsn:?} acknowledged twice"),
         }
@@ -255,6 +257,7 @@ impl Outbound {
         if !self.orphans.is_empty() {
             self.adopt_orphans(paths);
         }
+        self.look_into_timeout(processing, paths);
         self.leave_recovery(processing.now, paths);
         self.detect_losses(processing, paths);
         for index in 0..self.flows.len() {
@@ -266,17 +269,26 @@ impl Outbound {
 
     fn settle_flow(&mut self, index: usize, processing: Processing, paths: &mut Paths) {
         let flow = &self.flows[index];
-        let (id, ack) = (flow.id, flow.ack);
+        let (id, ack, fresh_from) = (flow.id, flow.ack, self.fresh_from);
         let nothing_outstanding = flow.unacked == 0;
         let Some(path) = paths.get_mut(id) else { return };
         let flight_size_before = path.flight_size;
         path.flight_size = flight_size_before - ack.landed + ack.taken_back;
         if let Some(slot) = path.rtt_slot
-            && self.sent.is_acked(self.sent.cum_tsn_ack().nearest(Tsn::new(slot.tsn)))
+            && let tsn = self.sent.cum_tsn_ack().nearest(Tsn::new(slot.tsn))
+            && self.sent.is_acked(tsn)
         {
             path.rtt_slot = None;
             let sample: Span = processing.now.since(slot.sent);
-            path.rtt.on_measurement(sample);
+            if fresh_from.is_some_and(|(fresh, recover)| fresh == id && tsn > recover) {
+                self.fresh_from = None;
+                path.rtt.start_over(sample);
+                if let Some(trace) = &mut self.trace {
+                    trace.push_back(TraceKind::RttStartedOver { path: id, sample });
+                }
+            } else {
+                path.rtt.on_measurement(sample);
+            }
             if let Some(trace) = &mut self.trace {
                 let (srtt, rto) = (path.rtt.srtt().unwrap_or_default(), path.rtt.rto());
                 trace.push_back(TraceKind::Rtt { path: id, sample, srtt, rto });
@@ -292,7 +304,7 @@ impl Outbound {
                 duplicate_bytes: ack.duplicates,
                 flight_size_before,
                 cum_tsn_advanced: processing.advanced,
-                in_fast_recovery: ack.in_recovery,
+                in_fast_recovery: ack.in_recovery || ack.in_ld,
                 nothing_outstanding,
                 // Not only once per round trip as SRTT and RTO (RFC 9260 §6.3.1 C4): HyStart++ needs more.
                 rtt: ack.latest_sent.map(|sent| processing.now.since(sent)),

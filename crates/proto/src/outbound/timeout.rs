@@ -54,9 +54,15 @@ impl Outbound {
             trace.push_back(TraceKind::T3Timeout { path: id, rto });
         }
         let target = if heard { id } else { self.target_after_timeout(id, paths) };
+        if heard {
+            self.frto = None;
+        } else {
+            self.suspect_timeout(id, target);
+        }
         self.mark_path(id, target, paths);
         let from = self.flows.index(id);
         // A timeout starts over with slow start, which Fast Recovery would forbid (§7.2.1). The RFC does not say so.
+        self.flows[from].ld_exit = None;
         if self.flows[from].recovery_exit.take().is_some()
             && let Some(path) = paths.get_mut(id)
         {

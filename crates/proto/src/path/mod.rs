@@ -162,6 +162,10 @@ pub struct Path {
     pub timeouts: u64,
     /// Fast retransmits so far.
     pub fast_retransmits: u64,
+    /// Expirations of T3-rtx that were spurious and were undone.
+    pub spurious_timeouts: u64,
+    /// Losses taken for the radio's: the window was kept.
+    pub ld_recoveries: u64,
     /// When anything was last sent that can update the RTT: new DATA, INIT, COOKIE ECHO, HEARTBEAT (RFC 9260 §8.3).
     last_used: Time,
     /// From when on idle RTOs count for the window's decay (RFC 9260 §7.2.1); `None`: no data was sent here yet.
@@ -199,6 +203,8 @@ impl Path {
             carried: 0,
             timeouts: 0,
             fast_retransmits: 0,
+            spurious_timeouts: 0,
+            ld_recoveries: 0,
             last_used: now,
             idle_since: None,
         }

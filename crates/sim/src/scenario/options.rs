@@ -1,6 +1,7 @@
 //! Options of what is found by name in a registry (congestion controllers and the like): a table whose keys are what the
 //! chosen one lists. Knows none of them.
 
+use msctp_congestion::classifier::{classifiers, find};
 use msctp_congestion::{OptionInfo, OptionKind, Options};
 use msctp_units::Span;
 
@@ -18,6 +19,21 @@ pub(super) fn read(profile: &Section<'_, '_>, key: &str, known: &[OptionInfo]) -
         }
     }
     Ok(options)
+}
+
+/// Reads `loss_classifier` and `loss_classifier_options` of a profile.
+pub(super) fn classifier(
+    profile: &Section<'_, '_>,
+    name: &mut String,
+    options: &mut Options,
+) -> Result<(), Problem> {
+    let names: Vec<_> = classifiers().iter().map(|info| (info.name, info.name)).collect();
+    if let Some(chosen) = profile.choice("loss_classifier", &names)? {
+        chosen.clone_into(name);
+    }
+    let known = find(name).map_or(&[][..], |info| info.options);
+    *options = read(profile, "loss_classifier_options", known)?;
+    Ok(())
 }
 
 fn value(section: &Section<'_, '_>, info: &OptionInfo) -> Result<Option<u64>, Problem> {

@@ -157,6 +157,7 @@ mod tests {
                 address_a: address(a, 1),
                 address_b: address(b, 2),
                 mtu: 1500,
+                loss_means: msctp_congestion::classifier::Cause::Wireless,
                 up: true,
                 coding: None,
                 report_quality: true,

@@ -19,7 +19,7 @@ pub struct SctpProfile {
     pub config: Config,
 }
 
-const KEYS: [&str; 29] = [
+const KEYS: [&str; 33] = [
     "rto_initial",
     "rto_min",
     "rto_max",
@@ -49,6 +49,10 @@ const KEYS: [&str; 29] = [
     "quality_interval",
     "quality_repeats",
     "quality_growth",
+    "loss_classifier",
+    "loss_classifier_options",
+    "frto",
+    "restart_rtt_after_spurious",
 ];
 
 /// Reads `[sctp.NAME]`: RFC 9260's defaults where a key is left out.
@@ -61,11 +65,15 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     if let Some(path) = section.choice("retransmission_path", &paths)? {
         config.retransmission_path = path;
     }
-    if let Some(wait) = section.flag("wait_for_confirmation")? {
-        config.wait_for_confirmation = wait;
-    }
-    if let Some(understood) = section.flag("quality_reports")? {
-        config.quality_reports = understood;
+    for (key, field) in [
+        ("wait_for_confirmation", &mut config.wait_for_confirmation),
+        ("quality_reports", &mut config.quality_reports),
+        ("frto", &mut config.frto),
+        ("restart_rtt_after_spurious", &mut config.restart_rtt_after_spurious),
+    ] {
+        if let Some(flag) = section.flag(key)? {
+            *field = flag;
+        }
     }
     names(&section, &mut config)?;
     if let Some(window) = policy::initial_window(&section, "initial_window")? {
@@ -84,6 +92,7 @@ fn names(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> 
     }
     let known = msctp_congestion::find(&config.controller).map_or(&[][..], |info| info.options);
     config.controller_options = options::read(section, "controller_options", known)?;
+    options::classifier(section, &mut config.loss_classifier, &mut config.loss_classifier_options)?;
     let policies: Vec<_> = policies().iter().map(|info| (info.name, info.name)).collect();
     if let Some(name) = section.choice("handover_policy", &policies)? {
         name.clone_into(&mut config.handover_policy);

@@ -74,7 +74,7 @@ impl TcpSpec {
     }
 }
 
-const PROFILE_KEYS: [&str; 26] = [
+const PROFILE_KEYS: [&str; 30] = [
     "mss",
     "mss_option",
     "timestamps",
@@ -98,6 +98,10 @@ const PROFILE_KEYS: [&str; 26] = [
     "once_per_window",
     "slow_but_steady",
     "frto",
+    "restart_rtt_after_spurious",
+    "loss_classifier",
+    "loss_classifier_options",
+    "delay_response",
     "timestamp_tick",
     "max_retransmits",
     "time_wait",
@@ -120,6 +124,7 @@ pub(super) fn profile(table: &DeTable<'_>, name: String) -> Result<TcpProfile, P
     }
     let known = msctp_congestion::find(&config.controller).map_or(&[][..], |info| info.options);
     config.controller_options = options::read(&section, "controller_options", known)?;
+    options::classifier(&section, &mut config.loss_classifier, &mut config.loss_classifier_options)?;
     config.initial_window = policy::initial_window(&section, "initial_window")?;
     config.initial_ssthresh = section.integer("initial_ssthresh", 1, i128::from(i64::MAX))?;
     Ok(TcpProfile { name, mss: section.integer("mss", 0, 65_535)?, config })
@@ -136,6 +141,8 @@ fn values(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem>
         ("once_per_window", &mut config.once_per_window),
         ("slow_but_steady", &mut config.slow_but_steady),
         ("frto", &mut config.frto),
+        ("restart_rtt_after_spurious", &mut config.restart_rtt_after_spurious),
+        ("delay_response", &mut config.delay_response),
     ] {
         if let Some(flag) = section.flag(key)? {
             *field = flag;

@@ -4,7 +4,7 @@ use msctp_units::{Rate, Time};
 
 use crate::scenario::Side;
 use crate::simulation::Simulation;
-use crate::summary::{TcpFlowSummary, TcpSummary};
+use crate::summary::{TcpFlowSummary, TcpSummary, VerdictSummary};
 
 use super::TcpLine;
 
@@ -46,6 +46,8 @@ impl Simulation {
             timeouts: sender.timeouts,
             spurious_timeouts: sender.spurious_timeouts,
             fast_retransmits: sender.fast_retransmits,
+            duplicate_acks: sender.duplicate_acks,
+            verdicts: VerdictSummary::of(&sender.verdicts),
             window_probes: sender.window_probes,
             acks: receiver.acks_sent,
         }

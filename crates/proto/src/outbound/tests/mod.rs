@@ -2,6 +2,7 @@
 
 mod buffer;
 mod consistency;
+mod differentiation;
 mod losses;
 mod pacing;
 mod sacks;

@@ -10,6 +10,8 @@ mod wlan;
 
 use std::net::IpAddr;
 
+use msctp_congestion::classifier::Cause;
+
 use toml::de::DeTable;
 
 use super::document::Section;
@@ -40,6 +42,8 @@ pub struct LinkSpec {
     pub address_b: Option<IpAddr>,
     /// Largest IP packet that passes, in bytes; larger ones are dropped and counted.
     pub mtu: u32,
+    /// What its loss process stands for, told to senders that tell losses apart: a radio, or queues that are not modelled.
+    pub loss_means: Cause,
     /// False: the link is down until an action brings it up.
     pub up: bool,
     /// How an EGPRS link changes by itself.
@@ -168,9 +172,12 @@ const TYPES: &[LinkType] = &[
     },
 ];
 
+/// What losses can mean.
+const CAUSES: [(&str, Cause); 2] = [("wireless", Cause::Wireless), ("congestion", Cause::Congestion)];
+
 /// The keys of every link.
-const KEYS: [&str; 10] =
-    ["name", "type", "a", "b", "address_a", "address_b", "mtu", "up", "forward", "reverse"];
+const KEYS: [&str; 11] =
+    ["name", "type", "a", "b", "address_a", "address_b", "mtu", "loss_means", "up", "forward", "reverse"];
 
 /// The keys of one direction: its own where given, else the link's.
 struct Layers<'l, 'd, 't> {
@@ -208,6 +215,7 @@ pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<LinkSpec, Proble
         address_a: section.address("address_a")?,
         address_b: section.address("address_b")?,
         mtu: section.integer("mtu", 0, i128::from(u32::MAX))?.unwrap_or(1500),
+        loss_means: section.choice("loss_means", &CAUSES)?.unwrap_or(Cause::Wireless),
         up: section.flag("up")?.unwrap_or(true),
         coding: CodingSpec::read(&section)?,
         report_quality: section.flag("report_quality")?.unwrap_or(true),

@@ -1,0 +1,115 @@
+//! F-RTO for SCTP: was an expiration of T3-rtx spurious? RFC 5682 §2.1 in SCTP's terms: duplicate ACKs are SACKs that do not
+//! advance the Cumulative TSN Ack Point, and acknowledged data that was not sent again is a marked chunk that is acknowledged.
+//! Off by default.
+//!
+//! Applied only where what it concludes is sound: the retransmission goes to the same path, nothing is outstanding on another,
+//! no earlier timeout is being repaired, and not in LD recovery (Park & Jang §2.1). What was marked stays marked meanwhile
+//! and is not sent; when the timeout turns out spurious it is in flight again as if nothing had been.
+
+use super::Outbound;
+use super::chunk::Fate;
+use super::flow::Sending;
+use super::sack::Processing;
+use crate::long_tsn::LongTsn;
+use crate::path::Paths;
+use crate::{PathId, TraceKind};
+
+/// Where the algorithm stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// A packet was sent again: (2) waits for a SACK.
+    Resent,
+    /// New data instead of more retransmissions: (3) waits for a SACK. The window after the first acknowledgement, 1 packet
+    /// and what was acknowledged, lets out the two packets that RFC 5682 allows.
+    Probing,
+}
+
+/// The algorithm at work after one expiration.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frto {
+    path: PathId,
+    /// The last TSN sent when the timer expired.
+    recover: LongTsn,
+    step: Step,
+    /// A chunk that was not sent again was acknowledged by the SACK being processed.
+    original_acked: bool,
+}
+
+impl Outbound {
+    /// Step (1): T3-rtx of a path has expired, nothing is marked yet.
+    pub(super) fn suspect_timeout(&mut self, path: PathId, target: PathId) {
+        let index = self.flows.index(path);
+        let sound = target == path
+            && self.frto.is_none()
+            && self.flows[index].marked == 0
+            && self.flows[index].ld_exit.is_none()
+            && self.flows.iter().all(|flow| flow.id == path || flow.unacked == 0);
+        let recover = self.sent.next() - 1;
+        self.frto = (self.use_frto && sound).then_some(Frto {
+            path,
+            recover,
+            step: Step::Resent,
+            original_acked: false,
+        });
+        self.fresh_from = None;
+    }
+
+    /// A marked chunk was acknowledged: it had arrived when it was sent before.
+    #[inline]
+    pub(super) fn note_original(&mut self) {
+        if let Some(frto) = &mut self.frto {
+            frto.original_acked = true;
+        }
+    }
+
+    /// New data goes out instead of retransmissions.
+    #[inline]
+    pub(super) fn frto_probes(&self) -> bool {
+        self.frto.is_some_and(|frto| frto.step == Step::Probing)
+    }
+
+    /// A SACK was taken in.
+    pub(super) fn look_into_timeout(&mut self, processing: Processing, paths: &mut Paths) {
+        let Some(frto) = &mut self.frto else { return };
+        let original_acked = core::mem::take(&mut frto.original_acked);
+        match frto.step {
+            // (2a): nothing new, or everything: it cannot be told. Without new data neither (§2.1, last paragraph of (2)).
+            Step::Resent if !processing.advanced => self.frto = None,
+            Step::Resent if self.sent.cum_tsn_ack() >= frto.recover || self.queue.is_empty() => {
+                self.frto = None
+            }
+            // (2b)
+            Step::Resent => frto.step = Step::Probing,
+            // (3a)
+            Step::Probing if !processing.advanced => self.frto = None,
+            // (3b)
+            Step::Probing if original_acked => self.undo_timeout(processing, paths),
+            Step::Probing => {}
+        }
+    }
+
+    /// What was marked is in flight as before, and the window is back.
+    fn undo_timeout(&mut self, processing: Processing, paths: &mut Paths) {
+        let Some(Frto { path: id, recover, .. }) = self.frto.take() else { return };
+        let index = self.flows.index(id);
+        let Some(path) = paths.get_mut(id) else { return };
+        for (tsn, chunk) in self.sent.iter_mut() {
+            if chunk.fate != Fate::Marked || chunk.target != id || chunk.path != id {
+                continue;
+            }
+            chunk.fate = Fate::InFlight;
+            self.in_flight += chunk.len();
+            path.flight_size += chunk.wire_len();
+            self.flows[index].marked -= 1;
+            self.flows[index].relog(Sending { number: chunk.number, tsn });
+        }
+        self.flows[index].forced = false;
+        path.spurious_timeouts += 1;
+        path.controller.on_spurious_timeout(processing.now);
+        self.fresh_from = self.restart_rtt.then_some((id, recover));
+        if let Some(trace) = &mut self.trace {
+            trace.push_back(TraceKind::SpuriousTimeout { path: id });
+        }
+        self.trace_window(id, paths);
+    }
+}

@@ -1,0 +1,220 @@
+//! Losses told apart (Park & Jang §2.1) and spurious timeouts undone (RFC 5682 §2.1) on SCTP paths.
+
+use super::*;
+use msctp_congestion::classifier::Cause;
+use msctp_units::Span;
+
+/// 20 chunks in flight, in congestion avoidance, the simulator's word believed.
+fn told(change: impl FnOnce(&mut Config)) -> Sender {
+    let mut sender = Sender::with(1, |config| {
+        config.loss_classifier = "oracle".to_owned();
+        change(config);
+    });
+    sender = sender.window(P0, 20);
+    sender.enqueue(20, FULL);
+    assert_eq!(sender.tsns().len(), 20);
+    sender.wait(Span::from_millis(70));
+    sender
+}
+
+fn three_misses_of_1(sender: &mut Sender) {
+    for gap in [(2, 2), (2, 3), (2, 4)] {
+        sender.sack(0, &[gap]);
+    }
+}
+
+#[test]
+fn a_wireless_loss_is_sent_again_and_the_window_kept() {
+    let mut sender = told(|_| {});
+    sender.out.tell_loss(Tsn::new(1), Cause::Wireless);
+    sender.enqueue(20, FULL);
+    for gap in [(2, 2), (2, 3), (2, 4)] {
+        sender.sack(0, &[gap]);
+        let again = gap == (2, 4);
+        // What was sent again takes the place of what was lost, and each SACK lets one more out.
+        let expected = if again { 2 } else { 1 };
+        assert_eq!(sender.tsns().len(), expected);
+    }
+    assert!(!sender.out.in_fast_recovery(P0));
+    assert_eq!(sender.cwnd(P0), 20 * PMDCS);
+    let path = sender.path(P0);
+    assert_eq!((path.fast_retransmits, path.ld_recoveries), (1, 1));
+    assert_eq!(sender.out.verdicts().wireless_as_wireless, 1);
+    // As in Fast Recovery, congestion avoidance goes on meanwhile (§7.2.2).
+    sender.sack(0, &[(2, 23)]);
+    assert_eq!(sender.cwnd(P0), 21 * PMDCS);
+    sender.sack(23, &[]);
+    sender.flush();
+    sender.sack(40, &[]);
+    assert!(sender.cwnd(P0) >= 20 * PMDCS);
+}
+
+#[test]
+fn a_congestion_loss_or_one_nobody_tells_of_is_rfc_9260() {
+    for cause in [Some(Cause::Congestion), None] {
+        let mut sender = told(|_| {});
+        if let Some(cause) = cause {
+            sender.out.tell_loss(Tsn::new(1), cause);
+        }
+        three_misses_of_1(&mut sender);
+        assert!(sender.out.in_fast_recovery(P0));
+        assert_eq!(sender.cwnd(P0), 10 * PMDCS);
+        assert_eq!(sender.path(P0).ld_recoveries, 0);
+        assert_eq!(sender.out.verdicts().total(), 1);
+    }
+}
+
+#[test]
+fn another_chunk_s_loss_is_not_taken_for_this_one_s() {
+    let mut sender = told(|_| {});
+    sender.out.tell_loss(Tsn::new(2), Cause::Wireless);
+    three_misses_of_1(&mut sender);
+    assert!(sender.out.in_fast_recovery(P0));
+}
+
+#[test]
+fn in_slow_start_and_without_a_classifier_nobody_is_asked() {
+    let mut slow = Sender::with(1, |config| config.loss_classifier = "oracle".to_owned());
+    let start = StartState { cwnd: 20 * PMDCS, ssthresh: Some(40 * PMDCS), pacing_rate: None };
+    slow.path_mut(P0).controller.start(&start);
+    let mut plain = Sender::new(1).window(P0, 20);
+    for sender in [&mut slow, &mut plain] {
+        sender.enqueue(20, FULL);
+        sender.flush();
+        sender.out.tell_loss(Tsn::new(1), Cause::Wireless);
+        three_misses_of_1(sender);
+        assert_eq!(sender.out.verdicts().total(), 0);
+        assert!(sender.cwnd(P0) < 11 * PMDCS, "cut");
+    }
+}
+
+#[test]
+fn a_loss_of_each_kind_in_ld_recovery() {
+    let mut sender = told(|_| {});
+    sender.out.tell_loss(Tsn::new(1), Cause::Wireless);
+    sender.out.tell_loss(Tsn::new(6), Cause::Congestion);
+    three_misses_of_1(&mut sender);
+    sender.flush();
+    for last in [7, 8, 9] {
+        sender.sack(0, &[(2, 5), (7, last)]);
+    }
+    assert!(sender.out.in_fast_recovery(P0), "a congestion loss is one in LD recovery too");
+    assert_eq!(sender.cwnd(P0), 10 * PMDCS);
+}
+
+// Spurious timeouts
+
+/// 20 chunks in flight whose timer has expired and of which the first was sent again; more data waits.
+fn timed_out(change: impl FnOnce(&mut Config)) -> Sender {
+    let mut sender = told(|config| {
+        config.frto = true;
+        change(config);
+    });
+    sender.enqueue(20, FULL);
+    assert_eq!(sender.time_out(), ms(2000));
+    assert_eq!(sender.cwnd(P0), PMDCS);
+    assert_eq!(sender.tsns(), [1]);
+    sender
+}
+
+#[test]
+fn a_spurious_timeout_is_found_and_undone() {
+    let mut sender = timed_out(|config| config.restart_rtt_after_spurious = true);
+    sender.wait(Span::from_millis(50));
+    // The SACKs of the first sending come late, two packets each.
+    sender.sack(2, &[]);
+    assert_eq!(sender.tsns(), [21, 22], "(2b): new data, not what is marked");
+    sender.sack(4, &[]);
+    assert_eq!(sender.path(P0).spurious_timeouts, 1, "(3b)");
+    assert!(sender.cwnd(P0) >= 20 * PMDCS);
+    assert_eq!(sender.path(P0).flight_size, 18 * PMDCS, "5 to 22");
+    let sent = sender.tsns();
+    assert_eq!(sent.first(), Some(&23), "on with new data");
+    for cum in [6, 8, 10, 12, 14, 16, 18, 20] {
+        sender.sack(cum, &[]);
+        assert!(sender.tsns().iter().all(|&tsn| tsn > 22), "nothing is sent again");
+    }
+    let before = sender.path(P0).rtt.rtt_min().unwrap_or_default();
+    sender.wait(Span::from_millis(300));
+    sender.sack(22, &[]);
+    let times = sender.path(P0).rtt.round_trips().unwrap();
+    assert_ne!(times.least, before);
+    assert_eq!((times.least, times.average), (Span::from_millis(300), Span::from_millis(300)));
+    assert_eq!(times.deviation, Span::from_millis(150));
+}
+
+#[test]
+fn a_genuine_timeout_goes_on_as_rfc_9260_has_it() {
+    // (2a): what was sent again is all that was missing
+    let mut all = timed_out(|_| {});
+    all.sack(20, &[]);
+    assert_eq!(all.path(P0).spurious_timeouts, 0);
+    // (2a): a SACK that acknowledges nothing in order
+    let mut duplicate = timed_out(|_| {});
+    duplicate.sack(0, &[(2, 2)]);
+    duplicate.sack(2, &[]);
+    assert_eq!(duplicate.tsns(), [3, 4], "slow start with what was marked");
+    // (3a): the new data shows the next hole
+    let mut hole = timed_out(|_| {});
+    hole.sack(1, &[]);
+    assert_eq!(hole.tsns(), [21, 22]);
+    hole.sack(1, &[(20, 20)]);
+    hole.sack(1, &[(20, 21)]);
+    assert_eq!(hole.tsns()[0], 2, "what was marked is sent again now");
+    for sender in [&duplicate, &hole] {
+        assert_eq!(sender.path(P0).spurious_timeouts, 0);
+        assert!(sender.cwnd(P0) < 5 * PMDCS);
+    }
+}
+
+#[test]
+fn without_new_data_it_cannot_be_told() {
+    let mut sender = told(|config| config.frto = true);
+    sender.time_out();
+    assert_eq!(sender.tsns(), [1]);
+    sender.sack(2, &[]);
+    assert_eq!(sender.tsns(), [3, 4]);
+    assert_eq!(sender.path(P0).spurious_timeouts, 0);
+}
+
+#[test]
+fn an_option_that_is_off_looks_into_nothing() {
+    let mut sender = timed_out(|config| config.frto = false);
+    sender.sack(2, &[]);
+    assert_eq!(sender.tsns(), [3, 4]);
+    sender.sack(4, &[]);
+    assert_eq!((sender.path(P0).spurious_timeouts, sender.cwnd(P0) < 5 * PMDCS), (0, true));
+}
+
+#[test]
+fn a_second_timeout_in_a_row_and_one_that_goes_elsewhere_are_taken_as_they_are() {
+    let mut again = timed_out(|_| {});
+    again.time_out();
+    again.flush();
+    again.sack(2, &[]);
+    again.sack(4, &[]);
+    assert_eq!(again.path(P0).spurious_timeouts, 0);
+    let mut elsewhere = Sender::with(2, |config| config.frto = true).window(P0, 20);
+    elsewhere.enqueue(40, FULL);
+    elsewhere.flush();
+    elsewhere.time_out();
+    elsewhere.flush();
+    elsewhere.sack(2, &[]);
+    elsewhere.sack(4, &[]);
+    assert_eq!(elsewhere.path(P0).spurious_timeouts, 0, "RFC 9260 §6.4: sent again on the other path");
+}
+
+#[test]
+fn in_ld_recovery_a_timeout_is_taken_as_it_is() {
+    let mut sender = told(|config| config.frto = true);
+    sender.out.tell_loss(Tsn::new(1), Cause::Wireless);
+    three_misses_of_1(&mut sender);
+    sender.enqueue(20, FULL);
+    sender.flush();
+    sender.time_out();
+    sender.flush();
+    sender.sack(5, &[]);
+    sender.flush();
+    sender.sack(7, &[]);
+    assert_eq!(sender.path(P0).spurious_timeouts, 0);
+}
