@@ -72,6 +72,6 @@ fn no_frame_is_wrong_and_the_whole_of_mobile_ip_is_there() {
     assert!(frames.len() > 10_000, "{} frames", frames.len());
     assert!(tunnelled > 1000, "{tunnelled} tunnelled packets of SCTP");
     // Through the foreign agent over three links, once for each registration and renewal; home over one.
-    assert!(requests >= 3 + 3 + 1 && replies >= 3 + 3 + 1, "{requests} requests, {replies} replies");
+    assert!(requests > 6 && replies > 6, "{requests} requests, {replies} replies");
     assert!(advertisements > 50, "{advertisements} agent advertisements");
 }

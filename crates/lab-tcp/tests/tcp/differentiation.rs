@@ -48,11 +48,11 @@ fn times(pair: &Pair, n: u32) -> Vec<Time> {
 /// Congestion window when it was last recorded by then.
 fn cwnd(pair: &Pair, by: Time) -> u64 {
     let windows = pair.traces[0].iter().filter(|event| event.at <= by);
-    let cwnd = windows.filter_map(|event| match event.kind {
+    let mut cwnd = windows.filter_map(|event| match event.kind {
         TraceKind::Window { cwnd, .. } => Some(cwnd),
         _ => None,
     });
-    cwnd.last().unwrap()
+    cwnd.next_back().unwrap()
 }
 
 /// New segments sent after the first duplicate ACK and before the ACK of what was sent again.

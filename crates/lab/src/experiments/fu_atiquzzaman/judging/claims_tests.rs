@@ -160,7 +160,7 @@ fn fa4_wants_sctp_in_half_the_time_and_only_reno_in_a_timeout() {
     let only = |wanted: Protocol, change: fn(&mut Microscope)| {
         six_losses(|protocol, run| {
             if protocol == wanted {
-                change(run)
+                change(run);
             }
         })
     };
