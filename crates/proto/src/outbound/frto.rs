@@ -76,7 +76,7 @@ impl Outbound {
             // (2a): nothing new, or everything: it cannot be told. Without new data neither (§2.1, last paragraph of (2)).
             Step::Resent if !processing.advanced => self.frto = None,
             Step::Resent if self.sent.cum_tsn_ack() >= frto.recover || self.queue.is_empty() => {
-                self.frto = None
+                self.frto = None;
             }
             // (2b)
             Step::Resent => frto.step = Step::Probing,
