@@ -1,6 +1,7 @@
 //! The experiments, one folder per paper: its plan of runs, what is measured in a run, its claims, its figures. A new one
 //! is a folder and a line in [`EXPERIMENTS`].
 
+pub mod afif;
 pub mod fu_atiquzzaman;
 pub mod kim_koh;
 pub mod park_jang;
