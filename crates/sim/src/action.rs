@@ -48,7 +48,7 @@ pub(crate) enum Call {
     AddAddress(IpAddr),
     DeleteAddress(IpAddr),
     RequestPrimary(IpAddr),
-    SetPrimary(IpAddr),
+    SetPrimary { to: IpAddr, from: Option<IpAddr> },
     Heartbeat(IpAddr),
     ReportQuality(IpAddr, LinkQuality),
     Shutdown,

@@ -419,7 +419,9 @@ fn act(scenario: &Scenario, action: &ActionSpec, routes: &Routes, names: &Names<
         Do::RequestPrimary { association, address } => {
             own(association, *address, Call::RequestPrimary(*address))
         }
-        Do::SetPrimary { association, address } => peer(association, *address, Call::SetPrimary(*address)),
+        Do::SetPrimary { association, address, from } => {
+            peer(association, *address, Call::SetPrimary { to: *address, from: *from })
+        }
         Do::Heartbeat { association, address } => peer(association, *address, Call::Heartbeat(*address)),
         Do::ReportQuality { association, address, quality } => {
             own(association, *address, Call::ReportQuality(*address, *quality))
@@ -466,7 +468,7 @@ fn subject(what: &Do) -> String {
         Do::AddAddress { association, address }
         | Do::DeleteAddress { association, address }
         | Do::RequestPrimary { association, address }
-        | Do::SetPrimary { association, address }
+        | Do::SetPrimary { association, address, .. }
         | Do::Heartbeat { association, address }
         | Do::ReportQuality { association, address, .. } => format!("{association} {address}"),
         Do::Shutdown { association, side } => format!("{association} {}", side.word()),

@@ -287,12 +287,12 @@ impl Simulation {
             Call::AddAddress(address) => a.add_local_address(now, address),
             Call::DeleteAddress(address) => a.remove_local_address(now, address),
             Call::RequestPrimary(address) => a.request_peer_primary(now, address),
-            Call::SetPrimary(address) => {
-                let path = path_to(a, address).ok_or_else(|| format!("there is no path to {address} yet"))?;
+            Call::SetPrimary { to, from } => {
+                let path = path_to(a, to, from).ok_or_else(|| format!("there is no path to {to} yet"))?;
                 a.set_primary(now, path)
             }
             Call::Heartbeat(address) => {
-                let path = path_to(a, address).ok_or_else(|| format!("there is no path to {address} yet"))?;
+                let path = path_to(a, address, None).ok_or_else(|| format!("there is no path to {address} yet"))?;
                 a.request_heartbeat(now, path)
             }
             Call::ReportQuality(local, quality) => {
@@ -375,9 +375,10 @@ impl Simulation {
     }
 }
 
-/// The path to an address: from the primary's own address if there is one, else the first.
-fn path_to(association: &Association, address: IpAddr) -> Option<PathId> {
+/// The path to an address: from the address asked for, else from the primary's own address if there is one, else the first.
+fn path_to(association: &Association, address: IpAddr, from: Option<IpAddr>) -> Option<PathId> {
     let primary = association.paths().find(|path| path.primary).map(|path| path.at.local);
-    let to = || association.paths().filter(|path| path.at.remote == address);
+    let from_it = |local| from.is_none_or(|from| from == local);
+    let to = || association.paths().filter(|path| path.at.remote == address && from_it(path.at.local));
     to().find(|path| Some(path.at.local) == primary).or_else(|| to().next()).map(|path| path.id)
 }

@@ -148,6 +148,8 @@ pub enum Do {
         association: String,
         /// Address.
         address: IpAddr,
+        /// The address it sends from; `None`: as the primary path so far, if that goes.
+        from: Option<IpAddr>,
     },
     /// The other end from the address sends a HEARTBEAT there now (RFC 9260 §11.1.8).
     Heartbeat {

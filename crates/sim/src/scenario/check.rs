@@ -449,9 +449,15 @@ impl<'s> Context<'s> {
             Do::AddAddress { association, address } => self.end_of(association, *address).map(drop),
             Do::DeleteAddress { association, address }
             | Do::RequestPrimary { association, address }
-            | Do::SetPrimary { association, address }
             | Do::Heartbeat { association, address }
             | Do::ReportQuality { association, address, .. } => self.used_by(association, *address),
+            Do::SetPrimary { association, address, from } => {
+                self.used_by(association, *address)?;
+                match from {
+                    None => Ok(()),
+                    Some(from) => self.used_by(association, *from).map_err(|p| Problem::new("from", p.message)),
+                }
+            }
             Do::Shutdown { association, .. } => {
                 known(&self.associations, "association", "association", association).map(drop)
             }

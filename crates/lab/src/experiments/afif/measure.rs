@@ -24,13 +24,13 @@ pub struct Run {
     pub reports_taken: u64,
     /// The sender's primary path: congestion window.
     pub cwnd: Vec<f64>,
-    /// Its slow-start threshold; `NaN`-free: 0 stands for "as high as it can be".
+    /// Its slow-start threshold; 0 stands for "as high as it can be".
     pub ssthresh: Vec<f64>,
     /// Chunks sent for the first time: the highest TSN, counted from the first.
     pub tsn: Vec<f64>,
     /// Chunks cumulatively acknowledged.
     pub cum_tsn: Vec<f64>,
-    /// The highest number of an RLC data block that the mobile got.
+    /// The block sequence number, not modulo anything: RLC data blocks sent to the mobile for the first time.
     pub blocks: Vec<f64>,
     /// When T3-rtx expired at the sender.
     pub timeouts: Vec<f64>,
@@ -38,7 +38,7 @@ pub struct Run {
     pub switch: Switch,
     /// The longest time in which no new TSN was sent.
     pub tsn_stall: Stall,
-    /// The longest time in which no new RLC data block was got.
+    /// The longest time in which no new RLC data block was sent, to a [`STEP`].
     pub block_stall: Stall,
 }
 

@@ -3,5 +3,92 @@
 //! without QoS_Measurement.
 
 pub mod claims;
+pub mod figures;
+mod findings;
 pub mod measure;
 pub mod plan;
+pub mod run;
+mod tables;
+mod words;
+
+use self::claims::Measured;
+use self::measure::Run;
+use self::plan::{Course, Extent, RunKey, Variant};
+use super::Experiment;
+use crate::plan::{Outcomes, execute};
+use crate::report::{Data, Provenance, Report};
+use crate::scenario_file::ScenarioFile;
+
+/// The experiment, for the registry.
+pub const EXPERIMENT: Experiment = Experiment {
+    name: "afif",
+    summary: "SCTP with QoS_Measurement over EGPRS in variable radio conditions (Afif and others)",
+    size: |effort| Extent::of(effort).runs().len(),
+    reproduce: |effort, execution| {
+        let extent = Extent::of(effort);
+        let outcomes = execute("afif", extent.runs(), execution, run::run)?;
+        Ok(conclude(&extent, outcomes, effort.command("afif")))
+    },
+};
+
+/// From what was measured to the report.
+fn conclude(extent: &Extent, outcomes: Outcomes<RunKey, Run>, command: String) -> Report {
+    let runs = outcomes.done.len();
+    let failed = outcomes.failed.iter().map(|(key, reason)| (key.to_string(), reason.clone())).collect();
+    let measured = Measured { runs: outcomes.done.into_iter().collect() };
+    let ledger = claims::ledger(&measured);
+    Report {
+        paper: "afif",
+        citation: words::CITATION,
+        title: "Should the radio tell the sender?".to_owned(),
+        question: words::QUESTION,
+        extent: extent_in_words(extent),
+        terms: &words::TERMS,
+        findings: findings::about(&ledger),
+        ledger,
+        figures: figures::all(&measured),
+        set_up: &words::SET_UP,
+        provenance: Provenance {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command,
+            runs,
+            failed,
+            skipped: outcomes.skipped.len(),
+            scenarios: run::SCENARIOS.iter().map(ScenarioFile::source).collect(),
+            examples: examples(&measured),
+        },
+        data: vec![
+            Data {
+                name: "runs",
+                about: "every run with its scenario, seed, overrides and measured figures",
+                table: tables::runs(&measured),
+                csv: true,
+            },
+            Data {
+                name: "series",
+                about: "the curves of every run, every ten seconds",
+                table: tables::series(&measured),
+                csv: false,
+            },
+        ],
+    }
+}
+
+fn extent_in_words(extent: &Extent) -> String {
+    let seeds = |count| if count == 1 { "one seed".to_owned() } else { format!("{count} seeds") };
+    format!(
+        "{}: the deterministic run under {}, with a sender of either kind and one that is told and does not know the chunk; the random \
+         run under {}, with a sender of either kind.",
+        if *extent == Extent::FULL { "The whole experiment" } else { "A part of the experiment" },
+        seeds(extent.deterministic),
+        seeds(extent.random)
+    )
+}
+
+fn examples(measured: &Measured) -> Vec<(String, String)> {
+    let wanted = [(Course::Deterministic, Variant::Extended), (Course::Random, Variant::Extended)];
+    let first = |(course, variant)| {
+        measured.runs.keys().find(|key| (key.course, key.variant) == (course, variant))
+    };
+    wanted.into_iter().filter_map(first).map(|key| (format!("{key}:"), run::command(key))).collect()
+}

@@ -25,7 +25,7 @@ const ACTIONS: [(&str, &[&str]); 15] = [
     ("add-address", &["association", "address"]),
     ("delete-address", &["association", "address"]),
     ("request-primary", &["association", "address"]),
-    ("set-primary", &["association", "address"]),
+    ("set-primary", &["association", "address", "from"]),
     ("heartbeat", &["association", "address"]),
     ("report-quality", &quality::KEYS),
     ("shutdown", &["association", "side"]),
@@ -121,7 +121,11 @@ fn what(section: &Section<'_, '_>, word: &str) -> Result<Do, Problem> {
         "add-address" => Do::AddAddress { association: association()?, address: address()? },
         "delete-address" => Do::DeleteAddress { association: association()?, address: address()? },
         "request-primary" => Do::RequestPrimary { association: association()?, address: address()? },
-        "set-primary" => Do::SetPrimary { association: association()?, address: address()? },
+        "set-primary" => Do::SetPrimary {
+            association: association()?,
+            address: address()?,
+            from: section.address("from")?,
+        },
         "heartbeat" => Do::Heartbeat { association: association()?, address: address()? },
         "report-quality" => Do::ReportQuality {
             association: association()?,
