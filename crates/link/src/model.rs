@@ -36,6 +36,11 @@ pub trait LinkModel<P>: fmt::Debug + Send {
     /// What waits in the link's queue at `now`, the packet in transmission not counted.
     fn queue_len(&self, now: Time) -> QueueLen;
 
+    /// Radio data blocks sent for the first time, so far: how far the link's own sequence number came; `None` for links without.
+    fn blocks_sent(&self) -> Option<u64> {
+        None
+    }
+
     /// Counters since the beginning.
     fn stats(&self) -> &LinkStats;
 

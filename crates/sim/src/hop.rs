@@ -233,6 +233,14 @@ impl Hop {
         }
     }
 
+    /// Radio data blocks sent for the first time, so far; `None` on links without.
+    pub(crate) fn blocks_sent(&self) -> Option<u64> {
+        match &self.link {
+            Model::Plain(_) | Model::Air(_) => None,
+            Model::Other(model) => model.blocks_sent(),
+        }
+    }
+
     /// Brings the link up or takes it down.
     pub(crate) fn set_up(&mut self, now: Time, air: &mut Air, up: bool) {
         let done = self.link.change(now, air, if up { Change::Up } else { Change::Down });

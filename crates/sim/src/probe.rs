@@ -27,6 +27,7 @@ impl QueueProbe {
             series.at.push(now);
             series.packets.push(packets);
             series.bytes.push(bytes);
+            series.blocks.extend(hop.blocks_sent());
         }
     }
 }

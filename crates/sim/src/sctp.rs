@@ -292,7 +292,8 @@ impl Simulation {
                 a.set_primary(now, path)
             }
             Call::Heartbeat(address) => {
-                let path = path_to(a, address, None).ok_or_else(|| format!("there is no path to {address} yet"))?;
+                let path =
+                    path_to(a, address, None).ok_or_else(|| format!("there is no path to {address} yet"))?;
                 a.request_heartbeat(now, path)
             }
             Call::ReportQuality(local, quality) => {

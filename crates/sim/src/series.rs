@@ -208,6 +208,8 @@ pub struct QueueSeries {
     pub packets: Vec<u64>,
     /// Their bytes.
     pub bytes: Vec<u64>,
+    /// Radio data blocks sent for the first time, so far; none on links without.
+    pub blocks: Vec<u64>,
 }
 
 /// The life of a video application's messages, by message number from 0.

@@ -31,7 +31,7 @@ impl fmt::Debug for Experiment {
 }
 
 /// All experiments.
-pub const EXPERIMENTS: &[Experiment] = &[kim_koh::EXPERIMENT];
+pub const EXPERIMENTS: &[Experiment] = &[kim_koh::EXPERIMENT, afif::EXPERIMENT];
 
 /// The experiment called `name`.
 #[must_use]

@@ -438,6 +438,10 @@ impl<P: Send> LinkModel<P> for EgprsLink<P> {
         self.gate.sdus.waiting()
     }
 
+    fn blocks_sent(&self) -> Option<u64> {
+        Some(self.radio.blocks)
+    }
+
     fn stats(&self) -> &LinkStats {
         self.gate.stats()
     }

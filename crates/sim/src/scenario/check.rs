@@ -455,7 +455,9 @@ impl<'s> Context<'s> {
                 self.used_by(association, *address)?;
                 match from {
                     None => Ok(()),
-                    Some(from) => self.used_by(association, *from).map_err(|p| Problem::new("from", p.message)),
+                    Some(from) => {
+                        self.used_by(association, *from).map_err(|p| Problem::new("from", p.message))
+                    }
                 }
             }
             Do::Shutdown { association, .. } => {

@@ -56,12 +56,7 @@ fn line(name: impl Into<String>, style: Style, points: Vec<Point>, mark: Mark) -
 /// Vertical lines at the changes.
 fn markers(run: &Run, (from, to): (f64, f64)) -> Vec<Marker> {
     let inside = run.changes.iter().filter(|(at, _)| *at > from && *at < to);
-    inside
-        .map(|(at, name)| Marker {
-            x: *at,
-            label: name.replace("handover, CS3", "handover"),
-        })
-        .collect()
+    inside.map(|(at, name)| Marker { x: *at, label: name.replace("handover, CS3", "handover") }).collect()
 }
 
 fn chart(title: String, x: (f64, f64), label: &str, series: Vec<Series>, markers: Vec<Marker>) -> Chart {
@@ -108,7 +103,8 @@ fn windows(measured: &Measured, course: Course, label: &str, variants: &[Variant
     (!panels.is_empty()).then(|| Figure {
         label: label.to_owned(),
         title: format!("Congestion control, {} run", course.words()),
-        caption: "Congestion window and slow-start threshold of the sender’s primary path, once a second.".to_owned(),
+        caption: "Congestion window and slow-start threshold of the sender’s primary path, once a second."
+            .to_owned(),
         groups: vec![(None, panels)],
         ..Figure::default()
     })
@@ -147,10 +143,15 @@ fn sequence(measured: &Measured, course: Course, label: &str, x: (f64, f64)) -> 
     };
     Some(Figure {
         label: label.to_owned(),
-        title: if x.0 > 0.0 { "TSN and cumulative TSN around the change to CS1" } else { "TSN and cumulative TSN" }
-            .to_owned(),
-        caption: "Chunks sent for the first time and chunks acknowledged without a gap, counted from the first."
-            .to_owned(),
+        title: if x.0 > 0.0 {
+            "TSN and cumulative TSN around the change to CS1"
+        } else {
+            "TSN and cumulative TSN"
+        }
+        .to_owned(),
+        caption:
+            "Chunks sent for the first time and chunks acknowledged without a gap, counted from the first."
+                .to_owned(),
         groups: vec![(None, vec![panel])],
         ..Figure::default()
     })
@@ -194,7 +195,9 @@ fn lead(measured: &Measured) -> Option<Figure> {
     Some(Figure {
         label: "Lead".to_owned(),
         title: "How far the extension is ahead (ours)".to_owned(),
-        caption: "Above zero the extension is ahead. The paper shows one run; this is the mean over the seeds.".to_owned(),
+        caption:
+            "Above zero the extension is ahead. The paper shows one run; this is the mean over the seeds."
+                .to_owned(),
         groups: vec![(None, vec![panel])],
         ..Figure::default()
     })
@@ -271,7 +274,8 @@ fn random_grid(measured: &Measured) -> Option<Figure> {
             let (standard, extended) = measured.paired(Course::Random, pair, |run| Some(figure(run)));
             let difference = paired_difference(&extended, &standard)?;
             let mean = |values: &[f64]| Some(cell(format!("{:.2} {unit}", Mean::of(values)?.mean)));
-            let spread = if difference.n > 1 { format!(" ± {:.2}", difference.half_width) } else { String::new() };
+            let spread =
+                if difference.n > 1 { format!(" ± {:.2}", difference.half_width) } else { String::new() };
             let paired = cell(format!("{:+.2}{spread} {unit}", difference.mean));
             Some((name.to_owned(), vec![mean(&standard)?, mean(&extended)?, paired]))
         })

@@ -87,8 +87,7 @@ fn extent_in_words(extent: &Extent) -> String {
 
 fn examples(measured: &Measured) -> Vec<(String, String)> {
     let wanted = [(Course::Deterministic, Variant::Extended), (Course::Random, Variant::Extended)];
-    let first = |(course, variant)| {
-        measured.runs.keys().find(|key| (key.course, key.variant) == (course, variant))
-    };
+    let first =
+        |(course, variant)| measured.runs.keys().find(|key| (key.course, key.variant) == (course, variant));
     wanted.into_iter().filter_map(first).map(|key| (format!("{key}:"), run::command(key))).collect()
 }

@@ -261,7 +261,9 @@ fn switch(sender: &TraceSeries, variant: Variant) -> Result<Switch, String> {
     };
     let (old_cwnd, old_ssthresh) = last(from, at).ok_or("the old path has no window")?;
     let start = sender.marks.iter().find_map(|mark| match mark.kind {
-        TraceKind::StartState { path, cwnd, ssthresh } if mark.at == at && path == to => Some((cwnd, ssthresh)),
+        TraceKind::StartState { path, cwnd, ssthresh } if mark.at == at && path == to => {
+            Some((cwnd, ssthresh))
+        }
         _ => None,
     });
     // Without a word of the policy the path begins with what its controller has.

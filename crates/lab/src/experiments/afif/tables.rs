@@ -13,7 +13,8 @@ const EVERY: usize = 10;
 pub(super) fn runs(measured: &Measured) -> Table {
     let rows: Vec<(&RunKey, &Run)> = measured.runs.iter().collect();
     let keys = || rows.iter().map(|(key, _)| *key);
-    let integers = |value: fn(&Run) -> u64| rows.iter().map(move |(_, run)| Some(value(run))).collect::<Vec<_>>();
+    let integers =
+        |value: fn(&Run) -> u64| rows.iter().map(move |(_, run)| Some(value(run))).collect::<Vec<_>>();
     let reals = |value: fn(&Run) -> f64| rows.iter().map(move |(_, run)| value(run)).collect::<Vec<_>>();
     Table::new()
         .integer("run", (0..rows.len() as u64).map(Some))
