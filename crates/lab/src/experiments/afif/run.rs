@@ -2,9 +2,9 @@
 
 use msctp_link::egprs::{CodingConfig, CodingProcess};
 use msctp_proto::{Direction, PathId, TraceKind};
+use msctp_sim::Series;
 use msctp_sim::random::component_seed;
 use msctp_sim::series::TraceSeries;
-use msctp_sim::{Series, Summary};
 use msctp_units::{Span, Time};
 
 use super::measure::{Run, STEP, Stall, Switch};
@@ -297,7 +297,7 @@ pub(super) fn command(key: &RunKey) -> String {
 
 /// What a run's summary says of itself, for the tests.
 #[cfg(test)]
-fn summary_of(key: &RunKey) -> Summary {
+fn summary_of(key: &RunKey) -> msctp_sim::Summary {
     scenario(key.course).simulate(&overrides(key).unwrap(), key.seed).unwrap().0
 }
 
