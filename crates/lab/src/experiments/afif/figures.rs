@@ -257,10 +257,13 @@ fn random_sequence(measured: &Measured) -> Option<Figure> {
     })
 }
 
+/// What is measured of a run, by its name and unit.
+type Measure = (&'static str, &'static str, fn(&Run) -> f64);
+
 /// Ours: all seeds of the random run, in numbers.
 fn random_grid(measured: &Measured) -> Option<Figure> {
     let pair = (Variant::Standard, Variant::Extended);
-    let figures: [(&str, &str, fn(&Run) -> f64); 6] =
+    let figures: [Measure; 6] =
         [
             ("share of runs with a timeout after the set-up", "%", |run| {
                 if later(run) > 0.0 { 100.0 } else { 0.0 }
