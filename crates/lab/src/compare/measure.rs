@@ -41,12 +41,14 @@ pub(super) fn run(summary: &Summary) -> Result<Run, String> {
     if after.is_empty() {
         return Err("no association handed over".to_owned());
     }
-    let (sent, received) =
-        summary.cbr.iter().fold((0, 0), |(sent, received), cbr| (sent + cbr.sent, received + cbr.received));
+    let udp = summary.cbr.iter().map(|cbr| (cbr.sent, cbr.sent - cbr.received));
+    // A segment that is sent again was lost, but for the few after time-outs that arrived.
+    let tcp = summary.tcp.iter().map(|tcp| (tcp.to_server.segments, tcp.to_server.retransmitted));
+    let (sent, lost) = udp.chain(tcp).fold((0, 0), |(sent, lost), one| (sent + one.0, lost + one.1));
     Ok(Run {
         after: after.iter().sum::<f64>() / after.len() as f64,
         whole,
         gap,
-        cross_loss: (sent > 0).then(|| 1.0 - received as f64 / sent as f64),
+        cross_loss: (sent > 0).then(|| lost as f64 / sent as f64),
     })
 }

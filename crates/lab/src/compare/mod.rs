@@ -182,6 +182,13 @@ mod tests {
     }
 
     #[test]
+    fn every_paper_has_a_handover() {
+        for experiment in crate::experiments::EXPERIMENTS {
+            assert!(CASES.iter().any(|case| case.paper == experiment.name), "{}", experiment.name);
+        }
+    }
+
+    #[test]
     fn the_command_repeats_a_run_with_the_policy_and_the_truth() {
         let command = Key { case: 1, policy: 0, seed: 4 }.command();
         assert!(command.starts_with("msctp sim scenarios/kim-koh/3g-to-wlan.toml --seed 4"), "{command}");
