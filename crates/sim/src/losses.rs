@@ -86,13 +86,13 @@ impl Simulation {
         let ports = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
         let sides = [Side::Client, Side::Server];
         let ends = (0..self.lines.len()).flat_map(|line| sides.map(|side| (line, side)));
-        let handle = ends.filter_map(|(line, side)| {
+        let mut handle = ends.filter_map(|(line, side)| {
             let (client, server) = self.ports[line];
             let own = if side == Side::Client { (client, server) } else { (server, client) };
             let end = self.lines[line].end(side);
             end.handle.filter(|_| end.host == number && own == ports)
         });
-        let Some(handle) = handle.last() else { return };
+        let Some(handle) = handle.next_back() else { return };
         let Some(host) = &mut self.hosts[number as usize] else { return };
         if let Some(association) = host.endpoint.association_mut(handle) {
             association.tell_loss(&packet.bytes, cause);
