@@ -5,6 +5,7 @@
 
 mod bench;
 mod compare;
+mod fit;
 mod reproduce;
 mod running;
 mod sim;
@@ -29,6 +30,7 @@ enum Command {
     Bench(bench::Args),
     Compare(compare::Args),
     Reproduce(reproduce::Args),
+    Fit(fit::Args),
     Validate(validate::Args),
 }
 
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Fit(args) => fit::run(&args),
         Command::Validate(args) => validate::run(&args),
     };
     match result {

@@ -31,7 +31,8 @@ impl fmt::Debug for Experiment {
 }
 
 /// All experiments.
-pub const EXPERIMENTS: &[Experiment] = &[kim_koh::EXPERIMENT, afif::EXPERIMENT];
+pub const EXPERIMENTS: &[Experiment] =
+    &[kim_koh::EXPERIMENT, fu_atiquzzaman::EXPERIMENT, afif::EXPERIMENT];
 
 /// The experiment called `name`.
 #[must_use]

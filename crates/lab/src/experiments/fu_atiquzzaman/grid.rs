@@ -71,6 +71,9 @@ impl fmt::Display for GridKey {
     }
 }
 
+/// The cells of which a handover of Reno is drawn: the wired and the wireless rate.
+pub const PLOTTED: [(u32, u32); 2] = [(1_500_000, 2_000_000), (28_800, 384_000)];
+
 /// A rate in bit/s as the paper writes it, in kbps.
 #[must_use]
 pub fn kbps(bps: u32) -> String {

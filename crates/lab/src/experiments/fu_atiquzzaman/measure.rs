@@ -36,6 +36,8 @@ pub struct GridRun {
     pub handovers: Vec<Handover>,
     /// When segments were sent that did not arrive.
     pub losses: Vec<f64>,
+    /// All that the sender did, of the runs that are drawn.
+    pub plot: Option<Microscope>,
 }
 
 /// A handover of the mobile and how its sender came through.

@@ -3,4 +3,7 @@
 pub mod claims;
 #[cfg(test)]
 mod claims_tests;
+pub mod figures;
+pub(super) mod findings;
 mod predicted;
+mod segments;

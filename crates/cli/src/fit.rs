@@ -1,0 +1,93 @@
+//! `msctp fit`: find the parameters a paper leaves open, from the part of its data that may be fitted to.
+
+use std::io::IsTerminal;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use indicatif::{ProgressBar, ProgressStyle};
+use msctp_lab::experiments::fu_atiquzzaman::fit::{Budget, FitError, fit};
+use msctp_lab::experiments::fu_atiquzzaman::parameters::{FILE, Frozen};
+use msctp_lab::plan::Execution;
+use msctp_lab::table::write_file;
+
+use crate::Failure;
+use crate::running::cancel_on_interrupt;
+
+/// Fit the parameters that a paper leaves open, and freeze them in a file.
+///
+/// The file is compiled in: build again before the next `msctp reproduce`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  msctp fit fu-atiquzzaman                             from the repository's root: replaces the committed file
+  msctp fit fu-atiquzzaman --evaluations 20 --out x.toml
+The search is deterministic: the same budget gives the same file.")]
+pub(crate) struct Args {
+    /// The paper.
+    #[arg(value_parser = PossibleValuesParser::new(["fu-atiquzzaman"]))]
+    paper: String,
+    /// Parameter sets to try at most.
+    #[arg(long, value_name = "N", default_value_t = Budget::default().evaluations)]
+    evaluations: usize,
+    /// Seeds under each cell.
+    #[arg(long, value_name = "N", default_value_t = Budget::default().seeds, value_parser = clap::value_parser!(u64).range(1..=100))]
+    seeds: u64,
+    /// Threads [default: one per core]. The result does not depend on it.
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+    /// The file to write.
+    #[arg(long, value_name = "FILE", default_value = FILE.path)]
+    out: PathBuf,
+}
+
+/// Fits and writes the file.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let budget = Budget { evaluations: args.evaluations, seeds: args.seeds };
+    let folder = args.out.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        return Err(Failure::Input(format!(
+            "{}: no such folder (run from the repository's root)",
+            folder.display()
+        )));
+    }
+    let cancel = cancel_on_interrupt()?;
+    let progress = progress(budget.runs());
+    let execution = Execution { threads: args.threads, cancel: &cancel, progress: &progress, store: None };
+    let frozen = fit(budget, &execution).map_err(|error| match error {
+        FitError::Interrupted => Failure::Run(format!("interrupted: {} is as it was", args.out.display())),
+        other => Failure::Run(other.to_string()),
+    })?;
+    let elapsed = progress.elapsed();
+    progress.finish_and_clear();
+    write(&frozen, &args.out)?;
+    let record = &frozen.fit;
+    println!(
+        "{} parameter sets in {:.0} s: median relative error of the {} cells {:.1} %",
+        record.evaluations,
+        elapsed.as_secs_f64(),
+        record.table,
+        record.median_relative_error * 100.0
+    );
+    println!("Written: {}. Build again before msctp reproduce.", args.out.display());
+    Ok(())
+}
+
+fn write(frozen: &Frozen, out: &std::path::Path) -> Result<(), Failure> {
+    let text = frozen.to_toml().map_err(|error| Failure::Run(error.to_string()))?;
+    write_file(out, text.as_bytes()).map_err(|error| Failure::Run(format!("{}: {error}", out.display())))
+}
+
+/// A bar on a terminal; in a log each better parameter set has its line.
+fn progress(runs: u64) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        eprintln!("at most {runs} runs …");
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(runs);
+    if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos} of at most {len} runs, {elapsed} so far")
+    {
+        bar.set_style(style);
+    }
+    bar.tick();
+    bar
+}

@@ -1,0 +1,232 @@
+//! One run: from a key over the scenario file and the simulator to the numbers that are measured.
+
+use super::flow::Flow;
+use super::grid::{Blocks, BlocksKey, GridKey, MicroscopeKey, PLOTTED, Protocol};
+use super::measure::{GridRun, Handover, Microscope, SEGMENT_BYTES};
+use super::parameters::{FILE, Frozen, Parameters};
+use crate::scenario_file::{ScenarioFile, scenario_file};
+use msctp_sim::Summary;
+
+/// The grid: a mobile that changes its agent twice.
+pub const MOBILE_IP: ScenarioFile = scenario_file!("fu-atiquzzaman/mobile-ip.toml");
+const MICROSCOPE_TCP: ScenarioFile = scenario_file!("fu-atiquzzaman/microscope-tcp.toml");
+const MICROSCOPE_SCTP: ScenarioFile = scenario_file!("fu-atiquzzaman/microscope-sctp.toml");
+const BLOCKS_TCP: ScenarioFile = scenario_file!("fu-atiquzzaman/blocks-tcp.toml");
+const BLOCKS_SCTP: ScenarioFile = scenario_file!("fu-atiquzzaman/blocks-sctp.toml");
+
+/// All files of the experiment.
+pub const SCENARIOS: [ScenarioFile; 6] =
+    [MOBILE_IP, FILE, MICROSCOPE_TCP, MICROSCOPE_SCTP, BLOCKS_TCP, BLOCKS_SCTP];
+
+/// The overrides that make a run of the grid out of the scenario, with these free parameters.
+#[must_use]
+pub fn grid_overrides(key: &GridKey, parameters: &Parameters) -> Vec<String> {
+    let mut overrides = parameters.overrides();
+    overrides.push(format!("link.core.rate={}bps", key.wired));
+    for cell in ["cell-ha", "cell-fa"] {
+        overrides.push(format!("link.{cell}.rate={}bps", key.wireless));
+    }
+    // SCTP begins by itself; another takes its place.
+    if key.protocol != Protocol::Sctp {
+        overrides.push("association.sctp.start=200s".to_owned());
+        overrides.push(format!("tcp.{}.start=0s", key.protocol.slug()));
+    }
+    overrides
+}
+
+/// Segments delivered in a run of the grid, and nothing else.
+///
+/// # Errors
+/// What is wrong with the scenario.
+pub fn delivered(key: &GridKey, parameters: &Parameters) -> Result<u64, String> {
+    let (summary, _) = MOBILE_IP.simulate(&grid_overrides(key, parameters), key.seed)?;
+    segments_of(&summary, key.protocol.slug())
+}
+
+/// Segments that the application at the server of this connection or association was given.
+fn segments_of(summary: &Summary, name: &str) -> Result<u64, String> {
+    let tcp = summary.tcp.iter().find(|it| it.name == name).map(|it| it.to_server.bytes);
+    let sctp = || summary.associations.iter().find(|it| it.name == name).map(|it| it.to_server.bytes);
+    let bytes = tcp.or_else(sctp).ok_or_else(|| format!("the scenario has nothing called {name}"))?;
+    Ok(bytes / u64::from(SEGMENT_BYTES))
+}
+
+/// Runs a cell of the grid with the frozen parameters.
+///
+/// # Errors
+/// What is wrong with the scenario, or that the transfer did not last to the end.
+pub fn grid(key: &GridKey) -> Result<GridRun, String> {
+    let frozen = Frozen::committed()?;
+    let mut overrides = grid_overrides(key, &frozen.parameters);
+    overrides.extend(["probes.trace=true".to_owned(), "probes.chunks=true".to_owned()]);
+    let (summary, series) = MOBILE_IP.simulate(&overrides, key.seed)?;
+    let flow = Flow::of(key.protocol.slug(), &summary, &series)?;
+    let mobile = summary.mobile_ip.as_ref().and_then(|world| world.mobiles.first());
+    let mobile = mobile.ok_or("the scenario has no mobile")?;
+    let registrations: Vec<f64> =
+        mobile.handovers.iter().filter_map(|handover| handover.registered).collect();
+    Ok(GridRun {
+        delivered: flow.delivered,
+        retransmitted: flow.retransmitted,
+        timeouts: flow.timeouts.len() as u64,
+        fast_retransmits: flow.fast_retransmits.len() as u64,
+        handovers: registrations.iter().filter_map(|&registered| handover(&flow, registered)).collect(),
+        losses: flow.lost().iter().map(|sent| sent.at).collect(),
+        plot: is_drawn(key).then(|| microscope_of(flow)),
+    })
+}
+
+/// One run of each cell of which a handover is drawn.
+fn is_drawn(key: &GridKey) -> bool {
+    key.protocol == Protocol::Reno && key.seed == 1 && PLOTTED.contains(&(key.wired, key.wireless))
+}
+
+fn microscope_of(flow: Flow) -> Microscope {
+    Microscope {
+        lost: flow.lost().iter().filter(|sent| !sent.again).map(|sent| sent.segment).collect(),
+        sent: flow.sent,
+        acknowledged: flow.acknowledged,
+        timeouts: flow.timeouts,
+        fast_retransmits: flow.fast_retransmits,
+        most_blocks: flow.most_blocks,
+    }
+}
+
+/// How a sender came through the handover that ended with this registration.
+fn handover(flow: &Flow, registered: f64) -> Option<Handover> {
+    let before = flow.acknowledged.partition_point(|&(at, _)| at < registered);
+    let (from, next) = *flow.acknowledged.get(before.checked_sub(1)?)?;
+    let to = flow.acknowledged[before..].iter().find(|&&(_, later)| later > next)?.0;
+    let within = |times: &[f64], end: f64| times.iter().filter(|&&at| at >= from && at <= end).count() as u64;
+    // The signal fades before it is gone: what was lost of the window on its way at the last acknowledgment counts too.
+    let rto = flow.rto_at(from)?;
+    let lost: Vec<_> =
+        flow.lost().into_iter().filter(|sent| sent.at >= from - rto && sent.at <= to).collect();
+    let highest = lost.iter().map(|sent| sent.segment).max();
+    let repaired = highest.and_then(|highest| flow.acknowledged.iter().find(|&&(_, later)| later > highest));
+    let end = repaired.map_or(to, |&(at, _)| at.max(to));
+    let first_timeout = flow.timeouts.iter().find(|&&at| at >= from && at <= end);
+    let after = |at: f64| flow.windows.iter().find(|&&(time, _)| time >= at).map(|&(_, window)| window);
+    Some(Handover {
+        from,
+        to,
+        outage: registered - from,
+        rto,
+        lost: lost.len() as u64,
+        timeouts: within(&flow.timeouts, end),
+        fast_retransmits: within(&flow.fast_retransmits, end),
+        window_after_timeout: first_timeout.and_then(|&at| after(at)),
+    })
+}
+
+/// The segment of the microscope's first loss, counted from 0: late enough for a full window.
+const FIRST_LOST: u64 = 200;
+
+/// Packets without data that the sender of either transport sends first: SYN and ACK, INIT and COOKIE ECHO.
+const HANDSHAKE: u64 = 2;
+
+/// The scenario of a run of the microscope, with what replaces values of it.
+#[must_use]
+pub fn microscope_scenario(key: &MicroscopeKey) -> (ScenarioFile, Vec<String>) {
+    let packets: Vec<String> = key
+        .losses
+        .offsets(key.protocol)
+        .iter()
+        .map(|offset| (HANDSHAKE + FIRST_LOST + offset).to_string())
+        .collect();
+    let mut overrides = vec![format!("link.radio.forward.loss={{ packets = [{}] }}", packets.join(", "))];
+    if key.protocol == Protocol::Reno {
+        let reno = ["recovery=reno", "timestamps=false", "mss=948"];
+        overrides.extend(reno.map(|set| format!("tcp-profile.sender.{set}")));
+    }
+    let file = if key.protocol == Protocol::Sctp { MICROSCOPE_SCTP } else { MICROSCOPE_TCP };
+    (file, overrides)
+}
+
+/// Runs the microscope.
+///
+/// # Errors
+/// As [`grid`].
+pub fn microscope(key: &MicroscopeKey) -> Result<Microscope, String> {
+    let (file, overrides) = microscope_scenario(key);
+    let (summary, series) = file.simulate(&overrides, 1)?;
+    Ok(microscope_of(Flow::of("upload", &summary, &series)?))
+}
+
+/// The scenario of a run of the sweep, with what replaces values of it.
+#[must_use]
+pub fn blocks_scenario(key: &BlocksKey) -> (ScenarioFile, Vec<String>) {
+    let (file, limit) = match key.protocol {
+        Protocol::Sctp => (BLOCKS_SCTP, "sctp.receiver.max_gap_blocks"),
+        Protocol::Reno | Protocol::Sack => (BLOCKS_TCP, "tcp-profile.receiver.sack_limit"),
+    };
+    // Unlimited is what both files say.
+    let overrides = match key.blocks {
+        Blocks::AtMost(blocks) => vec![format!("{limit}={blocks}")],
+        Blocks::Unlimited => Vec::new(),
+    };
+    (file, overrides)
+}
+
+/// Segments delivered with so many blocks.
+///
+/// # Errors
+/// As [`grid`].
+pub fn blocks(key: &BlocksKey) -> Result<u64, String> {
+    let (file, overrides) = blocks_scenario(key);
+    let (summary, _) = file.simulate(&overrides, key.seed)?;
+    segments_of(&summary, "upload")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::grid::{Extent, LossSet};
+    use super::*;
+
+    #[test]
+    fn all_protocols_of_a_cell_have_the_parameters_of_the_fit() {
+        let frozen = Frozen::committed().unwrap().parameters;
+        let fitted = GridKey { wired: 54_000, wireless: 384_000, protocol: Protocol::Reno, seed: 1 };
+        let is_transport = |set: &String| set.contains(".start=");
+        let network = |key: &GridKey| -> Vec<String> {
+            grid_overrides(key, &frozen).into_iter().filter(|set| !is_transport(set)).collect()
+        };
+        for protocol in Protocol::ALL {
+            assert_eq!(network(&GridKey { protocol, ..fitted }), network(&fitted), "{}", protocol.words());
+        }
+        assert!(frozen.overrides().iter().all(|set| network(&fitted).contains(set)));
+    }
+
+    #[test]
+    fn a_cell_runs_under_every_protocol_and_changes_the_agent_twice() {
+        for protocol in Protocol::ALL {
+            let key = GridKey { wired: 54_000, wireless: 1_000_000, protocol, seed: 1 };
+            let run = grid(&key).unwrap();
+            assert!(run.delivered > 100, "{key}: {run:?}");
+            assert_eq!(
+                delivered(&key, &Frozen::committed().unwrap().parameters).unwrap(),
+                run.delivered,
+                "{key}"
+            );
+            assert!(run.handovers.len() >= 2, "{key}: {:?}", run.handovers);
+        }
+    }
+
+    #[test]
+    fn the_microscope_loses_the_six_and_nothing_else() {
+        for key in Extent::QUICK.microscope() {
+            let run = microscope(&key).unwrap();
+            let wanted = key.losses.offsets(key.protocol).map(|offset| FIRST_LOST + offset);
+            assert_eq!(run.lost, wanted, "{key}");
+            assert!(run.repair().is_some(), "{key}");
+        }
+    }
+
+    #[test]
+    fn blocks_are_limited_where_they_are_to_be() {
+        for (protocol, most) in [(Protocol::Sack, 3), (Protocol::Sctp, 5)] {
+            let key = MicroscopeKey { losses: LossSet::Same, protocol };
+            assert_eq!(microscope(&key).unwrap().most_blocks, most, "{key}");
+        }
+    }
+}
