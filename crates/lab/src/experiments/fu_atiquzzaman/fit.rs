@@ -89,7 +89,7 @@ const DIALS: [Dial; 4] = [
     Dial { least: 2.0, step: Step::Plus(0.5), values: 61, start: 16 },
     Dial { least: 0.5, step: Step::Times(1.189_207_115), values: 33, start: 13 },
     Dial { least: 1.05, step: Step::Plus(0.05), values: 41, start: 9 },
-    Dial { least: 1.0, step: Step::Plus(1.0), values: 9, start: 1 },
+    Dial { least: 1.0, step: Step::Plus(1.0), values: 9, start: 2 },
 ];
 
 /// Where the search begins again after the first end: at lighter and at heavier fading than the scenario file's.
@@ -303,11 +303,11 @@ mod tests {
     fn the_search_begins_where_the_scenario_file_is() {
         let text = run::MOBILE_IP.text;
         let start = parameters(&DIALS.map(|dial| dial.start));
-        assert_eq!((start.fading_slope_db, start.fade_shape, start.advertisement_lifetime_s), (10.0, 1.5, 2));
+        assert_eq!((start.fading_slope_db, start.fade_shape, start.advertisement_lifetime_s), (10.0, 1.5, 3));
         assert!(
             text.contains("slope = 10,")
                 && text.contains("shape = 1.5")
-                && text.contains("lifetime = \"2s\"")
+                && text.contains("lifetime = \"3s\"")
         );
         assert!((start.shortest_fade_ms - 5.0).abs() < 0.3, "{start:?}");
     }

@@ -43,11 +43,11 @@ pub struct GridRun {
 /// A handover of the mobile and how its sender came through.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Handover {
-    /// When the last acknowledgment of new data reached the mobile before the gap.
+    /// When the mobile heard the old agent for the last time.
     pub from: f64,
-    /// When the first one reached it after.
+    /// When the first acknowledgment of new data reached it after it was registered with the new agent.
     pub to: f64,
-    /// For how long nothing from the mobile got through: the handover's length.
+    /// From `from` to the registration: the handover's length, whatever the sender does.
     pub outage: f64,
     /// The sender's retransmission time-out when it began.
     pub rto: f64,

@@ -1,11 +1,13 @@
 //! One run: from a key over the scenario file and the simulator to the numbers that are measured.
 
+use msctp_sim::Summary;
+use msctp_sim::summary::MobileSummary;
+
 use super::flow::Flow;
 use super::grid::{Blocks, BlocksKey, GridKey, MicroscopeKey, PLOTTED, Protocol};
 use super::measure::{GridRun, Handover, Microscope, SEGMENT_BYTES};
 use super::parameters::{FILE, Frozen, Parameters};
 use crate::scenario_file::{ScenarioFile, scenario_file};
-use msctp_sim::Summary;
 
 /// The grid: a mobile that changes its agent twice.
 pub const MOBILE_IP: ScenarioFile = scenario_file!("fu-atiquzzaman/mobile-ip.toml");
@@ -63,14 +65,13 @@ pub fn grid(key: &GridKey) -> Result<GridRun, String> {
     let flow = Flow::of(key.protocol.slug(), &summary, &series)?;
     let mobile = summary.mobile_ip.as_ref().and_then(|world| world.mobiles.first());
     let mobile = mobile.ok_or("the scenario has no mobile")?;
-    let registrations: Vec<f64> =
-        mobile.handovers.iter().filter_map(|handover| handover.registered).collect();
+    let absences = absences(mobile, f64::from(frozen.parameters.advertisement_lifetime_s));
     Ok(GridRun {
         delivered: flow.delivered,
         retransmitted: flow.retransmitted,
         timeouts: flow.timeouts.len() as u64,
         fast_retransmits: flow.fast_retransmits.len() as u64,
-        handovers: registrations.iter().filter_map(|&registered| handover(&flow, registered)).collect(),
+        handovers: absences.iter().filter_map(|&absence| handover(&flow, absence)).collect(),
         losses: flow.lost().iter().map(|sent| sent.at).collect(),
         plot: is_drawn(key).then(|| microscope_of(flow)),
     })
@@ -92,16 +93,28 @@ fn microscope_of(flow: Flow) -> Microscope {
     }
 }
 
-/// How a sender came through the handover that ended with this registration.
-fn handover(flow: &Flow, registered: f64) -> Option<Handover> {
+/// From the last advertisement of the old agent to the registration with the new one, for each change of the agent. The
+/// mobile gives an agent up when its advertisement, valid for so many seconds, has expired; it may then hear none for a while.
+fn absences(mobile: &MobileSummary, valid: f64) -> Vec<(f64, f64)> {
+    let mut earlier = 0.0;
+    let mut absences = Vec::new();
+    for change in &mobile.handovers {
+        let alone = mobile.lost.iter().copied().find(|&at| at > earlier && at <= change.at);
+        let begins = alone.unwrap_or(change.at) - valid;
+        earlier = change.at;
+        absences.extend(change.registered.map(|registered| (begins, registered)));
+    }
+    absences
+}
+
+/// How a sender came through a handover.
+fn handover(flow: &Flow, (from, registered): (f64, f64)) -> Option<Handover> {
     let before = flow.acknowledged.partition_point(|&(at, _)| at < registered);
-    let (from, next) = *flow.acknowledged.get(before.checked_sub(1)?)?;
+    let (_, next) = *flow.acknowledged.get(before.checked_sub(1)?)?;
     let to = flow.acknowledged[before..].iter().find(|&&(_, later)| later > next)?.0;
     let within = |times: &[f64], end: f64| times.iter().filter(|&&at| at >= from && at <= end).count() as u64;
-    // The signal fades before it is gone: what was lost of the window on its way at the last acknowledgment counts too.
     let rto = flow.rto_at(from)?;
-    let lost: Vec<_> =
-        flow.lost().into_iter().filter(|sent| sent.at >= from - rto && sent.at <= to).collect();
+    let lost: Vec<_> = flow.lost().into_iter().filter(|sent| sent.at >= from && sent.at <= to).collect();
     let highest = lost.iter().map(|sent| sent.segment).max();
     let repaired = highest.and_then(|highest| flow.acknowledged.iter().find(|&&(_, later)| later > highest));
     let end = repaired.map_or(to, |&(at, _)| at.max(to));
@@ -180,6 +193,8 @@ pub fn blocks(key: &BlocksKey) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
+    use msctp_sim::summary::MobileHandoverSummary;
+
     use super::super::grid::{Extent, LossSet};
     use super::*;
 
@@ -220,6 +235,25 @@ mod tests {
             assert_eq!(run.lost, wanted, "{key}");
             assert!(run.repair().is_some(), "{key}");
         }
+    }
+
+    #[test]
+    fn a_handover_begins_with_the_last_advertisement_of_the_old_agent() {
+        let change = |at, registered| MobileHandoverSummary {
+            at,
+            registered,
+            to: String::new(),
+            requests: None,
+            gap: None,
+        };
+        let mobile = MobileSummary {
+            name: String::new(),
+            handovers: vec![change(71.0, Some(72.0)), change(100.0, None), change(173.0, Some(174.0))],
+            renewals: 0,
+            denied: 0,
+            lost: vec![172.0],
+        };
+        assert_eq!(absences(&mobile, 3.0), [(68.0, 72.0), (169.0, 174.0)]);
     }
 
     #[test]

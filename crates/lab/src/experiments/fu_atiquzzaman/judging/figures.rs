@@ -214,8 +214,8 @@ fn handovers(measured: &Measured) -> Option<Figure> {
     Some(Figure {
         label: "Figs 2, 3".to_owned(),
         title: "TCP Reno through a handover".to_owned(),
-        caption: "The handover is from the last acknowledgment that reached the mobile to its registration with the new agent; the \
-                  RTO is the sender’s when it began. Below, one handover each behind a fast and a slow bottleneck."
+        caption: "The handover is from the last advertisement of the old agent to the registration with the new one; the RTO is the \
+                  sender’s when it began. Below, one handover each behind a fast and a slow bottleneck."
             .to_owned(),
         grids: vec![Grid {
             caption: "TCP Reno, all wireless rates and seeds, by the wired rate".to_owned(),
