@@ -22,6 +22,7 @@ pub fn all(measured: &Measured) -> Vec<Figure> {
         windows(measured, Course::Random, "Fig. 9", &[Variant::Extended]),
         random_sequence(measured),
         random_grid(measured),
+        ignorant(measured),
     ];
     figures.into_iter().flatten().collect()
 }
@@ -274,18 +275,7 @@ fn random_grid(measured: &Measured) -> Option<Figure> {
             ("longest time without a new RLC block", "s", |run| run.block_stall.length),
             ("window at the handover", "kB", |run| run.switch.cwnd as f64 * 1e-3),
         ];
-    let rows: Vec<(String, Vec<Cell>)> = figures
-        .into_iter()
-        .filter_map(|(name, unit, figure)| {
-            let (standard, extended) = measured.paired(Course::Random, pair, |run| Some(figure(run)));
-            let difference = paired_difference(&extended, &standard)?;
-            let mean = |values: &[f64]| Some(cell(format!("{:.2} {unit}", Mean::of(values)?.mean)));
-            let spread =
-                if difference.n > 1 { format!(" ± {:.2}", difference.half_width) } else { String::new() };
-            let paired = cell(format!("{:+.2}{spread} {unit}", difference.mean));
-            Some((name.to_owned(), vec![mean(&standard)?, mean(&extended)?, paired]))
-        })
-        .collect();
+    let rows = rows(measured, Course::Random, pair, &figures);
     let seeds = measured.each(Course::Random, Variant::Extended).len();
     (!rows.is_empty()).then(|| Figure {
         label: "Random runs".to_owned(),
@@ -297,6 +287,48 @@ fn random_grid(measured: &Measured) -> Option<Figure> {
         grids: vec![Grid {
             caption: String::new(),
             head: ["", "standard SCTP", "with QoS_Measurement", "difference"].map(str::to_owned).to_vec(),
+            rows,
+        }],
+        ..Figure::default()
+    })
+}
+
+/// Means under two variants and their paired difference, a row per figure.
+fn rows(
+    measured: &Measured,
+    course: Course,
+    (base, other): (Variant, Variant),
+    figures: &[Measure],
+) -> Vec<(String, Vec<Cell>)> {
+    let row = |&(name, unit, figure): &Measure| {
+        let (standard, other) = measured.paired(course, (base, other), |run| Some(figure(run)));
+        let difference = paired_difference(&other, &standard)?;
+        let mean = |values: &[f64]| Some(cell(format!("{:.2} {unit}", Mean::of(values)?.mean)));
+        let spread =
+            if difference.n > 1 { format!(" ± {:.2}", difference.half_width) } else { String::new() };
+        let paired = cell(format!("{:+.2}{spread} {unit}", difference.mean));
+        Some((name.to_owned(), vec![mean(&standard)?, mean(&other)?, paired]))
+    };
+    figures.iter().filter_map(row).collect()
+}
+
+/// AF5: the paper says it of the chunk in §IV and shows nothing.
+fn ignorant(measured: &Measured) -> Option<Figure> {
+    let figures: [Measure; 4] = [
+        ("reports the mobile sent", "", |run| run.reports_sent as f64),
+        ("reports the sender took", "", |run| run.reports_taken as f64),
+        ("delivered", "kB", |run| run.total_bytes as f64 * 1e-3),
+        ("timeouts in a run", "", |run| run.timeouts.len() as f64),
+    ];
+    let rows = rows(measured, Course::Deterministic, (Variant::Standard, Variant::Ignorant), &figures);
+    let seeds = measured.each(Course::Deterministic, Variant::Ignorant).len();
+    (!rows.is_empty()).then(|| Figure {
+        label: "§IV".to_owned(),
+        title: "A peer that does not know the chunk (ours)".to_owned(),
+        caption: format!("Deterministic run, {seeds} seeds, means; the difference is paired by seed."),
+        grids: vec![Grid {
+            caption: String::new(),
+            head: ["", "standard SCTP", "the same, reported to", "difference"].map(str::to_owned).to_vec(),
             rows,
         }],
         ..Figure::default()

@@ -91,3 +91,26 @@ fn examples(measured: &Measured) -> Vec<(String, String)> {
         |(course, variant)| measured.runs.keys().find(|key| (key.course, key.variant) == (course, variant));
     wanted.into_iter().filter_map(first).map(|key| (format!("{key}:"), run::command(key))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use indicatif::ProgressBar;
+
+    use super::*;
+    use crate::experiments::Effort;
+    use crate::plan::Execution;
+
+    #[test]
+    fn every_claim_finds_its_figure_in_the_report() {
+        let (cancel, progress) = (AtomicBool::new(false), ProgressBar::hidden());
+        let execution = Execution { threads: None, cancel: &cancel, progress: &progress, store: None };
+        let effort = Effort { quick: true, seeds: Some(1) };
+        let report = (EXPERIMENT.reproduce)(&effort, &execution).unwrap();
+        assert!(report.complete(), "{:?}", report.provenance.failed);
+        for claim in &report.ledger {
+            assert!(report.figures.iter().any(|figure| figure.label == claim.figure), "{}", claim.id);
+        }
+    }
+}
