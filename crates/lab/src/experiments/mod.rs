@@ -2,6 +2,7 @@
 //! is a folder and a line in [`EXPERIMENTS`].
 
 pub mod afif;
+pub mod eklund;
 pub mod fu_atiquzzaman;
 pub mod kim_koh;
 pub mod park_jang;
@@ -32,7 +33,7 @@ impl fmt::Debug for Experiment {
 
 /// All experiments.
 pub const EXPERIMENTS: &[Experiment] =
-    &[kim_koh::EXPERIMENT, fu_atiquzzaman::EXPERIMENT, afif::EXPERIMENT];
+    &[kim_koh::EXPERIMENT, fu_atiquzzaman::EXPERIMENT, afif::EXPERIMENT, eklund::EXPERIMENT];
 
 /// The experiment called `name`.
 #[must_use]
