@@ -7,6 +7,9 @@ use crate::figure::{Axis, Chart, Mark, Marker, Point, Series, Style, round_up};
 use crate::report::{Figure, Panel};
 use crate::stats::Mean;
 
+/// The axis of an index that is at most 1.
+const JAIN: &str = "Jain’s index";
+
 /// Every how many messages a curve shows its interval.
 const EVERY: usize = 30;
 
@@ -160,7 +163,8 @@ fn throughputs(measured: &Measured, label: &str, mixes: &[Mix]) -> Option<Figure
 
 fn throughput_panel(runs: Runs<'_>, tcp: Tcp, label: &str, mix: Mix) -> Option<Panel> {
     let (switch, end, last) = mix.network.times();
-    let first = switch.saturating_sub(20);
+    // TCP is at work by then.
+    let first = switch.saturating_sub(if mix.network == Network::Low { 20 } else { 10 });
     let series: Vec<Series> = Window::ALL
         .into_iter()
         .map(|window| {
@@ -210,7 +214,10 @@ fn bars(
         })
         .filter(|series| !series.points.is_empty())
         .collect();
-    let y = from_zero(label, &series);
+    let mut y = from_zero(label, &series);
+    if label == JAIN {
+        y.to = 1.0;
+    }
     let x = Axis::named("videos and TCP flows", mixes.iter().map(|&mix| place(mix)).collect());
     (!series.is_empty()).then(|| Chart { title, x, y, series, markers: Vec::new() })
 }
@@ -275,8 +282,7 @@ fn jain(mix: Mix, run: &Run) -> Option<f64> {
 /// Fig. B, ours: fairness.
 fn fairness(measured: &Measured) -> Option<Figure> {
     let label = "Fig. B";
-    let groups =
-        grouped(measured, |runs, tcp| bar_panels((runs, tcp), label, ("fairness", "Jain’s index"), jain));
+    let groups = grouped(measured, |runs, tcp| bar_panels((runs, tcp), label, ("fairness", JAIN), jain));
     let caption = "Ours. Jain’s index over all flows, videos and TCP, each flow’s throughput while the videos are on taken as \
                    a share of its max–min fair one; 1 is fair."
         .to_owned();

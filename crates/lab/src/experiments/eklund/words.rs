@@ -86,7 +86,7 @@ pub(super) const SET_UP: [SetUp; 21] = [
         "Stacks and network",
         "real stacks over KauNet",
         "our SCTP core and the laboratory’s TCP in virtual time",
-        "The same core runs over real sockets; this is the simulator’s half of the experiment.",
+        "No two runs of real stacks are the same; these are, to the bit.",
     ),
     explained(
         "When",
