@@ -288,7 +288,9 @@ fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let (x, y) = (mean(|p| p.0), mean(|p| p.1));
     let sum = |f: &dyn Fn(f64, f64) -> f64| points.iter().map(|p| f(p.0 - x, p.1 - y)).sum::<f64>();
     let (xx, xy, yy) = (sum(&|x, _| x * x), sum(&|x, y| x * y), sum(&|_, y| y * y));
-    (xx > 0.0 && yy > 0.0).then(|| (xy / xx, xy * xy / (xx * yy)))
+    // A flat line has nothing to explain.
+    let explained = if yy > 0.0 { xy * xy / (xx * yy) } else { 0.0 };
+    (xx > 0.0).then(|| (xy / xx, explained))
 }
 
 /// EK3 (Figs. 5, 6): "the MTTs increased linearly", because TCP "did not back off to more than 3.5 Mbps"; "at least initially, an
@@ -460,7 +462,10 @@ pub fn ledger(measured: &Measured) -> Vec<Claim> {
         ("EK7", "Fig. 8", "45 Mbps: no effect of the window on the competing traffic in any case.", ek7),
     ];
     let judged = claims.into_iter().map(|(id, figure, statement, predicate)| {
-        let judgements = Tcp::ALL.map(|tcp| judge(tcp.words(), predicate(Runs::of(measured, tcp)))).to_vec();
+        // The competitor that decides, and others there are runs of.
+        let run = |tcp: &Tcp| *tcp == Tcp::NewReno || measured.keys().any(|key| key.tcp == *tcp);
+        let judged = |tcp: Tcp| judge(tcp.words(), predicate(Runs::of(measured, tcp)));
+        let judgements = Tcp::ALL.into_iter().filter(run).map(judged).collect();
         Claim::new(id, "eklund", figure, statement, judgements)
     });
     judged.collect()

@@ -189,6 +189,7 @@ fn a_line_is_found_with_what_it_explains() {
     let straight: Vec<(f64, f64)> = (0..10).map(|n| (f64::from(n), 3.0 + 2.0 * f64::from(n))).collect();
     let (slope, explained) = line(&straight).unwrap();
     assert!((slope - 2.0).abs() < 1e-9 && (explained - 1.0).abs() < 1e-9);
-    assert_eq!(line(&[(0.0, 1.0), (1.0, 1.0)]), None);
+    assert_eq!(line(&[(0.0, 1.0), (1.0, 1.0)]), Some((0.0, 0.0)));
+    assert_eq!(line(&[(1.0, 1.0), (1.0, 2.0)]), None);
     assert_eq!(line(&[]), None);
 }

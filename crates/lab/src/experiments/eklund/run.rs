@@ -180,9 +180,7 @@ mod tests {
         let done = run(&key(mix, Window::Ten)).unwrap();
         assert_eq!((done.video_bytes.len(), done.tcp_bytes.len()), (2, 5));
         assert!(done.tcp_bytes.iter().chain(&done.video_bytes).all(|&bytes| bytes > 1_000_000));
-        let (_, series) = scenario(mix.network)
-            .simulate(&[key(mix, Window::Ten).overrides(), vec!["duration=30s".into()]].concat(), 1)
-            .unwrap_or_else(|why| panic!("{why}"));
+        let (_, series) = scenario(mix.network).simulate(&key(mix, Window::Ten).overrides(), 1).unwrap();
         assert_eq!(series.messages[4].generated.len(), 0);
     }
 }
