@@ -324,7 +324,8 @@ fn blocks(measured: &Measured) -> Option<Figure> {
         title: "Throughput over the number of SACK blocks, under the same losses".to_owned(),
         caption: "The paper’s point by itself: one network (w = r = 200 kbps, the cell in which the paper’s SCTP gains most over TCP \
                   SACK), no handover, the same packets lost whatever the number of blocks: clusters of about a window in which two \
-                  packets in five are lost. Bars are 95 % confidence intervals. 0: no selective acknowledgment; TCP is NewReno then."
+                  packets in five are lost. Bars are 95 % confidence intervals over loss patterns, which all numbers of blocks share. 0: no \
+                  selective acknowledgment; TCP is NewReno then."
             .to_owned(),
         grids: vec![Grid {
             caption: "Segments delivered in 200 s, by the blocks an acknowledgment may carry".to_owned(),

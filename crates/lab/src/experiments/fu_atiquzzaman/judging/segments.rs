@@ -112,7 +112,7 @@ pub(super) fn handovers(measured: &Measured) -> Vec<(Option<&'static str>, Vec<P
         chart.markers.sort_by(|a, b| a.x.total_cmp(&b.x));
         Some(Panel {
             slug: format!("fig{number:02}-handover"),
-            caption: format!("Fig. {number}: {key}. Segments are counted from the first shown."),
+            caption: format!("Fig. {number}: {key}. Segments are counted from the first shown"),
             chart,
         })
     };
