@@ -124,7 +124,7 @@ fn ek2_wants_the_same_throughput_and_a_video_that_gets_through() {
         run.tcp_samples[12] = run.tcp_samples[12] * 9 / 10;
     });
     bent(ek2, LC_1_1, Window::Nr, |_, run| {
-        run.tcp_samples.iter_mut().for_each(|sample| *sample = *sample * 9 / 10)
+        run.tcp_samples.iter_mut().for_each(|sample| *sample = *sample * 9 / 10);
     });
     bent(ek2, LC_1_1, Window::Ten, |_, run| run.video_bytes[0] = run.video_bytes[0] * 9 / 10);
 }

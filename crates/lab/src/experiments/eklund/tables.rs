@@ -16,7 +16,7 @@ pub(super) fn runs(measured: &Measured) -> Table {
     let keys = || measured.keys();
     let count =
         |value: fn(&Run) -> u64| measured.values().map(move |run| Some(value(run))).collect::<Vec<_>>();
-    let real = |value: fn(&Run) -> f64| measured.values().map(move |run| value(run)).collect::<Vec<_>>();
+    let real = |value: fn(&Run) -> f64| measured.values().map(value).collect::<Vec<_>>();
     let most = |times: &[f32]| f64::from(times.iter().copied().fold(0.0, f32::max));
     Table::new()
         .integer("run", (0..measured.len() as u64).map(Some))
