@@ -1,6 +1,6 @@
 //! What a connection records when asked ([`Config::trace`](crate::Config::trace)). Nothing reads it back.
 
-use msctp_congestion::LossKind;
+use msctp_congestion::{LossKind, RoundTrips};
 use msctp_congestion::classifier::Cause;
 use msctp_units::{Span, Time};
 
@@ -97,6 +97,8 @@ pub enum TraceKind {
     RttStartedOver {
         /// Measured.
         sample: Span,
+        /// What they are after it.
+        times: RoundTrips,
     },
     /// The handshake was done.
     Connected,

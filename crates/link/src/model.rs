@@ -44,6 +44,11 @@ pub trait LinkModel<P>: fmt::Debug + Send {
     /// Counters since the beginning.
     fn stats(&self) -> &LinkStats;
 
+    /// Blocks or frames that the link layer has sent again by itself; 0 for links that do not.
+    fn resent(&self) -> u64 {
+        0
+    }
+
     /// The radio conditions now, as a modem would tell them; `None` for links that are no radio links.
     fn conditions(&self) -> Option<Conditions> {
         None

@@ -3,6 +3,7 @@
 
 use core::net::IpAddr;
 
+use msctp_congestion::RoundTrips;
 use msctp_congestion::classifier::Cause;
 use msctp_units::{Rate, Span, Time};
 
@@ -112,6 +113,8 @@ pub enum TraceKind {
         path: PathId,
         /// With this measurement.
         sample: Span,
+        /// What they are after it.
+        times: RoundTrips,
     },
     /// An estimate of a path's bandwidth was made.
     Estimate {

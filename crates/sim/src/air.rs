@@ -139,6 +139,11 @@ impl Air {
         self.cell(port).queue_len(port.port)
     }
 
+    /// Frames sent again in the port's cell.
+    pub(crate) fn resent(&self, port: AirPort) -> u64 {
+        self.cell(port).stats().retries
+    }
+
     pub(crate) fn stats(&self, port: AirPort) -> &LinkStats {
         self.cell(port).port_stats(port.port)
     }

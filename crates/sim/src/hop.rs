@@ -285,6 +285,11 @@ impl Hop {
             delivered_bytes: stats.delivered.bytes,
             queue_drops: stats.dropped_full.packets,
             losses: stats.lost.packets,
+            resent: match &self.link {
+                Model::Plain(_) => 0,
+                Model::Other(model) => model.resent(),
+                Model::Air(port) => air.resent(*port),
+            },
             down_drops: stats.dropped_down.packets + stats.lost_down.packets,
             too_big: self.too_big,
             longest_queue: stats.max_queue_packets,

@@ -312,6 +312,8 @@ pub struct LinkSummary {
     pub queue_drops: u64,
     /// Packets lost by the loss process.
     pub losses: u64,
+    /// Blocks or frames that the link layer sent again by itself; those of its whole cell where links share one.
+    pub resent: u64,
     /// Packets lost because the link was down.
     pub down_drops: u64,
     /// Packets dropped because they were larger than the link's MTU.

@@ -276,7 +276,9 @@ impl Sender {
             if self.fresh_from.take_if(|from| info.ack > *from).is_some() {
                 // Park & Jang §2.2: “When TCP receives ACK for the first newly transmitted packet”
                 self.rtt.start_over(sample);
-                trace.add(now, TraceKind::RttStartedOver { sample });
+                if let Some(times) = self.rtt.round_trips() {
+                    trace.add(now, TraceKind::RttStartedOver { sample, times });
+                }
             } else {
                 self.rtt.on_measurement(sample);
             }

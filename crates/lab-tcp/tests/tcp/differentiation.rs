@@ -191,7 +191,10 @@ fn the_first_new_round_trip_after_a_spurious_timeout_starts_the_estimator_over()
             let restarts: Vec<(Time, Span)> = pair.traces[0]
                 .iter()
                 .filter_map(|event| match event.kind {
-                    TraceKind::RttStartedOver { sample } => Some((event.at, sample)),
+                    TraceKind::RttStartedOver { sample, times } => {
+                        assert_eq!((times.least, times.average), (sample, sample));
+                        Some((event.at, sample))
+                    }
                     _ => None,
                 })
                 .collect();

@@ -32,8 +32,13 @@ impl fmt::Debug for Experiment {
 }
 
 /// All experiments.
-pub const EXPERIMENTS: &[Experiment] =
-    &[kim_koh::EXPERIMENT, fu_atiquzzaman::EXPERIMENT, afif::EXPERIMENT, eklund::EXPERIMENT];
+pub const EXPERIMENTS: &[Experiment] = &[
+    kim_koh::EXPERIMENT,
+    fu_atiquzzaman::EXPERIMENT,
+    afif::EXPERIMENT,
+    eklund::EXPERIMENT,
+    park_jang::EXPERIMENT,
+];
 
 /// The experiment called `name`.
 #[must_use]

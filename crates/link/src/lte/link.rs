@@ -378,6 +378,11 @@ fn tti_start(at: Time) -> Time {
 }
 
 impl<P: Send> LinkModel<P> for LteLink<P> {
+    fn resent(&self) -> u64 {
+        // by HARQ, and by RLC
+        self.radio_stats().attempts - self.radio_stats().transport_blocks + self.radio_stats().retransmitted
+    }
+
     fn offer(&mut self, now: Time, packet: P, wire_len: u32) -> Offer<P> {
         self.catch_up(now, Due::PollRetransmit);
         let offer = self.gate.offer(packet, wire_len);

@@ -36,6 +36,10 @@ impl<P> WlanLink<P> {
 }
 
 impl<P: Send> LinkModel<P> for WlanLink<P> {
+    fn resent(&self) -> u64 {
+        self.cell_stats().retries
+    }
+
     fn offer(&mut self, now: Time, packet: P, wire_len: u32) -> Offer<P> {
         self.cell.offer(now, self.port, packet, wire_len)
     }

@@ -283,8 +283,8 @@ impl Outbound {
             if fresh_from.is_some_and(|(fresh, recover)| fresh == id && tsn > recover) {
                 self.fresh_from = None;
                 path.rtt.start_over(sample);
-                if let Some(trace) = &mut self.trace {
-                    trace.push_back(TraceKind::RttStartedOver { path: id, sample });
+                if let (Some(trace), Some(times)) = (&mut self.trace, path.rtt.round_trips()) {
+                    trace.push_back(TraceKind::RttStartedOver { path: id, sample, times });
                 }
             } else {
                 path.rtt.on_measurement(sample);

@@ -13,8 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::grid::{
-    Air, Cell, DURATION, HandoverKey, Losses, MicroscopeKey, RecoveryKey, SEGMENT_BYTES, Scheme, TransferKey,
-    Transport,
+    Air, Cell, DURATION, HandoverKey, Losses, MicroscopeKey, RecoveryKey, SEGMENT_BYTES, Scheme, SweepKey,
+    TransferKey, Transport,
 };
 use super::measure::{Handover, Microscope, Recovery, Transfer};
 use crate::claims::{Check, Claim, Comparison, Order, judge};
@@ -44,6 +44,8 @@ pub struct Measured {
     pub recoveries: BTreeMap<RecoveryKey, Recovery>,
     /// Transfers with a handover.
     pub handovers: BTreeMap<HandoverKey, Handover>,
+    /// Runs of the sweeps, of which no claim speaks.
+    pub sweeps: BTreeMap<SweepKey, Transfer>,
 }
 
 /// The transfers under one model of the air.

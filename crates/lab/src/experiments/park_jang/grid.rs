@@ -326,22 +326,202 @@ impl fmt::Display for HandoverKey {
     }
 }
 
+/// Who tells losses apart in a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Told {
+    /// Nobody: every loss is congestion.
+    Standard,
+    /// The paper's inequality (1), in the proposed scheme.
+    ParkJang,
+    /// The simulator, in the proposed scheme: the best that any classifier could reach.
+    Oracle,
+}
+
+impl Told {
+    /// All three.
+    pub const ALL: [Self; 3] = [Self::Standard, Self::ParkJang, Self::Oracle];
+
+    /// As read by people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::ParkJang => "proposed LD",
+            Self::Oracle => "oracle",
+        }
+    }
+}
+
+/// What a sweep varies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// The exponent k in a cell of Fig. 3.
+    K {
+        /// The cell.
+        cell: Cell,
+        /// 2·k.
+        halves: u8,
+    },
+    /// The queue before the WLAN link, 1 % lost on the air and nothing on the wire.
+    Buffer {
+        /// Packets.
+        packets: u16,
+    },
+    /// The share lost on the WLAN's air, nothing on the wire.
+    Loss {
+        /// Parts per million.
+        ppm: u32,
+    },
+    /// A cell of Fig. 3, shared with a TCP SACK that tells nothing apart.
+    Beside {
+        /// The cell.
+        cell: Cell,
+    },
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::K { cell, halves } => write!(f, "{}, k = {}", cell.words(), f64::from(*halves) / 2.0),
+            Self::Buffer { packets } => write!(f, "queue of {packets} packets"),
+            Self::Loss { ppm } => write!(f, "{} % lost on the air", f64::from(*ppm) / 1e4),
+            Self::Beside { cell } => write!(f, "{}, beside another flow", cell.words()),
+        }
+    }
+}
+
+/// One run of a sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct SweepKey {
+    /// What is varied, and its value.
+    pub subject: Subject,
+    /// Who sends.
+    pub transport: Transport,
+    /// Who tells losses apart.
+    pub told: Told,
+    /// Seed of every random stream.
+    pub seed: u64,
+}
+
+impl fmt::Display for SweepKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { subject, transport, told, seed } = self;
+        write!(f, "sweep, {subject}, {}, {}, seed {seed}", transport.words(), told.words())
+    }
+}
+
+/// 2·k of the sweep of k: 0.5 to 3.
+pub const HALVES: [u8; 5] = [1, 2, 3, 4, 6];
+/// The queues of the sweep of buffers, in packets: a seventh of the path's bandwidth-delay product to three times it.
+pub const BUFFERS: [u16; 5] = [7, 15, 50, 100, 200];
+/// The losses of the sweep of the loss rate, in parts per million: 0.01 to 5 %.
+pub const LOSSES: [u32; 6] = [100, 1_000, 3_000, 10_000, 30_000, 50_000];
+
 /// How much is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Seeds 1 to this.
     pub seeds: u64,
-    /// Part of the sweeps' points that are run: every so many-th.
-    pub every: usize,
+    /// Seeds 1 to this of the sweeps.
+    pub sweep_seeds: u64,
 }
 
 impl Extent {
     /// What an effort comes to.
     #[must_use]
     pub fn of(effort: &Effort) -> Self {
-        let mut extent =
-            if effort.quick { Self { seeds: 3, every: 2 } } else { Self { seeds: 10, every: 1 } };
-        extent.seeds = effort.seeds.unwrap_or(extent.seeds);
-        extent
+        let (seeds, sweep_seeds) = if effort.quick { (3, 2) } else { (10, 5) };
+        Self { seeds: effort.seeds.unwrap_or(seeds), sweep_seeds: effort.seeds.unwrap_or(sweep_seeds) }
+    }
+
+    /// Every transfer of Fig. 3.
+    #[must_use]
+    pub fn transfers(&self) -> Vec<TransferKey> {
+        let mut keys = Vec::new();
+        for air in Air::ALL {
+            for cell in Cell::all() {
+                for transport in Transport::ALL {
+                    for &scheme in transport.schemes() {
+                        keys.extend((1..=self.seeds).map(|seed| TransferKey {
+                            air,
+                            cell,
+                            transport,
+                            scheme,
+                            seed,
+                        }));
+                    }
+                }
+            }
+        }
+        keys
+    }
+
+    /// Every look through the microscope.
+    #[must_use]
+    pub fn microscope(&self) -> Vec<MicroscopeKey> {
+        let of = |transport| Scheme::ALL.map(|scheme| MicroscopeKey { transport, scheme });
+        Transport::TCP.into_iter().flat_map(of).collect()
+    }
+
+    /// Every transfer over a link layer that recovers.
+    #[must_use]
+    pub fn recoveries(&self) -> Vec<RecoveryKey> {
+        let mut keys = Vec::new();
+        for transport in Transport::TCP {
+            for errors in [false, true] {
+                keys.extend((1..=self.seeds).map(|seed| RecoveryKey { transport, errors, seed }));
+            }
+        }
+        keys
+    }
+
+    /// Every handover.
+    #[must_use]
+    pub fn handovers(&self) -> Vec<HandoverKey> {
+        let mut keys = Vec::new();
+        for from in Network::ALL {
+            for transport in Transport::ALL {
+                for frto in [false, true] {
+                    keys.extend((1..=self.seeds).map(|seed| HandoverKey { from, transport, frto, seed }));
+                }
+            }
+        }
+        keys
+    }
+
+    /// Every run of a sweep.
+    #[must_use]
+    pub fn sweeps(&self) -> Vec<SweepKey> {
+        let mut points: Vec<(Subject, Transport, Told)> = Vec::new();
+        for cell in Cell::all() {
+            for transport in [Transport::Sack, Transport::Sctp] {
+                // Without inequality (1) k is nothing: once.
+                let k = |halves| Subject::K { cell, halves };
+                points.extend(HALVES.map(|halves| (k(halves), transport, Told::ParkJang)));
+                points.extend([Told::Standard, Told::Oracle].map(|told| (k(2), transport, told)));
+                let beside = Subject::Beside { cell };
+                points.extend([Told::Standard, Told::ParkJang].map(|told| (beside, transport, told)));
+            }
+        }
+        for told in Told::ALL {
+            points.extend(BUFFERS.map(|packets| (Subject::Buffer { packets }, Transport::Sack, told)));
+            points.extend(LOSSES.map(|ppm| (Subject::Loss { ppm }, Transport::Sack, told)));
+        }
+        let seeds = |(subject, transport, told)| {
+            (1..=self.sweep_seeds).map(move |seed| SweepKey { subject, transport, told, seed })
+        };
+        points.into_iter().flat_map(seeds).collect()
+    }
+
+    /// How many runs that is.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.transfers().len()
+            + self.microscope().len()
+            + self.recoveries().len()
+            + self.handovers().len()
+            + self.sweeps().len()
     }
 }

@@ -1,43 +1,80 @@
 //! One run: from a key over the scenario file and the simulator to the numbers that are measured.
 
 use msctp_lab_tcp::{TraceEvent, TraceKind};
-use msctp_sim::Summary;
-use msctp_sim::series::TcpTraceSeries;
+use msctp_proto::TraceKind as SctpKind;
+use msctp_sim::series::{TcpTraceSeries, TraceSeries};
 use msctp_sim::summary::{LinkSummary, TcpFlowSummary, VerdictSummary};
+use msctp_sim::{Series, Summary};
+use msctp_units::{Span, Time};
 
-use super::grid::{Cell, Losses, MicroscopeKey, Network, Scheme, TransferKey, Transport};
-use super::measure::{Confusion, Event, EventKind, Microscope, Transfer};
+use super::grid::{
+    Air, Cell, HandoverKey, Losses, MicroscopeKey, Network, RecoveryKey, SEGMENT_BYTES, Scheme, Subject,
+    SweepKey, Told, TransferKey, Transport,
+};
+use super::measure::{Confusion, Event, EventKind, Handover, Microscope, Recovery, Reset, Transfer};
 use crate::scenario_file::{ScenarioFile, scenario_file};
 
 /// All scenario files of the experiment.
-pub const SCENARIOS: [ScenarioFile; 3] = [
+pub const SCENARIOS: [ScenarioFile; 5] = [
     scenario_file!("park-jang/plain.toml"),
+    scenario_file!("park-jang/recovering-wlan.toml"),
+    scenario_file!("park-jang/recovering-lte.toml"),
     scenario_file!("park-jang/microscope.toml"),
     scenario_file!("park-jang/handover.toml"),
 ];
 
 /// User bytes of a TCP segment.
-const SEGMENT: u64 = super::grid::SEGMENT_BYTES as u64;
+const SEGMENT: u64 = SEGMENT_BYTES as u64;
 
-/// What makes the sender of a scenario this one: profile keys of TCP and SCTP.
-#[must_use]
-pub fn sender_overrides(transport: Transport, scheme: Scheme, end: &str) -> Vec<String> {
-    let told = scheme != Scheme::Standard;
-    let mut overrides = Vec::new();
-    let profile = match transport {
-        Transport::Sctp => "sctp.sender",
-        Transport::Reno | Transport::Sack => "tcp-profile.sender",
-    };
-    if transport != Transport::Sctp {
-        overrides.push(format!("{profile}.recovery={}", transport.slug()));
-    } else {
-        overrides.push(format!("tcp.transfer.start={end}"));
-        overrides.push("association.sctp-transfer.start=0s".to_owned());
+/// A run as the simulator is told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// The scenario.
+    pub file: ScenarioFile,
+    /// What replaces its values.
+    pub overrides: Vec<String>,
+    /// Seed of every random stream.
+    pub seed: u64,
+}
+
+impl Order {
+    /// The command that repeats it.
+    #[must_use]
+    pub fn command(&self) -> String {
+        self.file.command(self.seed, &self.overrides)
     }
-    if told {
-        overrides.push(format!("{profile}.loss_classifier=park-jang"));
-        overrides.push(format!("{profile}.frto=true"));
-        overrides.push(format!("{profile}.restart_rtt_after_spurious=true"));
+
+    fn simulate(&self) -> Result<(Summary, Series), String> {
+        self.file.simulate(&self.overrides, self.seed)
+    }
+}
+
+/// What tells losses apart.
+fn told(profile: &str, classifier: &str) -> Vec<String> {
+    vec![
+        format!("{profile}.loss_classifier={classifier}"),
+        format!("{profile}.frto=true"),
+        format!("{profile}.restart_rtt_after_spurious=true"),
+    ]
+}
+
+/// The sender's profile, and what makes it this one's. `end`: of the run, where transfers begin that are not to run.
+fn sender(transport: Transport, end: &str) -> (&'static str, Vec<String>) {
+    match transport {
+        Transport::Reno | Transport::Sack => {
+            ("tcp-profile.sender", vec![format!("tcp-profile.sender.recovery={}", transport.slug())])
+        }
+        Transport::Sctp => (
+            "sctp.sender",
+            vec![format!("tcp.transfer.start={end}"), "association.sctp-transfer.start=0s".to_owned()],
+        ),
+    }
+}
+
+fn of_scheme(transport: Transport, scheme: Scheme, end: &str) -> Vec<String> {
+    let (profile, mut overrides) = sender(transport, end);
+    if scheme != Scheme::Standard {
+        overrides.extend(told(profile, "park-jang"));
     }
     if scheme == Scheme::Previous {
         overrides.push(format!("{profile}.delay_response=true"));
@@ -45,22 +82,106 @@ pub fn sender_overrides(transport: Transport, scheme: Scheme, end: &str) -> Vec<
     overrides
 }
 
-/// The wireless network and the losses of a cell, for `plain.toml`.
-#[must_use]
-pub fn cell_overrides(cell: Cell) -> Vec<String> {
-    let (wire, air) = match (cell.losses, cell.network) {
+/// The scenario of a cell, and its losses.
+fn of_cell(air: Air, cell: Cell) -> (ScenarioFile, Vec<String>) {
+    let (wire, radio) = match (cell.losses, cell.network) {
         (Losses::Congestion, _) => (0.01, 0.0),
         (Losses::Wireless, Network::Wlan) => (0.0, 0.01),
         (Losses::Wireless, Network::Lte) => (0.0, 0.05),
         // A fifth of 1 % is the radio's.
         (Losses::Mixed, _) => (0.008, 0.002),
     };
-    vec![
-        format!("link.radio.rate={}", cell.network.rate()),
-        format!("link.radio.delay={}", cell.network.delay()),
-        format!("link.wire.forward.loss={wire:?}"),
-        format!("link.radio.forward.loss={air:?}"),
-    ]
+    let wire = format!("link.wire.forward.loss={wire:?}");
+    match (air, cell.network) {
+        (Air::Plain, network) => (
+            SCENARIOS[0],
+            vec![
+                format!("link.radio.rate={}", network.rate()),
+                format!("link.radio.delay={}", network.delay()),
+                wire,
+                format!("link.radio.forward.loss={radio:?}"),
+            ],
+        ),
+        (Air::Recovering, Network::Wlan) => (SCENARIOS[1], vec![wire, format!("link.radio.loss={radio:?}")]),
+        (Air::Recovering, Network::Lte) => (SCENARIOS[2], vec![wire, format!("link.radio.bler={radio:?}")]),
+    }
+}
+
+/// A transfer of Fig. 3.
+#[must_use]
+pub fn transfer_order(key: &TransferKey) -> Order {
+    let (file, mut overrides) = of_cell(key.air, key.cell);
+    overrides.extend(of_scheme(key.transport, key.scheme, "200s"));
+    Order { file, overrides, seed: key.seed }
+}
+
+/// A look through the microscope.
+#[must_use]
+pub fn microscope_order(key: &MicroscopeKey) -> Order {
+    Order { file: SCENARIOS[3], overrides: of_scheme(key.transport, key.scheme, "10s"), seed: 1 }
+}
+
+/// A transfer over an LTE link layer that recovers. The receive window fits the queue, so that nothing else loses packets.
+#[must_use]
+pub fn recovery_order(key: &RecoveryKey) -> Order {
+    let mut overrides = vec!["tcp-profile.receiver.receive_buffer=65536".to_owned()];
+    if !key.errors {
+        overrides.push("link.radio.bler=0.0".to_owned());
+    }
+    overrides.extend(of_scheme(key.transport, Scheme::Standard, "200s"));
+    Order { file: SCENARIOS[2], overrides, seed: key.seed }
+}
+
+/// A transfer with a handover. The seed gives its time and how long the link is silent: half a second to three seconds.
+#[must_use]
+pub fn handover_order(key: &HandoverKey) -> Order {
+    let at = 30_000 + 137 * key.seed;
+    let silent = 500 * (1 + (key.seed - 1) % 6);
+    let (profile, mut overrides) = sender(key.transport, "60s");
+    overrides.extend([
+        format!("link.radio.rate={}", key.from.rate()),
+        format!("link.radio.delay={}", key.from.delay()),
+        format!("action.0.at={at}ms"),
+        format!("action.1.at={}ms", at + silent),
+        format!("action.1.rate={}", key.to().rate()),
+        format!("action.1.delay={}", key.to().delay()),
+    ]);
+    if key.frto {
+        overrides
+            .extend([format!("{profile}.frto=true"), format!("{profile}.restart_rtt_after_spurious=true")]);
+    }
+    Order { file: SCENARIOS[4], overrides, seed: key.seed }
+}
+
+/// A run of a sweep.
+#[must_use]
+pub fn sweep_order(key: &SweepKey) -> Order {
+    let (profile, who) = sender(key.transport, "200s");
+    let (file, mut overrides) = match key.subject {
+        Subject::K { cell, .. } | Subject::Beside { cell } => of_cell(Air::Plain, cell),
+        // WLAN whose only congestion is that of its queue
+        Subject::Buffer { packets } => {
+            (SCENARIOS[0], vec![format!("link.radio.queue={{ packets = {packets} }}")])
+        }
+        Subject::Loss { ppm } => {
+            (SCENARIOS[0], vec![format!("link.radio.forward.loss={:?}", f64::from(ppm) / 1e6)])
+        }
+    };
+    overrides.extend(who);
+    match key.told {
+        Told::Standard => {}
+        Told::ParkJang => overrides.extend(told(profile, "park-jang")),
+        Told::Oracle => overrides.extend(told(profile, "oracle")),
+    }
+    match key.subject {
+        Subject::K { halves, .. } if key.told == Told::ParkJang => {
+            let k = f64::from(halves) / 2.0;
+            overrides.push(format!("{profile}.loss_classifier_options={{ k = {k:?} }}"));
+        }
+        Subject::Beside { .. } => overrides.push("tcp.competitor.start=0s".to_owned()),
+        _ => {}
+    }
+    Order { file, overrides, seed: key.seed }
 }
 
 /// Runs one transfer of Fig. 3.
@@ -68,9 +189,16 @@ pub fn cell_overrides(cell: Cell) -> Vec<String> {
 /// # Errors
 /// What is wrong with the scenario, or that the transfer did not come to be.
 pub fn transfer(key: &TransferKey) -> Result<Transfer, String> {
-    let mut overrides = cell_overrides(key.cell);
-    overrides.extend(sender_overrides(key.transport, key.scheme, "200s"));
-    let (summary, _) = SCENARIOS[0].simulate(&overrides, key.seed)?;
+    let (summary, _) = transfer_order(key).simulate()?;
+    of_summary(&summary, key.transport)
+}
+
+/// Runs one run of a sweep.
+///
+/// # Errors
+/// As [`transfer`].
+pub fn sweep(key: &SweepKey) -> Result<Transfer, String> {
+    let (summary, _) = sweep_order(key).simulate()?;
     of_summary(&summary, key.transport)
 }
 
@@ -100,10 +228,12 @@ fn of_summary(summary: &Summary, transport: Transport) -> Result<Transfer, Strin
             Transfer {
                 delivered: flow.bytes,
                 gap_losses: flow.fast_retransmits,
+                confusion: flow.verdicts.map(confusion).unwrap_or_default(),
                 timeouts: flow.timeouts,
+                spurious: flow.spurious_timeouts,
                 retransmitted: flow.retransmitted,
                 queue_drops,
-                ..Transfer::default()
+                competitor: None,
             }
         }
     };
@@ -146,11 +276,15 @@ fn confusion(verdicts: VerdictSummary) -> Confusion {
 /// # Errors
 /// As [`transfer`], and a run whose loss did not show as the paper's does.
 pub fn microscope(key: &MicroscopeKey) -> Result<Microscope, String> {
-    let overrides = sender_overrides(key.transport, key.scheme, "10s");
-    let (summary, series) = SCENARIOS[1].simulate(&overrides, 1)?;
+    let (summary, series) = microscope_order(key).simulate()?;
     tcp_flow(&summary, "transfer")?;
-    let trace = series.tcp.iter().find(|trace| trace.connection == "transfer" && trace.side == "server");
-    looked_at(trace.ok_or("the sender has no trace")?)
+    looked_at(tcp_trace(&series)?)
+}
+
+/// The trace of the TCP sender.
+fn tcp_trace(series: &Series) -> Result<&TcpTraceSeries, String> {
+    let is_it = |trace: &&TcpTraceSeries| trace.connection == "transfer" && trace.side == "server";
+    series.tcp.iter().find(is_it).ok_or_else(|| "the sender has no trace".to_owned())
 }
 
 fn looked_at(trace: &TcpTraceSeries) -> Result<Microscope, String> {
@@ -192,4 +326,109 @@ fn event(event: &TraceEvent) -> Option<Event> {
         _ => return None,
     };
     Some(Event { at: event.at.as_secs_f64(), number, kind })
+}
+
+/// Runs one transfer over a link layer that recovers.
+///
+/// # Errors
+/// As [`transfer`].
+pub fn recovery(key: &RecoveryKey) -> Result<Recovery, String> {
+    let (summary, series) = recovery_order(key).simulate()?;
+    let flow = tcp_flow(&summary, "transfer")?;
+    let trace = tcp_trace(&series)?;
+    Ok(Recovery {
+        resent_blocks: data_links(&summary).map(|link| link.resent).sum(),
+        lost: lost(&summary),
+        duplicate_acks: flow.duplicate_acks,
+        gap_losses: flow.fast_retransmits,
+        longest_rtt: trace.rtt.iter().map(|(_, sample, ..)| sample.as_secs_f64()).fold(0.0, f64::max),
+    })
+}
+
+/// Packets lost in either direction, at whatever place and for whatever reason.
+fn lost(summary: &Summary) -> u64 {
+    summary.links.iter().map(|link| link.queue_drops + link.losses + link.down_drops + link.too_big).sum()
+}
+
+/// Runs one transfer with a handover.
+///
+/// # Errors
+/// As [`transfer`], and a timeout before the handover.
+pub fn handover(key: &HandoverKey) -> Result<Handover, String> {
+    let (summary, series) = handover_order(key).simulate()?;
+    let transfer = of_summary(&summary, key.transport)?;
+    let seen = match key.transport {
+        Transport::Reno | Transport::Sack => seen_by_tcp(tcp_trace(&series)?),
+        Transport::Sctp => {
+            let trace = series.traces.iter().find(|trace| trace.side == "server");
+            seen_by_sctp(trace.ok_or("the sender has no trace")?)
+        }
+    };
+    let from = Time::ZERO + Span::from_secs(30);
+    if let Some(&early) = seen.timeouts.iter().find(|&&at| at < from) {
+        return Err(format!("a timeout at {early}, before the handover"));
+    }
+    let first = seen.timeouts.first().copied();
+    let window = |at: Option<Time>, before: bool| {
+        let until = |&&(t, _): &&(Time, u64)| at.is_some_and(|at| if before { t < at } else { t <= at });
+        seen.windows.iter().filter(until).last().map_or(0, |&(_, cwnd)| cwnd)
+    };
+    Ok(Handover {
+        lost: lost(&summary),
+        timeouts: seen.timeouts.len() as u64,
+        recognised: seen.spurious.len() as u64,
+        window_before: window(first, true),
+        window_after: window(seen.spurious.last().or(seen.timeouts.last()).copied(), false),
+        slow_start: seen.timeouts.len() > seen.spurious.len(),
+        reset: seen.reset,
+        delivered: transfer.delivered,
+    })
+}
+
+/// What a sender's trace tells of timeouts.
+#[derive(Default)]
+struct Seen {
+    timeouts: Vec<Time>,
+    spurious: Vec<Time>,
+    reset: Option<Reset>,
+    /// When, and the congestion window then.
+    windows: Vec<(Time, u64)>,
+}
+
+fn reset(sample: Span, times: &msctp_congestion::RoundTrips) -> Reset {
+    Reset {
+        rtt: sample.as_secs_f64(),
+        min: times.least.as_secs_f64(),
+        avg: times.average.as_secs_f64(),
+        dev: times.deviation.as_secs_f64(),
+    }
+}
+
+fn seen_by_tcp(trace: &TcpTraceSeries) -> Seen {
+    let windows = trace.window.iter().map(|&(at, cwnd, ..)| (at, cwnd)).collect();
+    let mut seen = Seen { windows, ..Seen::default() };
+    for mark in &trace.marks {
+        match &mark.kind {
+            TraceKind::Timeout { .. } => seen.timeouts.push(mark.at),
+            TraceKind::SpuriousTimeout => seen.spurious.push(mark.at),
+            TraceKind::RttStartedOver { sample, times } => seen.reset = Some(reset(*sample, times)),
+            _ => {}
+        }
+    }
+    seen
+}
+
+fn seen_by_sctp(trace: &TraceSeries) -> Seen {
+    let window = &trace.window;
+    let windows = window.at.iter().copied().zip(window.cwnd.iter().copied()).collect();
+    let mut seen = Seen { windows, ..Seen::default() };
+    for mark in &trace.marks {
+        match &mark.kind {
+            SctpKind::T3Timeout { .. } => seen.timeouts.push(mark.at),
+            SctpKind::SpuriousTimeout { .. } => seen.spurious.push(mark.at),
+            SctpKind::RttStartedOver { sample, times, .. } => seen.reset = Some(reset(*sample, times)),
+            _ => {}
+        }
+    }
+    seen
 }

@@ -1,0 +1,313 @@
+//! What the sweeps show: where the classifier is wrong, what it gains its own flow, what it costs another.
+
+use super::claims::{Measured, Runs, kbps};
+use super::figures::{finite, from_zero, plain, tops};
+use super::grid::{
+    Air, BUFFERS, Cell, HALVES, LOSSES, Losses, Network, Scheme, Subject, SweepKey, Told, Transport,
+};
+use super::measure::{Confusion, Transfer};
+use crate::figure::{Axis, Chart, Mark, Point, Series, Style, round_up};
+use crate::report::{Cell as GridCell, Figure, Grid, Panel, Tone};
+use crate::stats::{Mean, paired_difference};
+use crate::words::signed;
+
+/// The runs of one point of a sweep.
+fn runs(measured: &Measured, subject: Subject, transport: Transport, told: Told) -> Vec<&Transfer> {
+    let key = |seed| SweepKey { subject, transport, told, seed };
+    measured.sweeps.range(key(0)..=key(u64::MAX)).map(|(_, run)| run).collect()
+}
+
+fn together(runs: &[&Transfer]) -> Confusion {
+    runs.iter().fold(Confusion::default(), |sum, run| sum.and(run.confusion))
+}
+
+fn percent(share: Option<f64>) -> String {
+    share.map_or("–".to_owned(), |share| format!("{:.0} %", share * 100.0))
+}
+
+/// By how much `a` differs from `b` in the mean, in percent of `b`'s mean, with the interval of the paired difference.
+fn change(a: &[f64], b: &[f64]) -> Option<Mean> {
+    let base = Mean::of(b)?.mean;
+    (base > 0.0).then(|| paired_difference(a, b).map(|difference| difference.scaled(100.0 / base)))?
+}
+
+fn change_text(change: &Mean) -> (String, String) {
+    let note = finite(change).map_or("one run".to_owned(), |width| format!("± {width:.0}"));
+    (format!("{} %", signed(change.mean)), note)
+}
+
+/// What the classifier says in each cell, what it gains, and what it costs: when to switch it on.
+pub(super) fn verdicts(measured: &Measured) -> Option<Figure> {
+    let grids: Vec<Grid> = Transport::ALL
+        .into_iter()
+        .flat_map(|transport| Air::ALL.map(|air| verdict_grid(measured, air, transport)))
+        .flatten()
+        .collect();
+    (!grids.is_empty()).then(|| Figure {
+        label: "Right or wrong".to_owned(),
+        title: "Whether to switch it on".to_owned(),
+        caption: "The proposed scheme with k = 1 in each cell: what it gains over the standard, how often its verdicts are \
+                  right, and what a TCP SACK that tells nothing apart loses beside it, compared with a standard sender in its \
+                  place. Losses counted over all runs. Switch it on where recall and precision are both high, which is where \
+                  the radio loses packets and queues do not; where precision is low the gain is taken from others."
+            .to_owned(),
+        grids,
+        groups: Vec::new(),
+    })
+}
+
+fn verdict_grid(measured: &Measured, air: Air, transport: Transport) -> Option<Grid> {
+    let all = Runs::of(measured, air);
+    let rows: Vec<(String, Vec<GridCell>)> = Cell::all()
+        .into_iter()
+        .filter_map(|cell| {
+            let delivered = |scheme| -> Vec<f64> {
+                all.each(cell, transport, scheme).map(|(_, run)| run.delivered as f64).collect()
+            };
+            let gain = change(&delivered(Scheme::Proposed), &delivered(Scheme::Standard))?;
+            let confusion = all
+                .each(cell, transport, Scheme::Proposed)
+                .fold(Confusion::default(), |sum, (_, run)| sum.and(run.confusion));
+            let judged = confusion.wireless_as_wireless
+                + confusion.wireless_as_congestion
+                + confusion.congestion_as_wireless
+                + confusion.congestion_as_congestion;
+            let (text, note) = change_text(&gain);
+            let mut cells = vec![
+                GridCell { text, note, tone: Tone::Plain },
+                plain(judged.to_string()),
+                plain(percent(confusion.recall())),
+                plain(percent(confusion.precision())),
+                plain(percent(confusion.missed_congestion())),
+            ];
+            if air == Air::Plain {
+                cells.extend(cost(measured, cell, transport));
+            }
+            Some((cell.words(), cells))
+        })
+        .collect();
+    let mut head = vec![
+        "",
+        "gain over standard",
+        "losses judged",
+        "recall",
+        "precision",
+        "congestion taken for wireless",
+    ];
+    if rows.iter().any(|(_, cells)| cells.len() > 5) {
+        head.push("flow beside it");
+    }
+    (!rows.is_empty()).then(|| Grid {
+        caption: format!("{}; {}", transport.words(), air.words()),
+        head: head.into_iter().map(str::to_owned).collect(),
+        rows,
+    })
+}
+
+/// What the competing flow loses when its neighbour tells losses apart.
+fn cost(measured: &Measured, cell: Cell, transport: Transport) -> Option<GridCell> {
+    let competitor = |told| -> Vec<f64> {
+        let runs = runs(measured, Subject::Beside { cell }, transport, told);
+        runs.iter().filter_map(|run| run.competitor).map(|bytes| bytes as f64).collect()
+    };
+    let change = change(&competitor(Told::ParkJang), &competitor(Told::Standard))?;
+    let tone = if change.high() < 0.0 { Tone::Bad } else { Tone::Plain };
+    let (text, note) = change_text(&change);
+    Some(GridCell { text, note, tone })
+}
+
+fn line(name: &str, style: Style, points: Vec<Point>) -> Series {
+    Series { name: name.to_owned(), style, points, mark: Mark::LineAndDots }
+}
+
+/// The exponent k.
+pub(super) fn exponent(measured: &Measured) -> Option<Figure> {
+    let groups: Vec<_> = [Transport::Sack, Transport::Sctp]
+        .into_iter()
+        .map(|transport| {
+            let panels = Network::ALL
+                .into_iter()
+                .flat_map(|network| {
+                    [gain_over_k(measured, network, transport), shares_over_k(measured, network, transport)]
+                })
+                .flatten()
+                .collect();
+            (Some(transport.words()), panels)
+        })
+        .filter(|(_, panels): &(_, Vec<Panel>)| !panels.is_empty())
+        .collect();
+    (!groups.is_empty()).then(|| Figure {
+        label: "Sweep of k".to_owned(),
+        title: "The exponent in the test of a loss".to_owned(),
+        caption: "The greater k, the sooner a round trip above the least counts as a queue. Throughput in percent of the \
+                  standard’s under the same losses; and the share of each kind of loss that is taken for wireless: recall \
+                  for the radio’s, mistakes for congestion."
+            .to_owned(),
+        grids: vec![],
+        groups,
+    })
+}
+
+fn k_axis() -> Axis {
+    Axis::new("k", 0.0, 3.25)
+}
+
+fn gain_over_k(measured: &Measured, network: Network, transport: Transport) -> Option<Panel> {
+    let rate = |subject, told| -> Vec<f64> {
+        runs(measured, subject, transport, told).iter().map(|run| run.delivered as f64).collect()
+    };
+    let styles = [Style::First, Style::Second, Style::Third];
+    let series: Vec<Series> = Losses::ALL
+        .into_iter()
+        .zip(styles)
+        .map(|(losses, style)| {
+            let cell = Cell { network, losses };
+            let standard = rate(Subject::K { cell, halves: 2 }, Told::Standard);
+            let points = HALVES.into_iter().filter_map(|halves| {
+                let told = rate(Subject::K { cell, halves }, Told::ParkJang);
+                let change = change(&told, &standard)?;
+                Some(Point {
+                    x: f64::from(halves) / 2.0,
+                    y: 100.0 + change.mean,
+                    half_width: finite(&change),
+                })
+            });
+            line(losses.words(), style, points.collect())
+        })
+        .filter(|series| !series.points.is_empty())
+        .collect();
+    let y = from_zero("throughput (% of standard)", tops(&series));
+    (!series.is_empty()).then(|| Panel {
+        slug: format!("k-gain-{}-{}", network.slug(), transport.slug()),
+        caption: format!("{}: throughput", network.words()),
+        chart: Chart {
+            title: format!("Throughput of {} over k on {}", transport.words(), network.words()),
+            x: k_axis(),
+            y,
+            series,
+            markers: Vec::new(),
+        },
+    })
+}
+
+fn shares_over_k(measured: &Measured, network: Network, transport: Transport) -> Option<Panel> {
+    let curve = |losses, name: &str, style, share: fn(&Confusion) -> Option<f64>| {
+        let cell = Cell { network, losses };
+        let points = HALVES.into_iter().filter_map(|halves| {
+            let all = together(&runs(measured, Subject::K { cell, halves }, transport, Told::ParkJang));
+            Some(Point::new(f64::from(halves) / 2.0, share(&all)? * 100.0))
+        });
+        line(name, style, points.collect())
+    };
+    let series: Vec<Series> = [
+        curve(Losses::Wireless, "the radio’s, wireless", Style::Third, Confusion::recall),
+        curve(Losses::Congestion, "congestion, congestion", Style::First, Confusion::missed_congestion),
+        curve(Losses::Mixed, "congestion, mixed", Style::Second, Confusion::missed_congestion),
+    ]
+    .into_iter()
+    .filter(|series| !series.points.is_empty())
+    .collect();
+    (!series.is_empty()).then(|| Panel {
+        slug: format!("k-shares-{}-{}", network.slug(), transport.slug()),
+        caption: format!("{}: losses taken for wireless, by kind and cell", network.words()),
+        chart: Chart {
+            title: format!("Share of losses that {} takes for wireless over k", transport.words()),
+            x: k_axis(),
+            y: Axis::new("taken for wireless (%)", 0.0, 100.0),
+            series,
+            markers: Vec::new(),
+        },
+    })
+}
+
+/// Queue lengths and loss rates on WLAN.
+pub(super) fn buffers_and_losses(measured: &Measured) -> Option<Figure> {
+    let buffers: Vec<(String, Subject)> =
+        BUFFERS.map(|packets| (packets.to_string(), Subject::Buffer { packets })).to_vec();
+    let losses: Vec<(String, Subject)> =
+        LOSSES.map(|ppm| (format!("{} %", f64::from(ppm) / 1e4), Subject::Loss { ppm })).to_vec();
+    let groups: Vec<(Option<&'static str>, Vec<Panel>)> = [
+        ("queue before the WLAN link, 1 % lost on its air", "buffer", "packets", buffers),
+        ("losses on the WLAN’s air, queue of 50 packets", "loss", "lost on the air", losses),
+    ]
+    .into_iter()
+    .map(|(what, slug, axis, points)| {
+        let panels = [rates(measured, slug, axis, &points), shares(measured, slug, axis, &points)];
+        (Some(what), panels.into_iter().flatten().collect())
+    })
+    .filter(|(_, panels): &(_, Vec<Panel>)| !panels.is_empty())
+    .collect();
+    (!groups.is_empty()).then(|| Figure {
+        label: "Sweep of queues and losses".to_owned(),
+        title: "Where the only congestion is that of the queue".to_owned(),
+        caption: "TCP SACK alone on WLAN, nothing lost on the wire: a congestion loss is a packet that found the queue full. \
+                  The oracle knows and shows what a classifier could gain at best."
+            .to_owned(),
+        grids: Vec::new(),
+        groups,
+    })
+}
+
+fn rates(measured: &Measured, slug: &str, axis: &str, points: &[(String, Subject)]) -> Option<Panel> {
+    let style = |told| match told {
+        Told::Standard => Style::First,
+        Told::ParkJang => Style::Third,
+        Told::Oracle => Style::Second,
+    };
+    let series: Vec<Series> = Told::ALL
+        .into_iter()
+        .map(|told| {
+            let means = points.iter().enumerate().filter_map(|(place, &(_, subject))| {
+                let each: Vec<f64> = runs(measured, subject, Transport::Sack, told)
+                    .iter()
+                    .map(|run| kbps(run.delivered as f64) / 1000.0)
+                    .collect();
+                let mean = Mean::of(&each)?;
+                Some(Point { x: place as f64, y: mean.mean, half_width: finite(&mean) })
+            });
+            line(told.words(), style(told), means.collect())
+        })
+        .filter(|series| !series.points.is_empty())
+        .collect();
+    let top = round_up(tops(&series).fold(0.0, f64::max));
+    (!series.is_empty()).then(|| Panel {
+        slug: format!("{slug}-throughput"),
+        caption: "Throughput".to_owned(),
+        chart: Chart {
+            title: format!("Throughput of TCP SACK on WLAN over the {axis}"),
+            x: Axis::named(axis, points.iter().map(|(name, _)| name.clone()).collect()),
+            y: Axis::new("throughput (Mbps)", 0.0, top),
+            series,
+            markers: Vec::new(),
+        },
+    })
+}
+
+fn shares(measured: &Measured, slug: &str, axis: &str, points: &[(String, Subject)]) -> Option<Panel> {
+    let curve = |name: &str, style, share: fn(&Confusion) -> Option<f64>| {
+        let values = points.iter().enumerate().filter_map(|(place, &(_, subject))| {
+            let all = together(&runs(measured, subject, Transport::Sack, Told::ParkJang));
+            Some(Point::new(place as f64, share(&all)? * 100.0))
+        });
+        line(name, style, values.collect())
+    };
+    let series: Vec<Series> = [
+        curve("recall", Style::Third, Confusion::recall),
+        curve("precision", Style::First, Confusion::precision),
+        curve("congestion missed", Style::Second, Confusion::missed_congestion),
+    ]
+    .into_iter()
+    .filter(|series| !series.points.is_empty())
+    .collect();
+    (!series.is_empty()).then(|| Panel {
+        slug: format!("{slug}-verdicts"),
+        caption: "Verdicts of the proposed scheme, k = 1".to_owned(),
+        chart: Chart {
+            title: format!("Precision and recall over the {axis}"),
+            x: Axis::named(axis, points.iter().map(|(name, _)| name.clone()).collect()),
+            y: Axis::new("%", 0.0, 100.0),
+            series,
+            markers: Vec::new(),
+        },
+    })
+}

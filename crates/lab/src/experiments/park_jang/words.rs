@@ -1,0 +1,156 @@
+//! What the report says in words: the question, the set-up and what the paper leaves open, the terms of the verdicts.
+
+use crate::report::SetUp;
+
+/// The paper.
+pub(super) const CITATION: &str = "S. Park and J.-W. Jang, “TCP Throughput Improvement over Vertical Handover between 3G \
+     LTE and WLAN”.";
+
+/// The question.
+pub(super) const QUESTION: &str = "TCP takes every lost packet for a sign of congestion and halves its window. A radio link \
+     loses packets for other reasons, and then halving is a mistake. Park and Jang let the sender judge each loss by the \
+     round-trip time just before it: long, then a queue was full; short, then the radio lost it, and the window stays. A \
+     handover that only delays acknowledgements is told from a lost window by F-RTO. Below, TCP Reno, TCP SACK and an SCTP \
+     path do this under the paper’s conditions. The simulator knows why it lost each packet, so each judgement is held \
+     against the truth: how often is it right, and who pays when it is not?";
+
+/// The terms of the verdicts.
+pub(super) const TERMS: [(&str, &str); 6] = [
+    (
+        "Above, better",
+        "The mean over the seeds of the paired differences is above zero, its 95 % confidence interval (Student’s t) does \
+         not hold zero, and it is at least one segment of 1460 bytes. “At least”: not below in this sense. Paired: two \
+         senders with the same seed meet the same random numbers on each link, one for each packet.",
+    ),
+    (
+        "Precision, recall",
+        "Of the losses that the sender took for the radio’s, the share that were; of the radio’s losses that it judged, the \
+         share that it recognised. A loss is judged at its third duplicate acknowledgement, in congestion avoidance.",
+    ),
+    (
+        "The truth",
+        "A loss on the wire counts as congestion, because the paper’s random losses there stand for it; so does a packet that \
+         finds a queue full, on any link. A loss on the air is the radio’s. The simulator tells a table beside the protocol; \
+         no byte on a link depends on it, but for senders that use the oracle.",
+    ),
+    (
+        "Two models of the air",
+        "“Losses on the air reach the transport” is what the paper simulated, and decides. “The link layer recovers” is what \
+         its text describes: LTE with HARQ and RLC AM, WLAN with retries; the same shares are then lost of transport blocks \
+         and frames, not of packets.",
+    ),
+    (
+        "Spurious, needless",
+        "A timeout is spurious when nothing had been lost. Slow start after it is needless.",
+    ),
+    ("Out of reach", "What was run does not suffice to tell."),
+];
+
+const fn stated(what: &'static str, paper: &'static str, ours: &'static str) -> SetUp {
+    SetUp { what, paper: Some(paper), ours, why: None }
+}
+
+const fn explained(what: &'static str, paper: &'static str, ours: &'static str, why: &'static str) -> SetUp {
+    SetUp { what, paper: Some(paper), ours, why: Some(why) }
+}
+
+const fn open(what: &'static str, ours: &'static str, why: &'static str) -> SetUp {
+    SetUp { what, paper: None, ours, why: Some(why) }
+}
+
+/// The set-up.
+pub(super) const SET_UP: [SetUp; 25] = [
+    stated("Wired network", "20 Mbps", "the same, see below for its delay"),
+    stated("LTE", "1 Mbps, 200 ms", "the same, both directions"),
+    stated("WLAN", "10 Mbps, 20 ms", "the same, both directions"),
+    stated("Congestion losses", "1 % uniform, wired part", "the same, towards the mobile"),
+    stated("Wireless losses", "5 % on LTE, 1 % on WLAN", "the same, towards the mobile"),
+    stated("Mixed losses", "1 % in all, a fifth of it wireless", "0.8 % on the wire, 0.2 % on the air"),
+    stated("Duration", "200 s", "the same"),
+    stated(
+        "Senders",
+        "TCP Reno, TCP SACK (ns-2)",
+        "Reno (RFC 5681), SACK (RFC 6675); SCTP (RFC 9260) beside them",
+    ),
+    stated(
+        "The test of a loss",
+        "(Tcur − Tavg)/Tdev > 2 (Tmin/Tcur)^k − 1: congestion",
+        "the same in integers, asked at the third duplicate ACK or miss indication",
+    ),
+    explained(
+        "When it is asked",
+        "“only in congestion avoidance phases”",
+        "not in slow start, where a loss is congestion",
+        "So the first loss of a transfer always cuts the window.",
+    ),
+    stated(
+        "LD recovery",
+        "send again; one new packet for each of three duplicate ACKs; wait for a new ACK; keep the window",
+        "the same",
+    ),
+    explained(
+        "LD recovery on SCTP",
+        "–",
+        "fast retransmit without the cut; new data as gap blocks make room (RFC 9260 §6.1)",
+        "SCTP counts what gap blocks acknowledge out of the flight: the rule of one for one is there already.",
+    ),
+    stated(
+        "Previous scheme",
+        "answers one RTT after the first duplicate ACK",
+        "the same, with SRTT, for both verdicts",
+    ),
+    stated(
+        "F-RTO",
+        "two new ACKs: spurious, window kept",
+        "RFC 5682 §2.1, also for T3-rtx; not in LD recovery",
+    ),
+    stated(
+        "After a spurious timeout",
+        "Tmin = Tavg = RTT, Tdev = RTT/2 at the first new packet’s ACK",
+        "the same",
+    ),
+    open("k", "1, and 0.5 to 3 in a sweep", "The paper names none."),
+    open("Delay of the wired network", "10 ms", "Short beside both radio links."),
+    open("Queues", "drop-tail, 50 packets, every link", "ns-2’s default; swept for WLAN."),
+    open(
+        "Receive window",
+        "1 MiB; 65,536 bytes at handovers and for PJ3",
+        "The window is the congestion window’s affair; \
+         where nothing may be lost it fits the queue.",
+    ),
+    open(
+        "Timestamps, delayed ACKs",
+        "none, each segment acknowledged",
+        "As ns-2’s agents: one round trip timed at a time. \
+         SCTP as RFC 9260: a SACK for two packets.",
+    ),
+    open(
+        "LTE link layer",
+        "HARQ 4 attempts, RLC AM 4 retransmissions, PDUs of 1 ms",
+        "3GPP’s usual values; the rest of the \
+         200 ms lies before the radio link.",
+    ),
+    open(
+        "WLAN link layer",
+        "stop and wait, 7 retries, airtime shared by both directions",
+        "802.11’s; less than 10 Mbps is left \
+         for data.",
+    ),
+    open(
+        "Handover",
+        "the radio link stands still for 0.5 to 3 s, keeps what waits, then is the other network",
+        "LTE forwards \
+         in order what has not arrived. Nothing is lost, so that every timeout is spurious.",
+    ),
+    open(
+        "Seeds at handovers",
+        "time 30 s + 137 ms × seed, silence 0.5 to 3 s in turn",
+        "Some silences are shorter than the RTO \
+         of at least one second.",
+    ),
+    open(
+        "Microscope",
+        "RTT 200.6 ms, a packet every 10 ms, window 20 packets",
+        "Fig. 2’s T20, with its unit of time 10 ms.",
+    ),
+];
