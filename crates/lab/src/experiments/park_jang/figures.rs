@@ -69,11 +69,12 @@ fn throughputs(measured: &Measured, transports: &[Transport], label: &str, title
         .into_iter()
         .map(|air| {
             let panels = transports.iter().filter_map(|&transport| bars(measured, air, transport)).collect();
-            (Some(air.words()), panels)
+            (Some(heading(air)), panels)
         })
         .filter(|(_, panels): &(_, Vec<Panel>)| !panels.is_empty())
         .collect();
-    let grids = Air::ALL.into_iter().filter_map(|air| gains(measured, air, transports)).collect();
+    let each = |air| transports.iter().filter_map(move |&transport| gains(measured, air, transport));
+    let grids = Air::ALL.into_iter().flat_map(each).collect();
     (!groups.is_empty()).then(|| Figure {
         label: label.to_owned(),
         title: title.to_owned(),
@@ -120,20 +121,17 @@ fn bars(measured: &Measured, air: Air, transport: Transport) -> Option<Panel> {
 }
 
 /// The numbers of the bars, and the gain over the standard.
-fn gains(measured: &Measured, air: Air, transports: &[Transport]) -> Option<Grid> {
+fn gains(measured: &Measured, air: Air, transport: Transport) -> Option<Grid> {
     let runs = Runs::of(measured, air);
     let mut head = vec!["kbps".to_owned()];
-    let columns: Vec<(Transport, Scheme)> =
-        transports.iter().flat_map(|&t| t.schemes().iter().map(move |&scheme| (t, scheme))).collect();
-    head.extend(
-        columns.iter().map(|(transport, scheme)| format!("{}, {}", transport.words(), scheme.words())),
-    );
+    let schemes = transport.schemes();
+    head.extend(schemes.iter().map(|scheme| scheme.words().to_owned()));
     let rows: Vec<(String, Vec<GridCell>)> = Cell::all()
         .into_iter()
         .filter_map(|cell| {
-            let cells: Option<Vec<GridCell>> = columns
+            let cells: Option<Vec<GridCell>> = schemes
                 .iter()
-                .map(|&(transport, scheme)| {
+                .map(|&scheme| {
                     let mean = throughput(&runs, cell, transport, scheme)?.mean;
                     let standard = throughput(&runs, cell, transport, Scheme::Standard)?.mean;
                     let gain = signed((mean / standard - 1.0) * 100.0);
@@ -144,10 +142,22 @@ fn gains(measured: &Measured, air: Air, transports: &[Transport]) -> Option<Grid
             Some((cell.words(), cells?))
         })
         .collect();
-    (!rows.is_empty()).then(|| Grid { caption: capital(air.words()), head, rows })
+    (!rows.is_empty()).then(|| Grid {
+        caption: format!("{}; {}", transport.words(), air.words()),
+        head,
+        rows,
+    })
 }
 
-pub(super) fn capital(text: &str) -> String {
+/// The air as a heading.
+fn heading(air: Air) -> &'static str {
+    match air {
+        Air::Plain => "Losses on the air reach the transport",
+        Air::Recovering => "The link layer recovers",
+    }
+}
+
+fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }

@@ -334,13 +334,15 @@ pub enum Told {
     Standard,
     /// The paper's inequality (1), in the proposed scheme.
     ParkJang,
+    /// The same with TCP timestamps: a round trip with every ACK, not one at a time.
+    Stamped,
     /// The simulator, in the proposed scheme: the best that any classifier could reach.
     Oracle,
 }
 
 impl Told {
-    /// All three.
-    pub const ALL: [Self; 3] = [Self::Standard, Self::ParkJang, Self::Oracle];
+    /// All four.
+    pub const ALL: [Self; 4] = [Self::Standard, Self::ParkJang, Self::Stamped, Self::Oracle];
 
     /// As read by people.
     #[must_use]
@@ -348,6 +350,7 @@ impl Told {
         match self {
             Self::Standard => "standard",
             Self::ParkJang => "proposed LD",
+            Self::Stamped => "with timestamps",
             Self::Oracle => "oracle",
         }
     }
@@ -374,6 +377,11 @@ pub enum Subject {
         /// Parts per million.
         ppm: u32,
     },
+    /// A network without losses but those of its queue, shared with a TCP SACK that tells nothing apart.
+    Queue {
+        /// The network.
+        network: Network,
+    },
     /// A cell of Fig. 3, shared with a TCP SACK that tells nothing apart.
     Beside {
         /// The cell.
@@ -387,6 +395,9 @@ impl fmt::Display for Subject {
             Self::K { cell, halves } => write!(f, "{}, k = {}", cell.words(), f64::from(*halves) / 2.0),
             Self::Buffer { packets } => write!(f, "queue of {packets} packets"),
             Self::Loss { ppm } => write!(f, "{} % lost on the air", f64::from(*ppm) / 1e4),
+            Self::Queue { network } => {
+                write!(f, "{}, beside another flow, no random losses", network.words())
+            }
             Self::Beside { cell } => write!(f, "{}, beside another flow", cell.words()),
         }
     }
@@ -509,8 +520,17 @@ impl Extent {
             points.extend(BUFFERS.map(|packets| (Subject::Buffer { packets }, Transport::Sack, told)));
             points.extend(LOSSES.map(|ppm| (Subject::Loss { ppm }, Transport::Sack, told)));
         }
+        for network in Network::ALL {
+            for transport in [Transport::Sack, Transport::Sctp] {
+                let queue = Subject::Queue { network };
+                points.extend([Told::Standard, Told::ParkJang].map(|told| (queue, transport, told)));
+            }
+        }
         let seeds = |(subject, transport, told)| {
-            (1..=self.sweep_seeds).map(move |seed| SweepKey { subject, transport, told, seed })
+            // Two flows side by side scatter more than one.
+            let beside = matches!(subject, Subject::Beside { .. } | Subject::Queue { .. });
+            let seeds = if beside { self.seeds } else { self.sweep_seeds };
+            (1..=seeds).map(move |seed| SweepKey { subject, transport, told, seed })
         };
         points.into_iter().flat_map(seeds).collect()
     }

@@ -163,6 +163,14 @@ pub fn sweep_order(key: &SweepKey) -> Order {
         Subject::Buffer { packets } => {
             (SCENARIOS[0], vec![format!("link.radio.queue={{ packets = {packets} }}")])
         }
+        Subject::Queue { network } => (
+            SCENARIOS[0],
+            vec![
+                format!("link.radio.rate={}", network.rate()),
+                format!("link.radio.delay={}", network.delay()),
+                "link.radio.forward.loss=0.0".to_owned(),
+            ],
+        ),
         Subject::Loss { ppm } => {
             (SCENARIOS[0], vec![format!("link.radio.forward.loss={:?}", f64::from(ppm) / 1e6)])
         }
@@ -171,6 +179,11 @@ pub fn sweep_order(key: &SweepKey) -> Order {
     match key.told {
         Told::Standard => {}
         Told::ParkJang => overrides.extend(told(profile, "park-jang")),
+        Told::Stamped => {
+            overrides.extend(told(profile, "park-jang"));
+            let stamped = |end| format!("tcp-profile.{end}.timestamps=true");
+            overrides.extend(["sender", "receiver"].map(stamped));
+        }
         Told::Oracle => overrides.extend(told(profile, "oracle")),
     }
     match key.subject {
@@ -178,7 +191,10 @@ pub fn sweep_order(key: &SweepKey) -> Order {
             let k = f64::from(halves) / 2.0;
             overrides.push(format!("{profile}.loss_classifier_options={{ k = {k:?} }}"));
         }
-        Subject::Beside { .. } => overrides.push("tcp.competitor.start=0s".to_owned()),
+        // Not in step with the other flow, and with each seed otherwise.
+        Subject::Beside { .. } | Subject::Queue { .. } => {
+            overrides.push(format!("tcp.competitor.start={}ms", 137 * key.seed));
+        }
         _ => {}
     }
     Order { file, overrides, seed: key.seed }

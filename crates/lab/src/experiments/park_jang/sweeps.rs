@@ -42,6 +42,7 @@ pub(super) fn verdicts(measured: &Measured) -> Option<Figure> {
         .into_iter()
         .flat_map(|transport| Air::ALL.map(|air| verdict_grid(measured, air, transport)))
         .flatten()
+        .chain(beside_in_a_queue(measured))
         .collect();
     (!grids.is_empty()).then(|| Figure {
         label: "Right or wrong".to_owned(),
@@ -81,7 +82,7 @@ fn verdict_grid(measured: &Measured, air: Air, transport: Transport) -> Option<G
                 plain(percent(confusion.missed_congestion())),
             ];
             if air == Air::Plain {
-                cells.extend(cost(measured, cell, transport));
+                cells.extend(cost(measured, Subject::Beside { cell }, transport));
             }
             Some((cell.words(), cells))
         })
@@ -104,10 +105,39 @@ fn verdict_grid(measured: &Measured, air: Air, transport: Transport) -> Option<G
     })
 }
 
+/// Two flows where every loss is congestion.
+fn beside_in_a_queue(measured: &Measured) -> Option<Grid> {
+    let mut rows = Vec::new();
+    for network in Network::ALL {
+        for transport in [Transport::Sack, Transport::Sctp] {
+            let subject = Subject::Queue { network };
+            let own = |told| -> Vec<f64> {
+                runs(measured, subject, transport, told).iter().map(|run| run.delivered as f64).collect()
+            };
+            let Some(gain) = change(&own(Told::ParkJang), &own(Told::Standard)) else { continue };
+            let confusion = together(&runs(measured, subject, transport, Told::ParkJang));
+            let (text, note) = change_text(&gain);
+            let mut cells = vec![
+                GridCell { text, note, tone: Tone::Plain },
+                plain(percent(confusion.missed_congestion())),
+            ];
+            cells.extend(cost(measured, subject, transport));
+            rows.push((format!("{} on {}", transport.words(), network.words()), cells));
+        }
+    }
+    (!rows.is_empty()).then(|| Grid {
+        caption: "Two flows, one queue, nothing lost at random: every loss is congestion".to_owned(),
+        head: ["", "gain over standard", "congestion taken for wireless", "flow beside it"]
+            .map(str::to_owned)
+            .to_vec(),
+        rows,
+    })
+}
+
 /// What the competing flow loses when its neighbour tells losses apart.
-fn cost(measured: &Measured, cell: Cell, transport: Transport) -> Option<GridCell> {
+fn cost(measured: &Measured, subject: Subject, transport: Transport) -> Option<GridCell> {
     let competitor = |told| -> Vec<f64> {
-        let runs = runs(measured, Subject::Beside { cell }, transport, told);
+        let runs = runs(measured, subject, transport, told);
         runs.iter().filter_map(|run| run.competitor).map(|bytes| bytes as f64).collect()
     };
     let change = change(&competitor(Told::ParkJang), &competitor(Told::Standard))?;
@@ -122,17 +152,18 @@ fn line(name: &str, style: Style, points: Vec<Point>) -> Series {
 
 /// The exponent k.
 pub(super) fn exponent(measured: &Measured) -> Option<Figure> {
-    let groups: Vec<_> = [Transport::Sack, Transport::Sctp]
+    let places = [
+        ("TCP SACK on WLAN", Transport::Sack, Network::Wlan),
+        ("TCP SACK on LTE", Transport::Sack, Network::Lte),
+        ("SCTP on WLAN", Transport::Sctp, Network::Wlan),
+        ("SCTP on LTE", Transport::Sctp, Network::Lte),
+    ];
+    let groups: Vec<_> = places
         .into_iter()
-        .map(|transport| {
-            let panels = Network::ALL
-                .into_iter()
-                .flat_map(|network| {
-                    [gain_over_k(measured, network, transport), shares_over_k(measured, network, transport)]
-                })
-                .flatten()
-                .collect();
-            (Some(transport.words()), panels)
+        .map(|(name, transport, network)| {
+            let panels =
+                [gain_over_k(measured, network, transport), shares_over_k(measured, network, transport)];
+            (Some(name), panels.into_iter().flatten().collect())
         })
         .filter(|(_, panels): &(_, Vec<Panel>)| !panels.is_empty())
         .collect();
@@ -179,7 +210,7 @@ fn gain_over_k(measured: &Measured, network: Network, transport: Transport) -> O
     let y = from_zero("throughput (% of standard)", tops(&series));
     (!series.is_empty()).then(|| Panel {
         slug: format!("k-gain-{}-{}", network.slug(), transport.slug()),
-        caption: format!("{}: throughput", network.words()),
+        caption: "Throughput".to_owned(),
         chart: Chart {
             title: format!("Throughput of {} over k on {}", transport.words(), network.words()),
             x: k_axis(),
@@ -209,7 +240,7 @@ fn shares_over_k(measured: &Measured, network: Network, transport: Transport) ->
     .collect();
     (!series.is_empty()).then(|| Panel {
         slug: format!("k-shares-{}-{}", network.slug(), transport.slug()),
-        caption: format!("{}: losses taken for wireless, by kind and cell", network.words()),
+        caption: "Losses taken for wireless, by kind and cell".to_owned(),
         chart: Chart {
             title: format!("Share of losses that {} takes for wireless over k", transport.words()),
             x: k_axis(),
@@ -232,7 +263,11 @@ pub(super) fn buffers_and_losses(measured: &Measured) -> Option<Figure> {
     ]
     .into_iter()
     .map(|(what, slug, axis, points)| {
-        let panels = [rates(measured, slug, axis, &points), shares(measured, slug, axis, &points)];
+        let panels = [
+            rates(measured, slug, axis, &points),
+            shares(measured, slug, axis, &points, Told::ParkJang),
+            shares(measured, slug, axis, &points, Told::Stamped),
+        ];
         (Some(what), panels.into_iter().flatten().collect())
     })
     .filter(|(_, panels): &(_, Vec<Panel>)| !panels.is_empty())
@@ -241,7 +276,8 @@ pub(super) fn buffers_and_losses(measured: &Measured) -> Option<Figure> {
         label: "Sweep of queues and losses".to_owned(),
         title: "Where the only congestion is that of the queue".to_owned(),
         caption: "TCP SACK alone on WLAN, nothing lost on the wire: a congestion loss is a packet that found the queue full. \
-                  The oracle knows and shows what a classifier could gain at best."
+                  The oracle knows and shows what a classifier could gain at best. Without timestamps one round trip is \
+                  timed at a time, as ns-2 does, so that Tcur may be old when a loss is judged; with them each ACK brings one."
             .to_owned(),
         grids: Vec::new(),
         groups,
@@ -252,6 +288,7 @@ fn rates(measured: &Measured, slug: &str, axis: &str, points: &[(String, Subject
     let style = |told| match told {
         Told::Standard => Style::First,
         Told::ParkJang => Style::Third,
+        Told::Stamped => Style::Fourth,
         Told::Oracle => Style::Second,
     };
     let series: Vec<Series> = Told::ALL
@@ -283,10 +320,16 @@ fn rates(measured: &Measured, slug: &str, axis: &str, points: &[(String, Subject
     })
 }
 
-fn shares(measured: &Measured, slug: &str, axis: &str, points: &[(String, Subject)]) -> Option<Panel> {
+fn shares(
+    measured: &Measured,
+    slug: &str,
+    axis: &str,
+    points: &[(String, Subject)],
+    told: Told,
+) -> Option<Panel> {
     let curve = |name: &str, style, share: fn(&Confusion) -> Option<f64>| {
         let values = points.iter().enumerate().filter_map(|(place, &(_, subject))| {
-            let all = together(&runs(measured, subject, Transport::Sack, Told::ParkJang));
+            let all = together(&runs(measured, subject, Transport::Sack, told));
             Some(Point::new(place as f64, share(&all)? * 100.0))
         });
         line(name, style, values.collect())
@@ -300,8 +343,8 @@ fn shares(measured: &Measured, slug: &str, axis: &str, points: &[(String, Subjec
     .filter(|series| !series.points.is_empty())
     .collect();
     (!series.is_empty()).then(|| Panel {
-        slug: format!("{slug}-verdicts"),
-        caption: "Verdicts of the proposed scheme, k = 1".to_owned(),
+        slug: format!("{slug}-verdicts{}", if told == Told::Stamped { "-stamped" } else { "" }),
+        caption: format!("Verdicts, k = 1, {}", told.words()),
         chart: Chart {
             title: format!("Precision and recall over the {axis}"),
             x: Axis::named(axis, points.iter().map(|(name, _)| name.clone()).collect()),

@@ -150,7 +150,7 @@ pub(super) const SET_UP: [SetUp; 25] = [
     ),
     open(
         "Microscope",
-        "RTT 200.6 ms, a packet every 10 ms, window 20 packets",
+        "RTT 200.9 ms, a packet every 10 ms, congestion window of 17 packets",
         "Fig. 2’s T20, with its unit of time 10 ms.",
     ),
 ];
