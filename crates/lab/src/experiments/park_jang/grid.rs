@@ -367,7 +367,7 @@ pub enum Subject {
         /// 2·k.
         halves: u8,
     },
-    /// The queue before the WLAN link, 1 % lost on the air and nothing on the wire.
+    /// The queues before the wire and the WLAN link, 1 % lost on the air and nothing on the wire.
     Buffer {
         /// Packets.
         packets: u16,
@@ -425,7 +425,7 @@ impl fmt::Display for SweepKey {
 
 /// 2·k of the sweep of k: 0.5 to 3.
 pub const HALVES: [u8; 5] = [1, 2, 3, 4, 6];
-/// The queues of the sweep of buffers, in packets: a seventh of the path's bandwidth-delay product to three times it.
+/// The queues of the sweep of buffers, in packets: a seventh of the path's bandwidth-delay product to four times it.
 pub const BUFFERS: [u16; 5] = [7, 15, 50, 100, 200];
 /// The losses of the sweep of the loss rate, in parts per million: 0.01 to 5 %.
 pub const LOSSES: [u32; 6] = [100, 1_000, 3_000, 10_000, 30_000, 50_000];

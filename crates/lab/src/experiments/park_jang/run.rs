@@ -161,7 +161,8 @@ pub fn sweep_order(key: &SweepKey) -> Order {
         Subject::K { cell, .. } | Subject::Beside { cell } => of_cell(Air::Plain, cell),
         // WLAN whose only congestion is that of its queue
         Subject::Buffer { packets } => {
-            (SCENARIOS[0], vec![format!("link.radio.queue={{ packets = {packets} }}")])
+            let queue = |link| format!("link.{link}.queue={{ packets = {packets} }}");
+            (SCENARIOS[0], ["wire", "radio"].map(queue).to_vec())
         }
         Subject::Queue { network } => (
             SCENARIOS[0],

@@ -48,9 +48,13 @@ pub(super) fn verdicts(measured: &Measured) -> Option<Figure> {
         label: "Right or wrong".to_owned(),
         title: "Whether to switch it on".to_owned(),
         caption: "The proposed scheme with k = 1 in each cell: what it gains over the standard, how often its verdicts are \
-                  right, and what a TCP SACK that tells nothing apart loses beside it, compared with a standard sender in its \
-                  place. Losses counted over all runs. Switch it on where recall and precision are both high, which is where \
-                  the radio loses packets and queues do not; where precision is low the gain is taken from others."
+                  right, and what a TCP SACK that tells nothing apart gets beside it, compared with what it gets beside a \
+                  standard sender. Losses counted over all runs. What the tables say: the test knows queues, nothing else. It \
+                  recognises most of the radio’s losses; but random losses on the wire, which fill no queue, it takes for the \
+                  radio’s just as often, and the gain in those cells is a window kept without right. Switch it on where the \
+                  radio does lose packets to the transport and where a queue is what congestion is; leave it off where the \
+                  link layer recovers: there is nothing to gain. On TCP switch timestamps on with it (sweep of queues and \
+                  losses): without them the round trip it judges by is often older than the queue."
             .to_owned(),
         grids,
         groups: Vec::new(),
@@ -258,8 +262,8 @@ pub(super) fn buffers_and_losses(measured: &Measured) -> Option<Figure> {
     let losses: Vec<(String, Subject)> =
         LOSSES.map(|ppm| (format!("{} %", f64::from(ppm) / 1e4), Subject::Loss { ppm })).to_vec();
     let groups: Vec<(Option<&'static str>, Vec<Panel>)> = [
-        ("queue before the WLAN link, 1 % lost on its air", "buffer", "packets", buffers),
-        ("losses on the WLAN’s air, queue of 50 packets", "loss", "lost on the air", losses),
+        ("Queues before both links, 1 % lost on the WLAN’s air", "buffer", "packets", buffers),
+        ("Losses on the WLAN’s air, queues of 50 packets", "loss", "lost on the air", losses),
     ]
     .into_iter()
     .map(|(what, slug, axis, points)| {
