@@ -1,6 +1,6 @@
 //! The fit of the free parameters: a deterministic pattern search that makes the error of the 30 Reno cells least.
 //!
-//! Sees the paper's Table V and runs of TCP Reno, nothing else: the tables that are predicted are private to the verdicts.
+//! Sees the paper's Table V and runs of TCP Reno, nothing else: the other two tables are private to the verdicts.
 
 use std::collections::BTreeMap;
 

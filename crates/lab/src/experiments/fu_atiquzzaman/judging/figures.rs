@@ -66,13 +66,9 @@ fn tables(runs: &Runs<'_>) -> Option<Figure> {
                 cell(table(protocol), wired, wireless).map_or(String::new(), |value| value.to_string());
             let (mean, error) = (runs.mean(wired, wireless, protocol), runs.error(wired, wireless, protocol));
             let (Some(mean), Some(error)) = (mean, error) else {
-                return Cell { note: format!("paper {paper}"), ..Cell::default() };
+                return Cell { note: paper, ..Cell::default() };
             };
-            Cell {
-                text: whole(mean.mean),
-                note: format!("paper {paper}, {}", percent(error)),
-                ..Cell::default()
-            }
+            Cell { text: whole(mean.mean), note: format!("{paper}, {}", points(error)), ..Cell::default() }
         })
     };
     (!runs.0.grid.is_empty()).then(|| Figure {
@@ -84,6 +80,11 @@ fn tables(runs: &Runs<'_>) -> Option<Figure> {
         grids: Protocol::ALL.map(grid).to_vec(),
         groups: Vec::new(),
     })
+}
+
+/// A fraction in whole percent, with its sign.
+fn points(fraction: f64) -> String {
+    format!("{:+.0} %", fraction * 100.0).replace('-', "−")
 }
 
 fn whole(value: f64) -> String {
@@ -107,9 +108,8 @@ fn gains(runs: &Runs<'_>) -> Option<Figure> {
     let grid = |(number, over): (u8, Protocol)| {
         let caption = format!("Fig. {number}: gain of SCTP over {}, the paper’s under it", over.words());
         over_cells(caption, |wired, wireless| Cell {
-            text: runs.gain(wired, wireless, over).map_or(String::new(), percent),
-            note: paper_gain(wired, wireless, over)
-                .map_or(String::new(), |gain| format!("paper {}", percent(gain))),
+            text: runs.gain(wired, wireless, over).map_or(String::new(), points),
+            note: paper_gain(wired, wireless, over).map_or(String::new(), points),
             ..Cell::default()
         })
     };
