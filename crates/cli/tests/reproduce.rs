@@ -117,7 +117,10 @@ fn all_papers_come_in_one_report() {
     assert_eq!(printed, written);
     let page = read(&report.join("index.html"));
     let mut claims = 0;
-    for paper in std::fs::read_dir(&report).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir())
+    for paper in std::fs::read_dir(&report)
+        .unwrap()
+        .map(Result::unwrap)
+        .filter(|entry| entry.path().join("claims.json").is_file())
     {
         let own: Value = serde_json::from_str(&read(&paper.path().join("claims.json"))).unwrap();
         claims += own.as_array().unwrap().len();
