@@ -91,7 +91,11 @@ pub(super) const SET_UP: [SetUp; 24] = [
         "10 m/s from 60 m off the agent",
         "The mobile passes the end of its cell 19 s after it set out, as in the paper’s Figs 2 and 6 to 8.",
     ),
-    open("Agent advertisements", "every second", "RFC 2002’s most frequent."),
+    open(
+        "Agent advertisements",
+        "every second; how long each is valid is fitted, from three intervals on",
+        "Three intervals at least are what RFC 5944 §2.3 wants.",
+    ),
     open(
         "Change of agent",
         "when the old one’s advertisement has expired (lazy)",
