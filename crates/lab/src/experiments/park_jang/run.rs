@@ -388,7 +388,7 @@ pub fn handover(key: &HandoverKey) -> Result<Handover, String> {
     let first = seen.timeouts.first().copied();
     let window = |at: Option<Time>, before: bool| {
         let until = |&&(t, _): &&(Time, u64)| at.is_some_and(|at| if before { t < at } else { t <= at });
-        seen.windows.iter().filter(until).last().map_or(0, |&(_, cwnd)| cwnd)
+        seen.windows.iter().rfind(until).map_or(0, |&(_, cwnd)| cwnd)
     };
     Ok(Handover {
         lost: lost(&summary),
