@@ -1,7 +1,7 @@
 //! What a connection records when asked ([`Config::trace`](crate::Config::trace)). Nothing reads it back.
 
-use msctp_congestion::{LossKind, RoundTrips};
 use msctp_congestion::classifier::Cause;
+use msctp_congestion::{LossKind, RoundTrips};
 use msctp_units::{Span, Time};
 
 /// Something that happened, and when.

@@ -30,10 +30,9 @@ table{border-collapse:collapse;width:100%;margin:12px 0;font-size:.95rem}
 th,td{text-align:left;vertical-align:top;padding:10px 14px 10px 0;border-bottom:1px solid var(--line)}
 th{font-weight:600;color:var(--quiet);font-size:.85rem;border-bottom-width:2px}
 td:last-child,th:last-child{padding-right:0}
-.ledger tr:not(.finding) td:first-child{white-space:nowrap}
+.ledger tr:not(.finding) td:first-child{white-space:nowrap;width:7rem}
 .ledger .id{font-weight:700;font-size:1.05rem}
 .ledger .says{width:24%}
-.ledger .set{width:34%}
 .verdict{display:inline-block;border-radius:999px;padding:2px 11px;font-size:.85rem;font-weight:600;white-space:nowrap}
 .reproduced{color:var(--good);background:var(--good-bg)}
 .not-reproduced{color:var(--bad);background:var(--bad-bg)}
