@@ -3,7 +3,7 @@
 //!
 //! The paper shows one run of each kind. Ours are repeated over seeds, which share radio conditions and losses between the
 //! variants; where the paper says that something happens, it must in the majority of them, and where it says that
-//! something does not, it may in at most [`RARELY`] of them: the 1 % of packets lost on the Gi interface can bring a timeout about at
+//! something does not, it may in at most `RARELY` of them: the 1 % of packets lost on the Gi interface can bring a timeout about at
 //! any time.
 
 use std::collections::BTreeMap;

@@ -6,7 +6,7 @@
 //! - *above*, *higher*: the mean over the seeds of the paired differences is above zero and its 95 % interval does not hold
 //!   zero; a difference of less than one segment (`GRAIN`) is none. Paired: the same seed is the same radio channel.
 //! - *low-bandwidth region*: the cells that are slow on either side, w ≤ 54 or r ≤ 200 kbps: 18 of the 30.
-//! - *usually increases*, *saturates*: see [`USUALLY`] and [`SATURATED`].
+//! - *usually increases*, *saturates*: see `USUALLY` and `SATURATED`.
 
 use super::predicted::table;
 use crate::claims::{Check, Claim, Comparison, Judgement, Order, judge};
