@@ -57,7 +57,10 @@ impl Comparison {
         let grid = |caption: &str, cells: fn(&super::Cell) -> report::Cell| Grid {
             caption: caption.to_owned(),
             head: head("handover"),
-            rows: self.rows.iter().map(|row| (row.case.to_owned(), row_of(row, &names, cells))).collect(),
+            rows: (1..)
+                .zip(&self.rows)
+                .map(|(number, row)| (format!("{number}. {}", row.case), row_of(row, &names, cells)))
+                .collect(),
         };
         Figure {
             label: "Comparison".to_owned(),
