@@ -69,6 +69,9 @@ main,header,footer{padding-left:16px;padding-right:16px}
 header{padding-top:24px}
 h1{font-size:1.5rem}
 .panels,.panels.two{grid-template-columns:minmax(0,1fr);gap:16px}
+.grid thead th,.grid th:first-child{white-space:normal}
+.grid th:first-child{min-width:7.5em}
+.grid th,.grid td{padding-right:10px}
 .cards thead{display:none}
 .cards,.cards tbody,.cards tr,.cards td{display:block;width:100%}
 .cards .says,.cards .set{width:100%}
