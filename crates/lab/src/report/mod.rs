@@ -93,6 +93,28 @@ pub struct SetUp {
     pub why: Option<&'static str>,
 }
 
+impl SetUp {
+    /// What the paper states.
+    pub(crate) const fn stated(what: &'static str, paper: &'static str, ours: &'static str) -> Self {
+        Self { what, paper: Some(paper), ours, why: None }
+    }
+
+    /// What the paper states, and why ours needs a word.
+    pub(crate) const fn explained(
+        what: &'static str,
+        paper: &'static str,
+        ours: &'static str,
+        why: &'static str,
+    ) -> Self {
+        Self { what, paper: Some(paper), ours, why: Some(why) }
+    }
+
+    /// What the paper leaves open.
+    pub(crate) const fn open(what: &'static str, ours: &'static str, why: &'static str) -> Self {
+        Self { what, paper: None, ours, why: Some(why) }
+    }
+}
+
 /// A scenario file the runs were made from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Source {

@@ -39,96 +39,92 @@ pub(super) const TERMS: [(&str, &str); 5] = [
     ),
 ];
 
-const fn stated(what: &'static str, paper: &'static str, ours: &'static str) -> SetUp {
-    SetUp { what, paper: Some(paper), ours, why: None }
-}
-
-const fn explained(what: &'static str, paper: &'static str, ours: &'static str, why: &'static str) -> SetUp {
-    SetUp { what, paper: Some(paper), ours, why: Some(why) }
-}
-
-const fn open(what: &'static str, ours: &'static str, why: &'static str) -> SetUp {
-    SetUp { what, paper: None, ours, why: Some(why) }
-}
-
 /// The set-up.
 pub(super) const SET_UP: [SetUp; 24] = [
-    stated("Server to GGSN", "5 Mbps, 100 ms", "the same"),
-    explained(
+    SetUp::stated("Server to GGSN", "5 Mbps, 100 ms", "the same"),
+    SetUp::explained(
         "Gi",
         "5 Mbps, 100 ms, 1 % of packets in error, uniformly",
         "the same, the errors on the way down",
         "“Only downlink transmission is considered.”",
     ),
-    stated("Gb", "64 kbps, 100 ms", "the same, one to each cell"),
-    stated(
+    SetUp::stated("Gb", "64 kbps, 100 ms", "the same, one to each cell"),
+    SetUp::stated(
         "Radio",
         "RLC with selective repeat, 20 ms blocks, 3 PDCHs down and 1 up",
         "the same (docs/models/egprs.md)",
     ),
-    explained("RLC window", "64 to 384 blocks", "384", "What a mobile with three PDCHs may have."),
-    stated(
+    SetUp::explained("RLC window", "64 to 384 blocks", "384", "What a mobile with three PDCHs may have."),
+    SetUp::stated(
         "Deterministic run",
         "table 1: CS4, CS3 at 200 s, CS2 at 400 s, CS1 at 600 s, handover at 700 s",
         "the same",
     ),
-    explained(
+    SetUp::explained(
         "Random run",
         "a Markov chain, P21 = 0.4, P22 = 0.6, …; mean holding times 200 to 800 s",
         "the same with state n = CSn",
         "The reading under which quality only degrades and CS1 is absorbing, as the text says. CS1’s holding time ends with the \
          handover.",
     ),
-    stated("Block error rates", "0.01, 0.015, 0.1, 0.15 for CS4 to CS1", "the same, in the random run too"),
-    stated("Addresses", "server multihomed, mobile with one address", "the same: one path through each SGSN"),
-    stated("Traffic", "FTP, one stream", "a file without end, messages of 1452 bytes"),
-    stated(
+    SetUp::stated(
+        "Block error rates",
+        "0.01, 0.015, 0.1, 0.15 for CS4 to CS1",
+        "the same, in the random run too",
+    ),
+    SetUp::stated(
+        "Addresses",
+        "server multihomed, mobile with one address",
+        "the same: one path through each SGSN",
+    ),
+    SetUp::stated("Traffic", "FTP, one stream", "a file without end, messages of 1452 bytes"),
+    SetUp::stated(
         "Chunk",
         "from the mobile, at set-up, at each change of the coding scheme, at the handover",
         "the same",
     ),
-    open(
+    SetUp::open(
         "Window formula",
         "cwnd · BDPnew / BDPold at a change of the coding scheme; min(BDPnew, cwnd) at the handover; at least 1 MTU",
         "It is in a paper cited there. The radio link’s delay does not change, so that the ratio is that of the rates; \
          at the handover the BDP is the new rate times the least round trip measured on the path.",
     ),
-    open(
+    SetUp::open(
         "Threshold",
         "kept; below the window where the sender is in congestion avoidance",
         "“If the mobile is in congestion avoidance phase […] it will stay in this phase.”",
     ),
-    open(
+    SetUp::open(
         "Raising the window",
         "at most to what was carried since the last loss",
         "A report is the peer’s word (crates/proto/src/quality).",
     ),
-    open("RTO", "RFC 9260’s, untouched by reports", "The paper says nothing of it."),
-    open(
+    SetUp::open("RTO", "RFC 9260’s, untouched by reports", "The paper says nothing of it."),
+    SetUp::open(
         "How the server learns of the handover",
         "its primary path changes two seconds after it, in both variants",
         "A network would tell it; by then a report from the new cell has come.",
     ),
-    open(
+    SetUp::open(
         "Interruption at the handover",
         "500 ms; the new cell gets what the old one had not delivered",
         "As in the radio model.",
     ),
-    open(
+    SetUp::open(
         "Standard SCTP",
         "RFC 9260; on the new path its initial window, 4404 bytes",
         "The paper’s RFC 2960 has two MTUs.",
     ),
-    open("Queues", "drop-tail, 50 packets, every link", "ns-2’s default; the paper used ns-2"),
-    open("Receive window, initial threshold", "65,536 bytes both", "ns-2’s default"),
-    open(
+    SetUp::open("Queues", "drop-tail, 50 packets, every link", "ns-2’s default; the paper used ns-2"),
+    SetUp::open("Receive window, initial threshold", "65,536 bytes both", "ns-2’s default"),
+    SetUp::open(
         "Length",
         "900 s; random runs until 200 s after their handover",
         "The paper’s figures are not readable any more.",
     ),
-    open("Chunk type", "0xBE", "From the range that strangers skip without a report (RFC 9260 §3.2)."),
-    open("User rates per PDCH", "CS1 8, CS2 12, CS3 14.4, CS4 20 kbps", "RLC payload of the schemes"),
-    open(
+    SetUp::open("Chunk type", "0xBE", "From the range that strangers skip without a report (RFC 9260 §3.2)."),
+    SetUp::open("User rates per PDCH", "CS1 8, CS2 12, CS3 14.4, CS4 20 kbps", "RLC payload of the schemes"),
+    SetUp::open(
         "Timers, delayed SACK, Max.Burst",
         "RFC 9260: RTO 1 s at least, SACK after 2 packets or 200 ms, 4 packets",
         "Its defaults",

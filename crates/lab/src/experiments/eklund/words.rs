@@ -49,88 +49,84 @@ pub(super) const TERMS: [(&str, &str); 7] = [
     ),
 ];
 
-const fn stated(what: &'static str, paper: &'static str, ours: &'static str) -> SetUp {
-    SetUp { what, paper: Some(paper), ours, why: None }
-}
-
-const fn explained(what: &'static str, paper: &'static str, ours: &'static str, why: &'static str) -> SetUp {
-    SetUp { what, paper: Some(paper), ours, why: Some(why) }
-}
-
-const fn open(what: &'static str, ours: &'static str, why: &'static str) -> SetUp {
-    SetUp { what, paper: None, ours, why: Some(why) }
-}
-
 /// The set-up.
 pub(super) const SET_UP: [SetUp; 21] = [
-    stated("Video", "6395-byte messages every 33 ms (“1.53 MBps”)", "the same: 1.55 Mbps of user data"),
-    stated("Low-capacity network (lc)", "6 Mbps, RTT 300 ms", "the same"),
-    stated("High-capacity network (hc)", "45 Mbps, RTT 40 ms", "the same"),
-    stated("Flows on lc", "1 and 2 videos, 1 and 2 TCP", "the same, every combination"),
-    stated("Flows on hc", "1, 2 and 5 videos, 2, 5 and 10 TCP", "the same, every combination"),
-    explained(
+    SetUp::stated(
+        "Video",
+        "6395-byte messages every 33 ms (“1.53 MBps”)",
+        "the same: 1.55 Mbps of user data",
+    ),
+    SetUp::stated("Low-capacity network (lc)", "6 Mbps, RTT 300 ms", "the same"),
+    SetUp::stated("High-capacity network (hc)", "45 Mbps, RTT 40 ms", "the same"),
+    SetUp::stated("Flows on lc", "1 and 2 videos, 1 and 2 TCP", "the same, every combination"),
+    SetUp::stated("Flows on hc", "1, 2 and 5 videos, 2, 5 and 10 TCP", "the same, every combination"),
+    SetUp::explained(
         "Initial window of the videos",
         "3, 10, 20 MSS of 1500 bytes, NR (50 KB)",
         "3, 10, 20 full packets of 1500 bytes, 50,000 bytes",
         "In the bytes that windows count: 1468 of a DATA chunk to a packet.",
     ),
-    stated("Initial window of TCP", "3 MSS", "the same"),
-    stated("Router buffer", "one BDP, 225 KB", "225,000 bytes, drop-tail, both ways"),
-    stated("Send and receive buffers, ssthresh", "large, no restriction", "4 MiB; ssthresh arbitrarily high"),
-    stated(
+    SetUp::stated("Initial window of TCP", "3 MSS", "the same"),
+    SetUp::stated("Router buffer", "one BDP, 225 KB", "225,000 bytes, drop-tail, both ways"),
+    SetUp::stated(
+        "Send and receive buffers, ssthresh",
+        "large, no restriction",
+        "4 MiB; ssthresh arbitrarily high",
+    ),
+    SetUp::stated(
         "Repetitions",
         "40, mean and 95 % interval",
         "40 seeds (or as said above), mean and 95 % interval",
     ),
-    explained(
+    SetUp::explained(
         "Stacks and network",
         "real stacks over KauNet",
         "our SCTP core and the laboratory’s TCP in virtual time",
         "No two runs of real stacks are the same; these are, to the bit.",
     ),
-    explained(
+    SetUp::explained(
         "When",
         "videos from about 20 s (point 4) to 85 s (point 17)",
         "lc: 60 s to 125 s; hc: 20 s to 50 s",
         "TCP’s stationary phase takes longer to reach on lc; on hc the rest of the paper’s time would only repeat itself.",
     ),
-    open(
+    SetUp::open(
         "What differs between repetitions",
         "start of each TCP flow drawn over 30 s (lc) or 5 s (hc), phase of each video over 33 ms",
         "Real stacks differ by themselves; a simulator does not.",
     ),
-    open(
+    SetUp::open(
         "TCP’s congestion control",
         "NewReno’s window with SACK (decides); CUBIC with SACK (beside it)",
         "The usual ones of FreeBSD and of Linux at the time.",
     ),
-    open(
+    SetUp::open(
         "Old path",
         "20 Mbps, RTT 40 ms, idle",
         "Its traffic ends with the handover; it only has to be fast enough.",
     ),
-    open(
+    SetUp::open(
         "Handover",
         "new address told 8 s before, primary path set at the sender, both paths up",
         "The paper assumes an optimized mechanism that contributes marginally.",
     ),
-    open(
+    SetUp::open(
         "Window of the new path until then",
         "never used; set by the policy large-initial-window at the switch",
         "Slow start follows from there.",
     ),
-    open(
+    SetUp::open(
         "Max.Burst (RFC 9260 §6.1 D)",
         "no limit",
         "With a limit of 4 packets the windows that are compared could not be sent.",
     ),
-    open("SACKs", "every second packet or after 200 ms", "RFC 9260 §6.2."),
-    open(
+    SetUp::open("SACKs", "every second packet or after 200 ms", "RFC 9260 §6.2."),
+    SetUp::open(
         "Video’s delivery",
         "ordered, one stream",
         "“In default mode, data is delivered to the application in ordered mode.”",
     ),
-    open(
+    SetUp::open(
         "Bytes in a packet",
         "a message is 4 chunks of 1452 bytes and one of 587",
         "Packets of 1500 bytes and one of 635; small rests are bundled where a window lets two messages meet.",

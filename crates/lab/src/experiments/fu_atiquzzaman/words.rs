@@ -39,90 +39,86 @@ pub(super) const TERMS: [(&str, &str); 6] = [
     ("Out of reach", "What was run does not suffice to tell."),
 ];
 
-const fn stated(what: &'static str, paper: &'static str, ours: &'static str) -> SetUp {
-    SetUp { what, paper: Some(paper), ours, why: None }
-}
-
-const fn explained(what: &'static str, paper: &'static str, ours: &'static str, why: &'static str) -> SetUp {
-    SetUp { what, paper: Some(paper), ours, why: Some(why) }
-}
-
-const fn open(what: &'static str, ours: &'static str, why: &'static str) -> SetUp {
-    SetUp { what, paper: None, ours, why: Some(why) }
-}
-
 /// The set-up.
 pub(super) const SET_UP: [SetUp; 24] = [
-    stated("Correspondent to router", "28.8 to 1500 kbps, 200 ms", "the same (w)"),
-    stated("Router to either agent", "500 kbps, 200 ms", "the same"),
-    stated("Mobile to agent", "150 to 2000 kbps, delay by distance", "the same (r)"),
-    stated("MAC", "802.11", "802.11’s: contention, RTS where it is on, an acknowledgement for each frame"),
-    stated("Sender", "the mobile", "the same, without end"),
-    stated("Movement", "leaves at 50 s, comes back at 150 s, 200 s in all", "the same"),
-    stated("Payload", "948 bytes", "the same"),
-    explained(
+    SetUp::stated("Correspondent to router", "28.8 to 1500 kbps, 200 ms", "the same (w)"),
+    SetUp::stated("Router to either agent", "500 kbps, 200 ms", "the same"),
+    SetUp::stated("Mobile to agent", "150 to 2000 kbps, delay by distance", "the same (r)"),
+    SetUp::stated(
+        "MAC",
+        "802.11",
+        "802.11’s: contention, RTS where it is on, an acknowledgement for each frame",
+    ),
+    SetUp::stated("Sender", "the mobile", "the same, without end"),
+    SetUp::stated("Movement", "leaves at 50 s, comes back at 150 s, 200 s in all", "the same"),
+    SetUp::stated("Payload", "948 bytes", "the same"),
+    SetUp::explained(
         "Headers",
         "40 bytes (Reno), 52 (TCP SACK with timestamps), 52 (SCTP)",
         "40, 52, 48",
         "SCTP with one DATA chunk: 20 IP, 12 common header, 16 chunk header.",
     ),
-    stated("Receive window, initial window, initial threshold", "20, 2 and 20 segments", "the same"),
-    stated("SACK blocks of TCP", "three", "three"),
-    stated("Result", "segments received in 200 s", "segments given to the application"),
-    explained(
+    SetUp::stated("Receive window, initial window, initial threshold", "20, 2 and 20 segments", "the same"),
+    SetUp::stated("SACK blocks of TCP", "three", "three"),
+    SetUp::stated("Result", "segments received in 200 s", "segments given to the application"),
+    SetUp::explained(
         "Wireless errors",
         "by receive power, Pareto-distributed",
         "bad periods of Pareto lengths; their share of the time by the receive power’s margin (Rayleigh)",
         "The paper gives no parameters: slope, shortest period and shape are fitted.",
     ),
-    open(
+    SetUp::open(
         "Repetitions",
         "20 seeds (or as said above), mean and 95 % interval",
         "The paper seems to show single runs.",
     ),
-    open(
+    SetUp::open(
         "Fitted parameters",
         "fading slope, shortest bad period, Pareto shape, life of an advertisement",
         "On Table V alone, by msctp fit fu-atiquzzaman; frozen in scenarios/fu-atiquzzaman/parameters.toml with the fit’s error.",
     ),
-    open("Coverage", "250 m, agents 400 m apart", "The range of ns-2’s default radio; the circles overlap."),
-    open(
+    SetUp::open(
+        "Coverage",
+        "250 m, agents 400 m apart",
+        "The range of ns-2’s default radio; the circles overlap.",
+    ),
+    SetUp::open(
         "Speed and place",
         "10 m/s from 60 m off the agent",
         "The mobile passes the end of its cell 19 s after it set out, as in the paper’s Figs 2 and 6 to 8.",
     ),
-    open(
+    SetUp::open(
         "Agent advertisements",
         "every second; how long each is valid is fitted, from three intervals on",
         "Three intervals at least are what RFC 5944 §2.3 wants.",
     ),
-    open(
+    SetUp::open(
         "Change of agent",
         "when the old one’s advertisement has expired (lazy)",
         "What RFC 2002 describes first; registration then takes a round trip to the home agent.",
     ),
-    open(
+    SetUp::open(
         "MAC retransmissions",
         "none",
         "The paper’s errors were made in the physical layer and reached TCP, about one in a window.",
     ),
-    open("Queues", "drop-tail, 50 packets", "ns-2’s default. A window of 20 never fills them."),
-    open(
+    SetUp::open("Queues", "drop-tail, 50 packets", "ns-2’s default. A window of 20 never fills them."),
+    SetUp::open(
         "Acknowledgments",
         "of every segment at once, for all three",
         "ns-2’s TCPSink, which the paper names; “the values of the parameters were the same for all three protocols”.",
     ),
-    open(
+    SetUp::open(
         "Timers",
         "RTO 3 s at first, at least 1 s",
         "RFC 2960 and RFC 2988, of the paper’s time. The first round trip over 28.8 kbps takes more than a second.",
     ),
-    open(
+    SetUp::open(
         "TCP SACK’s recovery",
         "RFC 6675: a scoreboard of everything reported",
         "The paper cites Fall and Floyd (1996), whose sender counts duplicates; RFC 2018 and 6675 remember what was reported.",
     ),
-    open(
+    SetUp::open(
         "Microscope and blocks",
         "plain links with the paper’s rates and delays, scripted or clustered losses",
         "No handover: what the number of blocks does, and nothing else.",

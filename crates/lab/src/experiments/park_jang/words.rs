@@ -46,109 +46,101 @@ pub(super) const TERMS: [(&str, &str); 6] = [
     ("Out of reach", "What was run does not suffice to tell."),
 ];
 
-const fn stated(what: &'static str, paper: &'static str, ours: &'static str) -> SetUp {
-    SetUp { what, paper: Some(paper), ours, why: None }
-}
-
-const fn explained(what: &'static str, paper: &'static str, ours: &'static str, why: &'static str) -> SetUp {
-    SetUp { what, paper: Some(paper), ours, why: Some(why) }
-}
-
-const fn open(what: &'static str, ours: &'static str, why: &'static str) -> SetUp {
-    SetUp { what, paper: None, ours, why: Some(why) }
-}
-
 /// The set-up.
 pub(super) const SET_UP: [SetUp; 25] = [
-    stated("Wired network", "20 Mbps", "the same, see below for its delay"),
-    stated("LTE", "1 Mbps, 200 ms", "the same, both directions"),
-    stated("WLAN", "10 Mbps, 20 ms", "the same, both directions"),
-    stated("Congestion losses", "1 % uniform, wired part", "the same, towards the mobile"),
-    stated("Wireless losses", "5 % on LTE, 1 % on WLAN", "the same, towards the mobile"),
-    stated("Mixed losses", "1 % in all, a fifth of it wireless", "0.8 % on the wire, 0.2 % on the air"),
-    stated("Duration", "200 s", "the same"),
-    stated(
+    SetUp::stated("Wired network", "20 Mbps", "the same, see below for its delay"),
+    SetUp::stated("LTE", "1 Mbps, 200 ms", "the same, both directions"),
+    SetUp::stated("WLAN", "10 Mbps, 20 ms", "the same, both directions"),
+    SetUp::stated("Congestion losses", "1 % uniform, wired part", "the same, towards the mobile"),
+    SetUp::stated("Wireless losses", "5 % on LTE, 1 % on WLAN", "the same, towards the mobile"),
+    SetUp::stated(
+        "Mixed losses",
+        "1 % in all, a fifth of it wireless",
+        "0.8 % on the wire, 0.2 % on the air",
+    ),
+    SetUp::stated("Duration", "200 s", "the same"),
+    SetUp::stated(
         "Senders",
         "TCP Reno, TCP SACK (ns-2)",
         "Reno (RFC 5681), SACK (RFC 6675); SCTP (RFC 9260) beside them",
     ),
-    stated(
+    SetUp::stated(
         "The test of a loss",
         "(Tcur − Tavg)/Tdev > 2 (Tmin/Tcur)^k − 1: congestion",
         "the same in integers, asked at the third duplicate ACK or miss indication",
     ),
-    explained(
+    SetUp::explained(
         "When it is asked",
         "“only in congestion avoidance phases”",
         "not in slow start, where a loss is congestion",
         "So the first loss of a transfer always cuts the window.",
     ),
-    stated(
+    SetUp::stated(
         "LD recovery",
         "send again; one new packet for each of three duplicate ACKs; wait for a new ACK; keep the window",
         "the same",
     ),
-    explained(
+    SetUp::explained(
         "LD recovery on SCTP",
         "–",
         "fast retransmit without the cut; new data as gap blocks make room (RFC 9260 §6.1)",
         "SCTP counts what gap blocks acknowledge out of the flight: the rule of one for one is there already.",
     ),
-    stated(
+    SetUp::stated(
         "Previous scheme",
         "answers one RTT after the first duplicate ACK",
         "the same, with SRTT, for both verdicts",
     ),
-    stated(
+    SetUp::stated(
         "F-RTO",
         "two new ACKs: spurious, window kept",
         "RFC 5682 §2.1, also for T3-rtx; not in LD recovery",
     ),
-    stated(
+    SetUp::stated(
         "After a spurious timeout",
         "Tmin = Tavg = RTT, Tdev = RTT/2 at the first new packet’s ACK",
         "the same",
     ),
-    open("k", "1, and 0.5 to 3 in a sweep", "The paper names none."),
-    open("Delay of the wired network", "10 ms", "Short beside both radio links."),
-    open("Queues", "drop-tail, 50 packets, every link", "ns-2’s default; swept for WLAN."),
-    open(
+    SetUp::open("k", "1, and 0.5 to 3 in a sweep", "The paper names none."),
+    SetUp::open("Delay of the wired network", "10 ms", "Short beside both radio links."),
+    SetUp::open("Queues", "drop-tail, 50 packets, every link", "ns-2’s default; swept for WLAN."),
+    SetUp::open(
         "Receive window",
         "1 MiB; 65,536 bytes at handovers and for PJ3",
         "The window is the congestion window’s affair; \
          where nothing may be lost it fits the queue.",
     ),
-    open(
+    SetUp::open(
         "Timestamps, delayed ACKs",
         "none, each segment acknowledged",
         "As ns-2’s agents: one round trip timed at a time. \
          SCTP as RFC 9260: a SACK for two packets.",
     ),
-    open(
+    SetUp::open(
         "LTE link layer",
         "HARQ 4 attempts, RLC AM 4 retransmissions, PDUs of 1 ms",
         "3GPP’s usual values; the rest of the \
          200 ms lies before the radio link.",
     ),
-    open(
+    SetUp::open(
         "WLAN link layer",
         "stop and wait, 7 retries, airtime shared by both directions",
         "802.11’s; less than 10 Mbps is left \
          for data.",
     ),
-    open(
+    SetUp::open(
         "Handover",
         "the radio link stands still for 0.5 to 3 s, keeps what waits, then is the other network",
         "LTE forwards \
          in order what has not arrived. Nothing is lost, so that every timeout is spurious.",
     ),
-    open(
+    SetUp::open(
         "Seeds at handovers",
         "time 30 s + 137 ms × seed, silence 0.5 to 3 s in turn",
         "Some silences are shorter than the RTO \
          of at least one second.",
     ),
-    open(
+    SetUp::open(
         "Microscope",
         "RTT 200.9 ms, a packet every 10 ms, congestion window of 17 packets",
         "Fig. 2’s T20, with its unit of time 10 ms.",
