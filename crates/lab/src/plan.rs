@@ -47,6 +47,14 @@ impl<K, T> Outcomes<K, T> {
     }
 }
 
+impl<K: Display, T> Outcomes<K, T> {
+    /// The runs that failed, by name, with the reason.
+    #[must_use]
+    pub fn failures(&self) -> Vec<(String, String)> {
+        self.failed.iter().map(|(key, reason)| (key.to_string(), reason.clone())).collect()
+    }
+}
+
 /// The threads could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot start the threads of the plan: {0}")]

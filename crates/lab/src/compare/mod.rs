@@ -101,7 +101,7 @@ impl Comparison {
     /// The runs that failed, with the reason.
     #[must_use]
     pub fn failed(&self) -> Vec<(String, String)> {
-        self.outcomes.failed.iter().map(|(key, reason)| (key.to_string(), reason.clone())).collect()
+        self.outcomes.failures()
     }
 }
 

@@ -34,7 +34,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 /// From what was measured to the report.
 fn conclude(extent: &Extent, outcomes: Outcomes<RunKey, Run>, command: String) -> Report {
     let runs = outcomes.done.len();
-    let failed = outcomes.failed.iter().map(|(key, reason)| (key.to_string(), reason.clone())).collect();
+    let failed = outcomes.failures();
     let measured = Measured { runs: outcomes.done.into_iter().collect() };
     let ledger = claims::ledger(&measured);
     Report {

@@ -52,7 +52,7 @@ pub fn reproduce(
 
 /// From what was measured to the report.
 fn conclude(extent: &Extent, outcomes: Outcomes<RunKey, Run>, command: String) -> Reproduction {
-    let failed = outcomes.failed.iter().map(|(key, reason)| (key.to_string(), reason.clone())).collect();
+    let failed = outcomes.failures();
     let runs = outcomes.done.len();
     let measured: Measured = outcomes.done.into_iter().collect();
     let provenance = Provenance {

@@ -42,7 +42,7 @@ pub fn reproduce(
     let grid = execute("fu-atiquzzaman grid", extent.grid(), execution, run::grid)?;
     let microscope = execute("fu-atiquzzaman microscope", extent.microscope(), execution, run::microscope)?;
     let blocks = execute("fu-atiquzzaman blocks", extent.blocks(), execution, run::blocks)?;
-    let failed = [named(&grid.failed), named(&microscope.failed), named(&blocks.failed)].concat();
+    let failed = [grid.failures(), microscope.failures(), blocks.failures()].concat();
     let skipped = grid.skipped.len() + microscope.skipped.len() + blocks.skipped.len();
     let runs = grid.done.len() + microscope.done.len() + blocks.done.len();
     let measured = Measured {
@@ -85,10 +85,6 @@ fn report(extent: &Extent, measured: &Measured, provenance: Provenance) -> Repor
             data("blocks", "every run over the number of SACK blocks", tables::blocks(measured), true),
         ],
     }
-}
-
-fn named<K: ToString>(failed: &[(K, String)]) -> Vec<(String, String)> {
-    failed.iter().map(|(key, reason)| (key.to_string(), reason.clone())).collect()
 }
 
 fn extent_in_words(extent: &Extent) -> String {

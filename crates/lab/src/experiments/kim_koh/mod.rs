@@ -69,8 +69,8 @@ fn conclude(
     command: String,
 ) -> Reproduction {
     let runs = estimations.done.len() + handovers.done.len();
-    let mut failed = named(&estimations.failed);
-    failed.extend(named(&handovers.failed));
+    let mut failed = estimations.failures();
+    failed.extend(handovers.failures());
     let skipped = estimations.skipped.len() + handovers.skipped.len();
     let measured = Measured {
         handovers: handovers.done.into_iter().collect(),
@@ -120,10 +120,6 @@ fn conclude(
         ],
     };
     Reproduction { measured, report }
-}
-
-fn named<K: ToString>(failed: &[(K, String)]) -> Vec<(String, String)> {
-    failed.iter().map(|(key, reason)| (key.to_string(), reason.clone())).collect()
 }
 
 fn extent_in_words(extent: &Extent) -> String {
