@@ -1,6 +1,6 @@
 //! What commands that carry out many runs share: the bar, Ctrl-C, results kept for going on.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -81,7 +81,8 @@ pub(crate) fn progress(runs: usize) -> ProgressBar {
 
 /// Writes to standard output. A reader that has seen enough (head, jq) is no failure.
 pub(crate) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    match write(&mut io::stdout().lock()) {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Run(format!("stdout: {e}"))),
         _ => Ok(()),
     }

@@ -12,6 +12,7 @@ use msctp_sim::scenario::Scenario;
 use msctp_sim::{Series, Simulation};
 use msctp_units::{Span, Time};
 
+use crate::running::print;
 use crate::{Failure, sim_text};
 
 /// Run one scenario in virtual time and print what happened.
@@ -100,19 +101,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if let Some(dir) = &args.series {
         write_series(&simulation.into_series(), dir)?;
     }
-    let out = &mut BufWriter::new(io::stdout().lock());
-    let printed = if args.json {
-        serde_json::to_writer_pretty(&mut *out, &summary)
-            .map_err(io::Error::from)
-            .and_then(|()| writeln!(out))
-    } else {
-        sim_text::write(out, &summary)
-    };
-    match printed.and_then(|()| out.flush()) {
-        // A reader that has seen enough (head, jq) is no failure.
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => return Err(Failure::Run(format!("stdout: {e}"))),
-        _ => {}
-    }
+    print(|mut out| {
+        if args.json {
+            serde_json::to_writer_pretty(&mut out, &summary)?;
+            writeln!(out)
+        } else {
+            sim_text::write(&mut out, &summary)
+        }
+    })?;
     if complete {
         Ok(())
     } else {
