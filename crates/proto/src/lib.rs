@@ -34,6 +34,7 @@ mod config;
 mod endpoint;
 mod error;
 mod event;
+mod extensions;
 mod long_tsn;
 mod message;
 mod stats;

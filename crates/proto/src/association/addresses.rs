@@ -8,6 +8,7 @@ use msctp_wire::{Asconf, AsconfAck, Cause, EncodeChunk, Heartbeat, Param, Params
 
 use super::Association;
 use crate::asconf::{Ack, AsconfEvent, AsconfIn, AsconfOut, Received, Reception, prepare_local};
+use crate::extensions::Extensions;
 use crate::path::Path;
 use crate::{
     AddressRequest, AssociationState as State, CallError, Direction, Event, LossReason, PathAddr,
@@ -107,7 +108,7 @@ impl Association {
     /// Begins dynamic addresses anew with a peer whose initial TSN is known now.
     pub(super) fn begin_readdressing(&mut self, peer_initial_tsn: Tsn) {
         let addresses: Vec<IpAddr> = self.paths.locals().map(|(address, _)| address).collect();
-        let (ours, supported) = (self.tags.local_initial_tsn, self.tags.extensions.asconf);
+        let (ours, supported) = (self.tags.local_initial_tsn, self.tags.extensions.has(Extensions::ASCONF));
         self.readdressing = Readdressing::new(ours, peer_initial_tsn, &addresses, supported);
     }
 

@@ -10,6 +10,7 @@ use msctp_wire::{Abort, Cause, Causes, Init, InitAck, List, ParamType, Params, V
 use super::negotiate::{Answer, Offer, OfferFault, address_params, our_families, our_params, streams};
 use super::{Association, random_tag};
 use crate::endpoint::cookie::CookieJar;
+use crate::extensions::Extensions;
 use crate::inbound::Inbound;
 use crate::path::Path;
 use crate::{AssociationState as State, Event, LossReason, PathAddr, PathId, TraceKind};
@@ -67,7 +68,8 @@ impl Association {
     /// Hands our INIT to `send`.
     pub(super) fn init_chunk<R>(&self, send: impl FnOnce(&Init<'_>) -> R) -> R {
         let addresses = self.paths.locals().map(|(address, _)| address).collect::<Vec<IpAddr>>();
-        let mut params = our_params(addresses.iter().copied());
+        let chunk_types = Extensions::of_config(&self.config).chunk_types();
+        let mut params = our_params(addresses.iter().copied(), &chunk_types);
         params.push(our_families(&addresses));
         if let Some(ms) = self.setup.preservative {
             params.push(msctp_wire::Param::CookiePreservative(ms));
@@ -163,7 +165,7 @@ impl Association {
             self.setup.unrecognized.resize(padded, 0);
         }
         self.tags.peer_tag = offer.tag;
-        self.tags.extensions = offer.extensions;
+        self.tags.extensions = Extensions::of_config(&self.config).both(offer.extensions);
         (self.tags.outbound_streams, self.tags.inbound_streams) = streams(&self.config, &offer);
         self.set_peer_addresses(now, &offer.all_addresses(at.remote));
         self.begin_data(offer.initial_tsn, offer.a_rwnd);

@@ -34,7 +34,8 @@ use self::quality::Quality;
 use self::shutdown::Closing;
 use self::trace::Tracer;
 use crate::config::check;
-use crate::endpoint::cookie::{Cookie, CookieJar, PeerExtensions};
+use crate::endpoint::cookie::{Cookie, CookieJar};
+use crate::extensions::Extensions;
 use crate::inbound::Inbound;
 use crate::outbound::Outbound;
 use crate::path::{PathEvent, Paths, SourceUse};
@@ -98,7 +99,8 @@ pub(crate) struct Tags {
     pub(crate) local_initial_tsn: Tsn,
     pub(crate) outbound_streams: u16,
     pub(crate) inbound_streams: u16,
-    pub(crate) extensions: PeerExtensions,
+    /// What both ends can do beyond RFC 9260.
+    pub(crate) extensions: Extensions,
 }
 
 /// A random number that is not zero (RFC 9260 §5.3.1).
@@ -166,7 +168,7 @@ impl Association {
             local_initial_tsn: Tsn::new(rng.next_u32()),
             outbound_streams: config.outbound_streams,
             inbound_streams: 0,
-            extensions: PeerExtensions::default(),
+            extensions: Extensions::NONE,
         };
         let handover = Handover::new(&config)?;
         let mut new = Self::with(config, handover, tags, AssociationState::CookieWait, rng);

@@ -6,12 +6,10 @@ use msctp_units::{Span, Time};
 use msctp_wire::{Cause, ChunkType, Init, InitAck, List, Param, ParamType, Tlv, Tsn, VerificationTag};
 use smallvec::SmallVec;
 
-use crate::endpoint::cookie::{Addresses, Cookie, CookieJar, PeerExtensions};
+use crate::endpoint::cookie::{Addresses, Cookie, CookieJar};
+use crate::extensions::Extensions;
 use crate::path::pairing::{MAX_ADDRESSES, is_endpoint};
 use crate::{Config, PathAddr};
-
-/// Chunk types beyond RFC 9260 that this end understands, for Supported Extensions (RFC 5061 §4.2.7).
-const EXTENSIONS: [ChunkType; 3] = [ChunkType::ASCONF, ChunkType::ASCONF_ACK, ChunkType::PAD];
 
 /// Bytes of unrecognized parameters reported at most: an answer must not be much larger than what provoked it, and has to
 /// fit a packet.
@@ -34,7 +32,8 @@ pub(crate) struct Offer<'a> {
     pub(crate) addresses: Addresses,
     /// Address families the peer can use: (IPv4, IPv6).
     families: (bool, bool),
-    pub(crate) extensions: PeerExtensions,
+    /// What the peer announced beyond RFC 9260.
+    pub(crate) extensions: Extensions,
     pub(crate) cookie: Option<&'a [u8]>,
     /// What the peer wishes to be added to the cookie's life.
     pub(crate) preservative: Span,
@@ -93,7 +92,7 @@ impl<'a> Offer<'a> {
             addresses: Addresses::new(),
             // RFC 9260 §3.3.2, note 4: without Supported Address Types any type
             families: (true, true),
-            extensions: PeerExtensions::default(),
+            extensions: Extensions::NONE,
             cookie: None,
             preservative: Span::ZERO,
             unrecognized: SmallVec::new(),
@@ -122,8 +121,7 @@ impl<'a> Offer<'a> {
                 self.families = (lists(ParamType::IPV4_ADDRESS), lists(ParamType::IPV6_ADDRESS));
             }
             Param::SupportedExtensions(types) => {
-                let lists = |wanted| types.iter().any(|typ| typ == wanted);
-                self.extensions.asconf = lists(ChunkType::ASCONF) && lists(ChunkType::ASCONF_ACK);
+                self.extensions = self.extensions.with(Extensions::of_chunk_types(&types));
             }
             Param::Unknown(unknown) => {
                 let action = unknown.action();
@@ -160,12 +158,15 @@ impl<'a> Offer<'a> {
 
 /// The parameters of our INIT and INIT ACK that say what we are: addresses (RFC 9260 §3.3.2.1; a single one is the
 /// source of the packet and need not be listed, which also passes address translation) and extensions.
-pub(crate) fn our_params<'a>(addresses: impl Iterator<Item = IpAddr> + Clone) -> ParamList<'a> {
+pub(crate) fn our_params<'a>(
+    addresses: impl Iterator<Item = IpAddr> + Clone,
+    chunk_types: &'a [ChunkType],
+) -> ParamList<'a> {
     let mut params = ParamList::new();
     if addresses.clone().count() > 1 {
         params.extend(addresses.map(Param::from));
     }
-    params.push(Param::SupportedExtensions(List::from(&EXTENSIONS)));
+    params.push(Param::SupportedExtensions(List::from(chunk_types)));
     params
 }
 
@@ -237,14 +238,16 @@ impl Answer<'_> {
             peer_a_rwnd: offer.a_rwnd,
             outbound_streams,
             inbound_streams,
-            extensions: offer.extensions,
+            extensions: Extensions::of_config(self.config).both(offer.extensions),
             at: self.at,
             addresses: offer.all_addresses(self.at.remote).into_iter().skip(1).collect(),
         };
         let mut signed = Vec::with_capacity(256);
         jar.sign(&cookie, &mut signed);
         let usable = self.local_addresses.iter().copied().filter(|ours| offer.can_use(ours, &self.at.remote));
-        let mut params = our_params(usable);
+        let ours = Extensions::of_config(self.config);
+        let chunk_types = ours.chunk_types();
+        let mut params = our_params(usable, &chunk_types);
         params.push(Param::StateCookie(&signed));
         // RFC 9260 §3.2.2: unrecognized parameters of an INIT are reported in the INIT ACK
         params.extend(offer.unrecognized.iter().map(|param| Param::UnrecognizedParameter(param)));

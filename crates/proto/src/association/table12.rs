@@ -208,7 +208,7 @@ mod tests {
             peer_a_rwnd: 1500,
             outbound_streams: 1,
             inbound_streams: 1,
-            extensions: crate::endpoint::cookie::PeerExtensions::default(),
+            extensions: crate::extensions::Extensions::NONE,
             at: PathAddr { local: ip, remote: ip },
             addresses: Addresses::new(),
         };

@@ -11,19 +11,13 @@ use rand_core::{Rng, SeedableRng};
 use sha2::Sha256;
 use smallvec::SmallVec;
 
+use crate::extensions::Extensions;
 use crate::{EndpointConfig, PathAddr};
 
 /// Bytes of HMAC-SHA256.
 const MAC_LEN: usize = 32;
 /// A list of the peer's addresses.
 pub(crate) type Addresses = SmallVec<[IpAddr; 4]>;
-
-/// What the peer can do beyond RFC 9260, as one byte in the cookie.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PeerExtensions {
-    /// ASCONF and ASCONF-ACK (RFC 5061 §4.2.7).
-    pub(crate) asconf: bool,
-}
 
 /// What a state cookie says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +40,8 @@ pub(crate) struct Cookie {
     pub(crate) outbound_streams: u16,
     /// Streams the peer may send on: min(the peer's OS, our MIS).
     pub(crate) inbound_streams: u16,
-    pub(crate) extensions: PeerExtensions,
+    /// What both ends announced beyond RFC 9260.
+    pub(crate) extensions: Extensions,
     /// Where the INIT ACK went: the one address that is confirmed from the start (RFC 9260 §5.4 rule 2).
     pub(crate) at: PathAddr,
     /// The peer's other addresses.
@@ -77,7 +72,7 @@ impl Cookie {
         ] {
             out.extend_from_slice(&word.to_be_bytes());
         }
-        out.push(u8::from(self.extensions.asconf));
+        out.extend_from_slice(&self.extensions.bits().to_be_bytes());
         for address in [self.at.local, self.at.remote].iter().chain(&self.addresses) {
             match address {
                 IpAddr::V4(v4) => {
@@ -111,7 +106,7 @@ impl Cookie {
             peer_initial_tsn,
             peer_a_rwnd,
         ] = words;
-        let [extensions] = reader.take()?;
+        let extensions = Extensions::from_bits(reader.u16()?);
         let at = PathAddr { local: reader.address()?, remote: reader.address()? };
         let mut addresses = Addresses::new();
         while !reader.0.is_empty() {
@@ -131,7 +126,7 @@ impl Cookie {
             peer_a_rwnd,
             outbound_streams,
             inbound_streams,
-            extensions: PeerExtensions { asconf: extensions & 1 != 0 },
+            extensions,
             at,
             addresses,
         })
@@ -262,7 +257,7 @@ mod tests {
             peer_a_rwnd: 7,
             outbound_streams: 8,
             inbound_streams: 9,
-            extensions: PeerExtensions { asconf: true },
+            extensions: Extensions::ASCONF,
             at: PathAddr { local: "10.0.0.1".parse().unwrap(), remote: "2001:db8::1".parse().unwrap() },
             addresses: ["10.0.0.2".parse().unwrap(), "2001:db8::2".parse().unwrap()].into_iter().collect(),
         }

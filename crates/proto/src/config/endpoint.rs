@@ -1,0 +1,69 @@
+//! Options of an endpoint and their validation.
+
+use msctp_units::Span;
+
+use super::check;
+use crate::ConfigError;
+
+/// Options of an endpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndpointConfig {
+    /// Valid.Cookie.Life, 60 s (RFC 9260 §16).
+    pub valid_cookie_life: Span,
+    /// A cookie secret signs for so long, 1 h (RFC 9260 §5.1.3: "e.g., hourly"); the one before it stays valid for a
+    /// cookie's life.
+    pub cookie_secret_life: Span,
+    /// Stateless replies that may wait to be sent, 256; more are dropped, which bounds what an attacker can make us hold.
+    pub max_pending_replies: usize,
+    /// Associations held at a time, 65536; beyond it a COOKIE ECHO is answered by ABORT (Out of Resource).
+    pub max_associations: usize,
+    /// A Cookie Preservative can lengthen a cookie's life by at most so much, 10 s (RFC 9260 §3.3.2.1.3).
+    pub max_cookie_preservative: Span,
+}
+
+impl Default for EndpointConfig {
+    fn default() -> Self {
+        Self {
+            valid_cookie_life: Span::from_secs(60),
+            cookie_secret_life: Span::from_secs(3600),
+            max_pending_replies: 256,
+            max_associations: 65_536,
+            max_cookie_preservative: Span::from_secs(10),
+        }
+    }
+}
+
+impl EndpointConfig {
+    /// Checks every option.
+    ///
+    /// # Errors
+    ///
+    /// The first option that cannot be used, by name, with its value and what would be right.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        check(
+            self.valid_cookie_life >= Span::from_millis(1) && self.valid_cookie_life <= Span::from_secs(3600),
+            "valid_cookie_life",
+            self.valid_cookie_life,
+            "1ms to 3600s",
+        )?;
+        check(
+            self.cookie_secret_life >= self.valid_cookie_life,
+            "cookie_secret_life",
+            self.cookie_secret_life,
+            format_args!("at least valid_cookie_life ({})", self.valid_cookie_life),
+        )?;
+        check(
+            self.max_pending_replies >= 1,
+            "max_pending_replies",
+            self.max_pending_replies,
+            "at least 1 packet",
+        )?;
+        check(self.max_associations >= 1, "max_associations", self.max_associations, "at least 1")?;
+        check(
+            self.max_cookie_preservative <= Span::from_secs(3600),
+            "max_cookie_preservative",
+            self.max_cookie_preservative,
+            "at most 3600s",
+        )
+    }
+}

@@ -1,0 +1,92 @@
+//! [`Extensions`]: what an end can do beyond RFC 9260, as INIT and INIT ACK announce it (RFC 5061 §4.2.7). Keeps no state.
+//!
+//! An extension is one bit here and one row of [`CHUNKS`]; the offer, the reading of the peer's offer, and the state
+//! cookie follow from that. Both ends may use what both announced: [`Extensions::both`].
+
+use msctp_wire::{ChunkType, List};
+use smallvec::SmallVec;
+
+use crate::Config;
+
+/// A set of extensions. As bits it travels in our own state cookie, so that an accepted association knows what was agreed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Extensions(u16);
+
+/// The chunk types that stand for an extension in Supported Extensions: all of a row have to be there.
+const CHUNKS: [(Extensions, &[ChunkType]); 1] =
+    [(Extensions::ASCONF, &[ChunkType::ASCONF, ChunkType::ASCONF_ACK])];
+
+impl Extensions {
+    /// Nothing beyond RFC 9260.
+    pub(crate) const NONE: Self = Self(0);
+    /// Dynamic addresses (RFC 5061 §4.2.7).
+    pub(crate) const ASCONF: Self = Self(1);
+
+    /// What this end offers.
+    pub(crate) fn of_config(_config: &Config) -> Self {
+        Self::ASCONF
+    }
+
+    /// What a Supported Extensions parameter announces.
+    pub(crate) fn of_chunk_types(types: &List<'_, ChunkType>) -> Self {
+        let lists = |wanted: &ChunkType| types.iter().any(|typ| typ == *wanted);
+        CHUNKS
+            .iter()
+            .filter(|(_, needed)| needed.iter().all(lists))
+            .fold(Self::NONE, |all, &(extension, _)| all.with(extension))
+    }
+
+    /// The chunk types to announce. PAD is among them always: probes are padded with it (RFC 4820 §3).
+    pub(crate) fn chunk_types(self) -> SmallVec<[ChunkType; 16]> {
+        CHUNKS
+            .iter()
+            .filter(|&&(extension, _)| self.has(extension))
+            .flat_map(|(_, types)| types.iter().copied())
+            .chain([ChunkType::PAD])
+            .collect()
+    }
+
+    /// True when all of `wanted` are in the set.
+    pub(crate) fn has(self, wanted: Self) -> bool {
+        self.0 & wanted.0 == wanted.0
+    }
+
+    /// This set and those in `more`.
+    pub(crate) fn with(self, more: Self) -> Self {
+        Self(self.0 | more.0)
+    }
+
+    /// What is in both.
+    pub(crate) fn both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// For the state cookie.
+    pub(crate) fn bits(self) -> u16 {
+        self.0
+    }
+
+    /// From the state cookie.
+    pub(crate) fn from_bits(bits: u16) -> Self {
+        Self(bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_announced_is_read_back_and_half_an_extension_is_none() {
+        let all = CHUNKS.iter().fold(Extensions::NONE, |all, &(extension, _)| all.with(extension));
+        let types = all.chunk_types();
+        assert_eq!(Extensions::of_chunk_types(&List::from(&types[..])), all);
+        assert_eq!(types.last(), Some(&ChunkType::PAD));
+        for (extension, needed) in CHUNKS {
+            let half: Vec<ChunkType> = types.iter().copied().filter(|typ| *typ != needed[0]).collect();
+            assert!(!Extensions::of_chunk_types(&List::from(&half[..])).has(extension));
+        }
+        assert_eq!(Extensions::from_bits(all.bits()), all);
+        assert_eq!(all.both(Extensions::NONE), Extensions::NONE);
+    }
+}
