@@ -22,7 +22,7 @@ use crate::{Ack, ControllerConfig, Loss, LossKind, OptionInfo};
 /// - In the Reno-friendly region (§4.3) the window is set to W_est unless it is above it already: an acknowledgement never
 ///   closes it.
 /// - After an RTO without data the window starts again as RFC 5681 §4.1 says; W_max is kept for the next stage.
-/// - A stage that begins with a window above W_max is treated as one without W_max (K = 0 and W_max = cwnd, §4.8, §4.10).
+/// - A stage that begins with a window above W_max is treated as one without W_max (K = 0 and W_max = cwnd, RFC 9438 §4.8, §4.10).
 pub type Cubic = Composed<CubicCurve>;
 
 /// The name in the registry.

@@ -85,7 +85,7 @@ pub struct Config {
     pub timestamp_tick: Span,
     /// Retransmissions of one segment in a row after which the connection is lost (RFC 9293 §3.8.3, R2).
     pub max_retransmits: u32,
-    /// How long the end that closed first waits for stray segments (RFC 9293 §3.4.2: 2 MSL).
+    /// How long the end that closed first waits for stray segments (RFC 9293 §3.6.1: 2 MSL).
     pub time_wait: Span,
     /// Record trace events.
     pub trace: bool,

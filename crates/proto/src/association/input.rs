@@ -191,7 +191,7 @@ impl Association {
         if self.tracer.is_on() {
             self.trace_control(now, Direction::In, self.path_of(at), chunk);
         }
-        // RFC 4895 §4.4: AUTH is not spoken here yet, so nothing comes authenticated
+        // RFC 4895 §6.3: AUTH is not spoken here yet, so nothing comes authenticated
         let auth = self.config.auth;
         if auth.covers(chunk.chunk_type()) && !auth.admits(false) {
             self.stats.unexpected_chunks += 1;

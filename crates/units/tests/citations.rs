@@ -1,0 +1,211 @@
+//! Citations of standards name sections that exist, and what docs/standards.md calls done is cited by the code that does
+//! it. Reads the sources and that page; the page's tables are the list of sections.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A citation: number of the RFC and section, as in ("9260", "6.2.1") or ("9260", "A").
+type Citation = (String, String);
+
+/// What a row of a table says of its section.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Done,
+    Partial,
+    No,
+    /// Nothing to build: introductions, registries, references.
+    Nothing,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository").to_path_buf()
+}
+
+/// Files below `folder` that end in `extension`, build folders left out, in order.
+fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            if path.file_name().is_some_and(|name| name != "target") {
+                files(&path, extension, found);
+            }
+        } else if path.extension().is_some_and(|is| is == extension) {
+            found.push(path);
+        }
+    }
+}
+
+/// The section a text begins with: "6.2.1" of "6.2.1 C4)", "A" of "A.1"? no: "A.1". Empty when there is none.
+fn section(text: &str) -> String {
+    let mut out = String::new();
+    for part in text.split('.') {
+        let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
+        let letter = part.chars().next().filter(|first| {
+            out.is_empty() && first.is_ascii_uppercase() && !part[1..].starts_with(char::is_alphanumeric)
+        });
+        let piece = letter.map_or_else(|| digits.clone(), String::from);
+        if piece.is_empty() {
+            break;
+        }
+        if !out.is_empty() {
+            out.push('.');
+        }
+        out.push_str(&piece);
+        if piece.len() < part.len() {
+            break;
+        }
+    }
+    out
+}
+
+/// Citations in lines of prose. A bare "§" belongs to the RFC named last; a line that is no prose, or the name of a paper,
+/// ends that.
+fn citations<'a>(lines: impl Iterator<Item = (usize, Option<&'a str>)>) -> Vec<(usize, Citation)> {
+    let mut found = Vec::new();
+    let mut rfc: Option<String> = None;
+    for (number, line) in lines {
+        let Some(line) = line else {
+            rfc = None;
+            continue;
+        };
+        let mut rest = line;
+        while let Some(at) = rest.find(['R', '§', '&', 'A', 'e', 'd']) {
+            let here = &rest[at..];
+            let step = here.chars().next().map_or(1, char::len_utf8);
+            if let Some(after) = here.strip_prefix("RFC ") {
+                let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+                if !digits.is_empty() {
+                    rfc = Some(digits);
+                }
+            } else if here.starts_with("& ") || here.starts_with("et al") || here.starts_with("draft-") {
+                rfc = None;
+            } else if let (Some(of), Some(after)) =
+                (&rfc, here.strip_prefix('§').or_else(|| here.strip_prefix("Appendix ")))
+            {
+                let name = section(after.trim_start());
+                if !name.is_empty() {
+                    found.push((number, (of.clone(), name)));
+                }
+            }
+            rest = &here[step..];
+        }
+    }
+    found
+}
+
+/// The prose of a Rust source: its comments.
+fn comments(source: &str) -> impl Iterator<Item = (usize, Option<&str>)> {
+    source.lines().enumerate().map(|(i, line)| (i + 1, line.find("//").map(|at| &line[at..])))
+}
+
+/// All citations of the sources, with where they stand.
+fn cited() -> Vec<(String, Citation)> {
+    let root = root();
+    let mut sources = Vec::new();
+    files(&root.join("crates"), "rs", &mut sources);
+    let mut found = Vec::new();
+    for path in sources.iter().filter(|path| !path.ends_with("units/tests/citations.rs")) {
+        let text = fs::read_to_string(path).expect("a source");
+        let name = path.strip_prefix(&root).expect("below the root").display().to_string();
+        for (line, citation) in citations(comments(&text)) {
+            found.push((format!("{name}:{line}"), citation));
+        }
+    }
+    found
+}
+
+/// The tables of docs/standards.md: RFC, section, state and note. A table follows a heading that begins with "RFC N".
+fn listed() -> BTreeMap<Citation, (State, String)> {
+    let page = fs::read_to_string(root().join("docs/standards.md")).expect("docs/standards.md");
+    let mut rows = BTreeMap::new();
+    let mut rfc = String::new();
+    for (i, line) in page.lines().enumerate() {
+        if let Some(heading) = line.strip_prefix("## ") {
+            rfc = heading
+                .strip_prefix("RFC ")
+                .map_or_else(String::new, |after| after.chars().take_while(char::is_ascii_digit).collect());
+            continue;
+        }
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        if rfc.is_empty() || !line.starts_with('|') || cells[0] == "§" || cells[0].starts_with("--") {
+            continue;
+        }
+        assert_eq!(cells.len(), 4, "docs/standards.md:{}: want | § | title | state | note |", i + 1);
+        let state = match cells[2] {
+            "done" => State::Done,
+            "partial" => State::Partial,
+            "no" => State::No,
+            "–" => State::Nothing,
+            other => panic!("docs/standards.md:{}: state {other:?}: want done, partial, no or –", i + 1),
+        };
+        let explained = matches!(state, State::Done | State::Nothing) || !cells[3].is_empty();
+        assert!(explained, "docs/standards.md:{}: {} needs a note that says why", i + 1, cells[2]);
+        let old = rows.insert((rfc.clone(), cells[0].to_owned()), (state, cells[3].to_owned()));
+        assert!(old.is_none(), "docs/standards.md:{}: §{} twice", i + 1, cells[0]);
+    }
+    rows
+}
+
+/// Standards the code cites beside those of the tables: "RFC N: 1, 2.1, …" under "Others".
+fn others() -> BTreeSet<Citation> {
+    let page = fs::read_to_string(root().join("docs/standards.md")).expect("docs/standards.md");
+    let part = page.split("\n## Others").nth(1).expect("a part \"Others\"");
+    let mut all = BTreeSet::new();
+    for line in part.lines().filter_map(|line| line.strip_prefix("| RFC ")) {
+        let (rfc, rest) = line.split_once('|').expect("a row");
+        let sections = rest.rsplit('|').nth(1).expect("sections in the last column");
+        all.extend(sections.split(',').map(|section| (rfc.trim().to_owned(), section.trim().to_owned())));
+    }
+    all
+}
+
+#[test]
+fn every_citation_names_a_section_that_exists() {
+    let (listed, others) = (listed(), others());
+    let mut wrong = String::new();
+    for (place, citation) in cited() {
+        if !listed.contains_key(&citation) && !others.contains(&citation) {
+            let _ = writeln!(wrong, "{place}: RFC {} §{}", citation.0, citation.1);
+        }
+    }
+    assert!(wrong.is_empty(), "cited, but not in docs/standards.md:\n{wrong}");
+}
+
+#[test]
+fn what_is_called_done_is_cited_where_it_is_done() {
+    let cited: BTreeSet<Citation> = cited().into_iter().map(|(_, citation)| citation).collect();
+    let mut wrong = String::new();
+    for ((rfc, section), (state, note)) in listed() {
+        let here = (rfc.clone(), section.clone());
+        let below = format!("{section}.");
+        let found = cited.contains(&here)
+            || cited.iter().any(|(of, part)| *of == rfc && part.starts_with(&below))
+            || note.contains("crates/");
+        if matches!(state, State::Done | State::Partial) && !found {
+            let _ = writeln!(wrong, "RFC {rfc} §{section}");
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "called done or partial, but no code cites it and no note names the file:\n{wrong}"
+    );
+}
+
+#[test]
+fn a_citation_is_read_as_a_reader_would() {
+    let read = |text: &str| -> Vec<String> {
+        citations(comments(text)).into_iter().map(|(_, (rfc, section))| format!("{rfc} {section}")).collect()
+    };
+    assert_eq!(
+        read("// RFC 9260 §6.2.1 C4, §7.2.4 (5)\n// (§8.5.1.)"),
+        ["9260 6.2.1", "9260 7.2.4", "9260 8.5.1"]
+    );
+    assert_eq!(read("// RFC 9260 Appendix A, RFC 5061 §5.2 D5."), ["9260 A", "5061 5.2"]);
+    assert_eq!(read("// Park & Jang §2.2; Afif et al. §IV"), Vec::<String>::new());
+    assert_eq!(read("// RFC 9260\nlet x = 1;\n// §3"), Vec::<String>::new());
+    assert_eq!(read("// RFC 9260 (2022); Park & Jang §2.2"), Vec::<String>::new());
+}
