@@ -45,4 +45,14 @@ pub struct Transmit {
     pub len: usize,
     /// Set when more than one packet was appended: each is this long, the last may be shorter.
     pub segment_size: Option<usize>,
+    /// The packet is larger than its path's PMTU, because it carries a chunk that was cut for a larger one: IP has to be
+    /// allowed to fragment it (RFC 9260 §6.9). Every other packet fits, and may go with "don't fragment" set.
+    pub may_fragment: bool,
+}
+
+impl Transmit {
+    /// One packet of `len` bytes that fits its path.
+    pub(crate) fn new(path: Option<PathId>, at: PathAddr, len: usize) -> Self {
+        Self { path, at, len, segment_size: None, may_fragment: false }
+    }
 }

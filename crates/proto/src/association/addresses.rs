@@ -266,7 +266,7 @@ impl Association {
             // If it does not fit, the verification of all unconfirmed paths sends one soon.
             let _ = builder.push(&Heartbeat { params: Params::from(&params) });
         }
-        (!builder.is_empty()).then(|| Transmit { path, at, len: builder.finish(), segment_size: None })
+        (!builder.is_empty()).then(|| Transmit::new(path, at, builder.finish()))
     }
 
     fn send_request(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
@@ -282,6 +282,6 @@ impl Association {
         let (chunk_type, len) = (chunk.chunk_type().0, chunk.encoded_len() as u16);
         let kind = TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len };
         self.tracer.push(now, kind);
-        Some(Transmit { path: Some(path), at, len: builder.finish(), segment_size: None })
+        Some(Transmit::new(Some(path), at, builder.finish()))
     }
 }

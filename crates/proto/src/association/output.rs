@@ -155,7 +155,7 @@ impl Association {
         {
             self.bundle(now, path, &mut builder);
         }
-        Some(Transmit { path, at, len: builder.finish(), segment_size: None })
+        Some(Transmit::new(path, at, builder.finish()))
     }
 
     /// SACK and DATA after other control chunks, if they go the same way and fit.
@@ -245,7 +245,7 @@ impl Association {
         let chunk_type = msctp_wire::ChunkType::INIT.0;
         self.tracer
             .push(now, TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len });
-        Some(Transmit { path: Some(path), at, len: builder.finish(), segment_size: None })
+        Some(Transmit::new(Some(path), at, builder.finish()))
     }
 
     /// COOKIE ECHO first (RFC 9260 §5.1 C), then what may be bundled with it.
@@ -274,7 +274,7 @@ impl Association {
         } else if self.may_send_data() {
             self.fill_data(now, path, &mut builder);
         }
-        Some(Transmit { path: Some(path), at, len: builder.finish(), segment_size: None })
+        Some(Transmit::new(Some(path), at, builder.finish()))
     }
 
     /// What an association that is up sends of itself.
@@ -325,9 +325,11 @@ impl Association {
         };
         let entry = self.paths.get(path)?;
         let (at, mut room) = (entry.addr(), packet_room(entry));
-        if data_path == Some(path)
-            && let Some(needed) = self.outbound.oversized_packet(path, &self.paths)
-        {
+        let oversized = match data_path {
+            Some(data) if data == path => self.outbound.oversized_packet(path, &self.paths),
+            _ => None,
+        };
+        if let Some(needed) = oversized {
             room = room.max(needed);
         }
         let mut builder = self.builder(out, self.tags.peer_tag, room);
@@ -342,7 +344,8 @@ impl Association {
             debug_assert!(false, "nothing to send on {path} after all");
             return None;
         }
-        Some(Transmit { path: Some(path), at, len: builder.finish(), segment_size: None })
+        let transmit = Transmit::new(Some(path), at, builder.finish());
+        Some(Transmit { may_fragment: oversized.is_some(), ..transmit })
     }
 
     /// The next DATA chunk for this path fits into a packet with a SACK without gap blocks.
@@ -370,7 +373,7 @@ impl Association {
             builder.push(&Pad { padding_len: padding.min(u32::from(u16::MAX)) as u16 }).ok()?;
         }
         self.trace_control(now, Direction::Out, Some(path), &heartbeat);
-        Some(Transmit { path: Some(path), at, len: builder.finish(), segment_size: None })
+        Some(Transmit::new(Some(path), at, builder.finish()))
     }
 
     /// SHUTDOWN or SHUTDOWN ACK, with a SACK when there is something a SHUTDOWN cannot say (RFC 9260 §9.2).
@@ -387,7 +390,7 @@ impl Association {
         }
         builder.push(&chunk).ok()?;
         self.trace_control(now, Direction::Out, Some(path), &chunk);
-        Some(Transmit { path: Some(path), at, len: builder.finish(), segment_size: None })
+        Some(Transmit::new(Some(path), at, builder.finish()))
     }
 
     /// Chunks just sent on one path, again on another, as they are: they count nowhere (bicasting).
@@ -407,7 +410,7 @@ impl Association {
         if left > 0 {
             self.output.copies = Some((path, tsn, left));
         }
-        Some(Transmit { path: Some(path), at, len: builder.finish(), segment_size: None })
+        Some(Transmit::new(Some(path), at, builder.finish()))
     }
 }
 

@@ -326,7 +326,7 @@ impl Endpoint {
     fn send_reply(&mut self, out: &mut Vec<u8>) -> Option<Transmit> {
         let mut reply = self.replies.pop_front()?;
         out.extend_from_slice(&reply.bytes);
-        let transmit = Transmit { path: None, at: reply.at, len: reply.bytes.len(), segment_size: None };
+        let transmit = Transmit::new(None, reply.at, reply.bytes.len());
         reply.bytes.clear();
         self.spare.push(reply.bytes);
         Some(transmit)
