@@ -344,7 +344,7 @@ fn an_init_from_an_unknown_address_that_lists_a_known_one_belongs_to_the_associa
     let before = pair.log_len();
     let at = PathAddr { local: b_ip(0), remote: a_ip(7) };
     let outcome = pair.inject(Side::B, at, &bytes);
-    assert_eq!(outcome, DatagramOutcome::Association(pair.b.handle.unwrap()));
+    assert_eq!(outcome, DatagramOutcome::Unverified(pair.b.handle.unwrap()));
     assert!(pair.sent_since(Side::B, before)[0].has(chunk::ABORT));
 }
 

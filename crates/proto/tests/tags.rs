@@ -368,3 +368,26 @@ fn truncated_and_garbled_packets_with_the_right_tag_do_no_harm() {
         });
     }
 }
+
+/// RFC 6951 §5.4: where a packet came from may be learnt only after its verification tag was checked.
+#[test]
+fn the_outcome_tells_whether_the_packet_is_the_peers_for_certain() {
+    let mut pair = in_state(State::Established);
+    let handle = pair.a.handle.unwrap();
+    with_every_chunk(|name, chunk| {
+        // By the peer's address it is found; only the tag proves anything.
+        for tag in [FOREIGN, 0] {
+            let outcome = pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[chunk]));
+            assert_eq!(outcome, DatagramOutcome::Unverified(handle), "{name}, tag {tag}");
+        }
+    });
+    let tag = pair.tag_of(Side::A);
+    let info = [7; 24];
+    let params = [Param::HeartbeatInfo(&info)];
+    let mut bytes = packet(Side::A, tag, &[&Heartbeat { params: Params::from(&params) }]);
+    let outcome = pair.inject(Side::A, Pair::at(Side::A), &bytes);
+    assert_eq!(outcome, DatagramOutcome::Association(handle));
+    bytes[20] ^= 1;
+    let outcome = pair.inject(Side::A, Pair::at(Side::A), &bytes);
+    assert_eq!(outcome, DatagramOutcome::Unverified(handle), "the checksum is wrong");
+}

@@ -38,7 +38,9 @@ impl Simulation {
             .map(|&[a, b, c, d]| (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])));
         self.network.pool.release(id);
         let end = match outcome {
-            DatagramOutcome::Association(handle) => host.line(handle).map(|end| (end, handle)),
+            DatagramOutcome::Association(handle) | DatagramOutcome::Unverified(handle) => {
+                host.line(handle).map(|end| (end, handle))
+            }
             DatagramOutcome::Accepted(handle) => {
                 self.accept(number, handle, at, ports).map(|end| (end, handle))
             }

@@ -54,25 +54,30 @@ impl Association {
         self.own_jar = Some(jar);
     }
 
-    /// As [`handle_datagram`](Self::handle_datagram), with the cookie jar of the endpoint.
-    pub(crate) fn input(&mut self, now: Time, at: PathAddr, bytes: &[u8], jar: &mut CookieJar) {
+    /// As [`handle_datagram`](Self::handle_datagram), with the cookie jar of the endpoint. True when the packet is the peer's
+    /// for certain: by its verification tag (RFC 9260 §8.5) or its cookie.
+    pub(crate) fn input(&mut self, now: Time, at: PathAddr, bytes: &[u8], jar: &mut CookieJar) -> bool {
         let Ok(packet) = Packet::parse(bytes, Checksum::Verify) else {
             self.stats.malformed_packets += 1;
-            return;
+            return false;
         };
         if self.state == State::Closed {
-            return;
+            return false;
         }
-        match self.admit(&packet) {
+        let verified = match self.admit(&packet) {
             Admission::Ours => {
                 self.note_valid_packet();
                 if !self.take_chunks(now, at, &packet, jar) {
-                    return self.after_data(now);
+                    self.after_data(now);
+                    return true;
                 }
+                true
             }
             // Valid if its cookie is.
             Admission::CookieEcho => {
+                let before = self.stats.packets_received;
                 self.take_chunks(now, at, &packet, jar);
+                self.stats.packets_received > before
             }
             Admission::Init => {
                 if let Some(Ok(Chunk::Init(init))) = packet.chunks().next() {
@@ -80,16 +85,25 @@ impl Association {
                     self.trace_control(now, Direction::In, self.path_of(at), &init);
                     self.on_init(now, at, &init, jar);
                 }
+                false
             }
-            Admission::Reflected => self.take_reflected(now, at, &packet),
+            Admission::Reflected => {
+                self.take_reflected(now, at, &packet);
+                false
+            }
             Admission::OldShutdownAck => {
                 // RFC 9260 §8.4 (5), §9.2: a SHUTDOWN COMPLETE with the same tag, reflected
                 let complete = ShutdownComplete { tag_reflected: true };
                 self.control.push_alone(at, packet.header.verification_tag.get(), &complete);
+                false
             }
-            Admission::Refused => self.stats.wrong_tag_packets += 1,
-        }
+            Admission::Refused => {
+                self.stats.wrong_tag_packets += 1;
+                false
+            }
+        };
         self.after_change(now);
+        verified
     }
 
     fn admit(&self, packet: &Packet<'_>) -> Admission {

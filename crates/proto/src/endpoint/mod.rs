@@ -40,8 +40,13 @@ pub struct Handle {
 /// What became of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramOutcome {
-    /// It was given to this association.
+    /// It belongs to this association for certain: its checksum and verification tag are right, or its cookie is
+    /// (RFC 9260 §8.5). What is learnt of where it came from, such as the port of UDP encapsulation, may be kept
+    /// (RFC 6951 §5.4).
     Association(Handle),
+    /// It was given to this association, and does not prove that it is the peer's: a wrong checksum or tag, an INIT, a
+    /// cookie that is not valid. It may be answered; nothing may be learnt from where it came.
+    Unverified(Handle),
     /// A valid COOKIE ECHO: this association is new.
     Accepted(Handle),
     /// It belongs to no association and is answered without one.
@@ -281,11 +286,12 @@ impl Endpoint {
     }
 
     fn give(&mut self, now: Time, at: PathAddr, bytes: &[u8], slot: u32) -> DatagramOutcome {
-        if let Some(entry) = &mut self.slots[slot as usize].entry {
-            entry.association.input(now, at, bytes, &mut self.jar);
-        }
+        let entry = &mut self.slots[slot as usize].entry;
+        let verified =
+            entry.as_mut().is_some_and(|entry| entry.association.input(now, at, bytes, &mut self.jar));
         self.mark_dirty(slot);
-        DatagramOutcome::Association(self.handle(slot))
+        let handle = self.handle(slot);
+        if verified { DatagramOutcome::Association(handle) } else { DatagramOutcome::Unverified(handle) }
     }
 
     /// Enters the association's addresses and tag anew if they changed.
@@ -306,15 +312,21 @@ impl Endpoint {
 
     /// Appends the next packet to `out`; `None` when nobody has anything to send. To be called until it gives `None`.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.poll_transmit_from(now, out).map(|(_, transmit)| transmit)
+    }
+
+    /// As [`poll_transmit`](Self::poll_transmit), with the association whose packet it is; `None`: an answer that belongs to no
+    /// association. Such answers come first: one that is waited for after a [`DatagramOutcome::Replied`] is the next.
+    pub fn poll_transmit_from(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(Option<Handle>, Transmit)> {
         if !self.replies.is_empty() {
-            return self.send_reply(out);
+            return self.send_reply(out).map(|transmit| (None, transmit));
         }
         while let Some(&slot) = self.dirty.front() {
-            if let Some(entry) = &mut self.slots[slot as usize].entry {
-                let transmit = entry.association.poll_transmit(now, out);
-                if transmit.is_some() {
-                    return transmit;
-                }
+            let handle = self.handle(slot);
+            if let Some(entry) = &mut self.slots[slot as usize].entry
+                && let Some(transmit) = entry.association.poll_transmit(now, out)
+            {
+                return Some((Some(handle), transmit));
             }
             self.dirty.pop_front();
             self.settle(slot);
