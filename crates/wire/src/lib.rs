@@ -44,6 +44,7 @@ mod value;
 
 pub use builder::{AuthSlot, Full, PacketBuilder};
 pub use cause::{Cause, CauseCode, Causes};
+pub use checksum::crc32c;
 pub use chunk::{
     Abort, Asconf, AsconfAck, Auth, Chunk, ChunkType, Chunks, CookieAck, CookieEcho, Cwr, Data, DataFlags,
     Ecne, EncodeChunk, Error, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, Init, InitAck, Pad,

@@ -1,0 +1,94 @@
+//! Whatever an attacker writes, in whatever state: no panic, no hang, no answer without bound. The same scripts are what
+//! the fuzz target `association` plays (fuzz/README.md).
+
+mod script;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for entry in entries {
+        let path = entry.expect("directory entry").path();
+        if path.is_dir() {
+            files_below(&path, found);
+        } else {
+            found.push(path);
+        }
+    }
+}
+
+/// A script that gives these bytes, an SCTP packet's chunks, to one end in every stage of the handshake.
+fn as_script(stage: u8, to: u8, packet: &[u8]) -> Vec<u8> {
+    let chunks = &packet[12.min(packet.len())..];
+    let mut script = vec![stage, 4, to, 1, 40];
+    for part in chunks.chunks(1020) {
+        script.extend_from_slice(&[2, to, part.len().div_ceil(4) as u8]);
+        script.extend_from_slice(part);
+        script.resize(script.len().next_multiple_of(4) + 3 - 3 * usize::from(part.len() % 4 == 0), 0);
+    }
+    script.extend_from_slice(&[7, 200]);
+    script
+}
+
+fn replay(folder: &Path) -> usize {
+    let mut files = Vec::new();
+    files_below(folder, &mut files);
+    for path in &files {
+        let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        script::play(&bytes);
+        for stage in 0..8 {
+            for to in 0..2 {
+                script::play(&as_script(stage, to, &bytes));
+            }
+        }
+    }
+    files.len()
+}
+
+/// The scripts kept from fuzzing, and the packets that the parser's tests replay.
+#[test]
+fn committed_inputs() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    assert!(replay(&tests) > 0, "no file in {}", tests.display());
+    let packets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wire/tests/corpus");
+    assert!(replay(&packets) > 0, "no file in {}", packets.display());
+}
+
+/// Other people's inputs, where they are.
+#[test]
+fn inputs_of_msctp_corpus() {
+    let Some(folder) = std::env::var_os("MSCTP_CORPUS") else {
+        eprintln!("skipped: MSCTP_CORPUS names no folder with inputs");
+        return;
+    };
+    assert!(replay(Path::new(&folder)) > 0, "no file in {}", Path::new(&folder).display());
+}
+
+fn random_scripts(count: u64) {
+    for seed in 0..count {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut script = vec![0; (rng.next_u32() % 600) as usize];
+        rng.fill_bytes(&mut script);
+        // Chunk types that exist are what random bytes seldom hit.
+        for at in (1..script.len()).step_by(7) {
+            script[at] &= 0x0f;
+        }
+        script::play(&script);
+    }
+}
+
+#[test]
+fn random_bytes() {
+    random_scripts(3_000);
+}
+
+#[test]
+#[ignore = "half a minute"]
+fn slow_many_random_bytes() {
+    random_scripts(500_000);
+}

@@ -1,0 +1,176 @@
+//! A script in bytes, played on two endpoints: chunks and whole packets of the attacker's making between the steps of a
+//! transfer. Shared by the tests here and the fuzz target `association`.
+
+use msctp_proto::{Config, PathAddr, SendError};
+use msctp_units::Span;
+use msctp_wire::crc32c;
+
+use crate::support::{Fate, Flight, PORT_A, PORT_B, Pair, Side, a_ip, b_ip, message};
+
+/// Steps of one script at most: a run stays under some milliseconds.
+const MAX_STEPS: usize = 64;
+/// Packets that one foreign datagram may set off at once. A SACK of theirs can open our whole window.
+const MAX_ANSWERS: usize = 1500;
+
+/// What is left of the script.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn upto(&mut self, len: usize) -> &'a [u8] {
+        let (head, rest) = self.0.split_at(len.min(self.0.len()));
+        self.0 = rest;
+        head
+    }
+
+    fn side(&mut self) -> Option<Side> {
+        self.byte().map(|byte| if byte & 1 == 0 { Side::A } else { Side::B })
+    }
+}
+
+/// Puts ports, tag and checksum into what is to be an SCTP packet, so that it gets past the first door.
+fn seal(packet: &mut [u8], to: Side, tag: u32) {
+    let (src, dst) = match to {
+        Side::A => (PORT_B, PORT_A),
+        Side::B => (PORT_A, PORT_B),
+    };
+    packet[0..2].copy_from_slice(&src.to_be_bytes());
+    packet[2..4].copy_from_slice(&dst.to_be_bytes());
+    packet[4..8].copy_from_slice(&tag.to_be_bytes());
+    packet[8..12].fill(0);
+    let crc = crc32c(packet);
+    packet[8..12].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// Hands a packet over and checks that the answers to it are bounded.
+fn strike(pair: &mut Pair, to: Side, at: PathAddr, packet: &[u8]) {
+    let before = pair.log_len();
+    pair.inject(to, at, packet);
+    let answers = pair.log_len() - before;
+    assert!(answers <= MAX_ANSWERS, "{answers} packets in answer to one of {} bytes", packet.len());
+}
+
+/// The addresses of a foreign packet: those of the association, or strangers'.
+fn between(to: Side, choice: u8) -> PathAddr {
+    let mut at = Pair::at(to);
+    if choice & 0x10 != 0 {
+        at.remote = "198.51.100.7".parse().expect("an address");
+    }
+    if choice & 0x20 != 0 {
+        at.local = if to == Side::A { a_ip(1) } else { b_ip(1) };
+    }
+    at
+}
+
+/// The tag of a foreign packet: the right one, none, the peer's own, a wrong one.
+fn tag(pair: &Pair, to: Side, choice: u8) -> u32 {
+    let log = pair.log.as_ref().expect("the log is on");
+    // 0 before the first packet that way: the tag is not known to anybody yet.
+    let towards = |side: Side| {
+        log.iter()
+            .rev()
+            .find(|flight| flight.from == side.other() && flight.tag() != 0)
+            .map_or(0, Flight::tag)
+    };
+    match choice >> 6 {
+        0 | 1 => towards(to),
+        2 if choice & 8 == 0 => 0,
+        2 => towards(to.other()),
+        _ => 0xdead_beef,
+    }
+}
+
+/// Plays a script.
+///
+/// # Panics
+/// When an end panics, or answers a datagram without bound.
+pub(crate) fn play(bytes: &[u8]) {
+    let mut bytes = Bytes(bytes);
+    let Some(set_up) = bytes.byte() else { return };
+    let config = Config { outbound_streams: 3, receive_buffer: 20_000, ..Config::default() };
+    let mut pair = Pair::new(config.clone(), vec![b_ip(0), b_ip(1)]);
+    pair.log = Some(Vec::new());
+    pair.connect(config, vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
+    // The attacker may come before the handshake is over.
+    for _ in 0..set_up % 8 {
+        pair.step(pair.now + Span::from_secs(1));
+    }
+    for _ in 0..MAX_STEPS {
+        if step(&mut pair, &mut bytes).is_none() {
+            break;
+        }
+    }
+    pair.run_for(Span::from_secs(3));
+}
+
+fn step(pair: &mut Pair, bytes: &mut Bytes<'_>) -> Option<()> {
+    let choice = bytes.byte()?;
+    match choice & 7 {
+        // A chunk of any type and flags, its length right or not.
+        0 | 1 => {
+            let to = bytes.side()?;
+            let (typ, flags, len) = (bytes.byte()?, bytes.byte()?, usize::from(bytes.byte()?));
+            let value = bytes.upto(len);
+            let claimed = 4 + if choice & 8 == 0 { value.len() } else { len } as u16;
+            let mut packet = vec![0; 12];
+            packet.extend_from_slice(&[typ, flags]);
+            packet.extend_from_slice(&claimed.to_be_bytes());
+            packet.extend_from_slice(value);
+            packet.resize(packet.len().next_multiple_of(4), 0);
+            let tag = tag(pair, to, choice);
+            seal(&mut packet, to, tag);
+            strike(pair, to, between(to, choice), &packet);
+        }
+        // Whole packets: several chunks.
+        2 => {
+            let to = bytes.side()?;
+            let len = usize::from(bytes.byte()?) * 4;
+            let mut packet = vec![0; 12];
+            packet.extend_from_slice(bytes.upto(len));
+            let tag = tag(pair, to, choice);
+            seal(&mut packet, to, tag);
+            strike(pair, to, between(to, choice), &packet);
+        }
+        // One of the packets that were sent, with some bytes changed, again.
+        3 => {
+            let to = bytes.side()?;
+            let back = usize::from(bytes.byte()?);
+            let log = pair.log.as_ref().expect("the log is on");
+            let sent: Vec<_> = log.iter().filter(|flight| flight.from != to).collect();
+            let mut packet = sent.get(sent.len().checked_sub(1 + back)?)?.bytes.clone();
+            for _ in 0..bytes.byte()? % 4 {
+                let (place, value) = (usize::from(bytes.byte()?), bytes.byte()?);
+                let len = packet.len();
+                packet[12 + place % (len - 12).max(1)..].iter_mut().take(1).for_each(|byte| *byte ^= value);
+            }
+            let tag = u32::from_be_bytes(packet[4..8].try_into().expect("four bytes"));
+            seal(&mut packet, to, tag);
+            strike(pair, to, between(to, choice), &packet);
+        }
+        4 => {
+            let (side, stream, len) = (bytes.side()?, bytes.byte()?, usize::from(bytes.byte()?) * 16 + 1);
+            if pair.host(side).state().is_some() {
+                let sent = pair.with(side, |association, now| {
+                    association.send(now, message(u16::from(stream % 4), vec![stream; len]))
+                });
+                assert!(!matches!(sent, Err(SendError::Empty)), "{sent:?}");
+            }
+        }
+        5 => {
+            let lost = bytes.byte()?;
+            let mut count = 0_u32;
+            pair.drop_if(move |_| {
+                count += 1;
+                lost != 0 && count.is_multiple_of(u32::from(lost % 8) + 1)
+            });
+        }
+        6 => pair.filter = Box::new(|_| Fate::Pass),
+        _ => pair.run_for(Span::from_millis(u64::from(bytes.byte()?) * 8)),
+    }
+    Some(())
+}

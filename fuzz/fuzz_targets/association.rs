@@ -1,0 +1,9 @@
+//! Plays a script of an attacker's chunks and packets between two endpoints: no panic, no answer without bound.
+#![no_main]
+
+#[path = "../../crates/proto/tests/hostile/script.rs"]
+mod script;
+#[path = "../../crates/proto/tests/support/mod.rs"]
+mod support;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| script::play(bytes));
