@@ -5,12 +5,14 @@
 //! A model owns both ends of its link, so both ends' view of a block stands in one entry: what the sender has been told
 //! and when the receiver got it. Knows no timers, no coding and no radio.
 
+mod agenda;
 mod errors;
 mod gate;
 mod sdus;
 mod trace;
 mod window;
 
+pub(crate) use agenda::{Agenda, next_multiple};
 pub use errors::BlockErrors;
 pub(crate) use gate::Gate;
 pub(crate) use sdus::Sdus;

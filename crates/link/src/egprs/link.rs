@@ -12,7 +12,8 @@ use rand_core::SeedableRng;
 
 use super::{BLOCK_PERIOD, CodingScheme, EgprsConfig, EgprsStats};
 use crate::arq::{
-    Block, BlockErrors, BlockEvent, BlockEventKind, Gate, InvalidRadio, Part, Told, Trace, Window,
+    Agenda, Block, BlockErrors, BlockEvent, BlockEventKind, Gate, InvalidRadio, Part, Told, Trace, Window,
+    next_multiple,
 };
 use crate::{Carries, Change, Conditions, Delivery, LinkModel, LinkStats, Offer, QueueLen, Unsupported};
 
@@ -56,7 +57,7 @@ enum Flow {
 
 /// What may happen, in the order in which it happens at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
+pub(crate) enum Due {
     Arrival,
     Report,
     Flow,
@@ -142,43 +143,6 @@ impl<P> EgprsLink<P> {
     /// The oldest recorded event.
     pub fn poll_trace(&mut self) -> Option<BlockEvent> {
         self.trace.poll()
-    }
-
-    /// What happens next by itself, and when.
-    fn due(&self) -> Option<(Time, Due)> {
-        let air = self.air.front().map(|flying| (flying.arrives, Due::Arrival));
-        let report = self.reports.front().map(|report| (report.arrives, Due::Report));
-        let flow = match self.flow {
-            Flow::None => None,
-            Flow::Sending(at) | Flow::Releasing(at) => Some((at, Due::Flow)),
-        };
-        [air, report, flow].into_iter().flatten().min()
-    }
-
-    fn step(&mut self, at: Time, due: Due) {
-        self.gate.tick(at);
-        match (due, self.flow) {
-            (Due::Arrival, _) => {
-                if let Some(flying) = self.air.pop_front() {
-                    self.arrive(flying);
-                }
-            }
-            (Due::Report, _) => {
-                if let Some(report) = self.reports.pop_front() {
-                    self.read_report(report);
-                }
-            }
-            (Due::Flow, Flow::Sending(_)) => self.send_blocks(at),
-            (Due::Flow, Flow::Releasing(_) | Flow::None) => self.flow = Flow::None,
-        }
-    }
-
-    /// Does what was due before `now`, and at `now` what comes no later than `last`.
-    fn catch_up(&mut self, now: Time, last: Due) {
-        while let Some((at, due)) = self.due().filter(|&next| next <= (now, last)) {
-            self.step(at, due);
-        }
-        self.gate.tick(now);
     }
 
     fn arrive(&mut self, flying: Flying) {
@@ -355,7 +319,7 @@ impl<P> EgprsLink<P> {
                 now + self.config.establishment
             }
         };
-        self.flow = Flow::Sending(block_start(earliest.max(self.free_from)));
+        self.flow = Flow::Sending(next_multiple(earliest.max(self.free_from), BLOCK_PERIOD));
     }
 
     /// The connection is gone: what it knew of blocks is forgotten.
@@ -377,15 +341,49 @@ impl<P> EgprsLink<P> {
         if self.gate.sdus.unsent() > 0 {
             // The interruption includes the set-up of the flow in the new cell.
             self.radio.flows += 1;
-            self.flow = Flow::Sending(block_start(self.free_from));
+            self.flow = Flow::Sending(next_multiple(self.free_from, BLOCK_PERIOD));
         }
     }
 }
 
-/// The first instant from `at` on at which radio blocks begin.
-fn block_start(at: Time) -> Time {
-    let period = BLOCK_PERIOD.as_nanos();
-    Time::from_nanos(at.as_nanos().div_ceil(period).saturating_mul(period))
+impl<P> Agenda for EgprsLink<P> {
+    type Packet = P;
+    type Due = Due;
+
+    fn due(&self) -> Option<(Time, Due)> {
+        let air = self.air.front().map(|flying| (flying.arrives, Due::Arrival));
+        let report = self.reports.front().map(|report| (report.arrives, Due::Report));
+        let flow = match self.flow {
+            Flow::None => None,
+            Flow::Sending(at) | Flow::Releasing(at) => Some((at, Due::Flow)),
+        };
+        [air, report, flow].into_iter().flatten().min()
+    }
+
+    fn step(&mut self, at: Time, due: Due) {
+        match (due, self.flow) {
+            (Due::Arrival, _) => {
+                if let Some(flying) = self.air.pop_front() {
+                    self.arrive(flying);
+                }
+            }
+            (Due::Report, _) => {
+                if let Some(report) = self.reports.pop_front() {
+                    self.read_report(report);
+                }
+            }
+            (Due::Flow, Flow::Sending(_)) => self.send_blocks(at),
+            (Due::Flow, Flow::Releasing(_) | Flow::None) => self.flow = Flow::None,
+        }
+    }
+
+    fn gate(&self) -> &Gate<P> {
+        &self.gate
+    }
+
+    fn gate_mut(&mut self) -> &mut Gate<P> {
+        &mut self.gate
+    }
 }
 
 impl<P: Send> LinkModel<P> for EgprsLink<P> {
@@ -399,17 +397,11 @@ impl<P: Send> LinkModel<P> for EgprsLink<P> {
     }
 
     fn next_delivery(&self) -> Option<Time> {
-        self.gate.ready_since().or_else(|| self.due().map(|(at, _)| at))
+        self.next()
     }
 
     fn deliver(&mut self, now: Time) -> Option<Delivery<P>> {
-        loop {
-            if let Some(delivery) = self.gate.pop() {
-                return Some(delivery);
-            }
-            let (at, due) = self.due().filter(|&(at, _)| at <= now)?;
-            self.step(at, due);
-        }
+        self.take(now)
     }
 
     fn change(&mut self, now: Time, change: Change) -> Result<(), Unsupported> {

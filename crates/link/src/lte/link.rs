@@ -15,7 +15,8 @@ use super::harq::{Harq, TransportBlock};
 use super::receiver::{Receiver, Status};
 use super::{LteConfig, LteStats, TTI};
 use crate::arq::{
-    Block, BlockErrors, BlockEvent, BlockEventKind, Gate, InvalidRadio, Part, Told, Trace, Window,
+    Agenda, Block, BlockErrors, BlockEvent, BlockEventKind, Gate, InvalidRadio, Part, Told, Trace, Window,
+    next_multiple,
 };
 use crate::{
     Carries, Change, Conditions, Delivery, LinkModel, LinkStats, LossReason, Offer, QueueLen, Unsupported,
@@ -72,7 +73,7 @@ struct Poll {
 
 /// What may happen, in the order in which it happens at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Due {
+pub(crate) enum Due {
     Arrival,
     Status,
     Receiver,
@@ -132,51 +133,12 @@ impl<P> LteLink<P> {
         self.trace.poll()
     }
 
-    /// What happens next by itself, and when.
-    fn due(&self) -> Option<(Time, Due)> {
-        let air = self.air.front().map(|&(at, _)| (at, Due::Arrival));
-        let status = self.statuses.front().map(|&(at, _)| (at, Due::Status));
-        let receiver = self.receiver.next_timeout().map(|at| (at, Due::Receiver));
-        let poll = self.poll.unanswered.map(|(_, at)| (at, Due::PollRetransmit));
-        let tti = self.next_tti.map(|at| (at, Due::Tti));
-        [air, status, receiver, poll, tti].into_iter().flatten().min()
-    }
-
-    fn step(&mut self, at: Time, due: Due) {
-        self.gate.tick(at);
-        match due {
-            Due::Arrival => {
-                if let Some((_, block)) = self.air.pop_front() {
-                    self.arrive(at, block);
-                }
-            }
-            Due::Status => {
-                if let Some((_, status)) = self.statuses.pop_front() {
-                    self.read_status(at, status);
-                }
-            }
-            Due::Receiver => self.receiver.timeout(at, &self.window, self.config.reordering),
-            Due::PollRetransmit => self.poll_times_out(),
-            Due::Tti => self.send(at),
-        }
-        self.plan(at);
-        self.send_status(at);
-    }
-
-    /// Does what was due before `now`, and at `now` what comes no later than `last`.
-    fn catch_up(&mut self, now: Time, last: Due) {
-        while let Some((at, due)) = self.due().filter(|&next| next <= (now, last)) {
-            self.step(at, due);
-        }
-        self.gate.tick(now);
-    }
-
     /// Says when the next transport block goes out.
     fn plan(&mut self, now: Time) {
         while self.poll.forced && !self.has_old() && !self.has_new() {
             self.poll_with_an_old_pdu(now);
         }
-        let from = tti_start(now.max(self.free_from));
+        let from = next_multiple(now.max(self.free_from), TTI);
         let granted = self.config.data_octets() > 0;
         self.next_tti = match granted && (self.has_old() || self.has_new()) {
             true => Some(from),
@@ -371,10 +333,46 @@ impl<P> LteLink<P> {
     }
 }
 
-/// The first instant from `at` on at which transport blocks begin.
-fn tti_start(at: Time) -> Time {
-    let tti = TTI.as_nanos();
-    Time::from_nanos(at.as_nanos().div_ceil(tti).saturating_mul(tti))
+impl<P> Agenda for LteLink<P> {
+    type Packet = P;
+    type Due = Due;
+
+    fn due(&self) -> Option<(Time, Due)> {
+        let air = self.air.front().map(|&(at, _)| (at, Due::Arrival));
+        let status = self.statuses.front().map(|&(at, _)| (at, Due::Status));
+        let receiver = self.receiver.next_timeout().map(|at| (at, Due::Receiver));
+        let poll = self.poll.unanswered.map(|(_, at)| (at, Due::PollRetransmit));
+        let tti = self.next_tti.map(|at| (at, Due::Tti));
+        [air, status, receiver, poll, tti].into_iter().flatten().min()
+    }
+
+    fn step(&mut self, at: Time, due: Due) {
+        match due {
+            Due::Arrival => {
+                if let Some((_, block)) = self.air.pop_front() {
+                    self.arrive(at, block);
+                }
+            }
+            Due::Status => {
+                if let Some((_, status)) = self.statuses.pop_front() {
+                    self.read_status(at, status);
+                }
+            }
+            Due::Receiver => self.receiver.timeout(at, &self.window, self.config.reordering),
+            Due::PollRetransmit => self.poll_times_out(),
+            Due::Tti => self.send(at),
+        }
+        self.plan(at);
+        self.send_status(at);
+    }
+
+    fn gate(&self) -> &Gate<P> {
+        &self.gate
+    }
+
+    fn gate_mut(&mut self) -> &mut Gate<P> {
+        &mut self.gate
+    }
 }
 
 impl<P: Send> LinkModel<P> for LteLink<P> {
@@ -391,17 +389,11 @@ impl<P: Send> LinkModel<P> for LteLink<P> {
     }
 
     fn next_delivery(&self) -> Option<Time> {
-        self.gate.ready_since().or_else(|| self.due().map(|(at, _)| at))
+        self.next()
     }
 
     fn deliver(&mut self, now: Time) -> Option<Delivery<P>> {
-        loop {
-            if let Some(delivery) = self.gate.pop() {
-                return Some(delivery);
-            }
-            let (at, due) = self.due().filter(|&(at, _)| at <= now)?;
-            self.step(at, due);
-        }
+        self.take(now)
     }
 
     fn change(&mut self, now: Time, change: Change) -> Result<(), Unsupported> {

@@ -1,0 +1,57 @@
+//! [`Agenda`]: how a radio link goes through what happens in it by itself, in order of time. Knows neither what that is nor
+//! why.
+
+use msctp_units::{Span, Time};
+
+use super::Gate;
+use crate::Delivery;
+
+/// A link with things of its own to do. What happens at one instant happens in the order of [`Due`](Self::Due).
+pub(crate) trait Agenda {
+    type Packet;
+    type Due: Copy + Ord;
+
+    /// What happens next by itself, and when.
+    fn due(&self) -> Option<(Time, Self::Due)>;
+
+    /// Does it; the gate's clock is at `at` already.
+    fn step(&mut self, at: Time, due: Self::Due);
+
+    fn gate(&self) -> &Gate<Self::Packet>;
+    fn gate_mut(&mut self) -> &mut Gate<Self::Packet>;
+
+    fn go(&mut self, at: Time, due: Self::Due) {
+        self.gate_mut().tick(at);
+        self.step(at, due);
+    }
+
+    /// Does what was due before `now`, and at `now` what comes no later than `last`.
+    fn catch_up(&mut self, now: Time, last: Self::Due) {
+        while let Some((at, due)) = self.due().filter(|&next| next <= (now, last)) {
+            self.go(at, due);
+        }
+        self.gate_mut().tick(now);
+    }
+
+    /// [`LinkModel::next_delivery`](crate::LinkModel::next_delivery).
+    fn next(&self) -> Option<Time> {
+        self.gate().ready_since().or_else(|| self.due().map(|(at, _)| at))
+    }
+
+    /// [`LinkModel::deliver`](crate::LinkModel::deliver).
+    fn take(&mut self, now: Time) -> Option<Delivery<Self::Packet>> {
+        loop {
+            if let Some(delivery) = self.gate_mut().pop() {
+                return Some(delivery);
+            }
+            let (at, due) = self.due().filter(|&(at, _)| at <= now)?;
+            self.go(at, due);
+        }
+    }
+}
+
+/// The first whole multiple of `period` from `at` on.
+pub(crate) fn next_multiple(at: Time, period: Span) -> Time {
+    let period = period.as_nanos();
+    Time::from_nanos(at.as_nanos().div_ceil(period).saturating_mul(period))
+}
