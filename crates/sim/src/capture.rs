@@ -118,6 +118,10 @@ fn whole_packet(out: &mut Vec<u8>, packet: &Packet, addresses: &[IpAddr]) -> io:
         Body::Udp | Body::Cbr { .. } => (IpNumber::UDP, TTL),
         // Agent advertisements stay on their link (RFC 5944 §2.1).
         Body::Icmp => (IpNumber::ICMP, 1),
+        Body::Outside => {
+            out.extend_from_slice(&packet.bytes);
+            return Ok(None);
+        }
     };
     let left_out = match packet.body {
         Body::Tcp { .. } => Some(tcp_extension(&packet.bytes)?).filter(|&len| len > 0),
@@ -140,6 +144,7 @@ fn whole_packet(out: &mut Vec<u8>, packet: &Packet, addresses: &[IpAddr]) -> io:
             tcp_segment(out, header, len as u16, inside.0, inside.1);
         }
         Body::Cbr { app, number } => udp_packet(out, app, number, len as u16, inside.0, inside.1)?,
+        Body::Outside => {}
     }
     Ok(left_out)
 }

@@ -23,6 +23,7 @@ use crate::losses::Lost;
 use crate::mobile_ip::{EVERYBODY, MobileIp};
 use crate::network::{ALL_HOSTS, Network, Port, Station, Strays};
 use crate::observer::Observer;
+use crate::outside::Outside;
 use crate::packet::{AddressId, PacketPool};
 use crate::probe::QueueProbe;
 use crate::radio::codings;
@@ -103,6 +104,7 @@ impl Simulation {
             codings: codings(scenario, seed),
             observer: Observer::default(),
             queues: None,
+            outside: Outside::default(),
             handled: 0,
             scenario: scenario.clone(),
         };

@@ -132,6 +132,17 @@ impl EventQueue {
         Some((at, Target::decode(key as u32 & ((1 << TARGET_BITS) - 1))))
     }
 
+    /// When the next wake-up is due.
+    pub(crate) fn next_at(&mut self) -> Option<Time> {
+        if self.current.is_empty() {
+            self.turn();
+        }
+        let near = self.current.last().copied();
+        let far = self.far.peek().map(|&Reverse(key)| key);
+        let key = near.into_iter().chain(far).min()?;
+        Some(Time::from_nanos((key >> 64) as u64))
+    }
+
     /// Gives the next slot of the wheel its turn, unless what is far away comes before it.
     fn turn(&mut self) {
         let Some(slot) = self.wheel.next_after(self.cursor) else { return };

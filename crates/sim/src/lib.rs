@@ -55,6 +55,7 @@ mod mobile_ip;
 mod mobility;
 mod network;
 mod observer;
+mod outside;
 mod packet;
 mod perform;
 mod probe;
@@ -69,6 +70,7 @@ pub mod summary;
 mod tcp;
 mod trace_hash;
 
+pub use outside::{Heard, News, OutsideHosts, OutsideInterface, Stray};
 pub use series::Series;
 pub use simulation::Simulation;
 pub use summary::Summary;

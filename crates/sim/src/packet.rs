@@ -33,6 +33,8 @@ pub(crate) enum Body {
     /// The `number`-th datagram of the CBR application `app`. Its bytes, a UDP header and zeros, are made when
     /// somebody captures them.
     Cbr { app: u32, number: u64 },
+    /// Of a host outside: [`Packet::bytes`] is the whole packet, IP header and all.
+    Outside,
 }
 
 /// An IP packet.
@@ -45,7 +47,7 @@ pub(crate) struct Packet {
     pub(crate) body: Body,
     /// Length on the wire in bytes, IP header included, link header not.
     pub(crate) wire_len: u32,
-    /// The body, or the TCP header; empty for one whose bytes are made when they are captured.
+    /// The body, the TCP header, or the whole packet; empty for one whose bytes are made when they are captured.
     pub(crate) bytes: Vec<u8>,
 }
 

@@ -6,6 +6,7 @@ use crate::action::{Act, Trigger};
 use crate::app::source::Source;
 use crate::event::Target;
 use crate::hop::loss_process;
+use crate::outside::Heard;
 use crate::scenario::LossConfig;
 use crate::simulation::{App, Simulation};
 
@@ -27,6 +28,7 @@ impl Simulation {
             }
             Act::Address { address, present } => {
                 self.network.set_present(address, present);
+                self.outside.tell(address.index(), Heard::Address { present });
                 Ok(())
             }
             Act::Association { association, side, call } => self.call(association, side, call),
@@ -69,6 +71,7 @@ impl Simulation {
             self.network.set(&mut self.events, direction, |hop, air| hop.set_up(now, air, up));
         }
         self.tell_link_state(link, up);
+        self.tell_outside(link, up);
         self.tell_quality(link);
     }
 

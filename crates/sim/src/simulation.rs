@@ -15,6 +15,7 @@ use crate::line::Line;
 use crate::mobile_ip::MobileIp;
 use crate::network::{Arrival, Network};
 use crate::observer::Observer;
+use crate::outside::Outside;
 use crate::packet::{AddressId, Body, Packet, PacketId};
 use crate::probe::QueueProbe;
 use crate::radio::Coding;
@@ -66,6 +67,8 @@ pub struct Simulation {
     pub(crate) codings: Vec<Coding>,
     pub(crate) observer: Observer,
     pub(crate) queues: Option<QueueProbe>,
+    /// For hosts outside of the simulation.
+    pub(crate) outside: Outside,
     pub(crate) handled: u64,
 }
 
@@ -202,6 +205,7 @@ impl Simulation {
         let packet = self.network.pool.packet(id);
         match packet.body {
             Body::Udp | Body::Icmp => {}
+            Body::Outside => self.outside.arrived(packet.destination, id),
             Body::Sctp => self.on_sctp(host, id),
             Body::Tcp { connection, to } => self.on_tcp(host, id, connection, to),
             Body::Cbr { app, .. } => {

@@ -26,7 +26,9 @@ impl TraceHash {
         }
         match packet.body {
             // A segment's data are zeros, as many as the length says.
-            Body::Sctp | Body::Udp | Body::Icmp | Body::Tcp { .. } => self.hash.update(&packet.bytes),
+            Body::Sctp | Body::Udp | Body::Icmp | Body::Tcp { .. } | Body::Outside => {
+                self.hash.update(&packet.bytes)
+            }
             // The bytes follow from these two.
             Body::Cbr { app, number } => {
                 self.hash.update(app.to_be_bytes());

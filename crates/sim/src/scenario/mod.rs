@@ -10,6 +10,7 @@ mod frames;
 mod link;
 mod node;
 mod options;
+mod outside;
 mod policy;
 mod read;
 mod routes;
@@ -28,6 +29,7 @@ pub use link::{
 };
 pub use msctp_link::{LossConfig, QueueLimit};
 pub use node::{MobileSpec, NodeKind, NodeSpec};
+pub use outside::WithOutsideHosts;
 pub(crate) use routes::{DirectionIndex, Interface, NO_ROUTE, Routes};
 pub use sctp::SctpProfile;
 pub use tcp::{TcpProfile, TcpSpec};
@@ -124,7 +126,7 @@ impl Scenario {
         overrides: &[String],
         open: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<Self, ScenarioError> {
-        read::scenario(text, file, overrides, open)
+        read::scenario(text, file, overrides, open, Ok)
     }
 
     /// The core's options in a profile; the trace is on when the probes want it.

@@ -16,17 +16,18 @@ use super::{ProbeSpec, Scenario, Side, check, link, sctp, tcp};
 /// Gives the text of another file that a scenario names, or says why not.
 type Open<'f> = dyn Fn(&str) -> Result<String, String> + 'f;
 
-/// Reads and checks a scenario file.
-pub(super) fn scenario(
+/// Reads and checks a scenario file; `then` makes of it what is wanted.
+pub(super) fn scenario<T>(
     text: &str,
     file: &str,
     overrides: &[String],
     open: &Open<'_>,
-) -> Result<Scenario, ScenarioError> {
+    then: impl FnOnce(Scenario) -> Result<T, Problem>,
+) -> Result<T, ScenarioError> {
     let document = Document::parse(text, file, overrides)?;
     let read = whole(&document.root, open).and_then(|scenario| {
         check::scenario(&scenario)?;
-        Ok(scenario)
+        then(scenario)
     });
     read.map_err(|problem| document.locate(problem))
 }

@@ -1,0 +1,225 @@
+//! Hosts outside of the simulation: their packets come in as bytes and go out as bytes, and in between pass links, routers
+//! and queues like any other. This is how the emulator puts real programs on simulated links.
+//!
+//! The caller keeps the time: it says what the time is with every call, and is told when to call again. May not touch
+//! clocks or devices; knows of packets only what their IP header says.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use msctp_units::Time;
+
+use crate::packet::{AddressId, Body, Packet, PacketId};
+use crate::scenario::{Scenario, ScenarioError};
+use crate::simulation::Simulation;
+
+/// A host's end of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutsideInterface {
+    /// The host's name.
+    pub host: String,
+    /// The link's name.
+    pub link: String,
+    /// Its address.
+    pub address: IpAddr,
+    /// Largest IP packet the link takes, in bytes.
+    pub mtu: u32,
+    /// Whether the link is up at the start.
+    pub up: bool,
+}
+
+/// Something that the host of an interface hears of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct News {
+    /// Number of the interface, in the order of [`OutsideHosts::interfaces`].
+    pub interface: usize,
+    /// What.
+    pub what: Heard,
+}
+
+/// What the host of an interface can hear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// The link is up, or down.
+    Link {
+        /// Up.
+        up: bool,
+    },
+    /// The interface has its address, or lost it.
+    Address {
+        /// It has it.
+        present: bool,
+    },
+}
+
+/// Why a packet from a host did not get onto a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stray {
+    /// Not an IP packet, or shorter than its header says.
+    Malformed,
+    /// To an address that no host of the scenario has: multicast, broadcast, the world outside.
+    NoDestination,
+    /// The interface does not have its address now.
+    NoAddress,
+}
+
+/// What a simulation with hosts outside has for them.
+#[derive(Debug, Default)]
+pub(crate) struct Outside {
+    on: bool,
+    /// Packets that have arrived, each with the number of its interface.
+    arrived: VecDeque<(u32, PacketId)>,
+    news: VecDeque<News>,
+}
+
+impl Outside {
+    pub(crate) fn arrived(&mut self, interface: AddressId, id: PacketId) {
+        self.arrived.push_back((interface.0, id));
+    }
+
+    pub(crate) fn tell(&mut self, interface: usize, what: Heard) {
+        if self.on {
+            self.news.push_back(News { interface, what });
+        }
+    }
+}
+
+/// A [`Simulation`] whose hosts are outside. Its links, routers, actions and constant-rate sources run as ever.
+#[derive(Debug)]
+pub struct OutsideHosts {
+    simulation: Simulation,
+    interfaces: Vec<OutsideInterface>,
+}
+
+impl OutsideHosts {
+    /// Prepares a run of a scenario that [`Scenario::with_outside_hosts`] gave; `seed` replaces the scenario's own.
+    ///
+    /// # Errors
+    /// As [`Simulation::new`].
+    pub fn new(scenario: &Scenario, seed: Option<u64>) -> Result<Self, ScenarioError> {
+        let mut simulation = Simulation::new(scenario, seed)?;
+        simulation.outside.on = true;
+        let interfaces = simulation.interfaces.iter().map(|interface| {
+            let link = &scenario.links[interface.link];
+            OutsideInterface {
+                host: scenario.nodes[interface.node].name.clone(),
+                link: link.name.clone(),
+                address: interface.address,
+                mtu: link.mtu,
+                up: link.up,
+            }
+        });
+        Ok(Self { interfaces: interfaces.collect(), simulation })
+    }
+
+    /// The hosts' interfaces, in the order of the scenario's link ends.
+    #[must_use]
+    pub fn interfaces(&self) -> &[OutsideInterface] {
+        &self.interfaces
+    }
+
+    /// The least MTU of the links between two interfaces in bytes; `None` if there is no way.
+    #[must_use]
+    pub fn path_mtu(&self, from: usize, to: usize) -> Option<u32> {
+        let routes = crate::scenario::Routes::of(&self.simulation.scenario);
+        let path = routes.path(routes.interfaces.get(from)?, routes.interfaces.get(to)?).ok()?;
+        path.into_iter().map(|direction| self.simulation.scenario.links[direction / 2].mtu).min()
+    }
+
+    /// The simulation, to watch: captures, its summary.
+    pub fn simulation(&mut self) -> &mut Simulation {
+        &mut self.simulation
+    }
+
+    /// The simulation, for what it recorded.
+    #[must_use]
+    pub fn into_simulation(self) -> Simulation {
+        self.simulation
+    }
+
+    /// Does everything that is due until `now`, which never goes back.
+    pub fn run_until(&mut self, now: Time) {
+        self.simulation.run_until(now);
+    }
+
+    /// When [`run_until`](Self::run_until) has something to do next; `None`: nothing by itself.
+    pub fn next_wake(&mut self) -> Option<Time> {
+        self.simulation.events.next_at()
+    }
+
+    /// An interface's host sends an IP packet at `now`.
+    ///
+    /// # Errors
+    /// What keeps it from the link. What the link does with it is the link's affair, and in its counters.
+    pub fn send(&mut self, now: Time, interface: usize, packet: &[u8]) -> Result<(), Stray> {
+        let simulation = &mut self.simulation;
+        simulation.run_until(now);
+        let (source, destination) = ends(packet).ok_or(Stray::Malformed)?;
+        let destination = *simulation.numbers.get(&destination).ok_or(Stray::NoDestination)?;
+        let port = simulation.network.ports[interface];
+        if !port.present {
+            simulation.network.strays.no_address += 1;
+            return Err(Stray::NoAddress);
+        }
+        // A host may send from whatever address it likes.
+        let own = AddressId(interface as u32);
+        let source = simulation.numbers.get(&source).copied().unwrap_or(own);
+        let mut bytes = simulation.network.pool.buffer();
+        bytes.extend_from_slice(packet);
+        let wire_len = packet.len() as u32;
+        let packet = Packet { source, destination, inner: None, body: Body::Outside, wire_len, bytes };
+        let id = simulation.network.pool.insert(packet);
+        let (now, events) = (simulation.now, &mut simulation.events);
+        simulation.network.offer(now, events, port.egress as usize, id, wire_len);
+        if !simulation.network.lost.is_empty() {
+            simulation.tell_losses();
+        }
+        Ok(())
+    }
+
+    /// Hands out the packets that have arrived at hosts, in order of arrival: interface and bytes.
+    pub fn take_arrivals(&mut self, mut take: impl FnMut(usize, &[u8])) {
+        while let Some((interface, id)) = self.simulation.outside.arrived.pop_front() {
+            take(interface as usize, &self.simulation.network.pool.packet(id).bytes);
+            self.simulation.network.pool.release(id);
+        }
+    }
+
+    /// The oldest thing that a host has not heard yet.
+    pub fn poll_news(&mut self) -> Option<News> {
+        self.simulation.outside.news.pop_front()
+    }
+}
+
+impl Simulation {
+    /// The hosts outside at a link's ends hear of its state.
+    pub(crate) fn tell_outside(&mut self, link: usize, up: bool) {
+        for (number, interface) in self.interfaces.iter().enumerate() {
+            if interface.link == link {
+                self.outside.tell(number, Heard::Link { up });
+            }
+        }
+    }
+}
+
+/// Source and destination of an IP packet that is as long as it says.
+fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    let be16 = |at: usize| Some(usize::from(u16::from_be_bytes(*packet.get(at..)?.first_chunk()?)));
+    match packet.first()? >> 4 {
+        // RFC 791 §3.1: total length at 2, addresses at 12 and 16.
+        4 if be16(2)? == packet.len() => {
+            let address = |at: usize| Some(Ipv4Addr::from(*packet.get(at..)?.first_chunk::<4>()?).into());
+            Some((address(12)?, address(16)?))
+        }
+        // RFC 8200 §3: payload length at 4, addresses at 8 and 24.
+        6 if be16(4)? + 40 == packet.len() => {
+            let address = |at: usize| Some(Ipv6Addr::from(*packet.get(at..)?.first_chunk::<16>()?).into());
+            Some((address(8)?, address(24)?))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "outside_tests.rs"]
+mod tests;

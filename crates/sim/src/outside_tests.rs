@@ -1,0 +1,171 @@
+use super::*;
+use crate::scenario::Scenario;
+use msctp_units::Span;
+
+/// mn — two links of 1 Mbps and 5 ms — r — 100 Mbps, 1 ms — cn. `more` is added at the end.
+fn hosts(more: &str) -> OutsideHosts {
+    let text = format!(
+        r#"
+        duration = "10s"
+        [[node]]
+        name = "mn"
+        kind = "host"
+        [[node]]
+        name = "r"
+        kind = "router"
+        [[node]]
+        name = "cn"
+        kind = "host"
+        [[link]]
+        name = "wlan"
+        a = "mn"
+        b = "r"
+        address_a = "10.0.1.1"
+        rate = "1Mbps"
+        delay = "5ms"
+        [[link]]
+        name = "lte"
+        a = "mn"
+        b = "r"
+        address_a = "10.0.2.1"
+        rate = "1Mbps"
+        delay = "5ms"
+        mtu = 1280
+        [[link]]
+        name = "core"
+        a = "r"
+        b = "cn"
+        address_b = "10.0.0.1"
+        rate = "100Mbps"
+        delay = "1ms"
+        {more}
+        "#
+    );
+    let read = Scenario::from_toml_with_outside_hosts(&text, "t", &[], &|_| Err(String::new()));
+    OutsideHosts::new(&read.expect("right").scenario, None).expect("right")
+}
+
+fn packet(from: [u8; 4], to: [u8; 4], len: u16) -> Vec<u8> {
+    let mut packet = vec![0; usize::from(len)];
+    packet[0] = 0x45;
+    packet[2..4].copy_from_slice(&len.to_be_bytes());
+    packet[12..16].copy_from_slice(&from);
+    packet[16..20].copy_from_slice(&to);
+    packet
+}
+
+const MN: [u8; 4] = [10, 0, 1, 1];
+const CN: [u8; 4] = [10, 0, 0, 1];
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Span::from_millis(ms)
+}
+
+fn arrivals(hosts: &mut OutsideHosts) -> Vec<(usize, Vec<u8>)> {
+    let mut arrivals = Vec::new();
+    hosts.take_arrivals(|interface, bytes| arrivals.push((interface, bytes.to_vec())));
+    arrivals
+}
+
+#[test]
+fn a_packet_passes_the_links_in_their_time_and_comes_out_as_it_went_in() {
+    let mut hosts = hosts("");
+    let sent = packet(MN, CN, 1000);
+    hosts.send(at(100), 0, &sent).unwrap();
+    // 8 ms at 1 Mbps, 5 ms; then 80 us at 100 Mbps, 1 ms.
+    assert_eq!(hosts.next_wake(), Some(at(113)));
+    hosts.run_until(at(113));
+    let arrives = at(114) + Span::from_micros(80);
+    assert_eq!(hosts.next_wake(), Some(arrives));
+    hosts.run_until(arrives - Span::from_nanos(1));
+    assert_eq!(arrivals(&mut hosts), []);
+    hosts.run_until(arrives);
+    assert_eq!(arrivals(&mut hosts), [(2, sent)]);
+    assert_eq!(hosts.next_wake(), None);
+}
+
+#[test]
+fn each_interface_has_its_own_link_whatever_the_source_address() {
+    let mut hosts = hosts("");
+    hosts.send(at(0), 1, &packet(MN, CN, 100)).unwrap();
+    hosts.run_until(at(100));
+    assert_eq!(arrivals(&mut hosts).len(), 1);
+    let summary = hosts.simulation().summary();
+    let over: Vec<_> = summary.links.iter().filter(|l| l.delivered > 0).map(|l| &l.name[..]).collect();
+    assert_eq!(over, ["lte/forward", "core/forward"]);
+}
+
+#[test]
+fn strays_are_named() {
+    let mut hosts = hosts("");
+    let mut truncated = packet(MN, CN, 100);
+    truncated.pop();
+    for (bytes, stray) in [
+        (vec![], Stray::Malformed),
+        (vec![0x45], Stray::Malformed),
+        (truncated, Stray::Malformed),
+        (vec![0x10; 100], Stray::Malformed),
+        (packet(MN, [224, 0, 0, 1], 100), Stray::NoDestination),
+    ] {
+        assert_eq!(hosts.send(at(0), 0, &bytes), Err(stray));
+    }
+    assert_eq!(hosts.next_wake(), None);
+}
+
+#[test]
+fn hosts_hear_of_links_and_addresses() {
+    let more = r#"
+        [[action]]
+        at = "1s"
+        do = "link-down"
+        link = "wlan"
+        [[action]]
+        at = "2s"
+        do = "address-down"
+        address = "10.0.2.1"
+        [[action]]
+        at = "3s"
+        do = "link-up"
+        link = "wlan"
+    "#;
+    let mut hosts = hosts(more);
+    hosts.run_until(at(1000));
+    assert_eq!(hosts.poll_news(), Some(News { interface: 0, what: Heard::Link { up: false } }));
+    assert_eq!(hosts.poll_news(), None);
+    hosts.send(at(1500), 0, &packet(MN, CN, 100)).unwrap();
+    hosts.run_until(at(2000));
+    assert_eq!(hosts.poll_news(), Some(News { interface: 1, what: Heard::Address { present: false } }));
+    assert_eq!(hosts.send(at(2500), 1, &packet(MN, CN, 100)), Err(Stray::NoAddress));
+    hosts.run_until(at(3000));
+    assert_eq!(hosts.poll_news(), Some(News { interface: 0, what: Heard::Link { up: true } }));
+    // What was sent while the link was down is lost.
+    assert_eq!(arrivals(&mut hosts), []);
+    hosts.send(at(3500), 0, &packet(MN, CN, 100)).unwrap();
+    hosts.run_until(at(3600));
+    assert_eq!(arrivals(&mut hosts).len(), 1);
+}
+
+#[test]
+fn the_path_mtu_is_that_of_the_narrowest_link() {
+    let hosts = hosts("");
+    assert_eq!(hosts.path_mtu(0, 2), Some(1500));
+    assert_eq!(hosts.path_mtu(2, 1), Some(1280));
+    assert_eq!(hosts.path_mtu(2, 9), None);
+}
+
+#[test]
+fn constant_rate_sources_load_the_links_of_hosts_outside() {
+    let more = r#"
+        [[app]]
+        name = "noise"
+        type = "cbr"
+        from = "10.0.1.1"
+        to = "10.0.0.1"
+        rate = "500kbps"
+    "#;
+    let mut hosts = hosts(more);
+    hosts.run_until(at(5000));
+    assert_eq!(arrivals(&mut hosts), []);
+    let received = hosts.simulation().summary().cbr[0].received;
+    assert!(received > 100, "{received}");
+}

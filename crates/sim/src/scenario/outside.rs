@@ -1,0 +1,120 @@
+//! What of a scenario can be carried out when its hosts are outside of the simulation: real programs in the place of its
+//! associations. What does not go at all is refused by name; what has no meaning then is left out, and said.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use super::error::Problem;
+use super::{ActionSpec, AppKind, Do, Scenario, ScenarioError, When};
+
+/// A scenario for hosts outside, and what of the original is not in it.
+#[derive(Clone, Debug)]
+pub struct WithOutsideHosts {
+    /// Nodes, links, constant-rate sources, and the actions on them.
+    pub scenario: Scenario,
+    /// What was left out, in words, in the order of the file.
+    pub left_out: Vec<String>,
+}
+
+impl Scenario {
+    /// The scenario without its SCTP associations, TCP connections, what they carry and what is done to them: real programs
+    /// take their place. Links, routers, mobility, constant-rate sources and all actions on those stay.
+    ///
+    /// # Errors
+    /// What cannot be done with hosts outside: Mobile IP, actions that wait for what happens to an association.
+    pub fn with_outside_hosts(&self) -> Result<WithOutsideHosts, ScenarioError> {
+        split(self).map_err(Problem::without_file)
+    }
+
+    /// Reads a scenario file for hosts outside. Arguments as in [`from_toml_and_files`](Self::from_toml_and_files).
+    ///
+    /// # Errors
+    /// The first thing that is wrong or that [`with_outside_hosts`](Self::with_outside_hosts) refuses, with its line.
+    pub fn from_toml_with_outside_hosts(
+        text: &str,
+        file: &str,
+        overrides: &[String],
+        open: &dyn Fn(&str) -> Result<String, String>,
+    ) -> Result<WithOutsideHosts, ScenarioError> {
+        super::read::scenario(text, file, overrides, open, |scenario| split(&scenario))
+    }
+}
+
+pub(super) fn split(original: &Scenario) -> Result<WithOutsideHosts, Problem> {
+    let mut scenario = original.clone();
+    let mut left_out = Vec::new();
+    for node in &scenario.nodes {
+        let refuse = |key: &str, message: &str| {
+            Err(Problem::new(key, message.to_owned()).within(&format!("node.{}", node.name)))
+        };
+        if node.kind.is_agent() {
+            let want = "mobility agents and their mobiles talk inside the simulator and cannot be emulated: want kind = \"router\", and address-up and address-down actions for what the mobile does";
+            return refuse("kind", want);
+        }
+        if node.mobile.is_some() {
+            return refuse("mobile", "Mobile IP cannot be emulated: want this table left out");
+        }
+    }
+    for link in &scenario.links {
+        for (key, address) in [("address_a", link.address_a), ("address_b", link.address_b)] {
+            if let Some(address) = address.filter(IpAddr::is_loopback) {
+                let message =
+                    format!("{address} is every real host's loopback address: want another, as 10.0.2.1");
+                return Err(Problem::new(format!("link.{}.{key}", link.name), message));
+            }
+        }
+    }
+    let left: BTreeSet<String> =
+        scenario.apps.iter().filter(|app| !stays(&app.kind)).map(|app| app.name.clone()).collect();
+    for (number, action) in scenario.actions.iter().enumerate() {
+        if concerns_association(&action.what, &left) {
+            continue;
+        }
+        if let When::After { .. } = action.when {
+            let message = format!(
+                "\"{}\" waits for what happens to an association or application, and real programs are not watched: want at = \"20s\"",
+                action.what.word()
+            );
+            return Err(Problem::new(format!("action.{number}.after"), message));
+        }
+    }
+    left_out.extend(scenario.associations.drain(..).map(|a| format!("association \"{}\"", a.name)));
+    left_out.extend(scenario.tcp.drain(..).map(|tcp| format!("tcp \"{}\"", tcp.name)));
+    scenario.apps.retain(|app| stays(&app.kind));
+    left_out.extend(left.iter().map(|name| format!("app \"{name}\"")));
+    let mut number = 0;
+    scenario.actions.retain(|ActionSpec { what, .. }| {
+        let out = concerns_association(what, &left);
+        if out {
+            left_out.push(format!("action {number} ({})", what.word()));
+        }
+        number += 1;
+        !out
+    });
+    Ok(WithOutsideHosts { scenario, left_out })
+}
+
+/// Constant-rate sources load links whoever the hosts are.
+fn stays(app: &AppKind) -> bool {
+    matches!(app, AppKind::Cbr { .. })
+}
+
+/// Is this something done to an association or to an application that is left out?
+fn concerns_association(what: &Do, left: &BTreeSet<String>) -> bool {
+    match what {
+        Do::LinkUp { .. }
+        | Do::LinkDown { .. }
+        | Do::SetLink { .. }
+        | Do::RadioHandover { .. }
+        | Do::AddressUp { .. }
+        | Do::AddressDown { .. } => false,
+        Do::AddAddress { .. }
+        | Do::DeleteAddress { .. }
+        | Do::RequestPrimary { .. }
+        | Do::SetPrimary { .. }
+        | Do::Heartbeat { .. }
+        | Do::ReportQuality { .. }
+        | Do::Shutdown { .. } => true,
+        Do::StartApp { app } | Do::StopApp { app } => left.contains(app),
+    }
+}
