@@ -67,14 +67,14 @@ pub enum Stray {
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
     on: bool,
-    /// Packets that have arrived, each with the number of its interface.
-    arrived: VecDeque<(u32, PacketId)>,
+    /// Packets that have arrived, each with its time and the number of its interface.
+    arrived: VecDeque<(Time, u32, PacketId)>,
     news: VecDeque<News>,
 }
 
 impl Outside {
-    pub(crate) fn arrived(&mut self, interface: AddressId, id: PacketId) {
-        self.arrived.push_back((interface.0, id));
+    pub(crate) fn arrived(&mut self, now: Time, interface: AddressId, id: PacketId) {
+        self.arrived.push_back((now, interface.0, id));
     }
 
     pub(crate) fn tell(&mut self, interface: usize, what: Heard) {
@@ -177,10 +177,10 @@ impl OutsideHosts {
         Ok(())
     }
 
-    /// Hands out the packets that have arrived at hosts, in order of arrival: interface and bytes.
-    pub fn take_arrivals(&mut self, mut take: impl FnMut(usize, &[u8])) {
-        while let Some((interface, id)) = self.simulation.outside.arrived.pop_front() {
-            take(interface as usize, &self.simulation.network.pool.packet(id).bytes);
+    /// Hands out the packets that have arrived at hosts, in order of arrival: when, at which interface, what.
+    pub fn take_arrivals(&mut self, mut take: impl FnMut(Time, usize, &[u8])) {
+        while let Some((at, interface, id)) = self.simulation.outside.arrived.pop_front() {
+            take(at, interface as usize, &self.simulation.network.pool.packet(id).bytes);
             self.simulation.network.pool.release(id);
         }
     }

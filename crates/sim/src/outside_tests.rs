@@ -61,9 +61,9 @@ fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-fn arrivals(hosts: &mut OutsideHosts) -> Vec<(usize, Vec<u8>)> {
+fn arrivals(hosts: &mut OutsideHosts) -> Vec<(Time, usize, Vec<u8>)> {
     let mut arrivals = Vec::new();
-    hosts.take_arrivals(|interface, bytes| arrivals.push((interface, bytes.to_vec())));
+    hosts.take_arrivals(|at, interface, bytes| arrivals.push((at, interface, bytes.to_vec())));
     arrivals
 }
 
@@ -80,7 +80,8 @@ fn a_packet_passes_the_links_in_their_time_and_comes_out_as_it_went_in() {
     hosts.run_until(arrives - Span::from_nanos(1));
     assert_eq!(arrivals(&mut hosts), []);
     hosts.run_until(arrives);
-    assert_eq!(arrivals(&mut hosts), [(2, sent)]);
+    hosts.run_until(arrives + Span::from_millis(3));
+    assert_eq!(arrivals(&mut hosts), [(arrives, 2, sent)]);
     assert_eq!(hosts.next_wake(), None);
 }
 

@@ -205,7 +205,7 @@ impl Simulation {
         let packet = self.network.pool.packet(id);
         match packet.body {
             Body::Udp | Body::Icmp => {}
-            Body::Outside => self.outside.arrived(packet.destination, id),
+            Body::Outside => self.outside.arrived(self.now, packet.destination, id),
             Body::Sctp => self.on_sctp(host, id),
             Body::Tcp { connection, to } => self.on_tcp(host, id, connection, to),
             Body::Cbr { app, .. } => {

@@ -27,7 +27,7 @@ impl TraceHash {
         match packet.body {
             // A segment's data are zeros, as many as the length says.
             Body::Sctp | Body::Udp | Body::Icmp | Body::Tcp { .. } | Body::Outside => {
-                self.hash.update(&packet.bytes)
+                self.hash.update(&packet.bytes);
             }
             // The bytes follow from these two.
             Body::Cbr { app, number } => {

@@ -13,8 +13,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("lab-tcp", &["units", "congestion"]),
     ("link", &["units"]),
     ("sim", &["units", "wire", "congestion", "proto", "lab-tcp", "link"]),
+    ("emu", &["units", "link", "sim"]),
     ("lab", &["units", "congestion", "proto", "lab-tcp", "link", "sim"]),
-    ("cli", &["units", "wire", "congestion", "proto", "link", "sim", "lab"]),
+    ("cli", &["units", "wire", "congestion", "proto", "link", "sim", "emu", "lab"]),
 ];
 
 /// What the sans-IO crates may not have even indirectly named: runtimes, sockets, clocks, operating-system randomness.

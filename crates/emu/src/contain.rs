@@ -1,0 +1,87 @@
+//! That nothing is left behind, however the command ends.
+//!
+//! The command starts itself again as the first process of a PID namespace and waits for it. All that runs in hosts are
+//! descendants of that inner process; when it ends, the kernel kills them all, and the hosts' network namespaces, which have
+//! no names, end with them. The inner process is killed by the kernel when the outer one ends, `kill -9` included
+//! (`PR_SET_PDEATHSIG`).
+
+use std::fs;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus};
+
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, getpid};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// In the inner process' environment: who its parent is.
+const PARENT: &str = "MSCTP_EMULATION_PARENT";
+
+/// Which of the two processes this is.
+#[derive(Debug)]
+pub enum Role {
+    /// The first process of its PID namespace: go on.
+    Inner,
+    /// The one that was started: the inner one has ended with this.
+    Outer(ExitStatus),
+}
+
+/// Starts this program again, with the same arguments, in a PID namespace, and waits for its end; in that second one,
+/// makes sure that it ends with the first. To be called by the main thread, before there are others.
+///
+/// # Errors
+/// Those of making the namespace or starting the program.
+pub fn enter() -> io::Result<Role> {
+    match std::env::var(PARENT) {
+        Ok(parent) if getpid() == Pid::from_raw(1) => {
+            set_pdeathsig(Signal::SIGKILL)?;
+            // It may have ended before that.
+            if identity(parent.split_whitespace().next().unwrap_or_default())? != parent {
+                return Err(io::Error::other("the process that started this one has ended"));
+            }
+            Ok(Role::Inner)
+        }
+        _ => outer().map(Role::Outer),
+    }
+}
+
+fn outer() -> io::Result<ExitStatus> {
+    let own = identity(&getpid().to_string())?;
+    // First, so that no signal is missed; they come without a thread, which could not be started after the next line.
+    let mut signals = Signals::new([SIGCHLD, SIGINT, SIGTERM, SIGHUP])?;
+    unshare(CloneFlags::CLONE_NEWPID)?;
+    let mut inner: Child = Command::new("/proc/self/exe")
+        .arg0("msctp")
+        .args(std::env::args_os().skip(1))
+        .env(PARENT, own)
+        .spawn()?;
+    let pid = Pid::from_raw(inner.id() as i32);
+    for signal in signals.forever() {
+        if signal != SIGCHLD {
+            // A terminal has told the inner process already; to be told twice does not hurt it.
+            let _ = kill(pid, Signal::SIGTERM);
+        }
+        if let Some(status) = inner.try_wait()? {
+            return Ok(status);
+        }
+    }
+    inner.wait()
+}
+
+/// A process by its number and the time it started, which no other has.
+fn identity(pid: &str) -> io::Result<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The name, in brackets, may have spaces in it: the 22nd field is the 20th after it.
+    let started = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19));
+    Ok(format!("{pid} {}", started.unwrap_or_default()))
+}
+
+/// The exit code that stands for the way the inner process ended.
+#[must_use]
+pub fn code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    u8::try_from(code.unwrap_or(1)).unwrap_or(1)
+}

@@ -1,0 +1,229 @@
+//! [`Emulation`]: a scenario's hosts and links, set up and running.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, TryLockError};
+use std::thread::JoinHandle;
+
+use msctp_sim::scenario::{Do, NodeKind, Scenario, ScenarioError, When};
+use msctp_sim::{OutsideHosts, Simulation};
+use msctp_units::Time;
+use nix::errno::Errno;
+use nix::sys::eventfd::EventFd;
+
+use crate::Clock;
+use crate::arrivals::{Arrivals, Change};
+use crate::host::{Helpers, Host};
+use crate::lateness::Lateness;
+use crate::plan::{self, Mptcp};
+use crate::pump::{Line, Pump};
+use crate::summary::{Strays, Summary};
+
+pub use crate::pump::Done;
+
+/// How a scenario is emulated.
+#[derive(Default)]
+pub struct Options {
+    /// Seed of the links' random streams, instead of the scenario's.
+    pub seed: Option<u64>,
+    /// Keep the kernel's MPTCP endpoints.
+    pub mptcp: Option<Mptcp>,
+    /// Capture what these links deliver (none: all of them) as pcapng.
+    pub capture: Option<(Vec<String>, Box<dyn Write + Send>)>,
+    /// Hears of the actions that are done.
+    pub events: Option<Sender<Done>>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("seed", &self.seed)
+            .field("mptcp", &self.mptcp)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why an emulation could not be set up or did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The scenario makes no sense.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// A host could not be made.
+    #[error("cannot set up host \"{host}\": {error}")]
+    Host {
+        /// Its name.
+        host: String,
+        /// What went wrong.
+        error: io::Error,
+    },
+    /// Anything else.
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+/// A scenario's hosts and links, running. Dropped, everything it made is gone.
+#[derive(Debug)]
+pub struct Emulation {
+    // Before the hosts: the devices it holds are theirs.
+    pump: Option<JoinHandle<Result<Pump, Errno>>>,
+    hosts: Vec<Host>,
+    stop: Arc<EventFd>,
+    clock: Clock,
+    helpers: Helpers,
+    failed: Receiver<String>,
+    scenario: Scenario,
+    seed: u64,
+}
+
+impl Emulation {
+    /// Sets up the hosts of a scenario that [`Scenario::with_outside_hosts`] gave, and starts its clock.
+    ///
+    /// # Errors
+    /// A scenario that makes no sense, what the system refuses. Nothing is left then.
+    pub fn start(scenario: &Scenario, options: Options) -> Result<Self, Error> {
+        let mut world = OutsideHosts::new(scenario, options.seed)?;
+        if let Some((links, out)) = options.capture {
+            world.simulation().capture(&links, out)?;
+        }
+        let helpers = Helpers::default();
+        let (failures, failed) = channel();
+        let changes = changes(scenario);
+        let (mut hosts, mut lines, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
+        for node in scenario.nodes.iter().filter(|node| node.kind == NodeKind::Host) {
+            let failure = |error| Error::Host { host: node.name.clone(), error };
+            let host = Host::start(&node.name, &helpers).map_err(failure)?;
+            let devices = plan::devices(&world, &node.name, options.mptcp);
+            let tuns: Result<Vec<_>, _> = devices.iter().map(|device| host.tun(&device.name)).collect();
+            let tuns = tuns.map_err(failure)?;
+            host.ip(plan::set_up(&devices, options.mptcp)).map_err(failure)?;
+            for (device, tun) in devices.into_iter().zip(tuns) {
+                let ip = Box::new(host.ip_later(failures.clone()));
+                lines.push(Line { tun, device, host: hosts.len(), ip });
+            }
+            arrivals.push(Arrivals::new(&node.name, &changes));
+            hosts.push(host);
+        }
+        // As the simulator numbers them.
+        lines.sort_by_key(|line| line.device.interface);
+        let stop = Arc::new(EventFd::new().map_err(io::Error::from)?);
+        let clock = Clock::start();
+        let to_tell: VecDeque<_> = changes.into_iter().map(|change| (change.at, change.what)).collect();
+        let pump = Pump {
+            world,
+            lines,
+            arrivals,
+            clock,
+            end: Time::ZERO + scenario.duration,
+            stop: Arc::clone(&stop),
+            events: options.events,
+            lateness: Lateness::new(),
+            strays: Strays::default(),
+            real_time: false,
+            ended: Time::ZERO,
+            to_tell,
+        };
+        let pump = std::thread::Builder::new().name("pump".to_owned()).spawn(|| pump.run())?;
+        let seed = options.seed.unwrap_or(scenario.seed);
+        let (pump, scenario) = (Some(pump), scenario.clone());
+        Ok(Self { pump, hosts, stop, clock, helpers, failed, scenario, seed })
+    }
+
+    /// The clock of the scenario.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// The host of this name.
+    #[must_use]
+    pub fn host(&self, name: &str) -> Option<&Host> {
+        self.hosts.iter().find(|host| host.name() == name)
+    }
+
+    /// All hosts, in the order of the scenario.
+    #[must_use]
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// Has the scenario come to its end?
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.pump.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// What has failed in hosts since this was asked last.
+    pub fn failures(&self) -> impl Iterator<Item = String> + '_ {
+        self.failed.try_iter()
+    }
+
+    /// Runs `reap` unless somebody here is waiting for a process of its own: it may wait for any child then.
+    pub fn while_no_helper_runs(&self, reap: impl FnOnce()) {
+        match self.helpers.try_lock() {
+            Ok(_guard) => reap(),
+            Err(TryLockError::Poisoned(_)) => reap(),
+            Err(TryLockError::WouldBlock) => {}
+        }
+    }
+
+    /// Stops the links and gives what it came to, and the simulation with what it recorded.
+    ///
+    /// # Errors
+    /// Those of ending a capture.
+    pub fn finish(mut self) -> Result<(Summary, Simulation), Error> {
+        let pump = self.stop_pump().ok_or_else(|| io::Error::other("the pump has panicked"))?;
+        let mut pump = pump.map_err(io::Error::from)?;
+        pump.world.simulation().finish()?;
+        let simulated = pump.world.simulation().summary();
+        let summary = Summary {
+            scenario: self.scenario.name.clone(),
+            version: env!("CARGO_PKG_VERSION"),
+            seed: self.seed,
+            duration: pump.ended.as_secs_f64(),
+            lateness: pump.lateness.quantiles(),
+            real_time: pump.real_time,
+            hosts: pump.arrivals.into_iter().map(|host| host.summary(pump.ended)).collect(),
+            links: simulated.links,
+            cbr: simulated.cbr,
+            strays: pump.strays,
+        };
+        Ok((summary, pump.world.into_simulation()))
+    }
+
+    fn stop_pump(&mut self) -> Option<Result<Pump, Errno>> {
+        let _ = self.stop.write(1);
+        self.pump.take()?.join().ok()
+    }
+}
+
+impl Drop for Emulation {
+    fn drop(&mut self) {
+        // Before the hosts' threads, which end when nobody can give them jobs any more.
+        drop(self.stop_pump());
+    }
+}
+
+/// The scheduled changes of links and addresses, in order of time.
+fn changes(scenario: &Scenario) -> Vec<Change> {
+    let mut changes: Vec<Change> = scenario
+        .actions
+        .iter()
+        .filter_map(|action| {
+            let When::At(at) = action.when else { return None };
+            let what = match &action.what {
+                Do::LinkUp { link }
+                | Do::LinkDown { link }
+                | Do::SetLink { link, .. }
+                | Do::RadioHandover { link, .. } => link.clone(),
+                Do::AddressUp { address } | Do::AddressDown { address } => address.to_string(),
+                _ => return None,
+            };
+            Some(Change { at: Time::ZERO + at, what: format!("{} {what}", action.what.word()) })
+        })
+        .collect();
+    changes.sort_by_key(|change| change.at);
+    changes
+}

@@ -1,0 +1,172 @@
+//! [`Host`]: a network namespace without a name, held by the thread that made it.
+//!
+//! Everything that is to happen in the namespace is a job for that thread: devices, sockets and processes belong to the
+//! namespace of the thread that makes them. When thread, processes and sockets are gone, so is the namespace.
+
+use std::io::{self, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use nix::sched::{CloneFlags, unshare};
+use tun_rs::{DeviceBuilder, SyncDevice};
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Held while a helper process is running that somebody here waits for: whoever reaps strangers must not reap it.
+pub(crate) type Helpers = Arc<Mutex<()>>;
+
+/// A host of the scenario.
+#[derive(Debug)]
+pub struct Host {
+    name: String,
+    jobs: Option<Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+    helpers: Helpers,
+}
+
+/// What the namespace does with packets: no filter by reverse path, no way over a link that is down, no IPv6 but the
+/// scenario's.
+const SETTINGS: &[(&str, &str)] = &[
+    ("ipv4/conf/all/rp_filter", "0"),
+    ("ipv4/conf/default/rp_filter", "0"),
+    ("ipv4/conf/all/ignore_routes_with_linkdown", "1"),
+    ("ipv4/conf/default/ignore_routes_with_linkdown", "1"),
+    ("ipv6/conf/all/ignore_routes_with_linkdown", "1"),
+    ("ipv6/conf/default/ignore_routes_with_linkdown", "1"),
+    ("ipv6/conf/default/accept_ra", "0"),
+    ("ipv6/conf/default/router_solicitations", "0"),
+    // No link-local addresses.
+    ("ipv6/conf/default/addr_gen_mode", "1"),
+];
+
+impl Host {
+    /// Makes the namespace.
+    pub(crate) fn start(name: &str, helpers: &Helpers) -> io::Result<Self> {
+        let (jobs, todo) = channel::<Job>();
+        let (made, was_made) = channel();
+        let thread = std::thread::Builder::new().name(format!("host {name}")).spawn(move || {
+            let result = enter();
+            let failed = result.is_err();
+            if made.send(result).is_err() || failed {
+                return;
+            }
+            for job in todo {
+                job();
+            }
+        })?;
+        was_made.recv().map_err(io::Error::other)??;
+        let name = name.to_owned();
+        Ok(Self { name, jobs: Some(jobs), thread: Some(thread), helpers: Arc::clone(helpers) })
+    }
+
+    /// Its name in the scenario.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Does something in the host's namespace and waits for it: sockets made there stay there, whoever uses them.
+    ///
+    /// # Panics
+    /// If the job did.
+    pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
+        let (done, result) = channel();
+        self.post(move || drop(done.send(job())));
+        result.recv().expect("the job has panicked")
+    }
+
+    /// Starts a command in the host's namespace.
+    ///
+    /// # Errors
+    /// Those of starting it.
+    pub fn spawn(&self, mut command: Command) -> io::Result<Child> {
+        self.run(move || command.spawn())
+    }
+
+    /// Has something done in the host's namespace, after what was posted before.
+    pub(crate) fn post(&self, job: impl FnOnce() + Send + 'static) {
+        if let Some(jobs) = &self.jobs {
+            // The thread ends when this host does, not before.
+            let _ = jobs.send(Box::new(job));
+        }
+    }
+
+    /// A way to have lines of `ip -batch` done later, from anywhere; `failed` hears of what went wrong.
+    pub(crate) fn ip_later(&self, failed: Sender<String>) -> impl Fn(String) + Send + use<> {
+        let (jobs, helpers, name) = (self.jobs.clone(), Arc::clone(&self.helpers), self.name.clone());
+        move |lines| {
+            let (helpers, failed, name) = (Arc::clone(&helpers), failed.clone(), name.clone());
+            let job: Job = Box::new(move || {
+                if let Err(e) = ip(&lines, &helpers) {
+                    let _ = failed.send(format!("{name}: {e}"));
+                }
+            });
+            if let Some(jobs) = &jobs {
+                let _ = jobs.send(job);
+            }
+        }
+    }
+
+    /// Does lines of `ip -batch` in the namespace.
+    pub(crate) fn ip(&self, lines: String) -> io::Result<()> {
+        let helpers = Arc::clone(&self.helpers);
+        self.run(move || ip(&lines, &helpers))
+    }
+
+    /// Makes a TUN device: whole IP packets, no headers, nothing left to hardware.
+    pub(crate) fn tun(&self, name: &str) -> io::Result<SyncDevice> {
+        let name = name.to_owned();
+        self.run(move || {
+            let device = DeviceBuilder::new().name(name).enable(false).build_sync()?;
+            device.set_nonblocking(true)?;
+            Ok(device)
+        })
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// This thread leaves for a namespace of its own.
+fn enter() -> io::Result<()> {
+    unshare(CloneFlags::CLONE_NEWNET)?;
+    for (key, value) in SETTINGS {
+        let path = format!("/proc/sys/net/{key}");
+        match std::fs::write(&path, value) {
+            // A kernel without IPv6.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            other => other.map_err(|e| io::Error::new(e.kind(), format!("{path}: {e}")))?,
+        }
+    }
+    Ok(())
+}
+
+fn ip(lines: &str, helpers: &Helpers) -> io::Result<()> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    let _guard = helpers.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut child = Command::new("ip")
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(lines.as_bytes())?;
+    }
+    let output = child.wait_with_output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("ip: {} in\n{lines}", said.trim())))
+}

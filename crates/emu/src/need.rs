@@ -1,0 +1,60 @@
+//! What an emulation needs of the machine, checked before anything is set up, and how to get what is missing.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use nix::sched::{CloneFlags, unshare};
+
+/// Something that is missing, and how to get it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{missing}\n  {remedy}")]
+pub struct Missing {
+    /// What.
+    pub missing: String,
+    /// How to get it.
+    pub remedy: String,
+}
+
+const ROOT: &str = "run it as root (sudo msctp emulate …), or as the root of a user namespace of your own: unshare --user --map-root-user msctp emulate …";
+
+/// The first thing that is missing.
+///
+/// # Errors
+/// [`Missing`], which says how to get it.
+pub fn check() -> Result<(), Missing> {
+    let missing =
+        |missing: &str, remedy: &str| Err(Missing { missing: missing.into(), remedy: remedy.into() });
+    if !Path::new("/dev/net/tun").exists() {
+        return missing(
+            "the emulator needs TUN devices, and there is no /dev/net/tun",
+            "load the module (modprobe tun); in a container, pass the device in (--device /dev/net/tun)",
+        );
+    }
+    if let Err(e) = File::options().read(true).write(true).open("/dev/net/tun") {
+        return missing(&format!("the emulator cannot open /dev/net/tun: {e}"), ROOT);
+    }
+    let ip = Command::new("ip").arg("-Version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !ip.is_ok_and(|status| status.success()) {
+        return missing(
+            "the emulator needs the command ip of iproute2, and cannot run it",
+            "install it (apt-get install iproute2) and have it in PATH",
+        );
+    }
+    // In a thread of its own: the namespace ends with it.
+    let tried = std::thread::Builder::new()
+        .spawn(|| unshare(CloneFlags::CLONE_NEWNET))
+        .map(std::thread::JoinHandle::join);
+    match tried {
+        Ok(Ok(Ok(()))) => Ok(()),
+        Ok(Ok(Err(e))) => missing(
+            &format!(
+                "the emulator needs network namespaces (CAP_SYS_ADMIN, CAP_NET_ADMIN), and may not make one: {e}"
+            ),
+            ROOT,
+        ),
+        Ok(Err(_)) | Err(_) => {
+            missing("the emulator cannot start a thread", "raise the limit of processes (ulimit -u)")
+        }
+    }
+}
