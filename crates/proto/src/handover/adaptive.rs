@@ -3,29 +3,18 @@
 use msctp_congestion::StartState;
 use msctp_congestion::estimator::Estimate;
 
-use super::preparation::Preparation;
-use super::{Action, HandoverPolicy, LinkEvent, PathView, PolicyConfig, View};
-use crate::PathId;
+use super::{ByRule, PathView, PolicyConfig, StartRule};
 
 /// cwnd = min(cwnd_old, C·RTT_min)·B/C, at least 1 PMDCS (the paper's 1 MTU, in the bytes that windows count).
 ///
 /// C, B and RTT_min come from the estimator, which runs on each new path until it becomes primary. B above C, which
 /// smoothing can give when C fell, counts as C. A switch before the first estimate starts with an initial window:
 /// RFC 9260's, or the configured one.
-#[derive(Clone, Debug)]
-pub struct Adaptive {
-    preparation: Preparation,
-}
+pub type Adaptive = ByRule<AdaptiveStart>;
 
-impl Adaptive {
-    /// The name in the registry.
-    pub const NAME: &str = "adaptive";
-
-    /// Under these options.
-    pub fn new(config: &PolicyConfig) -> Self {
-        Self { preparation: Preparation::new(config, true) }
-    }
-}
+/// The rule of [`Adaptive`].
+#[derive(Clone, Copy, Debug)]
+pub enum AdaptiveStart {}
 
 /// Kim & Koh eq. 3, in bytes, without a floor.
 fn equation_3(cwnd_old: u64, estimate: &Estimate) -> u64 {
@@ -36,32 +25,11 @@ fn equation_3(cwnd_old: u64, estimate: &Estimate) -> u64 {
     product.checked_div(u128::from(c)).map_or(0, |cwnd| cwnd as u64)
 }
 
-impl HandoverPolicy for Adaptive {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
+impl StartRule for AdaptiveStart {
+    const NAME: &'static str = "adaptive";
+    const NEEDS_ESTIMATES: bool = true;
 
-    fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
-        self.preparation.on_path_added(path, view, actions);
-    }
-
-    fn on_path_removed(&mut self, path: PathId, _view: &View<'_>, _actions: &mut Vec<Action>) {
-        self.preparation.on_path_removed(path);
-    }
-
-    fn on_link_event(&mut self, event: LinkEvent, view: &View<'_>, actions: &mut Vec<Action>) {
-        self.preparation.on_link_event(event, view, actions);
-    }
-
-    fn on_primary_switch(
-        &mut self,
-        old: &PathView,
-        new: &PathView,
-        _view: &View<'_>,
-        actions: &mut Vec<Action>,
-    ) -> Option<StartState> {
-        self.preparation.on_primary_switch(new.id, actions);
-        let config = &self.preparation.config;
+    fn start(config: &PolicyConfig, old: &PathView, new: &PathView) -> Option<StartState> {
         let cwnd = match &new.estimate {
             Some(estimate) => equation_3(old.window.cwnd, estimate).max(new.pmdcs),
             None => new.initial_window(config.initial_window.unwrap_or_default()),
@@ -76,6 +44,7 @@ mod tests {
 
     use super::super::SwitchSsthresh;
     use super::super::testing::{estimate, path, switch, view, with_cwnd};
+    use super::super::{Action, HandoverPolicy};
     use super::*;
 
     fn cwnd_at_switch(cwnd_old: u64, c_kbps: u64, b_kbps: u64, rtt_min_ms: u64) -> u64 {

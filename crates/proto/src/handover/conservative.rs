@@ -2,52 +2,19 @@
 
 use msctp_congestion::StartState;
 
-use super::preparation::Preparation;
-use super::{Action, HandoverPolicy, LinkEvent, PathView, PolicyConfig, SwitchSsthresh, View};
-use crate::PathId;
+use super::{ByRule, PathView, PolicyConfig, StartRule, SwitchSsthresh};
 
 /// The new path's own window: what its controller has, or the configured initial window.
-#[derive(Clone, Debug)]
-pub struct Conservative {
-    preparation: Preparation,
-}
+pub type Conservative = ByRule<ConservativeStart>;
 
-impl Conservative {
-    /// The name in the registry.
-    pub const NAME: &str = "conservative";
+/// The rule of [`Conservative`].
+#[derive(Clone, Copy, Debug)]
+pub enum ConservativeStart {}
 
-    /// Under these options.
-    pub fn new(config: &PolicyConfig) -> Self {
-        Self { preparation: Preparation::new(config, false) }
-    }
-}
+impl StartRule for ConservativeStart {
+    const NAME: &'static str = "conservative";
 
-impl HandoverPolicy for Conservative {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
-        self.preparation.on_path_added(path, view, actions);
-    }
-
-    fn on_path_removed(&mut self, path: PathId, _view: &View<'_>, _actions: &mut Vec<Action>) {
-        self.preparation.on_path_removed(path);
-    }
-
-    fn on_link_event(&mut self, event: LinkEvent, view: &View<'_>, actions: &mut Vec<Action>) {
-        self.preparation.on_link_event(event, view, actions);
-    }
-
-    fn on_primary_switch(
-        &mut self,
-        _old: &PathView,
-        new: &PathView,
-        _view: &View<'_>,
-        actions: &mut Vec<Action>,
-    ) -> Option<StartState> {
-        self.preparation.on_primary_switch(new.id, actions);
-        let config = &self.preparation.config;
+    fn start(config: &PolicyConfig, _old: &PathView, new: &PathView) -> Option<StartState> {
         let cwnd = match config.initial_window {
             // RFC 9260 §7.1: each path keeps its own parameters.
             None if config.ssthresh == SwitchSsthresh::Controller => return None,

@@ -2,60 +2,27 @@
 
 use msctp_congestion::{InitialWindow, StartState};
 
-use super::preparation::Preparation;
-use super::{Action, HandoverPolicy, LinkEvent, PathView, PolicyConfig, View};
-use crate::PathId;
+use super::{ByRule, PathView, PolicyConfig, StartRule};
 
 /// The configured initial window, whatever the old path had and without a look at the new one; 10 packets if none is
 /// configured, which the paper finds to be enough in most cases (as RFC 6928 does for TCP).
 ///
 /// The paper compares 3, 10 and 20 packets and 50 KB, of which it says that nothing is held back by it. How the window is
 /// sent, at once or paced, is [`PolicyConfig::pace_start`]; the paper sends it at once.
-#[derive(Clone, Debug)]
-pub struct LargeInitialWindow {
-    preparation: Preparation,
-}
+pub type LargeInitialWindow = ByRule<LargeInitialWindowStart>;
 
-impl LargeInitialWindow {
-    /// The name in the registry.
-    pub const NAME: &str = "large-initial-window";
+/// The rule of [`LargeInitialWindow`].
+#[derive(Clone, Copy, Debug)]
+pub enum LargeInitialWindowStart {}
 
-    /// The window when none is configured.
-    const DEFAULT: InitialWindow = InitialWindow::Packets(10);
+/// The window when none is configured.
+const DEFAULT: InitialWindow = InitialWindow::Packets(10);
 
-    /// Under these options.
-    pub fn new(config: &PolicyConfig) -> Self {
-        Self { preparation: Preparation::new(config, false) }
-    }
-}
+impl StartRule for LargeInitialWindowStart {
+    const NAME: &'static str = "large-initial-window";
 
-impl HandoverPolicy for LargeInitialWindow {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
-        self.preparation.on_path_added(path, view, actions);
-    }
-
-    fn on_path_removed(&mut self, path: PathId, _view: &View<'_>, _actions: &mut Vec<Action>) {
-        self.preparation.on_path_removed(path);
-    }
-
-    fn on_link_event(&mut self, event: LinkEvent, view: &View<'_>, actions: &mut Vec<Action>) {
-        self.preparation.on_link_event(event, view, actions);
-    }
-
-    fn on_primary_switch(
-        &mut self,
-        _old: &PathView,
-        new: &PathView,
-        _view: &View<'_>,
-        actions: &mut Vec<Action>,
-    ) -> Option<StartState> {
-        self.preparation.on_primary_switch(new.id, actions);
-        let config = &self.preparation.config;
-        let cwnd = new.initial_window(config.initial_window.unwrap_or(Self::DEFAULT));
+    fn start(config: &PolicyConfig, _old: &PathView, new: &PathView) -> Option<StartState> {
+        let cwnd = new.initial_window(config.initial_window.unwrap_or(DEFAULT));
         Some(config.start(cwnd, new))
     }
 }
@@ -64,6 +31,7 @@ impl HandoverPolicy for LargeInitialWindow {
 mod tests {
     use msctp_units::{Rate, Span};
 
+    use super::super::HandoverPolicy;
     use super::super::testing::{path, switch, view, with_cwnd};
     use super::*;
 

@@ -2,7 +2,8 @@
 //!
 //! There is one [`HandoverPolicy`] per association. It hears of paths, links, estimates and the primary switch, asks
 //! for probing, copies or a switch by pushing [`Action`]s, and says how the new primary path starts. A new policy is
-//! one file here and one line in `registry.rs`.
+//! one file here and one line in `registry.rs`; one that only chooses the starting window is one function, a
+//! [`StartRule`].
 
 mod adaptive;
 mod config;
@@ -14,6 +15,7 @@ mod oracle;
 mod preparation;
 mod qos_measurement;
 mod registry;
+mod start_rule;
 
 pub use adaptive::Adaptive;
 pub use config::{PolicyConfig, ProbeRule, SwitchSsthresh, Truth};
@@ -24,6 +26,7 @@ pub use link_event::{LinkEvent, LinkState};
 pub use oracle::Oracle;
 pub use qos_measurement::{BdpDelay, QosMeasurement, QosRule};
 pub use registry::{PolicyError, PolicyInfo, create, policies};
+pub use start_rule::{ByRule, StartRule};
 
 use core::fmt;
 use core::net::IpAddr;

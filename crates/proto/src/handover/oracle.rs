@@ -3,53 +3,20 @@
 
 use msctp_congestion::StartState;
 
-use super::preparation::Preparation;
-use super::{Action, HandoverPolicy, LinkEvent, PathView, PolicyConfig, View};
-use crate::PathId;
+use super::{ByRule, PathView, PolicyConfig, StartRule};
 
 /// `cwnd = free · RTT`, the window that fills what is free and leaves no queue, and the same as threshold, so that
 /// congestion avoidance goes on from there. A path without [`Truth`](super::Truth) starts as under `conservative`.
-#[derive(Clone, Debug)]
-pub struct Oracle {
-    preparation: Preparation,
-}
+pub type Oracle = ByRule<OracleStart>;
 
-impl Oracle {
-    /// The name in the registry.
-    pub const NAME: &str = "oracle";
+/// The rule of [`Oracle`].
+#[derive(Clone, Copy, Debug)]
+pub enum OracleStart {}
 
-    /// Under these options.
-    pub fn new(config: &PolicyConfig) -> Self {
-        Self { preparation: Preparation::new(config, false) }
-    }
-}
+impl StartRule for OracleStart {
+    const NAME: &'static str = "oracle";
 
-impl HandoverPolicy for Oracle {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
-        self.preparation.on_path_added(path, view, actions);
-    }
-
-    fn on_path_removed(&mut self, path: PathId, _view: &View<'_>, _actions: &mut Vec<Action>) {
-        self.preparation.on_path_removed(path);
-    }
-
-    fn on_link_event(&mut self, event: LinkEvent, view: &View<'_>, actions: &mut Vec<Action>) {
-        self.preparation.on_link_event(event, view, actions);
-    }
-
-    fn on_primary_switch(
-        &mut self,
-        _old: &PathView,
-        new: &PathView,
-        _view: &View<'_>,
-        actions: &mut Vec<Action>,
-    ) -> Option<StartState> {
-        self.preparation.on_primary_switch(new.id, actions);
-        let config = &self.preparation.config;
+    fn start(config: &PolicyConfig, _old: &PathView, new: &PathView) -> Option<StartState> {
         let known = |truth: &&super::Truth| truth.address == new.local || truth.address == new.remote;
         match config.truths.iter().find(known) {
             Some(truth) => {
