@@ -31,6 +31,7 @@ pub mod quality;
 mod addr;
 mod association;
 mod config;
+mod draws;
 mod endpoint;
 mod error;
 mod event;

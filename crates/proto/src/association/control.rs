@@ -65,6 +65,10 @@ impl ControlQueue {
 
     pub(super) fn pop(&mut self) {
         self.waiting.pop_front();
+        if self.waiting.is_empty() {
+            // Replies are rare, associations may be many: no room is kept for them.
+            *self = Self::default();
+        }
     }
 
     #[inline]

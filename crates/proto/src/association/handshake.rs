@@ -7,8 +7,8 @@ use msctp_units::{Span, Time};
 use msctp_wire::cause::MissingParams;
 use msctp_wire::{Abort, Cause, Causes, Init, InitAck, List, ParamType, Params, VerificationTag};
 
+use super::Association;
 use super::negotiate::{Answer, Offer, OfferFault, address_params, our_families, our_params, streams};
-use super::{Association, random_tag};
 use crate::endpoint::cookie::CookieJar;
 use crate::extensions::Extensions;
 use crate::inbound::Inbound;
@@ -294,7 +294,7 @@ impl Association {
         let (local_tag, local_initial_tsn) = if colliding {
             (self.tags.local_tag, self.tags.local_initial_tsn)
         } else {
-            (random_tag(&mut self.rng), msctp_wire::Tsn::new(random_tag(&mut self.rng)))
+            (self.draws.next_tag(), msctp_wire::Tsn::new(self.draws.next_tag()))
         };
         // RFC 9260 §5.2.2: no Tie-Tags in COOKIE-WAIT
         let tie_tags = if self.state == State::CookieWait {

@@ -6,7 +6,7 @@ use msctp_wire::{
     Malformed, Packet, Sack, ShutdownComplete, UnknownChunk,
 };
 
-use super::{Association, MAX_WAITING_EVENTS, random_seed};
+use super::{Association, MAX_WAITING_EVENTS};
 use crate::endpoint::cookie::CookieJar;
 use crate::inbound::Received;
 use crate::path::{Acknowledged, SourceUse};
@@ -47,9 +47,10 @@ impl Association {
     /// Takes an SCTP packet that arrived between these addresses. Never fails: what is wrong with it is counted in
     /// [`stats`](Self::stats) or answered on the wire.
     pub fn handle_datagram(&mut self, now: Time, at: PathAddr, bytes: &[u8]) {
-        let mut jar = self.own_jar.take().unwrap_or_else(|| {
-            Box::new(CookieJar::new(&EndpointConfig::default(), random_seed(&mut self.rng)))
-        });
+        let mut jar = self
+            .own_jar
+            .take()
+            .unwrap_or_else(|| Box::new(CookieJar::new(&EndpointConfig::default(), self.draws.next_seed())));
         self.input(now, at, bytes, &mut jar);
         self.own_jar = Some(jar);
     }

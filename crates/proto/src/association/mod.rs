@@ -19,11 +19,10 @@ pub(crate) use self::table12::stale_cookie;
 
 use core::net::IpAddr;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use msctp_units::Time;
 use msctp_wire::Tsn;
-use rand_chacha::ChaCha8Rng;
-use rand_core::{Rng, SeedableRng};
 
 use self::addresses::Readdressing;
 use self::control::ControlQueue;
@@ -34,6 +33,7 @@ use self::quality::Quality;
 use self::shutdown::Closing;
 use self::trace::Tracer;
 use crate::config::check;
+use crate::draws::Draws;
 use crate::endpoint::cookie::{Cookie, CookieJar};
 use crate::extensions::Extensions;
 use crate::inbound::Inbound;
@@ -53,7 +53,7 @@ const MAX_WAITING_EVENTS: usize = 1024;
 /// See the [crate's documentation](crate) for the order of calls.
 #[derive(Debug)]
 pub struct Association {
-    config: Config,
+    config: Arc<Config>,
     tags: Tags,
     state: AssociationState,
     paths: Paths,
@@ -66,7 +66,7 @@ pub struct Association {
     events: VecDeque<Event>,
     tracer: Tracer,
     stats: AssociationStats,
-    rng: ChaCha8Rng,
+    draws: Draws,
     handover: Handover,
     readdressing: Readdressing,
     quality: Quality,
@@ -103,22 +103,6 @@ pub(crate) struct Tags {
     pub(crate) extensions: Extensions,
 }
 
-/// A random number that is not zero (RFC 9260 §5.3.1).
-pub(crate) fn random_tag(rng: &mut ChaCha8Rng) -> u32 {
-    loop {
-        let tag = rng.next_u32();
-        if tag != 0 {
-            return tag;
-        }
-    }
-}
-
-fn random_seed(rng: &mut ChaCha8Rng) -> [u8; 32] {
-    let mut seed = [0; 32];
-    rng.fill_bytes(&mut seed);
-    seed
-}
-
 /// Checks the addresses of one end.
 pub(crate) fn check_addresses(
     field: &'static str,
@@ -142,36 +126,38 @@ pub(crate) fn check_addresses(
 }
 
 impl Association {
-    /// Begins an association: an INIT is ready to be sent (RFC 9260 §5.1 A).
+    /// Begins an association: an INIT is ready to be sent (RFC 9260 §5.1 A). Associations with the same options can share
+    /// them in an `Arc`.
     ///
     /// # Errors
     ///
     /// An option or address that cannot be used.
     pub fn connect(
         now: Time,
-        config: Config,
+        config: impl Into<Arc<Config>>,
         local: LocalAddrs,
         remote: RemoteAddrs,
         seed: [u8; 32],
     ) -> Result<Self, ConfigError> {
+        let config = config.into();
         config.validate()?;
         check_addresses("local.addresses", "local.port", local.port, &local.addresses)?;
         check_addresses("remote.addresses", "remote.port", remote.port, &remote.addresses)?;
-        let mut rng = ChaCha8Rng::from_seed(seed);
+        let mut draws = Draws::new(seed);
         let tags = Tags {
             local_port: local.port,
             peer_port: remote.port,
-            local_tag: random_tag(&mut rng),
+            local_tag: draws.next_tag(),
             peer_tag: 0,
-            local_tie_tag: random_tag(&mut rng),
-            peer_tie_tag: random_tag(&mut rng),
-            local_initial_tsn: Tsn::new(rng.next_u32()),
+            local_tie_tag: draws.next_tag(),
+            peer_tie_tag: draws.next_tag(),
+            local_initial_tsn: Tsn::new(draws.next_u32()),
             outbound_streams: config.outbound_streams,
             inbound_streams: 0,
             extensions: Extensions::NONE,
         };
         let handover = Handover::new(&config)?;
-        let mut new = Self::with(config, handover, tags, AssociationState::CookieWait, rng);
+        let mut new = Self::with(config, handover, tags, AssociationState::CookieWait, draws);
         new.enter_addresses(now, local.addresses, remote.addresses);
         // RFC 9260 §5.4 rule 1: addresses that the application names are confirmed
         let named: Vec<PathId> = new.paths.iter().map(crate::path::Path::id).collect();
@@ -192,15 +178,15 @@ impl Association {
     /// The association that a valid cookie describes, established (RFC 9260 §5.1.5 step 5).
     pub(crate) fn accept(
         now: Time,
-        config: Config,
+        config: Arc<Config>,
         local: &[IpAddr],
         cookie: &Cookie,
         seed: [u8; 32],
     ) -> Result<Self, ConfigError> {
-        let mut rng = ChaCha8Rng::from_seed(seed);
-        let tags = Tags::of_cookie(cookie, &mut rng);
+        let mut draws = Draws::new(seed);
+        let tags = Tags::of_cookie(cookie, &mut draws);
         let handover = Handover::new(&config)?;
-        let mut new = Self::with(config, handover, tags, AssociationState::Established, rng);
+        let mut new = Self::with(config, handover, tags, AssociationState::Established, draws);
         new.begin_from_cookie(now, local, cookie);
         new.announce_connected();
         new.after_change(now);
@@ -208,13 +194,13 @@ impl Association {
     }
 
     fn with(
-        config: Config,
+        config: Arc<Config>,
         handover: Handover,
         tags: Tags,
         state: AssociationState,
-        mut rng: ChaCha8Rng,
+        mut draws: Draws,
     ) -> Self {
-        let paths = Paths::new(config.paths_config(), random_seed(&mut rng));
+        let paths = Paths::new(config.paths_config(), draws.next_seed());
         Self {
             // Replaced when the peer's initial TSN is known; nothing is given to it before.
             inbound: Inbound::new(&config, Tsn::new(0), 0),
@@ -239,7 +225,7 @@ impl Association {
             tags,
             state,
             paths,
-            rng,
+            draws,
         }
     }
 
@@ -359,7 +345,12 @@ impl Association {
         if core::mem::take(&mut self.readable_event) {
             return Some(Event::Readable);
         }
-        self.events.pop_front()
+        let event = self.events.pop_front();
+        if event.is_none() {
+            // Events are rare, associations may be many: no room is kept for them.
+            self.events = VecDeque::new();
+        }
+        event
     }
 
     /// The next entry of the trace; always `None` when `Config::trace` is off.

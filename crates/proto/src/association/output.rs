@@ -299,6 +299,8 @@ impl Association {
     fn send_upkeep(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         if self.watches_paths() {
             if let Some(request) = self.paths.poll_heartbeat(now) {
+                // Sent where nothing went for a while (RFC 9260 §8.3).
+                self.inbound.rest();
                 return self.send_heartbeat(now, request.path, &request.info, None, out);
             }
             if let Some(request) = self.paths.poll_probe(now) {

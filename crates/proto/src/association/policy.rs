@@ -82,6 +82,8 @@ impl Association {
         let mut actions = core::mem::take(&mut handover.actions);
         let view = View { now, primary, paths: &handover.views };
         let answer = ask(handover.policy.as_mut(), &view, &mut actions);
+        // Questions are rare and views large: no room is kept for them.
+        handover.views = Vec::new();
         for action in actions.drain(..) {
             self.carry_out(now, &action);
         }

@@ -4,9 +4,9 @@ use core::net::IpAddr;
 
 use msctp_units::Time;
 use msctp_wire::{Cause, Causes, CookieAck, Error, ShutdownAck, Tsn};
-use rand_chacha::ChaCha8Rng;
 
-use super::{Association, Tags, random_tag};
+use super::{Association, Tags};
+use crate::draws::Draws;
 use crate::endpoint::cookie::{Cookie, CookieJar};
 use crate::outbound::Outbound;
 use crate::path::Path;
@@ -39,14 +39,14 @@ pub(crate) fn action(tags: &Tags, cookie: &Cookie) -> Action {
 }
 
 impl Tags {
-    pub(super) fn of_cookie(cookie: &Cookie, rng: &mut ChaCha8Rng) -> Self {
+    pub(super) fn of_cookie(cookie: &Cookie, draws: &mut Draws) -> Self {
         Self {
             local_port: cookie.local_port,
             peer_port: cookie.peer_port,
             local_tag: cookie.local_tag,
             peer_tag: cookie.peer_tag,
-            local_tie_tag: random_tag(rng),
-            peer_tie_tag: random_tag(rng),
+            local_tie_tag: draws.next_tag(),
+            peer_tie_tag: draws.next_tag(),
             local_initial_tsn: Tsn::new(cookie.local_initial_tsn),
             outbound_streams: cookie.outbound_streams,
             inbound_streams: cookie.inbound_streams,
@@ -117,7 +117,7 @@ impl Association {
         self.output.clear();
         self.setup = super::Setup::default();
         self.closing = super::Closing::default();
-        self.tags = Tags::of_cookie(cookie, &mut self.rng);
+        self.tags = Tags::of_cookie(cookie, &mut self.draws);
         self.keys_version += 1;
         let room_again = self.outbound.take_writable();
         self.outbound = Outbound::new(&self.config, self.tags.local_initial_tsn);
@@ -217,7 +217,7 @@ mod tests {
             peer_tag: peer_tag_of_tcb,
             local_tie_tag: TIES.0,
             peer_tie_tag: TIES.1,
-            ..Tags::of_cookie(&cookie, &mut rand_core::SeedableRng::from_seed([0; 32]))
+            ..Tags::of_cookie(&cookie, &mut Draws::new([0; 32]))
         };
         action(&tags, &cookie)
     }

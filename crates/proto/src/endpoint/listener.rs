@@ -2,22 +2,22 @@
 //! B, §5.1.5).
 
 use core::net::IpAddr;
+use std::sync::Arc;
 
 use msctp_units::Time;
 use msctp_wire::{Abort, Cause, Causes, Error, Init, Packet, Tsn};
-use rand_core::Rng;
 
 use super::cookie::Cookie;
 use super::{DatagramOutcome, Endpoint, IgnoreReason};
 use crate::association::negotiate::{Answer, Offer};
-use crate::association::{random_tag, stale_cookie};
+use crate::association::stale_cookie;
 use crate::{Association, Config, PathAddr};
 
 /// A port at which associations are taken.
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) addresses: Vec<IpAddr>,
-    pub(super) config: Config,
+    pub(super) config: Arc<Config>,
 }
 
 impl Endpoint {
@@ -49,7 +49,7 @@ impl Endpoint {
             // RFC 9260 §8.4 rule 3
             return self.refuse_init(at, ports, offer.tag, &[]);
         }
-        let (local_tag, local_initial_tsn) = (random_tag(&mut self.rng), Tsn::new(self.rng.next_u32()));
+        let (local_tag, local_initial_tsn) = (self.draws.next_tag(), Tsn::new(self.draws.next_u32()));
         let Some(listener) = self.listeners.get(&local_port) else {
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
@@ -123,7 +123,7 @@ impl Endpoint {
             // It stopped listening meanwhile.
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
-        let config = listener.config.clone();
+        let config = Arc::clone(&listener.config);
         let Ok(association) = Association::accept(now, config, &listener.addresses, cookie, seed) else {
             debug_assert!(false, "options were checked by listen");
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);

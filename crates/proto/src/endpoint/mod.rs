@@ -10,11 +10,10 @@ mod tags;
 
 use core::net::IpAddr;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use msctp_units::Time;
 use msctp_wire::{EncodeChunk, PacketBuilder, PacketError, VerificationTag};
-use rand_chacha::ChaCha8Rng;
-use rand_core::{Rng, SeedableRng};
 
 use self::cookie::CookieJar;
 use self::demux::{Demux, Keys};
@@ -22,6 +21,7 @@ use self::listener::Listener;
 use self::schedule::Schedule;
 use crate::association::check_addresses;
 use crate::config::check;
+use crate::draws::Draws;
 use crate::{
     Association, AssociationState, Config, ConfigError, EndpointConfig, Event, LocalAddrs, PathAddr,
     RemoteAddrs, TraceEvent, Transmit,
@@ -109,7 +109,7 @@ struct Reply {
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
-    rng: ChaCha8Rng,
+    draws: Draws,
     jar: CookieJar,
     listeners: BTreeMap<u16, Listener>,
     slots: Vec<Slot>,
@@ -136,13 +136,11 @@ impl Endpoint {
     /// An option that cannot be used.
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Result<Self, ConfigError> {
         config.validate()?;
-        let mut rng = ChaCha8Rng::from_seed(seed);
-        let mut jar_seed = [0; 32];
-        rng.fill_bytes(&mut jar_seed);
+        let mut draws = Draws::new(seed);
         Ok(Self {
-            jar: CookieJar::new(&config, jar_seed),
+            jar: CookieJar::new(&config, draws.next_seed()),
             config,
-            rng,
+            draws,
             listeners: BTreeMap::new(),
             slots: Vec::new(),
             free: Vec::new(),
@@ -162,7 +160,8 @@ impl Endpoint {
     /// # Errors
     ///
     /// An option or address that cannot be used, or the port is listened at already.
-    pub fn listen(&mut self, local: LocalAddrs, config: Config) -> Result<(), ConfigError> {
+    pub fn listen(&mut self, local: LocalAddrs, config: impl Into<Arc<Config>>) -> Result<(), ConfigError> {
+        let config = config.into();
         config.validate()?;
         check_addresses("local.addresses", "local.port", local.port, &local.addresses)?;
         let taken = self.listeners.contains_key(&local.port);
@@ -176,7 +175,7 @@ impl Endpoint {
         self.listeners.remove(&port).is_some()
     }
 
-    /// Begins an association (RFC 9260 §5.1 A).
+    /// Begins an association (RFC 9260 §5.1 A). Associations with the same options can share them in an `Arc`.
     ///
     /// # Errors
     ///
@@ -184,7 +183,7 @@ impl Endpoint {
     pub fn connect(
         &mut self,
         now: Time,
-        config: Config,
+        config: impl Into<Arc<Config>>,
         local: LocalAddrs,
         remote: RemoteAddrs,
     ) -> Result<Handle, ConfigError> {
@@ -207,9 +206,7 @@ impl Endpoint {
     }
 
     fn seed(&mut self) -> [u8; 32] {
-        let mut seed = [0; 32];
-        self.rng.fill_bytes(&mut seed);
-        seed
+        self.draws.next_seed()
     }
 
     fn insert(&mut self, association: Association) -> Handle {

@@ -8,6 +8,7 @@ mod fault;
 mod ordering;
 mod reassembly;
 mod sack_clock;
+mod slab;
 #[cfg(test)]
 mod tests;
 mod tsn_map;
@@ -21,6 +22,7 @@ pub use fault::DataFault;
 use self::ordering::{Arrived, Ordering};
 use self::reassembly::Reassembly;
 use self::sack_clock::SackClock;
+use self::slab::Slab;
 use self::tsn_map::{Place, TsnMap};
 use self::window::ReceiveWindow;
 use crate::long_tsn::LongTsn;
@@ -73,6 +75,7 @@ pub struct Inbound {
     window: ReceiveWindow,
     reassembly: Reassembly,
     ordering: Ordering,
+    slab: Slab,
     clock: SackClock,
     duplicates: Vec<Tsn>,
     max_gap_blocks: usize,
@@ -89,6 +92,7 @@ impl Inbound {
             window: ReceiveWindow::new(config.receive_buffer, config.pmtu.saturating_sub(PACKET_OVERHEAD)),
             reassembly: Reassembly::new(),
             ordering: Ordering::new(),
+            slab: Slab::new(config.receive_buffer as usize),
             clock: SackClock::new(config.sack_delay, config.sack_frequency),
             duplicates: Vec::new(),
             max_gap_blocks: usize::try_from(config.max_gap_blocks).unwrap_or(usize::MAX),
@@ -167,7 +171,12 @@ impl Inbound {
         self.record(tsn, place);
         self.window.hold(data.payload.len());
         let (last, arrived) = if whole {
-            (tsn, Arrived { message: message(data), chunks: 1 })
+            let payload = match place {
+                // It can be read at once (`complete` below).
+                Place::Next => self.slab.copy(data.payload),
+                _ => bytes::Bytes::copy_from_slice(data.payload),
+            };
+            (tsn, Arrived { message: message(data, payload), chunks: 1 })
         } else {
             match self.reassembly.insert(tsn, data) {
                 Some(complete) => complete,
@@ -175,6 +184,11 @@ impl Inbound {
             }
         };
         self.ordering.arrive(arrived, last <= self.map.cum_tsn_ack())
+    }
+
+    /// Nothing has come for some time: gives back what is kept to receive without allocating.
+    pub fn rest(&mut self) {
+        self.slab.rest();
     }
 
     /// All chunks of a packet were processed: RFC 9260 §6.2 counts packets, not chunks.
@@ -279,13 +293,13 @@ fn whole(data: &Data<'_>) -> bool {
     data.flags.begin && data.flags.end
 }
 
-/// An unfragmented message, copied out of the packet.
-fn message(data: &Data<'_>) -> Message {
+/// An unfragmented message with its payload copied out of the packet.
+fn message(data: &Data<'_>, payload: bytes::Bytes) -> Message {
     Message {
         stream: data.stream.get(),
         ssn: data.ssn.get(),
         ppid: data.ppid.get(),
         unordered: data.flags.unordered,
-        data: bytes::Bytes::copy_from_slice(data.payload),
+        data: payload,
     }
 }

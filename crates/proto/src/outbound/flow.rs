@@ -165,6 +165,8 @@ impl Flows {
     #[inline]
     pub(super) fn index(&mut self, id: PathId) -> usize {
         self.position(id).unwrap_or_else(|| {
+            // Large, and seldom more than one.
+            self.0.reserve_exact(1);
             self.0.push(Flow::new(id));
             self.0.len() - 1
         })

@@ -4,7 +4,6 @@
 //! moved instead of sent.
 
 use msctp_units::{Span, Time};
-use rand_core::Rng;
 
 use super::{HEARTBEAT_INFO_LEN, HeartbeatInfo, Path, PathId, PathState, Paths, PathsConfig, SourceUse};
 
@@ -199,7 +198,7 @@ impl Paths {
             return;
         }
         let rto = path.rtt.rto();
-        let jitter = Span::from_nanos(bounded(self.rng.next_u64(), rto.as_nanos()));
+        let jitter = Span::from_nanos(bounded(self.draws.next_u64(), rto.as_nanos()));
         path.heartbeat.period = interval + rto / 2 + jitter;
         path.heartbeat.due = Some(from + path.heartbeat.period);
     }
@@ -309,7 +308,7 @@ impl Paths {
     }
 
     fn make_heartbeat(&mut self, index: usize, now: Time) -> HeartbeatRequest {
-        let nonce = self.rng.next_u64();
+        let nonce = self.draws.next_u64();
         let path = &mut self.list[index];
         path.remember(Sent { at: now, nonce });
         path.heartbeat.ready = false;

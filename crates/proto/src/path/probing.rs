@@ -8,11 +8,11 @@ use std::collections::VecDeque;
 
 use msctp_congestion::estimator::{Estimate, InvalidWBest, WBest, WBestConfig};
 use msctp_units::Time;
-use rand_core::Rng;
 
 use super::{
     COMMON_HEADER, HEARTBEAT_INFO_LEN, HeartbeatInfo, Path, PathId, PathState, Paths, SourceUse, ip_header,
 };
+use crate::draws::Draws;
 
 /// Bytes of a chunk header (RFC 9260 §3.2) or a parameter header (§3.2.1).
 const TLV_HEADER: u32 = 4;
@@ -78,14 +78,14 @@ impl Prober {
     }
 
     /// Makes the next probe that is due: its id and nonce.
-    fn next(&mut self, now: Time, rng: &mut impl Rng) -> Option<(u64, u64)> {
+    fn next(&mut self, now: Time, draws: &mut Draws) -> Option<(u64, u64)> {
         if self.interrupted {
             // Ids begin anew; answers to old probes fail by their nonce. The configuration was valid before.
             *self = Self::new(self.config, now).ok()?;
         }
         let alone = self.estimator.outstanding() == 0;
         let id = self.estimator.poll_probe(now)?.id;
-        let nonce = rng.next_u64();
+        let nonce = draws.next_u64();
         if self.nonces.len() == REMEMBERED {
             self.nonces.pop_front();
         }
@@ -171,7 +171,7 @@ impl Paths {
             }
             let padding = |bytes: u32, path: &Path| bytes.saturating_sub(smallest_probe(path));
             let Some(prober) = &mut path.prober else { continue };
-            let Some((id, nonce)) = prober.next(now, &mut self.rng) else { continue };
+            let Some((id, nonce)) = prober.next(now, &mut self.draws) else { continue };
             let bytes = prober.config.probe_bytes;
             let info = HeartbeatInfo { path: path.id, probe: Some(id), sent: now, nonce };
             return Some(ProbeRequest {

@@ -4,13 +4,12 @@ use core::net::IpAddr;
 use std::collections::VecDeque;
 
 use msctp_units::Time;
-use rand_chacha::ChaCha8Rng;
-use rand_core::SeedableRng;
 use smallvec::SmallVec;
 
 use super::heartbeat::Schedule;
 use super::pairing::{MAX_ADDRESSES, MAX_PATHS, can_pair, is_endpoint};
 use super::{Path, PathAddr, PathEvent, PathId, PathState, PathsConfig, SourceUse};
+use crate::draws::Draws;
 
 /// Names of the paths that an added address brought.
 pub type Added = SmallVec<[PathId; 4]>;
@@ -67,7 +66,7 @@ pub struct Paths {
     /// RFC 9260 §8.1
     pub(super) assoc_error_count: u32,
     pub(super) schedule: Schedule,
-    pub(super) rng: ChaCha8Rng,
+    pub(super) draws: Draws,
     events: VecDeque<PathEvent>,
 }
 
@@ -86,7 +85,7 @@ impl Paths {
             data_path: None,
             assoc_error_count: 0,
             schedule: Schedule::default(),
-            rng: ChaCha8Rng::from_seed(seed),
+            draws: Draws::new(seed),
             events: VecDeque::new(),
         }
     }
@@ -240,6 +239,7 @@ impl Paths {
     pub fn add_local(&mut self, addr: IpAddr, source: SourceUse, now: Time) -> Result<Added, AddressError> {
         let pairs = self.remotes.iter().map(|&remote| PathAddr { local: addr, remote }).collect();
         let pairs = self.admit(addr, self.has_local(&addr), self.locals.len(), pairs)?;
+        self.locals.reserve_exact(1);
         self.locals.push(Local { addr, source, link_up: true });
         Ok(self.insert(&pairs, now))
     }
@@ -252,6 +252,7 @@ impl Paths {
     pub fn add_remote(&mut self, addr: IpAddr, now: Time) -> Result<Added, AddressError> {
         let pairs = self.locals.iter().map(|local| PathAddr { local: local.addr, remote: addr }).collect();
         let pairs = self.admit(addr, self.has_remote(&addr), self.remotes.len(), pairs)?;
+        self.remotes.reserve_exact(1);
         self.remotes.push(addr);
         Ok(self.insert(&pairs, now))
     }
@@ -280,6 +281,8 @@ impl Paths {
 
     fn insert(&mut self, pairs: &[PathAddr], now: Time) -> Added {
         let mut added = Added::new();
+        // Paths are large and new ones rare: no room beyond what is needed.
+        self.list.reserve_exact(pairs.len());
         for &addr in pairs {
             let id = PathId::new(self.next_id);
             self.next_id += 1;
@@ -375,6 +378,7 @@ impl Paths {
         let remote = path.addr.remote;
         path.confirmed = true;
         if !self.confirmed_remotes.contains(&remote) {
+            self.confirmed_remotes.reserve_exact(1);
             self.confirmed_remotes.push(remote);
         }
         self.set_state(index, PathState::Active);

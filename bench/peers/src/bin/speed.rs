@@ -1,0 +1,67 @@
+//! What a byte costs both ends together. See README.md.
+
+use std::time::Instant;
+
+use msctp_bench_peers::pair::{End, MESSAGE, Pair};
+use msctp_bench_peers::{msctp, peers};
+
+/// A stack with an association that is up and warm.
+type Transfer = Box<dyn FnMut(u64)>;
+
+fn warm<E: End + 'static>(mut pair: Pair<E>) -> Transfer {
+    pair.connect(1);
+    pair.transfer(20_000);
+    Box::new(move |messages| pair.transfer(messages))
+}
+
+/// Linux: nanoseconds of this thread on a CPU; elsewhere nothing.
+fn cpu_nanos() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
+fn nanos_per_byte(transfer: &mut Transfer, messages: u64) -> f64 {
+    let (wall, cpu) = (Instant::now(), cpu_nanos());
+    transfer(messages);
+    let nanos = match (cpu, cpu_nanos()) {
+        (Some(start), Some(end)) => end - start,
+        _ => wall.elapsed().as_nanos() as u64,
+    };
+    nanos as f64 / (messages * MESSAGE as u64) as f64
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>().expect("a number"));
+    let rounds = arguments.next().unwrap_or(21).max(1) as usize;
+    let messages = (arguments.next().unwrap_or(64) << 20) / MESSAGE as u64;
+    let mut stacks: Vec<(&str, Transfer, Vec<f64>)> = vec![
+        ("msctp", warm(msctp::pair(1)), Vec::new()),
+        ("msctp, 64 segments", warm(msctp::pair(64)), Vec::new()),
+        ("rtc-sctp", warm(peers::rtc::pair()), Vec::new()),
+        ("sctp-proto", warm(peers::proto::pair()), Vec::new()),
+    ];
+    for _ in 0..rounds {
+        for (_, transfer, nanos) in &mut stacks {
+            nanos.push(nanos_per_byte(transfer, messages));
+        }
+    }
+    let table: Vec<_> = stacks
+        .iter_mut()
+        .map(|(name, _, nanos)| {
+            let median = median(nanos);
+            (*name, median, nanos[0], nanos[nanos.len() - 1])
+        })
+        .collect();
+    println!("{MESSAGE}-byte messages, both ends, {rounds} rounds in turn, CPU time");
+    println!("{:<20} {:>8} {:>8} {:>8} {:>10} {:>10}", "", "ns/byte", "least", "most", "ns/message", "rtc-sctp =");
+    let rtc = table[2].1;
+    for (name, median, least, most) in table {
+        let message = median * MESSAGE as f64;
+        println!("{name:<20} {median:>8.3} {least:>8.3} {most:>8.3} {message:>10.0} {:>10.2}", median / rtc);
+    }
+}

@@ -1,0 +1,6 @@
+//! SCTP stacks behind one interface, to be measured in the same run: two ends in memory, joined by wires without delay and
+//! loss. Touches no sockets; the time is virtual.
+
+pub mod msctp;
+pub mod pair;
+pub mod peers;

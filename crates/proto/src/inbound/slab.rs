@@ -1,0 +1,120 @@
+//! [`Slab`]: where messages are copied that can be read at once, many to a buffer; buffers are used again when the
+//! application has dropped what was in them. So receiving allocates nothing while data flows and is read.
+//!
+//! Only such messages: one that is held back for others would keep a whole buffer from being used again, which a peer could
+//! make happen as often as it likes.
+
+use std::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+
+/// The first buffer: an association with little data stays small.
+const FIRST: usize = 2048;
+/// Each buffer is twice the one before, up to this.
+const MOST: usize = 64 << 10;
+
+/// Buffers for payload.
+#[derive(Debug)]
+pub(super) struct Slab {
+    /// What is left of the newest buffer.
+    room: BytesMut,
+    /// Full ones, oldest first, to be used again.
+    full: VecDeque<BytesMut>,
+    size: usize,
+    /// Bytes of `full` at most.
+    keep: usize,
+}
+
+impl Slab {
+    /// `keep`: bytes of full buffers that may wait to be used again; the receive buffer.
+    pub(super) fn new(keep: usize) -> Self {
+        Self { room: BytesMut::new(), full: VecDeque::new(), size: 0, keep }
+    }
+
+    /// A copy of `payload`.
+    #[inline]
+    pub(super) fn copy(&mut self, payload: &[u8]) -> Bytes {
+        // The room behind what was split off; the rest of the buffer is asked for only when that is used up.
+        if self.room.capacity() < payload.len() {
+            self.make_room(payload.len());
+        }
+        self.room.extend_from_slice(payload);
+        self.room.split().freeze()
+    }
+
+    #[cold]
+    fn make_room(&mut self, len: usize) {
+        // Alone with it: nothing has waited to be read.
+        if self.room.try_reclaim(len) {
+            return;
+        }
+        let full_size = self.size;
+        let reusable =
+            full_size == MOST && self.full.front_mut().is_some_and(|oldest| oldest.try_reclaim(MOST));
+        let next = if reusable { self.full.pop_front() } else { None };
+        let next = next.unwrap_or_else(|| {
+            self.size = (self.size * 2).clamp(FIRST, MOST);
+            BytesMut::with_capacity(self.size.max(len))
+        });
+        let full = core::mem::replace(&mut self.room, next);
+        // Smaller ones are not worth the while, nor are more than a window's worth.
+        if full_size == MOST && (self.full.len() + 1) * MOST <= self.keep {
+            self.full.push_back(full);
+        }
+    }
+
+    /// Gives all buffers back: nothing has come for some time.
+    pub(super) fn rest(&mut self) {
+        *self = Self::new(self.keep);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_used_again_once_nothing_of_them_is_held() {
+        let mut slab = Slab::new(1 << 20);
+        let mut seen = std::collections::BTreeSet::new();
+        for round in 0..2000u32 {
+            let payload = [round as u8; 1200];
+            let copy = slab.copy(&payload);
+            assert_eq!(copy[..], payload);
+            if round >= 200 {
+                seen.insert(copy.as_ptr() as usize / MOST);
+            }
+        }
+        assert!(seen.len() <= 2, "one buffer does: {seen:?}");
+    }
+
+    #[test]
+    fn batches_that_are_read_at_once_go_round_the_same_buffers() {
+        let mut slab = Slab::new(1 << 20);
+        let mut batch = || (0..800).map(|_| slab.copy(&[5; 1200])).collect::<Vec<_>>();
+        for _ in 0..4 {
+            batch();
+        }
+        let places = |batch: &[Bytes]| {
+            batch.iter().map(|b| b.as_ptr() as usize).collect::<std::collections::BTreeSet<_>>()
+        };
+        let known: std::collections::BTreeSet<_> = (0..4).flat_map(|_| places(&batch())).collect();
+        for _ in 0..50 {
+            assert!(places(&batch()).is_subset(&known));
+        }
+    }
+
+    #[test]
+    fn what_is_held_is_never_written_over_and_what_is_kept_is_bounded() {
+        let mut slab = Slab::new(256 << 10);
+        let held: Vec<Bytes> = (0..1000u32).map(|n| slab.copy(&n.to_be_bytes().repeat(300))).collect();
+        for (n, bytes) in (0..1000u32).zip(&held) {
+            assert_eq!(bytes[..], n.to_be_bytes().repeat(300));
+        }
+        assert!(slab.full.len() * MOST <= 256 << 10);
+        drop(held);
+        assert_eq!(slab.copy(&[3; 70_000])[..], [3; 70_000], "larger than any buffer");
+        slab.rest();
+        assert_eq!((slab.full.len(), slab.room.capacity()), (0, 0));
+    }
+}
