@@ -15,7 +15,9 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sim", &["units", "wire", "congestion", "proto", "lab-tcp", "link"]),
     ("emu", &["units", "link", "sim"]),
     ("lab", &["units", "congestion", "proto", "lab-tcp", "link", "sim"]),
-    ("cli", &["units", "wire", "congestion", "proto", "link", "sim", "emu", "lab"]),
+    ("udp", &[]),
+    ("msctp", &["units", "congestion", "proto", "udp"]),
+    ("cli", &["units", "wire", "congestion", "proto", "link", "sim", "emu", "lab", "msctp"]),
 ];
 
 /// What the sans-IO crates may not have even indirectly named: runtimes, sockets, clocks, operating-system randomness.

@@ -1,0 +1,360 @@
+//! [`Association`]: messages in and out, paths, events, the end.
+
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use msctp_proto::handover::LinkEvent;
+use msctp_proto::{
+    AbortReason, AssociationState, AssociationStats, CallError as Refusal, Event, Handle, Message,
+    OutMessage, PathId, PathStats,
+};
+use msctp_units::Time;
+
+use crate::error::{AssociationError, CallError, SendError};
+use crate::state::{Phase, Shared, Slot, State};
+use crate::stream::Stream;
+
+/// An SCTP association (RFC 9260). Cloned cheaply; the clones are the same association, so that one task may send while
+/// another receives.
+///
+/// When the last clone is dropped it shuts down: what was sent is still delivered, if the peer takes it within
+/// [`EndpointOptions::linger`](crate::EndpointOptions::linger). Waits may be given up at any time: no message is lost or sent
+/// in part.
+#[derive(Debug)]
+pub struct Association {
+    shared: Arc<Shared>,
+    handle: Handle,
+}
+
+impl Association {
+    pub(crate) fn new(shared: Arc<Shared>, handle: Handle) -> Self {
+        Self { shared, handle }
+    }
+
+    /// Runs `f` on the core's association; `None` when it is over and emptied.
+    fn with_core<R>(&self, f: impl FnOnce(&mut msctp_proto::Association, Time) -> R) -> Option<R> {
+        let mut state = self.shared.lock();
+        let now = state.now();
+        let result = state.core.association_mut(self.handle).map(|association| f(association, now));
+        state.wake_driver();
+        result
+    }
+
+    /// Looks, without having anything to do afterwards.
+    fn look<R>(&self, f: impl FnOnce(&msctp_proto::Association) -> R) -> Option<R> {
+        self.shared.lock().core.association(self.handle).map(f)
+    }
+
+    fn call(
+        &self,
+        f: impl FnOnce(&mut msctp_proto::Association, Time) -> Result<(), Refusal>,
+    ) -> Result<(), CallError> {
+        let over = Refusal::WrongState { state: AssociationState::Closed };
+        self.with_core(f).unwrap_or(Err(over)).map_err(CallError::Refused)
+    }
+
+    pub(crate) async fn established(&self) -> Result<(), AssociationError> {
+        self.wait(|slot| match &slot.phase {
+            Phase::Connecting => None,
+            Phase::Up => Some(Ok(())),
+            Phase::Over(error) => Some(Err(error.clone().unwrap_or(AssociationError::EndpointGone))),
+        })
+        .await
+    }
+
+    /// Waits on the slot's watchers until `ready` gives something.
+    async fn wait<R>(&self, mut ready: impl FnMut(&mut Slot) -> Option<R>) -> R {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            let slot = slot_of(&mut state, self.handle);
+            match ready(slot) {
+                Some(result) => Poll::Ready(result),
+                None => {
+                    slot.watchers.add(cx);
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    /// Takes a message to send (RFC 9260 §11.1.5); waits while the send buffer is full.
+    ///
+    /// # Errors
+    ///
+    /// The message cannot be sent, or the association is closing or over.
+    pub async fn send(&self, message: OutMessage) -> Result<(), SendError> {
+        poll_fn(|cx| self.poll_send(cx, &message)).await
+    }
+
+    /// Sends these bytes in order on a stream, with payload protocol identifier 0.
+    ///
+    /// # Errors
+    ///
+    /// As [`send`](Self::send).
+    pub async fn send_bytes(&self, stream: u16, data: impl Into<Bytes>) -> Result<(), SendError> {
+        self.send(OutMessage { stream, ppid: 0, unordered: false, data: data.into(), context: 0 }).await
+    }
+
+    pub(crate) fn poll_send(&self, cx: &Context<'_>, message: &OutMessage) -> Poll<Result<(), SendError>> {
+        let mut state = self.shared.lock();
+        let now = state.now();
+        let state = &mut *state;
+        let slot = slot_of_parts(&mut state.slots, self.handle);
+        if let Phase::Over(error) = &slot.phase {
+            let closed = SendError::Refused(msctp_proto::SendError::Closed);
+            return Poll::Ready(Err(error.clone().map_or(closed, SendError::Association)));
+        }
+        let Some(association) = state.core.association_mut(self.handle) else {
+            return Poll::Ready(Err(SendError::Refused(msctp_proto::SendError::Closed)));
+        };
+        match association.send(now, message.clone()) {
+            Err(msctp_proto::SendError::BufferFull { .. }) => {
+                slot.writers.add(cx);
+                Poll::Pending
+            }
+            result => {
+                state.wake_driver();
+                Poll::Ready(result.map_err(SendError::Refused))
+            }
+        }
+    }
+
+    /// The next message (RFC 9260 §11.1.7) of any stream that has no [`Stream`] of its own; `None` when the peer has shut
+    /// down and everything was read.
+    ///
+    /// # Errors
+    ///
+    /// The association was lost. What came before was given first.
+    pub async fn recv(&self) -> Result<Option<Message>, AssociationError> {
+        poll_fn(|cx| self.poll_recv(cx, None)).await
+    }
+
+    pub(crate) fn poll_recv(
+        &self,
+        cx: &Context<'_>,
+        stream: Option<u16>,
+    ) -> Poll<Result<Option<Message>, AssociationError>> {
+        let mut state = self.shared.lock();
+        let state = &mut *state;
+        let slot = slot_of_parts(&mut state.slots, self.handle);
+        let (core, handle) = (&mut state.core, self.handle);
+        let mut opened = false;
+        let (message, others) = slot.inbox.next(stream, || {
+            let message = core.association_mut(handle)?.recv();
+            opened |= message.is_some();
+            message
+        });
+        if others {
+            slot.readers.wake();
+        }
+        let result = match message {
+            Some(message) => Poll::Ready(Ok(Some(message))),
+            None => match &slot.phase {
+                Phase::Over(None) => Poll::Ready(Ok(None)),
+                Phase::Over(Some(error)) => Poll::Ready(Err(error.clone())),
+                _ => {
+                    slot.readers.add(cx);
+                    Poll::Pending
+                }
+            },
+        };
+        if opened {
+            // The peer may have to be told that there is room again.
+            state.wake_driver();
+        }
+        result
+    }
+
+    /// A stream as bytes in both directions. Its messages then come there and not to [`recv`](Self::recv). `None` when it was
+    /// taken already.
+    pub fn stream(&self, stream: u16) -> Option<Stream> {
+        let claimed = slot_of(&mut self.shared.lock(), self.handle).inbox.claim(stream);
+        claimed.then(|| Stream::new(self.clone(), stream))
+    }
+
+    pub(crate) fn release_stream(&self, stream: u16) {
+        slot_of(&mut self.shared.lock(), self.handle).inbox.release(stream);
+    }
+
+    /// The next event (RFC 9260 §11.2), but for those that only say that a wait is over. `None` when the association is over
+    /// and all were given. An application that does not ask loses the oldest.
+    pub async fn event(&self) -> Option<Event> {
+        self.wait(|slot| match slot.events.pop_front() {
+            Some(event) => Some(Some(event)),
+            None => matches!(slot.phase, Phase::Over(_)).then_some(None),
+        })
+        .await
+    }
+
+    /// Waits until the peer has acknowledged everything that was sent.
+    ///
+    /// # Errors
+    ///
+    /// The association was lost.
+    pub async fn flush(&self) -> Result<(), AssociationError> {
+        poll_fn(|cx| self.poll_flush(cx)).await
+    }
+
+    pub(crate) fn poll_flush(&self, cx: &Context<'_>) -> Poll<Result<(), AssociationError>> {
+        let mut state = self.shared.lock();
+        let state = &mut *state;
+        let slot = slot_of_parts(&mut state.slots, self.handle);
+        if let Phase::Over(error) = &slot.phase {
+            return Poll::Ready(error.clone().map_or(Ok(()), Err));
+        }
+        if state.core.association(self.handle).is_none_or(|association| association.buffered() == 0) {
+            return Poll::Ready(Ok(()));
+        }
+        slot.flushers.add(cx);
+        state.flushing.insert(self.handle);
+        Poll::Pending
+    }
+
+    /// Shuts down in good order (RFC 9260 §9.2): everything sent is delivered first. Ready when it is over.
+    ///
+    /// # Errors
+    ///
+    /// The association was lost before.
+    pub async fn shutdown(&self) -> Result<(), AssociationError> {
+        self.with_core(|association, now| association.shutdown(now));
+        self.closed().await
+    }
+
+    /// Ends at once; what was not delivered is lost (RFC 9260 §9.1).
+    pub fn abort(&self, reason: impl Into<Bytes>) {
+        let reason = AbortReason(reason.into());
+        self.with_core(|association, now| association.abort(now, &reason));
+    }
+
+    /// Waits until it is over.
+    ///
+    /// # Errors
+    ///
+    /// It was lost and did not shut down in good order.
+    pub async fn closed(&self) -> Result<(), AssociationError> {
+        self.wait(|slot| match &slot.phase {
+            Phase::Over(error) => Some(error.clone().map_or(Ok(()), Err)),
+            _ => None,
+        })
+        .await
+    }
+
+    /// Streams that this end may send on, and the peer: (outbound, inbound).
+    pub fn streams(&self) -> (u16, u16) {
+        slot_of(&mut self.shared.lock(), self.handle).streams
+    }
+
+    /// The state of RFC 9260 §4.
+    pub fn state(&self) -> AssociationState {
+        self.look(msctp_proto::Association::state).unwrap_or(AssociationState::Closed)
+    }
+
+    /// All paths as they are now.
+    pub fn paths(&self) -> Vec<PathStats> {
+        self.look(|association| association.paths().collect()).unwrap_or_default()
+    }
+
+    /// Counters since the beginning; `None` when it is over and emptied.
+    pub fn stats(&self) -> Option<AssociationStats> {
+        self.look(msctp_proto::Association::stats)
+    }
+
+    /// Bytes sent by the application and not acknowledged yet.
+    pub fn buffered(&self) -> u64 {
+        self.look(msctp_proto::Association::buffered).unwrap_or(0)
+    }
+
+    /// The UDP port at which the peer is reached over each path (RFC 6951 §5.1).
+    pub fn remote_udp_port(&self, path: PathId) -> Option<u16> {
+        let at = self.paths().into_iter().find(|stats| stats.id == path)?.at;
+        Some(slot_of(&mut self.shared.lock(), self.handle).ports.port(at.local, at.remote))
+    }
+
+    /// Sends new data over this path from now on.
+    ///
+    /// # Errors
+    ///
+    /// There is no such path, or it is not confirmed.
+    pub fn set_primary(&self, path: PathId) -> Result<(), CallError> {
+        self.call(|association, now| association.set_primary(now, path))
+    }
+
+    /// Asks the peer to send its data to this address of ours (RFC 5061 §4.2.4).
+    ///
+    /// # Errors
+    ///
+    /// The peer does not know how, or the address is not ours.
+    pub fn request_peer_primary(&self, local: IpAddr) -> Result<(), CallError> {
+        self.call(|association, now| association.request_peer_primary(now, local))
+    }
+
+    /// Tells the peer of another address of ours (RFC 5061 §4.2.1), one that the endpoint has a socket for.
+    ///
+    /// # Errors
+    ///
+    /// The peer does not know how, or the address cannot be added.
+    pub fn add_local_address(&self, local: IpAddr) -> Result<(), CallError> {
+        self.call(|association, now| association.add_local_address(now, local))
+    }
+
+    /// Tells the peer that we give an address up (RFC 5061 §4.2.2).
+    ///
+    /// # Errors
+    ///
+    /// The peer does not know how, or it is the last address.
+    pub fn remove_local_address(&self, local: IpAddr) -> Result<(), CallError> {
+        self.call(|association, now| association.remove_local_address(now, local))
+    }
+
+    /// The application knows something of a link. A mobile endpoint finds out by itself whether links are up.
+    ///
+    /// # Errors
+    ///
+    /// The address is not ours.
+    pub fn link_event(&self, event: LinkEvent) -> Result<(), CallError> {
+        self.call(|association, now| association.link_event(now, event))
+    }
+
+    /// Sends a HEARTBEAT over this path now.
+    ///
+    /// # Errors
+    ///
+    /// There is no such path.
+    pub fn request_heartbeat(&self, path: PathId) -> Result<(), CallError> {
+        self.call(|association, now| association.request_heartbeat(now, path))
+    }
+}
+
+impl Clone for Association {
+    fn clone(&self) -> Self {
+        slot_of(&mut self.shared.lock(), self.handle).handles += 1;
+        Self { shared: Arc::clone(&self.shared), handle: self.handle }
+    }
+}
+
+impl Drop for Association {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        let slot = slot_of(&mut state, self.handle);
+        slot.handles -= 1;
+        if slot.handles == 0 {
+            state.abandon(self.handle);
+        }
+    }
+}
+
+/// The slot of an association that somebody has: it stays until the last handle is dropped.
+fn slot_of(state: &mut State, handle: Handle) -> &mut Slot {
+    slot_of_parts(&mut state.slots, handle)
+}
+
+fn slot_of_parts(slots: &mut std::collections::BTreeMap<Handle, Slot>, handle: Handle) -> &mut Slot {
+    slots.entry(handle).or_insert_with(|| {
+        debug_assert!(false, "a handle keeps its slot");
+        Slot::new(0, Phase::Over(Some(AssociationError::EndpointGone)), 1)
+    })
+}

@@ -1,0 +1,29 @@
+//! The one place where real time is read. The core takes it as an argument.
+
+use msctp_units::{Span, Time};
+use tokio::time::{Duration, Instant};
+
+/// Time since an endpoint began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    pub(crate) fn start() -> Self {
+        Self { start: Instant::now() }
+    }
+
+    pub(crate) fn now(self) -> Time {
+        Time::from_nanos(self.start.elapsed().as_nanos() as u64)
+    }
+
+    /// The moment as the runtime's timers want it.
+    pub(crate) fn instant(self, time: Time) -> Instant {
+        self.start + Duration::from_nanos(time.as_nanos())
+    }
+}
+
+pub(crate) fn span(duration: Duration) -> Span {
+    Span::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+}

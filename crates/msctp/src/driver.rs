@@ -1,0 +1,420 @@
+//! The one task of an endpoint: receives, lets the core work, sends, keeps the timer, follows the interfaces.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use msctp_proto::{DatagramOutcome, Handle, PathAddr, Transmit};
+use msctp_udp::{Batch, Change, Datagram, InterfaceWatch, Outgoing, Socket, SocketOptions};
+use msctp_units::Time;
+use tokio::time::Sleep;
+
+use crate::mobile::{Follower, Step};
+use crate::state::{Shared, State};
+
+/// Rounds of receiving and sending before other tasks of the runtime get their turn.
+const ROUNDS: u32 = 16;
+
+/// Bytes that may wait for a socket that blocks. What comes beyond is lost, as it would be in any queue on its way.
+const MAX_PENDING: usize = 256 << 10;
+
+/// Chunk types at the beginning of what answers a packet that proved nothing (RFC 9260 §3.2).
+const INIT_ACK: u8 = 2;
+const ABORT: u8 = 6;
+/// Where the first chunk's type is: behind the common header.
+const FIRST_CHUNK: usize = 12;
+
+/// A socket and what waits for it.
+#[derive(Debug)]
+struct Line {
+    socket: Socket,
+    pending: VecDeque<(SocketAddr, Vec<u8>, Option<usize>)>,
+    pending_bytes: usize,
+}
+
+/// Packets the core gave out.
+#[derive(Debug, Default)]
+struct Outbox {
+    bytes: Vec<u8>,
+    items: Vec<Item>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    local: IpAddr,
+    to: SocketAddr,
+    start: usize,
+    len: usize,
+    segment_size: Option<usize>,
+}
+
+/// The task.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    shared: Arc<Shared>,
+    lines: BTreeMap<IpAddr, Line>,
+    watch: Option<InterfaceWatch>,
+    /// The UDP port of sockets that are made later (RFC 6951 §5.1: one for all of them).
+    udp_port: u16,
+    batch: Batch,
+    outbox: Outbox,
+    timer: Pin<Box<Sleep>>,
+    deadline: Option<Time>,
+}
+
+impl Driver {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        sockets: Vec<Socket>,
+        watch: Option<InterfaceWatch>,
+        udp_port: u16,
+    ) -> Self {
+        let lines = sockets.into_iter().map(|socket| (socket.local().ip(), Line::new(socket))).collect();
+        let now = tokio::time::Instant::now();
+        Self {
+            shared,
+            lines,
+            watch,
+            udp_port,
+            batch: Batch::default(),
+            outbox: Outbox::default(),
+            timer: Box::pin(tokio::time::sleep_until(now)),
+            deadline: None,
+        }
+    }
+
+    /// Takes what arrived, a batch from each socket. True when there was something.
+    fn receive(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut any = false;
+        let mut broken = Vec::new();
+        for (&ip, line) in &self.lines {
+            match line.socket.poll_recv(cx, &mut self.batch) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => {
+                    any = true;
+                    let mut state = self.shared.lock();
+                    let now = state.now();
+                    for datagram in self.batch.datagrams() {
+                        take(&mut state, now, &datagram, &mut self.outbox);
+                    }
+                }
+                Poll::Ready(Err(_)) => broken.push(ip),
+            }
+        }
+        for ip in broken {
+            self.close(ip);
+            any = true;
+        }
+        any
+    }
+
+    /// A socket is of no use any more.
+    fn close(&mut self, ip: IpAddr) {
+        if self.lines.remove(&ip).is_none() {
+            return;
+        }
+        let mut state = self.shared.lock();
+        state.locals.retain(|local| local.ip() != ip);
+        state.listen_again();
+        let now = state.now();
+        state.tell_links(now, ip, false);
+    }
+
+    /// Takes the host's news of its interfaces. True when there was something.
+    fn watch(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut any = false;
+        while let Some(watch) = &mut self.watch {
+            match watch.poll_change(cx) {
+                Poll::Pending => break,
+                Poll::Ready(Ok(change)) => self.change(change),
+                // Without news the addresses stay as they are.
+                Poll::Ready(Err(_)) => self.watch = None,
+            }
+            any = true;
+        }
+        any
+    }
+
+    fn change(&mut self, change: Change) {
+        let steps = {
+            let mut state = self.shared.lock();
+            let now = state.now();
+            state.follower.as_mut().map(|follower| follower.change(now, change)).unwrap_or_default()
+        };
+        self.take_steps(steps);
+    }
+
+    fn take_steps(&mut self, steps: Vec<Step>) {
+        for step in steps {
+            match step {
+                Step::Use(address) => {
+                    if !self.lines.contains_key(&address.ip) {
+                        let device = Some(address.interface).filter(|_| !address.loopback);
+                        let Some(socket) = bind_anew(address.ip, self.udp_port, device) else { continue };
+                        self.lines.insert(address.ip, Line::new(socket));
+                        self.relist();
+                    }
+                    let mut state = self.shared.lock();
+                    let now = state.now();
+                    state.tell_links(now, address.ip, true);
+                }
+                Step::Down(ip) => {
+                    let mut state = self.shared.lock();
+                    let now = state.now();
+                    state.tell_links(now, ip, false);
+                }
+                Step::Delete(_) => {
+                    let mut state = self.shared.lock();
+                    let now = state.now();
+                    state.follow_all(now);
+                }
+                Step::Gone(ip) => {
+                    self.lines.remove(&ip);
+                    self.relist();
+                    let mut state = self.shared.lock();
+                    let now = state.now();
+                    state.follow_all(now);
+                }
+            }
+        }
+    }
+
+    /// The sockets changed.
+    fn relist(&mut self) {
+        let mut state = self.shared.lock();
+        state.locals = self.lines.values().map(|line| line.socket.local()).collect();
+        state.sort_locals();
+        state.listen_again();
+    }
+
+    /// Lets the core work until it only waits. `None` when the endpoint is over, else whether there is something to do at
+    /// once.
+    fn work(&mut self, cx: &mut Context<'_>) -> Option<bool> {
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.lock();
+        state.set_driver(cx.waker());
+        let (clock, now) = (state.clock, state.now());
+        let (steps, linger) = expire(&mut state, now);
+        // Events may lead to calls, and calls to packets and events.
+        loop {
+            drain(&mut state, now, None, &mut self.outbox);
+            let mut any = false;
+            state.take_events(|state, handle, event| {
+                any = true;
+                state.follow_event(now, handle, event);
+            });
+            if !any {
+                break;
+            }
+        }
+        if state.endpoints == 0 && state.slots.is_empty() {
+            return None;
+        }
+        let follow = state.follow_at.first().map(|(due, _)| *due);
+        let follower = state.follower.as_ref().and_then(Follower::next_timeout);
+        let deadline = [state.core.poll_timeout(), linger, follow, follower].into_iter().flatten().min();
+        drop(state);
+        let busy = !steps.is_empty();
+        self.take_steps(steps);
+        if self.deadline != deadline {
+            self.deadline = deadline;
+            if let Some(deadline) = deadline {
+                self.timer.as_mut().reset(clock.instant(deadline));
+            }
+        }
+        let due = self.deadline.is_some() && self.timer.as_mut().poll(cx).is_ready();
+        if due {
+            self.deadline = None;
+        }
+        Some(busy || due)
+    }
+
+    /// Hands everything to the kernel.
+    fn flush(&mut self, cx: &mut Context<'_>) {
+        let mut lost = 0;
+        for item in self.outbox.items.drain(..) {
+            let bytes = &self.outbox.bytes[item.start..item.start + item.len];
+            match self.lines.get_mut(&item.local) {
+                Some(line) => lost += line.send(item.to, bytes, item.segment_size),
+                None => lost += 1,
+            }
+        }
+        self.outbox.bytes.clear();
+        for line in self.lines.values_mut() {
+            lost += line.flush(cx);
+        }
+        if lost > 0 {
+            self.shared.lock().send_errors += lost;
+        }
+    }
+}
+
+impl Future for Driver {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let driver = &mut *self;
+        for _ in 0..ROUNDS {
+            let received = driver.receive(cx);
+            let watched = driver.watch(cx);
+            let Some(busy) = driver.work(cx) else {
+                driver.flush(cx);
+                return Poll::Ready(());
+            };
+            driver.flush(cx);
+            if !(received || watched || busy) {
+                return Poll::Pending;
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.shared.lock().end();
+    }
+}
+
+impl Line {
+    fn new(socket: Socket) -> Self {
+        Self { socket, pending: VecDeque::new(), pending_bytes: 0 }
+    }
+
+    /// Sends, or lets wait what the kernel does not take now. The number of packets lost.
+    fn send(&mut self, to: SocketAddr, bytes: &[u8], segment_size: Option<usize>) -> u64 {
+        let sent = if self.pending.is_empty() {
+            match self.socket.send(&Outgoing { to, bytes, segment_size }) {
+                Ok(sent) => sent,
+                Err(_) => return 1,
+            }
+        } else {
+            0
+        };
+        let rest = &bytes[sent..];
+        if rest.is_empty() {
+            return 0;
+        }
+        if self.pending_bytes + rest.len() > MAX_PENDING {
+            return 1;
+        }
+        self.pending_bytes += rest.len();
+        self.pending.push_back((to, rest.to_vec(), segment_size));
+        0
+    }
+
+    /// Tries again what waits.
+    fn flush(&mut self, cx: &mut Context<'_>) -> u64 {
+        let mut lost = 0;
+        while let Some((to, bytes, segment_size)) = self.pending.front_mut() {
+            match self.socket.poll_send_ready(cx) {
+                Poll::Pending => break,
+                Poll::Ready(_) => {}
+            }
+            match self.socket.send(&Outgoing { to: *to, bytes, segment_size: *segment_size }) {
+                Ok(sent) if sent < bytes.len() => {
+                    bytes.drain(..sent);
+                    self.pending_bytes -= sent;
+                    continue;
+                }
+                Ok(_) => {}
+                Err(_) => lost += 1,
+            }
+            self.pending_bytes -= bytes.len();
+            self.pending.pop_front();
+        }
+        lost
+    }
+}
+
+/// Everything that is due by now; what the host's interfaces have to be done for, and when to come again for associations
+/// that nobody has any more.
+fn expire(state: &mut State, now: Time) -> (Vec<Step>, Option<Time>) {
+    if state.core.poll_timeout().is_some_and(|due| due <= now) {
+        state.core.handle_timeout(now);
+    }
+    let steps = state.follower.as_mut().map(|follower| follower.timeout(now)).unwrap_or_default();
+    while let Some(&(due, handle)) = state.follow_at.first() {
+        if due > now {
+            break;
+        }
+        state.follow_at.pop_first();
+        state.follow(now, handle);
+    }
+    (steps, state.look_after(now))
+}
+
+/// A socket for an address that appeared: at the port of the others if it is free.
+fn bind_anew(ip: IpAddr, udp_port: u16, device: Option<String>) -> Option<Socket> {
+    let options = SocketOptions { device, ..SocketOptions::default() };
+    let bind = |port| Socket::bind(SocketAddr::new(ip, port), &options).ok();
+    bind(udp_port).or_else(|| bind(0))
+}
+
+/// Gives a datagram to the core and learns from it what may be learnt.
+fn take(state: &mut State, now: Time, datagram: &Datagram<'_>, outbox: &mut Outbox) {
+    let at = PathAddr { local: datagram.local, remote: datagram.remote.ip() };
+    let udp_port = datagram.remote.port();
+    match state.core.handle_datagram(now, at, datagram.bytes) {
+        // RFC 6951 §5.4: after the verification tag was checked
+        DatagramOutcome::Association(handle) => {
+            if let Some(slot) = state.slots.get_mut(&handle) {
+                slot.ports.learn(at.local, at.remote, udp_port);
+            }
+        }
+        DatagramOutcome::Accepted(handle) => {
+            let port = datagram.bytes.get(2..4).map_or(0, |port| u16::from_be_bytes([port[0], port[1]]));
+            state.enter_accepted(handle, udp_port, port);
+            if let Some(slot) = state.slots.get_mut(&handle) {
+                slot.ports.learn(at.local, at.remote, udp_port);
+            }
+        }
+        // What answers it goes back to where it came from, and nothing else does.
+        DatagramOutcome::Unverified(handle) => drain(state, now, Some((handle, at, udp_port)), outbox),
+        DatagramOutcome::Replied => {
+            let start = outbox.bytes.len();
+            if let Some((None, reply)) = state.core.poll_transmit_from(now, &mut outbox.bytes) {
+                outbox.push(start, &reply, udp_port);
+            }
+        }
+        DatagramOutcome::Ignored(_) => {}
+    }
+}
+
+/// Takes everything the core has to send. `stray`: whom an answer goes to that the packet taken last provoked, and that
+/// proved nothing.
+fn drain(state: &mut State, now: Time, stray: Option<(Handle, PathAddr, u16)>, outbox: &mut Outbox) {
+    loop {
+        let start = outbox.bytes.len();
+        let Some((handle, transmit)) = state.core.poll_transmit_from(now, &mut outbox.bytes) else { break };
+        let slot = handle.and_then(|handle| state.slots.get(&handle));
+        let known = slot.map(|slot| slot.ports.port(transmit.at.local, transmit.at.remote));
+        let first_chunk = outbox.bytes.get(start + FIRST_CHUNK);
+        let answers = matches!(first_chunk, Some(&(INIT_ACK | ABORT)));
+        let port = match stray {
+            Some((from, at, port)) if answers && handle == Some(from) && at == transmit.at => Some(port),
+            _ => known,
+        };
+        // Without a port nobody waits for it: its association is gone.
+        match port {
+            Some(port) => outbox.push(start, &transmit, port),
+            None => outbox.bytes.truncate(start),
+        }
+    }
+}
+
+impl Outbox {
+    fn push(&mut self, start: usize, transmit: &Transmit, udp_port: u16) {
+        self.items.push(Item {
+            local: transmit.at.local,
+            to: SocketAddr::new(transmit.at.remote, udp_port),
+            start,
+            len: transmit.len,
+            segment_size: transmit.segment_size,
+        });
+    }
+}

@@ -1,0 +1,243 @@
+//! [`Endpoint`]: sockets, listeners, and the way to associations.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::task::Poll;
+
+use msctp_proto::{Config, ConfigError, Endpoint as Core, LocalAddrs, RemoteAddrs};
+use msctp_udp::{InterfaceWatch, LocalAddress, Socket, SocketOptions};
+
+use crate::association::Association;
+use crate::clock::Clock;
+use crate::driver::Driver;
+use crate::error::{BindError, ConnectError};
+use crate::options::{EndpointOptions, Peer, over_udp};
+use crate::state::{Listener, Phase, Shared, Slot};
+use crate::wakers::Wakers;
+
+/// Local SCTP ports that are taken for associations that name none (RFC 6335 §6: dynamic ports).
+const FIRST_DYNAMIC: u16 = 49_152;
+
+/// Sockets for SCTP over UDP and the associations over them. Cloned cheaply; the clones are the same endpoint.
+///
+/// One task serves all its associations. It ends when every [`Endpoint`] and [`Association`] was dropped and the
+/// associations have shut down, which takes at most [`EndpointOptions::linger`].
+#[derive(Debug)]
+pub struct Endpoint {
+    shared: Arc<Shared>,
+}
+
+impl Endpoint {
+    /// Binds the sockets and starts the task. Must be called within a tokio runtime with its I/O and time drivers on.
+    ///
+    /// # Errors
+    ///
+    /// An address or option that cannot be used.
+    pub fn bind(options: &EndpointOptions) -> Result<Self, BindError> {
+        let runtime = tokio::runtime::Handle::try_current().map_err(|_| BindError::NoRuntime)?;
+        let watch = InterfaceWatch::new();
+        let host: Vec<LocalAddress> = watch.as_ref().map(InterfaceWatch::usable).unwrap_or_default();
+        let sockets = bind_all(options, &host)?;
+        let udp_port = sockets.first().map(|socket| socket.local().port()).ok_or(BindError::NoAddress)?;
+        let watch = match (&options.mobility, watch) {
+            (None, _) => None,
+            (Some(_), Ok(watch)) => Some(watch),
+            (Some(_), Err(source)) => return Err(BindError::System { what: "interfaces", source }),
+        };
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed)
+            .map_err(|error| BindError::System { what: "random numbers", source: io::Error::other(error) })?;
+        let core = Core::new(options.core.clone(), seed)?;
+        let locals = sockets.iter().map(Socket::local).collect();
+        let shared = Shared::new(core, Clock::start(), locals, options);
+        let _task = runtime.spawn(Driver::new(Arc::clone(&shared), sockets, watch, udp_port));
+        Ok(Self { shared })
+    }
+
+    /// The addresses and UDP ports of the sockets there are now.
+    pub fn local_addresses(&self) -> Vec<SocketAddr> {
+        self.shared.lock().locals.clone()
+    }
+
+    /// Takes associations at this SCTP port from now on, with these options; [`accept`](Self::accept) hands them out.
+    ///
+    /// # Errors
+    ///
+    /// An option that cannot be used, or the port is listened at already.
+    pub fn listen(&self, port: u16, config: Config) -> Result<(), ConfigError> {
+        let mut state = self.shared.lock();
+        let config = over_udp(config, state.offload);
+        let addresses = state.local_ips();
+        state.core.listen(LocalAddrs { port, addresses }, config.clone())?;
+        let listener = Listener { config, queue: VecDeque::new(), wakers: Wakers::default() };
+        state.listeners.insert(port, listener);
+        Ok(())
+    }
+
+    /// The next association at a port that is listened at; `None` when it is listened at no more, or the endpoint is gone.
+    /// Nothing is lost when the wait is given up.
+    pub async fn accept(&self, port: u16) -> Option<Association> {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            let gone = state.gone;
+            let Some(listener) = state.listeners.get_mut(&port).filter(|_| !gone) else {
+                return Poll::Ready(None);
+            };
+            let Some(handle) = listener.queue.pop_front() else {
+                listener.wakers.add(cx);
+                return Poll::Pending;
+            };
+            if let Some(slot) = state.slots.get_mut(&handle) {
+                slot.queued = false;
+                slot.handles += 1;
+            }
+            Poll::Ready(Some(Association::new(Arc::clone(&self.shared), handle)))
+        })
+        .await
+    }
+
+    /// Takes no more associations at this port; those that nobody accepted end.
+    pub fn stop_listening(&self, port: u16) {
+        let mut state = self.shared.lock();
+        state.close_listener(port);
+        state.wake_driver();
+    }
+
+    /// Sets an association up. When the wait is given up it is aborted.
+    ///
+    /// # Errors
+    ///
+    /// An option that cannot be used, or the peer does not answer or does not want.
+    pub async fn connect(&self, peer: impl Into<Peer>, config: Config) -> Result<Association, ConnectError> {
+        let association = self.begin(peer.into(), config)?;
+        association.established().await.map_err(ConnectError::of)?;
+        Ok(association)
+    }
+
+    fn begin(&self, peer: Peer, config: Config) -> Result<Association, ConnectError> {
+        let first = *peer.addresses.first().ok_or(ConnectError::NoRemoteAddress)?;
+        let mut state = self.shared.lock();
+        let state = &mut *state;
+        let reaches = |local: &IpAddr| {
+            peer.addresses.iter().any(|remote| msctp_proto::path::pairing::can_pair(local, remote))
+        };
+        let mut addresses = state.local_ips();
+        addresses.retain(reaches);
+        if state.one_by_one {
+            // RFC 6951 §5.7: the others are added when it is up.
+            addresses.truncate(1);
+        }
+        if addresses.is_empty() {
+            return Err(ConnectError::NoLocalAddress(SocketAddr::new(first, peer.udp_port)));
+        }
+        let port = match peer.local_port {
+            Some(port) => port,
+            None => random_port()?,
+        };
+        let config = over_udp(config, state.offload);
+        let local = LocalAddrs { port, addresses };
+        let remote = RemoteAddrs { port: peer.port, addresses: peer.addresses };
+        let now = state.now();
+        let handle = state.core.connect(now, config, local, remote)?;
+        state.slots.insert(handle, Slot::new(peer.udp_port, Phase::Connecting, 1));
+        state.wake_driver();
+        Ok(Association::new(Arc::clone(&self.shared), handle))
+    }
+
+    /// Waits until every association of this endpoint has ended.
+    pub async fn idle(&self) {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            if state.slots.is_empty() || state.gone {
+                return Poll::Ready(());
+            }
+            state.idlers.add(cx);
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Packets that the kernel did not take: no route, too large for the interface, or its queue was full.
+    pub fn send_errors(&self) -> u64 {
+        self.shared.lock().send_errors
+    }
+}
+
+impl Clone for Endpoint {
+    fn clone(&self) -> Self {
+        self.shared.lock().endpoints += 1;
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.endpoints -= 1;
+        if state.endpoints == 0 {
+            let ports: Vec<u16> = state.listeners.keys().copied().collect();
+            for port in ports {
+                state.close_listener(port);
+            }
+            state.wake_driver();
+        }
+    }
+}
+
+/// One that another association has may come out; the core refuses two to the same peer, and the next try takes another.
+fn random_port() -> Result<u16, ConnectError> {
+    let mut bytes = [0; 2];
+    getrandom::fill(&mut bytes).map_err(|_| ConfigError {
+        field: "local.port",
+        value: "random".to_owned(),
+        want: "a system with random numbers, or a port".to_owned(),
+    })?;
+    Ok(u16::from_be_bytes(bytes) | FIRST_DYNAMIC)
+}
+
+/// The sockets that the options ask for.
+fn bind_all(options: &EndpointOptions, host: &[LocalAddress]) -> Result<Vec<Socket>, BindError> {
+    let mut wanted: Vec<SocketAddr> = Vec::new();
+    for &address in &options.bind {
+        if !address.ip().is_unspecified() {
+            wanted.push(address);
+            continue;
+        }
+        let of_family =
+            host.iter().filter(|local| local.ip.is_ipv4() == address.is_ipv4() && !local.link_local);
+        wanted.extend(of_family.map(|local| SocketAddr::new(local.ip, address.port())));
+    }
+    if let Some(mobility) = &options.mobility {
+        // Best first: where associations begin.
+        let rank = |address: &SocketAddr| {
+            let interface = host.iter().find(|local| local.ip == address.ip()).map(|local| &local.interface);
+            interface.map_or(usize::MAX, |name| mobility.rank_of(name))
+        };
+        wanted.sort_by_key(rank);
+    }
+    // RFC 6951 §5.1: one port for all, where the first address leaves the choice to the kernel.
+    let mut sockets: Vec<Socket> = Vec::new();
+    for mut address in wanted {
+        if sockets.iter().any(|socket| socket.local().ip() == address.ip()) {
+            continue;
+        }
+        let of_host = host.iter().find(|local| local.ip == address.ip() && !local.loopback);
+        let socket_options = SocketOptions {
+            device: of_host.map(|local| local.interface.clone()),
+            ..SocketOptions::default()
+        };
+        if let (0, Some(first)) = (address.port(), sockets.first()) {
+            address.set_port(first.local().port());
+            if let Ok(socket) = Socket::bind(address, &socket_options) {
+                sockets.push(socket);
+                continue;
+            }
+            address.set_port(0);
+        }
+        sockets.push(Socket::bind(address, &socket_options)?);
+    }
+    Ok(sockets)
+}

@@ -1,0 +1,146 @@
+//! What can go wrong, by what the caller can do about it.
+
+use std::io;
+use std::net::SocketAddr;
+
+use msctp_proto::{ConfigError, LossReason};
+
+/// An endpoint cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// A local address cannot be used.
+    #[error(transparent)]
+    Socket(#[from] msctp_udp::SocketError),
+    /// No address to bind to was named, or this host has none of that family.
+    #[error("no local address to use: name one of this host's")]
+    NoAddress,
+    /// Called outside a tokio runtime, which the endpoint's task needs.
+    #[error("no tokio runtime here: create the endpoint within one")]
+    NoRuntime,
+    /// An option of the endpoint cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The host does not tell of its interfaces, or has no random numbers.
+    #[error("{what}: {source}")]
+    System {
+        /// What was asked of it.
+        what: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+/// An association did not come about.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// An option or address cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// No socket of this endpoint can reach the peer's family of addresses.
+    #[error("no local address reaches {0}: bind one of its family")]
+    NoLocalAddress(SocketAddr),
+    /// The peer's address is missing.
+    #[error("no address of the peer: name at least one")]
+    NoRemoteAddress,
+    /// Nobody answered.
+    #[error("the peer does not answer")]
+    Timeout,
+    /// The peer refused: nobody listens at that SCTP port, or it aborted.
+    #[error("the peer refused the association{}", detail(.0))]
+    Refused(String),
+    /// It was lost while it was set up.
+    #[error(transparent)]
+    Lost(AssociationError),
+}
+
+fn detail(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(": {text}") }
+}
+
+/// An association is over, not in good order.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AssociationError {
+    /// Why, as the core says it.
+    #[error("{}", words(.0))]
+    Lost(LossReason),
+    /// Its endpoint is gone: the runtime ended, or a socket broke.
+    #[error("the endpoint is gone")]
+    EndpointGone,
+}
+
+impl From<AssociationError> for io::Error {
+    fn from(error: AssociationError) -> Self {
+        let kind = match &error {
+            AssociationError::Lost(LossReason::SetupTimeout | LossReason::PeerUnreachable) => {
+                io::ErrorKind::TimedOut
+            }
+            AssociationError::Lost(LossReason::PeerAborted { .. }) => io::ErrorKind::ConnectionReset,
+            AssociationError::Lost(_) => io::ErrorKind::ConnectionAborted,
+            AssociationError::EndpointGone => io::ErrorKind::NotConnected,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// A message was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The message cannot be sent on this association, or the association is closing.
+    #[error(transparent)]
+    Refused(#[from] msctp_proto::SendError),
+    /// The association is over.
+    #[error(transparent)]
+    Association(#[from] AssociationError),
+}
+
+impl From<SendError> for io::Error {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Association(error) => error.into(),
+            SendError::Refused(msctp_proto::SendError::Closed) => Self::new(io::ErrorKind::BrokenPipe, error),
+            SendError::Refused(_) => Self::new(io::ErrorKind::InvalidInput, error),
+        }
+    }
+}
+
+/// A call other than `send` was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// By the core.
+    #[error(transparent)]
+    Refused(#[from] msctp_proto::CallError),
+    /// The association is over.
+    #[error(transparent)]
+    Association(#[from] AssociationError),
+}
+
+/// A loss in words for people.
+fn words(reason: &LossReason) -> String {
+    match reason {
+        LossReason::SetupTimeout => "the peer did not answer the set-up".to_owned(),
+        LossReason::PeerUnreachable => {
+            "the peer is unreachable: nothing was acknowledged for too long".to_owned()
+        }
+        LossReason::ShutdownTimeout => "the peer did not answer the shutdown".to_owned(),
+        LossReason::PeerAborted { cause, reason } => {
+            let cause = cause.map_or(String::new(), |cause| format!(" (cause {cause})"));
+            format!("the peer aborted the association{cause}{}", detail(&String::from_utf8_lossy(reason)))
+        }
+        LossReason::Aborted => "aborted by this end".to_owned(),
+        LossReason::ProtocolViolation { what, .. } => format!("the peer broke the protocol: {what}"),
+        other => format!("lost: {other:?}"),
+    }
+}
+
+impl ConnectError {
+    pub(crate) fn of(error: AssociationError) -> Self {
+        match error {
+            AssociationError::Lost(LossReason::SetupTimeout) => Self::Timeout,
+            AssociationError::Lost(LossReason::PeerAborted { reason, .. }) => {
+                Self::Refused(String::from_utf8_lossy(&reason).into_owned())
+            }
+            other => Self::Lost(other),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What an association does when the host's addresses change: adds the new one (RFC 5061), moves to the better one, has the
+//! peer send there too, deletes the old one. Decides by [`Follower`](crate::mobile::Follower)'s word and the paths' state.
+
+use std::net::IpAddr;
+
+use msctp_proto::handover::{LinkEvent, LinkState};
+use msctp_proto::{AddressRequest, AssociationState, CallError, Event, Handle, PathState, PathStats};
+use msctp_units::Time;
+
+use crate::mobile::{Follower, Moves};
+use crate::state::State;
+
+impl State {
+    /// The link of a local address changed: every association hears of it.
+    pub(crate) fn tell_links(&mut self, now: Time, local: IpAddr, up: bool) {
+        let state = if up { LinkState::Up } else { LinkState::Down };
+        for handle in self.slots.keys().copied().collect::<Vec<_>>() {
+            if let Some(association) = self.core.association_mut(handle) {
+                // One that does not have the address has nothing to hear.
+                let _ = association.link_event(now, LinkEvent { local, state });
+            }
+            self.follow(now, handle);
+        }
+    }
+
+    /// All associations look again.
+    pub(crate) fn follow_all(&mut self, now: Time) {
+        for handle in self.slots.keys().copied().collect::<Vec<_>>() {
+            self.follow(now, handle);
+        }
+    }
+
+    /// An association's event may be what a move waits for.
+    pub(crate) fn follow_event(&mut self, now: Time, handle: Handle, event: &Event) {
+        if self.follower.is_none() {
+            return;
+        }
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        match event {
+            Event::AddressChange { request, accepted } => slot.moves.answered(*request, *accepted),
+            Event::Connected { .. } | Event::Restarted => {
+                slot.moves = Moves::default();
+                let primary = self.core.association(handle).and_then(|a| a.paths().find(|path| path.primary));
+                slot.moves.peer_primary = primary.map(|path| path.at.local);
+            }
+            Event::PathState { .. } | Event::PrimaryChanged { .. } | Event::PathRemoved { .. } => {}
+            _ => return,
+        }
+        self.follow(now, handle);
+    }
+
+    /// Does what is to be done for one association now, and sees that it is asked again in time.
+    pub(crate) fn follow(&mut self, now: Time, handle: Handle) {
+        let (Some(follower), Some(slot)) = (&self.follower, self.slots.get_mut(&handle)) else { return };
+        self.follow_at.retain(|(_, waiting)| *waiting != handle);
+        let Some(association) = self.core.association_mut(handle) else { return };
+        if association.state() != AssociationState::Established || slot.moves.fixed {
+            return;
+        }
+        let moves = &mut slot.moves;
+        let paths: Vec<PathStats> = association.paths().collect();
+        for ip in follower.used().filter(|ip| !paths.iter().any(|path| path.at.local == *ip)) {
+            let reachable = paths.iter().any(|path| path.at.remote.is_ipv4() == ip.is_ipv4());
+            if reachable && !moves.added.contains(&ip) {
+                match association.add_local_address(now, ip) {
+                    Ok(()) => moves.added.push(ip),
+                    Err(CallError::PeerLacksAsconf) => moves.fixed = true,
+                    // Too many requests wait: the next answer brings us back here.
+                    Err(_) => {}
+                }
+            }
+        }
+        let mut again = None;
+        if let Some(path) = better(follower, moves, &paths, now, &mut again)
+            && association.set_primary(now, path.id).is_ok()
+        {
+            moves.confirmed.clear();
+        }
+        // Whoever chose it, the handover policy or we: the peer is to send there as well.
+        let primary = association.paths().find(|path| path.primary);
+        if let Some(primary) = primary
+            && primary.state == PathState::Active
+            && follower.rank(primary.at.local).is_some()
+            && moves.peer_primary != Some(primary.at.local)
+            && association.request_peer_primary(now, primary.at.local).is_ok()
+        {
+            moves.peer_primary = Some(primary.at.local);
+        }
+        let works =
+            |path: &PathStats| path.state == PathState::Active && follower.rank(path.at.local).is_some();
+        if association.paths().any(|path| works(&path)) {
+            let old: Vec<IpAddr> = paths.iter().map(|path| path.at.local).collect();
+            for ip in old.into_iter().filter(|ip| follower.is_doomed(*ip)) {
+                if !moves.deleted.contains(&ip) && association.remove_local_address(now, ip).is_ok() {
+                    moves.deleted.push(ip);
+                }
+            }
+        }
+        if let Some(again) = again {
+            self.follow_at.insert((again, handle));
+        }
+    }
+}
+
+/// The path that is to be the primary instead of the one that is; `again`: when to ask again if it has to wait.
+fn better(
+    follower: &Follower,
+    moves: &mut Moves,
+    paths: &[PathStats],
+    now: Time,
+    again: &mut Option<Time>,
+) -> Option<PathStats> {
+    let primary = paths.iter().find(|path| path.primary)?;
+    let usable = paths
+        .iter()
+        .filter(|path| path.state == PathState::Active && !moves.deleted.contains(&path.at.local));
+    let ranked = usable.filter_map(|path| Some((follower.rank(path.at.local)?, path)));
+    let (rank, best) = ranked.min_by_key(|(rank, path)| (*rank, !path.primary, path.id))?;
+    if best.at.local == primary.at.local {
+        return None;
+    }
+    let primary_works = primary.state == PathState::Active;
+    if let Some(primary_rank) = follower.rank(primary.at.local).filter(|_| primary_works) {
+        if rank >= primary_rank {
+            return None;
+        }
+        // The old path still carries data: time to measure the new one.
+        let due = *moves.confirmed.entry(best.at.local).or_insert(now) + follower.probe();
+        if due > now {
+            *again = Some(due);
+            return None;
+        }
+    }
+    Some(*best)
+}
+
+impl Moves {
+    fn answered(&mut self, request: AddressRequest, accepted: bool) {
+        match request {
+            // What was refused is not asked for again.
+            AddressRequest::Add(ip) if accepted => {
+                self.added.retain(|added| *added != ip);
+                self.deleted.retain(|deleted| *deleted != ip);
+            }
+            AddressRequest::Delete(ip) if accepted => {
+                self.deleted.retain(|deleted| *deleted != ip);
+                self.added.retain(|added| *added != ip);
+                self.confirmed.remove(&ip);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Mobile SCTP over UDP (RFC 9260, RFC 5061, RFC 6951) for tokio: associations that keep their rate when the network under
+//! them changes.
+//!
+//! ```
+//! use msctp::{Config, Endpoint, EndpointOptions, Peer};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let loopback = "127.0.0.1:0".parse()?;
+//! let server = Endpoint::bind(&EndpointOptions::new([loopback]))?;
+//! server.listen(msctp::DEFAULT_PORT, Config::default())?;
+//!
+//! let client = Endpoint::bind(&EndpointOptions::new([loopback]))?;
+//! let association = client.connect(Peer::new(server.local_addresses()[0]), Config::default()).await?;
+//! association.send_bytes(0, "hello").await?;
+//!
+//! let accepted = server.accept(msctp::DEFAULT_PORT).await.ok_or("nobody came")?;
+//! let message = accepted.recv().await?.ok_or("closed")?;
+//! assert_eq!((message.stream, &message.data[..]), (0, &b"hello"[..]));
+//!
+//! association.shutdown().await?;
+//! assert_eq!(accepted.recv().await?, None);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Moving
+//!
+//! With [`EndpointOptions::mobile`] the endpoint follows the host's interfaces: a new address is added to every association,
+//! verified and measured while the old one carries data; data moves as [`Mobility`] prefers and starts there with the window
+//! that the handover policy gives (`Config::handover_policy`, by name; [`policies`](handover::policies) lists them). No line
+//! of application code is about it; [`Association::event`] tells of it.
+//!
+//! # Bytes
+//!
+//! [`Association::stream`] gives a stream as [`AsyncRead`](tokio::io::AsyncRead) and [`AsyncWrite`](tokio::io::AsyncWrite):
+//!
+//! ```
+//! # use msctp::{Config, Endpoint, EndpointOptions, Peer};
+//! use tokio::io::{AsyncReadExt, AsyncWriteExt};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let loopback = "[::1]:0".parse()?;
+//! # let server = Endpoint::bind(&EndpointOptions::new([loopback]))?;
+//! # server.listen(7, Config::default())?;
+//! # let client = Endpoint::bind(&EndpointOptions::new([loopback]))?;
+//! # let peer = Peer { port: 7, ..Peer::new(server.local_addresses()[0]) };
+//! let association = client.connect(peer, Config::default()).await?;
+//! let mut stream = association.stream(3).ok_or("taken")?;
+//! stream.write_all(b"over stream 3").await?;
+//! stream.shutdown().await?; // everything is acknowledged
+//!
+//! let accepted = server.accept(7).await.ok_or("nobody came")?;
+//! let mut text = [0; 13];
+//! accepted.stream(3).ok_or("taken")?.read_exact(&mut text).await?;
+//! assert_eq!(&text, b"over stream 3");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What waits for what
+//!
+//! One task per endpoint moves packets. [`Association::send`] waits while the send buffer is full (`Config::send_buffer`);
+//! what the application does not read fills the receive buffer, which closes the window and stops the peer
+//! (`Config::receive_buffer`). Every wait may be given up.
+
+mod association;
+mod clock;
+mod driver;
+mod endpoint;
+mod error;
+mod follow;
+mod inbox;
+mod mobile;
+mod options;
+mod state;
+mod stream;
+mod wakers;
+
+pub use association::Association;
+pub use endpoint::Endpoint;
+pub use error::{AssociationError, BindError, CallError, ConnectError, SendError};
+pub use mobile::Mobility;
+pub use options::{DEFAULT_PORT, EndpointOptions, Peer};
+pub use stream::Stream;
+
+pub use msctp_congestion as congestion;
+pub use msctp_proto::handover;
+pub use msctp_proto::{
+    AddressRequest, AssociationState, AssociationStats, Config, ConfigError, EndpointConfig, Event,
+    LossReason, Message, OutMessage, PathAddr, PathId, PathState, PathStats, PrimaryCause, SendFailure,
+};
+pub use msctp_udp::{ENCAPSULATION_PORT, SocketError};
+pub use msctp_units::{Rate, Span, Time};

@@ -1,0 +1,86 @@
+//! Options of an endpoint, and whom to connect to.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use msctp_proto::{Config, EndpointConfig};
+use msctp_udp::{ENCAPSULATION_PORT, UDP_HEADER};
+
+use crate::mobile::Mobility;
+
+/// The SCTP port that is used when none is named. Over UDP it is the UDP port that tells programs of one host apart.
+pub const DEFAULT_PORT: u16 = ENCAPSULATION_PORT;
+
+/// Options of an [`Endpoint`](crate::Endpoint).
+#[derive(Clone, Debug)]
+pub struct EndpointOptions {
+    /// Local addresses with their UDP ports: one socket each. An unspecified address stands for every address of its family
+    /// that the host has and that is up. Port 0 takes a free one, the same for all addresses where that can be had
+    /// (RFC 6951 §5.1).
+    pub bind: Vec<SocketAddr>,
+    /// Follow the host's interfaces; `None`: the addresses stay as they are.
+    pub mobility: Option<Mobility>,
+    /// Hand packets to the kernel in batches (segmentation offload). True.
+    pub offload: bool,
+    /// How long an association whose last handle was dropped may take for its shutdown before it is aborted, 30 s.
+    pub linger: Duration,
+    /// What the core wants to know.
+    pub core: EndpointConfig,
+}
+
+impl EndpointOptions {
+    /// These addresses, everything else as usual.
+    pub fn new(bind: impl IntoIterator<Item = SocketAddr>) -> Self {
+        Self {
+            bind: bind.into_iter().collect(),
+            mobility: None,
+            offload: true,
+            linger: Duration::from_secs(30),
+            core: EndpointConfig::default(),
+        }
+    }
+
+    /// As [`new`](Self::new), following the host's interfaces.
+    #[must_use]
+    pub fn mobile(mut self, mobility: Mobility) -> Self {
+        self.mobility = Some(mobility);
+        self
+    }
+}
+
+/// Whom to connect to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Its addresses; all are taken for its own (RFC 9260 §5.4), the first is tried first. They have one UDP port until
+    /// packets from it say otherwise.
+    pub addresses: Vec<IpAddr>,
+    /// Its UDP port, 9899 (RFC 6951 §5.1).
+    pub udp_port: u16,
+    /// Its SCTP port, [`DEFAULT_PORT`].
+    pub port: u16,
+    /// Our SCTP port; `None`: a random one.
+    pub local_port: Option<u16>,
+}
+
+impl Peer {
+    /// The peer at this address and UDP port.
+    pub fn new(address: SocketAddr) -> Self {
+        Self { addresses: vec![address.ip()], udp_port: address.port(), port: DEFAULT_PORT, local_port: None }
+    }
+}
+
+impl From<SocketAddr> for Peer {
+    fn from(address: SocketAddr) -> Self {
+        Self::new(address)
+    }
+}
+
+/// A configuration as it is used over UDP: RFC 6951 §5.6 takes the UDP header from the MTU, and packets go to the kernel in
+/// batches as large as one call takes.
+pub(crate) fn over_udp(mut config: Config, offload: bool) -> Config {
+    config.pmtu = config.pmtu.saturating_sub(UDP_HEADER).max(msctp_proto::MIN_PMTU);
+    if offload && config.max_segments == 1 {
+        config.max_segments = (65_000 / config.pmtu).clamp(1, 64);
+    }
+    config
+}

@@ -1,0 +1,347 @@
+//! What an endpoint's handles and its task share, behind one lock that is never held while anybody waits or while the kernel
+//! works.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use msctp_proto::{AbortReason, Config, Endpoint as Core, Event, Handle, LocalAddrs};
+use msctp_udp::RemotePorts;
+use msctp_units::{Span, Time};
+
+use crate::clock::Clock;
+use crate::error::AssociationError;
+use crate::inbox::Inbox;
+use crate::mobile::{Follower, Moves};
+use crate::wakers::Wakers;
+
+/// Associations set up and not yet accepted, at each port; beyond it new ones are aborted.
+const BACKLOG: usize = 4096;
+
+/// Events kept for an application that does not ask; the oldest go first.
+const EVENTS: usize = 256;
+
+/// The lock.
+#[derive(Debug)]
+pub(crate) struct Shared(Mutex<State>);
+
+/// Everything that is behind it.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) core: Core,
+    pub(crate) clock: Clock,
+    pub(crate) linger: Span,
+    pub(crate) offload: bool,
+    /// The sockets there are, in the order of preference: the first is where associations begin.
+    pub(crate) locals: Vec<SocketAddr>,
+    /// Begin with one address and add the others (RFC 6951 §5.7), as a mobile does.
+    pub(crate) one_by_one: bool,
+    pub(crate) slots: BTreeMap<Handle, Slot>,
+    pub(crate) listeners: BTreeMap<u16, Listener>,
+    /// Associations of which somebody wants to know when all is acknowledged.
+    pub(crate) flushing: BTreeSet<Handle>,
+    /// Associations that nobody has any more, with the time when they are to be aborted.
+    pub(crate) abandoned: BTreeMap<Handle, Time>,
+    /// Follows the host's interfaces.
+    pub(crate) follower: Option<Follower>,
+    /// Associations that wait for a move to fall due.
+    pub(crate) follow_at: BTreeSet<(Time, Handle)>,
+    /// Tasks that wait for the last association to end.
+    pub(crate) idlers: Wakers,
+    /// [`Endpoint`](crate::Endpoint)s that share this.
+    pub(crate) endpoints: usize,
+    /// The task ended.
+    pub(crate) gone: bool,
+    driver: Option<Waker>,
+    /// Packets the kernel did not take.
+    pub(crate) send_errors: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub(crate) config: Config,
+    pub(crate) queue: VecDeque<Handle>,
+    pub(crate) wakers: Wakers,
+}
+
+/// How far an association is.
+#[derive(Clone, Debug)]
+pub(crate) enum Phase {
+    Connecting,
+    Up,
+    /// `None`: shut down in good order.
+    Over(Option<AssociationError>),
+}
+
+/// An association beside the core's.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) ports: RemotePorts,
+    pub(crate) phase: Phase,
+    /// [`Association`](crate::Association)s that share it.
+    pub(crate) handles: usize,
+    /// It waits to be accepted.
+    pub(crate) queued: bool,
+    /// Outbound, inbound.
+    pub(crate) streams: (u16, u16),
+    pub(crate) inbox: Inbox,
+    pub(crate) events: VecDeque<Event>,
+    pub(crate) readers: Wakers,
+    pub(crate) writers: Wakers,
+    /// Wait for events, for the set-up or for the end.
+    pub(crate) watchers: Wakers,
+    pub(crate) flushers: Wakers,
+    pub(crate) moves: Moves,
+}
+
+impl Slot {
+    pub(crate) fn new(udp_port: u16, phase: Phase, handles: usize) -> Self {
+        Self {
+            ports: RemotePorts::new(udp_port),
+            phase,
+            handles,
+            queued: false,
+            streams: (0, 0),
+            inbox: Inbox::default(),
+            events: VecDeque::new(),
+            readers: Wakers::default(),
+            writers: Wakers::default(),
+            watchers: Wakers::default(),
+            flushers: Wakers::default(),
+            moves: Moves::default(),
+        }
+    }
+
+    /// Something happened that everybody who waits should know.
+    fn wake_all(&mut self) {
+        self.readers.wake();
+        self.writers.wake();
+        self.watchers.wake();
+        self.flushers.wake();
+    }
+
+    fn note(&mut self, event: Event) {
+        match &event {
+            Event::Readable => return self.readers.wake(),
+            Event::Writable => return self.writers.wake(),
+            Event::Connected { outbound_streams, inbound_streams } => {
+                self.streams = (*outbound_streams, *inbound_streams);
+                self.phase = Phase::Up;
+            }
+            Event::PathRemoved { at, .. } => self.ports.forget(at.local, at.remote),
+            Event::Closed => {
+                self.phase = Phase::Over(None);
+                self.wake_all();
+            }
+            Event::Lost(reason) => {
+                self.phase = Phase::Over(Some(AssociationError::Lost(reason.clone())));
+                self.wake_all();
+            }
+            _ => {}
+        }
+        if self.events.len() >= EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+        self.watchers.wake();
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(
+        core: Core,
+        clock: Clock,
+        locals: Vec<SocketAddr>,
+        options: &crate::EndpointOptions,
+    ) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(State {
+            core,
+            clock,
+            linger: crate::clock::span(options.linger),
+            offload: options.offload,
+            locals,
+            one_by_one: options.mobility.is_some(),
+            slots: BTreeMap::new(),
+            listeners: BTreeMap::new(),
+            flushing: BTreeSet::new(),
+            abandoned: BTreeMap::new(),
+            follower: options.mobility.clone().map(Follower::new),
+            follow_at: BTreeSet::new(),
+            idlers: Wakers::default(),
+            endpoints: 1,
+            gone: false,
+            driver: None,
+            send_errors: 0,
+        })))
+    }
+
+    /// A task that panicked under the lock left a state that is still whole enough to end in good order.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    pub(crate) fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// The task has to look: something may have to be sent.
+    pub(crate) fn wake_driver(&mut self) {
+        if let Some(driver) = self.driver.take() {
+            driver.wake();
+        }
+    }
+
+    pub(crate) fn set_driver(&mut self, waker: &Waker) {
+        match &self.driver {
+            Some(driver) if driver.will_wake(waker) => {}
+            _ => self.driver = Some(waker.clone()),
+        }
+    }
+
+    /// A new association came from `udp_port` to one of our listeners.
+    pub(crate) fn enter_accepted(&mut self, handle: Handle, udp_port: u16, port: u16) {
+        let mut slot = Slot::new(udp_port, Phase::Connecting, 0);
+        let listener = self.listeners.get_mut(&port).filter(|listener| listener.queue.len() < BACKLOG);
+        match listener {
+            Some(listener) if self.endpoints > 0 => {
+                slot.queued = true;
+                listener.queue.push_back(handle);
+                listener.wakers.wake();
+            }
+            _ => {
+                self.abandoned.insert(handle, Time::ZERO);
+            }
+        }
+        self.slots.insert(handle, slot);
+    }
+
+    /// The last handle of an association is gone.
+    pub(crate) fn abandon(&mut self, handle: Handle) {
+        let (now, linger) = (self.now(), self.linger);
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        if matches!(slot.phase, Phase::Over(_)) {
+            self.remove_slot(handle);
+            return;
+        }
+        let connecting = matches!(slot.phase, Phase::Connecting);
+        slot.queued = false;
+        self.abandoned.insert(handle, now + linger);
+        if let Some(association) = self.core.association_mut(handle) {
+            if connecting {
+                association.abort(now, &AbortReason::default());
+            } else {
+                association.shutdown(now);
+            }
+        }
+        self.wake_driver();
+    }
+
+    /// Nobody accepts at this port any more: associations that wait there end.
+    pub(crate) fn close_listener(&mut self, port: u16) {
+        self.core.stop_listening(port);
+        let Some(mut listener) = self.listeners.remove(&port) else { return };
+        listener.wakers.wake();
+        for handle in listener.queue {
+            self.abandon(handle);
+        }
+    }
+
+    fn remove_slot(&mut self, handle: Handle) {
+        self.slots.remove(&handle);
+        self.flushing.remove(&handle);
+        self.abandoned.remove(&handle);
+        self.follow_at.retain(|(_, waiting)| *waiting != handle);
+        if self.slots.is_empty() {
+            self.idlers.wake();
+        }
+    }
+
+    /// Hands the core's events on. To be called when it has nothing more to send.
+    pub(crate) fn take_events(&mut self, mut moved: impl FnMut(&mut Self, Handle, &Event)) {
+        while let Some((handle, event)) = self.core.poll_event() {
+            moved(self, handle, &event);
+            let Some(slot) = self.slots.get_mut(&handle) else { continue };
+            slot.note(event);
+            if matches!(slot.phase, Phase::Over(_)) && slot.handles == 0 && !slot.queued {
+                self.drain_unread(handle);
+                self.remove_slot(handle);
+            }
+        }
+    }
+
+    fn drain_unread(&mut self, handle: Handle) {
+        if let Some(association) = self.core.association_mut(handle) {
+            while association.recv().is_some() {}
+        }
+    }
+
+    /// Wakes those whose data is acknowledged; sees to associations that nobody has any more. When it is to be called next.
+    pub(crate) fn look_after(&mut self, now: Time) -> Option<Time> {
+        let drained =
+            |core: &Core, handle: &Handle| core.association(*handle).is_none_or(|a| a.buffered() == 0);
+        let done: Vec<Handle> =
+            self.flushing.iter().filter(|handle| drained(&self.core, handle)).copied().collect();
+        for handle in done {
+            self.flushing.remove(&handle);
+            if let Some(slot) = self.slots.get_mut(&handle) {
+                slot.flushers.wake();
+            }
+        }
+        let abandoned: Vec<(Handle, Time)> = self.abandoned.iter().map(|(&h, &at)| (h, at)).collect();
+        let mut next: Option<Time> = None;
+        for (handle, deadline) in abandoned {
+            // Nobody reads any more; unread messages would hold the peer's shutdown up.
+            self.drain_unread(handle);
+            if deadline > now {
+                next = Some(next.map_or(deadline, |next| next.min(deadline)));
+            } else if let Some(association) = self.core.association_mut(handle) {
+                association.abort(now, &AbortReason::default());
+            }
+        }
+        next
+    }
+
+    /// The sockets changed: listeners take associations at these addresses from now on.
+    pub(crate) fn listen_again(&mut self) {
+        let addresses = self.local_ips();
+        for (&port, listener) in &self.listeners {
+            self.core.stop_listening(port);
+            if !addresses.is_empty() {
+                let local = LocalAddrs { port, addresses: addresses.clone() };
+                let listening = self.core.listen(local, listener.config.clone());
+                debug_assert!(listening.is_ok(), "{listening:?}");
+            }
+        }
+    }
+
+    /// The best address first: where associations begin.
+    pub(crate) fn sort_locals(&mut self) {
+        if let Some(follower) = &self.follower {
+            self.locals.sort_by_key(|local| follower.rank(local.ip()).unwrap_or(usize::MAX));
+        }
+    }
+
+    /// The addresses of our sockets, in the order of preference, as many as an association takes.
+    pub(crate) fn local_ips(&self) -> Vec<IpAddr> {
+        let most = msctp_proto::path::pairing::MAX_ADDRESSES;
+        self.locals.iter().map(SocketAddr::ip).take(most).collect()
+    }
+
+    /// The task ends, or was ended with its runtime: nobody shall wait for ever.
+    pub(crate) fn end(&mut self) {
+        self.gone = true;
+        for slot in self.slots.values_mut() {
+            if !matches!(slot.phase, Phase::Over(_)) {
+                slot.phase = Phase::Over(Some(AssociationError::EndpointGone));
+            }
+            slot.wake_all();
+        }
+        for listener in self.listeners.values_mut() {
+            listener.wakers.wake();
+        }
+        self.idlers.wake();
+    }
+}

@@ -1,0 +1,123 @@
+//! A NAT between the ends: ports are learnt from packets that prove themselves and from no others (RFC 6951 §5.4).
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use msctp::{Association, Config, Endpoint, EndpointOptions, PathId, Peer};
+use tokio::net::UdpSocket;
+use tokio::time::timeout;
+
+fn endpoint() -> Endpoint {
+    Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse().unwrap()])).unwrap()
+}
+
+/// Hands packets on between the client and the server from an outer port that can be changed, as a NAT whose entry timed out
+/// does.
+struct Nat {
+    inner: Arc<UdpSocket>,
+    outer: Vec<Arc<UdpSocket>>,
+    current: Arc<AtomicUsize>,
+}
+
+impl Nat {
+    async fn new(server: SocketAddr) -> Self {
+        let bind = || async { Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap()) };
+        let (inner, outer) = (bind().await, vec![bind().await, bind().await]);
+        let current = Arc::new(AtomicUsize::new(0));
+        let client = Arc::new(std::sync::Mutex::new(None));
+        let (out, socket, now, known) = (outer.clone(), inner.clone(), current.clone(), client.clone());
+        tokio::spawn(async move {
+            let mut buffer = vec![0; 65_536];
+            while let Ok((len, from)) = socket.recv_from(&mut buffer).await {
+                *known.lock().unwrap() = Some(from);
+                let _ = out[now.load(Ordering::SeqCst)].send_to(&buffer[..len], server).await;
+            }
+        });
+        for (index, socket) in outer.iter().cloned().enumerate() {
+            let (inner, now, client) = (inner.clone(), current.clone(), client.clone());
+            tokio::spawn(async move {
+                let mut buffer = vec![0; 65_536];
+                while let Ok((len, _)) = socket.recv_from(&mut buffer).await {
+                    let to = *client.lock().unwrap();
+                    // What comes to an entry that is gone is lost.
+                    if let (true, Some(to)) = (now.load(Ordering::SeqCst) == index, to) {
+                        let _ = inner.send_to(&buffer[..len], to).await;
+                    }
+                }
+            });
+        }
+        Self { inner, outer, current }
+    }
+
+    fn port(&self) -> u16 {
+        self.outer[self.current.load(Ordering::SeqCst)].local_addr().unwrap().port()
+    }
+}
+
+fn port_of(association: &Association) -> u16 {
+    association.remote_udp_port(PathId::new(0)).unwrap()
+}
+
+async fn exchange(from: &Association, to: &Association) {
+    let sent = vec![9; 20_000];
+    let both = async { tokio::join!(from.send_bytes(0, sent.clone()), to.recv()) };
+    let (sent_it, got) = timeout(Duration::from_secs(10), both).await.unwrap();
+    sent_it.unwrap();
+    assert_eq!(got.unwrap().unwrap().data, sent);
+}
+
+#[tokio::test]
+async fn a_rebinding_is_survived_and_a_forged_packet_changes_nothing() {
+    let (server, client) = (endpoint(), endpoint());
+    server.listen(7, Config::default()).unwrap();
+    let nat = Nat::new(server.local_addresses()[0]).await;
+    let peer = Peer { port: 7, local_port: Some(CLIENT_PORT), ..Peer::new(nat.inner.local_addr().unwrap()) };
+    let association = client.connect(peer, Config::default()).await.unwrap();
+    let accepted = server.accept(7).await.unwrap();
+    exchange(&association, &accepted).await;
+    exchange(&accepted, &association).await;
+    assert_eq!(port_of(&accepted), nat.port(), "not the client's own port");
+
+    // From the peer's address and SCTP ports, with a checksum that is right, but not with the verification tag: an attacker
+    // who cannot read the packets. CVE-2021-3772's UDP part.
+    let attacker = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    for (tag, chunk) in [(0x1234_5678_u32, vec![4, 0, 0, 8, 0, 1, 0, 4]), (0, init_chunk())] {
+        let mut packet = Vec::new();
+        packet.extend_from_slice(&CLIENT_PORT.to_be_bytes());
+        packet.extend_from_slice(&7_u16.to_be_bytes());
+        packet.extend_from_slice(&tag.to_be_bytes());
+        packet.extend_from_slice(&[0; 4]);
+        packet.extend_from_slice(&chunk);
+        let checksum = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &packet) as u32;
+        packet[8..12].copy_from_slice(&checksum.to_le_bytes());
+        attacker.send_to(&packet, server.local_addresses()[0]).await.unwrap();
+        if tag == 0 {
+            // The INIT is answered, and to where it came from; the association goes on where it was.
+            let mut answer = [0; 2048];
+            let answered = timeout(Duration::from_secs(5), attacker.recv_from(&mut answer)).await;
+            assert_eq!(answer[12], 2, "INIT ACK, {answered:?}");
+        }
+    }
+    exchange(&accepted, &association).await;
+    assert_eq!(port_of(&accepted), nat.port());
+
+    let before = nat.port();
+    nat.current.store(1, Ordering::SeqCst);
+    assert_ne!(nat.port(), before);
+    exchange(&association, &accepted).await;
+    assert_eq!(port_of(&accepted), nat.port(), "learnt from a packet of the peer");
+    exchange(&accepted, &association).await;
+}
+
+/// The client's SCTP port: an attacker finds it by trying.
+const CLIENT_PORT: u16 = 50_000;
+
+fn init_chunk() -> Vec<u8> {
+    let mut chunk = vec![1, 0, 0, 20];
+    for field in [0xabcd_ef01_u32, 65_536, 0x0001_0001, 99] {
+        chunk.extend_from_slice(&field.to_be_bytes());
+    }
+    chunk
+}

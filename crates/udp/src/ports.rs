@@ -1,0 +1,95 @@
+//! [`RemotePorts`]: the UDP port at which each address of one peer is reached (RFC 6951 §5.1). Pure bookkeeping.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// The port that IANA assigned to SCTP over UDP (RFC 6951 §5.1).
+pub const ENCAPSULATION_PORT: u16 = 9899;
+
+/// The UDP ports of one association's peer, per path.
+///
+/// RFC 6951 §5.1 keeps one for each destination address. A path's own is kept beside it, because a NAT between may map each
+/// pair of addresses to another port; a pair of which nothing came yet takes the port of its remote address on another pair,
+/// then the one the association began with.
+#[derive(Clone, Debug)]
+pub struct RemotePorts {
+    initial: u16,
+    /// By (remote, local).
+    learnt: BTreeMap<(IpAddr, IpAddr), u16>,
+}
+
+/// Pairs remembered at most; as many as an association has paths. A peer that changes its address for ever does not fill
+/// the memory.
+const MAX_PAIRS: usize = 64;
+
+impl RemotePorts {
+    /// Every address of the peer is at `initial` until something else is learnt.
+    pub fn new(initial: u16) -> Self {
+        Self { initial, learnt: BTreeMap::new() }
+    }
+
+    /// A packet from `remote`, port `port`, to `local` came, *and its verification tag is right* (RFC 6951 §5.4). True when
+    /// the port is news: the pair is new, or a NAT between gave it another one.
+    pub fn learn(&mut self, local: IpAddr, remote: IpAddr, port: u16) -> bool {
+        if self.learnt.len() >= MAX_PAIRS && !self.learnt.contains_key(&(remote, local)) {
+            return false;
+        }
+        self.learnt.insert((remote, local), port) != Some(port)
+    }
+
+    /// Where a packet from `local` to `remote` goes.
+    pub fn port(&self, local: IpAddr, remote: IpAddr) -> u16 {
+        if let Some(&port) = self.learnt.get(&(remote, local)) {
+            return port;
+        }
+        // Any pair with this remote address: keys are ordered by it first.
+        let least = if remote.is_ipv4() { IpAddr::from([0; 4]) } else { IpAddr::from([0; 16]) };
+        let mut same_remote = self.learnt.range((remote, least)..).take_while(|((to, _), _)| *to == remote);
+        same_remote.next().map_or(self.initial, |(_, &port)| port)
+    }
+
+    /// A path of the association is gone.
+    pub fn forget(&mut self, local: IpAddr, remote: IpAddr) {
+        self.learnt.remove(&(remote, local));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_pair_has_its_own_port_then_its_remotes_then_the_initial_one() {
+        let mut ports = RemotePorts::new(9899);
+        let (wlan, cell, server) = (ip("10.1.0.2"), ip("10.2.0.2"), ip("192.0.2.1"));
+        assert_eq!(ports.port(wlan, server), 9899);
+        assert!(ports.learn(wlan, server, 4000));
+        assert!(!ports.learn(wlan, server, 4000), "no news");
+        assert_eq!(ports.port(wlan, server), 4000);
+        assert_eq!(ports.port(cell, server), 4000, "the same remote address on another pair");
+        assert_eq!(ports.port(cell, ip("192.0.2.9")), 9899);
+        assert!(ports.learn(cell, server, 5000), "another NAT");
+        assert_eq!((ports.port(wlan, server), ports.port(cell, server)), (4000, 5000));
+        assert!(ports.learn(wlan, server, 4001), "rebound");
+        assert_eq!(ports.port(wlan, server), 4001);
+        ports.forget(cell, server);
+        assert_eq!(ports.port(cell, server), 4001);
+    }
+
+    #[test]
+    fn families_do_not_mix_and_the_table_is_bounded() {
+        let mut ports = RemotePorts::new(7);
+        assert!(ports.learn(ip("2001:db8::2"), ip("2001:db8::1"), 8));
+        assert_eq!(ports.port(ip("2001:db8::3"), ip("2001:db8::1")), 8);
+        assert_eq!(ports.port(ip("10.0.0.2"), ip("10.0.0.1")), 7);
+        for n in 0..=255 {
+            ports.learn(ip("10.0.0.2"), IpAddr::from([10, 0, 1, n]), 9);
+        }
+        assert_eq!(ports.learnt.len(), MAX_PAIRS);
+        assert!(ports.learn(ip("2001:db8::2"), ip("2001:db8::1"), 10), "what is known can still change");
+    }
+}

@@ -1,0 +1,170 @@
+//! [`InterfaceWatch`]: netlink's word on links and addresses, as it happens. Linux.
+
+use std::collections::VecDeque;
+use std::io;
+use std::task::{Context, Poll, ready};
+
+use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::address::AddressMessage;
+use netlink_packet_route::link::LinkMessage;
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
+use tokio::io::unix::AsyncFd;
+
+use crate::change::{Change, LocalAddress};
+use crate::interfaces::Table;
+
+/// Multicast groups (linux/rtnetlink.h): RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR.
+const GROUPS: u32 = 0x1 | 0x10 | 0x100;
+
+/// The kernel has lost messages for this socket: what we know may be wrong.
+const ENOBUFS: i32 = 105;
+
+/// Bytes of one netlink answer: the kernel puts at most 32 KiB into one.
+const BUFFER: usize = 1 << 15;
+
+/// Follows the addresses of this host's network namespace.
+///
+/// The first changes are those addresses that are there already.
+#[derive(Debug)]
+pub struct InterfaceWatch {
+    socket: AsyncFd<Socket>,
+    table: Table,
+    changes: VecDeque<Change>,
+    buffer: Vec<u8>,
+}
+
+impl InterfaceWatch {
+    /// Subscribes and reads what there is. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// The kernel gives no netlink socket.
+    pub fn new() -> io::Result<Self> {
+        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        // Subscribed first, so that nothing is missed between reading and listening.
+        socket.bind(&SocketAddr::new(0, GROUPS))?;
+        socket.set_non_blocking(true)?;
+        #[expect(
+            deprecated,
+            reason = "its successor is unsafe; a netlink socket keeps its descriptor for life"
+        )]
+        let socket = AsyncFd::new(socket)?;
+        let mut watch = Self {
+            socket,
+            table: Table::default(),
+            changes: VecDeque::new(),
+            buffer: Vec::with_capacity(BUFFER),
+        };
+        watch.read_all()?;
+        Ok(watch)
+    }
+
+    /// The addresses that can be sent from now.
+    pub fn usable(&self) -> Vec<LocalAddress> {
+        self.table.usable().collect()
+    }
+
+    /// The next change. Nothing is lost when the wait is given up.
+    ///
+    /// # Errors
+    ///
+    /// The netlink socket is broken.
+    pub fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Change>> {
+        loop {
+            if let Some(change) = self.changes.pop_front() {
+                return Poll::Ready(Ok(change));
+            }
+            let mut ready = ready!(self.socket.poll_read_ready(cx))?;
+            match receive(ready.get_inner(), &mut self.buffer) {
+                Ok(()) => {
+                    take(&self.buffer, &mut self.table, &mut self.changes);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
+                Err(error) if error.raw_os_error() == Some(ENOBUFS) => {
+                    drop(ready);
+                    self.read_all()?;
+                }
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+
+    /// Asks for all links, then all addresses. The kernel answers a dump while it is asked for, so nothing waits.
+    fn read_all(&mut self) -> io::Result<()> {
+        self.table.begin_again();
+        self.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
+        self.dump(RouteNetlinkMessage::GetAddress(AddressMessage::default()))?;
+        self.changes.extend(self.table.end_again());
+        Ok(())
+    }
+
+    fn dump(&mut self, question: RouteNetlinkMessage) -> io::Result<()> {
+        let mut request = NetlinkMessage::new(NetlinkHeader::default(), NetlinkPayload::from(question));
+        request.header.flags = NLM_F_DUMP | NLM_F_REQUEST;
+        request.finalize();
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
+        let socket = self.socket.get_ref();
+        socket.send_to(&bytes, &SocketAddr::new(0, 0), 0)?;
+        loop {
+            match receive(socket, &mut self.buffer) {
+                Ok(()) => {}
+                // News overran the answer; the answer itself is made as it is read.
+                Err(error) if error.raw_os_error() == Some(ENOBUFS) => continue,
+                Err(error) => return Err(error),
+            }
+            if take(&self.buffer, &mut self.table, &mut self.changes) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn receive(socket: &Socket, buffer: &mut Vec<u8>) -> io::Result<()> {
+    buffer.clear();
+    socket.recv(buffer, 0).map(|_| ())
+}
+
+/// Reads the messages of one answer; true when a dump ends with it.
+fn take(mut bytes: &[u8], table: &mut Table, changes: &mut VecDeque<Change>) -> bool {
+    let mut done = false;
+    while !bytes.is_empty() {
+        // A message of a kind that a newer kernel has is skipped by its length.
+        let Some(length) = bytes.first_chunk().map(|length| u32::from_ne_bytes(*length) as usize) else {
+            break;
+        };
+        if let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes) {
+            match &message.payload {
+                NetlinkPayload::InnerMessage(message) => changes.extend(table.apply(message)),
+                NetlinkPayload::Done(_) | NetlinkPayload::Error(_) => done = true,
+                _ => {}
+            }
+        }
+        // Messages begin at multiples of four (NLMSG_ALIGN).
+        bytes = bytes.get(length.max(4).next_multiple_of(4)..).unwrap_or_default();
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_loopback_address_is_there_from_the_start() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut watch = InterfaceWatch::new().unwrap();
+            let loopback = watch.usable().into_iter().find(|address| address.loopback).unwrap();
+            assert!(loopback.ip.is_loopback());
+            let first = poll_fn(|cx| watch.poll_change(cx));
+            let first = tokio::time::timeout(Duration::from_secs(5), first).await.unwrap().unwrap();
+            assert!(matches!(first, Change::Up(_)), "{first:?}");
+        });
+    }
+}
