@@ -44,7 +44,9 @@ mod trace;
 
 pub use addr::{LocalAddrs, PathAddr, PathId, RemoteAddrs};
 pub use association::Association;
-pub use config::{Config, EndpointConfig, MAX_PMTU, MIN_PMTU, RetransmissionPath};
+pub use config::{
+    Config, EndpointConfig, LossRecovery, MAX_PMTU, MIN_PMTU, RecoveryConfig, RetransmissionPath,
+};
 pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason};
 pub use error::{AbortReason, CallError, ConfigError, SendError};
 pub use event::{AddressRequest, Event, LossReason, SendFailure};

@@ -96,6 +96,8 @@ pub struct PathStats {
     pub timeouts: u64,
     /// Fast retransmits.
     pub fast_retransmits: u64,
+    /// Tail loss probes (`RecoveryConfig::loss_recovery`).
+    pub loss_probes: u64,
     /// T3-rtx expirations that were spurious and were undone (`Config::frto`).
     pub spurious_timeouts: u64,
     /// Fast retransmits after which the window was kept (`Config::loss_classifier`).

@@ -91,6 +91,13 @@ pub enum TraceKind {
         /// First of them.
         tsn: u32,
     },
+    /// A tail loss probe is sent (RFC 8985 §7.3).
+    LossProbe {
+        /// Path.
+        path: PathId,
+        /// The chunk that is sent again; `None`: new data.
+        tsn: Option<u32>,
+    },
     /// The loss classifier was asked (`Config::loss_classifier`).
     Verdict {
         /// Path the chunk had been sent on.

@@ -117,6 +117,7 @@ fn stats_of(path: &Path, primary: bool) -> PathStats {
         capacity: estimate.map(|estimate| estimate.capacity),
         timeouts: path.timeouts,
         fast_retransmits: path.fast_retransmits,
+        loss_probes: path.loss_probes,
         spurious_timeouts: path.spurious_timeouts,
         ld_recoveries: path.ld_recoveries,
     }

@@ -132,6 +132,8 @@ impl Association {
                 path.flight_size = 0;
                 path.t3_rtx = None;
                 path.rtt_slot = None;
+                path.prr = None;
+                path.loss_probe = false;
                 path.carried = 0;
             }
         }

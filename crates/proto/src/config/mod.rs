@@ -1,8 +1,10 @@
 //! Options of an association, with RFC 9260's values as defaults, and their validation; an endpoint's are in `endpoint`.
 
 mod endpoint;
+mod recovery;
 
 pub use self::endpoint::EndpointConfig;
+pub use self::recovery::{LossRecovery, RecoveryConfig};
 
 use core::fmt::Display;
 
@@ -74,6 +76,8 @@ pub struct Config {
     pub frto: bool,
     /// After a spurious timeout the round trip of the first new data starts the RTT estimator over (Park & Jang §2.2). False.
     pub restart_rtt_after_spurious: bool,
+    /// Loss recovery beyond RFC 9260.
+    pub recovery: RecoveryConfig,
     /// The congestion controller of each path, by its name in [`msctp_congestion::controllers`].
     pub controller: String,
     /// The controller's own options, from those that [`msctp_congestion::ControllerInfo`] lists for its name.
@@ -135,6 +139,7 @@ impl Default for Config {
             loss_classifier_options: Options::new(),
             frto: false,
             restart_rtt_after_spurious: false,
+            recovery: RecoveryConfig::default(),
             controller: msctp_congestion::controllers()[0].name.to_owned(),
             controller_options: Options::new(),
             initial_window: InitialWindow::default(),

@@ -30,9 +30,10 @@ pub(super) struct Chunk {
     pub(super) context: u64,
     /// Its last sending.
     pub(super) number: SendNumber,
-    /// When it was sent; `None` once it was sent again, when an acknowledgement does not say which sending it is for (RFC
-    /// 9260 §6.3.1 C5).
-    pub(super) sent_once: Option<Time>,
+    /// When it was last sent (RFC 8985 §6.1).
+    pub(super) sent: Time,
+    /// It was sent more than once: an acknowledgement does not say which sending it is for (RFC 9260 §6.3.1 C5).
+    pub(super) again: bool,
     /// Path of its last sending.
     pub(super) path: PathId,
     /// While marked: path to send it on.

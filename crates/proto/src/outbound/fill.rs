@@ -29,10 +29,14 @@ impl Filled {
     }
 }
 
-/// RFC 9260 §6.1 rule B: room below cwnd; the last chunk may exceed it by up to PMDCS − 1.
+/// RFC 9260 §6.1 rule B: room below cwnd; the last chunk may exceed it by up to PMDCS − 1. While PRR is at work its allowance
+/// takes the place of cwnd (RFC 9937); a tail loss probe goes whatever the window says (RFC 8985 §7.3).
 #[inline]
 fn below_cwnd(path: &Path) -> bool {
-    path.flight_size < path.controller.window().cwnd
+    match &path.prr {
+        None => path.flight_size < path.controller.window().cwnd || path.loss_probe,
+        Some(prr) => prr.allowance() > 0 || path.loss_probe,
+    }
 }
 
 /// RFC 9260 §7.2.1, §7.2.3: after a timeout one packet only may be in flight until something is acknowledged.
@@ -174,10 +178,11 @@ impl Outbound {
             // RFC 9260 §7.2.1
             path.decay_if_idle(now);
         }
+        let flight_before = paths.get(id).map_or(0, |path| path.flight_size);
         let t3_was_running = paths.get(id).is_some_and(|path| path.t3_rtx.is_some());
         let mut restart_t3 = false;
         if self.may_retransmit(id, paths) {
-            while let Some(sent) = self.retransmit(index, paths, builder) {
+            while let Some(sent) = self.retransmit(now, index, paths, builder) {
                 restart_t3 |= sent.was_earliest;
                 filled.again += 1;
                 filled.bytes += sent.bytes;
@@ -202,6 +207,10 @@ impl Outbound {
         }
         if let Some(path) = paths.get_mut(id) {
             path.on_data_sent(now);
+            path.loss_probe = false;
+            if let Some(prr) = &mut path.prr {
+                prr.on_sent(path.flight_size - flight_before);
+            }
             path.on_departure(now, builder.len() as u64 + u64::from(path.ip_header()));
             if filled.new > 0 {
                 path.on_sent(now);
@@ -211,6 +220,7 @@ impl Outbound {
                 path.t3_rtx = Some(now + path.rtt.rto());
             }
         }
+        self.schedule_probe(now, index, filled.new > 0, paths);
         self.trace_window(id, paths);
         filled
     }
@@ -268,7 +278,8 @@ impl Outbound {
             data: piece.data,
             context: piece.context,
             number: self.next_number,
-            sent_once: Some(now),
+            sent: now,
+            again: false,
             path: path.id(),
             target: path.id(),
             ppid: piece.ppid,
@@ -303,6 +314,7 @@ impl Outbound {
     /// Sends the lowest marked chunk of a flow again; `None` when there is none or it does not fit.
     fn retransmit(
         &mut self,
+        now: Time,
         index: usize,
         paths: &mut Paths,
         builder: &mut PacketBuilder<'_>,
@@ -315,7 +327,7 @@ impl Outbound {
         chunk.path = id;
         chunk.fate = Fate::InFlight;
         chunk.number = self.next_number;
-        chunk.sent_once = None;
+        (chunk.sent, chunk.again) = (now, true);
         let (len, wire) = (chunk.len(), chunk.wire_len());
         self.in_flight += len;
         let flow = &mut self.flows[index];
@@ -326,6 +338,9 @@ impl Outbound {
         if from != id {
             flow.adopt(tsn);
             self.disown(from, tsn);
+        }
+        if let Some(rack) = &mut self.rack {
+            rack.on_resent(id, tsn);
         }
         for path in paths.iter_mut() {
             if path.id() == id {

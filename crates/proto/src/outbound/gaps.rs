@@ -38,6 +38,18 @@ impl Gaps {
         self.acked.last().map(|range| range.last)
     }
 
+    /// TSNs acknowledged by gap blocks, counted as far as `enough`.
+    pub(super) fn count(&self, enough: u64) -> u64 {
+        let mut count = 0;
+        for range in &self.acked {
+            count += range.last.above(range.first) + 1;
+            if count >= enough {
+                break;
+            }
+        }
+        count
+    }
+
     #[cfg(test)]
     pub(super) fn ranges(&self) -> &[TsnRange] {
         &self.acked

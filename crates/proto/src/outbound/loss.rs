@@ -1,7 +1,7 @@
 //! Losses seen in SACKs: miss indications, fast retransmit, Fast Recovery (RFC 9260 §7.2.4).
 
 use msctp_congestion::classifier::Cause;
-use msctp_congestion::{Loss, LossKind};
+use msctp_congestion::{Loss, LossKind, Prr, PrrAck};
 use msctp_units::Time;
 
 use super::Outbound;
@@ -24,7 +24,11 @@ impl Outbound {
             flow.ld_exit.take_if(|exit| *exit <= cum_tsn_ack);
             if flow.recovery_exit.is_some_and(|exit| exit <= cum_tsn_ack) {
                 flow.recovery_exit = None;
+                if let Some(rack) = &mut self.rack {
+                    rack.on_recovery_exit(flow.id);
+                }
                 if let Some(path) = paths.get_mut(flow.id) {
+                    path.prr = None;
                     path.controller.on_recovery_exit(now);
                 }
             }
@@ -35,12 +39,29 @@ impl Outbound {
     pub(super) fn detect_losses(&mut self, processing: Processing, paths: &mut Paths) {
         let over_all = self.flows.iter().filter_map(|flow| flow.ack.htna).max_by_key(|htna| htna.tsn);
         for index in 0..self.flows.len() {
-            if let Some(limit) = self.miss_limit(index, processing.advanced, over_all) {
+            if self.rack.is_some() {
+                self.find_lost(processing.now, index, paths);
+            } else if let Some(limit) = self.miss_limit(index, processing.advanced, over_all) {
                 self.count_misses(index, limit);
             }
         }
-        if !self.struck.is_empty() {
+        let found = !self.struck.is_empty();
+        if found {
             self.fast_retransmit(processing.now, paths);
+        }
+        if self.use_prr {
+            self.reduce_in_proportion(processing.advanced && !found, paths);
+        }
+    }
+
+    /// PRR: what this SACK lets out on paths in Fast Recovery, the one that it begins included.
+    fn reduce_in_proportion(&self, safe: bool, paths: &mut Paths) {
+        for flow in self.flows.iter() {
+            if let Some(path) = paths.get_mut(flow.id)
+                && let Some(prr) = &mut path.prr
+            {
+                prr.on_ack(&PrrAck { delivered: flow.ack.bytes, in_flight: path.flight_size, safe });
+            }
         }
     }
 
@@ -101,7 +122,7 @@ impl Outbound {
     }
 
     /// RFC 9260 §7.2.4 (1) to (6) for the chunks in `struck`.
-    fn fast_retransmit(&mut self, now: Time, paths: &mut Paths) {
+    pub(super) fn fast_retransmit(&mut self, now: Time, paths: &mut Paths) {
         let mut struck = core::mem::take(&mut self.struck);
         // A chunk reneged on may be in it twice.
         struck.sort_unstable();
@@ -140,6 +161,11 @@ impl Outbound {
                 path.carried = 0;
                 flow.forced = true;
                 flow.recovery_exit = Some(exit);
+                let ssthresh = path.controller.window().ssthresh;
+                path.prr = (self.use_prr && ssthresh < u64::MAX).then(|| {
+                    let recover_fs = path.flight_size + flow.ack.landed;
+                    Box::new(Prr::new(ssthresh, recover_fs, u64::from(path.pmdcs())))
+                });
             }
             if let Some(trace) = &mut self.trace {
                 trace.push_back(TraceKind::FastRetransmit { path: id, tsn: first.tsn().get() });

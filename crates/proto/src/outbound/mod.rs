@@ -16,14 +16,16 @@ mod gaps;
 mod loss;
 mod probe;
 mod queue;
+mod rack;
 mod sack;
 #[cfg(test)]
 mod tests;
 mod timeout;
+mod tlp;
 
 use std::collections::VecDeque;
 
-use msctp_units::Time;
+use msctp_units::{Span, Time};
 use msctp_wire::Tsn;
 
 pub use fill::Filled;
@@ -36,7 +38,8 @@ use self::frto::Frto;
 use self::gaps::Gaps;
 use self::probe::ZeroWindowProbe;
 use self::queue::SendQueue;
-use crate::config::RetransmissionPath;
+use self::rack::RackTlp;
+use crate::config::{LossRecovery, RetransmissionPath};
 use crate::long_tsn::LongTsn;
 use crate::path::Paths;
 use crate::{Config, OutMessage, PathId, SendError, SendFailure, TraceKind};
@@ -102,6 +105,12 @@ pub struct Outbound {
     /// Start the RTT estimator over after a spurious timeout; the path, and the last TSN sent before it.
     restart_rtt: bool,
     fresh_from: Option<(PathId, LongTsn)>,
+    /// RACK-TLP, where it finds the losses.
+    rack: Option<Box<RackTlp>>,
+    /// TLP.max_ack_delay (RFC 8985 §7.2).
+    max_ack_delay: Span,
+    /// PRR in Fast Recovery.
+    use_prr: bool,
     /// Filled only when wanted; nothing here reads it.
     trace: Option<VecDeque<TraceKind>>,
     /// Chunks with their third miss indication, while a SACK is processed. Kept to be reused.
@@ -117,7 +126,7 @@ impl Outbound {
     /// sent.
     ///
     /// Uses `send_buffer`, `max_burst`, `retransmission_path`, `loss_classifier` and its options, `frto`,
-    /// `restart_rtt_after_spurious` and `trace` of `config`.
+    /// `restart_rtt_after_spurious`, `recovery`, `sack_delay` (for the peer's, which is not known) and `trace` of `config`.
     pub fn new(config: &Config, initial_tsn: Tsn) -> Self {
         Self {
             queue: SendQueue::new(),
@@ -144,6 +153,9 @@ impl Outbound {
             frto: None,
             restart_rtt: config.restart_rtt_after_spurious,
             fresh_from: None,
+            rack: (config.recovery.loss_recovery == LossRecovery::Rack).then(Box::default),
+            max_ack_delay: config.sack_delay,
+            use_prr: config.recovery.prr,
             trace: config.trace.then(VecDeque::new),
             struck: Vec::new(),
             orphans: Vec::new(),
@@ -284,12 +296,16 @@ impl Outbound {
     /// [`next_path`](Self::next_path) gave `None`.
     pub fn next_timeout(&self, paths: &Paths) -> Option<Time> {
         let t3 = paths.iter().filter_map(|path| path.t3_rtx).min();
-        [t3, self.probe.deadline(), self.held_until].into_iter().flatten().min()
+        let rack = self.rack.as_ref().and_then(|rack| rack.next_timeout());
+        [t3, self.probe.deadline(), self.held_until, rack].into_iter().flatten().min()
     }
 
     /// A path is gone (RFC 5061): what was in flight there is sent again elsewhere.
     pub fn remove_path(&mut self, gone: PathId, paths: &mut Paths) {
         self.frto = None;
+        if let Some(rack) = &mut self.rack {
+            rack.remove(gone);
+        }
         if self.flows.remove(gone).is_none() {
             return;
         }
@@ -320,6 +336,8 @@ impl Outbound {
             path.flight_size = 0;
             path.t3_rtx = None;
             path.rtt_slot = None;
+            path.prr = None;
+            path.loss_probe = false;
         }
         let rest_was_begun = self.queue.front_is_begun();
         let mut failures: Vec<SendFailure> = Vec::new();
@@ -346,6 +364,9 @@ impl Outbound {
             failures.push(SendFailure { message, unsent: !begun });
         }
         self.flows.clear();
+        if let Some(rack) = &mut self.rack {
+            rack.clear();
+        }
         self.frto = None;
         self.gaps = Gaps::default();
         self.in_flight = 0;

@@ -57,7 +57,8 @@ struct Landed {
     target: PathId,
     fate: Fate,
     number: u64,
-    sent_once: Option<Time>,
+    sent: Time,
+    again: bool,
     len: u64,
     wire_len: u64,
     acked_before: bool,
@@ -71,7 +72,8 @@ impl Landed {
             target: chunk.target,
             fate: chunk.fate,
             number: chunk.number,
-            sent_once: chunk.sent_once,
+            sent: chunk.sent,
+            again: chunk.again,
             len: chunk.len(),
             wire_len: chunk.wire_len(),
             acked_before: chunk.acked_before,
@@ -203,6 +205,11 @@ impl Outbound {
             self.latest_acked = self.latest_acked.max(chunk.number);
         }
         let Some(flow) = self.flows.of_mut(chunk.path) else { return };
+        if let Some(rack) = &mut self.rack
+            && !chunk.acked_before
+        {
+            rack.on_delivered(chunk.path, tsn, chunk.number, chunk.sent, chunk.again);
+        }
         flow.unacked -= 1;
         flow.ack.earliest |= flow.earliest == Some(tsn);
         if chunk.fate == Fate::InFlight {
@@ -211,7 +218,7 @@ impl Outbound {
         // RFC 9260 §7.2.4: "A newly acknowledged DATA chunk is one not previously acknowledged in a SACK chunk"
         if !chunk.acked_before {
             flow.ack.bytes += chunk.wire_len;
-            flow.ack.latest_sent = flow.ack.latest_sent.max(chunk.sent_once);
+            flow.ack.latest_sent = flow.ack.latest_sent.max((!chunk.again).then_some(chunk.sent));
             flow.latest_acked = flow.latest_acked.max(chunk.number);
             // chunks come in the order of their TSNs
             flow.ack.htna = Some(Sending { number: chunk.number, tsn });
@@ -225,7 +232,7 @@ impl Outbound {
         chunk.acked_before = true;
         // "Count one miss indication towards Fast Retransmit"
         chunk.misses += 1;
-        if chunk.misses >= MISS_INDICATIONS && !chunk.fast_retransmitted {
+        if chunk.misses >= MISS_INDICATIONS && !chunk.fast_retransmitted && self.rack.is_none() {
             self.struck.push(tsn);
         }
         self.in_flight += chunk.len();
@@ -241,6 +248,9 @@ impl Outbound {
 
     /// RFC 9260 §7.2.2: bytes of duplicates count, as far as the chunk is still known.
     fn count_duplicate(&mut self, tsn: Tsn) {
+        if let Some(rack) = &mut self.rack {
+            rack.on_duplicate(self.sent.first(), tsn);
+        }
         let tsn = self.sent.first().nearest(tsn);
         if let Some(chunk) = self.sent.at(tsn)
             && let Some(flow) = self.flows.of_mut(chunk.path)
@@ -258,10 +268,15 @@ impl Outbound {
             self.adopt_orphans(paths);
         }
         self.look_into_timeout(processing, paths);
+        if self.rack.is_some() {
+            self.update_rack(processing.now, paths);
+            self.settle_probes(processing.now, paths);
+        }
         self.leave_recovery(processing.now, paths);
         self.detect_losses(processing, paths);
         for index in 0..self.flows.len() {
             self.settle_t3_rtx(index, processing.now, paths);
+            self.schedule_probe(processing.now, index, processing.advanced, paths);
         }
         self.settle_probe(paths);
         debug_assert!(outcome.cum_tsn_advanced == processing.advanced);
@@ -327,7 +342,7 @@ impl Outbound {
     }
 
     /// RFC 9260 §6.3.2 R2, R3 and R4.
-    fn settle_t3_rtx(&mut self, index: usize, now: Time, paths: &mut Paths) {
+    pub(super) fn settle_t3_rtx(&mut self, index: usize, now: Time, paths: &mut Paths) {
         let flow = &mut self.flows[index];
         if flow.ack.earliest {
             flow.seek_earliest(&self.sent);

@@ -19,6 +19,11 @@ impl Outbound {
         self.probe.tick(now);
         // It may leave when it is asked for.
         self.held_until = self.held_until.filter(|&until| until > now);
+        if self.rack.is_some() {
+            // Before T3-rtx: it is at the latest when that expires that the probe goes instead (RFC 8985 §7.2).
+            self.rack_timeout(now, paths);
+            self.probe_timeout(now, paths);
+        }
         // By index: a path may become inactive, but none appears or goes.
         for index in 0..paths.len() {
             let due =
@@ -61,6 +66,13 @@ impl Outbound {
         }
         self.mark_path(id, target, paths);
         let from = self.flows.index(id);
+        if let Some(rack) = &mut self.rack {
+            rack.on_timeout(id, self.sent.next() - 1);
+        }
+        if let Some(path) = paths.get_mut(id) {
+            path.prr = None;
+            path.loss_probe = false;
+        }
         // A timeout starts over with slow start, which Fast Recovery would forbid (§7.2.1). The RFC does not say so.
         self.flows[from].ld_exit = None;
         if self.flows[from].recovery_exit.take().is_some()

@@ -25,7 +25,7 @@ mod testing;
 use core::net::IpAddr;
 
 use msctp_congestion::{
-    Controller, ControllerConfig, InitialWindow, IpVersion, Options, RtoConfig, RttEstimator,
+    Controller, ControllerConfig, InitialWindow, IpVersion, Options, Prr, RtoConfig, RttEstimator,
 };
 use msctp_units::{Span, Time};
 
@@ -158,6 +158,12 @@ pub struct Path {
     /// The most that was in flight within the window and was acknowledged, since the last loss, in bytes: what the path has
     /// been seen to carry.
     pub carried: u64,
+    /// PRR at work: while in Fast Recovery it says how much may be sent (RFC 9937).
+    pub prr: Option<Box<Prr>>,
+    /// A tail loss probe is to be sent: one packet, whatever the window says (RFC 8985 §7.3).
+    pub loss_probe: bool,
+    /// Tail loss probes so far.
+    pub loss_probes: u64,
     /// T3-rtx expirations so far.
     pub timeouts: u64,
     /// Fast retransmits so far.
@@ -201,6 +207,9 @@ impl Path {
             t3_rtx: None,
             rtt_slot: None,
             carried: 0,
+            prr: None,
+            loss_probe: false,
+            loss_probes: 0,
             timeouts: 0,
             fast_retransmits: 0,
             spurious_timeouts: 0,

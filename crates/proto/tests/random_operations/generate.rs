@@ -89,6 +89,8 @@ fn tuning(dice: &mut Dice) -> Tuning {
         outbound_streams: dice.pick(&[1, 3, 10, 10, 1000]),
         max_inbound_streams: dice.pick(&[1, 5, u16::MAX, u16::MAX]),
         wait_for_confirmation: dice.percent(10),
+        rack: dice.percent(40),
+        prr: dice.percent(30),
     }
 }
 

@@ -6,7 +6,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use msctp_congestion::InitialWindow;
 use msctp_proto::handover::{PolicyConfig, policies};
-use msctp_proto::{Config, RetransmissionPath};
+use msctp_proto::{Config, LossRecovery, RecoveryConfig, RetransmissionPath};
 use msctp_units::Span;
 
 /// The addresses that the mobile can have.
@@ -127,6 +127,9 @@ pub(crate) struct Tuning {
     pub(crate) outbound_streams: u16,
     pub(crate) max_inbound_streams: u16,
     pub(crate) wait_for_confirmation: bool,
+    /// RACK-TLP and PRR.
+    pub(crate) rack: bool,
+    pub(crate) prr: bool,
 }
 
 impl Tuning {
@@ -153,6 +156,8 @@ impl Tuning {
         outbound_streams: 10,
         max_inbound_streams: u16::MAX,
         wait_for_confirmation: false,
+        rack: false,
+        prr: false,
     };
 
     pub(crate) fn config(&self) -> Config {
@@ -189,6 +194,10 @@ impl Tuning {
             max_inbound_streams: self.max_inbound_streams,
             wait_for_confirmation: self.wait_for_confirmation,
             max_segments: self.max_segments,
+            recovery: RecoveryConfig {
+                loss_recovery: if self.rack { LossRecovery::Rack } else { LossRecovery::Rfc9260 },
+                prr: self.prr,
+            },
             ..Config::default()
         }
     }

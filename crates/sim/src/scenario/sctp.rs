@@ -4,7 +4,7 @@ use toml::de::DeTable;
 
 use msctp_congestion::controllers;
 use msctp_proto::handover::policies;
-use msctp_proto::{Config, RetransmissionPath};
+use msctp_proto::{Config, LossRecovery, RetransmissionPath};
 
 use super::document::Section;
 use super::error::Problem;
@@ -19,7 +19,7 @@ pub struct SctpProfile {
     pub config: Config,
 }
 
-const KEYS: [&str; 33] = [
+const KEYS: [&str; 35] = [
     "rto_initial",
     "rto_min",
     "rto_max",
@@ -53,6 +53,8 @@ const KEYS: [&str; 33] = [
     "loss_classifier_options",
     "frto",
     "restart_rtt_after_spurious",
+    "loss_recovery",
+    "prr",
 ];
 
 /// Reads `[sctp.NAME]`: RFC 9260's defaults where a key is left out.
@@ -65,10 +67,15 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     if let Some(path) = section.choice("retransmission_path", &paths)? {
         config.retransmission_path = path;
     }
+    let kinds = [("rfc9260", LossRecovery::Rfc9260), ("rack", LossRecovery::Rack)];
+    if let Some(kind) = section.choice("loss_recovery", &kinds)? {
+        config.recovery.loss_recovery = kind;
+    }
     for (key, field) in [
         ("wait_for_confirmation", &mut config.wait_for_confirmation),
         ("quality_reports", &mut config.quality_reports),
         ("frto", &mut config.frto),
+        ("prr", &mut config.recovery.prr),
         ("restart_rtt_after_spurious", &mut config.restart_rtt_after_spurious),
     ] {
         if let Some(flag) = section.flag(key)? {

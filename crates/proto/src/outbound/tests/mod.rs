@@ -5,6 +5,7 @@ mod consistency;
 mod differentiation;
 mod losses;
 mod pacing;
+mod rack;
 mod sacks;
 mod sending;
 mod timers;
