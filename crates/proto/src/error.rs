@@ -78,12 +78,16 @@ pub enum CallError {
     /// RFC 5061 §5.3: the last address cannot be deleted.
     #[error("{0} is the last local address: add another one first")]
     LastAddress(IpAddr),
-    /// The peer did not announce ASCONF in its list of supported extensions (RFC 5061 §4.2.7).
-    #[error("the peer does not support dynamic addresses (RFC 5061)")]
+    /// The peer did not announce ASCONF in its list of supported extensions (RFC 5061 §4.2.7), or does not authenticate it
+    /// where that is required (§4.1.1).
+    #[error("the peer does not support dynamic addresses (RFC 5061), or not authenticated")]
     PeerLacksAsconf,
     /// A link quality with a field out of range.
     #[error(transparent)]
     Quality(#[from] crate::quality::InvalidQuality),
+    /// A shared key that cannot be used so.
+    #[error(transparent)]
+    Key(#[from] crate::KeyError),
     /// As many requests wait as may wait.
     #[error("{0} address requests are waiting already: want fewer at a time")]
     TooManyRequests(usize),

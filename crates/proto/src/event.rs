@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use bytes::Bytes;
 
-use crate::{OutMessage, PathAddr, PathId, PathState, PrimaryCause};
+use crate::{AuthEvent, OutMessage, PathAddr, PathId, PathState, PrimaryCause};
 
 /// Something the application may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +61,8 @@ pub enum Event {
         /// True when the peer did it.
         accepted: bool,
     },
+    /// Keys changed, or AUTH is not spoken (RFC 6458).
+    Authentication(AuthEvent),
     /// The peer sent an ERROR chunk with this cause (RFC 9260 §11.2.6).
     PeerError {
         /// Cause code (RFC 9260 §3.3.10).

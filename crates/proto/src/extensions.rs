@@ -6,25 +6,41 @@
 use msctp_wire::{ChunkType, List};
 use smallvec::SmallVec;
 
-use crate::Config;
+use crate::{AuthPolicy, Config};
 
 /// A set of extensions. As bits it travels in our own state cookie, so that an accepted association knows what was agreed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extensions(u16);
 
 /// The chunk types that stand for an extension in Supported Extensions: all of a row have to be there.
-const CHUNKS: [(Extensions, &[ChunkType]); 1] =
-    [(Extensions::ASCONF, &[ChunkType::ASCONF, ChunkType::ASCONF_ACK])];
+const CHUNKS: [(Extensions, &[ChunkType]); 2] = [
+    (Extensions::ASCONF, &[ChunkType::ASCONF, ChunkType::ASCONF_ACK]),
+    // What decides are the parameters of RFC 4895; RFC 5061 §4.2.7 wants the chunk listed beside those of ASCONF.
+    (Extensions::AUTH, &[ChunkType::AUTH]),
+];
 
 impl Extensions {
     /// Nothing beyond RFC 9260.
     pub(crate) const NONE: Self = Self(0);
     /// Dynamic addresses (RFC 5061 §4.2.7).
     pub(crate) const ASCONF: Self = Self(1);
+    /// Authenticated chunks (RFC 4895).
+    pub(crate) const AUTH: Self = Self(2);
 
     /// What this end offers.
-    pub(crate) fn of_config(_config: &Config) -> Self {
-        Self::ASCONF
+    pub(crate) fn of_config(config: &Config) -> Self {
+        let auth = if config.auth.enabled { Self::AUTH } else { Self::NONE };
+        // RFC 5061 §4.2.7: ASCONF goes with AUTH only
+        let needed = config.auth.policy == AuthPolicy::Required && !config.auth.enabled;
+        auth.with(if needed { Self::NONE } else { Self::ASCONF })
+    }
+
+    /// What both ends may use when the peer announced `theirs`.
+    pub(crate) fn agreed(config: &Config, theirs: Self) -> Self {
+        let both = Self::of_config(config).both(theirs);
+        // RFC 5061 §4.1.1: MUST be authenticated
+        let lacks_auth = config.auth.policy == AuthPolicy::Required && !both.has(Self::AUTH);
+        if lacks_auth { both.without(Self::ASCONF) } else { both }
     }
 
     /// What a Supported Extensions parameter announces.
@@ -54,6 +70,11 @@ impl Extensions {
     /// This set and those in `more`.
     pub(crate) fn with(self, more: Self) -> Self {
         Self(self.0 | more.0)
+    }
+
+    /// This set but for those in `other`.
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     /// What is in both.

@@ -30,6 +30,7 @@ pub mod quality;
 
 mod addr;
 mod association;
+mod auth;
 mod config;
 mod draws;
 mod endpoint;
@@ -44,8 +45,10 @@ mod trace;
 
 pub use addr::{LocalAddrs, PathAddr, PathId, RemoteAddrs};
 pub use association::Association;
+pub use auth::{AuthEvent, HmacAlgorithm, KeyError, MAX_KEYS};
 pub use config::{
-    Config, EndpointConfig, LossRecovery, MAX_PMTU, MIN_PMTU, RecoveryConfig, RetransmissionPath,
+    AuthConfig, AuthPolicy, Config, EndpointConfig, LossRecovery, MAX_PMTU, MIN_PMTU, RecoveryConfig,
+    RetransmissionPath, SharedKey,
 };
 pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason};
 pub use error::{AbortReason, CallError, ConfigError, SendError};

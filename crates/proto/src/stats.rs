@@ -137,6 +137,8 @@ pub struct AssociationStats {
     pub malformed_chunks: u64,
     /// Chunks ignored: not expected in this state.
     pub unexpected_chunks: u64,
+    /// Chunks ignored because they were not authenticated, and AUTH chunks that were not valid (RFC 4895 §6.3).
+    pub unauthenticated_chunks: u64,
     /// Chunks of an unknown type.
     pub unknown_chunks: u64,
     /// What the loss classifier said of losses (`Config::loss_classifier`).

@@ -1,9 +1,10 @@
 //! Puts chunks into a packet.
 
 use core::ops::Range;
+use std::sync::Arc;
 
 use crate::checksum;
-use crate::chunk::{Auth, AuthToFill, EncodeChunk};
+use crate::chunk::{Auth, AuthToFill, ChunkSet, ChunkType, EncodeChunk};
 use crate::ids::{HmacId, VerificationTag};
 use crate::packet::CommonHeader;
 use crate::tlv;
@@ -29,6 +30,30 @@ pub struct PacketBuilder<'o> {
     /// Where it ends at the latest.
     end: usize,
     finished: bool,
+    plan: Option<Arc<AuthPlan>>,
+    slot: Option<AuthSlot>,
+}
+
+/// Which chunks travel behind an AUTH chunk, and what that says (RFC 4895 §6.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthPlan {
+    /// The types of these chunks.
+    pub types: ChunkSet,
+    /// The key that signs.
+    pub shared_key_id: u16,
+    /// The algorithm.
+    pub hmac_id: HmacId,
+    /// Bytes of its result.
+    pub hmac_len: u16,
+}
+
+impl AuthPlan {
+    /// Bytes that the AUTH chunk takes in a packet, with padding.
+    #[must_use]
+    pub fn chunk_len(&self) -> usize {
+        AuthToFill { shared_key_id: self.shared_key_id, hmac_id: self.hmac_id, hmac_len: self.hmac_len }
+            .padded_len()
+    }
 }
 
 /// Where the HMAC of an AUTH chunk belongs, until it is known.
@@ -55,7 +80,7 @@ impl<'o> PacketBuilder<'o> {
         let (start, max_len) = (out.len(), max_len.min(usize::from(u16::MAX)));
         out.reserve(max_len.max(CommonHeader::LEN));
         out.extend_from_slice(&CommonHeader::without_checksum(src_port, dst_port, verification_tag));
-        Self { out, start, end: start + max_len, finished: false }
+        Self { out, start, end: start + max_len, finished: false, plan: None, slot: None }
     }
 
     /// Bytes left for chunks with their padding.
@@ -65,11 +90,17 @@ impl<'o> PacketBuilder<'o> {
         self.end.saturating_sub(self.out.len())
     }
 
-    /// Whether no chunk has been put in.
+    /// Whether no chunk has been put in, but for an AUTH chunk that waits for others.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == CommonHeader::LEN
+        let begun = match &self.slot {
+            Some(slot) if slot.chunk == self.start + CommonHeader::LEN => {
+                (slot.hmac.end - slot.chunk).next_multiple_of(4)
+            }
+            _ => 0,
+        };
+        self.len() == CommonHeader::LEN + begun
     }
 
     /// Bytes of the packet so far, common header included.
@@ -89,11 +120,47 @@ impl<'o> PacketBuilder<'o> {
         if needed > remaining {
             return Err(Full { needed, remaining });
         }
+        if self.plan.is_some() {
+            self.authenticate(chunk.chunk_type(), needed)?;
+        }
         let chunk_start = self.out.len();
         chunk.encode(self.out);
         tlv::pad(self.out, chunk_start);
         debug_assert_eq!(self.out.len() - chunk_start, needed, "padded_len does not agree with encode");
         Ok(())
+    }
+
+    /// From now on the chunks that `plan` names travel behind an AUTH chunk, which goes in before the first of them; then
+    /// [`take_auth`](Self::take_auth) tells where its HMAC belongs.
+    pub fn plan_auth(&mut self, plan: Arc<AuthPlan>) {
+        self.plan = Some(plan);
+    }
+
+    /// The AUTH chunk goes in now, whatever follows it: for packets whose size is reckoned before they are filled.
+    ///
+    /// # Errors
+    /// [`Full`] when it does not fit; the packet is as it was.
+    pub fn begin_auth(&mut self) -> Result<(), Full> {
+        // RFC 4895 §5.1: not more than once in a packet
+        let Some(plan) = self.plan.take() else { return Ok(()) };
+        self.slot = Some(self.push_auth(plan.shared_key_id, plan.hmac_id, plan.hmac_len)?);
+        Ok(())
+    }
+
+    /// Room is needed for a chunk of this type: the AUTH chunk goes in before it if it wants one.
+    #[cold]
+    fn authenticate(&mut self, typ: ChunkType, needed: usize) -> Result<(), Full> {
+        let Some(plan) = self.plan.as_ref().filter(|plan| plan.types.has(typ)) else { return Ok(()) };
+        let (needed, remaining) = (needed + plan.chunk_len(), self.remaining());
+        if needed > remaining {
+            return Err(Full { needed, remaining });
+        }
+        self.begin_auth()
+    }
+
+    /// The AUTH chunk that went in as planned, if one did: its HMAC is to be set when the packet is complete.
+    pub fn take_auth(&mut self) -> Option<AuthSlot> {
+        self.slot.take()
     }
 
     /// Appends an AUTH chunk whose HMAC of `hmac_len` bytes is zero until [`set_hmac`](Self::set_hmac) gives it.
@@ -278,6 +345,42 @@ mod tests {
         // The AUTH chunk with its padding, and everything after it (RFC 4895 §6.2).
         assert_eq!(signed.len(), 16 + 24);
         assert_eq!(signed[0], ChunkType::AUTH.0);
+    }
+
+    #[test]
+    fn a_planned_auth_chunk_stands_before_the_first_chunk_that_wants_it_and_once() {
+        let plan = Arc::new(AuthPlan {
+            types: [ChunkType::DATA, ChunkType::COOKIE_ECHO].into_iter().collect(),
+            shared_key_id: 7,
+            hmac_id: HmacId::SHA1,
+            hmac_len: 20,
+        });
+        assert_eq!(plan.chunk_len(), 28);
+        let build = |room: usize, chunks: &[Chunk<'_>]| {
+            let mut out = Vec::new();
+            let mut packet = PacketBuilder::new(&mut out, 1, 2, TAG, room);
+            packet.plan_auth(Arc::clone(&plan));
+            let results: Vec<_> = chunks.iter().map(|chunk| packet.push(chunk)).collect();
+            let slot = packet.take_auth().is_some();
+            packet.finish();
+            let packet = Packet::parse(&out, Checksum::Verify).unwrap();
+            let types: Vec<u8> = packet.chunks().map(|chunk| chunk.unwrap().chunk_type().0).collect();
+            (types, slot, results)
+        };
+        let (ack, some) = (Chunk::CookieAck(CookieAck), Chunk::Data(data(b"abcd")));
+        assert_eq!(build(200, &[ack, some, some]).0, [11, 15, 0, 0]);
+        assert_eq!(build(200, &[ack]), (vec![11], false, vec![Ok(())]));
+        let mut out = Vec::new();
+        let mut begun = PacketBuilder::new(&mut out, 1, 2, TAG, 200);
+        begun.plan_auth(Arc::clone(&plan));
+        begun.begin_auth().unwrap();
+        assert!(begun.is_empty() && begun.len() == 12 + 28);
+        begun.push(&data(b"abcd")).unwrap();
+        assert!(!begun.is_empty() && begun.len() == 12 + 28 + 20);
+        drop(begun);
+        let full = Err(Full { needed: 48, remaining: 47 });
+        assert_eq!(build(12 + 47, &[some, ack]), (vec![11], false, vec![full, Ok(())]));
+        assert_eq!(build(12 + 48, &[some]).0, [15, 0]);
     }
 
     #[test]

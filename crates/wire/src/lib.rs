@@ -42,12 +42,12 @@ mod tlv;
 mod unknown;
 mod value;
 
-pub use builder::{AuthSlot, Full, PacketBuilder};
+pub use builder::{AuthPlan, AuthSlot, Full, PacketBuilder};
 pub use cause::{Cause, CauseCode, Causes};
 pub use checksum::crc32c;
 pub use chunk::{
-    Abort, Asconf, AsconfAck, Auth, Chunk, ChunkType, Chunks, CookieAck, CookieEcho, Cwr, Data, DataFlags,
-    Ecne, EncodeChunk, Error, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, Init, InitAck, Pad,
+    Abort, Asconf, AsconfAck, Auth, Chunk, ChunkSet, ChunkType, Chunks, CookieAck, CookieEcho, Cwr, Data,
+    DataFlags, Ecne, EncodeChunk, Error, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, Init, InitAck, Pad,
     QosMeasurement, Sack, Shutdown, ShutdownAck, ShutdownComplete, SkippedStream, UnknownChunk,
 };
 pub use error::{BundlingError, CauseError, ChunkError, FramingError, Malformed, PacketError, ParamError};

@@ -94,6 +94,16 @@ impl<'a> Packet<'a> {
         Chunks::new(&self.bytes[CommonHeader::LEN..])
     }
 
+    /// The chunks in order, without an AUTH chunk at the front: what decides where the packet belongs (RFC 4895 §6.3).
+    #[must_use]
+    pub fn chunks_past_auth(&self) -> Chunks<'a> {
+        let mut chunks = self.chunks();
+        if self.first_chunk_type() == Some(ChunkType::AUTH) {
+            chunks.next_raw();
+        }
+        chunks
+    }
+
     /// All bytes of the packet.
     #[inline]
     #[must_use]

@@ -168,11 +168,12 @@ impl Association {
             return;
         }
         let addresses: Vec<IpAddr> = self.paths.remotes().collect();
+        let auth_len = self.auth.plan().map_or(0, |plan| plan.chunk_len());
         let received = Received {
             source: at.remote,
             addresses: &addresses,
             room: self.paths.room_for_remotes(),
-            max_ack: self.packet_room(at) - msctp_wire::CommonHeader::LEN,
+            max_ack: self.packet_room(at) - msctp_wire::CommonHeader::LEN - auth_len,
         };
         // RFC 5061 §5.2 E6
         self.readdressing.answer_at = self.paths.asconf_ack_addr(at);
@@ -266,7 +267,7 @@ impl Association {
             // If it does not fit, the verification of all unconfirmed paths sends one soon.
             let _ = builder.push(&Heartbeat { params: Params::from(&params) });
         }
-        (!builder.is_empty()).then(|| Transmit::new(path, at, builder.finish()))
+        (!builder.is_empty()).then(|| Transmit::new(path, at, self.seal(builder)))
     }
 
     fn send_request(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
@@ -282,6 +283,6 @@ impl Association {
         let (chunk_type, len) = (chunk.chunk_type().0, chunk.encoded_len() as u16);
         let kind = TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len };
         self.tracer.push(now, kind);
-        Some(Transmit::new(Some(path), at, builder.finish()))
+        Some(Transmit::new(Some(path), at, self.seal(builder)))
     }
 }

@@ -8,7 +8,9 @@ use msctp_wire::cause::MissingParams;
 use msctp_wire::{Abort, Cause, Causes, Init, InitAck, List, ParamType, Params, VerificationTag};
 
 use super::Association;
+use super::auth::random_number;
 use super::negotiate::{Answer, Offer, OfferFault, address_params, our_families, our_params, streams};
+use crate::auth::AuthOffer;
 use crate::endpoint::cookie::CookieJar;
 use crate::extensions::Extensions;
 use crate::inbound::Inbound;
@@ -71,6 +73,7 @@ impl Association {
         let chunk_types = Extensions::of_config(&self.config).chunk_types();
         let mut params = our_params(addresses.iter().copied(), &chunk_types);
         params.push(our_families(&addresses));
+        params.extend(self.auth.ours().into_iter().flat_map(AuthOffer::params));
         if let Some(ms) = self.setup.preservative {
             params.push(msctp_wire::Param::CookiePreservative(ms));
         }
@@ -141,7 +144,8 @@ impl Association {
             initial_tsn: ack.initial_tsn,
             params: ack.params,
         };
-        let offer = match Offer::read(&init) {
+        let read = Offer::read(&init).and_then(|offer| offer.check_auth(&self.config).map(|()| offer));
+        let offer = match read {
             Ok(offer) => offer,
             Err(fault) => return self.refuse_init_ack(now, at, ack.initiate_tag.get(), fault),
         };
@@ -165,7 +169,8 @@ impl Association {
             self.setup.unrecognized.resize(padded, 0);
         }
         self.tags.peer_tag = offer.tag;
-        self.tags.extensions = Extensions::of_config(&self.config).both(offer.extensions);
+        self.tags.extensions = Extensions::agreed(&self.config, offer.extensions);
+        self.agree_auth(offer.auth.as_ref());
         (self.tags.outbound_streams, self.tags.inbound_streams) = streams(&self.config, &offer);
         self.set_peer_addresses(now, &offer.all_addresses(at.remote));
         self.begin_data(offer.initial_tsn, offer.a_rwnd);
@@ -215,7 +220,11 @@ impl Association {
                 let abort = Abort { tag_reflected: false, causes: Causes::from(causes) };
                 self.control.push_alone(at, initiate_tag, &abort);
             }
-            OfferFault::NoStreams | OfferFault::HostName(_) | OfferFault::Malformed => {
+            OfferFault::NoStreams
+            | OfferFault::HostName(_)
+            | OfferFault::Malformed
+            | OfferFault::Random
+            | OfferFault::AsconfWithoutAuth => {
                 self.tags.peer_tag = initiate_tag;
                 self.abort_with(now, causes, LossReason::ProtocolViolation { cause: code, what });
             }
@@ -275,7 +284,8 @@ impl Association {
             self.closing.due = true;
             return;
         }
-        let offer = match Offer::read(init) {
+        let read = Offer::read(init).and_then(|offer| offer.check_auth(&self.config).map(|()| offer));
+        let offer = match read {
             Ok(offer) => offer,
             Err(fault) => {
                 if let Some(cause) = fault.cause() {
@@ -296,6 +306,11 @@ impl Association {
         } else {
             (self.draws.next_tag(), msctp_wire::Tsn::new(self.draws.next_tag()))
         };
+        // RFC 4895 §6.1: the Random Number follows the pattern of the tag
+        let random = match self.auth.ours().filter(|_| colliding) {
+            Some(ours) => ours.random,
+            None => random_number(&self.config.auth, &mut self.draws),
+        };
         // RFC 9260 §5.2.2: no Tie-Tags in COOKIE-WAIT
         let tie_tags = if self.state == State::CookieWait {
             (0, 0)
@@ -311,6 +326,7 @@ impl Association {
             local_tag,
             local_initial_tsn,
             tie_tags,
+            random,
             at,
         };
         let control = &mut self.control;

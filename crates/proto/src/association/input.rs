@@ -37,6 +37,8 @@ enum Admission {
 struct Seen {
     data: bool,
     asconf: bool,
+    /// A valid AUTH chunk came (RFC 4895 §6.3).
+    authenticated: bool,
     /// QoS_Measurements.
     reports: u32,
     /// Any other chunk.
@@ -117,7 +119,7 @@ impl Association {
         if tag == tags.local_tag && !setting_up {
             return Admission::Ours;
         }
-        match packet.first_chunk_type() {
+        match packet.chunks_past_auth().next_raw().and_then(|chunk| Some(chunk.ok()?.0)) {
             Some(ChunkType::INIT) if tag == 0 && packet.check_bundling().is_ok() => Admission::Init,
             Some(ChunkType::SHUTDOWN_ACK) if setting_up => Admission::OldShutdownAck,
             _ if tag == tags.local_tag => Admission::Ours,
@@ -154,6 +156,7 @@ impl Association {
     fn take_chunks(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>, jar: &CookieJar) -> bool {
         let mut seen = Seen::default();
         let mut chunks = packet.chunks();
+        // Nothing came yet but AUTH (RFC 4895 §6.3).
         let mut first = true;
         loop {
             let rest = chunks.rest();
@@ -163,19 +166,23 @@ impl Association {
                     seen.control = true;
                     self.trace_control(now, Direction::In, self.path_of(at), echo);
                     let tag = packet.header.verification_tag.get();
-                    let valid = self.on_cookie_echo(now, at, tag, echo.cookie, jar);
+                    let valid = if self.auth.lacks(ChunkType::COOKIE_ECHO, seen.authenticated) {
+                        self.discard_unauthenticated(ChunkType::COOKIE_ECHO)
+                    } else {
+                        self.on_cookie_echo(now, at, tag, echo.cookie, jar)
+                    };
                     if valid {
                         self.note_valid_packet();
                     }
                     valid
                 }
                 Some(Ok(chunk)) => self.take_chunk(now, at, chunk, rest, &mut seen),
-                Some(Err(error)) => self.take_malformed(now, *error),
+                Some(Err(error)) => self.take_malformed(now, *error, seen.authenticated),
             };
             if !go_on || self.state == State::Closed {
                 break;
             }
-            first = false;
+            first &= rest.first() == Some(&ChunkType::AUTH.0);
         }
         if seen.data && self.state != State::Closed {
             self.inbound.end_packet(now);
@@ -195,6 +202,10 @@ impl Association {
         rest: &[u8],
         seen: &mut Seen,
     ) -> bool {
+        if self.auth.lacks(chunk.chunk_type(), seen.authenticated) {
+            seen.control = true;
+            return self.discard_unauthenticated(chunk.chunk_type());
+        }
         if let Chunk::Data(data) = chunk {
             return self.take_data(now, at, data, seen);
         }
@@ -205,12 +216,6 @@ impl Association {
         seen.control = true;
         if self.tracer.is_on() {
             self.trace_control(now, Direction::In, self.path_of(at), chunk);
-        }
-        // RFC 4895 §6.3: AUTH is not spoken here yet, so nothing comes authenticated
-        let auth = self.config.auth;
-        if auth.covers(chunk.chunk_type()) && !auth.admits(false) {
-            self.stats.unexpected_chunks += 1;
-            return false;
         }
         match chunk {
             Chunk::Data(_) | Chunk::Sack(_) => {}
@@ -260,9 +265,9 @@ impl Association {
                 self.stats.unexpected_chunks += 1;
                 return false;
             }
+            Chunk::Auth(auth) => return self.on_auth(at, auth, rest, &mut seen.authenticated),
             // Not announced by us in Supported Extensions, reserved, or not to be known: treated as what we do not know.
-            Chunk::Auth(_)
-            | Chunk::ForwardTsn(_)
+            Chunk::ForwardTsn(_)
             | Chunk::Ecne(_)
             | Chunk::Cwr(_)
             | Chunk::QosMeasurement(_)
@@ -371,8 +376,12 @@ impl Association {
         self.abort_with(now, &[cause], LossReason::ProtocolViolation { cause: code.0, what });
     }
 
-    fn take_malformed(&mut self, now: Time, error: ChunkError) -> bool {
+    fn take_malformed(&mut self, now: Time, error: ChunkError, authenticated: bool) -> bool {
         match error {
+            // RFC 4895 §6.3: what is malformed should not tear down what only authenticated chunks may
+            ChunkError::Malformed { typ, .. } if self.auth.lacks(typ, authenticated) => {
+                self.discard_unauthenticated(typ)
+            }
             ChunkError::Malformed { typ: ChunkType::DATA, fault: Malformed::NoUserData { tsn } } => {
                 // RFC 9260 §6.2: "MUST send an ABORT with [...] a 'No User Data' error cause"
                 let cause = Cause::NoUserData(tsn);
@@ -396,7 +405,7 @@ impl Association {
     }
 
     /// RFC 9260 §3.2, Table 2.
-    fn on_unknown_chunk(&mut self, at: PathAddr, rest: &[u8]) -> bool {
+    pub(super) fn on_unknown_chunk(&mut self, at: PathAddr, rest: &[u8]) -> bool {
         self.stats.unknown_chunks += 1;
         let Ok(chunk) = UnknownChunk::new(rest) else { return false };
         let action = chunk.action();

@@ -2,6 +2,7 @@
 //! in the file named after it. May not touch clocks, sockets, or other associations.
 
 mod addresses;
+pub(crate) mod auth;
 mod calls;
 mod control;
 mod handshake;
@@ -32,6 +33,7 @@ use self::policy::Handover;
 use self::quality::Quality;
 use self::shutdown::Closing;
 use self::trace::Tracer;
+use crate::auth::{Authentication, Random};
 use crate::config::check;
 use crate::draws::Draws;
 use crate::endpoint::cookie::{Cookie, CookieJar};
@@ -69,6 +71,7 @@ pub struct Association {
     draws: Draws,
     handover: Handover,
     readdressing: Readdressing,
+    auth: Authentication,
     quality: Quality,
     /// Messages that had come before the peer restarted.
     unread: VecDeque<Message>,
@@ -157,7 +160,7 @@ impl Association {
             extensions: Extensions::NONE,
         };
         let handover = Handover::new(&config)?;
-        let mut new = Self::with(config, handover, tags, AssociationState::CookieWait, draws);
+        let mut new = Self::with(config, handover, tags, AssociationState::CookieWait, draws, None);
         new.enter_addresses(now, local.addresses, remote.addresses);
         // RFC 9260 §5.4 rule 1: addresses that the application names are confirmed
         let named: Vec<PathId> = new.paths.iter().map(crate::path::Path::id).collect();
@@ -186,7 +189,8 @@ impl Association {
         let mut draws = Draws::new(seed);
         let tags = Tags::of_cookie(cookie, &mut draws);
         let handover = Handover::new(&config)?;
-        let mut new = Self::with(config, handover, tags, AssociationState::Established, draws);
+        let random = cookie.auth.as_ref().map(|auth| auth.random);
+        let mut new = Self::with(config, handover, tags, AssociationState::Established, draws, random);
         new.begin_from_cookie(now, local, cookie);
         new.announce_connected();
         new.after_change(now);
@@ -199,8 +203,10 @@ impl Association {
         tags: Tags,
         state: AssociationState,
         mut draws: Draws,
+        random: Option<Random>,
     ) -> Self {
         let paths = Paths::new(config.paths_config(), draws.next_seed());
+        let random = random.unwrap_or_else(|| auth::random_number(&config.auth, &mut draws));
         Self {
             // Replaced when the peer's initial TSN is known; nothing is given to it before.
             inbound: Inbound::new(&config, Tsn::new(0), 0),
@@ -218,6 +224,7 @@ impl Association {
             handover,
             // As `inbound`.
             readdressing: Readdressing::new(tags.local_initial_tsn, Tsn::new(0), &[], false),
+            auth: Authentication::new(&config.auth, random),
             quality: Quality::default(),
             own_jar: None,
             keys_version: 0,
@@ -274,6 +281,7 @@ impl Association {
             outbound_streams: self.tags.outbound_streams,
             inbound_streams: self.tags.inbound_streams,
         });
+        self.announce_auth();
     }
 
     /// What has to follow every input, application call and timeout before anything is sent.

@@ -6,17 +6,23 @@ use msctp_units::{Span, Time};
 use msctp_wire::{Cause, ChunkType, Init, InitAck, List, Param, ParamType, Tlv, Tsn, VerificationTag};
 use smallvec::SmallVec;
 
-use crate::endpoint::cookie::{Addresses, Cookie, CookieJar};
+use crate::auth::{AuthFault, AuthOffer, AuthReader, Random, our_offer};
+use crate::endpoint::cookie::{Addresses, Cookie, CookieAuth, CookieJar};
 use crate::extensions::Extensions;
 use crate::path::pairing::{MAX_ADDRESSES, is_endpoint};
-use crate::{Config, PathAddr};
+use crate::{AuthPolicy, Config, PathAddr};
 
 /// Bytes of unrecognized parameters reported at most: an answer must not be much larger than what provoked it, and has to
 /// fit a packet.
 const MAX_REPORTED: usize = 256;
 
+/// Bytes of an Unrecognized Parameter with its quotation.
+fn report_len(quoted: &[u8]) -> usize {
+    4 + quoted.len().next_multiple_of(4)
+}
+
 /// The parameters of one INIT or INIT ACK.
-pub(crate) type ParamList<'a> = SmallVec<[Param<'a>; 8]>;
+pub(crate) type ParamList<'a> = SmallVec<[Param<'a>; 12]>;
 
 /// What an INIT or INIT ACK said.
 #[derive(Debug)]
@@ -34,6 +40,8 @@ pub(crate) struct Offer<'a> {
     families: (bool, bool),
     /// What the peer announced beyond RFC 9260.
     pub(crate) extensions: Extensions,
+    /// What the peer said of authentication; `None`: it does not speak AUTH.
+    pub(crate) auth: Option<AuthOffer>,
     pub(crate) cookie: Option<&'a [u8]>,
     /// What the peer wishes to be added to the cookie's life.
     pub(crate) preservative: Span,
@@ -54,6 +62,10 @@ pub(crate) enum OfferFault<'a> {
     HostName(&'a [u8]),
     /// A parameter whose value cannot be what its type says.
     Malformed,
+    /// A Random Number that has not 32 bytes.
+    Random,
+    /// The peer knows ASCONF and not AUTH.
+    AsconfWithoutAuth,
 }
 
 impl<'a> OfferFault<'a> {
@@ -66,6 +78,18 @@ impl<'a> OfferFault<'a> {
             // RFC 9260 §5.1.2 B
             Self::HostName(param) => Some(Cause::UnresolvableAddress(param)),
             Self::Malformed => Some(Cause::ProtocolViolation(b"malformed parameter")),
+            // RFC 4895 §6.1
+            Self::Random => Some(Cause::ProtocolViolation(b"RANDOM is not 32 bytes")),
+            Self::AsconfWithoutAuth => Some(Cause::ProtocolViolation(b"ASCONF without AUTH")),
+        }
+    }
+}
+
+impl From<AuthFault> for OfferFault<'_> {
+    fn from(fault: AuthFault) -> Self {
+        match fault {
+            AuthFault::Random => Self::Random,
+            AuthFault::TooLong => Self::Malformed,
         }
     }
 }
@@ -93,21 +117,38 @@ impl<'a> Offer<'a> {
             // RFC 9260 §3.3.2, note 4: without Supported Address Types any type
             families: (true, true),
             extensions: Extensions::NONE,
+            auth: None,
             cookie: None,
             preservative: Span::ZERO,
             unrecognized: SmallVec::new(),
         };
+        let mut auth = AuthReader::default();
         for param in init.params.iter() {
             let Ok(param) = param else { return Err(OfferFault::Malformed) };
-            if !offer.take(param)? {
+            if !offer.take(param, &mut auth)? {
                 break;
             }
         }
+        offer.auth = auth.finish();
+        offer.extensions = match &offer.auth {
+            Some(_) => offer.extensions.with(Extensions::AUTH),
+            None => offer.extensions.without(Extensions::AUTH),
+        };
         Ok(offer)
     }
 
+    /// RFC 5061 §6: with a peer that knows ASCONF and not AUTH there MUST NOT be an association, unless our options do
+    /// without authentication. A peer that knows neither changes no addresses, and there is nothing against it.
+    pub(crate) fn check_auth(&self, config: &Config) -> Result<(), OfferFault<'a>> {
+        let required = config.auth.enabled && config.auth.policy == AuthPolicy::Required;
+        if required && self.extensions.has(Extensions::ASCONF) && self.auth.is_none() {
+            return Err(OfferFault::AsconfWithoutAuth);
+        }
+        Ok(())
+    }
+
     /// False when no further parameter may be looked at.
-    fn take(&mut self, param: Param<'a>) -> Result<bool, OfferFault<'a>> {
+    fn take(&mut self, param: Param<'a>, auth: &mut AuthReader) -> Result<bool, OfferFault<'a>> {
         match param {
             Param::Ipv4Address(_) | Param::Ipv6Address(_) => {
                 self.addresses.extend(param.address().filter(is_endpoint));
@@ -123,10 +164,13 @@ impl<'a> Offer<'a> {
             Param::SupportedExtensions(types) => {
                 self.extensions = self.extensions.with(Extensions::of_chunk_types(&types));
             }
+            Param::Random(random) => auth.random(random)?,
+            Param::ChunkList(types) => auth.chunks(&types)?,
+            Param::HmacAlgo(ids) => auth.hmacs(&ids)?,
             Param::Unknown(unknown) => {
                 let action = unknown.action();
-                let room = MAX_REPORTED - self.unrecognized.iter().map(|param| param.len()).sum::<usize>();
-                if action.report && unknown.bytes().len() <= room {
+                let reported = self.unrecognized.iter().map(|param| report_len(param)).sum::<usize>();
+                if action.report && reported + report_len(unknown.bytes()) <= MAX_REPORTED {
                     self.unrecognized.push(unknown.bytes());
                 }
                 return Ok(!action.stop);
@@ -210,6 +254,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) local_initial_tsn: Tsn,
     /// (local, peer's); zeros when there is no association (RFC 9260 §5.2.2).
     pub(crate) tie_tags: (u32, u32),
+    /// Our Random Number, if AUTH is spoken here.
+    pub(crate) random: Random,
     /// Where the INIT came and the INIT ACK goes.
     pub(crate) at: PathAddr,
 }
@@ -224,6 +270,7 @@ impl Answer<'_> {
         send: impl FnOnce(&InitAck<'_>),
     ) {
         let (outbound_streams, inbound_streams) = streams(self.config, offer);
+        let ours = our_offer(&self.config.auth, self.random);
         let cookie = Cookie {
             created: now,
             life: jar.life(offer.preservative),
@@ -238,16 +285,21 @@ impl Answer<'_> {
             peer_a_rwnd: offer.a_rwnd,
             outbound_streams,
             inbound_streams,
-            extensions: Extensions::of_config(self.config).both(offer.extensions),
+            extensions: Extensions::agreed(self.config, offer.extensions),
+            auth: offer
+                .auth
+                .clone()
+                .filter(|_| ours.is_some())
+                .map(|peer| CookieAuth { random: self.random, peer }),
             at: self.at,
             addresses: offer.all_addresses(self.at.remote).into_iter().skip(1).collect(),
         };
         let mut signed = Vec::with_capacity(256);
         jar.sign(&cookie, &mut signed);
         let usable = self.local_addresses.iter().copied().filter(|ours| offer.can_use(ours, &self.at.remote));
-        let ours = Extensions::of_config(self.config);
-        let chunk_types = ours.chunk_types();
+        let chunk_types = Extensions::of_config(self.config).chunk_types();
         let mut params = our_params(usable, &chunk_types);
+        params.extend(ours.iter().flat_map(AuthOffer::params));
         params.push(Param::StateCookie(&signed));
         // RFC 9260 §3.2.2: unrecognized parameters of an INIT are reported in the INIT ACK
         params.extend(offer.unrecognized.iter().map(|param| Param::UnrecognizedParameter(param)));

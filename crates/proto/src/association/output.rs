@@ -3,7 +3,8 @@
 
 use msctp_units::Time;
 use msctp_wire::{
-    CookieEcho, EncodeChunk, Error, Heartbeat, PacketBuilder, Pad, Param, Params, Sack, Tsn, VerificationTag,
+    CommonHeader, CookieEcho, EncodeChunk, Error, Heartbeat, PacketBuilder, Pad, Param, Params, Sack, Tsn,
+    VerificationTag,
 };
 
 use super::Association;
@@ -93,7 +94,7 @@ impl Association {
             if !self.fill_data(now, path, &mut builder) {
                 break;
             }
-            let len = builder.finish();
+            let len = self.seal(builder);
             self.stats.packets_sent += 1;
             transmit.segment_size = Some(segment);
             transmit.len += len;
@@ -106,7 +107,10 @@ impl Association {
 
     pub(super) fn builder<'o>(&self, out: &'o mut Vec<u8>, tag: u32, max_len: usize) -> PacketBuilder<'o> {
         let tags = &self.tags;
-        PacketBuilder::new(out, tags.local_port, tags.peer_port, VerificationTag::new(tag), max_len)
+        let tag_field = VerificationTag::new(tag);
+        let mut builder = PacketBuilder::new(out, tags.local_port, tags.peer_port, tag_field, max_len);
+        self.plan_auth(&mut builder, tag);
+        builder
     }
 
     /// Bytes of an SCTP packet that goes between these addresses.
@@ -155,7 +159,7 @@ impl Association {
         {
             self.bundle(now, path, &mut builder);
         }
-        Some(Transmit::new(path, at, builder.finish()))
+        Some(Transmit::new(path, at, self.seal(builder)))
     }
 
     /// SACK and DATA after other control chunks, if they go the same way and fit.
@@ -245,7 +249,7 @@ impl Association {
         let chunk_type = msctp_wire::ChunkType::INIT.0;
         self.tracer
             .push(now, TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len });
-        Some(Transmit::new(Some(path), at, builder.finish()))
+        Some(Transmit::new(Some(path), at, self.seal(builder)))
     }
 
     /// COOKIE ECHO first (RFC 9260 §5.1 C), then what may be bundled with it.
@@ -253,8 +257,12 @@ impl Association {
         let path = self.begin_setup_chunk(now)?;
         let entry = self.paths.get(path)?;
         let (at, room, confirmed) = (entry.addr(), packet_room(entry), entry.is_confirmed());
-        let mut builder = self.builder(out, self.tags.peer_tag, room);
         let (cookie, unrecognized) = self.setup.echo();
+        // The cookie is the peer's, and as long as it likes: one that exceeds the PMTU is fragmented by IP.
+        let auth_len = self.auth.plan().map_or(0, |plan| plan.chunk_len());
+        let needed = CommonHeader::LEN + auth_len + CookieEcho { cookie }.padded_len();
+        let (may_fragment, room) = (needed > room, room.max(needed));
+        let mut builder = self.builder(out, self.tags.peer_tag, room);
         let echo = CookieEcho { cookie };
         builder.push(&echo).ok()?;
         let (chunk_type, len) = (echo.chunk_type().0, echo.encoded_len() as u16);
@@ -274,7 +282,7 @@ impl Association {
         } else if self.may_send_data() {
             self.fill_data(now, path, &mut builder);
         }
-        Some(Transmit::new(Some(path), at, builder.finish()))
+        Some(Transmit { may_fragment, ..Transmit::new(Some(path), at, self.seal(builder)) })
     }
 
     /// What an association that is up sends of itself.
@@ -346,7 +354,7 @@ impl Association {
             debug_assert!(false, "nothing to send on {path} after all");
             return None;
         }
-        let transmit = Transmit::new(Some(path), at, builder.finish());
+        let transmit = Transmit::new(Some(path), at, self.seal(builder));
         Some(Transmit { may_fragment: oversized.is_some(), ..transmit })
     }
 
@@ -372,10 +380,13 @@ impl Association {
         let heartbeat = Heartbeat { params: Params::from(&params) };
         builder.push(&heartbeat).ok()?;
         if let Some(padding) = padding {
+            // What AUTH takes is not missing from the packet's size.
+            let auth_len = builder.len() - CommonHeader::LEN - heartbeat.padded_len();
+            let padding = padding.saturating_sub(auth_len as u32);
             builder.push(&Pad { padding_len: padding.min(u32::from(u16::MAX)) as u16 }).ok()?;
         }
         self.trace_control(now, Direction::Out, Some(path), &heartbeat);
-        Some(Transmit::new(Some(path), at, builder.finish()))
+        Some(Transmit::new(Some(path), at, self.seal(builder)))
     }
 
     /// SHUTDOWN or SHUTDOWN ACK, with a SACK when there is something a SHUTDOWN cannot say (RFC 9260 §9.2).
@@ -392,7 +403,7 @@ impl Association {
         }
         builder.push(&chunk).ok()?;
         self.trace_control(now, Direction::Out, Some(path), &chunk);
-        Some(Transmit::new(Some(path), at, builder.finish()))
+        Some(Transmit::new(Some(path), at, self.seal(builder)))
     }
 
     /// Chunks just sent on one path, again on another, as they are: they count nowhere (bicasting).
@@ -412,7 +423,7 @@ impl Association {
         if left > 0 {
             self.output.copies = Some((path, tsn, left));
         }
-        Some(Transmit::new(Some(path), at, builder.finish()))
+        Some(Transmit::new(Some(path), at, self.seal(builder)))
     }
 }
 

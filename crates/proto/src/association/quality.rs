@@ -9,7 +9,7 @@ use msctp_wire::{Params, QosMeasurement};
 use super::Association;
 use crate::path::{Path, SourceUse};
 use crate::quality::{Incoming, Limits, LinkQuality, Outgoing, Received};
-use crate::{AssociationState as State, Direction, PathAddr, PathId, TraceKind};
+use crate::{AssociationState as State, AuthPolicy, Direction, PathAddr, PathId, TraceKind};
 
 /// Both directions.
 #[derive(Debug, Default)]
@@ -47,9 +47,15 @@ impl Association {
         self.quality.ours.forget(local);
     }
 
+    /// A report without AUTH is not taken where ours would not be.
+    fn may_report_quality(&self) -> bool {
+        let signed = self.auth.is_spoken() || self.config.auth.policy == AuthPolicy::NotRequired;
+        self.state == State::Established && signed
+    }
+
     /// Sends the reports that are due.
     pub(super) fn report_quality(&mut self, now: Time) {
-        if self.state != State::Established {
+        if !self.may_report_quality() {
             return;
         }
         loop {
@@ -66,7 +72,7 @@ impl Association {
 
     /// When the next report is due.
     pub(super) fn quality_timeout(&self) -> Option<Time> {
-        if self.state != State::Established {
+        if !self.may_report_quality() {
             return None;
         }
         let can_tell = |address: &IpAddr| teller(&self.paths, address).is_some();

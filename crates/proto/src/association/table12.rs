@@ -119,6 +119,8 @@ impl Association {
         self.closing = super::Closing::default();
         self.tags = Tags::of_cookie(cookie, &mut self.draws);
         self.keys_version += 1;
+        // RFC 4895 §6.3: both ends use the new association shared key from now on
+        self.agree_auth_of_cookie(cookie);
         let room_again = self.outbound.take_writable();
         self.outbound = Outbound::new(&self.config, self.tags.local_initial_tsn);
         self.begin_data(Tsn::new(cookie.peer_initial_tsn), cookie.peer_a_rwnd);
@@ -153,6 +155,8 @@ impl Association {
             self.tags.outbound_streams = cookie.outbound_streams;
             self.tags.inbound_streams = cookie.inbound_streams;
             self.tags.extensions = cookie.extensions;
+            // RFC 4895 §6.1: in a collision our Random Number is that of our INIT
+            self.agree_auth(cookie.auth.as_ref().map(|auth| &auth.peer));
             self.add_peer_address(now, cookie.at.remote);
             for &address in &cookie.addresses {
                 self.add_peer_address(now, address);
@@ -167,6 +171,7 @@ impl Association {
         let remote: Vec<IpAddr> =
             core::iter::once(cookie.at.remote).chain(cookie.addresses.iter().copied()).collect();
         self.enter_addresses(now, local.to_vec(), remote);
+        self.agree_auth_of_cookie(cookie);
         // RFC 9260 §5.4 rule 2: confirmed is where the INIT ACK went
         if let Some(path) = self.path_of(cookie.at) {
             self.paths.confirm(path, now);
@@ -211,6 +216,7 @@ mod tests {
             outbound_streams: 1,
             inbound_streams: 1,
             extensions: crate::extensions::Extensions::NONE,
+            auth: None,
             at: PathAddr { local: ip, remote: ip },
             addresses: Addresses::new(),
         };

@@ -1,8 +1,11 @@
 //! Options of an association, with RFC 9260's values as defaults, and their validation; an endpoint's are in `endpoint`.
 
+mod auth;
 mod endpoint;
 mod recovery;
 
+pub use self::auth::{AuthConfig, AuthPolicy, SharedKey};
+pub(crate) use self::auth::{COVERED, NEVER};
 pub use self::endpoint::EndpointConfig;
 pub use self::recovery::{LossRecovery, RecoveryConfig};
 
@@ -11,7 +14,6 @@ use core::fmt::Display;
 use msctp_congestion::{InitialWindow, Options, RtoConfig, classifier};
 use msctp_units::Span;
 
-use crate::asconf::AuthPolicy;
 use crate::handover::PolicyConfig;
 use crate::path::PathsConfig;
 use crate::{ConfigError, handover};
@@ -100,9 +102,8 @@ pub struct Config {
     /// How far a report may raise a running path's window, in percent of what the path carried since its last loss
     /// ([`crate::quality`]): 100 to 1000. Above 100 the peer is trusted with what acknowledgements do not show.
     pub quality_growth: u32,
-    /// Whether ASCONF, ASCONF-ACK and QoS_Measurement must be authenticated. As long as AUTH is not spoken, `Required`
-    /// discards all of them.
-    pub auth: AuthPolicy,
+    /// Authentication of chunks (RFC 4895): those that change addresses and windows in any case.
+    pub auth: AuthConfig,
     /// Outbound streams wanted, 10 (RFC 9260 §5.1.1).
     pub outbound_streams: u16,
     /// Inbound streams taken at most, 65535.
@@ -150,7 +151,7 @@ impl Default for Config {
             quality_interval: Span::from_millis(200),
             quality_repeats: 0,
             quality_growth: 100,
-            auth: AuthPolicy::default(),
+            auth: AuthConfig::default(),
             outbound_streams: 10,
             max_inbound_streams: u16::MAX,
             wait_for_confirmation: false,
@@ -183,6 +184,7 @@ impl Config {
         self.validate_timers()?;
         self.validate_sizes()?;
         self.validate_names()?;
+        self.auth.validate()?;
         check(self.assoc_max_retrans > 0, "assoc_max_retrans", self.assoc_max_retrans, "at least 1 attempt")
     }
 
@@ -248,6 +250,7 @@ impl Config {
             path_max_retrans: self.path_max_retrans,
             assoc_max_retrans: self.assoc_max_retrans,
             pmtu: self.pmtu,
+            reserved: 0,
             // An unknown name was refused by `validate`.
             controller: msctp_congestion::find(&self.controller).map_or(default.controller, |info| info.make),
             controller_options: self.controller_options.clone(),

@@ -6,11 +6,13 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hmac::{Hmac, KeyInit, Mac};
 use msctp_units::{Span, Time};
+use msctp_wire::{ChunkType, HmacId};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use sha2::Sha256;
 use smallvec::SmallVec;
 
+use crate::auth::{AuthOffer, Random};
 use crate::extensions::Extensions;
 use crate::{EndpointConfig, PathAddr};
 
@@ -42,10 +44,45 @@ pub(crate) struct Cookie {
     pub(crate) inbound_streams: u16,
     /// What both ends announced beyond RFC 9260.
     pub(crate) extensions: Extensions,
+    /// Both ends' part in authentication, when both spoke of it (RFC 4895 §6.3). No shared keys: a cookie MUST NOT contain any.
+    pub(crate) auth: Option<CookieAuth>,
     /// Where the INIT ACK went: the one address that is confirmed from the start (RFC 9260 §5.4 rule 2).
     pub(crate) at: PathAddr,
     /// The peer's other addresses.
     pub(crate) addresses: Addresses,
+}
+
+/// What of RFC 4895 cannot be known again from the endpoint's options: the Random Number of our INIT ACK, and what the INIT
+/// said, byte for byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CookieAuth {
+    pub(crate) random: Random,
+    pub(crate) peer: AuthOffer,
+}
+
+impl CookieAuth {
+    fn write(&self, out: &mut Vec<u8>) {
+        let Self { random, peer } = self;
+        out.extend_from_slice(random);
+        out.extend_from_slice(&peer.random);
+        // At most 256 types and 16 identifiers; one more than the number of types, so that 0 means no such parameter.
+        let count = peer.chunks.as_ref().map_or(0, |types| types.len() as u16 + 1);
+        out.extend_from_slice(&count.to_be_bytes());
+        out.extend(peer.chunks.iter().flatten().map(|typ| typ.0));
+        out.push(peer.hmacs.len() as u8);
+        peer.hmacs.iter().for_each(|id| out.extend_from_slice(&id.get().to_be_bytes()));
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let (random, theirs) = (reader.take()?, reader.take()?);
+        let chunks = match reader.u16()?.checked_sub(1) {
+            None => None,
+            Some(count) => Some(reader.bytes(count.into())?.iter().map(|typ| ChunkType(*typ)).collect()),
+        };
+        let [count] = reader.take()?;
+        let hmacs = (0..count).map(|_| reader.u16().map(HmacId::new)).collect::<Option<_>>()?;
+        Some(Self { random, peer: AuthOffer { random: theirs, chunks, hmacs } })
+    }
 }
 
 impl Cookie {
@@ -73,6 +110,10 @@ impl Cookie {
             out.extend_from_slice(&word.to_be_bytes());
         }
         out.extend_from_slice(&self.extensions.bits().to_be_bytes());
+        out.push(self.auth.is_some().into());
+        if let Some(auth) = &self.auth {
+            auth.write(out);
+        }
         for address in [self.at.local, self.at.remote].iter().chain(&self.addresses) {
             match address {
                 IpAddr::V4(v4) => {
@@ -107,6 +148,10 @@ impl Cookie {
             peer_a_rwnd,
         ] = words;
         let extensions = Extensions::from_bits(reader.u16()?);
+        let auth = match reader.take()? {
+            [0] => None,
+            _ => Some(CookieAuth::read(&mut reader)?),
+        };
         let at = PathAddr { local: reader.address()?, remote: reader.address()? };
         let mut addresses = Addresses::new();
         while !reader.0.is_empty() {
@@ -127,6 +172,7 @@ impl Cookie {
             outbound_streams,
             inbound_streams,
             extensions,
+            auth,
             at,
             addresses,
         })
@@ -140,6 +186,12 @@ impl Reader<'_> {
         let (head, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
         Some(*head)
+    }
+
+    fn bytes(&mut self, len: usize) -> Option<&[u8]> {
+        let (head, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(head)
     }
 
     fn u16(&mut self) -> Option<u16> {
@@ -258,6 +310,14 @@ mod tests {
             outbound_streams: 8,
             inbound_streams: 9,
             extensions: Extensions::ASCONF,
+            auth: Some(CookieAuth {
+                random: [1; 32],
+                peer: AuthOffer {
+                    random: [2; 32],
+                    chunks: Some([ChunkType(3), ChunkType(1)].into_iter().collect()),
+                    hmacs: [HmacId::SHA256, HmacId::SHA1].into_iter().collect(),
+                },
+            }),
             at: PathAddr { local: "10.0.0.1".parse().unwrap(), remote: "2001:db8::1".parse().unwrap() },
             addresses: ["10.0.0.2".parse().unwrap(), "2001:db8::2".parse().unwrap()].into_iter().collect(),
         }
@@ -270,9 +330,34 @@ mod tests {
     #[test]
     fn what_was_signed_comes_back() {
         let mut jar = jar();
-        let (mut bytes, cookie) = (Vec::new(), cookie(Time::ZERO));
-        jar.sign(&cookie, &mut bytes);
-        assert_eq!(jar.open(&bytes), Some(cookie));
+        let whole = cookie(Time::ZERO);
+        let with = |chunks: Option<&[ChunkType]>| {
+            let auth = whole.auth.clone().unwrap();
+            let peer = AuthOffer { chunks: chunks.map(|types| types.iter().copied().collect()), ..auth.peer };
+            Cookie { auth: Some(CookieAuth { peer, ..auth }), ..whole.clone() }
+        };
+        for cookie in [
+            whole.clone(),
+            Cookie { auth: None, ..whole.clone() },
+            with(None),
+            with(Some(&[])),
+            with(Some(&[ChunkType(7); 256])),
+        ] {
+            let mut bytes = Vec::new();
+            jar.sign(&cookie, &mut bytes);
+            assert_eq!(jar.open(&bytes), Some(cookie));
+        }
+    }
+
+    #[test]
+    fn with_sixteen_addresses_it_still_fits_the_least_pmtu() {
+        let addresses = (1..16).map(|n| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, n).into()).collect();
+        let at = PathAddr { local: "2001:db8::1".parse().unwrap(), remote: "2001:db8::2".parse().unwrap() };
+        let mut largest = Cookie { addresses, at, ..cookie(Time::ZERO) };
+        largest.auth.as_mut().unwrap().peer.chunks = Some([ChunkType(3); 3].into_iter().collect());
+        let mut bytes = Vec::new();
+        jar().sign(&largest, &mut bytes);
+        assert!(40 + 12 + 4 + bytes.len() <= crate::MIN_PMTU as usize, "{}", bytes.len());
     }
 
     #[test]

@@ -5,12 +5,14 @@ use core::net::IpAddr;
 use std::sync::Arc;
 
 use msctp_units::Time;
-use msctp_wire::{Abort, Cause, Causes, Error, Init, Packet, Tsn};
+use msctp_wire::{Abort, Cause, Causes, Chunk, ChunkType, Error, Init, Packet, Tsn};
 
 use super::cookie::Cookie;
 use super::{DatagramOutcome, Endpoint, IgnoreReason};
+use crate::association::auth::random_number;
 use crate::association::negotiate::{Answer, Offer};
 use crate::association::stale_cookie;
+use crate::auth::{Authentication, RANDOM_LEN, Verdict};
 use crate::{Association, Config, PathAddr};
 
 /// A port at which associations are taken.
@@ -53,6 +55,9 @@ impl Endpoint {
         let Some(listener) = self.listeners.get(&local_port) else {
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
+        if let Err(fault) = offer.check_auth(&listener.config) {
+            return self.refuse_init(at, ports, offer.tag, fault.cause().as_slice());
+        }
         let answer = Answer {
             config: &listener.config,
             local_addresses: &listener.addresses,
@@ -61,6 +66,7 @@ impl Endpoint {
             local_tag,
             local_initial_tsn,
             tie_tags: (0, 0),
+            random: random_number(&listener.config.auth, &mut self.draws),
             at,
         };
         let mut chunk = Vec::new();
@@ -100,24 +106,30 @@ impl Endpoint {
             return DatagramOutcome::Ignored(IgnoreReason::BadCookie);
         };
         let ports = (header.dst_port, header.src_port);
+        // The peer may echo from an address that is new to us, of an association that we have.
+        let known = |address: &IpAddr| self.demux.by_address(cookie.local_port, cookie.peer_port, *address);
+        let slot = core::iter::once(&cookie.at.remote).chain(&cookie.addresses).find_map(known);
+        // RFC 4895 §6.3: one that is not authenticated is not even told that it is stale
+        let listener = self.listeners.get(&cookie.local_port);
+        if slot.is_none() && listener.is_some_and(|listener| !may_echo(&listener.config, packet, &cookie)) {
+            return DatagramOutcome::Ignored(IgnoreReason::Unauthenticated);
+        }
         // Step 4
         if let Some(staleness) = cookie.staleness(now) {
             let causes = [stale_cookie(staleness)];
             return self.reply(at, ports, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
         }
-        // The peer may echo from an address that is new to us, of an association that we have.
-        let known = |address: &IpAddr| self.demux.by_address(cookie.local_port, cookie.peer_port, *address);
-        if let Some(slot) = core::iter::once(&cookie.at.remote).chain(&cookie.addresses).find_map(known) {
+        if let Some(slot) = slot {
             return self.give(now, at, packet.bytes(), slot);
         }
         if self.count >= self.config.max_associations || self.demux.has_tag(cookie.local_tag) {
             return self.refuse_init(at, ports, cookie.peer_tag, &[Cause::OutOfResource]);
         }
-        self.accept(now, at, packet.bytes(), &cookie)
+        self.accept(now, at, packet, &cookie)
     }
 
     /// Step 5. The COOKIE ECHO is then a duplicate for the new association, which answers it and takes what came with it.
-    fn accept(&mut self, now: Time, at: PathAddr, packet: &[u8], cookie: &Cookie) -> DatagramOutcome {
+    fn accept(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>, cookie: &Cookie) -> DatagramOutcome {
         let seed = self.seed();
         let Some(listener) = self.listeners.get(&cookie.local_port) else {
             // It stopped listening meanwhile.
@@ -129,7 +141,21 @@ impl Endpoint {
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
         let handle = self.insert(association);
-        self.give(now, at, packet, handle.slot);
+        self.give(now, at, packet.bytes(), handle.slot);
         DatagramOutcome::Accepted(handle)
     }
+}
+
+/// RFC 4895 §6.3: without an association a COOKIE ECHO is authenticated by what its cookie says and our shared keys, when
+/// AUTH comes before it or has to.
+fn may_echo(config: &Config, packet: &Packet<'_>, cookie: &Cookie) -> bool {
+    let random = cookie.auth.as_ref().map_or([0; RANDOM_LEN], |auth| auth.random);
+    let mut chunks = packet.chunks();
+    let from_auth = chunks.rest();
+    let Some(Ok(Chunk::Auth(auth))) = chunks.next() else {
+        return !config.auth.demanded().has(ChunkType::COOKIE_ECHO);
+    };
+    let mut authentication = Authentication::new(&config.auth, random);
+    authentication.agree(cookie.auth.as_ref().map(|auth| &auth.peer));
+    matches!(authentication.verify(&auth, from_auth), Verdict::Valid { .. })
 }

@@ -71,6 +71,8 @@ pub enum IgnoreReason {
     BadInit,
     /// A COOKIE ECHO whose cookie is not ours, was changed, or belongs to another packet (RFC 9260 §5.1.5 steps 2, 3).
     BadCookie,
+    /// A COOKIE ECHO without the AUTH chunk that is demanded, or behind one that is not valid (RFC 4895 §6.3).
+    Unauthenticated,
     /// Too many answers wait already.
     TooManyReplies,
 }

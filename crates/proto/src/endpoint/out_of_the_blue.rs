@@ -67,7 +67,7 @@ impl Endpoint {
         }
         let kind = kind(&packet);
         if kind != Kind::Silent
-            && let Some(Ok(Chunk::CookieEcho(echo))) = packet.chunks().next()
+            && let Some(Ok(Chunk::CookieEcho(echo))) = packet.chunks_past_auth().next()
         {
             // Rule 4
             return self.on_cookie_echo(now, at, &packet, echo.cookie);

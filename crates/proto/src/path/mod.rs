@@ -53,6 +53,8 @@ pub struct PathsConfig {
     pub assoc_max_retrans: u32,
     /// Largest IP packet, header included, in bytes.
     pub pmtu: u32,
+    /// Bytes of each packet that are neither headers nor DATA: an AUTH chunk (RFC 4895).
+    pub reserved: u32,
     /// How the controller of each new path is made.
     pub controller: fn(&ControllerConfig) -> Box<dyn Controller>,
     /// The controller's own options.
@@ -73,6 +75,7 @@ impl Default for PathsConfig {
             path_max_retrans: 5,
             assoc_max_retrans: 10,
             pmtu: 1500,
+            reserved: 0,
             controller: |config| Box::new(msctp_congestion::Rfc9260::new(config)),
             controller_options: Options::new(),
             initial_window: InitialWindow::default(),
@@ -140,6 +143,7 @@ pub struct Path {
     link_up: bool,
     error_count: u32,
     pmtu: u32,
+    reserved: u32,
     pmdcs: u32,
     heartbeat: heartbeat::Heartbeat,
     prober: Option<Box<probing::Prober>>,
@@ -180,7 +184,7 @@ pub struct Path {
 
 impl Path {
     fn new(id: PathId, addr: PathAddr, config: &PathsConfig, now: Time) -> Self {
-        let pmdcs = pmdcs(config.pmtu, &addr.remote);
+        let pmdcs = pmdcs(config.pmtu, config.reserved, &addr.remote);
         let controller = (config.controller)(&ControllerConfig {
             pmdcs: u64::from(pmdcs),
             ip_version: IpVersion::of(&addr.remote),
@@ -197,6 +201,7 @@ impl Path {
             link_up: true,
             error_count: 0,
             pmtu: config.pmtu,
+            reserved: config.reserved,
             pmdcs,
             heartbeat: heartbeat::Heartbeat::default(),
             prober: None,
@@ -279,7 +284,7 @@ impl Path {
     /// Changes the PMTU (bytes, IP header included) and tells the controller.
     pub fn set_pmtu(&mut self, pmtu: u32) {
         self.pmtu = pmtu;
-        self.pmdcs = pmdcs(pmtu, &self.addr.remote);
+        self.pmdcs = pmdcs(pmtu, self.reserved, &self.addr.remote);
         self.controller.on_pmtu(u64::from(self.pmdcs));
     }
 
@@ -330,7 +335,8 @@ pub const fn packet_overhead(remote: &IpAddr) -> u32 {
     ip_header(remote) + COMMON_HEADER
 }
 
-/// PMDCS of a path: what the PMTU leaves after IP and common header, in whole words because chunks are padded.
-const fn pmdcs(pmtu: u32, remote: &IpAddr) -> u32 {
-    pmtu.saturating_sub(packet_overhead(remote)) & !3
+/// PMDCS of a path: what the PMTU leaves after IP and common header and what is reserved, in whole words because chunks are
+/// padded.
+const fn pmdcs(pmtu: u32, reserved: u32, remote: &IpAddr) -> u32 {
+    pmtu.saturating_sub(packet_overhead(remote) + reserved) & !3
 }

@@ -95,6 +95,17 @@ impl Paths {
         &self.config
     }
 
+    /// So many bytes of each packet are taken by what is neither header nor DATA, from now on.
+    pub fn reserve(&mut self, bytes: u32) {
+        if core::mem::replace(&mut self.config.reserved, bytes) == bytes {
+            return;
+        }
+        for path in &mut self.list {
+            path.reserved = bytes;
+            path.set_pmtu(path.pmtu);
+        }
+    }
+
     /// The next thing that happened.
     pub fn poll_event(&mut self) -> Option<PathEvent> {
         self.events.pop_front()

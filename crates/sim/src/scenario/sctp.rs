@@ -4,7 +4,7 @@ use toml::de::DeTable;
 
 use msctp_congestion::controllers;
 use msctp_proto::handover::policies;
-use msctp_proto::{Config, LossRecovery, RetransmissionPath};
+use msctp_proto::{AuthPolicy, Config, LossRecovery, RetransmissionPath};
 
 use super::document::Section;
 use super::error::Problem;
@@ -19,7 +19,7 @@ pub struct SctpProfile {
     pub config: Config,
 }
 
-const KEYS: [&str; 35] = [
+const KEYS: &[&str] = &[
     "rto_initial",
     "rto_min",
     "rto_max",
@@ -49,6 +49,8 @@ const KEYS: [&str; 35] = [
     "quality_interval",
     "quality_repeats",
     "quality_growth",
+    "authentication",
+    "auth",
     "loss_classifier",
     "loss_classifier_options",
     "frto",
@@ -59,7 +61,7 @@ const KEYS: [&str; 35] = [
 
 /// Reads `[sctp.NAME]`: RFC 9260's defaults where a key is left out.
 pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Problem> {
-    let section = Section::open(table, format!("sctp.{name}"), &KEYS)?;
+    let section = Section::open(table, format!("sctp.{name}"), KEYS)?;
     let mut config = Config::default();
     spans(&section, &mut config)?;
     numbers(&section, &mut config)?;
@@ -74,6 +76,7 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     for (key, field) in [
         ("wait_for_confirmation", &mut config.wait_for_confirmation),
         ("quality_reports", &mut config.quality_reports),
+        ("authentication", &mut config.auth.enabled),
         ("frto", &mut config.frto),
         ("prr", &mut config.recovery.prr),
         ("restart_rtt_after_spurious", &mut config.restart_rtt_after_spurious),
@@ -81,6 +84,10 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
         if let Some(flag) = section.flag(key)? {
             *field = flag;
         }
+    }
+    let policies = [("required", AuthPolicy::Required), ("not-required", AuthPolicy::NotRequired)];
+    if let Some(policy) = section.choice("auth", &policies)? {
+        config.auth.policy = policy;
     }
     names(&section, &mut config)?;
     if let Some(window) = policy::initial_window(&section, "initial_window")? {

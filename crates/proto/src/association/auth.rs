@@ -1,0 +1,167 @@
+//! Authentication in an association (RFC 4895): packets signed before they leave, AUTH chunks judged, keys changed by the
+//! application. What a signature is, is in `auth`.
+
+use std::sync::Arc;
+
+use msctp_wire::{Auth as AuthChunk, Cause, Causes, ChunkType, Error, PacketBuilder};
+
+use super::Association;
+use crate::auth::{AuthOffer, MAX_LEN, RANDOM_LEN, Random, Verdict};
+use crate::draws::Draws;
+use crate::endpoint::cookie::Cookie;
+use crate::{AuthConfig, AuthEvent, CallError, Event, PathAddr, SharedKey};
+
+/// A Random Number (RFC 4895 §6.1). Drawn only when AUTH is spoken, so that without it everything else draws as before.
+pub(crate) fn random_number(config: &AuthConfig, draws: &mut Draws) -> Random {
+    if config.enabled { draws.next_seed() } else { [0; RANDOM_LEN] }
+}
+
+impl Association {
+    /// Sets a shared key, or replaces the one of its identifier (RFC 6458). It signs when it is
+    /// [activated](Self::activate_auth_key) and verifies at once. Both ends need it.
+    ///
+    /// # Errors
+    ///
+    /// There are too many.
+    pub fn set_auth_key(&mut self, key: SharedKey) -> Result<(), CallError> {
+        Ok(self.auth.set_key(key)?)
+    }
+
+    /// Signs with this key from now on (RFC 6458).
+    ///
+    /// # Errors
+    ///
+    /// It was not set, or was deactivated.
+    pub fn activate_auth_key(&mut self, id: u16) -> Result<(), CallError> {
+        Ok(self.auth.activate_key(id)?)
+    }
+
+    /// The key signs nothing more, and what the peer signed with it is still taken (RFC 6458). What waits is signed
+    /// when it leaves, so the key is free at once; an event says so.
+    ///
+    /// # Errors
+    ///
+    /// It is the active one, or was not set.
+    pub fn deactivate_auth_key(&mut self, id: u16) -> Result<(), CallError> {
+        self.auth.deactivate_key(id)?;
+        self.events.push_back(Event::Authentication(AuthEvent::FreeKey { key: id }));
+        Ok(())
+    }
+
+    /// The key is no more: what the peer signed with it is not taken (RFC 6458).
+    ///
+    /// # Errors
+    ///
+    /// It is the active one, or was not set.
+    pub fn delete_auth_key(&mut self, id: u16) -> Result<(), CallError> {
+        Ok(self.auth.delete_key(id)?)
+    }
+
+    /// Both ends speak AUTH.
+    pub fn speaks_auth(&self) -> bool {
+        self.auth.is_spoken()
+    }
+
+    /// Chunk types that this end takes authenticated only (RFC 6458).
+    pub fn local_auth_chunks(&self) -> impl Iterator<Item = u8> {
+        self.auth.demanded().iter().map(|typ| typ.0)
+    }
+
+    /// Chunk types that this end sends authenticated: those the peer demands, and those that change addresses or windows.
+    /// Empty while the peer is not known to speak AUTH (RFC 6458).
+    pub fn signed_chunks(&self) -> Vec<u8> {
+        self.auth.signed().iter().map(|typ| typ.0).collect()
+    }
+
+    /// The peer's offer is known, from its INIT ACK.
+    pub(super) fn agree_auth(&mut self, peer: Option<&AuthOffer>) {
+        self.auth.agree(peer);
+        self.paths.reserve(self.auth.packet_overhead() as u32);
+    }
+
+    /// The association is what a cookie of ours says.
+    pub(super) fn agree_auth_of_cookie(&mut self, cookie: &Cookie) {
+        if let Some(auth) = &cookie.auth {
+            self.auth.set_random(auth.random);
+        }
+        self.agree_auth(cookie.auth.as_ref().map(|auth| &auth.peer));
+    }
+
+    /// The association is up: the application hears if AUTH is not spoken though it was offered (RFC 6458).
+    pub(super) fn announce_auth(&mut self) {
+        if self.config.auth.enabled && !self.auth.is_spoken() {
+            self.events.push_back(Event::Authentication(AuthEvent::NotSpoken));
+        }
+    }
+
+    /// A packet to the peer begins: what of it is to be signed will be.
+    #[inline]
+    pub(super) fn plan_auth(&self, builder: &mut PacketBuilder<'_>, tag: u32) {
+        if let Some(plan) = self.auth.plan()
+            && tag == self.tags.peer_tag
+        {
+            builder.plan_auth(Arc::clone(plan));
+            if self.auth.packet_overhead() > 0 {
+                // A packet too small for it is too small for any chunk.
+                let _ = builder.begin_auth();
+            }
+        }
+    }
+
+    /// Completes a packet: signs it if anything in it wants that. Its length.
+    #[inline]
+    pub(super) fn seal(&mut self, mut builder: PacketBuilder<'_>) -> usize {
+        if let Some(slot) = builder.take_auth() {
+            let mut hmac = [0; MAX_LEN];
+            let len = self.auth.sign(builder.auth_input(&slot), &mut hmac);
+            builder.set_hmac(slot, &hmac[..len]);
+        }
+        builder.finish()
+    }
+
+    /// A chunk that is taken authenticated only came otherwise. False when the rest of the packet is to be left alone:
+    /// RFC 4895 §6.3 discards the chunk, RFC 5061 §5.2 D5 what follows an ASCONF as well.
+    #[cold]
+    pub(super) fn discard_unauthenticated(&mut self, typ: ChunkType) -> bool {
+        self.stats.unauthenticated_chunks += 1;
+        typ != ChunkType::ASCONF && typ != ChunkType::COOKIE_ECHO
+    }
+
+    /// An AUTH chunk; `from_auth` is the packet from it on. False when the rest is to be left alone.
+    pub(super) fn on_auth(
+        &mut self,
+        at: PathAddr,
+        chunk: &AuthChunk<'_>,
+        from_auth: &[u8],
+        authenticated: &mut bool,
+    ) -> bool {
+        if *authenticated {
+            // RFC 4895 §5.1: MUST NOT appear more than once
+            self.stats.unexpected_chunks += 1;
+            return false;
+        }
+        match self.auth.verify(chunk, from_auth) {
+            Verdict::Valid { new_key } => {
+                *authenticated = true;
+                if let Some(key) = new_key {
+                    self.events.push_back(Event::Authentication(AuthEvent::NewKey { key }));
+                }
+                true
+            }
+            Verdict::NotSpoken => self.on_unknown_chunk(at, from_auth),
+            Verdict::Unsupported(id) => {
+                // RFC 4895 §6.3, §4.1: an ERROR SHOULD be sent
+                self.stats.unauthenticated_chunks += 1;
+                let causes = [Cause::UnsupportedHmac(id)];
+                let to = self.reply_addr(at);
+                self.control.push(to, self.tags.peer_tag, &Error { causes: Causes::from(&causes) });
+                false
+            }
+            Verdict::Invalid => {
+                // RFC 4895 §6.3: "all the chunks following the AUTH chunk MUST be silently discarded"
+                self.stats.unauthenticated_chunks += 1;
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! [`KeyRing`]: endpoint pair shared keys by identifier, and the HMAC keys made of them (RFC 4895 §6.1; the operations are
+//! those of RFC 6458).
+
+use super::hmac::Schedule;
+use super::{HmacAlgorithm, KeyError};
+use crate::SharedKey;
+
+/// Keys that an association holds at most.
+pub const MAX_KEYS: usize = 64;
+
+#[derive(Clone, Debug)]
+struct Key {
+    shared: SharedKey,
+    /// RFC 6458: signs no more, still verifies.
+    deactivated: bool,
+    /// Ready for use, as far as it was used.
+    schedules: Vec<Schedule>,
+}
+
+impl Key {
+    fn new(shared: SharedKey) -> Self {
+        Self { shared, deactivated: false, schedules: Vec::new() }
+    }
+}
+
+/// The keys of one association.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyRing {
+    keys: Vec<Key>,
+    active: u16,
+}
+
+impl KeyRing {
+    /// RFC 4895 §6.1, §6.2: without any the null key, with identifier 0.
+    pub(crate) fn new(keys: &[SharedKey], active: u16) -> Self {
+        let null = [SharedKey { id: 0, secret: Vec::new() }];
+        let keys = if keys.is_empty() { &null } else { keys };
+        Self { keys: keys.iter().cloned().map(Key::new).collect(), active }
+    }
+
+    /// The key that signs.
+    pub(crate) fn active(&self) -> u16 {
+        self.active
+    }
+
+    fn find(&mut self, id: u16) -> Result<&mut Key, KeyError> {
+        self.keys.iter_mut().find(|key| key.shared.id == id).ok_or(KeyError::Unknown(id))
+    }
+
+    /// Adds a key, or takes it in place of the one with its identifier.
+    pub(crate) fn set(&mut self, shared: SharedKey) -> Result<(), KeyError> {
+        let full = self.keys.len() >= MAX_KEYS;
+        match self.find(shared.id) {
+            Ok(key) => *key = Key::new(shared),
+            Err(_) if full => return Err(KeyError::TooMany),
+            Err(_) => self.keys.push(Key::new(shared)),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn activate(&mut self, id: u16) -> Result<(), KeyError> {
+        if self.find(id)?.deactivated {
+            return Err(KeyError::Deactivated(id));
+        }
+        self.active = id;
+        Ok(())
+    }
+
+    pub(crate) fn deactivate(&mut self, id: u16) -> Result<(), KeyError> {
+        if self.active == id {
+            return Err(KeyError::Active(id));
+        }
+        self.find(id)?.deactivated = true;
+        Ok(())
+    }
+
+    pub(crate) fn delete(&mut self, id: u16) -> Result<(), KeyError> {
+        if self.active == id {
+            return Err(KeyError::Active(id));
+        }
+        self.find(id)?;
+        self.keys.retain(|key| key.shared.id != id);
+        Ok(())
+    }
+
+    /// The association's two ends are others: the keys are made anew.
+    pub(crate) fn forget_schedules(&mut self) {
+        self.keys.iter_mut().for_each(|key| key.schedules.clear());
+    }
+
+    /// The association shared key of this identifier, ready for use; `material` follows the shared key in it. `None`: there
+    /// is no such key.
+    pub(super) fn schedule(
+        &mut self,
+        id: u16,
+        algorithm: HmacAlgorithm,
+        material: &[u8],
+    ) -> Option<&Schedule> {
+        let key = self.find(id).ok()?;
+        if let Some(at) = key.schedules.iter().position(|schedule| schedule.algorithm() == algorithm) {
+            return key.schedules.get(at);
+        }
+        // RFC 4895 §6.1: the endpoint pair shared key, then the key vectors
+        let made = Schedule::new(algorithm, &[&key.shared.secret[..], material].concat())?;
+        key.schedules.push(made);
+        key.schedules.last()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::hmac::MAX_LEN;
+
+    fn key(id: u16, secret: &[u8]) -> SharedKey {
+        SharedKey { id, secret: secret.to_vec() }
+    }
+
+    fn mac(ring: &mut KeyRing, id: u16) -> Option<[u8; MAX_LEN]> {
+        let mut out = [0; MAX_LEN];
+        ring.schedule(id, HmacAlgorithm::Sha256, b"material")?.sign(b"message", &mut out);
+        Some(out)
+    }
+
+    #[test]
+    fn the_null_key_is_there_when_no_other_is() {
+        let mut ring = KeyRing::new(&[], 0);
+        assert!(mac(&mut ring, 0).is_some() && mac(&mut ring, 1).is_none());
+        let mut ring = KeyRing::new(&[key(3, b"x")], 3);
+        assert!(mac(&mut ring, 0).is_none(), "RFC 4895 §6.3: no key for that identifier");
+        assert!(mac(&mut ring, 3).is_some());
+    }
+
+    #[test]
+    fn keys_are_switched_as_rfc_6458_says() {
+        let mut ring = KeyRing::new(&[], 0);
+        assert_eq!(ring.activate(1), Err(KeyError::Unknown(1)));
+        ring.set(key(1, b"one")).unwrap();
+        assert_eq!(ring.active(), 0, "setting it does not use it");
+        assert_eq!(ring.delete(0), Err(KeyError::Active(0)));
+        assert_eq!(ring.deactivate(0), Err(KeyError::Active(0)));
+        ring.activate(1).unwrap();
+        ring.deactivate(0).unwrap();
+        assert!(mac(&mut ring, 0).is_some(), "the peer may still use it");
+        assert_eq!(ring.activate(0), Err(KeyError::Deactivated(0)));
+        ring.delete(0).unwrap();
+        assert!(mac(&mut ring, 0).is_none());
+        assert_eq!(ring.delete(0), Err(KeyError::Unknown(0)));
+        let old = mac(&mut ring, 1);
+        ring.set(key(1, b"another")).unwrap();
+        assert_ne!(mac(&mut ring, 1), old, "the new one is used at once");
+    }
+
+    #[test]
+    fn there_are_only_so_many() {
+        let mut ring = KeyRing::new(&[], 0);
+        for id in 1..MAX_KEYS as u16 {
+            ring.set(key(id, &[])).unwrap();
+        }
+        assert_eq!(ring.set(key(999, &[])), Err(KeyError::TooMany));
+        ring.set(key(5, b"again")).unwrap();
+    }
+}

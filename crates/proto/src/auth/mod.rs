@@ -1,0 +1,251 @@
+//! Authentication of chunks (RFC 4895): what an association needs to sign what it sends and to judge what comes.
+//!
+//! Knows no association and no packet but the bytes that are signed. Nothing here is asked for a packet whose chunks need no
+//! authentication.
+
+mod hmac;
+mod keys;
+mod offer;
+
+pub use hmac::HmacAlgorithm;
+pub(crate) use hmac::MAX_LEN;
+pub use keys::MAX_KEYS;
+pub(crate) use offer::{AuthFault, AuthOffer, AuthReader, RANDOM_LEN, Random};
+
+use std::sync::Arc;
+
+use msctp_wire::{Auth as AuthChunk, AuthPlan, ChunkSet, ChunkType, HmacId};
+
+use self::keys::KeyRing;
+use crate::config::COVERED;
+use crate::{AuthConfig, SharedKey};
+
+/// RFC 4895 §6.2: what stands in the place of the HMAC while it is computed.
+static ZEROS: [u8; MAX_LEN] = [0; MAX_LEN];
+
+/// What happened to keys (RFC 6458).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AuthEvent {
+    /// The peer signs with this key from now on.
+    NewKey {
+        /// Its identifier.
+        key: u16,
+    },
+    /// The peer does not speak AUTH: addresses cannot be changed unless `AuthPolicy::NotRequired`.
+    NotSpoken,
+    /// A deactivated key signs nothing more that is on its way: it may be deleted.
+    FreeKey {
+        /// Its identifier.
+        key: u16,
+    },
+}
+
+/// Why a call about keys was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// No key of that identifier.
+    #[error("there is no shared key {0}: set it first")]
+    Unknown(u16),
+    /// It signs.
+    #[error("shared key {0} is active: activate another one first")]
+    Active(u16),
+    /// It was deactivated.
+    #[error("shared key {0} was deactivated: set it anew first")]
+    Deactivated(u16),
+    /// As many as there may be.
+    #[error("there are {MAX_KEYS} shared keys already: delete one first")]
+    TooMany,
+}
+
+/// What an AUTH chunk is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// What follows it is from the peer. `new_key`: it used another key before.
+    Valid { new_key: Option<u16> },
+    /// AUTH is not spoken with this peer: a chunk of an unknown type.
+    NotSpoken,
+    /// RFC 4895 §6.3: an algorithm that we did not list.
+    Unsupported(HmacId),
+    /// No such key, or not the HMAC: silently discarded with all that follows.
+    Invalid,
+}
+
+/// What both ends agreed on.
+#[derive(Debug)]
+struct Agreed {
+    /// RFC 4895 §6.1: the two key vectors in their order.
+    material: Vec<u8>,
+    /// The algorithm the peer prefers.
+    algorithm: HmacAlgorithm,
+    /// The chunks to sign.
+    types: ChunkSet,
+    plan: Arc<AuthPlan>,
+    /// The key the peer last used.
+    peer_key: Option<u16>,
+}
+
+/// Authentication in one association.
+#[derive(Debug)]
+pub(crate) struct Authentication {
+    /// Our offer, as INIT or INIT ACK has it; `None` when AUTH is not spoken here.
+    ours: Option<AuthOffer>,
+    /// Chunk types that are not taken without AUTH.
+    demanded: ChunkSet,
+    keys: KeyRing,
+    agreed: Option<Box<Agreed>>,
+}
+
+/// What we say of AUTH in an INIT or INIT ACK with this Random Number; `None`: nothing.
+pub(crate) fn our_offer(config: &AuthConfig, random: Random) -> Option<AuthOffer> {
+    config.enabled.then(|| AuthOffer::ours(random, &config.demanded(), &config.algorithms))
+}
+
+impl Authentication {
+    /// Nothing is agreed yet.
+    pub(crate) fn new(config: &AuthConfig, random: Random) -> Self {
+        Self {
+            ours: our_offer(config, random),
+            demanded: config.demanded(),
+            keys: KeyRing::new(&config.keys, config.active_key),
+            agreed: None,
+        }
+    }
+
+    /// Our offer, for INIT and INIT ACK.
+    pub(crate) fn ours(&self) -> Option<&AuthOffer> {
+        self.ours.as_ref()
+    }
+
+    /// The other Random Number of ours: a cookie of this end has another one than the association (RFC 4895 §6.1).
+    pub(crate) fn set_random(&mut self, random: Random) {
+        if let Some(ours) = &mut self.ours {
+            ours.random = random;
+        }
+    }
+
+    /// What the peer offers is known. The shared keys stay.
+    pub(crate) fn agree(&mut self, peer: Option<&AuthOffer>) {
+        self.keys.forget_schedules();
+        self.agreed = self.ours.as_ref().zip(peer).and_then(|(ours, peer)| {
+            let algorithm = peer.algorithm()?;
+            // RFC 4895 §6.2: what the peer demands; RFC 5061 §4.1.1, §4.1.2: these in any case
+            let mut types = peer.demanded();
+            types.extend(COVERED);
+            Some(Box::new(Agreed {
+                material: offer::material(ours, peer),
+                algorithm,
+                types,
+                plan: plan(algorithm, types, self.keys.active()),
+                peer_key: None,
+            }))
+        });
+    }
+
+    /// Both ends speak AUTH.
+    pub(crate) fn is_spoken(&self) -> bool {
+        self.agreed.is_some()
+    }
+
+    /// What of a packet to the peer is signed, and how; `None`: nothing.
+    #[inline]
+    pub(crate) fn plan(&self) -> Option<&Arc<AuthPlan>> {
+        self.agreed.as_ref().map(|agreed| &agreed.plan)
+    }
+
+    /// Bytes that AUTH takes from every packet with data or its acknowledgement; 0 when the peer demands it for neither.
+    pub(crate) fn packet_overhead(&self) -> usize {
+        let agreed = self.agreed.as_ref().filter(|agreed| signs_whole_packets(&agreed.types));
+        agreed.map_or(0, |agreed| agreed.plan.chunk_len())
+    }
+
+    /// Chunk types that are not taken without AUTH.
+    pub(crate) fn demanded(&self) -> &ChunkSet {
+        &self.demanded
+    }
+
+    /// Chunk types that are sent with AUTH.
+    pub(crate) fn signed(&self) -> ChunkSet {
+        self.agreed.as_ref().map_or(ChunkSet::EMPTY, |agreed| agreed.types)
+    }
+
+    /// RFC 4895 §6.3: a chunk of this type needs an AUTH chunk before it and has none.
+    #[inline]
+    pub(crate) fn lacks(&self, typ: ChunkType, authenticated: bool) -> bool {
+        !authenticated && self.demanded.has(typ)
+    }
+
+    /// The HMAC of `message`, which begins with an AUTH chunk as planned; its length.
+    pub(crate) fn sign(&mut self, message: &[u8], out: &mut [u8; MAX_LEN]) -> usize {
+        let Some(agreed) = &self.agreed else { return 0 };
+        let schedule = self.keys.schedule(agreed.plan.shared_key_id, agreed.algorithm, &agreed.material);
+        debug_assert!(schedule.is_some(), "the active key is always there");
+        schedule.map_or(0, |schedule| schedule.sign(message, out))
+    }
+
+    /// Judges an AUTH chunk; `from_auth` is the packet from it on.
+    pub(crate) fn verify(&mut self, chunk: &AuthChunk<'_>, from_auth: &[u8]) -> Verdict {
+        let (Some(agreed), Some(ours)) = (&mut self.agreed, &self.ours) else { return Verdict::NotSpoken };
+        // RFC 4895 §6.3: only what our HMAC-ALGO listed
+        let Some(algorithm) =
+            HmacAlgorithm::of_id(chunk.hmac_id).filter(|_| ours.hmacs.contains(&chunk.hmac_id))
+        else {
+            return Verdict::Unsupported(chunk.hmac_id);
+        };
+        let Some(schedule) = self.keys.schedule(chunk.shared_key_id, algorithm, &agreed.material) else {
+            return Verdict::Invalid;
+        };
+        let Some((head, zeros, tail)) = chunk.hmac_input(from_auth) else { return Verdict::Invalid };
+        // One of another length than its algorithm's is refused whatever it is compared with.
+        let zeros = ZEROS.get(..zeros).unwrap_or(&ZEROS);
+        if !schedule.verify([head, zeros, tail], chunk.hmac) {
+            return Verdict::Invalid;
+        }
+        let before = agreed.peer_key.replace(chunk.shared_key_id);
+        let new_key =
+            (before.unwrap_or(self.keys.active()) != chunk.shared_key_id).then_some(chunk.shared_key_id);
+        Verdict::Valid { new_key }
+    }
+
+    /// Adds a shared key or replaces the one of its identifier.
+    pub(crate) fn set_key(&mut self, key: SharedKey) -> Result<(), KeyError> {
+        self.keys.set(key)
+    }
+
+    /// Signs with this key from now on.
+    pub(crate) fn activate_key(&mut self, id: u16) -> Result<(), KeyError> {
+        self.keys.activate(id)?;
+        if let Some(agreed) = &mut self.agreed {
+            agreed.plan = plan(agreed.algorithm, agreed.types, id);
+        }
+        Ok(())
+    }
+
+    /// The key signs no more, and still verifies.
+    pub(crate) fn deactivate_key(&mut self, id: u16) -> Result<(), KeyError> {
+        self.keys.deactivate(id)
+    }
+
+    /// The key is no more.
+    pub(crate) fn delete_key(&mut self, id: u16) -> Result<(), KeyError> {
+        self.keys.delete(id)
+    }
+}
+
+/// Data and its acknowledgements fill packets to the last byte: where one of them is signed, all packets are.
+pub(crate) fn signs_whole_packets(types: &ChunkSet) -> bool {
+    types.has(ChunkType::DATA) || types.has(ChunkType::SACK)
+}
+
+fn plan(algorithm: HmacAlgorithm, types: ChunkSet, key: u16) -> Arc<AuthPlan> {
+    Arc::new(AuthPlan {
+        types,
+        shared_key_id: key,
+        hmac_id: algorithm.id(),
+        hmac_len: algorithm.len() as u16,
+    })
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

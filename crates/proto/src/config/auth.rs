@@ -1,0 +1,171 @@
+//! Options of authentication (RFC 4895): which chunks, which algorithms, which keys.
+
+use core::fmt;
+
+use msctp_wire::{ChunkSet, ChunkType};
+
+use super::check;
+use crate::ConfigError;
+use crate::auth::HmacAlgorithm;
+
+/// Chunk types that cannot be authenticated (RFC 4895 §3.2).
+pub(crate) const NEVER: [ChunkType; 4] =
+    [ChunkType::INIT, ChunkType::INIT_ACK, ChunkType::SHUTDOWN_COMPLETE, ChunkType::AUTH];
+
+/// The chunks that an attacker could move an association with: those of RFC 5061 (§4.1.1, §4.1.2), and the one that moves
+/// the window.
+pub(crate) const COVERED: [ChunkType; 3] =
+    [ChunkType::ASCONF, ChunkType::ASCONF_ACK, ChunkType::QOS_MEASUREMENT];
+
+/// Whether ASCONF, ASCONF-ACK and QoS_Measurement must come authenticated (RFC 4895).
+///
+/// RFC 5061 §4.1.1, §4.1.2 and §5.2 D5 want [`Required`]. [`NotRequired`] takes them as they come, as Linux does with
+/// `addip_noauth_enable`: anyone who knows the verification tag can then move the association.
+///
+/// [`Required`]: AuthPolicy::Required
+/// [`NotRequired`]: AuthPolicy::NotRequired
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AuthPolicy {
+    /// Unauthenticated ones are silently discarded; with a peer that does not speak AUTH no addresses are changed.
+    #[default]
+    Required,
+    /// All are taken.
+    NotRequired,
+}
+
+/// A key that both ends know (RFC 4895 §6.1: endpoint pair shared key). How they came to know it is not SCTP's business.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SharedKey {
+    /// Shared Key Identifier: what both ends call it.
+    pub id: u16,
+    /// The key; may be empty, which is the null key.
+    pub secret: Vec<u8>,
+}
+
+impl fmt::Debug for SharedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The secret is in no log.
+        f.debug_struct("SharedKey").field("id", &self.id).field("bytes", &self.secret.len()).finish()
+    }
+}
+
+/// Options of authentication. The default: AUTH is spoken with SHA-256 or SHA-1, with the null key, for chunks that change
+/// addresses or windows. That keeps out whoever did not see the handshake; shared keys keep out those who did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthConfig {
+    /// Speak AUTH (RFC 4895). True. When false and `policy` is `Required`, addresses cannot be changed.
+    pub enabled: bool,
+    /// Whether chunks that change addresses or windows must be authenticated. `Required`.
+    pub policy: AuthPolicy,
+    /// More chunk types that the peer must authenticate (RFC 4895 §3.2); discarded if they come otherwise, whether the peer
+    /// speaks AUTH or not. None. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH cannot be among them.
+    pub chunks: Vec<u8>,
+    /// Algorithms the peer may use, the preferred first: SHA-256, SHA-1. SHA-1 has to be among them (RFC 4895 §6.1).
+    pub algorithms: Vec<HmacAlgorithm>,
+    /// Shared keys. None: the null key with identifier 0 (RFC 4895 §6.1). With others the null key is no key unless it is
+    /// listed.
+    pub keys: Vec<SharedKey>,
+    /// The key that signs at first; 0. Must be among `keys` if there are any.
+    pub active_key: u16,
+}
+
+impl Default for AuthConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            policy: AuthPolicy::default(),
+            chunks: Vec::new(),
+            algorithms: vec![HmacAlgorithm::Sha256, HmacAlgorithm::Sha1],
+            keys: Vec::new(),
+            active_key: 0,
+        }
+    }
+}
+
+impl AuthConfig {
+    /// AUTH is not spoken and addresses may be changed all the same: how SCTP was before RFC 4895, and how the papers have
+    /// it.
+    pub fn without() -> Self {
+        Self { enabled: false, policy: AuthPolicy::NotRequired, ..Self::default() }
+    }
+
+    /// What the CHUNKS parameter lists: the chunk types that are not taken without AUTH.
+    pub(crate) fn demanded(&self) -> ChunkSet {
+        let mut set = ChunkSet::EMPTY;
+        if self.policy == AuthPolicy::Required {
+            set.extend(COVERED);
+        }
+        if self.enabled {
+            set.extend(self.chunks.iter().copied().map(ChunkType));
+        }
+        set
+    }
+
+    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        for &typ in &self.chunks {
+            let can = !NEVER.contains(&ChunkType(typ));
+            check(can, "auth.chunks", typ, "no INIT, INIT ACK, SHUTDOWN COMPLETE or AUTH")?;
+        }
+        for (i, algorithm) in self.algorithms.iter().enumerate() {
+            let once = !self.algorithms[..i].contains(algorithm);
+            check(once, "auth.algorithms", algorithm.id(), "each algorithm once")?;
+        }
+        let sha1 = self.algorithms.contains(&HmacAlgorithm::Sha1);
+        check(sha1, "auth.algorithms", self.algorithms.len(), "SHA-1 among them (RFC 4895 §6.1)")?;
+        for (i, key) in self.keys.iter().enumerate() {
+            let once = self.keys[..i].iter().all(|other| other.id != key.id);
+            check(once, "auth.keys", key.id, "each identifier once")?;
+        }
+        let known = self.keys.iter().any(|key| key.id == self.active_key)
+            || self.keys.is_empty() && self.active_key == 0;
+        check(
+            known,
+            "auth.active_key",
+            self.active_key,
+            "the identifier of one of auth.keys, or 0 without any",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_names_the_option() {
+        let wrong = |change: fn(&mut AuthConfig)| {
+            let mut config = AuthConfig::default();
+            assert_eq!(config.validate(), Ok(()));
+            change(&mut config);
+            config.validate().unwrap_err().field
+        };
+        assert_eq!(wrong(|c| c.chunks.push(ChunkType::INIT.0)), "auth.chunks");
+        assert_eq!(wrong(|c| c.algorithms.push(HmacAlgorithm::Sha1)), "auth.algorithms");
+        assert_eq!(wrong(|c| c.algorithms.retain(|a| *a != HmacAlgorithm::Sha1)), "auth.algorithms");
+        assert_eq!(wrong(|c| c.active_key = 1), "auth.active_key");
+        let key = || SharedKey { id: 1, secret: vec![1] };
+        assert_eq!(format!("{:?}", key()), "SharedKey { id: 1, bytes: 1 }", "no secret in a log");
+        assert_eq!(
+            AuthConfig { keys: vec![key(), key()], ..AuthConfig::default() }.validate().unwrap_err().field,
+            "auth.keys"
+        );
+        assert_eq!(
+            AuthConfig { keys: vec![key()], active_key: 1, ..AuthConfig::default() }.validate(),
+            Ok(())
+        );
+        assert!(
+            AuthConfig { keys: vec![key()], ..AuthConfig::default() }.validate().is_err(),
+            "no null key beside it"
+        );
+    }
+
+    #[test]
+    fn what_must_be_authenticated_is_the_policys_and_the_applications() {
+        let demanded = |config: AuthConfig| config.demanded().iter().map(|typ| typ.0).collect::<Vec<u8>>();
+        assert_eq!(demanded(AuthConfig::default()), [0x80, 0xbe, 0xc1]);
+        assert_eq!(demanded(AuthConfig::without()), []);
+        let more = AuthConfig { chunks: vec![0, 10], ..AuthConfig::default() };
+        assert_eq!(demanded(more.clone()), [0, 10, 0x80, 0xbe, 0xc1]);
+        assert_eq!(demanded(AuthConfig { enabled: false, ..more }), [0x80, 0xbe, 0xc1]);
+    }
+}

@@ -1,0 +1,308 @@
+//! Authentication of chunks (RFC 4895) between two endpoints: set-up, restart and collision, what each end demands, keys
+//! that change.
+
+mod support;
+
+use msctp_proto::{
+    AddressRequest, AuthConfig, AuthEvent, AuthPolicy, CallError, Config, Event, HmacAlgorithm, KeyError,
+    LossReason, SharedKey,
+};
+use msctp_units::Span;
+use msctp_wire::{Chunk, ChunkType, Init, List, Packet, Param, Params, Tsn, VerificationTag};
+use support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, packet};
+
+const AUTH: u8 = 0x0f;
+
+fn with(auth: AuthConfig) -> Config {
+    Config { auth, trace: true, ..Config::default() }
+}
+
+fn keyed(id: u16, secret: &str) -> AuthConfig {
+    AuthConfig { keys: vec![key(id, secret)], active_key: id, ..AuthConfig::default() }
+}
+
+fn key(id: u16, secret: &str) -> SharedKey {
+    SharedKey { id, secret: secret.as_bytes().to_vec() }
+}
+
+fn demanding(chunks: &[u8], auth: AuthConfig) -> AuthConfig {
+    AuthConfig { chunks: chunks.to_vec(), ..auth }
+}
+
+/// Begun, with a log, nothing delivered yet.
+fn begun(a: AuthConfig, b: AuthConfig) -> Pair {
+    let mut pair = Pair::new(with(b), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    pair.connect(with(a), vec![a_ip(0)], vec![b_ip(0)]);
+    pair
+}
+
+fn up(a: AuthConfig, b: AuthConfig) -> Pair {
+    let mut pair = begun(a, b);
+    pair.run_for(Span::from_secs(5));
+    pair
+}
+
+/// A adds an address and moves to it; says whether B agreed.
+fn moves(pair: &mut Pair) -> bool {
+    if pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).is_err() {
+        return false;
+    }
+    pair.run_for(Span::from_secs(5));
+    let added = Event::AddressChange { request: AddressRequest::Add(a_ip(1)), accepted: true };
+    pair.a.saw(|event| *event == added)
+}
+
+fn sent_with(pair: &Pair, typ: u8) -> Vec<Flight> {
+    pair.log.as_ref().unwrap().iter().filter(|flight| flight.has(typ)).cloned().collect()
+}
+
+#[test]
+fn addresses_change_behind_auth_and_nothing_else_pays_for_it() {
+    let mut pair = up(AuthConfig::default(), AuthConfig::default());
+    assert!(pair.with(Side::A, |a, _| a.speaks_auth()) && pair.with(Side::B, |b, _| b.speaks_auth()));
+    assert!(moves(&mut pair));
+    pair.transfer(Side::B, 100, 1000, Span::from_secs(20));
+    let log = pair.log.as_ref().unwrap();
+    for flight in log {
+        let chunks = flight.chunks();
+        let signed = chunks.contains(&chunk::ASCONF) || chunks.contains(&chunk::ASCONF_ACK);
+        assert_eq!(chunks.contains(&AUTH), signed, "{chunks:?}");
+        assert!(!signed || chunks[0] == AUTH, "{chunks:?}");
+    }
+    for side in [Side::A, Side::B] {
+        assert_eq!(pair.with(side, |end, _| end.stats().unauthenticated_chunks), 0);
+        assert!(!pair.host(side).saw(|event| matches!(event, Event::Authentication(_))));
+    }
+}
+
+#[test]
+fn either_algorithm_and_any_order_of_preference_do() {
+    let sha1 = || AuthConfig { algorithms: vec![HmacAlgorithm::Sha1], ..AuthConfig::default() };
+    let reversed = || AuthConfig {
+        algorithms: vec![HmacAlgorithm::Sha1, HmacAlgorithm::Sha256],
+        ..AuthConfig::default()
+    };
+    for (a, b) in [(sha1(), AuthConfig::default()), (AuthConfig::default(), sha1()), (reversed(), sha1())] {
+        assert!(moves(&mut up(a, b)));
+    }
+    for (secret, agree) in [("secret", true), ("another", false)] {
+        assert_eq!(moves(&mut up(keyed(5, "secret"), keyed(5, secret))), agree);
+    }
+}
+
+#[test]
+fn a_lost_handshake_a_collision_and_a_restart_leave_both_with_the_same_keys() {
+    for lost in [chunk::INIT, chunk::INIT_ACK, chunk::COOKIE_ECHO, chunk::COOKIE_ACK] {
+        let mut pair = begun(keyed(1, "k"), keyed(1, "k"));
+        pair.filter = {
+            let mut left = 1;
+            Box::new(move |flight| {
+                let hit = left > 0 && flight.has(lost);
+                left -= usize::from(hit);
+                if hit { Fate::Drop } else { Fate::Twice(Span::from_millis(300)) }
+            })
+        };
+        pair.run_for(Span::from_secs(10));
+        assert!(moves(&mut pair), "{lost}");
+    }
+    let mut pair = up(keyed(1, "k"), keyed(1, "k"));
+    assert!(moves(&mut pair));
+    // A begins anew from the address that B still knows.
+    let config = with(keyed(1, "k"));
+    let mut fresh = msctp_proto::Endpoint::new(msctp_proto::EndpointConfig::default(), [77; 32]).unwrap();
+    core::mem::swap(&mut pair.a.endpoint, &mut fresh);
+    pair.a.events.clear();
+    pair.connect(config, vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(10));
+    assert!(pair.b.saw(|event| *event == Event::Restarted));
+    pair.with(Side::B, |b, now| b.add_local_address(now, b_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(5));
+    let added = Event::AddressChange { request: AddressRequest::Add(b_ip(1)), accepted: true };
+    assert!(pair.b.saw(|event| *event == added));
+}
+
+#[test]
+fn a_server_can_take_associations_only_from_those_who_know_its_key() {
+    // §6.3, last but one paragraph
+    let server = || demanding(&[chunk::COOKIE_ECHO], keyed(1, "key"));
+    let mut pair = up(keyed(1, "key"), server());
+    let echo = &sent_with(&pair, chunk::COOKIE_ECHO)[0];
+    assert_eq!(echo.chunks()[..2], [AUTH, chunk::COOKIE_ECHO]);
+    assert!(moves(&mut pair));
+    for stranger in [keyed(1, "other"), keyed(2, "key"), AuthConfig::default(), AuthConfig::without()] {
+        let mut pair = up(stranger, server());
+        assert_eq!(pair.b.state(), None);
+        assert_eq!(pair.b.endpoint.len(), 0, "nothing was built");
+        pair.run_for(Span::from_secs(900));
+        assert!(matches!(pair.a.events.last(), Some(Event::Lost(_))), "{:?}", pair.a.events);
+    }
+}
+
+#[test]
+fn data_is_signed_for_who_wants_it_and_packets_stay_within_the_pmtu() {
+    for list in [&[chunk::DATA][..], &[chunk::SACK], &[chunk::HEARTBEAT, chunk::ABORT]] {
+        let mut pair = up(AuthConfig::default(), demanding(list, AuthConfig::default()));
+        pair.transfer(Side::A, 300, 3000, Span::from_secs(60));
+        pair.transfer(Side::B, 300, 3000, Span::from_secs(60));
+        pair.with(Side::A, |a, now| {
+            let path = a.paths().next().unwrap().id;
+            a.request_heartbeat(now, path)
+        })
+        .unwrap();
+        pair.run_for(Span::from_secs(1));
+        let log = pair.log.as_ref().unwrap();
+        for flight in log.iter().filter(|flight| flight.from == Side::A) {
+            let chunks = flight.chunks();
+            let needs = chunks.iter().position(|typ| list.contains(typ));
+            let auth = chunks.iter().position(|typ| *typ == AUTH);
+            assert!(needs.is_none() || auth < needs && auth.is_some(), "{chunks:?}");
+        }
+        assert!(log.iter().all(|flight| flight.bytes.len() + 20 <= 1500));
+        let full = log.iter().filter(|flight| flight.bytes.len() > 1440 && flight.has(chunk::DATA)).count();
+        assert!(full > 100, "and are as full as they can be: {full}");
+        assert_eq!(pair.with(Side::B, |b, _| b.stats().unauthenticated_chunks), 0);
+        pair.with(Side::A, |a, now| a.abort(now, &msctp_proto::AbortReason::default()));
+        pair.run_for(Span::from_secs(1));
+        assert!(pair.b.saw(|event| matches!(event, Event::Lost(LossReason::PeerAborted { .. }))));
+    }
+}
+
+#[test]
+fn keys_are_switched_under_a_transfer() {
+    // RFC 6458
+    let mut pair = up(keyed(1, "one"), keyed(1, "one"));
+    assert!(moves(&mut pair));
+    for side in [Side::A, Side::B] {
+        pair.with(side, |end, _| end.set_auth_key(key(2, "two"))).unwrap();
+    }
+    pair.with(Side::A, |a, _| a.activate_auth_key(2)).unwrap();
+    let delete = AddressRequest::Delete(a_ip(1));
+    pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(1))).unwrap();
+    pair.transfer(Side::A, 100, 1000, Span::from_secs(20));
+    assert!(pair.a.saw(|event| *event == Event::AddressChange { request: delete, accepted: true }));
+    assert!(pair.b.saw(|event| *event == Event::Authentication(AuthEvent::NewKey { key: 2 })));
+    pair.with(Side::B, |b, _| {
+        assert_eq!(b.delete_auth_key(1), Err(CallError::Key(KeyError::Active(1))));
+        b.activate_auth_key(2).unwrap();
+        b.deactivate_auth_key(1).unwrap();
+    });
+    pair.run_for(Span::from_millis(1));
+    assert!(pair.b.saw(|event| *event == Event::Authentication(AuthEvent::FreeKey { key: 1 })));
+    for side in [Side::A, Side::B] {
+        pair.with(side, |end, _| end.delete_auth_key(1)).unwrap();
+    }
+    pair.with(Side::B, |b, now| b.add_local_address(now, b_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(5));
+    let added = Event::AddressChange { request: AddressRequest::Add(b_ip(1)), accepted: true };
+    assert!(pair.b.saw(|event| *event == added));
+    assert_eq!(pair.with(Side::A, |a, _| a.stats().unauthenticated_chunks), 0);
+}
+
+#[test]
+fn a_key_that_one_end_lacks_is_made_up_for_by_the_retransmission() {
+    let mut pair = up(keyed(1, "one"), keyed(1, "one"));
+    pair.with(Side::A, |a, now| {
+        a.set_auth_key(key(2, "two")).unwrap();
+        a.activate_auth_key(2).unwrap();
+        a.add_local_address(now, a_ip(1)).unwrap();
+    });
+    pair.run_for(Span::from_millis(500));
+    assert_eq!(pair.with(Side::B, |b, _| b.stats().unauthenticated_chunks), 1);
+    pair.with(Side::B, |b, _| b.set_auth_key(key(2, "two"))).unwrap();
+    pair.run_for(Span::from_secs(5));
+    let added = Event::AddressChange { request: AddressRequest::Add(a_ip(1)), accepted: true };
+    assert!(pair.a.saw(|event| *event == added));
+}
+
+#[test]
+fn with_a_peer_that_does_not_speak_it_nothing_is_changed_and_the_application_hears() {
+    let plain = || AuthConfig { enabled: false, ..AuthConfig::default() };
+    for (a, b, teller) in
+        [(AuthConfig::default(), plain(), Side::A), (plain(), AuthConfig::default(), Side::B)]
+    {
+        let mut pair = up(a, b);
+        let refused = pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1)));
+        assert_eq!(refused, Err(CallError::PeerLacksAsconf));
+        let told = |event: &Event| *event == Event::Authentication(AuthEvent::NotSpoken);
+        assert!(pair.host(teller).saw(told) && !pair.host(teller.other()).saw(told));
+        pair.transfer(Side::A, 50, 1000, Span::from_secs(10));
+        pair.transfer(Side::B, 50, 1000, Span::from_secs(10));
+    }
+    // Where both do without, addresses change as before RFC 4895.
+    let mut pair = up(AuthConfig::without(), AuthConfig::without());
+    assert!(moves(&mut pair));
+    assert!(sent_with(&pair, AUTH).is_empty());
+    // An end that only does not insist speaks it.
+    let lenient = || AuthConfig { policy: AuthPolicy::NotRequired, ..AuthConfig::default() };
+    let mut pair = up(lenient(), AuthConfig::default());
+    assert!(moves(&mut pair));
+    assert!(!sent_with(&pair, AUTH).is_empty());
+}
+
+#[test]
+fn a_peer_that_knows_asconf_and_not_auth_gets_no_association() {
+    // RFC 5061 §6
+    let pair = up(AuthConfig::without(), AuthConfig::default());
+    assert_eq!((pair.b.state(), pair.a.state()), (None, None));
+    assert!(matches!(
+        pair.a.events.last(),
+        Some(Event::Lost(LossReason::PeerAborted { cause: Some(13), .. }))
+    ));
+    let pair = up(AuthConfig::default(), AuthConfig::without());
+    assert_eq!((pair.b.state(), pair.a.state()), (None, None));
+    let lost = pair.a.events.last();
+    assert!(matches!(lost, Some(Event::Lost(LossReason::ProtocolViolation { cause: 13, .. }))));
+}
+
+/// An INIT with these parameters, and what B says to it.
+fn answer(params: &[Param<'_>]) -> Vec<u8> {
+    let mut pair = Pair::new(with(AuthConfig::default()), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    let init = Init {
+        initiate_tag: VerificationTag::new(7),
+        a_rwnd: 65_536,
+        outbound_streams: 3,
+        inbound_streams: 4,
+        initial_tsn: Tsn::new(1),
+        params: Params::from(params),
+    };
+    pair.inject(Side::B, Pair::at(Side::B), &packet(Side::B, 0, &[&init]));
+    pair.log.unwrap().pop().expect("an answer").bytes
+}
+
+#[test]
+fn auth_parameters_that_could_overflow_are_refused_and_what_is_odd_means_no_auth() {
+    // CVE-2020-6831 and its kin: lengths that a fixed buffer would not have stood.
+    let (sha1, extensions) = ([msctp_wire::HmacId::SHA1], [ChunkType::AUTH]);
+    let (good, many) = ([3; 32], vec![ChunkType(5); 257]);
+    let hmac = Param::HmacAlgo(List::from(&sha1));
+    let refused = |params: &[Param<'_>]| {
+        let bytes = answer(params);
+        let packet = Packet::parse(&bytes, msctp_wire::Checksum::Verify).unwrap();
+        matches!(packet.chunks().next(), Some(Ok(Chunk::Abort(_))))
+    };
+    for len in [0, 1, 31, 33, 256, 40_000] {
+        assert!(refused(&[Param::Random(&vec![1; len]), hmac]), "RANDOM of {len} bytes (§6.1)");
+    }
+    assert!(refused(&[Param::Random(&good), Param::ChunkList(List::from(&many[..])), hmac]));
+    let ids = vec![msctp_wire::HmacId::SHA1; 10_000];
+    assert!(refused(&[Param::Random(&good), Param::HmacAlgo(List::from(&ids[..]))]));
+    // The largest that is allowed is taken, and the answer fits a packet.
+    let params = [
+        Param::Random(&good),
+        Param::ChunkList(List::from(&many[..256])),
+        Param::HmacAlgo(List::from(&ids[..16])),
+    ];
+    assert!(!refused(&params) && answer(&params).len() + 20 <= 1500);
+    // Without RANDOM, without HMAC-ALGO, with none that is known: AUTH is not spoken, which is no reason for an ABORT.
+    let unknown = [msctp_wire::HmacId::new(2)];
+    for params in [
+        &[hmac, Param::SupportedExtensions(List::from(&extensions))][..],
+        &[Param::Random(&good)],
+        &[Param::Random(&good), Param::HmacAlgo(List::from(&unknown))],
+        &[Param::Random(&good), Param::HmacAlgo(List::EMPTY)],
+    ] {
+        assert!(!refused(params));
+    }
+}

@@ -1,0 +1,79 @@
+//! [`ChunkSet`]: a set of chunk types. One bit for each of the 256, so that asking costs a shift.
+
+use core::fmt;
+
+use super::ChunkType;
+
+/// A set of chunk types.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChunkSet([u64; 4]);
+
+impl ChunkSet {
+    /// No type.
+    pub const EMPTY: Self = Self([0; 4]);
+
+    /// Whether the type is in the set.
+    #[inline]
+    #[must_use]
+    pub const fn has(&self, typ: ChunkType) -> bool {
+        self.0[(typ.0 >> 6) as usize] >> (typ.0 & 63) & 1 == 1
+    }
+
+    /// Adds a type.
+    pub const fn insert(&mut self, typ: ChunkType) {
+        self.0[(typ.0 >> 6) as usize] |= 1 << (typ.0 & 63);
+    }
+
+    /// Takes a type out.
+    pub const fn remove(&mut self, typ: ChunkType) {
+        self.0[(typ.0 >> 6) as usize] &= !(1 << (typ.0 & 63));
+    }
+
+    /// Whether no type is in the set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::EMPTY
+    }
+
+    /// The types in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = ChunkType> {
+        (0..=u8::MAX).map(ChunkType).filter(|typ| self.has(*typ))
+    }
+}
+
+impl Extend<ChunkType> for ChunkSet {
+    fn extend<I: IntoIterator<Item = ChunkType>>(&mut self, types: I) {
+        types.into_iter().for_each(|typ| self.insert(typ));
+    }
+}
+
+impl FromIterator<ChunkType> for ChunkSet {
+    fn from_iter<I: IntoIterator<Item = ChunkType>>(types: I) -> Self {
+        let mut set = Self::EMPTY;
+        set.extend(types);
+        set
+    }
+}
+
+impl fmt::Debug for ChunkSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_type_has_a_bit_of_its_own() {
+        for typ in (0..=u8::MAX).map(ChunkType) {
+            let mut set = ChunkSet::from_iter([typ]);
+            assert!(set.iter().eq([typ]));
+            set.remove(typ);
+            assert!(set.is_empty());
+        }
+        let all: ChunkSet = (0..=u8::MAX).map(ChunkType).collect();
+        assert_eq!(all.iter().count(), 256);
+    }
+}
