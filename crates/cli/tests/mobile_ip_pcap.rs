@@ -2,44 +2,14 @@
 //!
 //! Skipped where tshark is not installed, unless `MSCTP_NEED_TSHARK` is set.
 
-use std::path::Path;
-use std::process::Command;
+mod tshark;
 
-/// One line per frame: the columns asked for, separated by `|`. `None` without tshark.
-fn dissect(file: &Path, fields: &[&str]) -> Option<Vec<String>> {
-    let mut tshark = Command::new("tshark");
-    tshark.arg("-r").arg(file).args(["-T", "fields", "-E", "separator=|"]);
-    tshark.args(["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"]);
-    tshark.args(["-o", "sctp.checksum:CRC 32c"]);
-    for field in fields {
-        tshark.args(["-e", field]);
-    }
-    match tshark.output() {
-        Ok(out) => {
-            assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
-            Some(String::from_utf8_lossy(&out.stdout).lines().map(str::to_owned).collect())
-        }
-        Err(e) if std::env::var_os("MSCTP_NEED_TSHARK").is_some() => panic!("tshark: {e}"),
-        Err(_) => {
-            eprintln!("tshark is not installed: not checked");
-            None
-        }
-    }
-}
-
-/// Severity of an expert note from which on it tells of an error.
-const ERROR: u32 = 0x0080_0000;
+use tshark::{ERROR, capture_of, dissect};
 
 #[test]
 fn no_frame_is_wrong_and_the_whole_of_mobile_ip_is_there() {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mobile-ip.pcapng");
-    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/mobile-ip.toml");
-    let run = Command::new(env!("CARGO_BIN_EXE_msctp"))
-        .args(["sim", scenario, "--set", "duration=80s", "--set", "node.mh.waypoints=[{ at = \"10s\", to = [390, 0], speed = 20 }, { at = \"50s\", to = [10, 0], speed = 20 }]", "--pcap"])
-        .arg(&file)
-        .output()
-        .expect("msctp runs");
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let way = "node.mh.waypoints=[{ at = \"10s\", to = [390, 0], speed = 20 }, { at = \"50s\", to = [10, 0], speed = 20 }]";
+    let file = capture_of("mobile-ip.toml", &["duration=80s", way], "mobile-ip.pcapng");
     let fields = [
         "frame.number",
         "ip.proto",

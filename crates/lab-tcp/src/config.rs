@@ -66,6 +66,18 @@ pub struct Config {
     /// NewReno restarts the retransmission timer at every partial ACK ("slow but steady"); else at the first only
     /// ("impatient", RFC 6582 §3.2).
     pub slow_but_steady: bool,
+    /// NewReno starts fast recovery also at duplicates that do not cover more than "recover", when cwnd is above one segment
+    /// and the last ACK of new data covered at most four (RFC 6582 §4.1, the ACK heuristic, which is optional there).
+    pub ack_heuristic: bool,
+    /// A loss halves the congestion window, or the peer's if that is smaller, as in ns-2; RFC 5681 §3.1 (4) wants half of
+    /// FlightSize.
+    pub halve_window: bool,
+    /// Reno and NewReno open the window at the ACK that ends fast recovery, as ns-2's do; RFC 5681 §3.2 (6) sets it to
+    /// ssthresh and no more.
+    pub grow_at_exit: bool,
+    /// SACK counts what is in the network, as ns-2's Sack1 does: a segment less for each ACK in fast recovery, two for a
+    /// partial one, and every hole is taken for lost. RFC 6675 §4 looks at the scoreboard each time.
+    pub counted_pipe: bool,
     /// Forward RTO recovery: undo time-outs that were spurious (RFC 5682, basic and SACK-enhanced alike by the
     /// acknowledgments alone, §2.1).
     pub frto: bool,
@@ -113,6 +125,10 @@ impl Default for Config {
             restart_timer_on_fast_retransmit: false,
             once_per_window: false,
             slow_but_steady: false,
+            ack_heuristic: false,
+            halve_window: false,
+            grow_at_exit: false,
+            counted_pipe: false,
             frto: false,
             restart_rtt_after_spurious: false,
             loss_classifier: classifier::None::NAME.to_owned(),

@@ -39,8 +39,8 @@ impl Algorithm {
         let limited_transmit = config.limited_transmit;
         match self {
             Self::Reno => Box::new(reno::Reno::new(limited_transmit, config.once_per_window)),
-            Self::NewReno => Box::new(newreno::NewReno::new(limited_transmit, config.slow_but_steady)),
-            Self::Sack => Box::new(sack::Sack::new(limited_transmit)),
+            Self::NewReno => Box::new(newreno::NewReno::new(config)),
+            Self::Sack => Box::new(sack::Sack::new(limited_transmit, config.counted_pipe)),
         }
     }
 }
@@ -52,6 +52,8 @@ pub(crate) struct AckView<'a> {
     pub(crate) acked: u64,
     /// A duplicate as RFC 5681 §2 defines it: nothing new, no data, same window, something outstanding.
     pub(crate) plain_duplicate: bool,
+    /// The congestion window in bytes, before this acknowledgment.
+    pub(crate) cwnd: u64,
     /// SACK blocks, as offsets, those that make sense.
     pub(crate) blocks: &'a [(u64, u64)],
 }

@@ -1,5 +1,6 @@
 //! NewReno: the modification of RFC 6582.
 
+use crate::config::Config;
 use crate::outstanding::{Outstanding, Segment};
 
 use super::inflation::Inflation;
@@ -15,11 +16,30 @@ pub(super) struct NewReno {
     slow_but_steady: bool,
     /// Partial ACKs in this fast recovery.
     partial_acks: u32,
+    ack_heuristic: bool,
+    /// Bytes that the last ACK of new data acknowledged.
+    last_acked: u64,
 }
 
 impl NewReno {
-    pub(super) fn new(limited_transmit: bool, slow_but_steady: bool) -> Self {
-        Self { inflation: Inflation::new(limited_transmit), recover: 0, slow_but_steady, partial_acks: 0 }
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            inflation: Inflation::new(config.limited_transmit),
+            recover: 0,
+            slow_but_steady: config.slow_but_steady,
+            partial_acks: 0,
+            ack_heuristic: config.ack_heuristic,
+            last_acked: 0,
+        }
+    }
+
+    /// May a third duplicate start fast recovery?
+    fn may_enter(&self, at: &Outstanding, cwnd: u64) -> bool {
+        // RFC 6582 §3.2 (2): only when the ACK covers more than "recover", which is one less than ours
+        let covers_more = at.una > self.recover;
+        // RFC 6582 §4.1: segments sent again for nothing make duplicates of an ACK that covered many at once.
+        let few_covered = cwnd > at.smss && self.last_acked <= 4 * at.smss;
+        covers_more || self.ack_heuristic && few_covered
     }
 
     /// RFC 6582 §3.2 (3), partial acknowledgments.
@@ -40,6 +60,7 @@ impl NewReno {
 impl Recovery for NewReno {
     fn on_ack(&mut self, at: &Outstanding, ack: &AckView<'_>) -> Outcome {
         if ack.acked > 0 {
+            self.last_acked = ack.acked;
             if self.inflation.phase.is_fast() && at.una < self.recover {
                 return self.partial(at, ack.acked);
             }
@@ -51,8 +72,8 @@ impl Recovery for NewReno {
         if !ack.plain_duplicate {
             return Outcome::default();
         }
-        // RFC 6582 §3.2 (2): only when the ACK covers more than "recover", which is one less than ours
-        let lost = self.inflation.duplicate(at, at.una > self.recover);
+        let may_enter = self.may_enter(at, ack.cwnd);
+        let lost = self.inflation.duplicate(at, may_enter);
         Outcome { lost, duplicate: true, ..Outcome::default() }
     }
 

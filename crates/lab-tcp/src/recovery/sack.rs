@@ -23,10 +23,14 @@ pub(super) struct Sack {
     recovery_point: u64,
     phase: Phase,
     resend_first: bool,
+    /// The pipe in bytes when it is counted (`counted_pipe`) in fast recovery; below zero when more ACKs came than segments
+    /// were thought to be out.
+    counted: Option<i64>,
+    counts: bool,
 }
 
 impl Sack {
-    pub(super) fn new(limited_transmit: bool) -> Self {
+    pub(super) fn new(limited_transmit: bool, counts: bool) -> Self {
         Self {
             limited_transmit,
             sacked: Ranges::default(),
@@ -37,6 +41,8 @@ impl Sack {
             recovery_point: 0,
             phase: Phase::Open,
             resend_first: false,
+            counted: None,
+            counts,
         }
     }
 
@@ -83,12 +89,15 @@ impl Sack {
         let below_sacked = self.sacked.end().is_some_and(|highest| start < highest);
         let hole = Segment { start, end, role: Role::Hole };
         // (1)
-        if below_sacked && start < self.lost_below(at) {
+        if below_sacked && (start < self.lost_below(at) || self.counted.is_some()) {
             return Some(hole);
         }
         // (2)
         if let Some(new) = at.in_order(new_end) {
             return Some(new);
+        }
+        if self.counted.is_some() {
+            return None;
         }
         // (3)
         if below_sacked {
@@ -110,6 +119,11 @@ impl Recovery for Sack {
     fn on_ack(&mut self, at: &Outstanding, ack: &AckView<'_>) -> Outcome {
         let reported = self.update(at, ack.blocks);
         let mut outcome = Outcome::default();
+        if let Some(pipe) = &mut self.counted {
+            // ns-2 (Sack1TcpAgent::recv)
+            let left = if ack.acked > 0 { 2 } else { 1 };
+            *pipe -= left * at.smss as i64;
+        }
         if ack.acked > 0 {
             self.dup_acks = 0;
             self.limited = 0;
@@ -118,6 +132,7 @@ impl Recovery for Sack {
                 outcome.left = self.phase.is_recovering();
                 self.phase = Phase::Open;
                 self.resend_first = false;
+                self.counted = None;
             }
         }
         // RFC 6675 §2: a duplicate reports something new between HighACK and HighData.
@@ -136,6 +151,8 @@ impl Recovery for Sack {
         if response == Response::Fast {
             // RFC 6675 §5 (4.1), (4.2)
             self.recovery_point = at.max;
+            let outstanding = (at.max - at.una) as i64;
+            self.counted = self.counts.then(|| outstanding - i64::from(DUP_THRESH) * at.smss as i64);
         }
         self.phase = Phase::Answering(response);
         self.resend_first = response != Response::Wait;
@@ -145,7 +162,7 @@ impl Recovery for Sack {
     fn on_timeout(&mut self, at: &Outstanding) {
         // RFC 6675 §5.1; RFC 2018 §8: what was SACKed is forgotten, the receiver may have dropped it.
         let recovery_point = at.max;
-        *self = Self { recovery_point, ..Self::new(self.limited_transmit) };
+        *self = Self { recovery_point, ..Self::new(self.limited_transmit, self.counts) };
     }
 
     fn next(&self, at: &Outstanding, cwnd: u64) -> Option<Segment> {
@@ -153,7 +170,10 @@ impl Recovery for Sack {
             let limit = self.sacked.next_from(at.una).map_or(at.max, |range| range.0);
             return Some(Segment { start: at.una, end: at.cut(at.una, limit), role: Role::First });
         }
-        let room = cwnd.saturating_sub(self.pipe(at));
+        let room = match self.counted {
+            Some(pipe) => (cwnd as i64).saturating_sub(pipe).max(0) as u64,
+            None => cwnd.saturating_sub(self.pipe(at)),
+        };
         if self.phase.is_fast() {
             // RFC 6675 §5 (C)
             return if room >= at.smss { self.next_seg(at, at.nxt.saturating_add(room)) } else { None };
@@ -181,6 +201,11 @@ impl Recovery for Sack {
     }
 
     fn on_sent(&mut self, at: &Outstanding, segment: &Segment) {
+        if let Some(pipe) = &mut self.counted
+            && segment.role != Role::First
+        {
+            *pipe += (segment.end - segment.start) as i64;
+        }
         match segment.role {
             Role::First => {
                 // RFC 6675 §5 (4.3)
@@ -205,6 +230,9 @@ impl Recovery for Sack {
     fn pipe(&self, at: &Outstanding) -> u64 {
         if !self.phase.is_fast() {
             return self.not_sacked(at.una, at.nxt);
+        }
+        if let Some(pipe) = self.counted {
+            return pipe.max(0) as u64;
         }
         // (a) what is not lost, and (b) what was sent again
         self.not_sacked(self.lost_below(at), at.max) + self.not_sacked(at.una, self.high_rxt)

@@ -88,6 +88,8 @@ pub(crate) struct Sender {
     /// LD recovery is under way.
     in_ld: bool,
     restart_timer_on_fast_retransmit: bool,
+    halve_window: bool,
+    grow_at_exit: bool,
     /// When data was sent last, or since when idle RTOs have been reported.
     idle_since: Time,
 }
@@ -157,6 +159,8 @@ impl Sender {
             differentiation: Differentiation::new(config),
             in_ld: false,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
+            halve_window: config.halve_window,
+            grow_at_exit: config.grow_at_exit && algorithm != Algorithm::Sack,
             idle_since: now,
         }
     }
@@ -214,13 +218,15 @@ impl Sender {
         at.edge = at.edge.max(edge);
         at.largest_window = at.largest_window.max(info.window);
         let in_fast_recovery = self.recovery.is_recovering();
-        let view = AckView { acked, plain_duplicate, blocks: info.blocks };
+        let cwnd = self.controller.window().cwnd;
+        let view = AckView { acked, plain_duplicate, cwnd, blocks: info.blocks };
         let outcome = self.recovery.on_ack(&self.at, &view);
         stats.duplicate_acks += u64::from(outcome.duplicate);
         let blocks = info.blocks.len() as u32;
         trace.add(now, TraceKind::AckReceived { ack: info.ack, blocks, duplicate: outcome.duplicate });
         if acked > 0 {
             let rtt = self.new_data_acknowledged(now, info, outcome.keep_timer, trace);
+            let in_fast_recovery = in_fast_recovery && !(outcome.left && self.grow_at_exit);
             let ack = Ack { rtt, in_fast_recovery, ..self.ack(now, acked, flight_before) };
             self.controller.on_ack(&ack);
         }
@@ -315,6 +321,7 @@ impl Sender {
         match cause {
             Cause::Congestion => {
                 let flight_size = self.recovery.enter(&self.at, Response::Fast);
+                let flight_size = self.halved(flight_size);
                 stats.fast_retransmits += 1;
                 if self.restart_timer_on_fast_retransmit {
                     // The segment that is sent again now starts it.
@@ -330,6 +337,14 @@ impl Sender {
                 stats.ld_recoveries += 1;
                 trace.add(now, TraceKind::LdRecovery);
             }
+        }
+    }
+
+    /// What a loss halves: FlightSize (RFC 5681 §3.1 (4)), or the window.
+    fn halved(&self, flight_size: u64) -> u64 {
+        match self.halve_window {
+            true => self.controller.window().cwnd.min(self.at.largest_window),
+            false => flight_size,
         }
     }
 
@@ -394,7 +409,8 @@ impl Sender {
             return Err(GaveUp);
         }
         stats.timeouts += 1;
-        let flight_size = *self.timeout_flight.get_or_insert(self.at.nxt - self.at.una);
+        let flight_size = self.halved(self.at.nxt - self.at.una);
+        let flight_size = *self.timeout_flight.get_or_insert(flight_size);
         // RFC 5682 §2.1 (1): not again while an earlier time-out is being repaired. Park & Jang §2.1: not in LD recovery.
         let in_ld = std::mem::take(&mut self.in_ld);
         let first = self.at.nxt == self.at.max && self.retries == 1 && !in_ld;

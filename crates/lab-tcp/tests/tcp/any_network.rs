@@ -22,11 +22,12 @@ fn configs() -> impl Strategy<Value = Config> {
         (0_u32..9).prop_map(SackLimit::Blocks),
         Just(SackLimit::Unlimited)
     ];
-    let flags = prop::array::uniform10(any::<bool>());
+    let flags = prop::array::uniform14(any::<bool>());
     let classifier = prop_oneof![Just("none"), Just("park-jang"), Just("oracle")];
     (algorithm, limit, flags, 1_u32..4, 1_u64..60, classifier).prop_map(
         |(recovery, sack_limit, flags, ack_every, buffer, classifier)| {
             let [timestamps, window_scale, limited_transmit, nagle, frto, ..] = flags;
+            let [.., ack_heuristic, halve_window, grow_at_exit, counted_pipe, _, _, _, _, _] = flags;
             let [.., slow_but_steady, once, restart, start_over, delay_response] = flags;
             Config {
                 recovery,
@@ -38,6 +39,10 @@ fn configs() -> impl Strategy<Value = Config> {
                 frto,
                 slow_but_steady,
                 once_per_window: once,
+                ack_heuristic,
+                halve_window,
+                grow_at_exit,
+                counted_pipe,
                 restart_timer_on_fast_retransmit: restart,
                 restart_rtt_after_spurious: start_over,
                 loss_classifier: classifier.to_owned(),

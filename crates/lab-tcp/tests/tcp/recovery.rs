@@ -121,6 +121,103 @@ fn newreno_may_leave_the_timer_alone_after_the_first_partial_ack() {
 }
 
 #[test]
+fn duplicates_that_cover_no_more_than_recover_start_nothing() {
+    // 5 is lost twice. The ACK that ends the time-out covers exactly "recover"; then the first new segment is lost, and
+    // the three after it make duplicates of that ACK (RFC 6582 §3.2 (2): only when it "covers more than recover").
+    let config = Config { limited_transmit: true, ..config(Algorithm::NewReno) };
+    let clean = transfer(&config, 200, &[5, 5]);
+    let timeout = clean.traces[0].iter().find(|event| matches!(event.kind, TraceKind::Timeout { .. }));
+    let timeout = timeout.expect("the time-out").at;
+    let (first_new, _) = clean.data_sent(SMSS).into_iter().find(|&(n, at)| at > timeout && n != 5).unwrap();
+    let recover = clean.data_sent(SMSS).into_iter().filter(|&(_, at)| at < timeout).map(|(n, _)| n).max();
+    assert_eq!(Some(first_new), recover.map(|n| n + 1));
+
+    let pair = transfer(&config, 200, &[5, 5, first_new]);
+    let stats = pair.ends[0].stats();
+    assert!(stats.duplicate_acks >= 3 + clean.ends[0].stats().duplicate_acks, "three more duplicates");
+    assert_eq!((stats.fast_retransmits, stats.timeouts), (1, 2));
+    // The next loss, above "recover", is repaired as ever.
+    let pair = transfer(&config, 200, &[5, 5, first_new + 20]);
+    assert_eq!((pair.ends[0].stats().fast_retransmits, pair.ends[0].stats().timeouts), (2, 1));
+}
+
+#[test]
+fn the_ack_heuristic_lets_duplicates_of_a_small_step_start_fast_recovery() {
+    // After the time-out of 5, whose repair is lost, 8 to 14 are sent again one after the other, and 10 is lost again: its
+    // duplicates are below "recover", and the ACK before them covered one segment (RFC 6582 §4.1).
+    let lost = [5, 5, 8, 9, 10, 10, 11, 12, 13, 14];
+    let counts = |ack_heuristic| {
+        let config = Config { ack_heuristic, ..config(Algorithm::NewReno) };
+        let pair = transfer(&config, 100, &lost);
+        (pair.ends[0].stats().fast_retransmits, pair.ends[0].stats().timeouts)
+    };
+    assert_eq!((counts(false), counts(true)), ((1, 2), (2, 1)));
+    // Duplicates of an ACK that covered a whole window come from segments sent again for nothing, as far as one can see.
+    let config = Config { ack_heuristic: true, limited_transmit: true, ..config(Algorithm::NewReno) };
+    let clean = transfer(&config, 200, &[5, 5]);
+    let end = clean.data_sent(SMSS).into_iter().rposition(|(n, _)| n == 5).unwrap();
+    let first_new = clean.data_sent(SMSS)[end + 1].0;
+    let pair = transfer(&config, 200, &[5, 5, first_new]);
+    assert_eq!((pair.ends[0].stats().fast_retransmits, pair.ends[0].stats().timeouts), (1, 2));
+}
+
+#[test]
+fn a_loss_may_halve_the_window_instead_of_what_is_in_flight() {
+    // Segments 5 to 11 are all there is: FlightSize is 7 in a window of 20.
+    for (_, algorithm) in Algorithm::ALL {
+        let halved = |halve_window| {
+            let pair = transfer(&Config { halve_window, ..config(algorithm) }, 12, &[5]);
+            losses(&pair, LossKind::Gap)[0]
+        };
+        assert_eq!(
+            (halved(false), halved(true)),
+            (7 * u64::from(SMSS), 20 * u64::from(SMSS)),
+            "{algorithm:?}"
+        );
+        let halved = |halve_window| {
+            let pair = transfer(&Config { halve_window, ..config(algorithm) }, 12, &[11]);
+            losses(&pair, LossKind::Timeout)[0]
+        };
+        assert_eq!((halved(false), halved(true)), (u64::from(SMSS), 20 * u64::from(SMSS)), "{algorithm:?}");
+    }
+    // The window of a peer that has less room counts.
+    let config =
+        Config { halve_window: true, receive_buffer: 9 * u64::from(SMSS), ..config(Algorithm::Reno) };
+    assert_eq!(losses(&transfer(&config, 100, &[5]), LossKind::Gap), [9 * u64::from(SMSS)]);
+}
+
+#[test]
+fn the_ack_that_ends_fast_recovery_opens_the_window_by_option() {
+    for (_, algorithm) in Algorithm::ALL {
+        let after = |grow_at_exit| {
+            let pair = transfer(&Config { grow_at_exit, ..config(algorithm) }, 100, &[5]);
+            let mut trace = pair.traces[0].iter().map(|event| &event.kind);
+            trace.find(|kind| matches!(kind, TraceKind::RecoveryExit)).expect("left");
+            trace.find_map(|kind| match *kind {
+                TraceKind::Window { cwnd, ssthresh, .. } => Some(cwnd - ssthresh),
+                _ => None,
+            })
+        };
+        // RFC 5681 §3.2 (6): cwnd is ssthresh. The ACK covers more than a window of data: one segment.
+        let segment = if algorithm == Algorithm::Sack { 0 } else { u64::from(SMSS) };
+        assert_eq!((after(false), after(true)), (Some(0), Some(segment)), "{algorithm:?}");
+    }
+}
+
+#[test]
+fn sack_may_count_what_is_in_the_network() {
+    let lost = [2, 4, 6, 8, 10];
+    let run = |counted_pipe| transfer(&Config { counted_pipe, ..config(Algorithm::Sack) }, 100, &lost);
+    let (counted, by_scoreboard) = (run(true), run(false));
+    let stats = counted.ends[0].stats();
+    assert_eq!((stats.fast_retransmits, stats.timeouts, stats.retransmitted), (1, 0, 5));
+    // At the third duplicate, of 7, 20 segments are out and 17 counted. Eight more ACKs, the last of 17, count it below
+    // half the window, 10; segment n arrives at 151 + n ms.
+    assert_eq!(times(&counted, 4)[1], Time::ZERO + Span::from_millis(151 + 17 + 50));
+    assert!(times(&by_scoreboard, 4)[1] < times(&counted, 4)[1], "the scoreboard knows that five are lost");
+}
+
+#[test]
 fn sack_repairs_all_losses_of_a_window_at_once() {
     let lost = [2, 4, 6, 8, 10];
     let pair = transfer(&config(Algorithm::Sack), 100, &lost);

@@ -58,13 +58,17 @@ pub(super) fn transport(case: &str, parameters: &str) -> Option<Vec<String>> {
 /// - The window grows by acknowledgments, not by the bytes they cover, used or not.
 /// - The retransmission timer is restarted by a fast retransmit.
 /// - Reno enters fast recovery once per window of data.
-/// - Times are counted in ticks of 10 ms.
+/// - A loss halves the window, not what is in flight.
+/// - Reno and NewReno open the window at the ACK that ends fast recovery.
+/// - Sack1 counts what is in the network, ACK by ACK.
 pub(super) fn ns2_ways() -> Vec<String> {
     [
         "controller_options={count_acks=true, grow_unused=true}",
         "restart_timer_on_fast_retransmit=true",
         "once_per_window=true",
-        "rto_granularity=10ms",
+        "halve_window=true",
+        "grow_at_exit=true",
+        "counted_pipe=true",
     ]
     .map(|option| format!("{PROFILE}.{option}"))
     .to_vec()

@@ -74,7 +74,7 @@ impl TcpSpec {
     }
 }
 
-const PROFILE_KEYS: [&str; 30] = [
+const PROFILE_KEYS: [&str; 34] = [
     "mss",
     "mss_option",
     "timestamps",
@@ -97,6 +97,10 @@ const PROFILE_KEYS: [&str; 30] = [
     "restart_timer_on_fast_retransmit",
     "once_per_window",
     "slow_but_steady",
+    "ack_heuristic",
+    "halve_window",
+    "grow_at_exit",
+    "counted_pipe",
     "frto",
     "restart_rtt_after_spurious",
     "loss_classifier",
@@ -140,6 +144,10 @@ fn values(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem>
         ("restart_timer_on_fast_retransmit", &mut config.restart_timer_on_fast_retransmit),
         ("once_per_window", &mut config.once_per_window),
         ("slow_but_steady", &mut config.slow_but_steady),
+        ("ack_heuristic", &mut config.ack_heuristic),
+        ("halve_window", &mut config.halve_window),
+        ("grow_at_exit", &mut config.grow_at_exit),
+        ("counted_pipe", &mut config.counted_pipe),
         ("frto", &mut config.frto),
         ("restart_rtt_after_spurious", &mut config.restart_rtt_after_spurious),
         ("delay_response", &mut config.delay_response),
