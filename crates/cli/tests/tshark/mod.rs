@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Runs an example, changed, and gives its capture.
-pub fn capture_of(scenario: &str, changes: &[&str], name: &str) -> PathBuf {
+pub(crate) fn capture_of(scenario: &str, changes: &[&str], name: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let scenario = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios")).join(scenario);
     let run = Command::new(env!("CARGO_BIN_EXE_msctp"))
@@ -21,7 +21,7 @@ pub fn capture_of(scenario: &str, changes: &[&str], name: &str) -> PathBuf {
 }
 
 /// One line per frame: the columns asked for, separated by `|`. `None` without tshark.
-pub fn dissect(file: &Path, fields: &[&str]) -> Option<Vec<String>> {
+pub(crate) fn dissect(file: &Path, fields: &[&str]) -> Option<Vec<String>> {
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(file).args(["-T", "fields", "-E", "separator=|"]);
     tshark.args(["-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE"]);
@@ -43,4 +43,4 @@ pub fn dissect(file: &Path, fields: &[&str]) -> Option<Vec<String>> {
 }
 
 /// Severity of an expert note from which on it tells of an error.
-pub const ERROR: u32 = 0x0080_0000;
+pub(crate) const ERROR: u32 = 0x0080_0000;
