@@ -5,6 +5,8 @@
 
 mod bench;
 mod compare;
+#[cfg(target_os = "linux")]
+mod emulate;
 mod fit;
 mod reproduce;
 mod running;
@@ -16,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Mobile SCTP in virtual time: run scenarios, reproduce papers.
+/// Mobile SCTP in virtual time and over emulated links: run scenarios, reproduce papers.
 #[derive(Parser)]
 #[command(name = "msctp", version, about, propagate_version = true)]
 struct Cli {
@@ -27,6 +29,8 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Sim(sim::Args),
+    #[cfg(target_os = "linux")]
+    Emulate(Box<emulate::Args>),
     Bench(bench::Args),
     Compare(compare::Args),
     Reproduce(reproduce::Args),
@@ -46,6 +50,8 @@ enum Failure {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Sim(args) => sim::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Emulate(args) => emulate::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Reproduce(args) => reproduce::run(&args),

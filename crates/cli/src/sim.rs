@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Where a file is that the scenario names: relative to the scenario's folder.
-fn beside(scenario: &Path, name: &str) -> PathBuf {
+pub(crate) fn beside(scenario: &Path, name: &str) -> PathBuf {
     scenario.parent().unwrap_or_else(|| Path::new("")).join(name)
 }
 
@@ -125,7 +125,7 @@ fn simulation_time(seconds: f64) -> String {
     format!("{seconds:.3}")
 }
 
-fn create(path: &Path) -> Result<File, Failure> {
+pub(crate) fn create(path: &Path) -> Result<File, Failure> {
     File::create(path).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))
 }
 

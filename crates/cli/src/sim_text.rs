@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use msctp_sim::summary::{
-    AssociationSummary, FlowSummary, HandoverSummary, MobileIpSummary, Summary, TcpFlowSummary, TcpSummary,
+    AssociationSummary, CbrSummary, FlowSummary, HandoverSummary, LinkSummary, MobileIpSummary, Summary,
+    TcpFlowSummary, TcpSummary,
 };
 
 /// Writes the summary.
@@ -19,13 +20,7 @@ pub(crate) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     for connection in &summary.tcp {
         write_tcp(out, connection)?;
     }
-    if !summary.cbr.is_empty() {
-        writeln!(out, "\nconstant rate          sent   received       lost")?;
-        for cbr in &summary.cbr {
-            let lost = cbr.sent - cbr.received;
-            writeln!(out, "  {:<14} {:>10} {:>10} {:>10}", cbr.name, cbr.sent, cbr.received, lost)?;
-        }
-    }
+    write_cbr(out, &summary.cbr)?;
     if !summary.video.is_empty() {
         writeln!(out, "\nvideo                  sent  delivered   transfer mean   95 %    max (s)")?;
         for video in &summary.video {
@@ -38,14 +33,7 @@ pub(crate) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
             )?;
         }
     }
-    writeln!(out, "\nlink                  delivered     queue full   lost  down  too big")?;
-    for link in &summary.links {
-        writeln!(
-            out,
-            "  {:<18} {:>10} {:>14} {:>6} {:>5} {:>8}",
-            link.name, link.delivered, link.queue_drops, link.losses, link.down_drops, link.too_big
-        )?;
-    }
+    write_links(out, &summary.links)?;
     if summary.no_address + summary.no_route > 0 {
         writeln!(
             out,
@@ -66,6 +54,31 @@ pub(crate) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     }
     if let Some(hash) = &summary.trace_hash {
         writeln!(out, "\ntrace hash {hash}")?;
+    }
+    Ok(())
+}
+
+/// Writes what the constant-rate sources did.
+pub(crate) fn write_cbr(out: &mut impl Write, all: &[CbrSummary]) -> io::Result<()> {
+    if !all.is_empty() {
+        writeln!(out, "\nconstant rate          sent   received       lost")?;
+        for cbr in all {
+            let lost = cbr.sent - cbr.received;
+            writeln!(out, "  {:<14} {:>10} {:>10} {:>10}", cbr.name, cbr.sent, cbr.received, lost)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes what became of packets on the links.
+pub(crate) fn write_links(out: &mut impl Write, links: &[LinkSummary]) -> io::Result<()> {
+    writeln!(out, "\nlink                  delivered     queue full   lost  down  too big")?;
+    for link in links {
+        writeln!(
+            out,
+            "  {:<18} {:>10} {:>14} {:>6} {:>5} {:>8}",
+            link.name, link.delivered, link.queue_drops, link.losses, link.down_drops, link.too_big
+        )?;
     }
     Ok(())
 }
@@ -204,7 +217,7 @@ fn write_mobile_ip(out: &mut impl Write, mobile_ip: &MobileIpSummary) -> io::Res
 }
 
 /// A rate with three digits and a unit.
-fn rate(bps: u64) -> String {
+pub(crate) fn rate(bps: u64) -> String {
     let bps = bps as f64;
     match bps {
         b if b >= 1e9 => format!("{:.3} Gbps", b / 1e9),

@@ -18,7 +18,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 /// In the inner process' environment: who its parent is.
-const PARENT: &str = "MSCTP_EMULATION_PARENT";
+pub(crate) const PARENT: &str = "MSCTP_EMULATION_PARENT";
 
 /// Which of the two processes this is.
 #[derive(Debug)]

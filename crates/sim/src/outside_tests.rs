@@ -170,3 +170,44 @@ fn constant_rate_sources_load_the_links_of_hosts_outside() {
     let received = hosts.simulation().summary().cbr[0].received;
     assert!(received > 100, "{received}");
 }
+
+/// The error of a scenario file of the repository, with values replaced.
+fn refused(file: &str, overrides: &[&str]) -> String {
+    let path = format!("{}/../../scenarios/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("there");
+    let overrides: Vec<String> = overrides.iter().map(|&pair| pair.to_owned()).collect();
+    let read = Scenario::from_toml_with_outside_hosts(&text, file, &overrides, &|_| Err(String::new()));
+    read.map(drop).expect_err("refused").to_string()
+}
+
+#[test]
+fn what_cannot_be_done_with_hosts_outside_is_refused_by_name() {
+    let agents = refused("mobile-ip.toml", &[]);
+    assert!(agents.starts_with("mobile-ip.toml:") && agents.contains("node.ha.kind"), "{agents}");
+    let loopback = ["link.wlan.address_b=127.0.0.1", "action=[]"];
+    let loopback = refused("handover.toml", &loopback);
+    assert!(loopback.contains("link.wlan.address_b") && loopback.contains("want another"), "{loopback}");
+    let waits = r#"action=[{ do = "link-down", link = "3g", after = { event = "established", association = "download" } }]"#;
+    let waits = refused("handover.toml", &[waits]);
+    assert!(waits.contains("action.0.after") && waits.contains("want at ="), "{waits}");
+}
+
+#[test]
+fn associations_and_what_is_done_to_them_are_left_out_and_named() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/handover.toml");
+    let text = std::fs::read_to_string(path).expect("there");
+    let scenario = Scenario::from_toml(&text, "handover.toml", &[]).expect("right");
+    let with = scenario.with_outside_hosts().expect("can be done");
+    let left_out = [
+        "association \"download\"",
+        "app \"file\"",
+        "action 1 (add-address)",
+        "action 2 (request-primary)",
+        "action 3 (delete-address)",
+    ];
+    assert_eq!(with.left_out, left_out);
+    let words: Vec<_> = with.scenario.actions.iter().map(|action| action.what.word()).collect();
+    assert_eq!(words, ["link-up", "link-down"]);
+    assert_eq!(with.scenario.links, scenario.links);
+    with.scenario.check().expect("still makes sense");
+}

@@ -1,0 +1,136 @@
+//! Emulating a scenario while commands run in its hosts.
+
+use std::ffi::OsString;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::process::ExitStatus;
+use std::sync::mpsc::channel;
+
+use msctp_emu::contain::{self, Role};
+use msctp_emu::session::{Ended, Note, Task};
+use msctp_emu::{Emulation, Error, Options, need};
+use msctp_sim::scenario::{NodeKind, Scenario, WithOutsideHosts};
+
+use super::{Args, text};
+use crate::Failure;
+use crate::sim::{beside, create};
+
+/// Reads the scenario, checks what is needed, and has it emulated by a process of its own.
+pub(super) fn run(args: &Args) -> Result<(), Failure> {
+    let file = args.scenario.display().to_string();
+    let text = std::fs::read_to_string(&args.scenario).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
+    let open = |name: &str| std::fs::read_to_string(beside(&args.scenario, name)).map_err(|e| e.to_string());
+    let WithOutsideHosts { scenario, left_out } =
+        Scenario::from_toml_with_outside_hosts(&text, &file, &args.set, &open)
+            .map_err(|e| Failure::Input(e.to_string()))?;
+    let (helpers, main) = tasks(args, &scenario)?;
+    need::check().map_err(|missing| Failure::Run(missing.to_string()))?;
+    match contain::enter().map_err(|e| Failure::Run(format!("cannot make a PID namespace: {e}")))? {
+        Role::Outer(status) if status.success() => Ok(()),
+        // The inner process has said why.
+        Role::Outer(status) => std::process::exit(contain::code(status).into()),
+        Role::Inner => {
+            if !left_out.is_empty() && !args.quiet {
+                eprintln!("not run, your commands take their place: {}", left_out.join(", "));
+            }
+            emulate(args, &scenario, &helpers, main.as_ref())
+        }
+    }
+}
+
+/// The commands for hosts, and the one that matters.
+fn tasks(args: &Args, scenario: &Scenario) -> Result<(Vec<Task>, Option<Task>), Failure> {
+    let hosts: Vec<&str> =
+        scenario.nodes.iter().filter(|n| n.kind == NodeKind::Host).map(|n| n.name.as_str()).collect();
+    let known = |option: &str, name: &str| match hosts.contains(&name) {
+        true => Ok(name.to_owned()),
+        false => Err(Failure::Input(format!(
+            "{option} {name}: the scenario has no such host; want one of {}",
+            hosts.join(", ")
+        ))),
+    };
+    let mut helpers = Vec::new();
+    for pair in args.inside.chunks_exact(2) {
+        let argv = ["sh", "-c", &pair[1]].map(OsString::from).to_vec();
+        helpers.push(Task { host: known("--in", &pair[0])?, argv, reads_input: false });
+    }
+    if args.command.is_empty() {
+        if helpers.is_empty() {
+            let wants = "nothing to run: want -- COMMAND (as -- bash), or --in HOST 'COMMAND'";
+            return Err(Failure::Input(wants.to_owned()));
+        }
+        return Ok((helpers, None));
+    }
+    let interfaces = |host: &str| {
+        let ends = scenario.links.iter().flat_map(|link| [&link.a, &link.b]);
+        ends.filter(|end| *end == host).count()
+    };
+    let host = match &args.host {
+        Some(name) => known("--host", name)?,
+        None => {
+            let several = hosts.iter().find(|host| interfaces(host) > 1);
+            let first = several.or(hosts.first());
+            let none = || Failure::Input("the scenario has no hosts".to_owned());
+            (*first.ok_or_else(none)?).to_owned()
+        }
+    };
+    Ok((helpers, Some(Task { host, argv: args.command.clone(), reads_input: true })))
+}
+
+fn emulate(args: &Args, scenario: &Scenario, helpers: &[Task], main: Option<&Task>) -> Result<(), Failure> {
+    let (events, done) = channel();
+    let mut options =
+        Options { seed: args.seed, mptcp: args.mptcp.map(Into::into), events: Some(events), capture: None };
+    if let Some(path) = &args.pcap {
+        options.capture = Some((args.pcap_link.clone(), Box::new(BufWriter::new(create(path)?))));
+    }
+    let emulation = Emulation::start(scenario, options).map_err(|e| match e {
+        Error::Scenario(e) => Failure::Input(e.to_string()),
+        Error::System(e) if e.kind() == io::ErrorKind::InvalidInput => {
+            Failure::Input(format!("--pcap-link: {e}"))
+        }
+        e => Failure::Run(e.to_string()),
+    })?;
+    let tell = |note: &Note<'_>| {
+        match note {
+            Note::Failed(why) => eprintln!("msctp: {why}"),
+            Note::Left(task, status) if !status.success() => {
+                eprintln!("msctp: {}: {}: {}", task.host, task.shown(), how(*status));
+            }
+            _ => {}
+        }
+        for action in done.try_iter().filter(|_| !args.quiet) {
+            eprintln!(">> {:.3} s: {}", action.at.as_secs_f64(), action.what);
+        }
+    };
+    let ended = msctp_emu::session::run(&emulation, helpers, main, args.settle, tell);
+    let (summary, _) = emulation.finish().map_err(|e| Failure::Run(e.to_string()))?;
+    if let Some(path) = &args.summary {
+        let failure = |e: io::Error| Failure::Run(format!("{}: {e}", path.display()));
+        let mut out = BufWriter::new(create(path)?);
+        serde_json::to_writer_pretty(&mut out, &summary).map_err(|e| failure(e.into()))?;
+        writeln!(out).and_then(|()| out.flush()).map_err(failure)?;
+    }
+    if !args.quiet {
+        let mut out = BufWriter::new(io::stderr().lock());
+        if io::stderr().is_terminal() {
+            let _ = writeln!(out);
+        }
+        let _ = text::write(&mut out, &summary).and_then(|()| out.flush());
+    }
+    match ended.map_err(|e| Failure::Run(e.to_string()))? {
+        Ended::Commands(status) if status.success() => Ok(()),
+        Ended::Commands(status) => Err(Failure::Run(match main {
+            Some(task) => format!("{}: {}", task.shown(), how(status)),
+            None => "a command failed".to_owned(),
+        })),
+        Ended::Scenario => Err(Failure::Run(format!(
+            "the scenario ended at {} while commands were running: want less work, or --set duration=…",
+            scenario.duration
+        ))),
+        Ended::Interrupted => Err(Failure::Run("interrupted".to_owned())),
+    }
+}
+
+fn how(status: ExitStatus) -> String {
+    format!("ended with {status}")
+}

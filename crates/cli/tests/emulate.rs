@@ -1,0 +1,209 @@
+//! `msctp emulate` as a user runs it. What sets up namespaces needs root: without it those tests say so and are left out,
+//! unless MSCTP_NEED_EMULATION=1.
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/wifi-lte.toml");
+
+fn msctp(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+    command.args(["emulate", SCENARIO]).args(arguments);
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    msctp(arguments).output().expect("starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Whether this machine can; the reason is told.
+fn can() -> bool {
+    let output = run(&["--quiet", "--", "true"]);
+    if output.status.success() {
+        return true;
+    }
+    let why = text(&output.stderr);
+    assert!(std::env::var_os("MSCTP_NEED_EMULATION").is_none(), "{why}");
+    eprintln!("left out: {why}");
+    false
+}
+
+/// Processes whose environment has this variable, and the network namespaces they are in.
+fn left(marker: &str) -> (Vec<String>, BTreeSet<PathBuf>) {
+    let mut processes = Vec::new();
+    let mut namespaces = BTreeSet::new();
+    for entry in fs::read_dir("/proc").expect("there").flatten() {
+        let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
+        if !environment.split(|&byte| byte == 0).any(|variable| variable == marker.as_bytes()) {
+            continue;
+        }
+        processes.push(text(&fs::read(entry.path().join("cmdline")).unwrap_or_default()));
+        let threads = fs::read_dir(entry.path().join("task")).into_iter().flatten().flatten();
+        namespaces.extend(threads.filter_map(|thread| fs::read_link(thread.path().join("ns/net")).ok()));
+    }
+    (processes, namespaces)
+}
+
+/// Waits until `holds`, for at most 10 s.
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..200 {
+        if holds() {
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(50));
+    }
+    panic!("{what}: not within 10 s");
+}
+
+/// A network namespace of any process of the machine.
+fn namespace_exists(namespace: &Path) -> bool {
+    let processes = fs::read_dir("/proc").expect("there").flatten();
+    let threads = processes.flat_map(|p| fs::read_dir(p.path().join("task")).into_iter().flatten().flatten());
+    threads.filter_map(|thread| fs::read_link(thread.path().join("ns/net")).ok()).any(|ns| ns == namespace)
+}
+
+/// Starts an emulation with processes that would outlive it if they could, waits until they run, has `end` end it, and checks
+/// that no process and no namespace is left. Devices are in namespaces: they end with them.
+fn nothing_is_left(marker: &str, end: impl FnOnce(&mut Child)) {
+    if !can() {
+        return;
+    }
+    let (name, value) = marker.split_once('=').expect("a variable");
+    // One that ignores requests to end, and one that has left its session and its parent.
+    let stubborn = "trap '' TERM INT HUP; setsid sleep 1000 & while :; do sleep 1; done";
+    let mut child = msctp(&["--in", "server", stubborn, "--quiet", "--", "sleep", "1000"])
+        .env(name, value)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("starts");
+    let own = fs::read_link("/proc/self/ns/net").expect("there");
+    // Outer and inner msctp, the shell, its two sleeps, the main sleep.
+    eventually("everything runs", || left(marker).0.len() >= 6);
+    let (_, mut namespaces) = left(marker);
+    namespaces.remove(&own);
+    assert_eq!(namespaces.len(), 2, "a namespace for each host");
+    end(&mut child);
+    child.wait().expect("waited for");
+    eventually("no process is left", || left(marker).0.is_empty());
+    for namespace in namespaces {
+        eventually("no namespace is left", || !namespace_exists(&namespace));
+    }
+    let named = Command::new("ip").args(["netns", "list"]).output().expect("ip runs");
+    assert!(!text(&named.stdout).contains("msctp"), "namespaces have no names");
+}
+
+fn signal(child: &Child, signal: &str) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
+    assert!(sent.success());
+}
+
+#[test]
+fn nothing_is_left_after_sigterm() {
+    nothing_is_left("MSCTP_TEST_MARKER=term", |child| signal(child, "-TERM"));
+}
+
+#[test]
+fn nothing_is_left_after_ctrl_c() {
+    nothing_is_left("MSCTP_TEST_MARKER=int", |child| signal(child, "-INT"));
+}
+
+#[test]
+fn nothing_is_left_after_kill_9() {
+    nothing_is_left("MSCTP_TEST_MARKER=kill", |child| signal(child, "-KILL"));
+}
+
+#[test]
+fn nothing_is_left_when_the_inner_process_crashes() {
+    nothing_is_left("MSCTP_TEST_MARKER=crash", |child| {
+        let children = format!("/proc/{0}/task/{0}/children", child.id());
+        let inner = fs::read_to_string(children).expect("a child");
+        let killed = Command::new("kill").args(["-KILL", inner.trim()]).status().expect("kill runs");
+        assert!(killed.success());
+    });
+}
+
+#[test]
+fn the_exit_code_is_that_of_the_work() {
+    if !can() {
+        return;
+    }
+    assert_eq!(run(&["--", "true"]).status.code(), Some(0));
+    let failed = run(&["--", "false"]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(text(&failed.stderr).contains("false: ended with exit status: 1"), "{}", text(&failed.stderr));
+    let helper = run(&["--in", "server", "exit 3"]);
+    assert_eq!(helper.status.code(), Some(1));
+    assert!(text(&helper.stderr).contains("exit status: 3"), "{}", text(&helper.stderr));
+    assert_eq!(run(&["--", "/no/such/program"]).status.code(), Some(1));
+    let over = run(&[
+        "--set",
+        "duration=300ms",
+        "--set",
+        "action.0.at=100ms",
+        "--set",
+        "action.1.at=100ms",
+        "--",
+        "sleep",
+        "100",
+    ]);
+    assert_eq!(over.status.code(), Some(1));
+    assert!(text(&over.stderr).contains("the scenario ended at 300ms"), "{}", text(&over.stderr));
+}
+
+#[test]
+fn a_command_sees_its_hosts_addresses_and_the_summary_says_what_arrived() {
+    if !can() {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("made");
+    let (summary, pcap) = (dir.path().join("summary.json"), dir.path().join("run.pcapng"));
+    let output = run(&[
+        "--summary",
+        &summary.display().to_string(),
+        "--pcap",
+        &pcap.display().to_string(),
+        "--",
+        "ip",
+        "-brief",
+        "-4",
+        "address",
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let out = text(&output.stdout);
+    assert!(out.contains("wifi") && out.contains("10.0.1.2/32") && out.contains("10.0.2.2/32"), "{out}");
+    assert!(!out.contains("10.0.0.1"), "that is the server's: {out}");
+    let said: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(summary).expect("written")).expect("JSON");
+    assert_eq!(said["scenario"], "wifi-lte");
+    assert_eq!(said["hosts"][0]["name"], "mobile");
+    assert_eq!(fs::read(pcap).expect("written")[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    let err = text(&output.stderr);
+    assert!(err.contains("not run, your commands take their place: association \"download\""), "{err}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_set_up() {
+    let refused = |output: Output, words: &[&str]| {
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+        for word in words {
+            assert!(text(&output.stderr).contains(word), "{word}: {}", text(&output.stderr));
+        }
+    };
+    refused(run(&[]), &["nothing to run"]);
+    refused(run(&["--in", "nobody", "true"]), &["--in nobody", "mobile, server"]);
+    refused(run(&["--host", "r", "--", "true"]), &["--host r", "mobile, server"]);
+    refused(run(&["--set", "link.wifi.rate=fast", "--", "true"]), &["link.wifi.rate"]);
+    let mut mobile_ip = Command::new(env!("CARGO_BIN_EXE_msctp"));
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/mobile-ip.toml");
+    let output = mobile_ip.args(["emulate", scenario, "--", "true"]).output().expect("starts");
+    refused(output, &["mobile-ip.toml:", "node.ha.kind", "want kind = \"router\""]);
+}
