@@ -91,6 +91,9 @@ pub enum CallError {
     /// As many requests wait as may wait.
     #[error("{0} address requests are waiting already: want fewer at a time")]
     TooManyRequests(usize),
+    /// A message of the network quotes no packet of this association (RFC 8899 §4.6.1).
+    #[error("the message quotes no packet of this association: want its ports and verification tag")]
+    NotQuoted,
     /// No association of that handle.
     #[error("no such association: it is closed, or the handle is of another endpoint")]
     UnknownAssociation,

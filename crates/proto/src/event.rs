@@ -40,12 +40,19 @@ pub enum Event {
         /// Its addresses.
         at: PathAddr,
     },
-    /// A path was confirmed, became inactive or active again (RFC 9260 §11.2.3).
+    /// A path was confirmed, became potentially failed, inactive or active again (RFC 9260 §11.2.3, RFC 7829 §7.1).
     PathState {
         /// Its name.
         path: PathId,
         /// What it is now.
         state: PathState,
+    },
+    /// A path carries packets of another size from now on (RFC 8899).
+    PathMtu {
+        /// Its name.
+        path: PathId,
+        /// Largest IP packet in bytes, header included.
+        pmtu: u32,
     },
     /// Data goes to another path from now on.
     PrimaryChanged {

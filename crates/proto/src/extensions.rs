@@ -32,7 +32,8 @@ impl Extensions {
         let auth = if config.auth.enabled { Self::AUTH } else { Self::NONE };
         // RFC 5061 §4.2.7: ASCONF goes with AUTH only
         let needed = config.auth.policy == AuthPolicy::Required && !config.auth.enabled;
-        auth.with(if needed { Self::NONE } else { Self::ASCONF })
+        let asconf = config.offer.dynamic_addresses && !needed;
+        auth.with(if asconf { Self::ASCONF } else { Self::NONE })
     }
 
     /// What both ends may use when the peer announced `theirs`.

@@ -47,8 +47,8 @@ pub use addr::{LocalAddrs, PathAddr, PathId, RemoteAddrs};
 pub use association::Association;
 pub use auth::{AuthEvent, HmacAlgorithm, KeyError, MAX_KEYS};
 pub use config::{
-    AuthConfig, AuthPolicy, Config, EndpointConfig, LossRecovery, MAX_PMTU, MIN_PMTU, RecoveryConfig,
-    RetransmissionPath, SharedKey,
+    AuthConfig, AuthPolicy, Config, EndpointConfig, FailoverConfig, LossRecovery, MAX_PMTU, MIN_PMTU,
+    OfferConfig, PmtudConfig, RecoveryConfig, RetransmissionPath, SharedKey,
 };
 pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason};
 pub use error::{AbortReason, CallError, ConfigError, SendError};

@@ -46,7 +46,7 @@ pub struct Transmit {
     /// Set when more than one packet was appended: each is this long, the last may be shorter.
     pub segment_size: Option<usize>,
     /// The packet is larger than its path's PMTU, because it carries a chunk that was cut for a larger one: IP has to be
-    /// allowed to fragment it (RFC 9260 §6.9). Every other packet fits, and may go with "don't fragment" set.
+    /// allowed to fragment it (RFC 9260 §6.9). Every other packet fits, and may go with "don't fragment" set (RFC 8899 §4.5).
     pub may_fragment: bool,
 }
 

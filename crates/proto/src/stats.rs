@@ -36,13 +36,15 @@ impl fmt::Display for AssociationState {
     }
 }
 
-/// State of a path (RFC 9260 §5.4, §8.2).
+/// State of a path (RFC 9260 §5.4, §8.2, RFC 7829 §3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PathState {
     /// Never answered a HEARTBEAT: no data may go there.
     Unconfirmed,
     /// Confirmed and working.
     Active,
+    /// Its error counter exceeded the threshold of RFC 7829 (`Config::failover`): data takes an active path if there is one.
+    PotentiallyFailed,
     /// Its error counter exceeded path_max_retrans.
     Inactive,
 }
@@ -52,6 +54,7 @@ impl fmt::Display for PathState {
         f.write_str(match self {
             Self::Unconfirmed => "unconfirmed",
             Self::Active => "active",
+            Self::PotentiallyFailed => "potentially failed",
             Self::Inactive => "inactive",
         })
     }
@@ -64,7 +67,7 @@ pub struct PathStats {
     pub id: PathId,
     /// Its addresses.
     pub at: PathAddr,
-    /// Unconfirmed, active, inactive.
+    /// Unconfirmed, active, potentially failed, inactive.
     pub state: PathState,
     /// New data goes here.
     pub primary: bool,

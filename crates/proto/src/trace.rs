@@ -34,8 +34,10 @@ pub enum PrimaryCause {
     Local,
     /// The peer by Set Primary (RFC 5061 §4.2.4).
     Peer,
-    /// The old one was inactive (RFC 9260 §6.4.1).
+    /// The old one was inactive or potentially failed (RFC 9260 §6.4.1, RFC 7829 §3.2); it stays the one preferred.
     Failover,
+    /// The old one failed too often to stay the one preferred (RFC 7829 §5).
+    Switchover,
     /// The old one was removed.
     Removed,
     /// The handover policy.

@@ -4,7 +4,7 @@ mod support;
 
 use msctp_proto::{
     AssociationState, Config, DatagramOutcome, Endpoint, EndpointConfig, Event, IgnoreReason, LocalAddrs,
-    LossReason, PathAddr, RemoteAddrs, SendError,
+    LossReason, OfferConfig, PathAddr, PathState, RemoteAddrs, SendError,
 };
 use msctp_units::{Span, Time};
 use msctp_wire::{
@@ -441,19 +441,24 @@ fn unknown_parameters_of_an_init_ack_are_reported_beside_the_cookie_echo() {
 
 #[test]
 fn an_init_ack_from_another_address_of_the_server_counts() {
-    let mut pair = Pair::new(Config::default(), vec![b_ip(0), b_ip(1)]);
-    pair.log = Some(Vec::new());
-    // The server answers from its second address.
-    pair.filter = Box::new(|flight| {
-        if flight.has(chunk::INIT_ACK) {
-            flight.at.local = b_ip(1);
-        }
-        Fate::Pass
-    });
-    pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
-    pair.run_for(Span::from_secs(5));
-    assert!(both_up(&pair));
-    pair.transfer(Side::A, 20, 100, Span::from_secs(5));
+    // It is found by its verification tag, whether the server lists its addresses or not.
+    for list_addresses in [true, false] {
+        let server =
+            Config { offer: OfferConfig { list_addresses, ..OfferConfig::default() }, ..Config::default() };
+        let mut pair = Pair::new(server, vec![b_ip(0), b_ip(1)]);
+        pair.log = Some(Vec::new());
+        // The server answers from its second address.
+        pair.filter = Box::new(|flight| {
+            if flight.has(chunk::INIT_ACK) {
+                flight.at.local = b_ip(1);
+            }
+            Fate::Pass
+        });
+        pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
+        pair.run_for(Span::from_secs(5));
+        assert!(both_up(&pair));
+        pair.transfer(Side::A, 20, 100, Span::from_secs(5));
+    }
 }
 
 #[test]
@@ -490,6 +495,60 @@ fn addresses_are_listed_and_become_paths_on_both_sides() {
     assert!(params.contains(&Param::from(a_ip(0))) && params.contains(&Param::from(a_ip(1))));
     assert!(params.contains(&Param::SupportedAddressTypes(List::from(&[ParamType::IPV4_ADDRESS]))));
     assert!(params.iter().any(|p| matches!(p, Param::SupportedExtensions(_))));
+}
+
+/// The parameters of the first chunk of a packet.
+fn params_of(bytes: &[u8]) -> Vec<u16> {
+    let packet = Packet::parse(bytes, Checksum::Verify).unwrap();
+    let params = match packet.chunks().next() {
+        Some(Ok(Chunk::Init(init))) => init.params,
+        Some(Ok(Chunk::InitAck(ack))) => ack.params,
+        other => panic!("{other:?}"),
+    };
+    params.iter().flatten().map(|param| param.typ().0).collect()
+}
+
+#[test]
+fn a_single_address_is_never_listed() {
+    // RFC 9260 §3.3.2.1
+    let mut pair = begun();
+    pair.run_for(Span::from_secs(1));
+    let log = pair.log.as_ref().unwrap();
+    for flight in &log[..2] {
+        assert!(!params_of(&flight.bytes).contains(&ParamType::IPV4_ADDRESS.0), "{flight:?}");
+    }
+}
+
+#[test]
+fn a_webrtc_peer_hears_of_no_address_and_of_nothing_it_does_not_know() {
+    let mut pair = Pair::new(Config::webrtc(), vec![b_ip(0), b_ip(1)]);
+    pair.log = Some(Vec::new());
+    pair.connect(Config::webrtc(), vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(1));
+    assert!(both_up(&pair));
+    let log = pair.log.as_ref().unwrap();
+    assert_eq!(params_of(&log[0].bytes), [ParamType::SUPPORTED_EXTENSIONS.0]);
+    assert_eq!(params_of(&log[1].bytes), [ParamType::SUPPORTED_EXTENSIONS.0, ParamType::STATE_COOKIE.0]);
+    for side in [Side::A, Side::B] {
+        let (paths, refused) = pair.with(side, |association, now| {
+            (association.paths().count(), association.add_local_address(now, support::ip(7, 7)))
+        });
+        assert_eq!((paths, refused), (1, Err(msctp_proto::CallError::PeerLacksAsconf)), "{side:?}");
+    }
+    assert!(pair.a.saw(|e| *e == Event::Connected { outbound_streams: 65_535, inbound_streams: 65_535 }));
+}
+
+#[test]
+fn without_a_list_more_addresses_come_when_the_association_is_up() {
+    let offer = OfferConfig { list_addresses: false, ..OfferConfig::default() };
+    let config = Config { offer, ..Config::default() };
+    let mut pair = Pair::new(config.clone(), vec![b_ip(0), b_ip(1)]);
+    pair.connect(config, vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(1));
+    pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(5));
+    let states: Vec<_> = pair.with(Side::A, |a, _| a.paths().map(|path| path.state).collect());
+    assert_eq!(states, [PathState::Active; 2]);
 }
 
 #[test]

@@ -176,6 +176,31 @@ impl Hop {
             self.too_big += 1;
             return Some((id, None));
         }
+        self.enter(now, air, id, wire_len)
+    }
+
+    /// What a packet of this length measures on the link when it has to go in pieces: each has an IPv4 header of its own. `None`:
+    /// it goes as it is.
+    #[inline]
+    pub(crate) fn in_pieces(&self, wire_len: u32) -> Option<u32> {
+        const HEADER: u32 = 20;
+        if wire_len <= self.mtu {
+            return None;
+        }
+        // RFC 791 §3.2: all pieces but the last hold whole words of 8 bytes.
+        let piece = (self.mtu - HEADER) / 8 * 8;
+        Some((wire_len - HEADER) + HEADER * (wire_len - HEADER).div_ceil(piece))
+    }
+
+    /// As [`offer`](Self::offer), whatever the length: the pieces of one packet travel, and are lost, as one.
+    #[inline]
+    pub(crate) fn enter(
+        &mut self,
+        now: Time,
+        air: &mut Air,
+        id: PacketId,
+        wire_len: u32,
+    ) -> Option<(PacketId, Option<Cause>)> {
         match self.link.offer(now, air, id, wire_len) {
             Offer::Queued => None,
             Offer::Dropped(id, reason) => Some((id, Some(losses::dropped(reason)))),

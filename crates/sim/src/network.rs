@@ -90,7 +90,11 @@ impl Network {
         wire_len: u32,
     ) {
         let link = &mut self.hops[hop];
-        if let Some((dropped, cause)) = link.offer(now, &mut self.air, id, wire_len) {
+        let dropped = match link.in_pieces(wire_len) {
+            Some(all) if self.pool.packet(id).may_fragment => link.enter(now, &mut self.air, id, all),
+            _ => link.offer(now, &mut self.air, id, wire_len),
+        };
+        if let Some((dropped, cause)) = dropped {
             self.lost.lose(&mut self.pool, dropped, cause);
             return;
         }

@@ -167,7 +167,15 @@ impl OutsideHosts {
         let mut bytes = simulation.network.pool.buffer();
         bytes.extend_from_slice(packet);
         let wire_len = packet.len() as u32;
-        let packet = Packet { source, destination, inner: None, body: Body::Outside, wire_len, bytes };
+        let packet = Packet {
+            source,
+            destination,
+            inner: None,
+            body: Body::Outside,
+            wire_len,
+            may_fragment: false,
+            bytes,
+        };
         let id = simulation.network.pool.insert(packet);
         let (now, events) = (simulation.now, &mut simulation.events);
         simulation.network.offer(now, events, port.egress as usize, id, wire_len);

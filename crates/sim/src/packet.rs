@@ -47,6 +47,8 @@ pub(crate) struct Packet {
     pub(crate) body: Body,
     /// Length on the wire in bytes, IP header included, link header not.
     pub(crate) wire_len: u32,
+    /// A router may send it in pieces where it is too large (IPv4 without “don't fragment”).
+    pub(crate) may_fragment: bool,
     /// The body, the TCP header, or the whole packet; empty for one whose bytes are made when they are captured.
     pub(crate) bytes: Vec<u8>,
 }
@@ -129,7 +131,7 @@ mod tests {
     fn packet(bytes: Vec<u8>) -> Packet {
         let wire_len = 20 + bytes.len() as u32;
         let (source, destination) = (AddressId(0), AddressId(1));
-        Packet { source, destination, inner: None, body: Body::Sctp, wire_len, bytes }
+        Packet { source, destination, inner: None, body: Body::Sctp, wire_len, may_fragment: false, bytes }
     }
 
     #[test]

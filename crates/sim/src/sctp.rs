@@ -152,7 +152,9 @@ impl Simulation {
             let bytes = std::mem::replace(&mut buffer, self.network.pool.buffer());
             if let Some((source, destination)) = host.numbers(transmit.at, &self.numbers) {
                 let wire_len = bytes.len() as u32 + ip_header_len(transmit.at.local);
-                let packet = Packet { source, destination, inner: None, body: Body::Sctp, wire_len, bytes };
+                let may_fragment = transmit.may_fragment;
+                let body = Body::Sctp;
+                let packet = Packet { source, destination, inner: None, body, wire_len, may_fragment, bytes };
                 self.network.send(now, &mut self.events, packet);
             } else {
                 self.network.strays.no_route += 1;

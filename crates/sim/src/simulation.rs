@@ -230,6 +230,7 @@ impl Simulation {
                     inner: None,
                     body: Body::Cbr { app, number },
                     wire_len: cbr.packet,
+                    may_fragment: false,
                     bytes: Vec::new(),
                 };
                 self.events.push(next, Target::App(app));

@@ -68,6 +68,35 @@ impl Association {
         Ok(())
     }
 
+    /// A Packet Too Big message says that of the packets this end sends on a path those of more than `mtu` bytes, IP header
+    /// included, do not pass. `quoted`: the beginning of the SCTP packet that the message quotes. Believed within bounds, and
+    /// only with `Config::pmtud` on; the path is probed all the same (RFC 8899 §4.6, §6.2.1.4). True if it was news.
+    ///
+    /// # Errors
+    ///
+    /// There is no such path, or the quotation is none of a packet of ours: its ports and verification tag have to be there
+    /// and right (RFC 8899 §4.6.1), and it changes nothing.
+    pub fn packet_too_big(
+        &mut self,
+        now: Time,
+        path: PathId,
+        mtu: u32,
+        quoted: &[u8],
+    ) -> Result<bool, CallError> {
+        if self.paths.get(path).is_none() {
+            return Err(CallError::UnknownPath(path));
+        }
+        let tags = self.tags();
+        let ours =
+            [&tags.local_port.to_be_bytes()[..], &tags.peer_port.to_be_bytes(), &tags.peer_tag.to_be_bytes()];
+        if !quoted.starts_with(&ours.concat()) || tags.peer_tag == 0 {
+            return Err(CallError::NotQuoted);
+        }
+        let news = self.paths.on_packet_too_big(path, mtu, now);
+        self.after_change(now);
+        Ok(news)
+    }
+
     /// The simulator lost this packet, which this end had sent: why. A yardstick for loss classifiers
     /// (`Config::loss_classifier`), not a part of the protocol; a real network tells nobody.
     pub fn tell_loss(&mut self, packet: &[u8], cause: Cause) {

@@ -72,7 +72,9 @@ impl Association {
         let addresses = self.paths.locals().map(|(address, _)| address).collect::<Vec<IpAddr>>();
         let chunk_types = Extensions::of_config(&self.config).chunk_types();
         let mut params = our_params(addresses.iter().copied(), &chunk_types);
-        params.push(our_families(&addresses));
+        if self.config.offer.list_addresses {
+            params.push(our_families(&addresses));
+        }
         params.extend(self.auth.ours().into_iter().flat_map(AuthOffer::params));
         if let Some(ms) = self.setup.preservative {
             params.push(msctp_wire::Param::CookiePreservative(ms));

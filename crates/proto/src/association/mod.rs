@@ -43,7 +43,7 @@ use crate::outbound::Outbound;
 use crate::path::{PathEvent, Paths, SourceUse};
 use crate::{
     AssociationState, AssociationStats, Config, ConfigError, Event, LocalAddrs, LossReason, Message,
-    PathAddr, PathId, RemoteAddrs, TraceKind,
+    PathAddr, PathId, PrimaryCause, RemoteAddrs, TraceKind,
 };
 
 /// Events about single packets of the peer (ERROR chunks) are dropped while so many wait: an application that does not
@@ -161,7 +161,11 @@ impl Association {
         };
         let handover = Handover::new(&config)?;
         let mut new = Self::with(config, handover, tags, AssociationState::CookieWait, draws, None);
-        new.enter_addresses(now, local.addresses, remote.addresses);
+        let mut addresses = local.addresses;
+        if !new.config.offer.list_addresses {
+            addresses.truncate(1);
+        }
+        new.enter_addresses(now, addresses, remote.addresses);
         // RFC 9260 §5.4 rule 1: addresses that the application names are confirmed
         let named: Vec<PathId> = new.paths.iter().map(crate::path::Path::id).collect();
         check(
@@ -318,6 +322,13 @@ impl Association {
                     self.tell_path_active(now, path, to);
                 }
                 PathEvent::DataPathChanged { from, to } => self.on_data_path_changed(now, from, to),
+                PathEvent::PmtuChanged { path, pmtu } => {
+                    self.events.push_back(Event::PathMtu { path, pmtu });
+                }
+                PathEvent::PrimarySwitchover { to } => {
+                    // A path that went away meanwhile cannot take over.
+                    let _ = self.switch_primary(now, to, PrimaryCause::Switchover);
+                }
                 PathEvent::PeerUnreachable => self.close(now, Some(LossReason::PeerUnreachable)),
             }
         }

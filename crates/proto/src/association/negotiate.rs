@@ -296,7 +296,8 @@ impl Answer<'_> {
         };
         let mut signed = Vec::with_capacity(256);
         jar.sign(&cookie, &mut signed);
-        let usable = self.local_addresses.iter().copied().filter(|ours| offer.can_use(ours, &self.at.remote));
+        let listed = |ours: &IpAddr| self.config.offer.list_addresses && offer.can_use(ours, &self.at.remote);
+        let usable = self.local_addresses.iter().copied().filter(listed);
         let chunk_types = Extensions::of_config(self.config).chunk_types();
         let mut params = our_params(usable, &chunk_types);
         params.extend(ours.iter().flat_map(AuthOffer::params));

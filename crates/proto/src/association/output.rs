@@ -374,10 +374,12 @@ impl Association {
         out: &mut Vec<u8>,
     ) -> Option<Transmit> {
         let entry = self.paths.get(path)?;
-        let (at, room) = (entry.addr(), packet_room(entry));
-        let mut builder = self.builder(out, self.tags.peer_tag, room);
         let params = [Param::HeartbeatInfo(info)];
         let heartbeat = Heartbeat { params: Params::from(&params) };
+        // A probe may be larger than what the path is known to carry: that is what it asks.
+        let probe = padding.map_or(0, |padding| 12 + heartbeat.padded_len() + 4 + padding as usize);
+        let (at, room) = (entry.addr(), packet_room(entry).max(probe));
+        let mut builder = self.builder(out, self.tags.peer_tag, room);
         builder.push(&heartbeat).ok()?;
         if let Some(padding) = padding {
             // What AUTH takes is not missing from the packet's size.

@@ -2,11 +2,18 @@
 
 mod auth;
 mod endpoint;
+mod failover;
+mod offer;
+mod pmtud;
+mod profile;
 mod recovery;
 
 pub use self::auth::{AuthConfig, AuthPolicy, SharedKey};
 pub(crate) use self::auth::{COVERED, NEVER};
 pub use self::endpoint::EndpointConfig;
+pub use self::failover::FailoverConfig;
+pub use self::offer::OfferConfig;
+pub use self::pmtud::PmtudConfig;
 pub use self::recovery::{LossRecovery, RecoveryConfig};
 
 use core::fmt::Display;
@@ -48,6 +55,8 @@ pub struct Config {
     pub hb_max_burst: u32,
     /// Path.Max.Retrans, 5 (RFC 9260 §8.2).
     pub path_max_retrans: u32,
+    /// When a path that stops answering is left (RFC 7829).
+    pub failover: FailoverConfig,
     /// Association.Max.Retrans, 10 (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
     /// Max.Init.Retransmits, 8 (RFC 9260 §4).
@@ -63,8 +72,10 @@ pub struct Config {
     pub receive_buffer: u32,
     /// Bytes of user messages that wait or are not yet acknowledged, 2 MiB.
     pub send_buffer: u32,
-    /// Largest IP packet, header included, on every path, 1500 bytes.
+    /// Largest IP packet, header included, 1500 bytes: on every path, or, with `pmtud`, the most a path may turn out to carry.
     pub pmtu: u32,
+    /// How the PMTU of each path is found (RFC 8899).
+    pub pmtud: PmtudConfig,
     /// Max.Burst, 4 packets; 0 means no limit (RFC 9260 §6.1 rule D).
     pub max_burst: u32,
     /// Where timed-out chunks go.
@@ -104,6 +115,8 @@ pub struct Config {
     pub quality_growth: u32,
     /// Authentication of chunks (RFC 4895): those that change addresses and windows in any case.
     pub auth: AuthConfig,
+    /// What INIT and INIT ACK tell of this end.
+    pub offer: OfferConfig,
     /// Outbound streams wanted, 10 (RFC 9260 §5.1.1).
     pub outbound_streams: u16,
     /// Inbound streams taken at most, 65535.
@@ -126,6 +139,7 @@ impl Default for Config {
             hb_interval: Span::from_secs(30),
             hb_max_burst: 1,
             path_max_retrans: 5,
+            failover: FailoverConfig::default(),
             assoc_max_retrans: 10,
             max_init_retransmits: 8,
             sack_delay: Span::from_millis(200),
@@ -134,6 +148,7 @@ impl Default for Config {
             receive_buffer: 1 << 20,
             send_buffer: 2 << 20,
             pmtu: 1500,
+            pmtud: PmtudConfig::default(),
             max_burst: 4,
             retransmission_path: RetransmissionPath::Alternate,
             loss_classifier: msctp_congestion::classifier::None::NAME.to_owned(),
@@ -152,6 +167,7 @@ impl Default for Config {
             quality_repeats: 0,
             quality_growth: 100,
             auth: AuthConfig::default(),
+            offer: OfferConfig::default(),
             outbound_streams: 10,
             max_inbound_streams: u16::MAX,
             wait_for_confirmation: false,
@@ -185,6 +201,8 @@ impl Config {
         self.validate_sizes()?;
         self.validate_names()?;
         self.auth.validate()?;
+        self.failover.validate(self.path_max_retrans)?;
+        self.pmtud.validate()?;
         check(self.assoc_max_retrans > 0, "assoc_max_retrans", self.assoc_max_retrans, "at least 1 attempt")
     }
 
@@ -248,9 +266,11 @@ impl Config {
             hb_interval: self.hb_interval,
             hb_max_burst: self.hb_max_burst,
             path_max_retrans: self.path_max_retrans,
+            failover: self.failover,
             assoc_max_retrans: self.assoc_max_retrans,
             pmtu: self.pmtu,
             reserved: 0,
+            pmtud: self.pmtud,
             // An unknown name was refused by `validate`.
             controller: msctp_congestion::find(&self.controller).map_or(default.controller, |info| info.make),
             controller_options: self.controller_options.clone(),
@@ -322,6 +342,10 @@ mod tests {
         );
         assert_eq!(wrong(|c| c.pmtu = 100), "pmtu = 100: want 512 to 65535 bytes");
         assert_eq!(wrong(|c| c.receive_buffer = 1499), "receive_buffer = 1499: want at least 1500 bytes");
+        assert_eq!(
+            wrong(|c| c.failover.primary_switchover_threshold = Some(4)),
+            "primary_switchover_threshold = 4: want 5 (where data leaves the primary) to 255 errors"
+        );
         assert_eq!(wrong(|c| c.outbound_streams = 0), "outbound_streams = 0: want at least 1");
     }
 }

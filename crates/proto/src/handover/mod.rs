@@ -160,7 +160,7 @@ pub struct PathView {
     pub local: IpAddr,
     /// The peer's address.
     pub remote: IpAddr,
-    /// Unconfirmed, active, inactive.
+    /// Unconfirmed, active, potentially failed, inactive.
     pub state: PathState,
     /// cwnd, ssthresh, partial_bytes_acked.
     pub window: Window,

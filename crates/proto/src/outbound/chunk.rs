@@ -36,6 +36,8 @@ pub(super) struct Chunk {
     pub(super) again: bool,
     /// Path of its last sending.
     pub(super) path: PathId,
+    /// It went over no other path than this one: an acknowledgement proves that this path works (RFC 7829 §3.2).
+    pub(super) one_path: bool,
     /// While marked: path to send it on.
     pub(super) target: PathId,
     pub(super) ppid: u32,

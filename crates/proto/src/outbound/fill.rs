@@ -281,6 +281,7 @@ impl Outbound {
             sent: now,
             again: false,
             path: path.id(),
+            one_path: true,
             target: path.id(),
             ppid: piece.ppid,
             stream: piece.stream,
@@ -325,6 +326,7 @@ impl Outbound {
         let id = self.flows[index].id;
         let from = chunk.path;
         chunk.path = id;
+        chunk.one_path &= from == id;
         chunk.fate = Fate::InFlight;
         chunk.number = self.next_number;
         (chunk.sent, chunk.again) = (now, true);
@@ -365,11 +367,14 @@ impl Outbound {
         }
     }
 
-    /// Writes a chunk that is outstanding once more, without any change of state: a copy on a second path (bicasting).
+    /// Writes a chunk that is outstanding once more; it counts in no window: a copy on a second path (bicasting).
     /// False when it is acknowledged, was never sent, or does not fit.
-    pub fn copy_chunk(&self, tsn: Tsn, builder: &mut PacketBuilder<'_>) -> bool {
+    pub fn copy_chunk(&mut self, tsn: Tsn, builder: &mut PacketBuilder<'_>) -> bool {
         let tsn = self.sent.first().nearest(tsn);
-        self.sent.at(tsn).is_some_and(|chunk| builder.push(&chunk.encode(tsn)).is_ok())
+        let Some(chunk) = self.sent.at_mut(tsn) else { return false };
+        let copied = builder.push(&chunk.encode(tsn)).is_ok();
+        chunk.one_path &= !copied;
+        copied
     }
 
     fn trace_data(&mut self, path: PathId, tsn: LongTsn, len: u64, again: bool) {

@@ -20,6 +20,8 @@ pub(super) struct Sending {
 pub(super) struct FlowAck {
     /// Bytes newly acknowledged, as congestion control counts them.
     pub(super) bytes: u64,
+    /// Some of those went over no other path, after its last time-out: the path works.
+    pub(super) proves_path: bool,
     /// Bytes of those that were in flight.
     pub(super) landed: u64,
     /// Highest TSN newly acknowledged (HTNA, RFC 9260 §7.2.4).
@@ -55,6 +57,8 @@ pub(super) struct Flow {
     pub(super) earliest: Option<LongTsn>,
     /// The latest sending that was acknowledged; 0: none.
     pub(super) latest_acked: SendNumber,
+    /// The first sending after the last expiration of T3-rtx; 0: it never expired.
+    pub(super) proof_from: SendNumber,
     /// Fast Recovery goes on until this TSN is acknowledged (RFC 9260 §7.2.4 (6)).
     pub(super) recovery_exit: Option<LongTsn>,
     /// LD recovery goes on until this TSN is acknowledged ([`super::differentiation`]).
@@ -77,6 +81,7 @@ impl Flow {
             unacked: 0,
             earliest: None,
             latest_acked: 0,
+            proof_from: 0,
             recovery_exit: None,
             ld_exit: None,
             forced: false,

@@ -54,6 +54,7 @@ pub(super) struct Processing {
 #[derive(Clone, Copy)]
 struct Landed {
     path: PathId,
+    one_path: bool,
     target: PathId,
     fate: Fate,
     number: u64,
@@ -69,6 +70,7 @@ impl Landed {
     fn of(chunk: &Chunk) -> Self {
         Self {
             path: chunk.path,
+            one_path: chunk.one_path,
             target: chunk.target,
             fate: chunk.fate,
             number: chunk.number,
@@ -219,6 +221,8 @@ impl Outbound {
         if !chunk.acked_before {
             flow.ack.bytes += chunk.wire_len;
             flow.ack.latest_sent = flow.ack.latest_sent.max((!chunk.again).then_some(chunk.sent));
+            // What was sent before a time-out may have arrived before the path failed.
+            flow.ack.proves_path |= chunk.one_path && chunk.number >= flow.proof_from;
             flow.latest_acked = flow.latest_acked.max(chunk.number);
             // chunks come in the order of their TSNs
             flow.ack.htna = Some(Sending { number: chunk.number, tsn });
@@ -328,7 +332,11 @@ impl Outbound {
         }
         if ack.bytes > 0 {
             // RFC 9260 §8.1, §8.2
-            paths.on_acknowledged(id);
+            if ack.proves_path {
+                paths.on_acknowledged(id);
+            } else {
+                paths.on_ambiguously_acknowledged();
+            }
             self.trace_window(id, paths);
         }
     }

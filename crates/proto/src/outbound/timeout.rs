@@ -73,6 +73,7 @@ impl Outbound {
             path.prr = None;
             path.loss_probe = false;
         }
+        self.flows[from].proof_from = self.next_number;
         // A timeout starts over with slow start, which Fast Recovery would forbid (§7.2.1). The RFC does not say so.
         self.flows[from].ld_exit = None;
         if self.flows[from].recovery_exit.take().is_some()

@@ -1,31 +1,42 @@
-//! Error counters of paths and association (RFC 9260 §8.1, §8.2).
+//! Error counters of paths and association (RFC 9260 §8.1, §8.2), and what they make of a path (RFC 7829).
 
 use msctp_units::Time;
 
-use super::{PathAddr, PathEvent, PathId, PathState, Paths};
+use super::{Path, PathAddr, PathEvent, PathId, PathState, Paths};
 
 impl Paths {
     /// Something sent on the path to get an answer was not answered in time: T3-rtx expired (RFC 9260 §8.2) or T4-rto
     /// did (RFC 5061 §5.1 B1, B2). Counts for the path and the association. The RTO is the caller's to back off.
     pub fn on_timeout(&mut self, id: PathId) {
         if let Some(index) = self.index(id) {
+            // RFC 8899 §4.3: it may have been too large
+            let event = self.list[index].suspect_pmtu();
+            self.emit_all(event);
             self.count_path_error(index);
         }
         // RFC 9260 §8.1. Counted even if the path is gone: the peer did not answer.
         self.count_assoc_error();
     }
 
-    /// Data sent on the path was acknowledged, or a request (RFC 5061 §5.1 A5): clears both counters; an inactive path is
-    /// active again (RFC 9260 §8.1, §8.2).
+    /// Data sent on this path alone was acknowledged, or a request (RFC 5061 §5.1 A5): clears both counters; a path that
+    /// was inactive or potentially failed is active again (RFC 9260 §8.1, §8.2, RFC 7829 §3.2).
     #[inline]
     pub fn on_acknowledged(&mut self, id: PathId) {
         self.assoc_error_count = 0;
         let Some(index) = self.index(id) else { return };
         let path = &mut self.list[index];
         path.error_count = 0;
-        if path.state == PathState::Inactive && path.confirmed {
+        if path.state != PathState::Active && path.confirmed {
             self.set_state(index, PathState::Active);
         }
+    }
+
+    /// Data was acknowledged of which nobody can tell over which path it went: the peer is there (RFC 9260 §8.1), and that is
+    /// all. RFC 9260 §8.2 allows not to credit a path with it, RFC 7829 §3.2 asks for it: a chunk that was sent again elsewhere
+    /// must not keep the path alive that lost it.
+    #[inline]
+    pub fn on_ambiguously_acknowledged(&mut self) {
+        self.assoc_error_count = 0;
     }
 
     /// A request that was last sent on path `id` was answered by a packet that came at `at` (RFC 5061 §5.1 A5). If that is the
@@ -58,18 +69,46 @@ impl Paths {
         let limit = self.config.path_max_retrans;
         let path = &mut self.list[index];
         path.error_count = path.error_count.saturating_add(1);
+        let exceeds =
+            |threshold: Option<u32>| threshold.is_some_and(|threshold| path.error_count > threshold);
         // RFC 9260 §8.2: "exceeds"
-        if path.error_count > limit && path.state != PathState::Inactive {
+        if path.error_count > limit {
             self.set_state(index, PathState::Inactive);
+        } else if path.state == PathState::Active
+            && exceeds(self.config.failover.potentially_failed_threshold)
+        {
+            // RFC 7829 §3.2
+            self.set_state(index, PathState::PotentiallyFailed);
+            self.heartbeat_every_rto(index);
+        } else if path.state == PathState::PotentiallyFailed {
+            // RFC 7829 §3.2: of potentially failed paths the one with the fewest errors carries data
+            self.refresh();
+        }
+        self.switch_over(index);
+    }
+
+    /// RFC 7829 §5: a primary with too many errors gives its place to the path that carries the data.
+    fn switch_over(&mut self, index: usize) {
+        let path = &self.list[index];
+        let threshold = self.config.failover.primary_switchover_threshold;
+        if Some(path.id) != self.primary || threshold.is_none_or(|threshold| path.error_count <= threshold) {
+            return;
+        }
+        let alternate = self.data_path.filter(|&to| to != path.id);
+        if let Some(to) = alternate.filter(|&to| self.get(to).is_some_and(Path::is_usable)) {
+            self.emit(PathEvent::PrimarySwitchover { to });
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::SourceUse;
-    use super::super::testing::{P0, P1, confirmed, events, fail, local, ms, remote};
+    use super::super::testing::{
+        P0, P1, P2, P3, confirmed, confirmed_with, events, fail, heartbeats, local, ms, remote,
+    };
+    use super::super::{PathsConfig, SourceUse};
     use super::*;
+    use crate::FailoverConfig;
 
     #[test]
     fn a_path_becomes_inactive_when_its_counter_exceeds_path_max_retrans() {
@@ -139,5 +178,79 @@ mod tests {
         let mut paths = confirmed(1, 1);
         paths.on_timeout(P1);
         assert_eq!(paths.assoc_error_count(), 1);
+    }
+
+    fn quick(locals: u8, remotes: u8) -> Paths {
+        let failover = FailoverConfig { potentially_failed_threshold: Some(0), ..FailoverConfig::default() };
+        confirmed_with(PathsConfig { failover, ..PathsConfig::default() }, locals, remotes)
+    }
+
+    #[test]
+    fn one_error_makes_a_path_potentially_failed_and_six_inactive() {
+        // RFC 7829 §3.2, recommended threshold
+        let mut paths = quick(2, 1);
+        paths.on_timeout(P0);
+        assert_eq!(
+            events(&mut paths),
+            [
+                PathEvent::StateChanged {
+                    path: P0,
+                    from: PathState::Active,
+                    to: PathState::PotentiallyFailed
+                },
+                PathEvent::DataPathChanged { from: Some(P0), to: Some(P1) },
+            ]
+        );
+        for _ in 0..5 {
+            paths.on_timeout(P0);
+        }
+        let inactive =
+            PathEvent::StateChanged { path: P0, from: PathState::PotentiallyFailed, to: PathState::Inactive };
+        assert_eq!(events(&mut paths), [inactive]);
+    }
+
+    #[test]
+    fn with_none_active_data_takes_the_potentially_failed_path_with_the_fewest_errors() {
+        // RFC 7829 §3.2. P0 = 0-0, P1 = 1-0, P2 = 0-1, P3 = 1-1
+        let mut paths = quick(2, 2);
+        for (path, errors) in [(P0, 3), (P1, 2), (P2, 1), (P3, 2)] {
+            (0..errors).for_each(|_| paths.on_timeout(path));
+        }
+        assert_eq!(paths.data_path(), Some(P2));
+        assert_eq!(paths.retransmission_path(P0), Some(P2));
+        paths.on_timeout(P2);
+        paths.on_timeout(P2);
+        assert_eq!(paths.data_path(), Some(P1), "of equals the most divergent one");
+        assert_eq!(paths.retransmission_path(P0), Some(P3), "of equals the most divergent one");
+        paths.set_link(&local(1), false, ms(1));
+        assert_eq!(paths.data_path(), Some(P2), "of equals the one most different from that which was left");
+    }
+
+    #[test]
+    fn an_ambiguous_acknowledgement_says_only_that_the_peer_lives() {
+        // RFC 7829 §3.2, RFC 9260 §8.1
+        let mut paths = quick(2, 1);
+        paths.on_timeout(P0);
+        paths.on_ambiguously_acknowledged();
+        assert_eq!((paths.get(P0).unwrap().error_count(), paths.assoc_error_count()), (1, 0));
+        assert_eq!(paths.get(P0).unwrap().state(), PathState::PotentiallyFailed);
+        paths.on_acknowledged(P0);
+        assert_eq!(paths.get(P0).unwrap().state(), PathState::Active);
+    }
+
+    #[test]
+    fn after_it_was_potentially_failed_a_path_is_monitored_as_before() {
+        // RFC 9260 §8.3
+        let mut paths = quick(1, 1);
+        paths.start_heartbeats(ms(0));
+        paths.on_timeout(P0);
+        let sent = heartbeats(&mut paths, ms(1000));
+        assert_eq!(sent.len(), 1, "at once");
+        assert_eq!(paths.next_timeout(), Some(ms(2000)), "the answer is due within one RTO");
+        // Data is acknowledged first.
+        paths.on_acknowledged(P0);
+        paths.on_heartbeat_ack(&sent[0].info, ms(1100));
+        let next = paths.next_timeout().expect("HB.interval");
+        assert!(next > ms(30_000) && next < ms(33_000), "{next:?}");
     }
 }

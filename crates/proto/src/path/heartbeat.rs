@@ -1,11 +1,14 @@
-//! Heartbeats: verification of unconfirmed paths (RFC 9260 §5.4) and monitoring of idle ones (§8.3).
+//! Heartbeats: verification of unconfirmed paths (RFC 9260 §5.4), monitoring of idle ones (§8.3), and of those that may have
+//! failed (RFC 7829 §3.2).
 //!
 //! Timers are lazy: sending data only notes the time, and a heartbeat that falls due on a path that was used meanwhile is
 //! moved instead of sent.
 
 use msctp_units::{Span, Time};
 
-use super::{HEARTBEAT_INFO_LEN, HeartbeatInfo, Path, PathId, PathState, Paths, PathsConfig, SourceUse};
+use super::{
+    HEARTBEAT_INFO_LEN, HeartbeatInfo, Path, PathId, PathState, Paths, PathsConfig, Purpose, SourceUse,
+};
 
 /// Heartbeats per path whose answer is still recognised. With a time-out that doubles, four reach back 15 RTOs.
 const REMEMBERED: usize = 4;
@@ -77,7 +80,7 @@ pub enum Acknowledged {
         /// The round trip; already given to the path's estimator.
         rtt: Span,
     },
-    /// It answers a bandwidth probe of this path.
+    /// It answers a probe of this path's bandwidth or PMTU.
     Probe {
         /// The path.
         path: PathId,
@@ -95,6 +98,12 @@ impl Path {
     /// Unconfirmed and not given up: probed once per RTO (RFC 9260 §5.4).
     fn in_verification(&self) -> bool {
         self.state == PathState::Unconfirmed
+    }
+
+    /// Gets a heartbeat every RTO, whatever HB.interval says: to be confirmed (RFC 9260 §5.4), or because it is potentially
+    /// failed (RFC 7829 §3.2).
+    fn heartbeats_every_rto(&self) -> bool {
+        matches!(self.state, PathState::Unconfirmed | PathState::PotentiallyFailed)
     }
 
     fn remember(&mut self, sent: Sent) {
@@ -153,10 +162,19 @@ impl Paths {
         if !self.schedule.running {
             return;
         }
-        if self.list[index].in_verification() {
+        if self.list[index].heartbeats_every_rto() {
             self.list[index].heartbeat.ready = true;
         } else {
             self.schedule_next(index, now);
+        }
+    }
+
+    /// The path became potentially failed: the first heartbeat leaves at once, unless one is on its way.
+    pub(super) fn heartbeat_every_rto(&mut self, index: usize) {
+        let path = &mut self.list[index];
+        if self.schedule.running && path.may_heartbeat() {
+            path.heartbeat.due = None;
+            path.heartbeat.ready = path.heartbeat.answer_by.is_none();
         }
     }
 
@@ -175,7 +193,7 @@ impl Paths {
         } else if path.heartbeat.due.is_none() && path.heartbeat.answer_by.is_none() {
             // It may send again: find out at once whether it works.
             path.heartbeat.ready = true;
-        } else if !path.in_verification() {
+        } else if !path.heartbeats_every_rto() {
             self.schedule_next(index, now);
         }
     }
@@ -191,7 +209,7 @@ impl Paths {
         if !self.schedule.running
             || !path.heartbeat.enabled && path.confirmed
             || interval.is_zero()
-            || path.in_verification()
+            || path.heartbeats_every_rto()
             || !path.may_heartbeat()
         {
             path.heartbeat.due = None;
@@ -262,8 +280,8 @@ impl Paths {
         if state != PathState::Unconfirmed && carries_data {
             self.count_assoc_error();
         }
-        if self.list[index].in_verification() {
-            // RFC 9260 §5.4: one per RTO
+        if self.list[index].heartbeats_every_rto() {
+            // RFC 9260 §5.4, RFC 7829 §3.2: one per RTO
             self.list[index].heartbeat.ready = true;
         } else {
             // Again with the RTO as it is now, counted from the one that was not answered.
@@ -319,7 +337,7 @@ impl Paths {
         path.last_used = now;
         let id = path.id;
         self.schedule_next(index, now);
-        let info = HeartbeatInfo { path: id, probe: None, sent: now, nonce }.to_bytes();
+        let info = HeartbeatInfo { path: id, purpose: Purpose::Heartbeat, sent: now, nonce }.to_bytes();
         HeartbeatRequest { path: id, info }
     }
 
@@ -328,8 +346,12 @@ impl Paths {
     pub fn on_heartbeat_ack(&mut self, info: &[u8], now: Time) -> Acknowledged {
         let Some(info) = HeartbeatInfo::from_bytes(info) else { return Acknowledged::Unknown };
         let Some(index) = self.index(info.path) else { return Acknowledged::Unknown };
-        if let Some(probe) = info.probe {
-            let known = self.on_probe_ack(index, &info, probe, now);
+        let probe = match info.purpose {
+            Purpose::Heartbeat => None,
+            Purpose::Bandwidth(probe) => Some(self.on_probe_ack(index, &info, probe, now)),
+            Purpose::PathMtu => Some(self.on_pmtu_probe_ack(index, info.nonce, now)),
+        };
+        if let Some(known) = probe {
             return if known { Acknowledged::Probe { path: info.path } } else { Acknowledged::Unknown };
         }
         let path = &mut self.list[index];
@@ -353,6 +375,10 @@ impl Paths {
         path.error_count = 0;
         if path.confirmed {
             self.set_state(index, PathState::Active);
+            if self.list[index].heartbeat.due.is_none() {
+                // It had none while it was potentially failed.
+                self.schedule_next(index, now);
+            }
         } else {
             path.heartbeat.ready = false;
             self.mark_confirmed(index);
@@ -423,7 +449,7 @@ mod tests {
             HeartbeatInfo { path: P1, ..right },
             HeartbeatInfo { path: PathId::new(99), ..right },
             HeartbeatInfo { sent: ms(1), ..right },
-            HeartbeatInfo { probe: Some(1), ..right },
+            HeartbeatInfo { purpose: Purpose::Bandwidth(1), ..right },
         ] {
             assert_eq!(paths.on_heartbeat_ack(&wrong.to_bytes(), ms(5)), Acknowledged::Unknown, "{wrong:?}");
         }

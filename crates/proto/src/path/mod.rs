@@ -8,11 +8,13 @@
 //! the same. Where they differ this module is the stricter: a pair is confirmed by its own heartbeat, even when the
 //! remote address was confirmed over another pair.
 
+mod discovery;
 mod failure;
 mod heartbeat;
 mod info;
 mod pacing;
 pub mod pairing;
+mod pmtu;
 mod probing;
 mod select;
 mod set;
@@ -29,9 +31,11 @@ use msctp_congestion::{
 };
 use msctp_units::{Span, Time};
 
+use crate::{FailoverConfig, PmtudConfig};
+
 pub use crate::{PathAddr, PathId, PathState};
 pub use heartbeat::{Acknowledged, HeartbeatRequest};
-pub use info::{HEARTBEAT_INFO_LEN, HeartbeatInfo};
+pub use info::{HEARTBEAT_INFO_LEN, HeartbeatInfo, Purpose};
 pub use probing::{ProbeRequest, ProbingError};
 pub use set::{Added, AddressError, Paths, SetPrimaryError};
 
@@ -49,12 +53,16 @@ pub struct PathsConfig {
     pub hb_max_burst: u32,
     /// Path.Max.Retrans (RFC 9260 §8.2).
     pub path_max_retrans: u32,
+    /// When a path that stops answering is left (RFC 7829).
+    pub failover: FailoverConfig,
     /// Association.Max.Retrans (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
-    /// Largest IP packet, header included, in bytes.
+    /// Largest IP packet, header included, in bytes: on every path, or the most that is tried.
     pub pmtu: u32,
     /// Bytes of each packet that are neither headers nor DATA: an AUTH chunk (RFC 4895).
     pub reserved: u32,
+    /// How the PMTU of each path is found (RFC 8899).
+    pub pmtud: PmtudConfig,
     /// How the controller of each new path is made.
     pub controller: fn(&ControllerConfig) -> Box<dyn Controller>,
     /// The controller's own options.
@@ -73,9 +81,11 @@ impl Default for PathsConfig {
             hb_interval: Span::from_secs(30),
             hb_max_burst: 1,
             path_max_retrans: 5,
+            failover: FailoverConfig::default(),
             assoc_max_retrans: 10,
             pmtu: 1500,
             reserved: 0,
+            pmtud: PmtudConfig::default(),
             controller: |config| Box::new(msctp_congestion::Rfc9260::new(config)),
             controller_options: Options::new(),
             initial_window: InitialWindow::default(),
@@ -107,7 +117,7 @@ pub struct RttSlot {
 /// What happened to the paths, for the association to act on and to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathEvent {
-    /// A path was confirmed, became inactive or active again (RFC 9260 §5.4, §8.2).
+    /// A path was confirmed, became potentially failed, inactive or active again (RFC 9260 §5.4, §8.2, RFC 7829 §3.2).
     StateChanged {
         /// Which.
         path: PathId,
@@ -116,12 +126,25 @@ pub enum PathEvent {
         /// Now.
         to: PathState,
     },
+    /// A path carries packets of another size from now on (RFC 8899).
+    PmtuChanged {
+        /// Which.
+        path: PathId,
+        /// Bytes, IP header included.
+        pmtu: u32,
+    },
     /// New data goes elsewhere from now on: another primary, a failover, or the way back from one (RFC 9260 §6.4.1).
     DataPathChanged {
         /// Before; `None`: there was none that may carry data.
         from: Option<PathId>,
         /// Now; `None`: there is none that may carry data.
         to: Option<PathId>,
+    },
+    /// The primary had more errors than Primary.Switchover.Max.Retrans: this path, which carries the data, is to become the
+    /// primary (RFC 7829 §5).
+    PrimarySwitchover {
+        /// Which.
+        to: PathId,
     },
     /// The association's error counter exceeded Association.Max.Retrans: the peer is unreachable (RFC 9260 §8.1).
     /// Given once.
@@ -147,6 +170,8 @@ pub struct Path {
     pmdcs: u32,
     heartbeat: heartbeat::Heartbeat,
     prober: Option<Box<probing::Prober>>,
+    /// While its PMTU is found out.
+    finder: Option<Box<pmtu::Finder>>,
     /// While its controller wants packets spaced.
     pacing: Option<Box<pacing::Pacing>>,
     /// Its congestion window.
@@ -184,7 +209,9 @@ pub struct Path {
 
 impl Path {
     fn new(id: PathId, addr: PathAddr, config: &PathsConfig, now: Time) -> Self {
-        let pmdcs = pmdcs(config.pmtu, config.reserved, &addr.remote);
+        let finder = pmtu::Finder::new(config, &addr);
+        let pmtu = finder.as_ref().map_or(config.pmtu, |finder| finder.plpmtu());
+        let pmdcs = pmdcs(pmtu, config.reserved, &addr.remote);
         let controller = (config.controller)(&ControllerConfig {
             pmdcs: u64::from(pmdcs),
             ip_version: IpVersion::of(&addr.remote),
@@ -200,11 +227,12 @@ impl Path {
             source: SourceUse::Full,
             link_up: true,
             error_count: 0,
-            pmtu: config.pmtu,
+            pmtu,
             reserved: config.reserved,
             pmdcs,
             heartbeat: heartbeat::Heartbeat::default(),
             prober: None,
+            finder,
             pacing: None,
             controller,
             rtt: RttEstimator::new(config.rto),
@@ -234,7 +262,7 @@ impl Path {
         self.addr
     }
 
-    /// Unconfirmed, active, inactive.
+    /// Unconfirmed, active, potentially failed, inactive.
     pub fn state(&self) -> PathState {
         self.state
     }
@@ -265,6 +293,7 @@ impl Path {
     }
 
     /// PMDCS: the largest DATA chunk, header and padding included, that fits the PMTU, in bytes (RFC 9260 §1.3).
+    /// It is what RFC 8899 §4.4 calls MPS.
     #[inline]
     pub fn pmdcs(&self) -> u32 {
         self.pmdcs
@@ -279,6 +308,11 @@ impl Path {
     #[inline]
     pub fn is_usable(&self) -> bool {
         self.state == PathState::Active && self.link_up && self.source == SourceUse::Full
+    }
+
+    /// New data may go here when no path is usable: potentially failed, and nothing else against it (RFC 7829 §3.2).
+    fn is_second_choice(&self) -> bool {
+        self.state == PathState::PotentiallyFailed && self.link_up && self.source == SourceUse::Full
     }
 
     /// Changes the PMTU (bytes, IP header included) and tells the controller.

@@ -10,7 +10,8 @@ use msctp_congestion::estimator::{Estimate, InvalidWBest, WBest, WBestConfig};
 use msctp_units::Time;
 
 use super::{
-    COMMON_HEADER, HEARTBEAT_INFO_LEN, HeartbeatInfo, Path, PathId, PathState, Paths, SourceUse, ip_header,
+    COMMON_HEADER, HEARTBEAT_INFO_LEN, HeartbeatInfo, Path, PathId, PathState, Paths, Purpose, SourceUse,
+    ip_header,
 };
 use crate::draws::Draws;
 
@@ -160,7 +161,8 @@ impl Paths {
         }
     }
 
-    /// The next probe to send now; to be called until it gives `None`: the probes of a pair are due at one instant.
+    /// The next probe of bandwidth or PMTU to send now; to be called until it gives `None`: the probes of a pair are due at one
+    /// instant.
     pub fn poll_probe(&mut self, now: Time) -> Option<ProbeRequest> {
         if !self.may_probe() {
             return None;
@@ -173,14 +175,15 @@ impl Paths {
             let Some(prober) = &mut path.prober else { continue };
             let Some((id, nonce)) = prober.next(now, &mut self.draws) else { continue };
             let bytes = prober.config.probe_bytes;
-            let info = HeartbeatInfo { path: path.id, probe: Some(id), sent: now, nonce };
+            let info = HeartbeatInfo { path: path.id, purpose: Purpose::Bandwidth(id), sent: now, nonce };
             return Some(ProbeRequest {
                 path: path.id,
                 info: info.to_bytes(),
                 padding: padding(bytes, path),
             });
         }
-        None
+        let draws = &mut self.draws;
+        self.list.iter_mut().filter(|path| path.may_probe()).find_map(|path| path.next_pmtu_probe(now, draws))
     }
 
     /// Probes are heartbeats: they wait for the association to be up and end with its shutdown (RFC 9260 §8.3).
@@ -194,10 +197,11 @@ impl Paths {
             return None;
         }
         let waiting = |path: &Path| {
-            let prober = path.prober.as_ref().filter(|_| path.may_probe())?;
+            let prober = path.prober.as_ref()?;
             if prober.interrupted { Some(Time::ZERO) } else { prober.estimator.poll_timeout() }
         };
-        self.list.iter().filter_map(waiting).min()
+        let probed = self.list.iter().filter(|path| path.may_probe());
+        probed.flat_map(|path| [waiting(path), path.next_pmtu_timeout()]).flatten().min()
     }
 
     /// Gives up probes that were not answered in time.
@@ -212,6 +216,20 @@ impl Paths {
                 prober.estimator.handle_timeout(now);
             }
         }
+        for index in 0..self.list.len() {
+            if self.list[index].may_probe() {
+                let event = self.list[index].handle_pmtu_timeout(now);
+                self.emit_all(event);
+            }
+        }
+    }
+
+    /// A HEARTBEAT ACK brought back the nonce of a PMTU probe, as it claims; true if it did.
+    pub(super) fn on_pmtu_probe_ack(&mut self, index: usize, nonce: u64, now: Time) -> bool {
+        let Some(event) = self.list[index].on_pmtu_probe_ack(nonce, now) else { return false };
+        self.emit_all(event);
+        self.on_path_proven(index, now);
+        true
     }
 
     /// The next new estimate, with its path.
@@ -240,7 +258,7 @@ impl Paths {
 }
 
 /// Bytes on the IP wire of a probe with an empty PAD chunk.
-fn smallest_probe(path: &Path) -> u32 {
+pub(super) fn smallest_probe(path: &Path) -> u32 {
     ip_header(&path.addr.remote) + COMMON_HEADER + HEARTBEAT + TLV_HEADER
 }
 
@@ -424,8 +442,8 @@ mod tests {
         let right = HeartbeatInfo::from_bytes(&probe.info).unwrap();
         for wrong in [
             HeartbeatInfo { nonce: right.nonce ^ 1, ..right },
-            HeartbeatInfo { probe: Some(77), ..right },
-            HeartbeatInfo { probe: None, ..right },
+            HeartbeatInfo { purpose: Purpose::Bandwidth(77), ..right },
+            HeartbeatInfo { purpose: Purpose::Heartbeat, ..right },
         ] {
             assert_eq!(paths.on_heartbeat_ack(&wrong.to_bytes(), ms(5)), Acknowledged::Unknown, "{wrong:?}");
         }

@@ -5,6 +5,8 @@ use msctp_units::{Span, Time};
 use proptest::prelude::*;
 
 use super::testing::{local, remote};
+use crate::FailoverConfig;
+
 use super::{Path, PathEvent, PathId, PathState, Paths, PathsConfig, SourceUse};
 
 #[derive(Clone, Debug)]
@@ -49,6 +51,13 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
+fn failover() -> impl Strategy<Value = FailoverConfig> {
+    let threshold = || prop::option::of(0u32..8);
+    (threshold(), threshold()).prop_map(|(potentially_failed_threshold, primary_switchover_threshold)| {
+        FailoverConfig { potentially_failed_threshold, primary_switchover_threshold }
+    })
+}
+
 /// A set of paths, the time, and the data path as its events tell it.
 struct Model {
     paths: Paths,
@@ -57,8 +66,8 @@ struct Model {
 }
 
 impl Model {
-    fn new() -> Self {
-        let mut paths = Paths::new(PathsConfig::default(), [3; 32]);
+    fn new(failover: FailoverConfig) -> Self {
+        let mut paths = Paths::new(PathsConfig { failover, ..PathsConfig::default() }, [3; 32]);
         paths.start_heartbeats(Time::ZERO);
         Self { paths, now: Time::ZERO, told: None }
     }
@@ -150,6 +159,11 @@ impl Model {
 
     fn check(&mut self) {
         while let Some(event) = self.paths.poll_event() {
+            if let PathEvent::PrimarySwitchover { to } = event {
+                // Another path may have failed since.
+                assert!(self.paths.get(to).is_none_or(Path::is_confirmed), "RFC 9260 §5.4");
+                let _ = self.paths.set_primary(to);
+            }
             if let PathEvent::DataPathChanged { from, to } = event {
                 assert_eq!(from, self.told);
                 self.told = to;
@@ -163,18 +177,25 @@ impl Model {
         assert_eq!(paths.primary().is_some(), !paths.is_empty());
         let primary = paths.primary().and_then(|id| paths.get(id));
         assert_eq!(primary.is_some(), !paths.is_empty());
+        let second_choice = || paths.iter().filter(|path| path.is_second_choice());
         let data = paths.data_path().map(|id| paths.get(id).expect("the data path exists"));
         if let Some(data) = data {
             assert!(data.confirmed && data.source == SourceUse::Full, "RFC 9260 §5.4, RFC 5061 §5.3 F1, F4");
         }
         if paths.iter().any(Path::is_usable) {
             assert!(data.is_some_and(Path::is_usable));
+        } else if let Some(errors) = second_choice().map(|path| path.error_count).min() {
+            assert!(
+                data.is_some_and(|path| path.is_second_choice() && path.error_count == errors),
+                "RFC 7829 §3.2"
+            );
         }
         if let Some(primary) = primary.filter(|primary| primary.is_usable()) {
             assert_eq!(data.map(Path::id), Some(primary.id));
         }
         for path in paths.iter() {
-            assert_eq!(path.state == PathState::Active, path.confirmed && path.state != PathState::Inactive);
+            let working = matches!(path.state, PathState::Active | PathState::PotentiallyFailed);
+            assert_eq!(working, path.confirmed && path.state != PathState::Inactive);
             if let Some(alternate) = paths.retransmission_path(path.id) {
                 let chosen = paths.get(alternate).expect("it exists");
                 assert!(chosen.confirmed && chosen.source == SourceUse::Full);
@@ -194,8 +215,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_set_stays_sound(ops in prop::collection::vec(op(), 0..120)) {
-        let mut model = Model::new();
+    fn the_set_stays_sound(ops in prop::collection::vec(op(), 0..120), failover in failover()) {
+        let mut model = Model::new(failover);
         for op in &ops {
             model.apply(op);
         }

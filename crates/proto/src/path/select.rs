@@ -49,8 +49,10 @@ impl Paths {
         Some(id)
     }
 
-    /// Where new data goes: the primary if it is usable, else one alternate (RFC 9260 §6.4.1, §8.2). With no usable path
-    /// at all (RFC 9260 §8.2 leaves it open) it stays where it was, so that T3-rtx keeps asking. `None` when no path may
+    /// Where new data goes: the primary if it is usable, else one alternate (RFC 9260 §6.4.1, §8.2), the one most different
+    /// from the path that failed, as retransmissions have it. With no usable path
+    /// the potentially failed one with the fewest errors (RFC 7829 §3.2), and without one of those (RFC 9260 §8.2 leaves it
+    /// open) it stays where it was, so that T3-rtx keeps asking. `None` when no path may
     /// carry data: none is confirmed, or every local address is being added or deleted.
     #[inline]
     pub fn data_path(&self) -> Option<PathId> {
@@ -59,8 +61,8 @@ impl Paths {
 
     /// Where a chunk goes whose T3-rtx expired and that was last sent on `last_used`: the usable path that differs most
     /// from it, by remote address first, because that is what RFC 9260 §6.4 asks for, then by local address; of equals
-    /// the one with the fewest errors, then the least id. Without another usable path the same one if it is usable. Where
-    /// no path works (RFC 9260 §8.2 leaves it open) they are tried in turn, because without heartbeats nothing else finds
+    /// the one with the fewest errors, then the least id. Without another usable path the same one if it is usable, then the
+    /// potentially failed one with the fewest errors, of equals the most divergent (RFC 7829 §3.2). Where no path works (RFC 9260 §8.2 leaves it open) they are tried in turn, because without heartbeats nothing else finds
     /// out which one works again.
     pub fn retransmission_path(&self, last_used: PathId) -> Option<PathId> {
         let last = self.get(last_used).map(|path| path.addr);
@@ -74,8 +76,20 @@ impl Paths {
             .map(|path| path.id);
         alternate
             .or_else(|| self.get(last_used).filter(|path| path.is_usable()).map(|path| path.id))
+            .or_else(|| self.potentially_failed_path(last))
             .or_else(|| self.next_in_turn(last_used))
             .or(self.data_path)
+    }
+
+    /// The potentially failed path with the fewest errors, of equals the one most different from `last` (RFC 7829 §3.2).
+    fn potentially_failed_path(&self, last: Option<PathAddr>) -> Option<PathId> {
+        self.list
+            .iter()
+            .filter(|path| path.is_second_choice())
+            .min_by_key(|path| {
+                (path.error_count, Reverse(last.map(|last| divergence(last, path.addr))), path.id)
+            })
+            .map(|path| path.id)
     }
 
     /// The path after `last` that may carry data, in turn, whether it is active or not.
@@ -163,18 +177,26 @@ impl Paths {
 
     fn choose(&self) -> Option<PathId> {
         let may_carry = |path: &&Path| path.confirmed && path.source == SourceUse::Full;
+        let failed = |path: &&Path| path.state != PathState::Active;
+        let left = self.data_path.and_then(|id| self.get(id)).filter(failed).map(|path| path.addr);
         self.list
             .iter()
             .filter(may_carry)
             .min_by_key(|path| {
                 let usable = path.is_usable();
+                let second = path.is_second_choice();
                 (
                     !usable,
+                    !second,
+                    // RFC 7829 §3.2
+                    if second { path.error_count } else { 0 },
                     !path.link_up,
                     // Without a usable path data stays where it is; with one the primary comes first.
                     !usable || Some(path.id) != self.primary,
                     // One alternate only (RFC 9260 §8.2): stay with it while it works.
                     Some(path.id) != self.data_path,
+                    // RFC 7829 §3.2, after RFC 9260 §6.4.1: as different as can be from the one that failed
+                    Reverse(left.map(|left| divergence(left, path.addr))),
                     path.error_count,
                     path.id,
                 )

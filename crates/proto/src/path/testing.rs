@@ -47,7 +47,11 @@ pub(super) fn paths_with(config: PathsConfig, locals: u8, remotes: u8) -> Paths 
 
 /// As [`paths`], all confirmed, events taken.
 pub(super) fn confirmed(locals: u8, remotes: u8) -> Paths {
-    let mut paths = paths(locals, remotes);
+    confirmed_with(PathsConfig::default(), locals, remotes)
+}
+
+pub(super) fn confirmed_with(config: PathsConfig, locals: u8, remotes: u8) -> Paths {
+    let mut paths = paths_with(config, locals, remotes);
     let ids: Vec<PathId> = paths.iter().map(super::Path::id).collect();
     for id in ids {
         paths.confirm(id, Time::ZERO);

@@ -125,7 +125,15 @@ impl Wire<'_> {
         bytes.extend_from_slice(&header.to_bytes());
         bytes.extend_from_slice(&datagram.payload);
         let wire_len = IP_HEADER + bytes.len() as u32;
-        Some(Packet { source, destination, inner: None, body: Body::Udp, wire_len, bytes })
+        Some(Packet {
+            source,
+            destination,
+            inner: None,
+            body: Body::Udp,
+            wire_len,
+            may_fragment: false,
+            bytes,
+        })
     }
 
     /// A packet for the registration port as a message.
@@ -274,7 +282,15 @@ impl AgentNode {
             bytes.extend_from_slice(&message);
             let wire_len = IP_HEADER + bytes.len() as u32;
             let (source, destination) = (self.address, everybody);
-            let packet = Packet { source, destination, inner: None, body: Body::Icmp, wire_len, bytes };
+            let packet = Packet {
+                source,
+                destination,
+                inner: None,
+                body: Body::Icmp,
+                wire_len,
+                may_fragment: false,
+                bytes,
+            };
             wire.send_over(hop, packet);
         }
     }

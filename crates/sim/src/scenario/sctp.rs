@@ -20,11 +20,14 @@ pub struct SctpProfile {
 }
 
 const KEYS: &[&str] = &[
+    "profile",
     "rto_initial",
     "rto_min",
     "rto_max",
     "hb_interval",
     "path_max_retrans",
+    "potentially_failed_threshold",
+    "primary_switchover_threshold",
     "assoc_max_retrans",
     "max_init_retransmits",
     "sack_delay",
@@ -33,8 +36,13 @@ const KEYS: &[&str] = &[
     "receive_buffer",
     "send_buffer",
     "pmtu",
+    "pmtu_discovery",
+    "pmtu_base",
+    "pmtu_raise_interval",
     "max_burst",
     "retransmission_path",
+    "list_addresses",
+    "dynamic_addresses",
     "outbound_streams",
     "max_inbound_streams",
     "wait_for_confirmation",
@@ -59,10 +67,15 @@ const KEYS: &[&str] = &[
     "prr",
 ];
 
-/// Reads `[sctp.NAME]`: RFC 9260's defaults where a key is left out.
+/// Reads `[sctp.NAME]`: where a key is left out, what its `profile` has: RFC 9260's defaults, or another set of the core's.
 pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Problem> {
     let section = Section::open(table, format!("sctp.{name}"), KEYS)?;
-    let mut config = Config::default();
+    let profiles = [
+        ("rfc9260", Config::default as fn() -> Config),
+        ("mobile", Config::mobile),
+        ("webrtc", Config::webrtc),
+    ];
+    let mut config = section.choice("profile", &profiles)?.unwrap_or(Config::default)();
     spans(&section, &mut config)?;
     numbers(&section, &mut config)?;
     let paths = [("alternate", RetransmissionPath::Alternate), ("same", RetransmissionPath::Same)];
@@ -74,6 +87,9 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
         config.recovery.loss_recovery = kind;
     }
     for (key, field) in [
+        ("pmtu_discovery", &mut config.pmtud.on),
+        ("list_addresses", &mut config.offer.list_addresses),
+        ("dynamic_addresses", &mut config.offer.dynamic_addresses),
         ("wait_for_confirmation", &mut config.wait_for_confirmation),
         ("quality_reports", &mut config.quality_reports),
         ("authentication", &mut config.auth.enabled),
@@ -88,6 +104,14 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     let policies = [("required", AuthPolicy::Required), ("not-required", AuthPolicy::NotRequired)];
     if let Some(policy) = section.choice("auth", &policies)? {
         config.auth.policy = policy;
+    }
+    for (key, field) in [
+        ("potentially_failed_threshold", &mut config.failover.potentially_failed_threshold),
+        ("primary_switchover_threshold", &mut config.failover.primary_switchover_threshold),
+    ] {
+        if let Some(threshold) = section.integer(key, 0, 255)? {
+            *field = Some(threshold);
+        }
     }
     names(&section, &mut config)?;
     if let Some(window) = policy::initial_window(&section, "initial_window")? {
@@ -121,6 +145,7 @@ fn spans(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> 
         ("rto_max", &mut config.rto_max),
         ("hb_interval", &mut config.hb_interval),
         ("sack_delay", &mut config.sack_delay),
+        ("pmtu_raise_interval", &mut config.pmtud.raise_interval),
         ("quality_interval", &mut config.quality_interval),
     ] {
         if let Some(span) = section.span(key)? {
@@ -140,6 +165,7 @@ fn numbers(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem
         ("receive_buffer", &mut config.receive_buffer),
         ("send_buffer", &mut config.send_buffer),
         ("pmtu", &mut config.pmtu),
+        ("pmtu_base", &mut config.pmtud.base),
         ("max_burst", &mut config.max_burst),
         ("hb_max_burst", &mut config.hb_max_burst),
         ("quality_repeats", &mut config.quality_repeats),

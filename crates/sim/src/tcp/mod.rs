@@ -165,7 +165,7 @@ impl Simulation {
             self.network.send(
                 now,
                 &mut self.events,
-                Packet { source, destination, inner: None, body, wire_len, bytes },
+                Packet { source, destination, inner: None, body, wire_len, may_fragment: false, bytes },
             );
         }
     }

@@ -331,3 +331,40 @@ fn a_timeout_ends_fast_recovery_so_that_slow_start_can_grow() {
     assert_eq!(sender.cwnd(P0), 2 * PMDCS);
     assert_eq!(sender.tsns(), [5, 6]);
 }
+
+#[test]
+fn rfc9260_8_2_an_acknowledgement_of_what_went_over_two_paths_credits_neither() {
+    let mut sender = Sender::new(2).window(P0, 4).window(P1, 4);
+    sender.enqueue(2, FULL);
+    sender.flush();
+    sender.time_out();
+    assert_eq!(sender.flush()[0].0, P1, "§6.4");
+    sender.paths.on_timeout(P1);
+    sender.sack(1, &[]);
+    assert_eq!((sender.path(P0).error_count(), sender.path(P1).error_count()), (1, 1));
+    assert_eq!(sender.paths.assoc_error_count(), 0, "§8.1: the peer answers");
+    // What went over one path alone is credited to it.
+    sender.sack(2, &[]);
+    sender.enqueue(1, FULL);
+    assert_eq!(sender.flush()[0].0, P0);
+    sender.sack(3, &[]);
+    assert_eq!((sender.path(P0).error_count(), sender.path(P1).error_count()), (0, 1));
+}
+
+#[test]
+fn rfc7829_3_2_what_was_sent_before_a_time_out_does_not_prove_that_the_path_works() {
+    let mut sender = Sender::new(2).window(P0, 4).window(P1, 1);
+    sender.enqueue(3, FULL);
+    sender.flush();
+    sender.time_out();
+    // 1 is sent again on P1; that 2 and 3 arrived is news, but old news.
+    assert_eq!(sender.tsns(), [1]);
+    sender.sack(0, &[(2, 3)]);
+    assert_eq!(sender.path(P0).error_count(), 1);
+    // What is sent there after it does.
+    sender.sack(3, &[]);
+    sender.enqueue(1, FULL);
+    assert_eq!(sender.flush()[0].0, P0);
+    sender.sack(4, &[]);
+    assert_eq!(sender.path(P0).error_count(), 0);
+}

@@ -1,0 +1,55 @@
+//! Sets of options for a purpose. [`Config::default`] is RFC 9260; these say where they differ from it, and why.
+
+use msctp_units::Span;
+
+use super::{AuthConfig, Config, FailoverConfig, OfferConfig, PmtudConfig};
+
+impl Config {
+    /// For a host that moves between networks, and for the server it talks to. As [`Config::default`], but:
+    ///
+    /// - data leaves a path at its first time-out (RFC 7829 §6: a threshold of 0) and comes back with its first answer;
+    /// - the PMTU of each path is found out, since networks differ in it (RFC 8899);
+    /// - RTO.Min is 400 ms, twice the delay of a SACK, and RTO.Max 10 s, so that a network that is back is found soon;
+    /// - HB.interval is 15 s: what is idle is known to work, and its address translator keeps it in mind;
+    /// - HB.Max.Burst is 4: a few new addresses are confirmed in one round trip;
+    /// - Association.Max.Retrans is 40: minutes without any network are no reason to give up. A path that is left at the
+    ///   first time-out makes several paths count errors, where RFC 9260's ten are counted with one in mind;
+    /// - spurious time-outs are found and undone (RFC 5682), because radio links stall.
+    pub fn mobile() -> Self {
+        Self {
+            failover: FailoverConfig { potentially_failed_threshold: Some(0), ..FailoverConfig::default() },
+            pmtud: PmtudConfig { on: true, ..PmtudConfig::default() },
+            rto_min: Span::from_millis(400),
+            rto_max: Span::from_secs(10),
+            hb_interval: Span::from_secs(15),
+            hb_max_burst: 4,
+            assoc_max_retrans: 40,
+            frto: true,
+            ..Self::default()
+        }
+    }
+
+    /// For a WebRTC peer's SCTP over DTLS, which has one address and is told of none: as [`Config::default`], but nothing is
+    /// listed or announced that such stacks do not know (DTLS authenticates), and there are 65535 streams each way (RFC 8831 has that many data
+    /// channels). Both ends may use port 5000, as they usually do.
+    pub fn webrtc() -> Self {
+        Self {
+            offer: OfferConfig { list_addresses: false, dynamic_addresses: false },
+            auth: AuthConfig { enabled: false, ..AuthConfig::default() },
+            outbound_streams: u16::MAX,
+            max_inbound_streams: u16::MAX,
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn profiles_can_be_used() {
+        assert_eq!(Config::mobile().validate(), Ok(()));
+        assert_eq!(Config::webrtc().validate(), Ok(()));
+    }
+}

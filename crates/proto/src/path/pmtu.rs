@@ -1,0 +1,180 @@
+//! Probing a path for its PMTU (RFC 8899 §4.1, §6.2.1.2): HEARTBEATs padded to the size in question, on confirmed paths that
+//! work (§6.2.1.1).
+//!
+//! A lost probe is no error of the path and no congestion (RFC 8899 §3); an answered one proves that the path works. What
+//! the answers mean is [`Discovery`]'s business.
+
+use msctp_units::{Span, Time};
+
+use crate::draws::Draws;
+
+use super::discovery::{Discovery, Sizes};
+use super::probing::smallest_probe;
+use super::{HeartbeatInfo, Path, PathAddr, PathEvent, PathId, PathsConfig, ProbeRequest, Purpose};
+
+/// The least PROBE_TIMER (RFC 8899 §5.1.1). Above it the RTO serves, since the round trip is known.
+const MIN_PROBE_TIMER: Span = Span::from_secs(1);
+/// Probes whose answer is recognised: a late answer still proves a size.
+const REMEMBERED: usize = 4;
+
+/// The probes of one path.
+#[derive(Debug)]
+pub(super) struct Finder {
+    discovery: Discovery,
+    /// Nonce and size.
+    sent: [Option<(u64, u32)>; REMEMBERED],
+    next_slot: usize,
+}
+
+impl Finder {
+    /// `None` when the PMTU is not to be found out.
+    pub(super) fn new(config: &PathsConfig, addr: &PathAddr) -> Option<Box<Self>> {
+        if !config.pmtud.on {
+            return None;
+        }
+        let sizes = Sizes::new(addr.remote.is_ipv6(), config.pmtud.base, config.pmtu);
+        let discovery = Discovery::new(sizes, config.pmtud.raise_interval);
+        Some(Box::new(Self { discovery, sent: [None; REMEMBERED], next_slot: 0 }))
+    }
+
+    /// What packets may measure now.
+    pub(super) fn plpmtu(&self) -> u32 {
+        self.discovery.plpmtu()
+    }
+}
+
+impl Path {
+    /// Makes the probe that is due, if one is.
+    pub(super) fn next_pmtu_probe(&mut self, now: Time, draws: &mut Draws) -> Option<ProbeRequest> {
+        let lost_after = self.rtt.rto().max(MIN_PROBE_TIMER);
+        let finder = self.finder.as_mut()?;
+        let size = finder.discovery.poll(now, lost_after)?;
+        let nonce = draws.next_u64();
+        finder.sent[finder.next_slot] = Some((nonce, size));
+        finder.next_slot = (finder.next_slot + 1) % REMEMBERED;
+        let info = HeartbeatInfo { path: self.id, purpose: Purpose::PathMtu, sent: now, nonce };
+        let padding = size.saturating_sub(smallest_probe(self));
+        Some(ProbeRequest { path: self.id, info: info.to_bytes(), padding })
+    }
+
+    pub(super) fn next_pmtu_timeout(&self) -> Option<Time> {
+        self.finder.as_ref()?.discovery.next_timeout()
+    }
+
+    /// The PROBE_TIMER may have expired. The new PMTU, if there is one.
+    pub(super) fn handle_pmtu_timeout(&mut self, now: Time) -> Option<PathEvent> {
+        self.finder.as_mut()?.discovery.handle_timeout(now);
+        self.apply_pmtu()
+    }
+
+    /// An answer came back with this nonce (RFC 8899 §6.2.1.3); `None` if it answers no probe of ours, else the new PMTU, if there is one.
+    pub(super) fn on_pmtu_probe_ack(&mut self, nonce: u64, now: Time) -> Option<Option<PathEvent>> {
+        let finder = self.finder.as_mut()?;
+        let slot = finder.sent.iter_mut().find(|slot| slot.is_some_and(|sent| sent.0 == nonce))?;
+        let (_, size) = slot.take()?;
+        finder.discovery.on_ack(now, size);
+        Some(self.apply_pmtu())
+    }
+
+    /// Something was not answered that may have been too large.
+    pub(super) fn suspect_pmtu(&mut self) -> Option<PathEvent> {
+        self.finder.as_mut()?.discovery.suspect();
+        self.apply_pmtu()
+    }
+
+    fn apply_pmtu(&mut self) -> Option<PathEvent> {
+        let plpmtu = self.finder.as_ref()?.plpmtu();
+        if plpmtu == self.pmtu {
+            return None;
+        }
+        self.set_pmtu(plpmtu);
+        Some(PathEvent::PmtuChanged { path: self.id, pmtu: plpmtu })
+    }
+}
+
+impl super::Paths {
+    /// A Packet Too Big message, whose quotation the caller has validated, says that packets of `mtu` bytes pass on this path
+    /// and none larger (RFC 8899 §4.6). True if that was news that could be.
+    pub fn on_packet_too_big(&mut self, id: PathId, mtu: u32, now: Time) -> bool {
+        let Some(path) = self.get_mut(id) else { return false };
+        let Some(finder) = &mut path.finder else { return false };
+        let news = finder.discovery.on_packet_too_big(now, mtu);
+        let event = path.apply_pmtu();
+        self.emit_all(event);
+        news
+    }
+
+    pub(super) fn emit_all(&mut self, events: impl IntoIterator<Item = PathEvent>) {
+        events.into_iter().for_each(|event| self.emit(event));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{P0, confirmed_with, events, heartbeats, local, ms};
+    use super::super::{Acknowledged, Paths};
+    use super::*;
+    use crate::PmtudConfig;
+
+    fn finding() -> Paths {
+        let pmtud = PmtudConfig { on: true, ..PmtudConfig::default() };
+        let mut paths = confirmed_with(PathsConfig { pmtud, ..PathsConfig::default() }, 1, 1);
+        assert_eq!(paths.get(P0).unwrap().pmtu(), 1200, "RFC 8899 §5.2: BASE");
+        paths.start_heartbeats(ms(0));
+        assert_eq!(heartbeats(&mut paths, ms(0)).len(), 0);
+        paths
+    }
+
+    fn bytes(request: &ProbeRequest) -> u32 {
+        // IP header, common header, HEARTBEAT, its parameter and information, PAD
+        20 + 12 + 4 + 4 + 28 + 4 + request.padding
+    }
+
+    #[test]
+    fn probes_are_as_large_as_what_they_ask_for_and_their_answers_count_once() {
+        let mut paths = finding();
+        let base = paths.poll_probe(ms(0)).unwrap();
+        assert_eq!((bytes(&base), paths.poll_probe(ms(0))), (1200, None));
+        assert_eq!(paths.on_heartbeat_ack(&base.info, ms(50)), Acknowledged::Probe { path: P0 });
+        assert_eq!(paths.on_heartbeat_ack(&base.info, ms(50)), Acknowledged::Unknown);
+        let top = paths.poll_probe(ms(50)).unwrap();
+        assert_eq!(bytes(&top), 1500);
+        paths.on_heartbeat_ack(&top.info, ms(90));
+        assert_eq!(paths.get(P0).unwrap().pmtu(), 1500);
+        assert_eq!(events(&mut paths), [PathEvent::PmtuChanged { path: P0, pmtu: 1500 }]);
+    }
+
+    #[test]
+    fn a_lost_probe_is_no_error_of_the_path() {
+        // RFC 8899 §3
+        let mut paths = finding();
+        paths.poll_probe(ms(0)).unwrap();
+        let lost = paths.next_timeout().unwrap();
+        assert_eq!(lost, ms(1000));
+        paths.handle_timeout(lost);
+        assert_eq!(paths.get(P0).unwrap().error_count(), 0);
+        assert_eq!(bytes(&paths.poll_probe(lost).unwrap()), 1200, "again");
+    }
+
+    #[test]
+    fn time_outs_of_data_lead_to_a_probe_of_the_present_size() {
+        // RFC 8899 §4.3
+        let mut paths = finding();
+        for _ in 0..2 {
+            let probe = paths.poll_probe(ms(0)).unwrap();
+            paths.on_heartbeat_ack(&probe.info, ms(10));
+        }
+        paths.on_timeout(P0);
+        assert_eq!(bytes(&paths.poll_probe(ms(1000)).unwrap()), 1500);
+        paths.on_timeout(P0);
+        paths.handle_timeout(ms(2000));
+        assert_eq!(paths.get(P0).unwrap().pmtu(), 1200, "two time-outs and a lost probe");
+    }
+
+    #[test]
+    fn nothing_is_probed_over_a_link_that_is_down() {
+        let mut paths = finding();
+        paths.set_link(&local(0), false, ms(0));
+        assert_eq!((paths.poll_probe(ms(0)), paths.next_timeout()), (None, None));
+    }
+}

@@ -1,0 +1,72 @@
+//! Three networks, one after the other fails in silence: how long a transfer stands still with and without RFC 7829.
+
+use msctp_sim::Simulation;
+use msctp_sim::scenario::Scenario;
+use msctp_sim::summary::Summary;
+
+/// The client reaches the server over three links; the first is silent from 5 s on, the second from 10 s on. All links are up
+/// again at 25 s.
+fn run(options: &str) -> Summary {
+    let mut text = String::from("name = \"three links\"\nduration = \"40s\"\n");
+    for (name, kind) in [
+        ("client", "host"),
+        ("server", "host"),
+        ("r1", "router"),
+        ("r2", "router"),
+        ("r3", "router"),
+        ("s1", "router"),
+        ("s2", "router"),
+        ("s3", "router"),
+    ] {
+        text += &format!("[[node]]\nname = \"{name}\"\nkind = \"{kind}\"\n");
+    }
+    for n in 1..=3 {
+        text += &format!(
+            "[[link]]\nname = \"access{n}\"\na = \"client\"\nb = \"r{n}\"\naddress_a = \"10.0.{n}.1\"\n\
+             rate = \"10Mbps\"\ndelay = \"10ms\"\n\
+             [[link]]\nname = \"middle{n}\"\na = \"r{n}\"\nb = \"s{n}\"\nrate = \"100Mbps\"\ndelay = \"1ms\"\n\
+             [[link]]\nname = \"core{n}\"\na = \"s{n}\"\nb = \"server\"\naddress_b = \"10.1.{n}.1\"\n\
+             rate = \"100Mbps\"\ndelay = \"5ms\"\n"
+        );
+    }
+    text += &format!(
+        "[sctp.default]\nreceive_buffer = 131072\nhb_max_burst = 9\n{options}\n\
+         [[association]]\nname = \"x\"\nclient = \"client\"\nserver = \"server\"\n\
+         client_addresses = [\"10.0.1.1\", \"10.0.2.1\", \"10.0.3.1\"]\n\
+         server_addresses = [\"10.1.1.1\", \"10.1.2.1\", \"10.1.3.1\"]\nsctp = \"default\"\n\
+         [[app]]\nname = \"file\"\ntype = \"bulk\"\nassociation = \"x\"\nfrom = \"server\"\n\
+         [probes]\nthroughput = \"100ms\"\n"
+    );
+    // The network fails between the routers: neither end hears of it.
+    for (at, what, n) in [(5, "down", 1), (10, "down", 2), (25, "up", 1), (25, "up", 2)] {
+        text += &format!("[[action]]\nat = \"{at}s\"\ndo = \"link-{what}\"\nlink = \"middle{n}\"\n");
+    }
+    let scenario = Scenario::from_toml(&text, "three links", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut simulation = Simulation::new(&scenario, None).expect("right");
+    simulation.run();
+    simulation.summary()
+}
+
+#[test]
+fn potentially_failed_paths_are_left_after_one_time_out() {
+    let usual = run("");
+    let quick = run("potentially_failed_threshold = 0");
+    let (usual, quick) = (&usual.associations[0].to_client, &quick.associations[0].to_client);
+    // RFC 9260: data goes on to the dead path after each time-out of it, 1, 2, 4 … seconds, until the sixth.
+    assert!(usual.longest_gap > 1.9, "{usual:?}");
+    // RFC 7829: a time-out for each of two failures, RTO.Min and a round trip.
+    assert!(quick.longest_gap < 1.5, "{quick:?}");
+    assert!(quick.bytes > usual.bytes * 5 / 4, "{} {}", quick.bytes, usual.bytes);
+    assert!(quick.timeouts < usual.timeouts, "{quick:?} {usual:?}");
+}
+
+#[test]
+fn thresholds_that_cannot_be_are_refused() {
+    let wrong = Scenario::from_toml(
+        "name = \"x\"\nduration = \"1s\"\n[sctp.default]\nprimary_switchover_threshold = 2\n",
+        "x",
+        &[],
+    );
+    let error = wrong.expect_err("data leaves the primary after six errors").to_string();
+    assert!(error.contains("sctp.default.primary_switchover_threshold"), "{error}");
+}

@@ -1,0 +1,104 @@
+//! The PMTU of a path found out by probes (RFC 8899): a narrow link, one that narrows, and the data that was cut before.
+
+use msctp_sim::Simulation;
+use msctp_sim::scenario::Scenario;
+use msctp_sim::summary::Summary;
+
+/// A server sends 2 MB to a client over a link that passes `first` bytes, and with a second address over one that passes
+/// `second`. At 5 s the client asks for data on the second. Nobody tells anybody that a packet was too big.
+fn run(first: u32, second: u32, options: &str) -> Summary {
+    let text = format!(
+        r#"
+        name = "narrow"
+        duration = "60s"
+        [[node]]
+        name = "client"
+        kind = "host"
+        [[node]]
+        name = "server"
+        kind = "host"
+        [[node]]
+        name = "r"
+        kind = "router"
+        [[link]]
+        name = "core"
+        a = "server"
+        b = "r"
+        address_a = "10.0.0.1"
+        rate = "100Mbps"
+        delay = "5ms"
+        [[link]]
+        name = "one"
+        a = "r"
+        b = "client"
+        address_b = "10.0.1.1"
+        rate = "2Mbps"
+        delay = "10ms"
+        mtu = {first}
+        queue = "unlimited"
+        [[link]]
+        name = "two"
+        a = "r"
+        b = "client"
+        address_b = "10.0.2.1"
+        rate = "2Mbps"
+        delay = "10ms"
+        mtu = {second}
+        queue = "unlimited"
+        [sctp.default]
+        receive_buffer = 65536
+        {options}
+        [[association]]
+        name = "x"
+        client = "client"
+        server = "server"
+        client_addresses = ["10.0.1.1", "10.0.2.1"]
+        server_addresses = "10.0.0.1"
+        sctp = "default"
+        [[app]]
+        name = "file"
+        type = "bulk"
+        association = "x"
+        from = "server"
+        bytes = 2000000
+        message = 4000
+        [[action]]
+        at = "5s"
+        do = "request-primary"
+        association = "x"
+        address = "10.0.2.1"
+        "#
+    );
+    let scenario = Scenario::from_toml(&text, "narrow", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut simulation = Simulation::new(&scenario, None).expect("right");
+    simulation.run();
+    simulation.summary()
+}
+
+const FINDING: &str = "pmtu_discovery = true";
+
+#[test]
+fn without_it_a_narrow_link_lets_nothing_pass() {
+    let x = &run(1400, 1400, "").associations[0];
+    assert_eq!(x.to_client.bytes, 0, "{:?}", x.to_client);
+}
+
+#[test]
+fn with_it_data_is_cut_for_the_narrowest_path_and_no_probe_counts_as_a_loss() {
+    let summary = run(1500, 1300, FINDING);
+    let x = &summary.associations[0].to_client;
+    assert_eq!(x.bytes, 2_000_000);
+    assert_eq!((x.timeouts, x.fast_retransmits, x.retransmitted), (0, 0, 0), "{x:?}");
+    let two = summary.links.iter().find(|l| l.name == "two/forward").expect("there");
+    assert!(two.too_big >= 3, "three probes of 1500 bytes: {}", two.too_big);
+    // 2 MB at 2 Mbps take 8 s and a little.
+    assert!(x.completed.expect("complete") < 11.0, "{x:?}");
+}
+
+#[test]
+fn a_path_narrower_than_the_base_is_found_and_what_was_cut_before_arrives_in_pieces() {
+    let summary = run(1500, 800, FINDING);
+    let x = &summary.associations[0].to_client;
+    assert_eq!(x.bytes, 2_000_000, "{x:?}");
+    assert!(x.completed.expect("complete") < 15.0, "{x:?}");
+}
