@@ -137,6 +137,12 @@ impl Emulation {
         self.clock
     }
 
+    /// What is emulated.
+    #[must_use]
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
     /// The host of this name.
     #[must_use]
     pub fn host(&self, name: &str) -> Option<&Host> {

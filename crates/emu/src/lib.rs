@@ -21,6 +21,7 @@ pub mod need;
 mod payload;
 mod plan;
 mod pump;
+pub mod self_test;
 pub mod session;
 pub mod summary;
 

@@ -163,7 +163,7 @@ impl Pump {
 }
 
 /// Asks for real-time priority and for exact timers; true when it was given.
-fn take_priority() -> bool {
+pub(crate) fn take_priority() -> bool {
     // For a thread without real-time priority the kernel bundles wake-ups that are 50 us apart.
     let _ = nix::sys::prctl::set_timerslack(1);
     let Ok(value) = PRIORITY.try_into() else { return false };

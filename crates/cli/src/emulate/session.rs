@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::mpsc::channel;
 
@@ -15,10 +16,10 @@ use crate::Failure;
 use crate::sim::{beside, create};
 
 /// Reads the scenario, checks what is needed, and has it emulated by a process of its own.
-pub(super) fn run(args: &Args) -> Result<(), Failure> {
-    let file = args.scenario.display().to_string();
-    let text = std::fs::read_to_string(&args.scenario).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
-    let open = |name: &str| std::fs::read_to_string(beside(&args.scenario, name)).map_err(|e| e.to_string());
+pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
+    let open = |name: &str| std::fs::read_to_string(beside(path, name)).map_err(|e| e.to_string());
     let WithOutsideHosts { scenario, left_out } =
         Scenario::from_toml_with_outside_hosts(&text, &file, &args.set, &open)
             .map_err(|e| Failure::Input(e.to_string()))?;

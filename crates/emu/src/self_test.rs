@@ -1,0 +1,287 @@
+//! Is the emulator true on this machine? Packets between two emulated hosts, timed by the programs that send and receive
+//! them, against what the link model says.
+//!
+//! The measuring threads have real-time priority where it is given: they are instruments, and their own waiting for a
+//! processor would be counted as the emulator's.
+
+use std::io;
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use msctp_link::{Link, LinkConfig, LinkModel, QueueLimit, WhenDown};
+use msctp_sim::scenario::Scenario;
+use msctp_units::{Rate, Span, Time};
+use nix::sys::resource::{UsageWho, getrusage};
+use serde::Serialize;
+
+use crate::pump::take_priority;
+use crate::{Clock, Emulation, Error, Options};
+
+/// Achieved rate: at most this far from the link's.
+pub const RATE_WITHIN: f64 = 0.01;
+/// Added delay in the median, seconds.
+pub const MEDIAN_WITHIN: f64 = 0.5e-3;
+/// Added delay at the 99th percentile, seconds.
+pub const P99_WITHIN: f64 = 2e-3;
+
+/// Rates that are tested, in Mbps.
+pub const RATES: [u64; 4] = [1, 10, 50, 100];
+
+/// Propagation delay of the tested link.
+const DELAY: Span = Span::from_millis(10);
+/// IP packets of this size, of which 28 bytes are headers.
+const PACKET: u32 = 1500;
+const HEADERS: u32 = 28;
+/// Load of the link while delays are measured, in percent: packets do not wait unless the sender is uneven.
+const LOAD: u64 = 80;
+/// Load while the rate is measured, in percent.
+const OVERLOAD: u64 = 120;
+
+/// What was measured at one rate. Times in seconds, rates in bit/s.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Point {
+    /// The link's rate.
+    pub rate: u64,
+    /// What arrived while more was sent.
+    pub achieved: f64,
+    /// Packets whose delay was measured.
+    pub packets: usize,
+    /// How many of them did not arrive.
+    pub lost: usize,
+    /// Delay beyond the model's: median.
+    pub median: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Greatest.
+    pub max: f64,
+    /// Processor time of emulator, sender and receiver together, in processors.
+    pub cpu: f64,
+    /// All within the limits.
+    pub passed: bool,
+}
+
+/// The result of a self-test.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SelfTest {
+    /// One for each rate.
+    pub points: Vec<Point>,
+    /// All were within the limits.
+    pub passed: bool,
+    /// Processors of this machine.
+    pub processors: usize,
+    /// Real-time priority was given.
+    pub real_time: bool,
+    /// Processes that wanted to run, mean of the last minute, at the end (`/proc/loadavg`).
+    pub load: f64,
+}
+
+/// Tests one rate after the other; `each` for every measurement (two for each rate).
+///
+/// # Errors
+/// Those of setting up hosts.
+pub fn run(rates: &[u64], each: Span, mut tell: impl FnMut(&Point)) -> Result<SelfTest, Error> {
+    let mut points = Vec::new();
+    let mut real_time = true;
+    for &mbps in rates {
+        let rate = Rate::from_mbps(mbps);
+        let emulation = Emulation::start(&scenario(rate)?, Options::default())?;
+        let before = cpu()?;
+        let started = emulation.clock().now();
+        let (achieved, _) = measure(&emulation, rate.mul_ratio(OVERLOAD, 100), each)?;
+        let (_, sample) = measure(&emulation, rate.mul_ratio(LOAD, 100), each)?;
+        let over = emulation.clock().now().since(started).as_secs_f64();
+        let used = cpu()?.saturating_sub(before).as_secs_f64() / over;
+        let (summary, _) = emulation.finish()?;
+        real_time &= summary.real_time;
+        let point = judge(rate, achieved, &sample, used);
+        tell(&point);
+        points.push(point);
+    }
+    let load = std::fs::read_to_string("/proc/loadavg")?;
+    Ok(SelfTest {
+        passed: points.iter().all(|point| point.passed),
+        points,
+        processors: std::thread::available_parallelism()?.get(),
+        real_time,
+        load: load.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or_default(),
+    })
+}
+
+fn scenario(rate: Rate) -> Result<Scenario, Error> {
+    let text = format!(
+        r#"
+        name = "self-test"
+        duration = "3600s"
+        [[node]]
+        name = "sender"
+        kind = "host"
+        [[node]]
+        name = "receiver"
+        kind = "host"
+        [[link]]
+        name = "link"
+        a = "sender"
+        b = "receiver"
+        address_a = "10.0.0.1"
+        address_b = "10.0.0.2"
+        rate = "{}bps"
+        delay = "{}ms"
+        queue = {{ packets = {QUEUE} }}
+        "#,
+        rate.as_bps(),
+        DELAY.as_millis()
+    );
+    Ok(Scenario::from_toml(&text, "self-test", &[])?)
+}
+
+/// Packets that wait on the tested link.
+const QUEUE: u64 = 50;
+
+/// The delays of one measurement, beyond the model's; how many were sent.
+struct Sample {
+    added: Vec<Span>,
+    sent: usize,
+}
+
+/// Sends at a rate for a time. Gives the rate at which packets arrived, and their delays beyond what the model says of a link
+/// that was given the same packets at the same times.
+fn measure(emulation: &Emulation, at: Rate, each: Span) -> io::Result<(f64, Sample)> {
+    let clock = emulation.clock();
+    let socket = |host: &str, address: &'static str| {
+        let host = emulation.host(host).ok_or_else(|| io::Error::other("no such host"))?;
+        host.run(move || UdpSocket::bind(address))
+    };
+    let (from, to) = (socket("sender", "10.0.0.1:7000")?, socket("receiver", "10.0.0.2:7000")?);
+    from.connect("10.0.0.2:7000")?;
+    to.set_read_timeout(Some(Duration::from_millis(100)))?;
+    let over = Arc::new(AtomicBool::new(false));
+    let ended = Arc::clone(&over);
+    let receiver = std::thread::Builder::new().spawn(move || receive(&to, clock, &ended))?;
+    let sender = std::thread::Builder::new().spawn(move || send(&from, clock, at, each))?;
+    let join = |_| io::Error::other("a measuring thread has panicked");
+    let sent = sender.join().map_err(join)??;
+    // What waits, and what is on its way.
+    std::thread::park_timeout(Duration::from_nanos(1_000_000_000));
+    over.store(true, Ordering::Relaxed);
+    let received = receiver.join().map_err(join)??;
+    let bytes = u64::from(PACKET) * received.len().saturating_sub(1) as u64;
+    let (first, last) = (received.first(), received.last());
+    let took = first.zip(last).map_or(0.0, |(first, last)| last.1.since(first.1).as_secs_f64());
+    let rate = if took > 0.0 { bytes as f64 * 8.0 / took } else { 0.0 };
+    let model = expected(emulation, &sent);
+    let added = received.iter().filter_map(|&(number, at)| Some(at.since(*model.get(number)?))).collect();
+    Ok((rate, Sample { added, sent: sent.len() }))
+}
+
+/// When the model would deliver packets sent at these times; the time of sending for those it would drop.
+fn expected(emulation: &Emulation, sent: &[Time]) -> Vec<Time> {
+    let rate = emulation.scenario().links[0].forward.plain().map_or(Rate::ZERO, |plain| plain.rate);
+    let config =
+        LinkConfig { rate, delay: DELAY, queue: QueueLimit::Packets(QUEUE), when_down: WhenDown::Drop };
+    let mut link: Link<usize> = Link::new(config, None);
+    let mut arrives = sent.to_vec();
+    let mut deliver = |link: &mut Link<usize>, until: Time| {
+        while let Some(at) = link.next_delivery().filter(|&at| at <= until) {
+            if let Some(delivery) = link.deliver(at) {
+                arrives[delivery.packet] = at;
+            }
+        }
+    };
+    for (number, &at) in sent.iter().enumerate() {
+        deliver(&mut link, at);
+        // A dropped packet does not arrive in the emulation either.
+        drop(link.offer(at, number, PACKET));
+    }
+    deliver(&mut link, Time::MAX);
+    arrives
+}
+
+/// Sends numbered packets at a rate; gives the time of each.
+fn send(socket: &UdpSocket, clock: Clock, rate: Rate, each: Span) -> io::Result<Vec<Time>> {
+    take_priority();
+    let interval = rate.time_for(PACKET.into());
+    let mut packet = vec![0; (PACKET - HEADERS) as usize];
+    let mut sent = Vec::new();
+    let start = clock.now();
+    let mut next = start;
+    while next < start + each {
+        while clock.now() < next {
+            std::thread::park_timeout(clock.until(next));
+        }
+        packet[..8].copy_from_slice(&(sent.len() as u64).to_be_bytes());
+        sent.push(clock.now());
+        socket.send(&packet)?;
+        next += interval;
+    }
+    Ok(sent)
+}
+
+/// Numbers and times of the packets that arrive until it is over.
+fn receive(socket: &UdpSocket, clock: Clock, over: &AtomicBool) -> io::Result<Vec<(usize, Time)>> {
+    take_priority();
+    let mut buffer = [0; PACKET as usize];
+    let mut received = Vec::new();
+    while !over.load(Ordering::Relaxed) {
+        match socket.recv(&mut buffer) {
+            Ok(_) => {
+                let now = clock.now();
+                let number = buffer.first_chunk().map_or(0, |number| u64::from_be_bytes(*number));
+                received.push((number as usize, now));
+            }
+            Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(received)
+}
+
+fn judge(rate: Rate, achieved: f64, sample: &Sample, cpu: f64) -> Point {
+    let mut added = sample.added.clone();
+    added.sort_unstable();
+    let quantile = |num: usize, den: usize| {
+        let rank = (added.len() * num).div_ceil(den).max(1);
+        added.get(rank - 1).map_or(f64::INFINITY, |span| span.as_secs_f64())
+    };
+    let (median, p99, max) = (quantile(1, 2), quantile(99, 100), quantile(1, 1));
+    let lost = sample.sent - sample.added.len();
+    let true_rate = (achieved / rate.as_bps() as f64 - 1.0).abs() <= RATE_WITHIN;
+    let passed = true_rate && median <= MEDIAN_WITHIN && p99 <= P99_WITHIN && lost == 0;
+    Point { rate: rate.as_bps(), achieved, packets: sample.sent, lost, median, p99, max, cpu, passed }
+}
+
+/// Processor time of this process so far.
+fn cpu() -> io::Result<Duration> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+    let of =
+        |time: nix::sys::time::TimeVal| Duration::new(time.tv_sec() as u64, time.tv_usec() as u32 * 1000);
+    Ok(of(usage.user_time()) + of(usage.system_time()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(achieved: f64, added_us: &[u64], sent: usize) -> Point {
+        let added = added_us.iter().map(|&us| Span::from_micros(us)).collect();
+        judge(Rate::from_mbps(10), achieved, &Sample { added, sent }, 0.1)
+    }
+
+    #[test]
+    fn the_limits_are_those_promised() {
+        let good = [100; 200];
+        assert!(point(10e6, &good, 200).passed);
+        assert!(point(9.91e6, &good, 200).passed);
+        assert!(!point(9.89e6, &good, 200).passed, "too slow");
+        assert!(!point(10.11e6, &good, 200).passed, "too fast");
+        assert!(!point(10e6, &good, 201).passed, "one is lost");
+        assert!(!point(10e6, &[501; 200], 200).passed, "the median");
+        let mut tail = good;
+        tail[..2].fill(5000);
+        assert!(point(10e6, &tail, 200).passed, "1 %");
+        tail[..3].fill(5000);
+        assert!(!point(10e6, &tail, 200).passed, "more than 1 %");
+        assert!(!point(0.0, &[], 0).passed, "nothing measured");
+    }
+}
