@@ -75,8 +75,8 @@ pub enum CallError {
     /// The address is already there.
     #[error("{0} is already a local address of this association")]
     AddressExists(IpAddr),
-    /// RFC 5061 §5.3: the last address cannot be deleted.
-    #[error("{0} is the last local address: add another one first")]
+    /// RFC 5061 §5.3: the last address, or the last from which the peer can be reached, cannot be deleted.
+    #[error("{0} is the last local address that reaches the peer: add another one first")]
     LastAddress(IpAddr),
     /// The peer did not announce ASCONF in its list of supported extensions (RFC 5061 §4.2.7), or does not authenticate it
     /// where that is required (§4.1.1).

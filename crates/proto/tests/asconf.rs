@@ -135,3 +135,133 @@ fn what_cannot_be_asked_is_refused_with_the_reason() {
     let result = early.with(Side::A, |a, now| a.add_local_address(now, a_ip(1)));
     assert!(matches!(result, Err(CallError::WrongState { .. })));
 }
+
+/// Serial numbers do not matter here: how many packets with ASCONF A has sent.
+fn asconfs(pair: &Pair) -> usize {
+    pair.log.as_ref().unwrap().iter().filter(|f| f.from == Side::A && f.has(chunk::ASCONF)).count()
+}
+
+#[test]
+fn the_last_address_that_reaches_the_peer_stays() {
+    // §5.3 F5: what would be left has no path.
+    let v6: std::net::IpAddr = "2001:db8::1".parse().unwrap();
+    let mut pair = mobile();
+    pair.with(Side::A, |a, now| a.add_local_address(now, v6)).unwrap();
+    pair.run_for(Span::from_secs(2));
+    let added = Event::AddressChange { request: AddressRequest::Add(v6), accepted: true };
+    assert!(pair.a.saw(|event| *event == added));
+    let refused = pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(0)));
+    assert_eq!(refused, Err(CallError::LastAddress(a_ip(0))));
+    pair.with(Side::A, |a, now| {
+        a.add_local_address(now, a_ip(1)).unwrap();
+        a.remove_local_address(now, a_ip(0)).unwrap();
+        a.remove_local_address(now, v6).unwrap();
+        assert_eq!(a.remove_local_address(now, a_ip(1)), Err(CallError::LastAddress(a_ip(1))));
+    });
+    pair.run_for(Span::from_secs(5));
+    pair.transfer(Side::B, 50, 500, Span::from_secs(10));
+}
+
+#[test]
+fn a_request_that_a_restart_loses_is_reported_and_undone() {
+    let mut pair = mobile();
+    pair.with(Side::B, |b, now| b.add_local_address(now, b_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(2));
+    pair.drop_if(|flight| flight.has(chunk::ASCONF));
+    pair.with(Side::B, |b, now| {
+        b.remove_local_address(now, b_ip(1)).unwrap();
+        b.add_local_address(now, b_ip(2)).unwrap();
+    });
+    pair.run_for(Span::from_millis(100));
+    // A begins anew.
+    let fresh = msctp_proto::Endpoint::new(msctp_proto::EndpointConfig::default(), [9; 32]).unwrap();
+    pair.a.endpoint = fresh;
+    pair.connect(traced(), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(5));
+    assert!(pair.b.saw(|event| *event == Event::Restarted));
+    for request in [AddressRequest::Delete(b_ip(1)), AddressRequest::Add(b_ip(2))] {
+        let lost = Event::AddressChange { request, accepted: false };
+        assert_eq!(pair.b.events.iter().filter(|event| **event == lost).count(), 1, "{request:?}");
+    }
+    pair.pass_all();
+    let locals = |pair: &mut Pair, side| {
+        let mut all: Vec<_> = pair.with(side, |end, _| end.paths().map(|path| path.at).collect());
+        all.sort();
+        all
+    };
+    let b: Vec<_> = locals(&mut pair, Side::B).iter().map(|at| at.local).collect();
+    let a: Vec<_> = locals(&mut pair, Side::A).iter().map(|at| at.remote).collect();
+    assert_eq!((&b[..], &a[..]), (&[b_ip(0), b_ip(1)][..], &[b_ip(0), b_ip(1)][..]), "both know the same");
+    pair.with(Side::B, |b, now| b.remove_local_address(now, b_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(2));
+    let done = Event::AddressChange { request: AddressRequest::Delete(b_ip(1)), accepted: true };
+    assert!(pair.b.saw(|event| *event == done), "and goes on from there");
+}
+
+#[test]
+fn a_peer_that_moved_and_then_restarts_is_the_same_peer() {
+    // RFC 9260 §5.2.2: the address it has now belongs to the association, the one it gave up does not any more.
+    for (from, same) in [(a_ip(1), true), (a_ip(0), false)] {
+        let mut pair = mobile();
+        pair.with(Side::A, |a, now| {
+            a.add_local_address(now, a_ip(1)).unwrap();
+            a.request_peer_primary(now, a_ip(1)).unwrap();
+            a.remove_local_address(now, a_ip(0)).unwrap();
+        });
+        pair.run_for(Span::from_secs(5));
+        pair.a.endpoint =
+            msctp_proto::Endpoint::new(msctp_proto::EndpointConfig::default(), [9; 32]).unwrap();
+        pair.connect(traced(), vec![from], vec![b_ip(0)]);
+        pair.run_for(Span::from_secs(5));
+        assert_eq!(pair.b.saw(|event| *event == Event::Restarted), same);
+        assert_eq!(pair.b.endpoint.len(), if same { 1 } else { 2 });
+        pair.transfer(Side::A, 50, 500, Span::from_secs(10));
+    }
+}
+
+#[test]
+fn a_link_that_comes_up_hurries_only_the_request_that_it_concerns() {
+    let mut pair = mobile();
+    pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(2));
+    pair.log = Some(Vec::new());
+    pair.drop_if(|flight| flight.has(chunk::ASCONF));
+    pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(2))).unwrap();
+    assert_eq!(asconfs(&pair), 1);
+    let used = pair.log.as_ref().unwrap().iter().find(|f| f.has(chunk::ASCONF)).unwrap().at.local;
+    let other = if used == a_ip(0) { a_ip(1) } else { a_ip(0) };
+    let up = |pair: &mut Pair, local| {
+        pair.with(Side::A, |a, now| a.link_event(now, LinkEvent { local, state: LinkState::Up })).unwrap();
+    };
+    up(&mut pair, other);
+    assert_eq!(asconfs(&pair), 1, "it waits for its answer");
+    up(&mut pair, used);
+    assert_eq!(asconfs(&pair), 2, "it may have been lost with the link");
+}
+
+#[test]
+fn an_abort_to_an_address_that_is_being_deleted_or_gone_is_ignored() {
+    // §5.3 F4, §5.3.1
+    let mut pair = mobile();
+    pair.log = Some(Vec::new());
+    pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(2));
+    let (ours, theirs) = (pair.tag_of(Side::A), pair.tag_of(Side::B));
+    let at = |local| msctp_proto::PathAddr { local, remote: b_ip(0) };
+    let abort = |tag_reflected| msctp_wire::Abort { tag_reflected, causes: msctp_wire::Causes::EMPTY };
+    let strike = |pair: &mut Pair, local| {
+        pair.inject(Side::A, at(local), &support::packet(Side::A, theirs, &[&abort(true)]));
+        pair.a.state()
+    };
+    pair.drop_if(|flight| flight.has(chunk::ASCONF));
+    pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(0))).unwrap();
+    assert!(strike(&mut pair, a_ip(0)).is_some(), "out of the blue: what left before the peer knew");
+    pair.inject(Side::A, at(a_ip(0)), &support::packet(Side::A, ours, &[&abort(false)]));
+    assert!(pair.a.state().is_some());
+    pair.pass_all();
+    pair.run_for(Span::from_secs(5));
+    let done = Event::AddressChange { request: AddressRequest::Delete(a_ip(0)), accepted: true };
+    assert!(pair.a.saw(|event| *event == done));
+    assert!(strike(&mut pair, a_ip(0)).is_some(), "late");
+    assert!(strike(&mut pair, a_ip(1)).is_none(), "where the association is, it ends");
+}

@@ -8,8 +8,7 @@ use msctp_proto::{
     LossReason, SharedKey,
 };
 use msctp_units::Span;
-use msctp_wire::{Chunk, ChunkType, Init, List, Packet, Param, Params, Tsn, VerificationTag};
-use support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, packet};
+use support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk};
 
 const AUTH: u8 = 0x0f;
 
@@ -253,56 +252,4 @@ fn a_peer_that_knows_asconf_and_not_auth_gets_no_association() {
     assert_eq!((pair.b.state(), pair.a.state()), (None, None));
     let lost = pair.a.events.last();
     assert!(matches!(lost, Some(Event::Lost(LossReason::ProtocolViolation { cause: 13, .. }))));
-}
-
-/// An INIT with these parameters, and what B says to it.
-fn answer(params: &[Param<'_>]) -> Vec<u8> {
-    let mut pair = Pair::new(with(AuthConfig::default()), vec![b_ip(0)]);
-    pair.log = Some(Vec::new());
-    let init = Init {
-        initiate_tag: VerificationTag::new(7),
-        a_rwnd: 65_536,
-        outbound_streams: 3,
-        inbound_streams: 4,
-        initial_tsn: Tsn::new(1),
-        params: Params::from(params),
-    };
-    pair.inject(Side::B, Pair::at(Side::B), &packet(Side::B, 0, &[&init]));
-    pair.log.unwrap().pop().expect("an answer").bytes
-}
-
-#[test]
-fn auth_parameters_that_could_overflow_are_refused_and_what_is_odd_means_no_auth() {
-    // CVE-2020-6831 and its kin: lengths that a fixed buffer would not have stood.
-    let (sha1, extensions) = ([msctp_wire::HmacId::SHA1], [ChunkType::AUTH]);
-    let (good, many) = ([3; 32], vec![ChunkType(5); 257]);
-    let hmac = Param::HmacAlgo(List::from(&sha1));
-    let refused = |params: &[Param<'_>]| {
-        let bytes = answer(params);
-        let packet = Packet::parse(&bytes, msctp_wire::Checksum::Verify).unwrap();
-        matches!(packet.chunks().next(), Some(Ok(Chunk::Abort(_))))
-    };
-    for len in [0, 1, 31, 33, 256, 40_000] {
-        assert!(refused(&[Param::Random(&vec![1; len]), hmac]), "RANDOM of {len} bytes (§6.1)");
-    }
-    assert!(refused(&[Param::Random(&good), Param::ChunkList(List::from(&many[..])), hmac]));
-    let ids = vec![msctp_wire::HmacId::SHA1; 10_000];
-    assert!(refused(&[Param::Random(&good), Param::HmacAlgo(List::from(&ids[..]))]));
-    // The largest that is allowed is taken, and the answer fits a packet.
-    let params = [
-        Param::Random(&good),
-        Param::ChunkList(List::from(&many[..256])),
-        Param::HmacAlgo(List::from(&ids[..16])),
-    ];
-    assert!(!refused(&params) && answer(&params).len() + 20 <= 1500);
-    // Without RANDOM, without HMAC-ALGO, with none that is known: AUTH is not spoken, which is no reason for an ABORT.
-    let unknown = [msctp_wire::HmacId::new(2)];
-    for params in [
-        &[hmac, Param::SupportedExtensions(List::from(&extensions))][..],
-        &[Param::Random(&good)],
-        &[Param::Random(&good), Param::HmacAlgo(List::from(&unknown))],
-        &[Param::Random(&good), Param::HmacAlgo(List::EMPTY)],
-    ] {
-        assert!(!refused(params));
-    }
 }

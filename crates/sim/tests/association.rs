@@ -116,7 +116,7 @@ fn what_cannot_be_done_is_refused_and_said() {
     assert!(summary.actions[0].refused.is_none(), "a path to it exists: {:?}", summary.actions[0]);
     assert_eq!(
         summary.actions[1].refused.as_deref(),
-        Some("10.0.0.1 is the last local address: add another one first")
+        Some("10.0.0.1 is the last local address that reaches the peer: add another one first")
     );
     assert_eq!(summary.actions[2].refused, None);
 }

@@ -117,7 +117,7 @@ impl World {
 
     fn send(&mut self) {
         self.events();
-        self.out.prepare();
+        self.out.prepare(|_| true);
         self.events();
         if !self.out.is_pending() {
             return;
@@ -142,6 +142,8 @@ impl World {
         let received = Received {
             source: addr.local,
             addresses: &addresses,
+            locals: &[SERVER],
+            wildcards: true,
             room: ROOM - addresses.len(),
             max_ack: 1200,
         };

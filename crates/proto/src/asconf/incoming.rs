@@ -10,7 +10,7 @@ use msctp_wire::{
 };
 use smallvec::SmallVec;
 
-use crate::path::pairing::is_endpoint;
+use crate::path::pairing::{can_pair, is_endpoint};
 
 /// ASCONF-ACKs kept for repetitions. A peer may bundle several ASCONFs only into a retransmission (§5.5); more than this it
 /// would have to ask for again.
@@ -45,6 +45,10 @@ pub struct Received<'a> {
     pub source: IpAddr,
     /// The peer's addresses now.
     pub addresses: &'a [IpAddr],
+    /// Ours: an address of the peer that none of them can reach is of no use.
+    pub locals: &'a [IpAddr],
+    /// Take "where this came from" for an address (RFC 5061 §6: an attacker on the path can change it).
+    pub wildcards: bool,
     /// How many more of its addresses could be taken (F9).
     pub room: usize,
     /// Bytes an ASCONF-ACK chunk may have on the way back (C5).
@@ -220,6 +224,8 @@ impl<'r, 'b> Work<'r, 'b> {
         let id = request.correlation_id;
         if self.refusing {
             self.refuse_address(id, Cause::ResourceShortage(whole));
+        } else if self.is_unwanted_wildcard(&request) {
+            self.refuse_address(id, Cause::NoAuthorization(whole));
         } else if !is_endpoint(&address) {
             // §4.2.1: neither broadcast nor multicast
             self.refuse_address(id, Cause::UnresolvableAddress(whole));
@@ -241,9 +247,11 @@ impl<'r, 'b> Work<'r, 'b> {
         let (id, address, source) = (request.correlation_id, request.address, self.received.source);
         if self.refusing {
             self.refuse_address(id, Cause::ResourceShortage(whole));
+        } else if self.is_unwanted_wildcard(&request) {
+            self.refuse_address(id, Cause::NoAuthorization(whole));
         } else if address.is_unspecified() {
             self.delete_others(id, whole);
-        } else if self.addresses[..] == [address] {
+        } else if self.is_last(&address) {
             // F7, which goes before F8
             self.refuse_address(id, Cause::DeleteLastAddress(whole));
         } else if address == source {
@@ -271,13 +279,28 @@ impl<'r, 'b> Work<'r, 'b> {
     fn set_primary(&mut self, request: AddressRequest, whole: &'b [u8]) {
         // §4.2.4: the wildcard means the source address
         let address = if request.address.is_unspecified() { self.received.source } else { request.address };
-        if self.addresses.contains(&address) {
+        if self.is_unwanted_wildcard(&request) {
+            self.respond(request.correlation_id, Some(Cause::NoAuthorization(whole)));
+        } else if self.addresses.contains(&address) {
             self.effects.push(Effect::SetPrimary(address));
             self.succeed(request.correlation_id);
         } else {
             // §5.4: not honoured
             self.respond(request.correlation_id, Some(Cause::UnresolvableAddress(whole)));
         }
+    }
+
+    /// §4.3.5
+    fn is_unwanted_wildcard(&self, request: &AddressRequest) -> bool {
+        request.address.is_unspecified() && !self.received.wildcards
+    }
+
+    /// F7: the peer's last address, or the last that we can reach.
+    fn is_last(&self, address: &IpAddr) -> bool {
+        let reachable = |theirs: &IpAddr| self.received.locals.iter().any(|ours| can_pair(ours, theirs));
+        let mut others = self.addresses.iter().filter(|other| *other != address);
+        self.addresses.contains(address)
+            && (self.addresses.len() == 1 || reachable(address) && !others.any(reachable))
     }
 
     fn remove(&mut self, gone: impl Fn(&IpAddr) -> bool) {

@@ -35,6 +35,8 @@ struct Answerer {
     asconf_in: AsconfIn,
     addresses: Vec<IpAddr>,
     source: IpAddr,
+    locals: Vec<IpAddr>,
+    wildcards: bool,
     room: usize,
     max_ack: usize,
 }
@@ -49,6 +51,8 @@ impl Answerer {
             asconf_in: AsconfIn::new(Tsn::new(TSN)),
             addresses,
             source: address(1),
+            locals: vec![address(200)],
+            wildcards: true,
             room: 8,
             max_ack: 1200,
         }
@@ -60,6 +64,8 @@ impl Answerer {
         let received = Received {
             source: self.source,
             addresses: &self.addresses.clone(),
+            locals: &self.locals.clone(),
+            wildcards: self.wildcards,
             room: self.room,
             max_ack: self.max_ack,
         };
@@ -365,4 +371,34 @@ fn what_cannot_be_answered_is_not_done() {
     assert_eq!(raw(&mut end, TSN + 1, &large), (vec![], vec![(42, Some(CauseCode::OUT_OF_RESOURCE))]));
     let chunk_len = |end: &Answerer| end.asconf_in.answers().map(|chunk| chunk.encoded_len()).max();
     assert!(chunk_len(&end) <= Some(end.max_ack));
+}
+
+#[test]
+fn the_last_address_that_can_be_reached_is_not_deleted() {
+    // F7: what would be left is of no use
+    let v6: IpAddr = "2001:db8::7".parse().unwrap();
+    let mut end = Answerer::new(&[2]);
+    end.addresses.push(v6);
+    let last = Some(CauseCode::DELETE_LAST_ADDRESS);
+    assert_eq!(end.process(TSN, &[delete(1, address(2))]), (vec![], vec![(1, last)]));
+    assert_eq!(end.process(TSN + 1, &[delete(1, v6)]).1, []);
+    let mut end = Answerer::new(&[2]);
+    end.addresses.push(v6);
+    end.locals.push("2001:db8::1".parse().unwrap());
+    assert_eq!(end.process(TSN, &[delete(1, address(2))]).1, []);
+}
+
+#[test]
+fn wildcards_can_be_refused() {
+    // §4.3.5, §6
+    let mut end = Answerer::new(&[1, 2]);
+    end.wildcards = false;
+    end.source = address(9);
+    let no = Some(CauseCode::NO_AUTHORIZATION);
+    for (n, request) in
+        [add(1, ANY4), delete(1, ANY4), set_primary(1, ANY4), add(1, ANY6)].into_iter().enumerate()
+    {
+        assert_eq!(end.process(TSN + n as u32, &[request]), (vec![], vec![(1, no)]));
+    }
+    assert_eq!(end.process(TSN + 4, &[add(1, address(9))]).1, [], "by its name it may be added");
 }

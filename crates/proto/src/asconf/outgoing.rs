@@ -48,9 +48,11 @@ pub enum Rejection {
     FollowsFailure,
     /// The peer does not know such requests (A9, F3a, F3b).
     Unsupported,
-    /// It became impossible while it waited, because an earlier request failed: nothing left to delete (F5), or the
-    /// address to prefer was never added (§5.4).
+    /// It became impossible while it waited, because an earlier request failed: nothing would be left that reaches the peer
+    /// (F5), or the address to prefer was never added (§5.4).
     Overtaken,
+    /// The peer restarted: it knows nothing of what was asked (RFC 9260 §5.2.4 A).
+    Restarted,
 }
 
 /// What an ASCONF-ACK was.
@@ -166,11 +168,7 @@ impl AsconfOut {
         if waiting + requests.len() > MAX_WAITING || requests.len() > MAX_BUNDLED {
             return Err(CallError::TooManyRequests(waiting));
         }
-        let mut addresses = self.addresses.clone();
-        for request in self.outstanding_requests().iter().chain(self.waiting.iter().flatten()) {
-            // What cannot be done any more is rejected when its turn comes.
-            let _ = apply(&mut addresses, *request);
-        }
+        let mut addresses = self.planned();
         for request in requests {
             if !self.knows(*request) {
                 return Err(CallError::PeerLacksAsconf);
@@ -181,6 +179,16 @@ impl AsconfOut {
         Ok(())
     }
 
+    /// Our addresses as the peer will list them when all that was asked for is done.
+    pub fn planned(&self) -> Vec<IpAddr> {
+        let mut addresses = self.addresses.clone();
+        for request in self.outstanding_requests().iter().chain(self.waiting.iter().flatten()) {
+            // What cannot be done any more is rejected when its turn comes.
+            let _ = apply(&mut addresses, *request);
+        }
+        addresses
+    }
+
     fn knows(&self, request: AddressRequest) -> bool {
         match request {
             AddressRequest::Add(_) | AddressRequest::Delete(_) => self.knows_add_delete,
@@ -188,13 +196,16 @@ impl AsconfOut {
         }
     }
 
-    /// Makes the next ASCONF if none is outstanding and one can be made.
-    pub fn prepare(&mut self) {
+    /// Makes the next ASCONF if none is outstanding and one can be made. `reaches`: from this address of ours some address
+    /// of the peer can be reached; one that does stays.
+    pub fn prepare(&mut self, reaches: impl Fn(&IpAddr) -> bool) {
         while self.outstanding.is_none()
             && let Some(requests) = self.waiting.pop_front()
         {
             let mut addresses = self.addresses.clone();
-            if apply_all(&mut addresses, &requests).is_ok() {
+            let possible = apply_all(&mut addresses, &requests).is_ok();
+            // F5: what is left has to be of use
+            if possible && (addresses.iter().any(&reaches) || !self.addresses.iter().any(&reaches)) {
                 self.create(requests);
             } else {
                 self.reject(&requests, Rejection::Overtaken);
@@ -341,6 +352,14 @@ impl AsconfOut {
             self.reject(&group, Rejection::Unsupported);
         }
         self.events.push_back(AsconfEvent::Unsupported);
+    }
+
+    /// The association begins anew: what is outstanding or waits fails.
+    pub fn give_up(&mut self) {
+        let outstanding = self.outstanding.take().map(|out| out.requests);
+        for group in outstanding.into_iter().chain(core::mem::take(&mut self.waiting)) {
+            self.reject(&group, Rejection::Restarted);
+        }
     }
 
     fn reject(&mut self, requests: &[AddressRequest], why: Rejection) {

@@ -49,7 +49,7 @@ fn rejected(request: AddressRequest, why: Rejection) -> AsconfEvent {
 
 /// Prepares and sends on `path`; gives the chunk and drops the events.
 fn send(out: &mut AsconfOut, path: PathId, now: Time) -> Option<Vec<u8>> {
-    out.prepare();
+    out.prepare(|_| true);
     events(out);
     let chunk = out.transmit(path, now, SECOND)?;
     let mut bytes = Vec::new();
@@ -108,10 +108,10 @@ fn one_asconf_is_outstanding_and_the_others_wait_in_order() {
     }
     assert_eq!(out.len(), 3);
     for (serial, request) in [(TSN, add(2)), (0, set_primary(2)), (1, delete(1))] {
-        out.prepare();
+        out.prepare(|_| true);
         assert_eq!(events(&mut out), [AsconfEvent::Started(request)]);
         assert!(out.transmit(P0, NOW, SECOND).is_some());
-        out.prepare();
+        out.prepare(|_| true);
         assert!(out.transmit(P0, NOW, SECOND).is_none(), "nothing while it is outstanding");
         assert_eq!(events(&mut out), []);
         assert_eq!(out.on_ack(&success(serial)), Ack::Accepted { path: Some(P0) });
@@ -211,7 +211,7 @@ fn an_old_answer_is_ignored_and_one_to_nothing_is_illegal() {
     let mut out = requester(&[1]);
     assert_eq!(out.on_ack(&success(TSN)), Ack::Illegal, "never asked");
     out.request(add(2)).unwrap();
-    out.prepare();
+    out.prepare(|_| true);
     assert_eq!(out.on_ack(&success(TSN)), Ack::Illegal, "made but not sent");
     send(&mut out, P0, NOW).unwrap();
     assert_eq!(out.on_ack(&success(0)), Ack::Illegal, "the one after it");
@@ -300,7 +300,7 @@ fn what_an_earlier_failure_made_impossible_is_not_sent() {
     send(&mut out, P0, NOW).unwrap();
     answer(&mut out, TSN, &[(1, Some(Cause::ResourceShortage(&[])))]);
     events(&mut out);
-    out.prepare();
+    out.prepare(|_| true);
     let overtaken = Rejection::Overtaken;
     assert_eq!(events(&mut out), [rejected(set_primary(2), overtaken), rejected(delete(1), overtaken)]);
     assert!(out.is_empty() && !out.is_pending());
@@ -328,4 +328,34 @@ fn eight_requests_fit_the_least_pmtu() {
     out.request_together(&requests).unwrap();
     let chunk = send(&mut out, P0, NOW).unwrap();
     assert!(chunk.len() + 40 + 12 <= crate::MIN_PMTU as usize, "{}", chunk.len());
+}
+
+#[test]
+fn an_address_that_alone_reaches_the_peer_stays_when_the_one_to_replace_it_was_refused() {
+    // F5
+    let mut out = requester(&[1, 9]);
+    let reaches = |address: &IpAddr| *address != self::address(9);
+    out.request(add(2)).unwrap();
+    out.request(delete(1)).unwrap();
+    out.prepare(reaches);
+    events(&mut out);
+    assert!(out.transmit(P0, NOW, SECOND).is_some());
+    answer(&mut out, TSN, &[(1, Some(Cause::ResourceShortage(&[])))]);
+    events(&mut out);
+    out.prepare(reaches);
+    assert_eq!(events(&mut out), [rejected(delete(1), Rejection::Overtaken)]);
+}
+
+#[test]
+fn a_restart_ends_all_requests_with_an_answer() {
+    let mut out = requester(&[1]);
+    for request in [add(2), set_primary(2), delete(1)] {
+        out.request(request).unwrap();
+    }
+    send(&mut out, P0, NOW).unwrap();
+    assert_eq!(out.planned(), [address(2)]);
+    out.give_up();
+    let why = Rejection::Restarted;
+    assert_eq!(events(&mut out), [add(2), set_primary(2), delete(1)].map(|request| rejected(request, why)));
+    assert!(out.is_empty() && out.next_timeout().is_none());
 }

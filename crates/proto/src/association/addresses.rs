@@ -9,7 +9,8 @@ use msctp_wire::{Asconf, AsconfAck, Cause, EncodeChunk, Heartbeat, Param, Params
 use super::Association;
 use crate::asconf::{Ack, AsconfEvent, AsconfIn, AsconfOut, Received, Reception, prepare_local};
 use crate::extensions::Extensions;
-use crate::path::Path;
+use crate::path::pairing::can_pair;
+use crate::path::{Path, Paths, SourceUse};
 use crate::{
     AddressRequest, AssociationState as State, CallError, Direction, Event, LossReason, PathAddr,
     PrimaryCause, TraceKind, Transmit,
@@ -86,9 +87,18 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The association is not up, the peer does not know ASCONF, the address is not there or is the last one, or too many
-    /// requests wait.
+    /// The association is not up, the peer does not know ASCONF, the address is not there or is the last one that reaches the
+    /// peer, or too many requests wait.
     pub fn remove_local_address(&mut self, now: Time, address: IpAddr) -> Result<(), CallError> {
+        // RFC 5061 §5.3 F5: an address that is left and reaches nothing is no address
+        let mut left = self.readdressing.ours.planned();
+        left.retain(|other| *other != address);
+        if !left.is_empty()
+            && reaches(&self.paths, &address)
+            && !left.iter().any(|own| reaches(&self.paths, own))
+        {
+            return Err(CallError::LastAddress(address));
+        }
         self.request(now, AddressRequest::Delete(address))
     }
 
@@ -114,9 +124,7 @@ impl Association {
 
     /// Makes the next request, if its time has come, and carries over what became of earlier ones.
     pub(super) fn advance_readdressing(&mut self, now: Time) {
-        if self.may_readdress() {
-            self.readdressing.ours.prepare();
-        }
+        self.prepare_request();
         while let Some(event) = self.readdressing.ours.poll_event() {
             let old = self.primary_view();
             let applied = event.apply(&mut self.paths, now);
@@ -133,10 +141,40 @@ impl Association {
                 }
                 AsconfEvent::Started(_) | AsconfEvent::Unsupported => {}
             }
-            if self.may_readdress() {
-                self.readdressing.ours.prepare();
-            }
+            self.prepare_request();
         }
+    }
+
+    fn prepare_request(&mut self) {
+        if self.may_readdress() {
+            let paths = &self.paths;
+            self.readdressing.ours.prepare(|own| reaches(paths, own));
+        }
+    }
+
+    /// The peer restarted: what was asked of it is lost, and the application hears so.
+    pub(super) fn give_up_requests(&mut self, now: Time) {
+        self.readdressing.ours.give_up();
+        self.advance_readdressing(now);
+    }
+
+    /// Our addresses as far as the peer lists them, or may: not those whose Add-IP is under way.
+    pub(super) fn listed_addresses(&self) -> Vec<IpAddr> {
+        let listed = self.paths.locals().filter(|(_, source)| *source != SourceUse::AsconfOnly);
+        listed.map(|(address, _)| address).collect()
+    }
+
+    /// The link of `local` comes up: a request that left over it, or over another one that is down, may have been lost with
+    /// it. Any other waits for its answer or T4-rto.
+    pub(super) fn request_may_be_lost(&self, local: &IpAddr) -> bool {
+        let path = self.readdressing.ours.last_path().and_then(|path| self.paths.get(path));
+        path.is_none_or(|path| path.addr().local == *local || !path.link_is_up())
+    }
+
+    /// RFC 5061 §5.3 F4, §5.3.1: an ABORT that comes to an address which is being deleted MUST be ignored: the peer answers
+    /// there what left before it knew.
+    pub(super) fn must_ignore_abort(&self, at: PathAddr) -> bool {
+        self.paths.local_source(&at.local) == Some(SourceUse::ReceiveOnly)
     }
 
     /// The peer did what was asked: it knows an address of ours more, or less.
@@ -168,10 +206,13 @@ impl Association {
             return;
         }
         let addresses: Vec<IpAddr> = self.paths.remotes().collect();
+        let locals: Vec<IpAddr> = self.paths.locals().map(|(address, _)| address).collect();
         let auth_len = self.auth.plan().map_or(0, |plan| plan.chunk_len());
         let received = Received {
             source: at.remote,
             addresses: &addresses,
+            locals: &locals,
+            wildcards: self.config.auth.wildcards,
             room: self.paths.room_for_remotes(),
             max_ack: self.packet_room(at) - msctp_wire::CommonHeader::LEN - auth_len,
         };
@@ -285,4 +326,9 @@ impl Association {
         self.tracer.push(now, kind);
         Some(Transmit::new(Some(path), at, self.seal(builder)))
     }
+}
+
+/// Some address of the peer can be reached from this one of ours.
+fn reaches(paths: &Paths, own: &IpAddr) -> bool {
+    paths.remotes().any(|theirs| can_pair(own, &theirs))
 }

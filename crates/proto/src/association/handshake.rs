@@ -319,7 +319,7 @@ impl Association {
         } else {
             (self.tags.local_tie_tag, self.tags.peer_tie_tag)
         };
-        let local_addresses: Vec<IpAddr> = self.paths.locals().map(|(address, _)| address).collect();
+        let local_addresses = self.listed_addresses();
         let answer = Answer {
             config: &self.config,
             local_addresses: &local_addresses,

@@ -135,6 +135,10 @@ impl Association {
     fn take_reflected(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>) {
         let path = self.path_of(at);
         match packet.chunks().next() {
+            // RFC 5061 §5.3.1: one that answers what left from an address that is gone, or going, is no end
+            Some(Ok(Chunk::Abort(_))) if self.must_ignore_abort(at) || !self.paths.has_local(&at.local) => {
+                self.stats.unexpected_chunks += 1;
+            }
             Some(Ok(Chunk::Abort(abort))) if abort.tag_reflected => {
                 self.trace_control(now, Direction::In, path, &abort);
                 self.on_abort(now, &abort);
@@ -231,7 +235,9 @@ impl Association {
             Chunk::CookieAck(_) => self.on_cookie_ack(now, at),
             Chunk::Abort(abort) => {
                 // RFC 9260 §8.5.1 B: the tag is ours, so the T bit must not be set, unless both ends have the same tag
-                if abort.tag_reflected && self.tags.local_tag != self.tags.peer_tag {
+                if self.must_ignore_abort(at) {
+                    self.stats.unexpected_chunks += 1;
+                } else if abort.tag_reflected && self.tags.local_tag != self.tags.peer_tag {
                     self.stats.wrong_tag_packets += 1;
                 } else {
                     self.on_abort(now, abort);

@@ -272,8 +272,7 @@ impl Association {
             | LinkState::Degrading
             | LinkState::PredictedDown { .. }
             | LinkState::Quality(_) => {
-                if event.state == LinkState::Up {
-                    // A request that waits for its answer may have been lost with the link.
+                if event.state == LinkState::Up && self.request_may_be_lost(&event.local) {
                     self.readdressing.ours.retransmit_now();
                 }
                 self.paths.set_link(&event.local, true, now);

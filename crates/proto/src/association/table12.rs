@@ -113,6 +113,7 @@ impl Association {
     fn restart(&mut self, now: Time, cookie: &Cookie) {
         self.save_unread();
         self.report_undelivered();
+        self.give_up_requests(now);
         self.control.clear();
         self.output.clear();
         self.setup = super::Setup::default();

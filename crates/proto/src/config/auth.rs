@@ -67,6 +67,10 @@ pub struct AuthConfig {
     pub keys: Vec<SharedKey>,
     /// The key that signs at first; 0. Must be among `keys` if there are any.
     pub active_key: u16,
+    /// Take the wildcard in the peer's requests for the address its packet came from (RFC 5061 §4.2.1, §4.2.2, §4.2.4), as a
+    /// mobile behind address translation needs. True; false refuses it (No Authorization): an attacker on the path can
+    /// change a source address, which no key protects (§6).
+    pub wildcards: bool,
 }
 
 impl Default for AuthConfig {
@@ -78,6 +82,7 @@ impl Default for AuthConfig {
             algorithms: vec![HmacAlgorithm::Sha256, HmacAlgorithm::Sha1],
             keys: Vec::new(),
             active_key: 0,
+            wildcards: true,
         }
     }
 }

@@ -1,0 +1,33 @@
+//! A genuine ASCONF that an attacker on the path holds back and changes, bit by bit: none of it is believed.
+
+use msctp_proto::AuthConfig;
+use msctp_units::Span;
+
+use crate::support::{Fate, Pair, Side, a_ip, chunk};
+use crate::victim::{AUTH, unmoved, victims};
+
+#[test]
+fn no_changed_bit_from_the_auth_chunk_on_is_believed() {
+    let mut pair = victims(AuthConfig::default());
+    pair.drop_if(|flight| flight.has(chunk::ASCONF));
+    pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(2))).unwrap();
+    let held = crate::victim::seen(&pair, chunk::ASCONF);
+    assert_eq!(held.chunks(), [AUTH, chunk::ASCONF]);
+    let paths = pair.with(Side::B, |b, _| b.paths().count());
+    let (mut bytes, bits) = (held.bytes.clone(), held.bytes.len() * 8);
+    for bit in 12 * 8..bits {
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        bytes[8..12].fill(0);
+        let crc = msctp_wire::crc32c(&bytes);
+        bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+        pair.inject(Side::B, Pair::at(Side::B), &bytes);
+        assert_eq!(pair.with(Side::B, |b, _| b.paths().count()), paths, "bit {bit}");
+        assert!(pair.b.state().is_some());
+        bytes[bit / 8] ^= 1 << (bit % 8);
+    }
+    // Let through at last, the request is done: nothing of the above used its number up.
+    pair.filter = Box::new(|_| Fate::Pass);
+    pair.run_for(Span::from_secs(10));
+    assert_eq!(pair.with(Side::B, |b, _| b.paths().count()), paths + 1);
+    unmoved(&mut pair, |_| {});
+}

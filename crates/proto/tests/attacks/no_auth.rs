@@ -1,0 +1,99 @@
+//! ASCONF without AUTH (RFC 5061 §4.1.1, §5.2 D5), and before there are keys (CVE-2026-53225: looked at before the
+//! association is known).
+
+use msctp_proto::{AuthConfig, DatagramOutcome};
+use msctp_units::Span;
+use msctp_wire::{Asconf, AsconfAck, AsconfSerial, Data, DataFlags, Params, Ppid, Ssn, StreamId, Tsn};
+
+use crate::support::{Pair, Side, a_ip, b_ip, ip, packet};
+use crate::victim::{config, forged, hijack, sources, unmoved, victims};
+
+#[test]
+fn an_asconf_alone_is_dropped_with_the_rest_of_its_packet() {
+    let mut pair = victims(AuthConfig::default());
+    unmoved(&mut pair, |pair| {
+        let attacker = ip(66, 6);
+        for at in sources(attacker) {
+            let sent = pair.log_len();
+            let bytes = forged(pair, attacker, &[]);
+            pair.inject(Side::B, at, &bytes);
+            assert_eq!(pair.log_len(), sent, "silently (RFC 4895 §6.3)");
+        }
+        assert_eq!(pair.with(Side::B, |b, _| b.stats().unauthenticated_chunks), 3);
+    });
+}
+
+#[test]
+fn an_asconf_ack_that_was_never_authenticated_aborts_nothing() {
+    // Authenticated it would be an illegal one (RFC 5061 §5.3 F0), and end the association.
+    let mut pair = victims(AuthConfig::default());
+    unmoved(&mut pair, |pair| {
+        let ack = AsconfAck { serial: AsconfSerial::new(0x1234_5678), responses: Params::EMPTY };
+        let bytes = packet(Side::B, pair.tag_of(Side::B), &[&ack]);
+        pair.inject(Side::B, Pair::at(Side::B), &bytes);
+        assert!(pair.b.state().is_some());
+    });
+}
+
+#[test]
+fn while_the_association_is_set_up_nothing_is_looked_at() {
+    let attacker = ip(66, 6);
+    let requests = hijack(attacker);
+    let asconf = Asconf { serial: AsconfSerial::new(1), address: a_ip(0), requests: Params::from(&requests) };
+    let auth = msctp_wire::Auth { shared_key_id: 0, hmac_id: msctp_wire::HmacId::SHA256, hmac: &[0; 32] };
+    let mut pair = Pair::new(config(AuthConfig::default()), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    pair.connect(config(AuthConfig::default()), vec![a_ip(0)], vec![b_ip(0)]);
+    // After each packet of the handshake, to both ends, with the tag that the attacker saw.
+    for _ in 0..6 {
+        for to in [Side::A, Side::B] {
+            let log = pair.log.as_ref().expect("on");
+            let seen = log.iter().rev().find(|f| f.from == to.other() && f.tag() != 0).map(|f| f.tag());
+            // An end without the association would answer the right tag by ABORT (RFC 9260 §8.4), as the attacker could.
+            let tag = seen.filter(|_| pair.host(to).state().is_some()).unwrap_or(7);
+            for chunks in [&[&asconf as &dyn msctp_wire::EncodeChunk][..], &[&auth, &asconf]] {
+                let outcome = pair.inject(to, Pair::at(to), &packet(to, tag, chunks));
+                assert!(!matches!(outcome, DatagramOutcome::Accepted(_)));
+            }
+        }
+        pair.step(pair.now + Span::from_secs(1));
+    }
+    pair.run_for(Span::from_secs(5));
+    for side in [Side::A, Side::B] {
+        let paths = pair.with(side, |end, _| end.paths().count());
+        assert_eq!(paths, 1, "{side:?}");
+    }
+    pair.transfer(Side::A, 100, 1000, Span::from_secs(20));
+    pair.transfer(Side::B, 100, 1000, Span::from_secs(20));
+}
+
+#[test]
+fn data_that_must_be_signed_is_not_taken_unsigned() {
+    let demanding = AuthConfig { chunks: vec![0], ..AuthConfig::default() };
+    let mut pair = victims(demanding);
+    unmoved(&mut pair, |pair| {
+        let received = pair.b.received.len();
+        for tsn in 0..3 {
+            let data = Data {
+                tsn: Tsn::new(tsn),
+                stream: StreamId::new(0),
+                ssn: Ssn::new(0),
+                ppid: Ppid::new(0),
+                flags: DataFlags::UNFRAGMENTED,
+                payload: b"forged",
+            };
+            let bytes = packet(Side::B, pair.tag_of(Side::B), &[&data]);
+            pair.inject(Side::B, Pair::at(Side::B), &bytes);
+        }
+        // A DATA chunk without data, which would end the association if it were the peer's (RFC 4895 §6.3).
+        let mut empty = packet(Side::B, pair.tag_of(Side::B), &[&msctp_wire::CookieAck]);
+        empty.truncate(12);
+        empty.extend([0, 3, 0, 16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+        empty[8..12].fill(0);
+        let crc = msctp_wire::crc32c(&empty);
+        empty[8..12].copy_from_slice(&crc.to_le_bytes());
+        pair.inject(Side::B, Pair::at(Side::B), &empty);
+        assert_eq!(pair.b.received.len(), received);
+        assert_eq!(pair.with(Side::B, |b, _| b.stats().unauthenticated_chunks), 4);
+    });
+}

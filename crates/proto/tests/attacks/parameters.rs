@@ -1,0 +1,61 @@
+//! RANDOM, CHUNKS and HMAC-ALGO that a fixed buffer would not have stood (CVE-2020-6831 and its kin), and odd ones.
+
+use msctp_proto::AuthConfig;
+use msctp_wire::{
+    Checksum, Chunk, ChunkType, HmacId, Init, List, Packet, Param, Params, Tsn, VerificationTag,
+};
+
+use crate::support::{Pair, Side, b_ip, packet};
+use crate::victim::config;
+
+/// An INIT with these parameters, and what B says to it.
+fn answer(params: &[Param<'_>]) -> Vec<u8> {
+    let mut pair = Pair::new(config(AuthConfig::default()), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    let init = Init {
+        initiate_tag: VerificationTag::new(7),
+        a_rwnd: 65_536,
+        outbound_streams: 3,
+        inbound_streams: 4,
+        initial_tsn: Tsn::new(1),
+        params: Params::from(params),
+    };
+    pair.inject(Side::B, Pair::at(Side::B), &packet(Side::B, 0, &[&init]));
+    pair.log.unwrap().pop().expect("an answer").bytes
+}
+
+#[test]
+fn auth_parameters_that_could_overflow_are_refused_and_what_is_odd_means_no_auth() {
+    // CVE-2020-6831 and its kin: lengths that a fixed buffer would not have stood.
+    let (sha1, extensions) = ([HmacId::SHA1], [ChunkType::AUTH]);
+    let (good, many) = ([3; 32], vec![ChunkType(5); 257]);
+    let hmac = Param::HmacAlgo(List::from(&sha1));
+    let refused = |params: &[Param<'_>]| {
+        let bytes = answer(params);
+        let packet = Packet::parse(&bytes, Checksum::Verify).unwrap();
+        matches!(packet.chunks().next(), Some(Ok(Chunk::Abort(_))))
+    };
+    for len in [0, 1, 31, 33, 256, 40_000] {
+        assert!(refused(&[Param::Random(&vec![1; len]), hmac]), "RANDOM of {len} bytes (§6.1)");
+    }
+    assert!(refused(&[Param::Random(&good), Param::ChunkList(List::from(&many[..])), hmac]));
+    let ids = vec![HmacId::SHA1; 10_000];
+    assert!(refused(&[Param::Random(&good), Param::HmacAlgo(List::from(&ids[..]))]));
+    // The largest that is allowed is taken, and the answer fits a packet.
+    let params = [
+        Param::Random(&good),
+        Param::ChunkList(List::from(&many[..256])),
+        Param::HmacAlgo(List::from(&ids[..16])),
+    ];
+    assert!(!refused(&params) && answer(&params).len() + 20 <= 1500);
+    // Without RANDOM, without HMAC-ALGO, with none that is known: AUTH is not spoken, which is no reason for an ABORT.
+    let unknown = [HmacId::new(2)];
+    for params in [
+        &[hmac, Param::SupportedExtensions(List::from(&extensions))][..],
+        &[Param::Random(&good)],
+        &[Param::Random(&good), Param::HmacAlgo(List::from(&unknown))],
+        &[Param::Random(&good), Param::HmacAlgo(List::EMPTY)],
+    ] {
+        assert!(!refused(params));
+    }
+}

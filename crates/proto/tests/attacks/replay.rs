@@ -1,0 +1,67 @@
+//! Packets of the mobile, recorded and sent again: the same serial number gets the cached answer and changes nothing, an
+//! old one gets none (RFC 5061 §5.2 E2, E5).
+
+use msctp_proto::{AuthConfig, PathAddr};
+use msctp_units::Span;
+
+use crate::support::{Pair, Side, a_ip, b_ip, chunk};
+use crate::victim::{seen, unmoved, victims};
+
+fn replay(pair: &mut Pair, bytes: &[u8], from: core::net::IpAddr) -> usize {
+    let sent = pair.log_len();
+    pair.inject(Side::B, PathAddr { local: b_ip(0), remote: from }, bytes);
+    pair.log_len() - sent
+}
+
+#[test]
+fn the_same_request_is_answered_from_the_cache() {
+    let mut pair = victims(AuthConfig::default());
+    unmoved(&mut pair, |pair| {
+        let asconf = seen(pair, chunk::ASCONF);
+        for _ in 0..20 {
+            assert_eq!(replay(pair, &asconf.bytes, a_ip(0)), 1);
+            assert!(pair.log.as_ref().unwrap().last().unwrap().has(chunk::ASCONF_ACK));
+        }
+        pair.run_for(Span::from_secs(5));
+    });
+}
+
+#[test]
+fn an_old_request_is_dropped_though_it_would_be_done_again() {
+    let mut pair = victims(AuthConfig::default());
+    let add = seen(&pair, chunk::ASCONF);
+    pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(5));
+    let delete = seen(&pair, chunk::ASCONF);
+    pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(5));
+    unmoved(&mut pair, |pair| {
+        for old in [&add, &delete, &add] {
+            for from in [a_ip(0), a_ip(1), "198.51.100.7".parse().unwrap()] {
+                assert_eq!(replay(pair, &old.bytes, from), 0, "E5: silently");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_recording_of_another_association_is_noise() {
+    let first = victims(AuthConfig::default());
+    let asconf = seen(&first, chunk::ASCONF);
+    // The same addresses and ports, other tags and Random Numbers.
+    let mut pair = Pair::new(crate::victim::config(AuthConfig::default()), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    let mut fresh = msctp_proto::Endpoint::new(msctp_proto::EndpointConfig::default(), [42; 32]).unwrap();
+    core::mem::swap(&mut pair.a.endpoint, &mut fresh);
+    pair.connect(crate::victim::config(AuthConfig::default()), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(5));
+    let tag = pair.tag_of(Side::B).to_be_bytes();
+    let mut bytes = asconf.bytes;
+    bytes[4..8].copy_from_slice(&tag);
+    bytes[8..12].fill(0);
+    let crc = msctp_wire::crc32c(&bytes);
+    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+    assert_eq!(replay(&mut pair, &bytes, a_ip(0)), 0);
+    assert_eq!(pair.with(Side::B, |b, _| b.stats().unauthenticated_chunks), 1);
+    pair.transfer(Side::A, 100, 1000, Span::from_secs(20));
+}

@@ -1,0 +1,136 @@
+//! AUTH with a key that is not the association's: another one, none (CVE-2026-23125: the null key dereferenced), one for an
+//! identifier that was never set, an algorithm that was not offered.
+
+use hmac::{Hmac, KeyInit, Mac};
+use msctp_proto::{AuthConfig, HmacAlgorithm};
+use msctp_wire::{Auth, Cause, Chunk, HmacId, Packet};
+use sha1::Sha1;
+use sha2::Sha256;
+
+use crate::support::{Pair, Side, ip};
+use crate::victim::{forged, keyed, sources, unmoved, victims};
+
+/// The forged ASCONF behind AUTH, signed with `key`, which may be right in every other way.
+fn signed(pair: &Pair, key_id: u16, id: HmacId, key: &[u8]) -> Vec<u8> {
+    let hmac = vec![0; if id == HmacId::SHA1 { 20 } else { 32 }];
+    let mut bytes = forged(pair, ip(66, 6), &[&Auth { shared_key_id: key_id, hmac_id: id, hmac: &hmac }]);
+    let mac = match id {
+        HmacId::SHA1 => Hmac::<Sha1>::new_from_slice(key)
+            .unwrap()
+            .chain_update(&bytes[12..])
+            .finalize()
+            .into_bytes()
+            .to_vec(),
+        _ => Hmac::<Sha256>::new_from_slice(key)
+            .unwrap()
+            .chain_update(&bytes[12..])
+            .finalize()
+            .into_bytes()
+            .to_vec(),
+    };
+    bytes[20..20 + mac.len()].copy_from_slice(&mac);
+    reseal(&mut bytes);
+    bytes
+}
+
+fn reseal(bytes: &mut [u8]) {
+    bytes[8..12].fill(0);
+    let crc = msctp_wire::crc32c(bytes);
+    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// Keys that an attacker can think of: none, the secret without the Random Numbers, the Random Numbers it saw without the
+/// secret (which are all there is to the null key).
+fn guesses(pair: &Pair) -> Vec<Vec<u8>> {
+    let log = pair.log.as_ref().expect("on");
+    let vector = |index: usize| {
+        let mut vector = Vec::new();
+        let (skip, params) = (12 + 20, &log[index].bytes);
+        let Ok(packet) = Packet::parse(params, msctp_wire::Checksum::Verify) else { panic!("no packet") };
+        let list = match packet.chunks().next() {
+            Some(Ok(Chunk::Init(init))) => init.params,
+            Some(Ok(Chunk::InitAck(ack))) => ack.params,
+            other => panic!("{other:?}, {skip}"),
+        };
+        for param in list.iter().flatten().filter(|param| (0x8002..=0x8004).contains(&param.typ().0)) {
+            msctp_wire::Tlv::encode(&param, &mut vector);
+        }
+        vector
+    };
+    let (init, init_ack) = (vector(0), vector(1));
+    vec![
+        Vec::new(),
+        b"another secret".to_vec(),
+        b"both ends know".to_vec(),
+        [&init[..], &init_ack].concat(),
+        [&init_ack[..], &init].concat(),
+        [b"another secret", &init[..], &init_ack].concat(),
+        [b"another secret", &init_ack[..], &init].concat(),
+    ]
+}
+
+#[test]
+fn no_guessed_key_and_no_identifier_opens_the_door() {
+    let mut pair = victims(keyed());
+    unmoved(&mut pair, |pair| {
+        let mut tried = 0;
+        for key in guesses(pair) {
+            for key_id in [0, 1, 2, 0xffff] {
+                for id in [HmacId::SHA256, HmacId::SHA1] {
+                    for at in sources(ip(66, 6)) {
+                        let (sent, bytes) = (pair.log_len(), signed(pair, key_id, id, &key));
+                        pair.inject(Side::B, at, &bytes);
+                        assert_eq!(pair.log_len(), sent, "silently (RFC 4895 §6.3)");
+                        tried += 1;
+                    }
+                }
+            }
+        }
+        assert_eq!(pair.with(Side::B, |b, _| b.stats().unauthenticated_chunks), tried);
+    });
+}
+
+#[test]
+fn the_null_key_is_known_to_who_saw_the_handshake_and_to_nobody_else() {
+    // What RFC 5061 §6 says of it: without pre-shared keys the first two packets give the key away.
+    let mut pair = victims(AuthConfig::default());
+    let right = guesses(&pair)[3..5].to_vec();
+    let before = pair.with(Side::B, |b, _| b.paths().count());
+    for key in right {
+        let bytes = signed(&pair, 0, HmacId::SHA256, &key);
+        pair.inject(Side::B, Pair::at(Side::B), &bytes);
+    }
+    assert_ne!(
+        pair.with(Side::B, |b, _| b.paths().count()),
+        before,
+        "so that the tests above test something"
+    );
+    let mut pair = victims(AuthConfig::default());
+    unmoved(&mut pair, |pair| {
+        for key in &guesses(pair)[..3] {
+            let bytes = signed(pair, 0, HmacId::SHA256, key);
+            pair.inject(Side::B, Pair::at(Side::B), &bytes);
+        }
+    });
+}
+
+#[test]
+fn an_algorithm_that_was_not_offered_is_refused_by_name() {
+    let mut pair = victims(AuthConfig { algorithms: vec![HmacAlgorithm::Sha1], ..keyed() });
+    unmoved(&mut pair, |pair| {
+        for id in [0, 2, 3, 0xffff] {
+            let bytes = signed(pair, 1, HmacId::new(id), b"any");
+            pair.inject(Side::B, Pair::at(Side::B), &bytes);
+            let answer = pair.log.as_ref().unwrap().last().unwrap().clone();
+            let packet = Packet::parse(&answer.bytes, msctp_wire::Checksum::Verify).unwrap();
+            let Some(Ok(Chunk::Error(error))) = packet.chunks().next() else {
+                panic!("no ERROR: {:?}", answer.chunks())
+            };
+            assert_eq!(
+                error.causes.iter().next(),
+                Some(Ok(Cause::UnsupportedHmac(HmacId::new(id)))),
+                "RFC 4895 §4.1"
+            );
+        }
+    });
+}
