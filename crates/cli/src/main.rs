@@ -8,6 +8,8 @@ mod compare;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod fit;
+#[cfg(feature = "net")]
+mod net;
 mod reproduce;
 mod running;
 mod sim;
@@ -18,7 +20,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Mobile SCTP in virtual time and over emulated links: run scenarios, reproduce papers.
+/// Mobile SCTP: run scenarios and reproduce papers in virtual time, over emulated links; move data over real networks.
 #[derive(Parser)]
 #[command(name = "msctp", version, about, propagate_version = true)]
 struct Cli {
@@ -36,6 +38,16 @@ enum Command {
     Reproduce(reproduce::Args),
     Fit(fit::Args),
     Validate(validate::Args),
+    #[cfg(feature = "net")]
+    Serve(net::serve::Args),
+    #[cfg(feature = "net")]
+    Connect(net::connect::Args),
+    #[cfg(feature = "net")]
+    Perf(net::perf::Args),
+    #[cfg(feature = "net")]
+    Send(net::send::Args),
+    #[cfg(feature = "net")]
+    Recv(net::recv::Args),
 }
 
 /// Why a subcommand did not do its work.
@@ -57,6 +69,16 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Fit(args) => fit::run(&args),
         Command::Validate(args) => validate::run(&args),
+        #[cfg(feature = "net")]
+        Command::Serve(args) => net::serve::run(&args),
+        #[cfg(feature = "net")]
+        Command::Connect(args) => net::connect::run(&args),
+        #[cfg(feature = "net")]
+        Command::Perf(args) => net::perf::run(&args),
+        #[cfg(feature = "net")]
+        Command::Send(args) => net::send::run(&args),
+        #[cfg(feature = "net")]
+        Command::Recv(args) => net::recv::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

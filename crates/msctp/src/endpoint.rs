@@ -224,7 +224,9 @@ fn bind_all(options: &EndpointOptions, host: &[LocalAddress]) -> Result<Vec<Sock
         if sockets.iter().any(|socket| socket.local().ip() == address.ip()) {
             continue;
         }
-        let of_host = host.iter().find(|local| local.ip == address.ip() && !local.loopback);
+        // A host that does not move may get its packets through any interface: what leaves follows the routing table.
+        let bound = options.mobility.is_some();
+        let of_host = host.iter().find(|local| bound && local.ip == address.ip() && !local.loopback);
         let socket_options = SocketOptions {
             device: of_host.map(|local| local.interface.clone()),
             ..SocketOptions::default()

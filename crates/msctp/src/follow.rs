@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use msctp_proto::handover::{LinkEvent, LinkState};
+use msctp_proto::path::pairing::can_pair;
 use msctp_proto::{AddressRequest, AssociationState, CallError, Event, Handle, PathState, PathStats};
 use msctp_units::Time;
 
@@ -60,7 +61,7 @@ impl State {
         let moves = &mut slot.moves;
         let paths: Vec<PathStats> = association.paths().collect();
         for ip in follower.used().filter(|ip| !paths.iter().any(|path| path.at.local == *ip)) {
-            let reachable = paths.iter().any(|path| path.at.remote.is_ipv4() == ip.is_ipv4());
+            let reachable = paths.iter().any(|path| can_pair(&ip, &path.at.remote));
             if reachable && !moves.added.contains(&ip) {
                 match association.add_local_address(now, ip) {
                     Ok(()) => moves.added.push(ip),

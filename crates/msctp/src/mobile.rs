@@ -29,7 +29,8 @@ pub struct Mobility {
     pub hold: Duration,
     /// An address that was up for so long has a clean record again, 30 s.
     pub calm: Duration,
-    /// An address whose link is down is deleted from the associations after this, 3 s.
+    /// An address whose link is down for so long is deleted from the associations that have another that works, 0 s: what was
+    /// in flight there, in both directions, is then sent again at once. Longer spares the exchange when links blink.
     pub delete_after: Duration,
     /// Use loopback addresses. False.
     pub loopback: bool,
@@ -43,7 +44,7 @@ impl Default for Mobility {
             probe: Duration::from_millis(300),
             hold: Duration::from_secs(1),
             calm: Duration::from_secs(30),
-            delete_after: Duration::from_secs(3),
+            delete_after: Duration::ZERO,
             loopback: false,
         }
     }
@@ -330,7 +331,8 @@ mod tests {
 
     #[test]
     fn an_address_that_stays_down_is_deleted_one_that_comes_back_is_not() {
-        let mut follower = Follower::new(Mobility::default());
+        let mut follower =
+            Follower::new(Mobility { delete_after: Duration::from_secs(3), ..Mobility::default() });
         up(&mut follower, 0, 1, "wwan0");
         up(&mut follower, 0, 2, "wlan0");
         follower.change(secs(5), Change::Down(ip(2)));

@@ -4,10 +4,11 @@
 //! # Where a packet leaves
 //!
 //! A path is a pair of addresses, so the source address of a packet is never for the kernel to choose. There is one
-//! [`Socket`] for each local address, bound to it and, on Linux, to the address's interface: the routing table then cannot
-//! send a packet with the address of one interface out of another, which networks drop (RFC 2827). One socket for all with
-//! packet info would set the address as well, but one interface that blocks would block the others, and what arrives for an
-//! address that the association gave up would still come in.
+//! [`Socket`] for each local address, bound to it and, for a mobile on Linux, to the address's interface
+//! ([`SocketOptions::device`]): the routing table then cannot send a packet with the address of one interface out of another,
+//! which networks drop (RFC 2827). One socket for all with packet info would set the address as well, but one interface that
+//! blocks would block the others, and what arrives for an address that the host lost would still come in. A server is not
+//! bound to interfaces: its address may be on none of those that packets come through.
 //!
 //! # Where it goes
 //!

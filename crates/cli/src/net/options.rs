@@ -1,0 +1,190 @@
+//! Arguments that the commands for real networks have in common.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::time::Duration;
+
+use msctp::{
+    Association, BindError, Config, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT, Endpoint,
+    EndpointOptions, Mobility, Peer,
+};
+
+use crate::Failure;
+
+/// How packets leave and how the association behaves.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct NetArgs {
+    /// Local address, with a UDP port or without (192.0.2.1, 192.0.2.1:9899, [2001:db8::1]:9899). May be repeated; without it
+    /// every address of this host.
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_bind)]
+    bind: Vec<(IpAddr, Option<u16>)>,
+    /// Keep the addresses there are at the start, instead of following the host's interfaces.
+    #[arg(long)]
+    fixed: bool,
+    /// Interfaces by the beginnings of their names, the best first. Wired before WLAN before all others where not given.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    prefer: Vec<String>,
+    /// Use no interfaces but those whose names begin like this.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    only: Vec<String>,
+    /// What happens to the window at a path change: a handover policy by name.
+    #[arg(long, value_name = "NAME")]
+    policy: Option<String>,
+    /// Congestion controller by name.
+    #[arg(long, value_name = "NAME")]
+    controller: Option<String>,
+    /// SCTP port of the server.
+    #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT)]
+    sctp_port: u16,
+    /// Largest IP packet in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = Config::default().pmtu)]
+    mtu: u32,
+}
+
+impl NetArgs {
+    pub(crate) fn sctp_port(&self) -> u16 {
+        self.sctp_port
+    }
+
+    /// The association's options; an unknown name is the caller's mistake.
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
+        let mut config = Config { pmtu: self.mtu, ..Config::default() };
+        if let Some(policy) = &self.policy {
+            config.handover_policy.clone_from(policy);
+        }
+        if let Some(controller) = &self.controller {
+            config.controller.clone_from(controller);
+        }
+        config.validate().map_err(|error| Failure::Input(error.to_string()))?;
+        Ok(config)
+    }
+
+    fn mobility(&self) -> Option<Mobility> {
+        // Addresses that were named are those that are meant.
+        if self.fixed || !self.bind.is_empty() {
+            return None;
+        }
+        let mut mobility = Mobility { only: self.only.clone(), ..Mobility::default() };
+        if !self.prefer.is_empty() {
+            mobility.prefer.clone_from(&self.prefer);
+        }
+        Some(mobility)
+    }
+
+    /// An endpoint that takes associations.
+    pub(crate) fn server(&self) -> Result<Endpoint, Failure> {
+        let every = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+        let bind = self.bind_or(&every, ENCAPSULATION_PORT);
+        let mut options = EndpointOptions::new(bind);
+        // A server stays where it is unless it is told which interfaces to follow.
+        options.mobility = self.mobility().filter(|_| !self.prefer.is_empty() || !self.only.is_empty());
+        let endpoint = bind_endpoint(&options)?;
+        endpoint.listen(self.sctp_port, self.config()?).map_err(|error| Failure::Input(error.to_string()))?;
+        Ok(endpoint)
+    }
+
+    /// An endpoint to connect from, to a peer of this family.
+    fn client(&self, remote: IpAddr) -> Result<Endpoint, Failure> {
+        let every = if remote.is_ipv4() {
+            IpAddr::V4(Ipv4Addr::UNSPECIFIED)
+        } else {
+            IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+        };
+        let mut options = EndpointOptions::new(self.bind_or(&[every], 0));
+        options.mobility = self.mobility();
+        bind_endpoint(&options)
+    }
+
+    fn bind_or(&self, every: &[IpAddr], port: u16) -> Vec<SocketAddr> {
+        if self.bind.is_empty() {
+            return every.iter().map(|&ip| SocketAddr::new(ip, port)).collect();
+        }
+        self.bind.iter().map(|(ip, named)| SocketAddr::new(*ip, named.unwrap_or(port))).collect()
+    }
+}
+
+/// Whom to connect to.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct PeerArgs {
+    /// The server, with its UDP port or without (192.0.2.1, [2001:db8::1]:9899, example.net:9899).
+    #[arg(value_name = "HOST[:PORT]")]
+    host: String,
+    /// Give up when nobody has answered for so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
+    timeout: u64,
+}
+
+impl PeerArgs {
+    /// As given in another way than by these arguments.
+    pub(crate) fn new(host: &str, timeout: u64) -> Self {
+        Self { host: host.to_owned(), timeout }
+    }
+
+    /// Binds and connects.
+    pub(crate) async fn connect(&self, net: &NetArgs) -> Result<(Endpoint, Association), Failure> {
+        let config = net.config()?;
+        let address = self.address()?;
+        let endpoint = net.client(address.ip())?;
+        let peer = Peer { port: net.sctp_port(), ..Peer::new(address) };
+        let wait = Duration::from_secs(self.timeout);
+        let association = match tokio::time::timeout(wait, endpoint.connect(peer, config)).await {
+            Ok(Ok(association)) => association,
+            Ok(Err(ConnectError::Config(error))) => return Err(Failure::Input(error.to_string())),
+            Ok(Err(error)) => return Err(Failure::Run(format!("{address}: {error}"))),
+            Err(_) => {
+                return Err(Failure::Run(format!(
+                    "{address}: no answer for {} s (is `msctp serve`, `recv` or `perf --server` running there?)",
+                    self.timeout
+                )));
+            }
+        };
+        Ok((endpoint, association))
+    }
+
+    fn address(&self) -> Result<SocketAddr, Failure> {
+        let unknown = |error: &dyn std::fmt::Display| {
+            Failure::Input(format!("{}: {error}; want HOST or HOST:PORT", self.host))
+        };
+        if let Ok((ip, port)) = parse_bind(&self.host) {
+            return Ok(SocketAddr::new(ip, port.unwrap_or(ENCAPSULATION_PORT)));
+        }
+        let with_port = match self.host.rsplit_once(':') {
+            Some((_, port)) if port.parse::<u16>().is_ok() => self.host.clone(),
+            _ => format!("{}:{ENCAPSULATION_PORT}", self.host),
+        };
+        let mut found = with_port.to_socket_addrs().map_err(|error| unknown(&error))?;
+        found.next().ok_or_else(|| unknown(&"this name has no address"))
+    }
+}
+
+fn bind_endpoint(options: &EndpointOptions) -> Result<Endpoint, Failure> {
+    Endpoint::bind(options).map_err(|error| match error {
+        BindError::Config(error) => Failure::Input(error.to_string()),
+        error => Failure::Run(error.to_string()),
+    })
+}
+
+/// An address, with or without a port.
+fn parse_bind(text: &str) -> Result<(IpAddr, Option<u16>), String> {
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Ok((address.ip(), Some(address.port())));
+    }
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let ip = bare.parse::<IpAddr>().map_err(|_| "want an IP address, with :PORT or without".to_owned())?;
+    Ok((ip, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_with_and_without_ports() {
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert_eq!(parse_bind("192.0.2.1"), Ok((ip("192.0.2.1"), None)));
+        assert_eq!(parse_bind("192.0.2.1:80"), Ok((ip("192.0.2.1"), Some(80))));
+        assert_eq!(parse_bind("2001:db8::1"), Ok((ip("2001:db8::1"), None)));
+        assert_eq!(parse_bind("[2001:db8::1]"), Ok((ip("2001:db8::1"), None)));
+        assert_eq!(parse_bind("[2001:db8::1]:80"), Ok((ip("2001:db8::1"), Some(80))));
+        assert!(parse_bind("192.0.2.1:x").is_err() && parse_bind("example.net").is_err());
+    }
+}

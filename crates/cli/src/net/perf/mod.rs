@@ -1,0 +1,234 @@
+//! `msctp perf`: throughput, paths and handover gaps between two hosts, as iperf3 does for TCP.
+
+mod measure;
+mod wire;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use msctp::Association;
+use tokio::time::Instant;
+
+use self::measure::{Interval, Meter, Report, Side, cpu_seconds, head, row};
+use self::wire::{CONTROL, DATA, Message};
+use super::options::{NetArgs, PeerArgs};
+use super::serve::announce;
+use super::{block_on, failed, moves};
+use crate::Failure;
+use crate::running::print;
+
+/// Measure the throughput of one association, second by second, and what its paths do meanwhile.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  msctp perf --server                            wait for measurements, one after another
+  msctp perf 192.0.2.1 --time 30                 send for 30 s
+  msctp perf 192.0.2.1 --reverse --len 1024      receive messages of 1 KiB
+  msctp perf 192.0.2.1 --json | jq .receiver.goodput_bps
+
+Exit codes: 0 measured, 1 failed on the way, 2 wrong arguments.")]
+pub(crate) struct Args {
+    /// Wait for measurements instead of making one.
+    #[arg(long, conflicts_with_all = ["time", "len", "reverse", "interval", "json"])]
+    server: bool,
+    #[command(flatten)]
+    peer: OptionalPeer,
+    #[command(flatten)]
+    net: NetArgs,
+    /// Seconds.
+    #[arg(long, short, default_value_t = 10)]
+    time: u64,
+    /// Bytes of each message.
+    #[arg(long, short, default_value_t = 16_384)]
+    len: usize,
+    /// The server sends.
+    #[arg(long, short = 'R')]
+    reverse: bool,
+    /// Seconds between two lines.
+    #[arg(long, short, default_value_t = 1.0)]
+    interval: f64,
+    /// Print the result as JSON, without the lines.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The server to measure with; not needed by a server.
+#[derive(clap::Args)]
+#[group(required = true, multiple = false, args = ["host", "server"])]
+pub(crate) struct OptionalPeer {
+    /// The server, with its UDP port or without (192.0.2.1, [2001:db8::1]:9899, example.net:9899).
+    #[arg(value_name = "HOST[:PORT]")]
+    host: Option<String>,
+    /// Give up when nobody has answered for so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
+    timeout: u64,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if !(1..=1 << 20).contains(&args.len) {
+        return Err(Failure::Input(format!("--len {}: want 1 to 1048576 bytes", args.len)));
+    }
+    if !(0.05..=3600.0).contains(&args.interval) {
+        return Err(Failure::Input(format!("--interval {}: want 0.05 to 3600 seconds", args.interval)));
+    }
+    let Some(host) = &args.peer.host else { return block_on(serve(args)) };
+    let peer = PeerArgs::new(host, args.peer.timeout);
+    block_on(async {
+        let (endpoint, association) = peer.connect(&args.net).await?;
+        let report = measure(args, &association).await?;
+        print(|out| {
+            if args.json {
+                serde_json::to_writer_pretty(&mut *out, &report)?;
+                writeln!(out)
+            } else {
+                report.write(out)
+            }
+        })?;
+        association.shutdown().await.map_err(|e| failed("shutting down")(&e))?;
+        drop(association);
+        endpoint.idle().await;
+        Ok(())
+    })
+}
+
+async fn serve(args: &Args) -> Result<(), Failure> {
+    let endpoint = args.net.server()?;
+    announce(&endpoint, args.net.sctp_port());
+    loop {
+        let Some(association) = endpoint.accept(args.net.sctp_port()).await else {
+            return Err(Failure::Run("the endpoint is gone".to_owned()));
+        };
+        if let Err(Failure::Run(why) | Failure::Input(why)) = serve_one(&association).await {
+            eprintln!("msctp: {why}");
+            association.abort(why);
+        }
+    }
+}
+
+async fn serve_one(association: &Association) -> Result<(), Failure> {
+    let Message::Start { milliseconds, len, reverse } = wire::receive(association).await? else {
+        return Err(Failure::Run("a measurement begins with its parameters".to_owned()));
+    };
+    let mut quiet = |_: &Interval| {};
+    let side = if reverse {
+        let time = Duration::from_millis(milliseconds.min(86_400_000));
+        let len = len.clamp(1, 1 << 20);
+        send(association, time, len, &mut Meter::new(Duration::MAX), &mut quiet).await?
+    } else {
+        receive(association, &mut Meter::new(Duration::MAX), &mut quiet).await?
+    };
+    Message::Result { side }.send(association).await?;
+    association.closed().await.map_err(|e| failed("after the measurement")(&e))
+}
+
+/// The client's part: what both sides found.
+async fn measure(args: &Args, association: &Association) -> Result<Report, Failure> {
+    let start = Message::Start { milliseconds: args.time * 1000, len: args.len, reverse: args.reverse };
+    start.send(association).await?;
+    let mut meter = Meter::new(Duration::from_secs_f64(args.interval));
+    let mut intervals = Vec::new();
+    let json = args.json;
+    if !json {
+        println!("{}", head());
+    }
+    let mut note = |interval: &Interval| {
+        if !json {
+            println!("{}", row(interval));
+        }
+        intervals.push(interval.clone());
+    };
+    let watched = association.clone();
+    let watch = tokio::spawn(async move {
+        moves::tell(&watched, |text| {
+            if !json {
+                eprintln!("  {text}");
+            }
+        })
+        .await
+    });
+    let ours = if args.reverse {
+        receive(association, &mut meter, &mut note).await?
+    } else {
+        send(association, Duration::from_secs(args.time), args.len, &mut meter, &mut note).await?
+    };
+    let Message::Result { side: theirs } = wire::receive(association).await? else {
+        return Err(Failure::Run("the server ends a measurement with its result".to_owned()));
+    };
+    watch.abort();
+    let (sender, receiver) = if args.reverse { (theirs, ours) } else { (ours, theirs) };
+    Ok(Report { len: args.len, reverse: args.reverse, sender, receiver, intervals })
+}
+
+/// Sends for so long, then says that it is over.
+async fn send(
+    association: &Association,
+    time: Duration,
+    len: usize,
+    meter: &mut Meter,
+    note: &mut impl FnMut(&Interval),
+) -> Result<Side, Failure> {
+    let message = Bytes::from(vec![0x5a; len]);
+    let (begin, cpu) = (Instant::now(), cpu_seconds());
+    let mut bytes = 0;
+    while begin.elapsed() < time {
+        let sent = association.send_bytes(DATA, message.clone());
+        let left = time.saturating_sub(begin.elapsed());
+        match tokio::time::timeout(left.min(meter.left()), sent).await {
+            Ok(sent) => {
+                sent.map_err(|e| failed("sending")(&e))?;
+                bytes += len as u64;
+            }
+            // Nothing fits into the buffer: time for a line, or the end.
+            Err(_) => {}
+        }
+        if let Some(interval) =
+            meter.tick(association, association.stats().map_or(0, |stats| stats.bytes_acked))
+        {
+            note(&interval);
+        }
+    }
+    // Streams are ordered each for itself: the end is said when all data is there.
+    association.flush().await.map_err(|e| failed("sending")(&e))?;
+    let seconds = begin.elapsed().as_secs_f64();
+    Message::End.send(association).await?;
+    Ok(Side { bytes, seconds, cpu_seconds: cpu_seconds() - cpu, longest_gap: None })
+}
+
+/// Receives until the sender says that it is over.
+async fn receive(
+    association: &Association,
+    meter: &mut Meter,
+    note: &mut impl FnMut(&Interval),
+) -> Result<Side, Failure> {
+    let (mut begin, cpu) = (None, cpu_seconds());
+    let (mut bytes, mut last, mut gap) = (0_u64, Instant::now(), Duration::ZERO);
+    loop {
+        match tokio::time::timeout(meter.left(), association.recv()).await {
+            Ok(message) => {
+                let message = message.map_err(|e| failed("receiving")(&e))?;
+                let message = message.ok_or_else(|| Failure::Run("the sender ended early".to_owned()))?;
+                if message.stream == CONTROL {
+                    let Message::End = Message::read(&message)? else {
+                        return Err(Failure::Run("a measurement ends with its end".to_owned()));
+                    };
+                    break;
+                }
+                let now = Instant::now();
+                if begin.is_none() {
+                    begin = Some(now);
+                } else {
+                    gap = gap.max(now - last);
+                }
+                last = now;
+                bytes += message.data.len() as u64;
+            }
+            Err(_) => {}
+        }
+        if let Some(interval) = meter.tick(association, bytes) {
+            note(&interval);
+        }
+    }
+    let seconds = begin.map_or(0.0, |begin| (last - begin).as_secs_f64());
+    let longest_gap = Some(gap.as_secs_f64());
+    Ok(Side { bytes, seconds, cpu_seconds: cpu_seconds() - cpu, longest_gap })
+}

@@ -1,0 +1,135 @@
+//! How `msctp send` and `msctp recv` talk: control messages as JSON on stream 0, the file's bytes on stream 1.
+//!
+//! The sender offers a file, the receiver answers from where it wants it, the bytes come, the receiver says whether the hash
+//! is right. What a receiver has of a file it keeps under the file's hash, so another file never goes on from it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use msctp::{Association, OutMessage};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::Failure;
+
+/// Stream and payload protocol identifier of control messages.
+const CONTROL: u16 = 0;
+/// Stream of the file's bytes.
+pub(crate) const DATA: u16 = 1;
+/// Bytes read and sent at a time.
+pub(crate) const PIECE: usize = 64 << 10;
+
+/// What is said about a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub(crate) enum Control {
+    /// The sender has this.
+    Offer {
+        /// The file's name, without folders.
+        name: String,
+        /// Bytes.
+        size: u64,
+        /// SHA-256 in hexadecimal digits.
+        sha256: String,
+    },
+    /// The receiver wants the bytes from here on.
+    From {
+        /// Bytes it has already.
+        offset: u64,
+    },
+    /// The receiver has the whole file and the hash is right.
+    Done,
+    /// The receiver does not take the file.
+    Refused {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Control {
+    pub(crate) async fn send(&self, association: &Association) -> Result<(), Failure> {
+        let text = serde_json::to_vec(self).map_err(|e| super::failed("control message")(&e))?;
+        let message =
+            OutMessage { stream: CONTROL, ppid: 0, unordered: false, data: text.into(), context: 0 };
+        association.send(message).await.map_err(|e| super::failed("sending")(&e))
+    }
+
+    /// Reads one; what comes on another stream is against the rules.
+    pub(crate) fn read(message: &msctp::Message) -> Result<Self, Failure> {
+        if message.stream != CONTROL {
+            return Err(Failure::Run(format!("data on stream {} where none belongs", message.stream)));
+        }
+        serde_json::from_slice(&message.data)
+            .map_err(|error| Failure::Run(format!("the peer is no `msctp send` or `recv`: {error}")))
+    }
+
+    pub(crate) async fn receive(association: &Association) -> Result<Self, Failure> {
+        let message = association.recv().await.map_err(|e| super::failed("receiving")(&e))?;
+        Self::read(&message.ok_or_else(|| Failure::Run("the peer ended the transfer".to_owned()))?)
+    }
+}
+
+/// The file's hash as it grows.
+#[derive(Default)]
+pub(crate) struct Hash(Sha256);
+
+impl Hash {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// In hexadecimal digits.
+    pub(crate) fn text(&self) -> String {
+        self.0.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Of a file, and its length.
+    pub(crate) fn of_file(path: &Path) -> io::Result<(Self, u64)> {
+        let (mut hash, mut len) = (Self::default(), 0);
+        let (mut file, mut buffer) = (File::open(path)?, vec![0; 1 << 20]);
+        loop {
+            let read = file.read(&mut buffer)?;
+            if read == 0 {
+                return Ok((hash, len));
+            }
+            hash.update(&buffer[..read]);
+            len += read as u64;
+        }
+    }
+}
+
+/// The file's own name, if a receiver may make a file of that name.
+pub(crate) fn plain_name(name: &str) -> Option<&str> {
+    let plain = Path::new(name).file_name()?.to_str()?;
+    (plain == name && !name.starts_with('.') && !name.contains(['/', '\\', '\0'])).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_leave_the_folder() {
+        for bad in ["", ".", "..", "../x", "/etc/passwd", "a/b", ".bashrc", "a\\b", "x/"] {
+            assert_eq!(plain_name(bad), None, "{bad}");
+        }
+        assert_eq!(plain_name("a file.tar.gz"), Some("a file.tar.gz"));
+    }
+
+    #[test]
+    fn control_messages_are_strict_json() {
+        let offer = Control::Offer { name: "x".to_owned(), size: 3, sha256: "00".to_owned() };
+        let text = serde_json::to_string(&offer).unwrap();
+        assert_eq!(text, r#"{"kind":"offer","name":"x","size":3,"sha256":"00"}"#);
+        assert_eq!(serde_json::from_str::<Control>(&text).unwrap(), offer);
+        assert!(serde_json::from_str::<Control>(r#"{"kind":"from","offset":-1}"#).is_err());
+    }
+
+    #[test]
+    fn the_hash_is_sha_256() {
+        let mut hash = Hash::default();
+        hash.update(b"abc");
+        assert_eq!(hash.text(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

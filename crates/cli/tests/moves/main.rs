@@ -1,0 +1,154 @@
+//! A file moves while the links under it come and go, in network namespaces. As root; without it the tests say so and are
+//! left out, unless MSCTP_NEED_NETNS=1.
+#![cfg(all(feature = "net", target_os = "linux"))]
+#![expect(clippy::disallowed_methods, reason = "real links move in real time")]
+
+mod net;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use net::{Host, Net, SERVER};
+
+const MSCTP: &str = env!("CARGO_BIN_EXE_msctp");
+
+/// What happens to the links.
+#[derive(Clone, Copy, Debug)]
+enum Move {
+    /// The other link comes up, and the old one goes when both worked for a while.
+    MakeBeforeBreak,
+    /// The link goes, and the other comes up later.
+    BreakBeforeMake,
+}
+
+/// A sequence of numbers that is the same every time: moments at which links are pulled.
+struct Moments(u64);
+
+impl Moments {
+    /// Milliseconds below `limit`.
+    fn next(&mut self, limit: u64) -> Duration {
+        // Knuth's MMIX generator.
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Duration::from_millis((self.0 >> 33) % limit)
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(folder.join("out")).expect("a folder");
+    folder
+}
+
+fn spawn(host: &Host, args: &[&str]) -> Child {
+    let mut command = host.command(MSCTP, args);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("nsenter runs")
+}
+
+/// Ends the process with the test.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Sends `len` bytes from the mobile while the links move; what the sender and the receiver say of it.
+fn transfer(name: &str, len: u32, moves: &[Move], seed: u64) -> (serde_json::Value, serde_json::Value) {
+    let (net, folder) = (Net::new(), folder(name));
+    let (file, out) = (folder.join("file"), folder.join("out"));
+    let bytes: Vec<u8> = (0..len).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    fs::write(&file, &bytes).expect("written");
+    net.carrier("cell0", true);
+    let receiver = ["recv", "--once", "--json", "--bind", SERVER, "--out", out.to_str().expect("UTF-8")];
+    let mut receiver = Guard(spawn(&net.server, &receiver));
+    let mut errors = BufReader::new(receiver.0.stderr.take().expect("piped"));
+    errors.read_line(&mut String::new()).expect("it listens");
+    // `--retry 0`: the association itself survives.
+    let args = ["send", file.to_str().expect("UTF-8"), SERVER, "--json", "--retry", "0"];
+    let mut sender = spawn(&net.mobile, &args);
+    let (mut current, mut other) = ("cell0", "wlan0");
+    let mut moments = Moments(seed);
+    for kind in moves {
+        assert!(sender.try_wait().expect("its state").is_none(), "the file is too small for these moves");
+        std::thread::sleep(Duration::from_millis(500) + moments.next(700));
+        match kind {
+            Move::MakeBeforeBreak => {
+                net.carrier(other, true);
+                std::thread::sleep(Duration::from_millis(700) + moments.next(500));
+                net.carrier(current, false);
+            }
+            Move::BreakBeforeMake => {
+                net.carrier(current, false);
+                std::thread::sleep(Duration::from_millis(100) + moments.next(900));
+                net.carrier(other, true);
+            }
+        }
+        std::mem::swap(&mut current, &mut other);
+    }
+    let sent = finish(sender, Duration::from_secs(180));
+    let text = String::from_utf8_lossy(&sent.stderr);
+    assert_eq!(sent.status.code(), Some(0), "{text}");
+    let received = finish_guarded(receiver, errors);
+    assert!(fs::read(out.join("file")).expect("it arrived") == bytes, "another file arrived");
+    let sent: serde_json::Value = serde_json::from_slice(&sent.stdout).expect("JSON");
+    eprintln!("{name}: {sent} {received}\n{text}");
+    (sent, received)
+}
+
+fn finish(mut child: Child, within: Duration) -> Output {
+    let begin = Instant::now();
+    while child.try_wait().expect("its state").is_none() {
+        if begin.elapsed() > within {
+            let _ = child.kill();
+            let output = child.wait_with_output().expect("its output");
+            panic!("not done within {within:?}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.wait_with_output().expect("its output")
+}
+
+fn finish_guarded(mut child: Guard, mut errors: impl Read) -> serde_json::Value {
+    let mut out = String::new();
+    child.0.stdout.take().expect("piped").read_to_string(&mut out).expect("UTF-8");
+    let mut text = String::new();
+    errors.read_to_string(&mut text).expect("UTF-8");
+    assert_eq!(child.0.wait().expect("it ends").code(), Some(0), "{text}");
+    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out} {text}"))
+}
+
+#[test]
+fn a_file_survives_a_make_before_break_and_a_break_before_make() {
+    if net::missing().is_some() {
+        return;
+    }
+    let (sent, received) =
+        transfer("moves-two", 26_000_000, &[Move::MakeBeforeBreak, Move::BreakBeforeMake], 1);
+    assert_eq!(sent["retries"], 0, "{sent}");
+    assert!(sent["switches"].as_u64() >= Some(2), "{sent}");
+    assert!(received["longest_gap"].as_f64() < Some(5.0), "{received}");
+}
+
+/// Ten handovers, both kinds, both directions.
+#[test]
+#[ignore = "slow: about a minute of real time"]
+fn slow_a_file_survives_ten_handovers() {
+    if net::missing().is_some() {
+        return;
+    }
+    let moves: Vec<Move> = [Move::MakeBeforeBreak, Move::BreakBeforeMake, Move::BreakBeforeMake]
+        .into_iter()
+        .cycle()
+        .take(9)
+        .chain([Move::MakeBeforeBreak])
+        .collect();
+    let (sent, _) = transfer("moves-ten", 100_000_000, &moves, 7);
+    assert!(sent["switches"].as_u64() >= Some(10), "{sent}");
+}

@@ -1,0 +1,107 @@
+//! Two hosts as network namespaces: a mobile with a WLAN and a cellular interface, a server that both lead to. The namespaces
+//! have no names: they end with the processes that hold them, and those end with this one, however it ends.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// Rates of the two links, both ways.
+pub(crate) const WLAN: &str = "48mbit";
+pub(crate) const CELL: &str = "16mbit";
+
+/// The server's address, reached through either link.
+pub(crate) const SERVER: &str = "10.9.0.1";
+
+/// Why the tests cannot run here, if they cannot. With `MSCTP_NEED_NETNS` set that is a failure.
+pub(crate) fn missing() -> Option<&'static str> {
+    let works = |program: &str, args: &[&str]| {
+        let run = Command::new(program).args(args).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        run.is_ok_and(|status| status.success())
+    };
+    let missing = if !works("ip", &["-V"]) {
+        "iproute2 is not installed"
+    } else if !works("unshare", &["--net", "true"]) {
+        "no permission to make network namespaces: want root"
+    } else {
+        return None;
+    };
+    assert!(std::env::var_os("MSCTP_NEED_NETNS").is_none(), "{missing}");
+    eprintln!("left out: {missing}");
+    Some(missing)
+}
+
+/// A namespace.
+pub(crate) struct Host {
+    holder: Child,
+}
+
+impl Host {
+    fn new() -> Self {
+        // Ends when its standard input does.
+        let mut command = Command::new("unshare");
+        command.args(["--net", "cat"]).stdin(Stdio::piped()).stdout(Stdio::null());
+        let holder = command.spawn().expect("unshare runs");
+        let host = Self { holder };
+        // `unshare` becomes `cat` when the namespace is there.
+        let comm = format!("/proc/{}/comm", host.holder.id());
+        while std::fs::read_to_string(&comm).is_ok_and(|name| name.trim() != "cat") {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        host
+    }
+
+    /// A command within.
+    pub(crate) fn command(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--net", "--target", &self.holder.id().to_string(), program]).args(args);
+        command
+    }
+
+    /// Runs it to its end; all arguments in one line.
+    pub(crate) fn run(&self, line: &str) {
+        let mut words = line.split(' ');
+        let program = words.next().expect("a program");
+        let status = self.command(program, &words.collect::<Vec<_>>()).status().expect("nsenter runs");
+        assert!(status.success(), "{line}");
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        drop(self.holder.stdin.take());
+        let _ = self.holder.wait();
+    }
+}
+
+/// Both hosts and the links between them.
+pub(crate) struct Net {
+    pub(crate) mobile: Host,
+    pub(crate) server: Host,
+}
+
+impl Net {
+    /// The links are there and down.
+    pub(crate) fn new() -> Self {
+        let net = Self { mobile: Host::new(), server: Host::new() };
+        net.server.run("ip link set lo up");
+        net.server.run(&format!("ip address add {SERVER}/32 dev lo"));
+        for (name, subnet, rate) in [("wlan0", 1, WLAN), ("cell0", 2, CELL)] {
+            let server = net.server.holder.id();
+            net.mobile.run(&format!("ip link add {name} type veth peer name {name} netns {server}"));
+            net.mobile.run(&format!("ip address add 10.{subnet}.0.2/24 dev {name}"));
+            net.server.run(&format!("ip address add 10.{subnet}.0.1/24 dev {name}"));
+            for host in [&net.mobile, &net.server] {
+                host.run(&format!("tc qdisc add dev {name} root tbf rate {rate} burst 16kb latency 100ms"));
+            }
+            // Its own end is up for good; whether there is a carrier is the other end's doing.
+            net.mobile.run(&format!("ip link set {name} up"));
+            let metric = 100 * subnet;
+            net.mobile.run(&format!("ip route add {SERVER} via 10.{subnet}.0.1 dev {name} metric {metric}"));
+        }
+        net
+    }
+
+    /// The link's carrier comes or goes, as a cable or a base station does.
+    pub(crate) fn carrier(&self, name: &str, up: bool) {
+        self.server.run(&format!("ip link set {name} {}", if up { "up" } else { "down" }));
+    }
+}

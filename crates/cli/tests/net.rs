@@ -1,0 +1,195 @@
+//! The commands for real networks over the loopback interface, from outside: what they print, how they exit.
+#![cfg(feature = "net")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::UdpSocket;
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+fn msctp(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    msctp(args).output().expect("msctp runs")
+}
+
+/// A server that is ended with the test.
+struct Server {
+    child: Child,
+    errors: BufReader<ChildStderr>,
+    /// Where it listens, as HOST:PORT.
+    at: String,
+}
+
+impl Server {
+    fn start(args: &[&str]) -> Self {
+        let mut child = msctp(args).stdin(Stdio::piped()).spawn().expect("msctp runs");
+        let mut errors = BufReader::new(child.stderr.take().expect("piped"));
+        let mut line = String::new();
+        errors.read_line(&mut line).expect("a line");
+        let at = line.strip_prefix("listening at ").and_then(|rest| rest.split(',').next());
+        let at = at.unwrap_or_else(|| panic!("{line}")).to_owned();
+        Self { child, errors, at }
+    }
+
+    fn output(mut self) -> (Option<i32>, String, String) {
+        drop(self.child.stdin.take());
+        let (mut out, mut errors) = (String::new(), String::new());
+        self.child.stdout.take().expect("piped").read_to_string(&mut out).expect("UTF-8");
+        self.errors.read_to_string(&mut errors).expect("UTF-8");
+        (self.child.wait().expect("it ends").code(), out, errors)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// By another program than ours.
+fn sha256(file: &str) -> String {
+    let output = Command::new("sha256sum").arg(file).output().expect("sha256sum runs");
+    String::from_utf8_lossy(&output.stdout)[..64].to_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn wrong_use_gives_one_clear_error_and_its_exit_code() {
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["serve", "--bind", &taken], 1, "the port is in use: take another"),
+        (&["serve", "--bind", "192.0.2.77"], 1, "this host has no such address"),
+        (&["connect", "127.0.0.1", "--policy", "adaptiv"], 2, "the nearest is \"adaptive\""),
+        (&["connect", "127.0.0.1", "--controller", "cubik"], 2, "cubic"),
+        (&["connect", "127.0.0.1", "--mtu", "100"], 2, "want 512 to 65535 bytes"),
+        // Somebody is there, and answers nothing.
+        (&["connect", &taken, "--timeout", "1"], 1, "no answer for 1 s"),
+        (&["connect", "no such host"], 2, "want HOST or HOST:PORT"),
+        (&["connect", "127.0.0.1", "--bind", "::1"], 1, "no local address reaches 127.0.0.1:9899"),
+        (&["serve", "--bind", "localhost"], 2, "want an IP address, with :PORT or without"),
+        (&["send", "/no/such/file", "127.0.0.1"], 2, "/no/such/file: No such file"),
+        (&["recv", "--out", "/no/such/folder"], 2, "want a folder that is there"),
+        (&["perf", "127.0.0.1", "--len", "0"], 2, "want 1 to 1048576 bytes"),
+        (&["perf"], 2, "Usage"),
+    ];
+    for (args, code, message) in cases {
+        let output = run(args);
+        let errors = stderr(&output);
+        assert_eq!(output.status.code(), Some(*code), "{args:?}: {errors}");
+        assert!(errors.contains(message), "{args:?}: {errors}");
+        assert!(!errors.contains("panicked"), "{errors}");
+        if *message != "Usage" && !errors.starts_with("error:") {
+            assert_eq!(errors.lines().count(), 1, "{args:?}: {errors}");
+        }
+    }
+}
+
+#[test]
+fn connect_and_serve_exchange_bytes_as_netcat_does() {
+    let server = Server::start(&["serve", "--bind", "127.0.0.1:0"]);
+    let mut client = msctp(&["connect", &server.at]).stdin(Stdio::piped()).spawn().unwrap();
+    let text: String = (0..20_000).map(|n| format!("line {n}\n")).collect();
+    client.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let client = client.wait_with_output().unwrap();
+    assert_eq!(client.status.code(), Some(0), "{}", stderr(&client));
+    let (code, out, errors) = server.output();
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(out == text, "{} of {} bytes", out.len(), text.len());
+}
+
+#[test]
+fn perf_measures_both_directions() {
+    let server = Server::start(&["perf", "--server", "--bind", "127.0.0.1:0"]);
+    for more in [&[][..], &["--reverse"]] {
+        let args = [&["perf", &server.at, "--time", "1", "--interval", "0.2", "--json"], more].concat();
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let (sender, receiver) = (&report["sender"], &report["receiver"]);
+        assert_eq!(sender["bytes"], receiver["bytes"]);
+        assert!(sender["bytes"].as_u64() > Some(1_000_000), "{report}");
+        assert!(receiver["longest_gap"].as_f64().is_some_and(|gap| gap > 0.0 && gap < 1.5), "{report}");
+        let intervals = report["intervals"].as_array().unwrap();
+        assert!(intervals.len() >= 3, "{report}");
+        assert_eq!(intervals[0]["paths"][0]["primary"], true);
+    }
+}
+
+#[test]
+fn a_file_arrives_whole_and_an_interrupted_one_goes_on() {
+    let folder = folder("net-send");
+    let (file, out) = (folder.join("a file"), folder.join("out"));
+    fs::create_dir(&out).unwrap();
+    let bytes: Vec<u8> = (0..6_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    fs::write(&file, &bytes).unwrap();
+    let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
+    let server = Server::start(&["recv", "--out", out, "--once", "--json", "--bind", "127.0.0.1:0"]);
+
+    // A part of it, as an attempt that was interrupted leaves it.
+    let hash = sha256(file);
+    let part = PathBuf::from(out).join(format!(".{}.part", &hash[..32]));
+    fs::write(&part, &bytes[..2_500_000]).unwrap();
+
+    let output = run(&["send", file, &server.at, "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let sent: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&sent["sent"], &sent["sha256"]), (&3_500_000.into(), &hash.as_str().into()));
+    let (code, received, errors) = server.output();
+    assert_eq!(code, Some(0), "{errors}");
+    let received: serde_json::Value = serde_json::from_str(&received).expect("JSON");
+    assert_eq!((&received["resumed"], &received["bytes"]), (&2_500_000.into(), &6_000_000.into()));
+    assert!(fs::read(PathBuf::from(out).join("a file")).unwrap() == bytes);
+    assert!(!part.exists());
+}
+
+#[test]
+fn a_receiver_refuses_to_overwrite_and_a_wrong_part_is_thrown_away() {
+    let folder = folder("net-refuse");
+    let (file, out) = (folder.join("x"), folder.join("out"));
+    fs::create_dir(&out).unwrap();
+    fs::write(&file, b"new contents").unwrap();
+    fs::write(out.join("x"), b"old contents").unwrap();
+    let (file, out_text) = (file.to_str().unwrap(), out.to_str().unwrap());
+    let server = Server::start(&["recv", "--out", out_text, "--bind", "127.0.0.1:0"]);
+    let output = run(&["send", file, &server.at]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("refused: another file of that name is there"), "{}", stderr(&output));
+    assert_eq!(fs::read(out.join("x")).unwrap(), b"old contents");
+
+    fs::remove_file(out.join("x")).unwrap();
+    // A part that is not the beginning of the file it is kept for.
+    let part = out.join(format!(".{}.part", &sha256(file)[..32]));
+    fs::write(&part, b"NEW").unwrap();
+    let output = run(&["send", file, &server.at]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("the hash is wrong: send it again from the start"),
+        "{}",
+        stderr(&output)
+    );
+    let output = run(&["send", file, &server.at]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(fs::read(out.join("x")).unwrap(), b"new contents");
+    assert!(!part.exists());
+    // Again: it is there already.
+    let output = run(&["send", file, &server.at]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("0 bytes"));
+}
