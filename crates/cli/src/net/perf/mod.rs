@@ -173,13 +173,10 @@ async fn send(
     while begin.elapsed() < time {
         let sent = association.send_bytes(DATA, message.clone());
         let left = time.saturating_sub(begin.elapsed());
-        match tokio::time::timeout(left.min(meter.left()), sent).await {
-            Ok(sent) => {
-                sent.map_err(|e| failed("sending")(&e))?;
-                bytes += len as u64;
-            }
-            // Nothing fits into the buffer: time for a line, or the end.
-            Err(_) => {}
+        // Where nothing fits into the buffer: time for a line, or the end.
+        if let Ok(sent) = tokio::time::timeout(left.min(meter.left()), sent).await {
+            sent.map_err(|e| failed("sending")(&e))?;
+            bytes += len as u64;
         }
         if let Some(interval) =
             meter.tick(association, association.stats().map_or(0, |stats| stats.bytes_acked))
@@ -203,26 +200,23 @@ async fn receive(
     let (mut begin, cpu) = (None, cpu_seconds());
     let (mut bytes, mut last, mut gap) = (0_u64, Instant::now(), Duration::ZERO);
     loop {
-        match tokio::time::timeout(meter.left(), association.recv()).await {
-            Ok(message) => {
-                let message = message.map_err(|e| failed("receiving")(&e))?;
-                let message = message.ok_or_else(|| Failure::Run("the sender ended early".to_owned()))?;
-                if message.stream == CONTROL {
-                    let Message::End = Message::read(&message)? else {
-                        return Err(Failure::Run("a measurement ends with its end".to_owned()));
-                    };
-                    break;
-                }
-                let now = Instant::now();
-                if begin.is_none() {
-                    begin = Some(now);
-                } else {
-                    gap = gap.max(now - last);
-                }
-                last = now;
-                bytes += message.data.len() as u64;
+        if let Ok(message) = tokio::time::timeout(meter.left(), association.recv()).await {
+            let message = message.map_err(|e| failed("receiving")(&e))?;
+            let message = message.ok_or_else(|| Failure::Run("the sender ended early".to_owned()))?;
+            if message.stream == CONTROL {
+                let Message::End = Message::read(&message)? else {
+                    return Err(Failure::Run("a measurement ends with its end".to_owned()));
+                };
+                break;
             }
-            Err(_) => {}
+            let now = Instant::now();
+            if begin.is_none() {
+                begin = Some(now);
+            } else {
+                gap = gap.max(now - last);
+            }
+            last = now;
+            bytes += message.data.len() as u64;
         }
         if let Some(interval) = meter.tick(association, bytes) {
             note(&interval);
