@@ -26,6 +26,7 @@ Examples:
   msctp sim scenarios/handover.toml --pcap handover.pcapng --pcap-link 3g --pcap-link wlan/forward
   msctp sim scenarios/bulk-wlan.toml --json | jq .associations[0].to_server.goodput
   msctp sim scenarios/handover.toml --series plots --hash
+  msctp sim scenarios/handover.toml --events events.jsonl && jq -c 'select(.event == \"primary\")' events.jsonl
 
 Exit codes: 0 done, 1 failed on the way (also when interrupted), 2 wrong arguments or scenario.")]
 pub(crate) struct Args {
@@ -46,6 +47,10 @@ pub(crate) struct Args {
     /// Capture this link or link direction (wlan, wlan/forward) only. May be repeated.
     #[arg(long, value_name = "LINK", requires = "pcap")]
     pcap_link: Vec<String>,
+    /// Write what happens inside the associations to this file, one JSON object per line: chunks, windows, path states,
+    /// the policy's decisions (docs/events.md).
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
@@ -71,6 +76,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut scenario = Scenario::from_toml_and_files(&text, &file, &args.set, &open)
         .map_err(|e| Failure::Input(e.to_string()))?;
     scenario.probes.throughput.get_or_insert(THROUGHPUT_INTERVAL);
+    scenario.probes.trace |= args.events.is_some();
     if args.series.is_some() {
         scenario.probes.trace = true;
         scenario.probes.messages = true;
@@ -88,6 +94,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             _ => Failure::Run(format!("{}: {e}", path.display())),
         })?;
     }
+    if let Some(path) = &args.events {
+        simulation.write_events(Box::new(BufWriter::new(create(path)?)));
+    }
     let stop = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&stop))
         .map_err(|e| Failure::Run(format!("cannot watch for Ctrl-C: {e}")))?;
@@ -96,6 +105,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // Interrupted or not, what was written so far is made whole.
     if let Some(path) = &args.pcap {
         simulation.finish().map_err(|e| Failure::Run(format!("{}: {e}", path.display())))?;
+    }
+    if let Some(path) = &args.events {
+        simulation.finish_events().map_err(|e| Failure::Run(format!("{}: {e}", path.display())))?;
     }
     let summary = simulation.summary();
     if let Some(dir) = &args.series {

@@ -42,13 +42,14 @@ mod message;
 mod stats;
 mod stream_table;
 mod trace;
+mod trace_fields;
 
 pub use addr::{LocalAddrs, PathAddr, PathId, RemoteAddrs};
 pub use association::Association;
 pub use auth::{AuthEvent, HmacAlgorithm, KeyError, MAX_KEYS};
 pub use config::{
-    AuthConfig, AuthPolicy, Config, EndpointConfig, FailoverConfig, LossRecovery, MAX_PMTU, MIN_PMTU,
-    OfferConfig, PmtudConfig, RecoveryConfig, RetransmissionPath, SharedKey,
+    AuthConfig, AuthPolicy, BufferConfig, Config, EndpointConfig, FailoverConfig, LossRecovery, MAX_PMTU,
+    MIN_PMTU, OfferConfig, PmtudConfig, RecoveryConfig, RetransmissionPath, SharedKey,
 };
 pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason};
 pub use error::{AbortReason, CallError, ConfigError, SendError};
@@ -56,3 +57,4 @@ pub use event::{AddressRequest, Event, LossReason, SendFailure};
 pub use message::{Message, OutMessage, Transmit};
 pub use stats::{AssociationState, AssociationStats, PathState, PathStats};
 pub use trace::{Direction, PrimaryCause, TraceEvent, TraceKind};
+pub use trace_fields::TraceValue;

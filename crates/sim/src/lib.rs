@@ -47,6 +47,7 @@ mod app;
 mod capture;
 mod construct;
 mod event;
+mod event_lines;
 mod hop;
 mod host;
 mod line;

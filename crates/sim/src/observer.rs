@@ -1,11 +1,14 @@
-//! Who watches the links: captures, the trace hash, queue samples. Sees packets, changes nothing.
+//! Who watches: captures and the trace hash the links, event lines the associations. Sees packets and events, changes
+//! nothing.
 
 use std::io;
 use std::net::IpAddr;
 
+use msctp_proto::TraceEvent;
 use msctp_units::Time;
 
 use crate::capture::Capture;
+use crate::event_lines::{EventLines, Source};
 use crate::packet::Packet;
 use crate::trace_hash::TraceHash;
 
@@ -21,11 +24,12 @@ struct Tap {
     failed: Option<io::Error>,
 }
 
-/// What watches delivered packets.
+/// What watches delivered packets and what associations tell.
 #[derive(Debug, Default)]
 pub(crate) struct Observer {
     hash: Option<TraceHash>,
     tap: Option<Tap>,
+    events: Option<EventLines>,
 }
 
 impl Observer {
@@ -39,7 +43,20 @@ impl Observer {
         self.tap = Some(Tap { capture, interfaces, addresses, failed: None });
     }
 
-    /// Is anybody watching?
+    /// Write events from now on.
+    pub(crate) fn write_events(&mut self, lines: EventLines) {
+        self.events = Some(lines);
+    }
+
+    /// An end of an association tells.
+    #[inline]
+    pub(crate) fn event(&mut self, source: Source<'_>, event: &TraceEvent) {
+        if let Some(lines) = &mut self.events {
+            lines.write(source, event);
+        }
+    }
+
+    /// Is anybody watching the links?
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.hash.is_some() || self.tap.is_some()
@@ -62,6 +79,11 @@ impl Observer {
     /// The trace hash so far.
     pub(crate) fn hash_so_far(&self) -> Option<String> {
         self.hash.as_ref().map(TraceHash::hex)
+    }
+
+    /// Ends the event lines.
+    pub(crate) fn finish_events(&mut self) -> io::Result<()> {
+        self.events.take().map_or(Ok(()), EventLines::finish)
     }
 
     /// Ends the capture.

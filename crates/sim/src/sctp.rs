@@ -13,6 +13,7 @@ use msctp_units::Span;
 use crate::action::{Act, Call, Trigger};
 use crate::capture::ip_header_len;
 use crate::event::Target;
+use crate::event_lines::Source;
 use crate::line::{Handover, Last};
 use crate::packet::{Body, Packet, PacketId};
 use crate::scenario::{Interface, Side};
@@ -200,9 +201,11 @@ impl Simulation {
         }
         let Some(host) = &mut self.hosts[number as usize] else { return };
         while let Some((handle, event)) = host.endpoint.poll_trace() {
-            if let Some((line, side)) = host.line(handle)
-                && let Some(trace) = &mut self.lines[line as usize].end_mut(side).trace
-            {
+            let Some((line, side)) = host.line(handle) else { continue };
+            let number = line as usize;
+            let association = &self.scenario.associations[number].name;
+            self.observer.event(Source { number, association, side: side.word() }, &event);
+            if let Some(trace) = &mut self.lines[number].end_mut(side).trace {
                 trace.add(event, self.scenario.probes.chunks);
             }
         }

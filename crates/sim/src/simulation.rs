@@ -10,6 +10,7 @@ use crate::action::Plan;
 use crate::app::cbr::Cbr;
 use crate::capture::Capture;
 use crate::event::{EventQueue, Target};
+use crate::event_lines::EventLines;
 use crate::host::Host;
 use crate::line::Line;
 use crate::mobile_ip::MobileIp;
@@ -100,6 +101,20 @@ impl Simulation {
     /// Hashes everything every link delivers from now on; the hash is in the summary.
     pub fn hash_trace(&mut self) {
         self.observer.hash();
+    }
+
+    /// Writes what the associations tell from now on, one JSON object per line (docs/events.md). The scenario has to ask for
+    /// the trace (`probes.trace`).
+    pub fn write_events(&mut self, out: Box<dyn Write + Send>) {
+        self.observer.write_events(EventLines::new(out));
+    }
+
+    /// Ends the event lines; call after the last run.
+    ///
+    /// # Errors
+    /// The first error met in writing.
+    pub fn finish_events(&mut self) -> io::Result<()> {
+        self.observer.finish_events()
     }
 
     /// Captures link directions from now on; `names` are links (`wlan`) or directions (`wlan/forward`), none for all.

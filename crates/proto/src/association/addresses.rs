@@ -72,13 +72,15 @@ impl Association {
         }
         let was_there = self.paths.has_local(&address);
         let added = prepare_local(&mut self.paths, address, now)?;
-        if let Err(error) = self.request(now, AddressRequest::Add(address)) {
+        if let Err(error) = self.readdressing.ours.request(AddressRequest::Add(address)) {
             if !was_there {
                 self.paths.remove_local(&address);
             }
             return Err(error);
         }
+        // Before anything is told of them.
         self.announce_paths(now, &added);
+        self.after_change(now);
         Ok(())
     }
 

@@ -190,6 +190,11 @@ impl Association {
         }
         if seen.data && self.state != State::Closed {
             self.inbound.end_packet(now);
+            if self.inbound.is_tuned() {
+                let rtt =
+                    self.path_of(at).and_then(|path| self.paths.get(path)).and_then(|path| path.rtt.srtt());
+                self.inbound.tune(now, rtt);
+            }
             self.output.sack_to = Some(at);
             self.answer_data_by_shutdown();
             self.tell_readable();

@@ -298,7 +298,7 @@ impl Association {
         self.report_path_events(now);
         self.report_quality(now);
         self.advance_shutdown(now);
-        self.tracer.windows(now, &self.paths);
+        self.tracer.collect(now, &mut self.outbound, &self.paths);
     }
 
     /// As [`after_change`](Self::after_change), when nothing but DATA and SACKs came in.
@@ -307,7 +307,7 @@ impl Association {
         if self.paths.has_events() || self.state != AssociationState::Established {
             self.after_change(now);
         } else {
-            self.tracer.windows(now, &self.paths);
+            self.tracer.collect(now, &mut self.outbound, &self.paths);
         }
     }
 

@@ -52,12 +52,7 @@ impl Association {
         if self.config.max_segments > 1 && self.state != State::CookieEchoed {
             self.add_segments(now, out, transmit);
         }
-        if self.tracer.is_on() {
-            while let Some(kind) = self.outbound.poll_trace() {
-                self.tracer.push(now, kind);
-            }
-            self.tracer.windows(now, &self.paths);
-        }
+        self.tracer.collect(now, &mut self.outbound, &self.paths);
     }
 
     fn next_packet(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {

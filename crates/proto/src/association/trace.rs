@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use msctp_congestion::Window;
 use msctp_units::Time;
 
+use crate::outbound::Outbound;
 use crate::path::Paths;
 use crate::{PathId, TraceEvent, TraceKind};
 
@@ -30,8 +31,28 @@ impl Tracer {
     #[inline]
     pub(super) fn push(&mut self, at: Time, kind: TraceKind) {
         if self.on {
-            self.queue.push_back(TraceEvent { at, kind });
+            self.add(at, kind);
         }
+    }
+
+    fn add(&mut self, at: Time, kind: TraceKind) {
+        if let TraceKind::Window { path, cwnd, ssthresh, flight_size, partial_bytes_acked } = kind {
+            let window = Window { cwnd, ssthresh, partial_bytes_acked };
+            if !self.differs(path, window, flight_size) {
+                return;
+            }
+        }
+        self.queue.push_back(TraceEvent { at, kind });
+    }
+
+    /// True when this was not what was last written of a path's window; from now on it is.
+    fn differs(&mut self, path: PathId, window: Window, flight_size: u64) -> bool {
+        match self.windows.iter_mut().find(|entry| entry.0 == path) {
+            Some(entry) if (entry.1, entry.2) == (window, flight_size) => return false,
+            Some(entry) => *entry = (path, window, flight_size),
+            None => self.windows.push((path, window, flight_size)),
+        }
+        true
     }
 
     pub(super) fn pop(&mut self) -> Option<TraceEvent> {
@@ -42,25 +63,22 @@ impl Tracer {
         self.queue.is_empty()
     }
 
-    /// Writes the windows that changed since they were last written.
+    /// Writes what data transfer has to tell, in its order, then the windows that changed otherwise.
     #[inline]
-    pub(super) fn windows(&mut self, at: Time, paths: &Paths) {
+    pub(super) fn collect(&mut self, at: Time, outbound: &mut Outbound, paths: &Paths) {
         if self.on {
-            self.changed_windows(at, paths);
+            self.collect_all(at, outbound, paths);
         }
     }
 
-    fn changed_windows(&mut self, at: Time, paths: &Paths) {
+    fn collect_all(&mut self, at: Time, outbound: &mut Outbound, paths: &Paths) {
+        while let Some(kind) = outbound.poll_trace() {
+            self.add(at, kind);
+        }
         for path in paths.iter() {
-            let (id, window, flight_size) = (path.id(), path.controller.window(), path.flight_size);
-            match self.windows.iter_mut().find(|entry| entry.0 == id) {
-                Some(entry) if (entry.1, entry.2) == (window, flight_size) => continue,
-                Some(entry) => *entry = (id, window, flight_size),
-                None => self.windows.push((id, window, flight_size)),
-            }
-            let Window { cwnd, ssthresh, partial_bytes_acked } = window;
-            let kind = TraceKind::Window { path: id, cwnd, ssthresh, flight_size, partial_bytes_acked };
-            self.queue.push_back(TraceEvent { at, kind });
+            let Window { cwnd, ssthresh, partial_bytes_acked } = path.controller.window();
+            let (path, flight_size) = (path.id(), path.flight_size);
+            self.add(at, TraceKind::Window { path, cwnd, ssthresh, flight_size, partial_bytes_acked });
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Options of an association, with RFC 9260's values as defaults, and their validation; an endpoint's are in `endpoint`.
 
 mod auth;
+mod buffers;
 mod endpoint;
 mod failover;
 mod offer;
@@ -10,6 +11,7 @@ mod recovery;
 
 pub use self::auth::{AuthConfig, AuthPolicy, SharedKey};
 pub(crate) use self::auth::{COVERED, NEVER};
+pub use self::buffers::BufferConfig;
 pub use self::endpoint::EndpointConfig;
 pub use self::failover::FailoverConfig;
 pub use self::offer::OfferConfig;
@@ -72,6 +74,8 @@ pub struct Config {
     pub receive_buffer: u32,
     /// Bytes of user messages that wait or are not yet acknowledged, 2 MiB.
     pub send_buffer: u32,
+    /// Buffers that follow the path; by default they do not.
+    pub buffers: BufferConfig,
     /// Largest IP packet, header included, 1500 bytes: on every path, or, with `pmtud`, the most a path may turn out to carry.
     pub pmtu: u32,
     /// How the PMTU of each path is found (RFC 8899).
@@ -147,6 +151,7 @@ impl Default for Config {
             max_gap_blocks: u32::MAX,
             receive_buffer: 1 << 20,
             send_buffer: 2 << 20,
+            buffers: BufferConfig::default(),
             pmtu: 1500,
             pmtud: PmtudConfig::default(),
             max_burst: 4,
@@ -283,6 +288,13 @@ impl Config {
         check(self.sack_frequency >= 1, "sack_frequency", self.sack_frequency, "at least 1 packet")?;
         // RFC 9260 §3.3.2: a_rwnd MUST NOT be less than 1500
         check(self.receive_buffer >= 1500, "receive_buffer", self.receive_buffer, "at least 1500 bytes")?;
+        let max = self.buffers.max_receive_buffer.unwrap_or(self.receive_buffer);
+        check(
+            max >= self.receive_buffer,
+            "max_receive_buffer",
+            max,
+            format_args!("at least receive_buffer ({})", self.receive_buffer),
+        )?;
         check(self.send_buffer >= 1500, "send_buffer", self.send_buffer, "at least 1500 bytes")?;
         check(
             (MIN_PMTU..=MAX_PMTU).contains(&self.pmtu),

@@ -12,9 +12,10 @@ mod slab;
 #[cfg(test)]
 mod tests;
 mod tsn_map;
+mod tuning;
 mod window;
 
-use msctp_units::Time;
+use msctp_units::{Span, Time};
 use msctp_wire::{Data, List, PacketBuilder, Sack, StreamId, Tsn};
 
 pub use fault::DataFault;
@@ -85,14 +86,18 @@ pub struct Inbound {
 impl Inbound {
     /// `initial_tsn`: the peer's, from its INIT or INIT ACK. `streams`: negotiated number of inbound streams.
     ///
-    /// Uses `receive_buffer`, `pmtu`, `sack_delay`, `sack_frequency` and `max_gap_blocks` of `config`.
+    /// Uses `receive_buffer`, `buffers`, `pmtu`, `sack_delay`, `sack_frequency` and `max_gap_blocks` of `config`.
     pub fn new(config: &Config, initial_tsn: Tsn, streams: u16) -> Self {
         Self {
             map: TsnMap::new(initial_tsn),
-            window: ReceiveWindow::new(config.receive_buffer, config.pmtu.saturating_sub(PACKET_OVERHEAD)),
+            window: ReceiveWindow::new(
+                config.receive_buffer,
+                config.buffers.max_receive_buffer,
+                config.pmtu.saturating_sub(PACKET_OVERHEAD),
+            ),
             reassembly: Reassembly::new(),
             ordering: Ordering::new(),
-            slab: Slab::new(config.receive_buffer as usize),
+            slab: Slab::new(config.buffers.max_receive_buffer.unwrap_or(config.receive_buffer) as usize),
             clock: SackClock::new(config.sack_delay, config.sack_frequency),
             duplicates: Vec::new(),
             max_gap_blocks: usize::try_from(config.max_gap_blocks).unwrap_or(usize::MAX),
@@ -184,6 +189,17 @@ impl Inbound {
             }
         };
         self.ordering.arrive(arrived, last <= self.map.cum_tsn_ack())
+    }
+
+    /// The receive buffer may grow: [`tune`](Self::tune) is to be called.
+    pub fn is_tuned(&self) -> bool {
+        self.window.is_tuned()
+    }
+
+    /// A packet with DATA came on a path with this round trip, where it is known: the receive buffer grows if it holds the
+    /// sender back (`BufferConfig::max_receive_buffer`).
+    pub fn tune(&mut self, now: Time, rtt: Option<Span>) {
+        self.window.tune(now, rtt);
     }
 
     /// Nothing has come for some time: gives back what is kept to receive without allocating.

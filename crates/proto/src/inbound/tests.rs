@@ -258,20 +258,20 @@ fn what_fills_holes_is_bounded_too() {
 #[test]
 fn what_everything_waits_for_is_taken_from_an_exhausted_buffer() {
     // The window granted bytes; what is held is charged more than its one byte each.
-    let mut inbound = receiver(|config| config.receive_buffer = 1600);
+    let mut inbound = receiver(|config| config.receive_buffer = 12_800);
     let mut take = |tsn: u32| inbound.handle_data(&chunk(tsn, tsn as u16, WHOLE, &[0])).unwrap();
     let held = (3..=1000).rev().filter(|&tsn| take(tsn) == Received::New).count();
-    assert_eq!(held, 200, "3200 bytes as they are charged");
+    assert_eq!(held, 200, "25,600 bytes as they are charged");
     assert_eq!(take(3), Received::Dropped);
     assert_eq!(take(1), Received::New, "nothing can be read before it");
     assert_eq!(take(2), Received::Dropped, "the application reads first");
     inbound.read().unwrap();
-    let mut take = |tsn, flags| inbound.handle_data(&chunk(tsn, 2, flags, &[0; 800]));
+    let mut take = |tsn, flags| inbound.handle_data(&chunk(tsn, 2, flags, &[0; 6400]));
     assert_eq!(take(2, FIRST), Ok(Received::New));
     for tsn in 3..=9 {
         assert_eq!(take(tsn, MIDDLE), Ok(Received::New), "{tsn}");
     }
-    assert_eq!(take(10, MIDDLE), Err(DataFault::MessageTooLarge), "6600 of 4 times 1600 bytes");
+    assert_eq!(take(10, MIDDLE), Err(DataFault::MessageTooLarge), "51,398 of 4 times 12,800 bytes");
 }
 
 #[test]

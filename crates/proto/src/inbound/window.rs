@@ -1,8 +1,12 @@
 //! [`ReceiveWindow`]: what a_rwnd says (RFC 9260 §6.2 A to D). Counts bytes, holds none.
 
-/// What a chunk is charged at least. A peer that sends one-byte messages makes us hold much more than their bytes; up
-/// to this size (a DATA chunk's own header) they use up the window.
-const MIN_CHARGE: u64 = 16;
+use msctp_units::{Span, Time};
+
+use super::tuning::Tuning;
+
+/// What a chunk is charged at least, in bytes: about what holding one takes beside its data. A peer that sends one-byte
+/// messages makes us hold much more than their bytes; with this, what is held stays within a small multiple of the buffer.
+pub(super) const MIN_CHARGE: u64 = 128;
 
 /// Receive buffer accounting.
 ///
@@ -16,11 +20,14 @@ pub(super) struct ReceiveWindow {
     held_chunks: u64,
     received: u64,
     edge: u64,
+    /// Where the buffer follows the path.
+    tuning: Option<Box<Tuning>>,
 }
 
 impl ReceiveWindow {
-    /// `size`: receive buffer in bytes, announced in INIT or INIT ACK. `packet`: user bytes of a full packet.
-    pub(super) fn new(size: u32, packet: u32) -> Self {
+    /// `size`: receive buffer in bytes, announced in INIT or INIT ACK; it may grow to `max`. `packet`: user bytes of a full
+    /// packet.
+    pub(super) fn new(size: u32, max: Option<u32>, packet: u32) -> Self {
         let size = u64::from(size);
         Self {
             size,
@@ -30,6 +37,7 @@ impl ReceiveWindow {
             held_chunks: 0,
             received: 0,
             edge: size,
+            tuning: max.map(|max| Box::new(Tuning::new(max))),
         }
     }
 
@@ -60,7 +68,26 @@ impl ReceiveWindow {
 
     /// A SACK with [`a_rwnd`](Self::a_rwnd) goes out.
     pub(super) fn announce(&mut self) {
+        let before = self.edge;
         self.edge = self.next_edge();
+        if let Some(tuning) = &mut self.tuning
+            && self.edge > before
+        {
+            tuning.on_announced(before);
+        }
+    }
+
+    /// The buffer may grow: [`tune`](Self::tune) is to be called.
+    pub(super) fn is_tuned(&self) -> bool {
+        self.tuning.is_some()
+    }
+
+    /// A packet with data came; `rtt`: of its path, where it is known. The buffer grows if the application keeps up with more
+    /// than it holds.
+    pub(super) fn tune(&mut self, now: Time, rtt: Option<Span>) {
+        if let Some(tuning) = &mut self.tuning {
+            self.size = tuning.on_data(now, self.received, rtt, self.size);
+        }
     }
 
     /// RFC 9260 §6.2: worth a SACK of its own when the window can be increased by a quarter of the buffer.
@@ -84,6 +111,9 @@ impl ReceiveWindow {
     /// The application took `len` bytes that had come in `chunks` chunks.
     pub(super) fn release(&mut self, len: usize, chunks: u32) {
         debug_assert!(self.held_bytes >= len as u64 && self.held_chunks >= u64::from(chunks));
+        if let Some(tuning) = &mut self.tuning {
+            tuning.on_read(len);
+        }
         self.held_bytes = self.held_bytes.saturating_sub(len as u64);
         self.held_chunks = self.held_chunks.saturating_sub(u64::from(chunks));
     }
@@ -110,7 +140,7 @@ mod tests {
 
     #[test]
     fn rfc9260_6_2_b_and_c() {
-        let mut window = ReceiveWindow::new(65_536, 1432);
+        let mut window = ReceiveWindow::new(65_536, None, 1432);
         assert_eq!(window.a_rwnd(), 65_536);
         window.hold(1452);
         assert_eq!(window.a_rwnd(), 65_536 - 1452);
@@ -121,7 +151,7 @@ mod tests {
 
     #[test]
     fn rfc9260_6_2_silly_window_syndrome() {
-        let mut window = ReceiveWindow::new(4000, 1000);
+        let mut window = ReceiveWindow::new(4000, None, 1000);
         for _ in 0..4 {
             window.hold(1000);
         }
@@ -135,7 +165,7 @@ mod tests {
 
     #[test]
     fn rfc9260_6_2_update_after_a_quarter() {
-        let mut window = ReceiveWindow::new(8000, 1000);
+        let mut window = ReceiveWindow::new(8000, None, 1000);
         for _ in 0..8 {
             window.hold(1000);
         }
@@ -150,11 +180,12 @@ mod tests {
 
     #[test]
     fn many_tiny_chunks_close_the_window() {
-        let mut window = ReceiveWindow::new(1600, 1000);
+        let size = 100 * MIN_CHARGE;
+        let mut window = ReceiveWindow::new(size as u32, None, 1000);
         for _ in 0..99 {
             window.hold(1);
         }
-        assert_eq!(window.a_rwnd(), 1501);
+        assert_eq!(u64::from(window.a_rwnd()), size - 99);
         window.hold(1);
         assert_eq!(window.a_rwnd(), 0);
         assert!(!window.holds_buffers(2));
@@ -162,18 +193,40 @@ mod tests {
 
     #[test]
     fn the_edge_never_moves_back() {
-        let mut window = ReceiveWindow::new(3200, 1000);
-        // 100 chunks of 1 byte are charged 1600
+        let size = 200 * MIN_CHARGE as u32;
+        let mut window = ReceiveWindow::new(size, None, 1000);
+        // 100 chunks of 1 byte are charged half the buffer
         for _ in 0..100 {
             window.hold(1);
         }
-        assert_eq!(window.a_rwnd(), 3100, "already granted");
+        assert_eq!(window.a_rwnd(), size - 100, "already granted");
         for _ in 0..50 {
             window.hold(1);
         }
         window.announce();
-        assert_eq!(window.a_rwnd(), 3050);
+        assert_eq!(window.a_rwnd(), size - 150);
         window.release(1, 1);
-        assert_eq!(window.a_rwnd(), 3050);
+        assert_eq!(window.a_rwnd(), size - 150);
+    }
+
+    #[test]
+    fn a_buffer_that_grows_only_moves_the_edge_forward() {
+        let mut window = ReceiveWindow::new(64_000, Some(1 << 20), 1000);
+        let (mut edge, mut sent) = (64_000, 0);
+        for round in 0..20u64 {
+            let now = Time::ZERO + Span::from_millis(100 * round);
+            // The sender uses up what it was granted; all is read but for what the last packet brought.
+            while sent + 1000 <= edge {
+                sent += 1000;
+                window.hold(1000);
+                window.tune(now, Some(Span::from_millis(100)));
+                window.release(1000, 1);
+            }
+            window.announce();
+            let next = sent + u64::from(window.a_rwnd());
+            assert!(next >= edge, "{next} after {edge}");
+            edge = next;
+        }
+        assert_eq!(window.a_rwnd(), 1 << 20);
     }
 }

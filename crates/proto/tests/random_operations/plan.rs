@@ -6,7 +6,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use msctp_congestion::InitialWindow;
 use msctp_proto::handover::{PolicyConfig, policies};
-use msctp_proto::{Config, LossRecovery, RecoveryConfig, RetransmissionPath};
+use msctp_proto::{BufferConfig, Config, LossRecovery, RecoveryConfig, RetransmissionPath};
 use msctp_units::Span;
 
 /// The addresses that the mobile can have.
@@ -127,6 +127,8 @@ pub(crate) struct Tuning {
     pub(crate) outbound_streams: u16,
     pub(crate) max_inbound_streams: u16,
     pub(crate) wait_for_confirmation: bool,
+    /// The receive buffer may grow to so many times its size; 0: it does not.
+    pub(crate) buffer_growth: u32,
     /// RACK-TLP and PRR.
     pub(crate) rack: bool,
     pub(crate) prr: bool,
@@ -156,6 +158,7 @@ impl Tuning {
         outbound_streams: 10,
         max_inbound_streams: u16::MAX,
         wait_for_confirmation: false,
+        buffer_growth: 0,
         rack: false,
         prr: false,
     };
@@ -194,12 +197,19 @@ impl Tuning {
             max_inbound_streams: self.max_inbound_streams,
             wait_for_confirmation: self.wait_for_confirmation,
             max_segments: self.max_segments,
+            buffers: BufferConfig {
+                max_receive_buffer: (self.buffer_growth > 0).then(|| self.max_receive_buffer()),
+            },
             recovery: RecoveryConfig {
                 loss_recovery: if self.rack { LossRecovery::Rack } else { LossRecovery::Rfc9260 },
                 prr: self.prr,
             },
             ..Config::default()
         }
+    }
+
+    pub(crate) fn max_receive_buffer(&self) -> u32 {
+        self.receive_buffer * self.buffer_growth.max(1)
     }
 
     /// The options that are not as in `DEFAULT`, as Rust code.

@@ -216,6 +216,7 @@ const TUNING_CHANGES: &[fn(&mut Tuning)] = &[
     |t| t.outbound_streams = Tuning::DEFAULT.outbound_streams,
     |t| t.max_inbound_streams = Tuning::DEFAULT.max_inbound_streams,
     |t| t.wait_for_confirmation = Tuning::DEFAULT.wait_for_confirmation,
+    |t| t.buffer_growth = Tuning::DEFAULT.buffer_growth,
     |t| t.rack = Tuning::DEFAULT.rack,
     |t| t.prr = Tuning::DEFAULT.prr,
 ];

@@ -64,6 +64,7 @@ const KEYS: &[&str] = &[
     "frto",
     "restart_rtt_after_spurious",
     "loss_recovery",
+    "max_receive_buffer",
     "prr",
 ];
 
@@ -118,6 +119,7 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
         config.initial_window = window;
     }
     config.initial_ssthresh = section.integer("initial_ssthresh", 1, i128::from(i64::MAX))?;
+    config.buffers.max_receive_buffer = section.integer("max_receive_buffer", 0, i128::from(u32::MAX))?;
     config.policy = policy::read(&section)?;
     Ok(SctpProfile { name, config })
 }

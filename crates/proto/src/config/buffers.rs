@@ -1,0 +1,10 @@
+//! Options of the buffers beyond their sizes.
+
+/// Buffers that follow the path; by default they do not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BufferConfig {
+    /// The receive buffer may grow up to so many bytes, when the application read more than half of it in a round trip: the
+    /// window never holds a sender back that the path would not (dynamic right-sizing). `Config::receive_buffer` is where it
+    /// begins; at least that. `None`, the default: it stays there.
+    pub max_receive_buffer: Option<u32>,
+}

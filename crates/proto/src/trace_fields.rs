@@ -1,0 +1,255 @@
+//! The trace as names and values, for those who write it down: one place that knows every kind, so that none is written
+//! without its fields. Formats nothing itself.
+
+use core::net::IpAddr;
+
+use msctp_congestion::classifier::Cause;
+use msctp_units::{Rate, Span};
+use msctp_wire::ChunkType;
+
+use crate::{Direction, PathId, PrimaryCause, TraceKind};
+
+/// The value of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TraceValue {
+    /// A count, or a quantity in the unit that the field's name ends with: `_ns`, `_bps`, `_ppm`, else bytes.
+    Number(u64),
+    /// Yes or no.
+    Flag(bool),
+    /// A word.
+    Word(&'static str),
+    /// A name that is put together.
+    Text(String),
+    /// A path.
+    Path(PathId),
+    /// Not known, or not there.
+    Nothing,
+}
+
+impl From<u64> for TraceValue {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<u32> for TraceValue {
+    fn from(number: u32) -> Self {
+        Self::Number(u64::from(number))
+    }
+}
+
+impl From<u16> for TraceValue {
+    fn from(number: u16) -> Self {
+        Self::Number(u64::from(number))
+    }
+}
+
+impl From<u8> for TraceValue {
+    fn from(number: u8) -> Self {
+        Self::Number(u64::from(number))
+    }
+}
+
+impl From<bool> for TraceValue {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
+
+impl From<Span> for TraceValue {
+    fn from(span: Span) -> Self {
+        Self::Number(span.as_nanos())
+    }
+}
+
+impl From<Rate> for TraceValue {
+    fn from(rate: Rate) -> Self {
+        Self::Number(rate.as_bps())
+    }
+}
+
+impl From<PathId> for TraceValue {
+    fn from(path: PathId) -> Self {
+        Self::Path(path)
+    }
+}
+
+impl From<IpAddr> for TraceValue {
+    fn from(address: IpAddr) -> Self {
+        Self::Text(address.to_string())
+    }
+}
+
+impl From<Direction> for TraceValue {
+    fn from(direction: Direction) -> Self {
+        Self::Word(match direction {
+            Direction::Out => "out",
+            Direction::In => "in",
+        })
+    }
+}
+
+impl From<PrimaryCause> for TraceValue {
+    fn from(cause: PrimaryCause) -> Self {
+        Self::Word(match cause {
+            PrimaryCause::Local => "application",
+            PrimaryCause::Peer => "peer",
+            PrimaryCause::Failover => "failover",
+            PrimaryCause::Switchover => "switchover",
+            PrimaryCause::Removed => "removed",
+            PrimaryCause::Policy => "policy",
+        })
+    }
+}
+
+impl From<Cause> for TraceValue {
+    fn from(cause: Cause) -> Self {
+        Self::Word(match cause {
+            Cause::Congestion => "congestion",
+            Cause::Wireless => "wireless",
+        })
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for TraceValue {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Nothing, Into::into)
+    }
+}
+
+/// A slow-start threshold; as high as it can be is none.
+fn threshold(ssthresh: u64) -> TraceValue {
+    if ssthresh == u64::MAX { TraceValue::Nothing } else { TraceValue::Number(ssthresh) }
+}
+
+fn text(value: &impl ToString) -> TraceValue {
+    TraceValue::Text(value.to_string())
+}
+
+/// Calls `$give` with each field's name and value.
+macro_rules! fields {
+    ($give:ident; $($name:ident $(: $value:expr)?),* $(,)?) => {
+        { $( $give(stringify!($name), fields!(@ $name $($value)?)); )* }
+    };
+    (@ $name:ident) => { (*$name).into() };
+    (@ $name:ident $value:expr) => { $value };
+}
+
+impl TraceKind {
+    /// Its name in files.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::State { .. } => "state",
+            Self::Window { .. } => "window",
+            Self::Rtt { .. } => "rtt",
+            Self::T3Timeout { .. } => "t3-timeout",
+            Self::FastRetransmit { .. } => "fast-retransmit",
+            Self::LossProbe { .. } => "loss-probe",
+            Self::Verdict { .. } => "verdict",
+            Self::SpuriousTimeout { .. } => "spurious-timeout",
+            Self::RttStartedOver { .. } => "rtt-started-over",
+            Self::Estimate { .. } => "estimate",
+            Self::PathAdded { .. } => "path-added",
+            Self::PathRemoved { .. } => "path-removed",
+            Self::PathState { .. } => "path-state",
+            Self::Primary { .. } => "primary",
+            Self::StartState { .. } => "start-state",
+            Self::Probing { .. } => "probing",
+            Self::Bicast { .. } => "bicast",
+            Self::Data { .. } => "data",
+            Self::Sack { .. } => "sack",
+            Self::Control { .. } => "control",
+            Self::Quality { .. } => "quality",
+            Self::Adjusted { .. } => "adjusted",
+            Self::LocalAddress { .. } => "local-address",
+        }
+    }
+
+    /// Gives every field by name, in a fixed order.
+    pub fn fields(&self, mut give: impl FnMut(&'static str, TraceValue)) {
+        match self {
+            Self::State { from, to } => fields!(give; from: text(from), to: text(to)),
+            Self::Window { path, cwnd, ssthresh, flight_size, partial_bytes_acked } => {
+                fields!(give; path, cwnd, ssthresh: threshold(*ssthresh), flight_size, partial_bytes_acked);
+            }
+            Self::Rtt { path, sample, srtt, rto } => {
+                fields!(give; path, sample_ns: (*sample).into(), srtt_ns: (*srtt).into(), rto_ns: (*rto).into());
+            }
+            Self::T3Timeout { path, rto } => fields!(give; path, rto_ns: (*rto).into()),
+            Self::FastRetransmit { path, tsn } => fields!(give; path, tsn),
+            Self::LossProbe { path, tsn } => fields!(give; path, tsn),
+            Self::Verdict { path, tsn, cause, truth } => fields!(give; path, tsn, cause, truth),
+            Self::SpuriousTimeout { path } => fields!(give; path),
+            Self::RttStartedOver { path, sample, .. } => fields!(give; path, sample_ns: (*sample).into()),
+            Self::Estimate { path, capacity, available, min_rtt, loss_ppm } => fields!(
+                give; path, capacity_bps: (*capacity).into(), available_bps: (*available).into(),
+                min_rtt_ns: (*min_rtt).into(), loss_ppm,
+            ),
+            Self::PathAdded { path, at } => {
+                fields!(give; path, local: at.local.into(), remote: at.remote.into());
+            }
+            Self::PathRemoved { path } => fields!(give; path),
+            Self::PathState { path, from, to } => fields!(give; path, from: text(from), to: text(to)),
+            Self::Primary { from, to, cause } => fields!(give; from, to, cause),
+            Self::StartState { path, cwnd, ssthresh } | Self::Adjusted { path, cwnd, ssthresh } => {
+                fields!(give; path, cwnd, ssthresh: threshold(*ssthresh));
+            }
+            Self::Probing { path, on } => fields!(give; path, on),
+            Self::Bicast { to } => fields!(give; to),
+            Self::Data { direction, path, tsn, len, again } => {
+                fields!(give; direction, path, tsn, len, again);
+            }
+            Self::Sack { direction, path, cum_tsn_ack, a_rwnd, gap_blocks, duplicates } => {
+                fields!(give; direction, path, cum_tsn_ack, a_rwnd, gap_blocks, duplicates);
+            }
+            Self::Control { direction, path, chunk_type, len } => {
+                fields!(give; direction, path, chunk: text(&ChunkType(*chunk_type)), len);
+            }
+            Self::Quality { direction, address, rate, block_error_ppm, scheme, cell } => fields!(
+                give; direction, address, rate_bps: (*rate).into(), block_error_ppm, scheme, cell,
+            ),
+            Self::LocalAddress { address, added } => fields!(give; address, added),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(kind: TraceKind) -> String {
+        let mut line = kind.name().to_owned();
+        kind.fields(|name, value| line += &format!(" {name}={value:?}"));
+        line
+    }
+
+    #[test]
+    fn names_units_and_what_is_not_known() {
+        let path = PathId::new(3);
+        let window = TraceKind::Window {
+            path,
+            cwnd: 4380,
+            ssthresh: u64::MAX,
+            flight_size: 0,
+            partial_bytes_acked: 7,
+        };
+        assert_eq!(
+            written(window),
+            format!(
+                "window path=Path({path:?}) cwnd=Number(4380) ssthresh=Nothing flight_size=Number(0) partial_bytes_acked=Number(7)"
+            )
+        );
+        let heartbeat = TraceKind::Control {
+            direction: Direction::Out,
+            path: None,
+            chunk_type: ChunkType::HEARTBEAT.0,
+            len: 40,
+        };
+        assert_eq!(
+            written(heartbeat),
+            "control direction=Word(\"out\") path=Nothing chunk=Text(\"HEARTBEAT\") len=Number(40)"
+        );
+        let primary = TraceKind::Primary { from: path, to: PathId::new(4), cause: PrimaryCause::Policy };
+        assert!(written(primary).ends_with("cause=Word(\"policy\")"));
+    }
+}
