@@ -87,9 +87,8 @@ pub use stream::Stream;
 pub use msctp_congestion as congestion;
 pub use msctp_proto::handover;
 pub use msctp_proto::{
-    AddressRequest, AssociationState, AssociationStats, AuthConfig, Config, ConfigError, EndpointConfig,
-    Event, LossReason, Message, OutMessage, PathAddr, PathId, PathState, PathStats, PrimaryCause,
-    SendFailure, SharedKey,
+    AddressRequest, AssociationState, AssociationStats, Config, ConfigError, EndpointConfig, Event,
+    LossReason, Message, OutMessage, PathAddr, PathId, PathState, PathStats, PrimaryCause, SendFailure,
 };
 pub use msctp_udp::{ENCAPSULATION_PORT, SocketError};
 pub use msctp_units::{Rate, Span, Time};

@@ -1,0 +1,57 @@
+//! What is checked with a peer, in the order of the table.
+
+mod authentication;
+mod basic;
+mod multihoming;
+mod readdressing;
+
+use msctp_proto::Config;
+
+use crate::frames::Frames;
+use crate::world::{Stop, World};
+
+/// One row of the table.
+pub struct Check {
+    /// What it is called.
+    pub name: &'static str,
+    /// What is exchanged and asserted.
+    pub what: &'static str,
+    /// For every peer; else only for usrsctp, which alone has several addresses, ASCONF and AUTH.
+    pub for_all: bool,
+    /// Over IPv6.
+    pub v6: bool,
+    /// Our options.
+    pub config: fn(&mut Config),
+    /// The exchange.
+    pub run: fn(&mut World) -> Result<(), Stop>,
+    /// What the capture must show.
+    pub frames: fn(&Frames) -> Result<(), String>,
+}
+
+impl Check {
+    /// Over IPv4, with our default options, and a capture without demands.
+    const fn new(name: &'static str, what: &'static str, run: fn(&mut World) -> Result<(), Stop>) -> Self {
+        Self { name, what, for_all: false, v6: false, config: |_| {}, run, frames: |_| Ok(()) }
+    }
+
+    const fn for_all(self) -> Self {
+        Self { for_all: true, ..self }
+    }
+
+    const fn over_v6(self) -> Self {
+        Self { v6: true, ..self }
+    }
+
+    const fn config(self, config: fn(&mut Config)) -> Self {
+        Self { config, ..self }
+    }
+
+    const fn frames(self, frames: fn(&Frames) -> Result<(), String>) -> Self {
+        Self { frames, ..self }
+    }
+}
+
+/// All of them.
+pub fn all() -> impl Iterator<Item = &'static Check> {
+    [basic::CHECKS, multihoming::CHECKS, authentication::CHECKS, readdressing::CHECKS].into_iter().flatten()
+}

@@ -1,0 +1,155 @@
+//! Our SCTP against other stacks, over real sockets: every exchange checked at both ends, captured, and read by tshark.
+//! `scripts/interop` builds the peers and runs this. Knows no peer but by the lines it speaks (`peer`).
+
+#![expect(clippy::disallowed_methods, reason = "real peers live in real time")]
+
+mod capture;
+mod checks;
+mod frames;
+mod input;
+mod message;
+mod net;
+mod peer;
+mod report;
+mod sockets;
+mod world;
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use msctp_proto::Config;
+
+use crate::checks::Check;
+use crate::frames::Frames;
+use crate::net::Net;
+use crate::report::{Outcome, Row};
+use crate::world::{Stop, World};
+
+/// Set when we are in a network namespace of our own.
+const INSIDE: &str = "MSCTP_INTEROP_INSIDE";
+
+struct Arguments {
+    /// NAME=PROGRAM of each peer.
+    peers: Vec<(String, String)>,
+    /// Where captures go.
+    out: PathBuf,
+    /// The table goes there too.
+    table: Option<PathBuf>,
+    /// Only checks with this in their name.
+    only: Option<String>,
+}
+
+const USAGE: &str = "usage: msctp-interop [--out DIR] [--table FILE] [--only TEXT] NAME=PROGRAM…";
+
+fn arguments() -> Option<Arguments> {
+    let mut arguments =
+        Arguments { peers: Vec::new(), out: PathBuf::from("captures"), table: None, only: None };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--out" => arguments.out = words.next()?.into(),
+            "--table" => arguments.table = Some(words.next()?.into()),
+            "--only" => arguments.only = Some(words.next()?),
+            peer => {
+                let (name, program) = peer.split_once('=')?;
+                arguments.peers.push((name.to_owned(), program.to_owned()));
+            }
+        }
+    }
+    (!arguments.peers.is_empty()).then_some(arguments)
+}
+
+/// The way into a network namespace of our own: as root, or as the root of a user namespace.
+fn way_inside() -> Option<&'static [&'static str]> {
+    let ways: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
+    let works = |way: &&[&str]| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(*way).arg("true").stdout(Stdio::null()).stderr(Stdio::null());
+        unshare.status().is_ok_and(|status| status.success())
+    };
+    ways.into_iter().find(works)
+}
+
+fn main() -> ExitCode {
+    let Some(arguments) = arguments() else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(2);
+    };
+    if std::env::var_os(INSIDE).is_none() {
+        let Some(way) = way_inside() else {
+            eprintln!("interop: needs network namespaces (root, or user namespaces): left out");
+            return ExitCode::from(u8::from(std::env::var_os("MSCTP_NEED_EMULATION").is_some()));
+        };
+        let error =
+            Command::new("unshare").args(way).arg("--").args(std::env::args_os()).env(INSIDE, "1").exec();
+        eprintln!("interop: unshare: {error}");
+        return ExitCode::FAILURE;
+    }
+    match run(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("interop: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// True when no check failed.
+fn run(arguments: &Arguments) -> Result<bool, String> {
+    fs::create_dir_all(&arguments.out).map_err(|e| format!("{}: {e}", arguments.out.display()))?;
+    let wanted =
+        |check: &&Check| arguments.only.as_ref().is_none_or(|text| check.name.contains(text.as_str()));
+    let mut rows = Vec::new();
+    let mut number = 0;
+    for (peer, program) in &arguments.peers {
+        for check in checks::all().filter(wanted).filter(|check| peer == "usrsctp" || check.for_all) {
+            number += 1;
+            let row = perform(check, peer, program, number, &arguments.out);
+            println!("{row}");
+            rows.push(row);
+        }
+    }
+    if let Some(table) = &arguments.table {
+        fs::write(table, report::document(&rows)).map_err(|e| format!("{}: {e}", table.display()))?;
+    }
+    println!("{}", report::summary(&rows));
+    Ok(!rows.iter().any(|row| matches!(row.outcome, Outcome::Failed(_))))
+}
+
+fn perform(check: &Check, peer: &str, program: &str, number: u8, out: &Path) -> Row {
+    let file = out.join(format!("{peer}-{}.pcapng", check.name.replace([' ', ','], "-")));
+    let mut row = Row {
+        peer: peer.to_owned(),
+        check: check.name,
+        what: check.what,
+        frames: 0,
+        outcome: Outcome::Passed,
+    };
+    match exchange(check, program, Net::new(number, check.v6), &file, &mut row) {
+        Ok(()) => {}
+        Err(Stop::Failed(why)) => row.outcome = Outcome::Failed(why),
+        Err(Stop::Unsupported(why)) => row.outcome = Outcome::Unsupported(why),
+    }
+    row
+}
+
+fn exchange(check: &Check, program: &str, net: Net, file: &Path, row: &mut Row) -> Result<(), Stop> {
+    let mut config = Config::default();
+    (check.config)(&mut config);
+    let mut world = World::new(net, program, config, file)?;
+    row.peer = world.peer_name.clone();
+    world.ask(if check.v6 { "begin 6" } else { "begin" })?;
+    let result = (check.run)(&mut world);
+    row.frames = world.finish().map_err(|e| format!("{}: {e}", file.display()))?;
+    // What is wrong with the packets is said even when the exchange failed: it may be the reason.
+    let frames = Frames::read(file, |address| [0, 1].map(|link| net.ours(link)).contains(&address));
+    result?;
+    let frames = frames?;
+    if frames.0.len() as u64 != row.frames {
+        return Err(format!("tshark reads {} of {} frames", frames.0.len(), row.frames).into());
+    }
+    Ok((check.frames)(&frames)?)
+}
