@@ -66,7 +66,7 @@ pub(crate) struct Args {
 const PIECES: u64 = 1000;
 
 /// Intervals over which throughput is summed when the scenario does not say: fine enough to show a handover.
-const THROUGHPUT_INTERVAL: Span = Span::from_millis(100);
+pub(crate) const THROUGHPUT_INTERVAL: Span = Span::from_millis(100);
 
 /// Reads the scenario, runs it and prints what happened.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let summary = simulation.summary();
     if let Some(dir) = &args.series {
-        write_series(&simulation.into_series(), dir)?;
+        write_series(&simulation.into_series(), dir, &SERIES)?;
     }
     print(|mut out| {
         if args.json {
@@ -161,18 +161,21 @@ fn run_in_pieces(simulation: &mut Simulation, end: Time, stop: &AtomicBool) -> b
     true
 }
 
-fn write_series(series: &Series, dir: &Path) -> Result<(), Failure> {
+type Writer = fn(&Series, &mut BufWriter<File>) -> io::Result<()>;
+
+/// What `sim` records over time, a file each.
+const SERIES: [(&str, Writer); 6] = [
+    ("throughput.csv", Series::write_throughput_csv),
+    ("window.csv", Series::write_window_csv),
+    ("rtt.csv", Series::write_rtt_csv),
+    ("estimate.csv", Series::write_estimate_csv),
+    ("queue.csv", Series::write_queue_csv),
+    ("message.csv", Series::write_message_csv),
+];
+
+pub(crate) fn write_series(series: &Series, dir: &Path, files: &[(&str, Writer)]) -> Result<(), Failure> {
     let failure = |path: &Path, e: io::Error| Failure::Run(format!("{}: {e}", path.display()));
     std::fs::create_dir_all(dir).map_err(|e| failure(dir, e))?;
-    type Writer = fn(&Series, &mut BufWriter<File>) -> io::Result<()>;
-    let files: [(&str, Writer); 6] = [
-        ("throughput.csv", Series::write_throughput_csv),
-        ("window.csv", Series::write_window_csv),
-        ("rtt.csv", Series::write_rtt_csv),
-        ("estimate.csv", Series::write_estimate_csv),
-        ("queue.csv", Series::write_queue_csv),
-        ("message.csv", Series::write_message_csv),
-    ];
     for (name, write) in files {
         let path = dir.join(name);
         let mut out = BufWriter::new(create(&path)?);

@@ -3,7 +3,7 @@
 //! A [`LinkModel`] takes packets with [`offer`](LinkModel::offer) and gives them back with
 //! [`deliver`](LinkModel::deliver) when they arrive at the other end or are lost on the way. It never looks inside a
 //! packet; how long it is on the wire comes with it. [`Link`] is the plain point-to-point link, [`wlan`] a wireless hop
-//! whose stations share the airtime, [`egprs`] and [`lte`] radio links that send lost blocks again; scope and limits of each are
+//! whose stations share the airtime, [`egprs`] and [`lte`] radio links that send lost blocks again, [`trace`] one that follows a recording; scope and limits of each are
 //! in `docs/models/`.
 
 pub mod arq;
@@ -14,6 +14,7 @@ pub mod lte;
 mod model;
 mod queue;
 mod stats;
+pub mod trace;
 pub mod wlan;
 
 pub use link::{Link, LinkConfig, WhenDown};

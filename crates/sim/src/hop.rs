@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use msctp_congestion::classifier::Cause;
+use msctp_link::trace::TraceLink;
 use msctp_link::{
     Change, Conditions, Delivery, Link, LinkConfig, LinkModel, LinkStats, LossConfig, LossProcess, Offer,
     Outcome, QueueLen, Unsupported, WhenDown,
@@ -46,6 +47,10 @@ impl Model {
             },
             DirectionSpec::Egprs(egprs) => Self::Other(radio::egprs(egprs, label, seed)),
             DirectionSpec::Lte(lte) => Self::Other(radio::lte(lte, label, seed)),
+            DirectionSpec::Trace(trace) => {
+                let loss = loss_process(&trace.loss, label, seed);
+                Self::Other(Box::new(TraceLink::new(trace.config.clone(), loss)))
+            }
             DirectionSpec::Plain(plain) => {
                 let config = LinkConfig {
                     rate: plain.rate,

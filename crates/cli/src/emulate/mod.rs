@@ -73,6 +73,9 @@ pub(crate) struct Args {
     /// Write what it came to into this file, as JSON.
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
+    /// Write the links' queues over time into this folder (queue.csv, as sim does).
+    #[arg(long, value_name = "DIR")]
+    series: Option<PathBuf>,
     /// Say nothing on standard error but what went wrong.
     #[arg(long, short)]
     quiet: bool,

@@ -9,20 +9,24 @@ use std::sync::mpsc::channel;
 use msctp_emu::contain::{self, Role};
 use msctp_emu::session::{Ended, Note, Task};
 use msctp_emu::{Emulation, Error, Options, need};
+use msctp_sim::Series;
 use msctp_sim::scenario::{NodeKind, Scenario, WithOutsideHosts};
 
 use super::{Args, text};
 use crate::Failure;
-use crate::sim::{beside, create};
+use crate::sim::{THROUGHPUT_INTERVAL, beside, create, write_series};
 
 /// Reads the scenario, checks what is needed, and has it emulated by a process of its own.
 pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
     let file = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
     let open = |name: &str| std::fs::read_to_string(beside(path, name)).map_err(|e| e.to_string());
-    let WithOutsideHosts { scenario, left_out } =
+    let WithOutsideHosts { mut scenario, left_out } =
         Scenario::from_toml_with_outside_hosts(&text, &file, &args.set, &open)
             .map_err(|e| Failure::Input(e.to_string()))?;
+    if args.series.is_some() {
+        scenario.probes.queues.get_or_insert(THROUGHPUT_INTERVAL);
+    }
     let (helpers, main) = tasks(args, &scenario)?;
     need::check().map_err(|missing| Failure::Run(missing.to_string()))?;
     match contain::enter().map_err(|e| Failure::Run(format!("cannot make a PID namespace: {e}")))? {
@@ -104,7 +108,10 @@ fn emulate(args: &Args, scenario: &Scenario, helpers: &[Task], main: Option<&Tas
         }
     };
     let ended = msctp_emu::session::run(&emulation, helpers, main, args.settle, tell);
-    let (summary, _) = emulation.finish().map_err(|e| Failure::Run(e.to_string()))?;
+    let (summary, simulation) = emulation.finish().map_err(|e| Failure::Run(e.to_string()))?;
+    if let Some(dir) = &args.series {
+        write_series(&simulation.into_series(), dir, &[("queue.csv", Series::write_queue_csv)])?;
+    }
     if let Some(path) = &args.summary {
         let failure = |e: io::Error| Failure::Run(format!("{}: {e}", path.display()));
         let mut out = BufWriter::new(create(path)?);

@@ -25,7 +25,8 @@ pub use error::ScenarioError;
 pub(crate) use error::remedy;
 pub use frames::{Frame, FramesError, LEAST_FRAME, MOST_FRAME, read_frames};
 pub use link::{
-    CodingSpec, DirectionSpec, EgprsSpec, Fading, LinkDirection, LinkSpec, LteSpec, PlainSpec, WlanSpec,
+    CodingSpec, DirectionSpec, EgprsSpec, Fading, LinkDirection, LinkSpec, LteSpec, PlainSpec, TraceSpec,
+    WlanSpec,
 };
 pub use msctp_link::{LossConfig, QueueLimit};
 pub use node::{MobileSpec, NodeKind, NodeSpec};

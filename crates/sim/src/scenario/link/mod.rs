@@ -6,6 +6,7 @@ mod egprs;
 mod lte;
 mod plain;
 mod radio;
+mod trace;
 mod wlan;
 
 use std::net::IpAddr;
@@ -16,6 +17,7 @@ use toml::de::DeTable;
 
 use super::document::Section;
 use super::error::{Problem, remedy};
+use super::read::Open;
 
 pub use coding::CodingSpec;
 pub(super) use coding::{CARRIES, INTERRUPTION};
@@ -24,6 +26,7 @@ pub use lte::LteSpec;
 pub use plain::PlainSpec;
 pub(super) use plain::{check_loss, loss};
 pub(super) use radio::probability;
+pub use trace::TraceSpec;
 pub(super) use wlan::check_cells;
 pub use wlan::{Fading, WlanSpec};
 
@@ -87,6 +90,8 @@ pub enum DirectionSpec {
     Egprs(Box<EgprsSpec>),
     /// RLC in acknowledged mode over HARQ.
     Lte(Box<LteSpec>),
+    /// What a trace allows.
+    Trace(Box<TraceSpec>),
 }
 
 impl DirectionSpec {
@@ -95,7 +100,7 @@ impl DirectionSpec {
     pub fn plain(&self) -> Option<&PlainSpec> {
         match self {
             Self::Plain(plain) => Some(plain),
-            Self::Wlan(_) | Self::Egprs(_) | Self::Lte(_) => None,
+            Self::Wlan(_) | Self::Egprs(_) | Self::Lte(_) | Self::Trace(_) => None,
         }
     }
 
@@ -103,7 +108,7 @@ impl DirectionSpec {
     pub fn plain_mut(&mut self) -> Option<&mut PlainSpec> {
         match self {
             Self::Plain(plain) => Some(plain),
-            Self::Wlan(_) | Self::Egprs(_) | Self::Lte(_) => None,
+            Self::Wlan(_) | Self::Egprs(_) | Self::Lte(_) | Self::Trace(_) => None,
         }
     }
 
@@ -114,6 +119,7 @@ impl DirectionSpec {
             Self::Wlan(_) => ("wlan", &[]),
             Self::Egprs(_) => ("egprs", &["scheme", "bler", "delay"]),
             Self::Lte(_) => ("lte", &["rate", "bler", "delay"]),
+            Self::Trace(_) => ("trace", &["delay"]),
         }
     }
 
@@ -129,6 +135,7 @@ impl DirectionSpec {
             Self::Wlan(wlan) => wlan.check(),
             Self::Egprs(egprs) => egprs.check(),
             Self::Lte(lte) => lte.check(),
+            Self::Trace(trace) => trace.check(),
         }
     }
 }
@@ -170,6 +177,12 @@ const TYPES: &[LinkType] = &[
         shared: lte::SHARED,
         read: |layers| lte::read(layers).map(|spec| DirectionSpec::Lte(Box::new(spec))),
     },
+    LinkType {
+        word: "trace",
+        keys: trace::KEYS,
+        shared: &[],
+        read: |layers| trace::read(layers).map(|spec| DirectionSpec::Trace(Box::new(spec))),
+    },
 ];
 
 /// What losses can mean.
@@ -183,6 +196,8 @@ const KEYS: [&str; 11] =
 struct Layers<'l, 'd, 't> {
     link: &'l Section<'d, 't>,
     own: Option<&'l Section<'d, 't>>,
+    /// Gives the text of another file.
+    open: &'l Open<'l>,
 }
 
 impl<'l, 'd, 't> Layers<'l, 'd, 't> {
@@ -198,7 +213,7 @@ impl<'l, 'd, 't> Layers<'l, 'd, 't> {
 }
 
 /// Reads one `[[link]]`.
-pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<LinkSpec, Problem> {
+pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result<LinkSpec, Problem> {
     let word = table.get("type").and_then(|value| value.get_ref().as_str());
     let kind = TYPES.iter().find(|kind| word.is_none_or(|word| word == kind.word));
     let Some(kind) = kind else { return Err(unknown_type(table, &path)) };
@@ -219,8 +234,8 @@ pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<LinkSpec, Proble
         up: section.flag("up")?.unwrap_or(true),
         coding: CodingSpec::read(&section)?,
         report_quality: section.flag("report_quality")?.unwrap_or(true),
-        forward: (kind.read)(&Layers { link: &section, own: forward.as_ref() })?,
-        reverse: (kind.read)(&Layers { link: &section, own: reverse.as_ref() })?,
+        forward: (kind.read)(&Layers { link: &section, own: forward.as_ref(), open })?,
+        reverse: (kind.read)(&Layers { link: &section, own: reverse.as_ref(), open })?,
     })
 }
 

@@ -14,7 +14,7 @@ use super::error::{Problem, ScenarioError};
 use super::{ProbeSpec, Scenario, Side, check, link, sctp, tcp};
 
 /// Gives the text of another file that a scenario names, or says why not.
-type Open<'f> = dyn Fn(&str) -> Result<String, String> + 'f;
+pub(super) type Open<'f> = dyn Fn(&str) -> Result<String, String> + 'f;
 
 /// Reads and checks a scenario file; `then` makes of it what is wanted.
 pub(super) fn scenario<T>(
@@ -59,7 +59,7 @@ fn whole(root: &DeTable<'_>, open: &Open<'_>) -> Result<Scenario, Problem> {
         scenario.nodes.push(node::read(table, path)?);
     }
     for (path, table) in top.items("link")? {
-        scenario.links.push(link::read(table, path)?);
+        scenario.links.push(link::read(table, path, open)?);
     }
     for (name, table) in top.named("sctp")? {
         scenario.sctp.push(sctp::read(table, name)?);

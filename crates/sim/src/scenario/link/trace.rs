@@ -1,0 +1,52 @@
+//! The link that follows a trace (`docs/models/trace.md`).
+
+use msctp_link::LossConfig;
+use msctp_link::trace::{Schedule, TraceConfig};
+use msctp_units::Span;
+
+use super::Layers;
+use super::plain::{check_loss, loss, queue};
+use crate::scenario::error::Problem;
+
+pub(super) const KEYS: &[&str] = &["trace", "column", "period", "delay", "queue", "loss"];
+
+/// One direction of a link that follows a trace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceSpec {
+    /// When it may send, propagation delay, queue.
+    pub config: TraceConfig,
+    /// Losses on the way.
+    pub loss: LossConfig,
+}
+
+pub(super) fn read(layers: &Layers<'_, '_, '_>) -> Result<TraceSpec, Problem> {
+    let section = layers.at("trace");
+    let file = layers.required("trace", section.text("trace")?, "\"traces/lte.trace\"")?;
+    let column = layers.at("column").text("column")?;
+    let period = layers.at("period").span("period")?;
+    if column.is_some() && period.is_some() {
+        let message = "a table of rates has its period in its last line: want either column or period";
+        return Err(Problem::new(layers.at("period").key("period"), message));
+    }
+    let fail = |why: &dyn std::fmt::Display| Problem::new(section.key("trace"), format!("{file}:{why}"));
+    let text = (layers.open)(file).map_err(|why| fail(&format_args!(" {why}")))?;
+    let schedule = match column {
+        Some(column) => Schedule::from_rates(&text, column),
+        None => Schedule::from_mahimahi(&text, period),
+    };
+    let delay: Option<Span> = layers.at("delay").span("delay")?;
+    Ok(TraceSpec {
+        config: TraceConfig {
+            schedule: schedule.map_err(|error| fail(&error))?,
+            delay: layers.required("delay", delay, "\"20ms\"")?,
+            queue: queue(layers.at("queue"))?,
+        },
+        loss: loss(layers.at("loss"))?.unwrap_or(LossConfig::None),
+    })
+}
+
+impl TraceSpec {
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        check_loss(&self.loss)
+    }
+}
