@@ -207,3 +207,61 @@ fn what_makes_no_sense_is_refused_before_anything_is_set_up() {
     let output = mobile_ip.args(["emulate", scenario, "--", "true"]).output().expect("starts");
     refused(output, &["mobile-ip.toml:", "node.ha.kind", "want kind = \"router\""]);
 }
+
+/// What the mobile was given around the loss of its Wi-Fi at 3 s, when iperf3 runs below `wrapper`.
+fn around_the_loss(wrapper: &str) -> serde_json::Value {
+    let dir = tempfile::tempdir().expect("made");
+    let summary = dir.path().join("summary.json").display().to_string();
+    let server = format!("{wrapper} iperf3 -s >/dev/null 2>&1");
+    let client = format!("exec timeout 9 {wrapper} iperf3 -c 10.0.0.1 -R -t 8 >/dev/null 2>&1");
+    let times = ["--set", "action.0.at=3s", "--set", "action.1.at=3s"];
+    let mut command = msctp(&times);
+    command.args(["--mptcp", "handover", "--quiet", "--summary", &summary, "--in", "server", &server]);
+    // Of a download that dies iperf3 says that it failed; what arrived says more.
+    command.args(["--", "sh", "-c", &client]).output().expect("starts");
+    let said = fs::read_to_string(summary).expect("written");
+    let said: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    said["hosts"][0]["around"][0].clone()
+}
+
+#[test]
+#[ignore = "takes 20 s of real time"]
+fn slow_a_download_over_tcp_dies_with_its_wifi_and_over_mptcp_it_moves() {
+    let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if !there("iperf3") || !there("mptcpize") {
+        let why = "needs iperf3 and mptcpize (apt-get install iperf3 mptcpize)";
+        assert!(std::env::var_os("MSCTP_NEED_EMULATION").is_none(), "{why}");
+        eprintln!("left out: {why}");
+        return;
+    }
+    if !can() {
+        return;
+    }
+    let number = |around: &serde_json::Value, key: &str| around[key].as_f64().expect("a number");
+    let tcp = around_the_loss("");
+    assert!(number(&tcp, "before") > 5e6, "{tcp}");
+    assert_eq!((number(&tcp, "after"), tcp["silent"].as_bool()), (0.0, Some(true)), "{tcp}");
+    let mptcp = around_the_loss("mptcpize run");
+    assert!(number(&mptcp, "before") > 5e6, "{mptcp}");
+    // LTE has 10 Mbps; it is there within a second.
+    assert!(number(&mptcp, "after") > 5e6 && number(&mptcp, "gap") < 1.0, "{mptcp}");
+}
+
+#[test]
+#[ignore = "takes 20 s of real time"]
+fn slow_the_self_test_says_whether_it_passed() {
+    if !can() {
+        return;
+    }
+    let arguments = ["emulate", "--self-test", "--each", "1s", "--json"];
+    let output = Command::new(env!("CARGO_BIN_EXE_msctp")).args(arguments).output().expect("starts");
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let points = said["points"].as_array().expect("a list");
+    assert_eq!(points.len(), 4);
+    let all = points.iter().all(|point| point["passed"] == true);
+    assert_eq!(said["passed"], all);
+    assert_eq!(output.status.code(), Some(if all { 0 } else { 1 }), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr).contains("cannot keep up"), !all, "{}", text(&output.stderr));
+    // Whatever the machine: packets cannot be early by more than the clock's resolution, and some arrive.
+    assert!(points.iter().all(|point| point["packets"].as_u64() > Some(50)), "{said}");
+}

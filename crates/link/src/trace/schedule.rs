@@ -195,8 +195,11 @@ fn opportunities(rates: &[(Span, Rate)]) -> (Vec<Span>, Span) {
         let ((from, rate), (to, _)) = (pair[0], pair[1]);
         let (from, to) = (since(from).as_nanos(), since(to).as_nanos());
         let bps = u128::from(rate.as_bps());
+        if bps == 0 {
+            continue;
+        }
         let mut at = u128::from(from);
-        while bps > 0 {
+        loop {
             let next = at + (WORK - done).div_ceil(bps);
             if next > u128::from(to) {
                 done += bps * (u128::from(to) - at);
