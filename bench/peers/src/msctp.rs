@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use msctp_proto::{
-    Config, DatagramOutcome, Endpoint, EndpointConfig, Event, Handle, LocalAddrs, OutMessage, PathAddr, RemoteAddrs,
+    Config, DatagramOutcome, Endpoint, EndpointConfig, Event, Handle, LocalAddrs, OutMessage, PathAddr,
+    RemoteAddrs,
 };
 use msctp_units::{Span, Time};
 
@@ -31,7 +33,8 @@ pub struct Wire {
 /// An endpoint.
 pub struct Node {
     endpoint: Endpoint,
-    config: Config,
+    /// Shared by all associations.
+    config: Arc<Config>,
     local: IpAddr,
     remote: IpAddr,
     next_port: u16,
@@ -46,7 +49,7 @@ fn at(now: Duration) -> Time {
 }
 
 impl Node {
-    fn new(config: Config, local: u8, remote: u8) -> Self {
+    fn new(config: Arc<Config>, local: u8, remote: u8) -> Self {
         let ip = |last| IpAddr::from([10, 0, 0, last]);
         Self {
             endpoint: Endpoint::new(EndpointConfig::default(), [local; 32]).expect("valid"),
@@ -63,8 +66,8 @@ impl Node {
 
 /// Client and listening server; `segments`: packets in one `poll_transmit`.
 pub fn pair(segments: u32) -> Pair<Node> {
-    let config = Config { max_segments: segments, ..Config::default() };
-    let (client, mut server) = (Node::new(config.clone(), 1, 2), Node::new(config.clone(), 2, 1));
+    let config = Arc::new(Config { max_segments: segments, ..Config::default() });
+    let (client, mut server) = (Node::new(Arc::clone(&config), 1, 2), Node::new(Arc::clone(&config), 2, 1));
     let local = LocalAddrs { port: PORT, addresses: vec![server.local] };
     server.endpoint.listen(local, config).expect("valid");
     Pair::new(client, server)
@@ -77,7 +80,7 @@ impl End for Node {
         let local = LocalAddrs { port: self.next_port, addresses: vec![self.local] };
         let remote = RemoteAddrs { port: PORT, addresses: vec![self.remote] };
         self.next_port += 1;
-        let handle = self.endpoint.connect(at(now), self.config.clone(), local, remote).expect("valid");
+        let handle = self.endpoint.connect(at(now), Arc::clone(&self.config), local, remote).expect("valid");
         self.first.get_or_insert(handle);
     }
 
@@ -91,7 +94,9 @@ impl End for Node {
         while let Some(mut burst) = incoming.bursts.pop_front() {
             moved = true;
             for packet in burst.bytes.chunks(burst.segment) {
-                if let DatagramOutcome::Accepted(handle) = self.endpoint.handle_datagram(now, burst.at, packet) {
+                if let DatagramOutcome::Accepted(handle) =
+                    self.endpoint.handle_datagram(now, burst.at, packet)
+                {
                     self.first.get_or_insert(handle);
                 }
             }

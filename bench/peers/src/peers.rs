@@ -12,8 +12,8 @@ macro_rules! end {
 
         use bytes::Bytes;
         use $stack::{
-            Association, AssociationHandle, ClientConfig, DatagramEvent, Endpoint, EndpointConfig, Event, Payload,
-            PayloadProtocolIdentifier, ServerConfig,
+            Association, AssociationHandle, ClientConfig, DatagramEvent, Endpoint, EndpointConfig, Event,
+            Payload, PayloadProtocolIdentifier, ServerConfig,
         };
 
         use crate::pair::{End, MESSAGE, Pair, SEND_BUFFER};
@@ -58,7 +58,9 @@ macro_rules! end {
             }
 
             fn take(&mut self, now: Instant, packet: Bytes) {
-                let Some((handle, event)) = $handle(&mut self.endpoint, now, self.peer, packet) else { return };
+                let Some((handle, event)) = $handle(&mut self.endpoint, now, self.peer, packet) else {
+                    return;
+                };
                 match event {
                     DatagramEvent::NewAssociation(association) => {
                         self.associations.push((handle, association));
@@ -165,7 +167,12 @@ pub mod rtc {
         rtc_sctp,
         |local, listens: bool| {
             let server = listens.then(|| Arc::new(ServerConfig::new(rtc_sctp::TransportConfig::default())));
-            Endpoint::new(local, rtc_shared::TransportProtocol::UDP, Arc::new(EndpointConfig::default()), server)
+            Endpoint::new(
+                local,
+                rtc_shared::TransportProtocol::UDP,
+                Arc::new(EndpointConfig::default()),
+                server,
+            )
         },
         |endpoint: &mut Endpoint, now, peer| endpoint
             .connect(now, ClientConfig::new(rtc_sctp::TransportConfig::default()), peer)
@@ -191,6 +198,7 @@ pub mod proto {
         |endpoint: &mut Endpoint, _, peer| endpoint.connect(ClientConfig::default(), peer).expect("valid"),
         |endpoint: &mut Endpoint, now, peer, packet| endpoint.handle(now, peer, None, None, packet),
         payload,
-        |stream: &mut sctp_proto::Stream<'_>, _, message| stream.write_sctp(message, PayloadProtocolIdentifier::Binary)
+        |stream: &mut sctp_proto::Stream<'_>, _, message| stream
+            .write_sctp(message, PayloadProtocolIdentifier::Binary)
     );
 }

@@ -38,7 +38,10 @@ fn row((name, (count, bytes), idle): (&str, (f64, f64), f64)) {
 }
 
 fn main() {
-    println!("\nallocations per {}-byte message in steady state, both ends, over {MESSAGES}; bytes held per idle association and end, over {ASSOCIATIONS}", msctp_bench_peers::pair::MESSAGE);
+    println!(
+        "\nallocations per {}-byte message in steady state, both ends, over {MESSAGES}; bytes held per idle association and end, over {ASSOCIATIONS}",
+        msctp_bench_peers::pair::MESSAGE
+    );
     println!("{:<20} {:>12} {:>12} {:>18}", "", "allocations", "bytes", "idle association");
     row(("msctp", steady(msctp::pair(1)), idle(msctp::pair(1))));
     row(("msctp, 64 segments", steady(msctp::pair(64)), idle(msctp::pair(64))));

@@ -58,7 +58,10 @@ fn main() {
         })
         .collect();
     println!("{MESSAGE}-byte messages, both ends, {rounds} rounds in turn, CPU time");
-    println!("{:<20} {:>8} {:>8} {:>8} {:>10} {:>10}", "", "ns/byte", "least", "most", "ns/message", "rtc-sctp =");
+    println!(
+        "{:<20} {:>8} {:>8} {:>8} {:>10} {:>10}",
+        "", "ns/byte", "least", "most", "ns/message", "rtc-sctp ="
+    );
     let rtc = table[2].1;
     for (name, median, least, most) in table {
         let message = median * MESSAGE as f64;

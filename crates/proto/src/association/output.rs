@@ -274,7 +274,7 @@ impl Association {
             let request = self.paths.bundled_heartbeat(path, now)?;
             let params = [Param::HeartbeatInfo(&request.info)];
             builder.push(&Heartbeat { params: Params::from(&params) }).ok()?;
-        } else if self.may_send_data() {
+        } else if self.may_send_data() && !self.outbound.is_drained() {
             self.fill_data(now, path, &mut builder);
         }
         Some(Transmit { may_fragment, ..Transmit::new(Some(path), at, self.seal(builder)) })

@@ -21,8 +21,8 @@ use crate::{Config, PathId};
 /// What an association needs to tell losses apart.
 #[derive(Debug)]
 pub(super) struct Differentiation {
-    /// The classifier's name and options; `None`: nothing is told apart.
-    chosen: Option<(String, Options)>,
+    /// The classifier's name and options.
+    chosen: (String, Options),
     /// One for each path on which a loss was seen.
     classifiers: Vec<(PathId, Box<dyn LossClassifier>)>,
     /// Why chunks were lost, as the simulator told.
@@ -39,10 +39,16 @@ pub(super) struct Verdict {
 }
 
 impl Differentiation {
-    pub(super) fn new(config: &Config) -> Self {
-        let chosen = (config.loss_classifier != classifier::None::NAME)
-            .then(|| (config.loss_classifier.clone(), config.loss_classifier_options.clone()));
-        Self { chosen, classifiers: Vec::new(), lost: BTreeMap::new(), tally: Tally::default() }
+    /// `None`: nothing is told apart.
+    pub(super) fn new(config: &Config) -> Option<Box<Self>> {
+        (config.loss_classifier != classifier::None::NAME).then(|| {
+            Box::new(Self {
+                chosen: (config.loss_classifier.clone(), config.loss_classifier_options.clone()),
+                classifiers: Vec::new(),
+                lost: BTreeMap::new(),
+                tally: Tally::default(),
+            })
+        })
     }
 
     /// What the loss of a chunk was due to; `None`: not asked. “Affects the TCP sender behavior only in congestion avoidance
@@ -54,7 +60,10 @@ impl Differentiation {
         window: Window,
         rtt: &RttEstimator,
     ) -> Option<Verdict> {
-        let (name, options) = self.chosen.as_ref().filter(|_| window.cwnd >= window.ssthresh)?;
+        if window.cwnd < window.ssthresh {
+            return None;
+        }
+        let (name, options) = &self.chosen;
         let known = self.classifiers.iter().position(|(id, _)| *id == path);
         let index = match known {
             Some(index) => index,
@@ -81,13 +90,15 @@ impl Outbound {
     /// The simulator lost a packet with this chunk of ours: why. A yardstick for classifiers, not a part of the protocol.
     pub fn tell_loss(&mut self, tsn: Tsn, cause: Cause) {
         let tsn = self.sent.first().nearest(tsn);
-        if self.differentiation.chosen.is_some() && self.sent.at(tsn).is_some() {
-            self.differentiation.lost.insert(tsn, cause);
+        if let Some(differentiation) = &mut self.differentiation
+            && self.sent.at(tsn).is_some()
+        {
+            differentiation.lost.insert(tsn, cause);
         }
     }
 
     /// What the classifier said of losses so far.
     pub fn verdicts(&self) -> Tally {
-        self.differentiation.tally
+        self.differentiation.as_ref().map_or_else(Tally::default, |differentiation| differentiation.tally)
     }
 }

@@ -19,7 +19,9 @@ impl Outbound {
     /// RFC 9260 §7.2.4 (6), §6.2.1 D iv
     pub(super) fn leave_recovery(&mut self, now: Time, paths: &mut Paths) {
         let cum_tsn_ack = self.sent.cum_tsn_ack();
-        self.differentiation.acknowledged(cum_tsn_ack);
+        if let Some(differentiation) = &mut self.differentiation {
+            differentiation.acknowledged(cum_tsn_ack);
+        }
         for flow in self.flows.iter_mut() {
             flow.ld_exit.take_if(|exit| *exit <= cum_tsn_ack);
             if flow.recovery_exit.is_some_and(|exit| exit <= cum_tsn_ack) {
@@ -143,7 +145,10 @@ impl Outbound {
             };
             let verdict = match in_recovery {
                 true => None,
-                false => self.differentiation.judge(id, first, path.controller.window(), &path.rtt),
+                false => self
+                    .differentiation
+                    .as_mut()
+                    .and_then(|judge| judge.judge(id, first, path.controller.window(), &path.rtt)),
             };
             if let (Some(verdict), Some(trace)) = (verdict, &mut self.trace) {
                 let (tsn, Verdict { cause, truth }) = (first.tsn().get(), verdict);

@@ -98,7 +98,8 @@ pub struct Outbound {
     max_burst: u32,
     retransmission_path: RetransmissionPath,
     loss_detection: LossDetection,
-    differentiation: Differentiation,
+    /// Where losses are told apart.
+    differentiation: Option<Box<Differentiation>>,
     /// Look into time-outs, with what this is under way.
     use_frto: bool,
     frto: Option<Frto>,

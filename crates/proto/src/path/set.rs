@@ -108,7 +108,12 @@ impl Paths {
 
     /// The next thing that happened.
     pub fn poll_event(&mut self) -> Option<PathEvent> {
-        self.events.pop_front()
+        let event = self.events.pop_front();
+        if event.is_none() {
+            // They are rare: no room is kept for them.
+            self.events = VecDeque::new();
+        }
+        event
     }
 
     /// True when [`poll_event`](Self::poll_event) has something.
