@@ -80,7 +80,7 @@ fn main() -> ExitCode {
     if std::env::var_os(INSIDE).is_none() {
         let Some(way) = way_inside() else {
             eprintln!("interop: needs network namespaces (root, or user namespaces): left out");
-            return ExitCode::from(u8::from(std::env::var_os("MSCTP_NEED_EMULATION").is_some()));
+            return ExitCode::from(u8::from(std::env::var_os("MSCTP_NEED_NETNS").is_some()));
         };
         let error =
             Command::new("unshare").args(way).arg("--").args(std::env::args_os()).env(INSIDE, "1").exec();

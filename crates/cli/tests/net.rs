@@ -102,6 +102,36 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
 }
 
 #[test]
+fn a_key_is_needed_where_one_is_set_and_a_wrong_one_gets_no_answer() {
+    let folder = folder("net-key");
+    let key = |name: &str, text: &str| {
+        let file = folder.join(name);
+        fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let (right, wrong) = (key("right", "a key of enough bytes\n"), key("wrong", "another of enough bytes"));
+    let short = key("short", "short\n");
+    let server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--key", &right]);
+    let output = run(&["connect", &server.at, "--key", &short]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("5 bytes; want at least 16"), "{}", stderr(&output));
+    let output = run(&["connect", &server.at, "--key", "/no/such/key"]);
+    assert_eq!(output.status.code(), Some(2));
+    for args in [
+        &["connect", &server.at, "--timeout", "1", "--key", &wrong][..],
+        &["connect", &server.at, "--timeout", "1"],
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains("no answer for 1 s"), "{}", stderr(&output));
+    }
+    let output = run(&["connect", &server.at, "--key", &right]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let (code, _, errors) = server.output();
+    assert_eq!(code, Some(0), "{errors}");
+}
+
+#[test]
 fn connect_and_serve_exchange_bytes_as_netcat_does() {
     let server = Server::start(&["serve", "--bind", "127.0.0.1:0"]);
     let mut client = msctp(&["connect", &server.at]).stdin(Stdio::piped()).spawn().unwrap();

@@ -97,6 +97,11 @@ impl RttEstimator {
         self.set_rto(self.rto * 2);
     }
 
+    /// Undoes any back-off without a measurement: what was not answered was not sent, as far as the network is concerned.
+    pub fn end_back_off(&mut self) {
+        self.set_rto(self.measured.map_or(self.config.initial, |m| m.srtt + m.rttvar * 4));
+    }
+
     /// Lets the RTO be at least `rto`, within max, until the next measurement. Not RFC 9260's: for those who know that the
     /// path has just become slower.
     pub fn raise_rto(&mut self, rto: Span) {

@@ -87,8 +87,9 @@ pub use stream::Stream;
 pub use msctp_congestion as congestion;
 pub use msctp_proto::handover;
 pub use msctp_proto::{
-    AddressRequest, AssociationState, AssociationStats, Config, ConfigError, EndpointConfig, Event,
-    LossReason, Message, OutMessage, PathAddr, PathId, PathState, PathStats, PrimaryCause, SendFailure,
+    AddressRequest, AssociationState, AssociationStats, AuthConfig, Config, ConfigError, EndpointConfig,
+    Event, LossReason, Message, OutMessage, PathAddr, PathId, PathState, PathStats, PrimaryCause,
+    SendFailure, SharedKey,
 };
 pub use msctp_udp::{ENCAPSULATION_PORT, SocketError};
 pub use msctp_units::{Rate, Span, Time};

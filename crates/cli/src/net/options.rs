@@ -1,11 +1,12 @@
 //! Arguments that the commands for real networks have in common.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use msctp::{
-    Association, BindError, Config, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT, Endpoint,
-    EndpointOptions, Mobility, Peer,
+    Association, AuthConfig, BindError, Config, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT, Endpoint,
+    EndpointOptions, Mobility, Peer, SharedKey,
 };
 
 use crate::Failure;
@@ -35,9 +36,13 @@ pub(crate) struct NetArgs {
     /// SCTP port of the server.
     #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT)]
     sctp_port: u16,
-    /// Largest IP packet in bytes.
+    /// Largest IP packet in bytes; smaller ones are found out for each path.
     #[arg(long, value_name = "BYTES", default_value_t = Config::default().pmtu)]
     mtu: u32,
+    /// A file with a key that the other end has too (RFC 4895): set-up and changes of addresses are taken from nobody else. The
+    /// data itself is neither signed nor encrypted.
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
 }
 
 impl NetArgs {
@@ -47,7 +52,10 @@ impl NetArgs {
 
     /// The association's options; an unknown name is the caller's mistake.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
-        let mut config = Config { pmtu: self.mtu, ..Config::default() };
+        let mut config = Config { pmtu: self.mtu, ..Config::mobile() };
+        if let Some(file) = &self.key {
+            config.auth = authentication(file)?;
+        }
         if let Some(policy) = &self.policy {
             config.handover_policy.clone_from(policy);
         }
@@ -131,8 +139,9 @@ impl PeerArgs {
             Ok(Err(ConnectError::Config(error))) => return Err(Failure::Input(error.to_string())),
             Ok(Err(error)) => return Err(Failure::Run(format!("{address}: {error}"))),
             Err(_) => {
+                let key = if net.key.is_some() { ", with the same key" } else { "" };
                 return Err(Failure::Run(format!(
-                    "{address}: no answer for {} s (is `msctp serve`, `recv` or `perf --server` running there?)",
+                    "{address}: no answer for {} s (is `msctp serve`, `recv` or `perf --server` running there{key}?)",
                     self.timeout
                 )));
             }
@@ -154,6 +163,29 @@ impl PeerArgs {
         let mut found = with_port.to_socket_addrs().map_err(|error| unknown(&error))?;
         found.next().ok_or_else(|| unknown(&"this name has no address"))
     }
+}
+
+/// COOKIE ECHO and COOKIE ACK (RFC 9260 §3.2): without the key there is no association.
+const SETUP_CHUNKS: [u8; 2] = [10, 11];
+/// A shorter key is guessed.
+const MIN_KEY: usize = 16;
+
+/// Authentication with the key in a file; an end of line that an editor left is no part of it.
+fn authentication(file: &Path) -> Result<AuthConfig, Failure> {
+    let wrong = |why: &dyn std::fmt::Display| Failure::Input(format!("--key {}: {why}", file.display()));
+    let mut secret = std::fs::read(file).map_err(|error| wrong(&error))?;
+    while secret.last().is_some_and(u8::is_ascii_whitespace) {
+        secret.pop();
+    }
+    if secret.len() < MIN_KEY {
+        return Err(wrong(&format_args!("{} bytes; want at least {MIN_KEY}", secret.len())));
+    }
+    Ok(AuthConfig {
+        keys: vec![SharedKey { id: 1, secret }],
+        active_key: 1,
+        chunks: SETUP_CHUNKS.to_vec(),
+        ..AuthConfig::default()
+    })
 }
 
 fn bind_endpoint(options: &EndpointOptions) -> Result<Endpoint, Failure> {

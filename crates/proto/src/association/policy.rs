@@ -275,7 +275,12 @@ impl Association {
                 if event.state == LinkState::Up && self.request_may_be_lost(&event.local) {
                     self.readdressing.ours.retransmit_now();
                 }
+                let came_up = |path: &&Path| path.addr().local == event.local && !path.link_is_up();
+                let back: Vec<PathId> = self.paths.iter().filter(came_up).map(Path::id).collect();
                 self.paths.set_link(&event.local, true, now);
+                for path in back {
+                    self.outbound.on_link_up(now, path, &mut self.paths);
+                }
                 self.ask_policy(now, |policy, view, actions| policy.on_link_event(event, view, actions));
             }
             LinkState::Down => {

@@ -64,6 +64,11 @@ impl Outbound {
         } else {
             self.suspect_timeout(id, target);
         }
+        self.send_again(now, id, target, paths);
+    }
+
+    /// All that is in flight on a path counts as lost; the first packet of it may go at once (RFC 9260 §6.3.3 E3).
+    fn send_again(&mut self, now: Time, id: PathId, target: PathId, paths: &mut Paths) {
         self.mark_path(id, target, paths);
         let from = self.flows.index(id);
         if let Some(rack) = &mut self.rack {
@@ -87,6 +92,23 @@ impl Outbound {
         // A timeout is a new time to transmit (§6.1 D).
         self.flows[to].burst = 0;
         self.trace_window(id, paths);
+    }
+
+    /// The link below a path is up again: what was in flight there is sent again now, and not when the T3-rtx that backed off
+    /// while it was down expires. No error of the path, and no back-off: nobody waited for an answer. What the new
+    /// link carries is not known: slow start, as after a time-out.
+    pub fn on_link_up(&mut self, now: Time, id: PathId, paths: &mut Paths) {
+        let Some(path) = paths.get_mut(id).filter(|path| path.flight_size > 0 && path.t3_rtx.is_some())
+        else {
+            return;
+        };
+        path.t3_rtx = None;
+        path.rtt.end_back_off();
+        path.controller.on_loss(&Loss { now, kind: LossKind::Timeout, flight_size: path.flight_size });
+        path.carried = 0;
+        self.frto = None;
+        let target = self.target_after_timeout(id, paths);
+        self.send_again(now, id, target, paths);
     }
 
     /// RFC 9260 §6.4: an active path other than the last one, unless the same is wanted and works.

@@ -1,8 +1,12 @@
-//! Attacks on authentication and addresses, one file each: what an attacker without the keys writes changes nothing and
-//! loses nothing. (tests/hostile throws everything at every state; here each attack is one that was made on other stacks.)
+//! Attacks, one file each: what an attacker writes changes nothing and loses nothing, and what it can make us do, send or hold is
+//! bounded. (tests/hostile throws everything at every state; here each attack is one that was made on other stacks.)
 
+mod acknowledgements;
 mod amplification;
 mod bit_flips;
+mod cookies;
+mod flood;
+mod listed_victims;
 mod no_auth;
 mod off_path;
 mod parameters;
@@ -11,3 +15,4 @@ mod replay;
 mod support;
 mod victim;
 mod wrong_key;
+mod zero_window;

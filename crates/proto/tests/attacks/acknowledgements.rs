@@ -1,0 +1,113 @@
+//! A receiver that wants more than its share: acknowledgements of what was never sent, of what did not arrive, in pieces,
+//! again and again (Savage et al., "TCP congestion control with a misbehaving receiver", in SCTP's terms).
+
+use msctp_proto::{AssociationState as State, Config, Event, LossReason};
+use msctp_units::Span;
+use msctp_wire::{GapBlock, List, Sack, Tsn};
+
+use crate::support::{Fate, Pair, Side, chunk, message, packet};
+
+/// B has sent `count` messages of `len` bytes each, as far as its window allows; nothing of A's is delivered. Gives the pair,
+/// the first TSN and how many chunks there are.
+fn waiting_sender(count: usize, len: usize) -> (Pair, u32, u32) {
+    let mut pair = Pair::established(Config::default());
+    pair.log = Some(Vec::new());
+    pair.run_for(Span::from_millis(10));
+    pair.with(Side::A, |a, now| a.request_heartbeat(now, msctp_proto::PathId::new(0))).unwrap();
+    pair.with(Side::B, |b, now| b.request_heartbeat(now, msctp_proto::PathId::new(0))).unwrap();
+    pair.run_for(Span::from_millis(200));
+    pair.filter = Box::new(|flight| if flight.from == Side::A { Fate::Drop } else { Fate::Pass });
+    let log = pair.log_len();
+    for _ in 0..count {
+        pair.send(Side::B, message(0, vec![1; len]));
+    }
+    let data: Vec<_> = pair.sent_since(Side::B, log).into_iter().filter(|f| f.has(chunk::DATA)).collect();
+    let first = data[0].tsn().unwrap();
+    let chunks = data.iter().map(|f| f.chunks().iter().filter(|c| **c == chunk::DATA).count() as u32).sum();
+    (pair, first, chunks)
+}
+
+fn sack(pair: &mut Pair, cum: u32, gaps: &[GapBlock]) {
+    let tag = pair.tag_of(Side::B);
+    let sack = Sack {
+        cum_tsn_ack: Tsn::new(cum),
+        a_rwnd: 1 << 20,
+        gap_blocks: List::from(gaps),
+        duplicates: List::from(&[]),
+    };
+    let bytes = packet(Side::B, tag, &[&sack]);
+    pair.inject(Side::B, Pair::at(Side::B), &bytes);
+}
+
+fn cwnd(pair: &mut Pair) -> u64 {
+    pair.with(Side::B, |b, _| b.paths().next().unwrap().cwnd)
+}
+
+#[test]
+fn what_was_never_sent_cannot_be_acknowledged() {
+    // RFC 9260 §6.2.1
+    let (mut pair, first, chunks) = waiting_sender(100, 1000);
+    sack(&mut pair, first.wrapping_add(chunks), &[]);
+    let violation = |e: &Event| matches!(e, Event::Lost(LossReason::ProtocolViolation { .. }));
+    assert!(pair.b.saw(violation), "{:?}", pair.b.events);
+    assert!(pair.b.saw(|e| matches!(e, Event::SendFailed(_))), "nothing is lost in silence");
+}
+
+#[test]
+fn gap_blocks_beyond_what_was_sent_count_for_nothing() {
+    let (mut pair, first, chunks) = waiting_sender(100, 1000);
+    let before = cwnd(&mut pair);
+    let beyond = chunks as u16 + 1;
+    sack(&mut pair, first.wrapping_sub(1), &[GapBlock { start: beyond, end: u16::MAX }]);
+    assert_eq!(cwnd(&mut pair), before);
+    assert_eq!(pair.b.state(), Some(State::Established));
+    assert_eq!(pair.with(Side::B, |b, _| b.stats()).bytes_acked, 0);
+}
+
+#[test]
+fn an_acknowledgement_in_pieces_earns_no_more_than_in_one() {
+    // RFC 9260 §7.2.1: cwnd grows by at most the bytes acknowledged, and by at most PMDCS a SACK.
+    let grown = |pieces: bool| {
+        let (mut pair, first, chunks) = waiting_sender(200, 40);
+        let before = cwnd(&mut pair);
+        let all = if pieces { (0..chunks).collect() } else { vec![chunks - 1] };
+        for n in all {
+            sack(&mut pair, first.wrapping_add(n), &[]);
+        }
+        (cwnd(&mut pair) - before, u64::from(chunks) * 56)
+    };
+    let (one, bytes) = grown(false);
+    let (many, _) = grown(true);
+    assert!(one <= 1468 && many <= bytes, "{one} {many} {bytes}");
+}
+
+#[test]
+fn the_same_acknowledgement_again_earns_nothing() {
+    let (mut pair, first, _) = waiting_sender(100, 1000);
+    sack(&mut pair, first, &[]);
+    let before = cwnd(&mut pair);
+    for _ in 0..1000 {
+        sack(&mut pair, first, &[]);
+        sack(&mut pair, first.wrapping_sub(1), &[]);
+    }
+    assert_eq!(cwnd(&mut pair), before);
+    assert_eq!(pair.with(Side::B, |b, _| b.stats()).bytes_acked, 1000);
+}
+
+#[test]
+fn acknowledging_ahead_of_arrival_is_bounded_by_slow_start_and_the_buffer() {
+    // Optimistic acknowledgements: every chunk the moment it is sent, whether it arrived or not.
+    let (mut pair, first, chunks) = waiting_sender(1500, 1000);
+    let mut acked = 0;
+    let mut sent = chunks;
+    for _ in 0..10 {
+        let (before, window) = (pair.log_len(), cwnd(&mut pair));
+        let news = sent - acked;
+        sack(&mut pair, first.wrapping_add(sent - 1), &[]);
+        acked = sent;
+        sent += pair.sent_since(Side::B, before).iter().filter(|f| f.has(chunk::DATA)).count() as u32;
+        let grown = cwnd(&mut pair) - window;
+        assert!(grown <= 1468.min(u64::from(news) * 1016), "RFC 9260 §7.2.1: at most PMDCS a SACK: {grown}");
+    }
+    assert_eq!(pair.b.state(), Some(State::Established));
+}
