@@ -46,15 +46,16 @@ pub use builder::{AuthPlan, AuthSlot, Full, PacketBuilder};
 pub use cause::{Cause, CauseCode, Causes};
 pub use checksum::crc32c;
 pub use chunk::{
-    Abort, Asconf, AsconfAck, Auth, Chunk, ChunkSet, ChunkType, Chunks, CookieAck, CookieEcho, Cwr, Data,
-    DataFlags, Ecne, EncodeChunk, Error, ForwardTsn, GapBlock, Heartbeat, HeartbeatAck, Init, InitAck, Pad,
-    QosMeasurement, Sack, Shutdown, ShutdownAck, ShutdownComplete, SkippedStream, UnknownChunk,
+    Abort, Asconf, AsconfAck, Auth, Chunk, ChunkSet, ChunkType, Chunks, CookieAck, CookieEcho, Cwr, Data, DataFlags,
+    Ecne, EncodeChunk, Error, ForwardTsn, Fragment, GapBlock, Heartbeat, HeartbeatAck, IData, IForwardTsn,
+    Init, InitAck, Pad, QosMeasurement, ReConfig, Sack, Shutdown, ShutdownAck, ShutdownComplete,
+    SkippedMessages, SkippedStream, UnknownChunk,
 };
 pub use error::{BundlingError, CauseError, ChunkError, FramingError, Malformed, PacketError, ParamError};
 pub use ids::{CorrelationId, HmacId, Ppid, StreamId, VerificationTag};
 pub use list::{Item, List, ListIter};
 pub use packet::{Checksum, CommonHeader, Packet};
 pub use param::{Param, ParamType, Params};
-pub use serial::{AsconfSerial, Ssn, Tsn};
+pub use serial::{AsconfSerial, Mid, ReconfigSerial, Ssn, Tsn};
 pub use tlv::{Tlv, TlvList, TlvListIter};
 pub use unknown::UnknownAction;

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::error::Malformed;
-use crate::ids::HmacId;
+use crate::ids::{HmacId, StreamId};
 use crate::read::{be16, be32};
 use crate::serial::Tsn;
 
@@ -219,6 +219,16 @@ impl Item for Tsn {
 }
 
 impl Item for HmacId {
+    const SIZE: usize = 2;
+    fn read(bytes: &[u8]) -> Self {
+        Self::new(be16(bytes, 0))
+    }
+    fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.get().to_be_bytes());
+    }
+}
+
+impl Item for StreamId {
     const SIZE: usize = 2;
     fn read(bytes: &[u8]) -> Self {
         Self::new(be16(bytes, 0))

@@ -111,6 +111,14 @@ serial_number! {
     Ssn(u16)
 }
 serial_number! {
+    /// Message Identifier (RFC 8260 §2.1): one per message of a stream, ordered and unordered apart; wraps at 2^32.
+    Mid(u32)
+}
+serial_number! {
+    /// Re-configuration Request Sequence Number (RFC 6525 §4.1), copied into the response; wraps at 2^32.
+    ReconfigSerial(u32)
+}
+serial_number! {
     /// Sequence Number of an ASCONF chunk (RFC 5061 §4.1.1), copied into its ASCONF-ACK; wraps at 2^32.
     AsconfSerial(u32)
 }

@@ -13,10 +13,13 @@ mod error;
 mod forward_tsn;
 mod heartbeat;
 mod heartbeat_ack;
+mod i_data;
+mod i_forward_tsn;
 mod init;
 mod init_ack;
 mod pad;
 mod qos_measurement;
+mod re_config;
 mod sack;
 mod set;
 mod shutdown;
@@ -41,10 +44,13 @@ pub use error::Error;
 pub use forward_tsn::{ForwardTsn, SkippedStream};
 pub use heartbeat::Heartbeat;
 pub use heartbeat_ack::HeartbeatAck;
+pub use i_data::{Fragment, IData};
+pub use i_forward_tsn::{IForwardTsn, SkippedMessages};
 pub use init::Init;
 pub use init_ack::InitAck;
 pub use pad::Pad;
 pub use qos_measurement::QosMeasurement;
+pub use re_config::ReConfig;
 pub use sack::{GapBlock, Sack};
 pub use set::ChunkSet;
 pub use shutdown::Shutdown;
@@ -207,6 +213,12 @@ chunks! {
     Asconf(Asconf<'a>) = ASCONF;
     /// Address configuration acknowledgement.
     AsconfAck(AsconfAck<'a>) = ASCONF_ACK;
+    /// Payload data, interleaved.
+    IData(IData<'a>) = I_DATA;
+    /// Forward cumulative TSN, with interleaving.
+    IForwardTsn(IForwardTsn<'a>) = I_FORWARD_TSN;
+    /// Re-configuration of streams.
+    ReConfig(ReConfig<'a>) = RE_CONFIG;
 }
 
 impl<'a> From<UnknownChunk<'a>> for Chunk<'a> {

@@ -59,8 +59,12 @@ types! {
     SHUTDOWN_COMPLETE = 14, "SHUTDOWN COMPLETE";
     /// RFC 4895 §5.1.
     AUTH = 0x0f, "AUTH";
+    /// RFC 8260 §2.1.
+    I_DATA = 0x40, "I-DATA";
     /// RFC 5061 §4.1.2.
     ASCONF_ACK = 0x80, "ASCONF-ACK";
+    /// RFC 6525 §3.1.
+    RE_CONFIG = 0x82, "RE-CONFIG";
     /// RFC 4820 §3.
     PAD = 0x84, "PAD";
     /// Afif et al.; the paper names no type. Ours is from the range that strangers skip without a report (RFC 9260 §3.2),
@@ -70,6 +74,8 @@ types! {
     FORWARD_TSN = 0xc0, "FORWARD TSN";
     /// RFC 5061 §4.1.1.
     ASCONF = 0xc1, "ASCONF";
+    /// RFC 8260 §2.3.1.
+    I_FORWARD_TSN = 0xc2, "I-FORWARD-TSN";
 }
 
 impl ChunkType {

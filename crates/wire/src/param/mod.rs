@@ -8,6 +8,7 @@ mod extension;
 mod heartbeat;
 mod padding;
 mod qos;
+mod reconfig;
 #[cfg(test)]
 mod testing;
 mod types;
@@ -16,6 +17,7 @@ mod unrecognized;
 pub use asconf::{AddressRequest, ErrorCauseIndication};
 pub use padding::Padding;
 pub use qos::CodingScheme;
+pub use reconfig::{AddStreams, IncomingReset, OutgoingReset, ReconfigResponse};
 pub use types::ParamType;
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -23,6 +25,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::chunk::ChunkType;
 use crate::ids::{CorrelationId, HmacId};
 use crate::list::List;
+use crate::serial::ReconfigSerial;
 use crate::tlv::TlvList;
 use crate::unknown::UnknownAction;
 use crate::value::{Value, tlv_enum};
@@ -74,6 +77,18 @@ tlv_enum! {
         SuccessIndication(CorrelationId) = SUCCESS_INDICATION;
         /// Adaptation Layer Indication (RFC 5061 §4.2.6).
         AdaptationLayerIndication(u32) = ADAPTATION_LAYER_INDICATION;
+        /// Outgoing SSN Reset Request (RFC 6525 §4.1).
+        OutgoingReset(OutgoingReset<'a>) = OUTGOING_RESET;
+        /// Incoming SSN Reset Request (RFC 6525 §4.2).
+        IncomingReset(IncomingReset<'a>) = INCOMING_RESET;
+        /// SSN/TSN Reset Request (RFC 6525 §4.3): its number.
+        TsnReset(ReconfigSerial) = TSN_RESET;
+        /// Re-configuration Response (RFC 6525 §4.4).
+        ReconfigResponse(ReconfigResponse) = RECONFIG_RESPONSE;
+        /// Add Outgoing Streams Request (RFC 6525 §4.5).
+        AddOutgoingStreams(AddStreams) = ADD_OUTGOING_STREAMS;
+        /// Add Incoming Streams Request (RFC 6525 §4.6).
+        AddIncomingStreams(AddStreams) = ADD_INCOMING_STREAMS;
         /// Report Number of a QoS_Measurement: grows by one per report, modulo 2^32, so that an older one is known.
         ReportNumber(u32) = REPORT_NUMBER;
         /// Coding Scheme of a QoS_Measurement.

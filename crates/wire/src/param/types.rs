@@ -22,6 +22,18 @@ code_field! {
     HOST_NAME = 11, "Host Name Address";
     /// RFC 9260 §3.3.2.1.5.
     SUPPORTED_ADDRESS_TYPES = 12, "Supported Address Types";
+    /// RFC 6525 §4.1.
+    OUTGOING_RESET = 13, "Outgoing SSN Reset Request";
+    /// RFC 6525 §4.2.
+    INCOMING_RESET = 14, "Incoming SSN Reset Request";
+    /// RFC 6525 §4.3.
+    TSN_RESET = 15, "SSN/TSN Reset Request";
+    /// RFC 6525 §4.4.
+    RECONFIG_RESPONSE = 16, "Re-configuration Response";
+    /// RFC 6525 §4.5.
+    ADD_OUTGOING_STREAMS = 17, "Add Outgoing Streams Request";
+    /// RFC 6525 §4.6.
+    ADD_INCOMING_STREAMS = 18, "Add Incoming Streams Request";
     /// RFC 9260 §3.3.2, table 6.
     ECN_CAPABLE = 0x8000, "ECN Capable";
     /// RFC 4895 §3.1.

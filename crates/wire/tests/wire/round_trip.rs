@@ -3,13 +3,16 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use msctp_wire::cause::{MissingParams, UnknownCause};
-use msctp_wire::param::{AddressRequest, CodingScheme, ErrorCauseIndication, Padding, UnknownParam};
+use msctp_wire::param::{
+    AddStreams, AddressRequest, CodingScheme, ErrorCauseIndication, IncomingReset, OutgoingReset, Padding,
+    ReconfigResponse, UnknownParam,
+};
 use msctp_wire::{
     Abort, Asconf, AsconfAck, AsconfSerial, Auth, Cause, CauseCode, Causes, Chunk, ChunkType, CookieAck,
-    CookieEcho, CorrelationId, Cwr, Data, DataFlags, Ecne, EncodeChunk, Error, ForwardTsn, GapBlock,
-    Heartbeat, HeartbeatAck, HmacId, Init, InitAck, List, Pad, Param, ParamType, Params, Ppid,
-    QosMeasurement, Sack, Shutdown, ShutdownAck, ShutdownComplete, SkippedStream, Ssn, StreamId, Tlv, Tsn,
-    UnknownChunk, VerificationTag,
+    CookieEcho, CorrelationId, Cwr, Data, DataFlags, Ecne, EncodeChunk, Error, ForwardTsn, Fragment,
+    GapBlock, Heartbeat, HeartbeatAck, HmacId, IData, IForwardTsn, Init, InitAck, List, Mid, Pad, Param,
+    ParamType, Params, Ppid, QosMeasurement, ReConfig, ReconfigSerial, Sack, Shutdown, ShutdownAck,
+    ShutdownComplete, SkippedMessages, SkippedStream, Ssn, StreamId, Tlv, Tsn, UnknownChunk, VerificationTag,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -115,11 +118,43 @@ fn param() -> impl Strategy<Value = Param<'static>> {
         any::<u32>().prop_map(|id| Param::SuccessIndication(CorrelationId::new(id))),
         any::<u32>().prop_map(Param::AdaptationLayerIndication),
         qos_param(),
+        reconfig_param(),
         Just(Param::EcnCapable),
         Just(Param::ForwardTsnSupported),
         (any::<u16>(), bytes())
             .prop_filter("a type that is not known", |(typ, _)| ParamType(*typ).name().is_none())
             .prop_map(|(typ, value)| Param::Unknown(UnknownParam::new(item(typ, value)).unwrap())),
+    ]
+}
+
+fn reconfig_param() -> impl Strategy<Value = Param<'static>> {
+    let streams = || vec(any::<u16>().prop_map(StreamId::new), 0..6).prop_map(|s| List::from(keep(s)));
+    let add = || {
+        any::<(u32, u16)>()
+            .prop_map(|(serial, streams)| AddStreams { serial: ReconfigSerial::new(serial), streams })
+    };
+    prop_oneof![
+        (any::<[u32; 3]>(), streams()).prop_map(|([serial, response_to, last_tsn], streams)| {
+            Param::OutgoingReset(OutgoingReset {
+                serial: ReconfigSerial::new(serial),
+                response_to: ReconfigSerial::new(response_to),
+                last_tsn: Tsn::new(last_tsn),
+                streams,
+            })
+        }),
+        (any::<u32>(), streams()).prop_map(|(serial, streams)| {
+            Param::IncomingReset(IncomingReset { serial: ReconfigSerial::new(serial), streams })
+        }),
+        any::<u32>().prop_map(|serial| Param::TsnReset(ReconfigSerial::new(serial))),
+        any::<(u32, u32, Option<(u32, u32)>)>().prop_map(|(serial, result, tsns)| {
+            Param::ReconfigResponse(ReconfigResponse {
+                serial: ReconfigSerial::new(serial),
+                result,
+                next_tsns: tsns.map(|(sender, receiver)| (Tsn::new(sender), Tsn::new(receiver))),
+            })
+        }),
+        add().prop_map(Param::AddOutgoingStreams),
+        add().prop_map(Param::AddIncomingStreams),
     ]
 }
 
@@ -188,6 +223,31 @@ fn forward_tsn() -> impl Strategy<Value = ForwardTsn<'static>> {
         .prop_map(|(new_cum_tsn, skipped)| ForwardTsn { new_cum_tsn, skipped: List::from(keep(skipped)) })
 }
 
+fn i_data() -> impl Strategy<Value = IData<'static>> {
+    (tsn(), any::<(u16, u32, u32)>(), any::<[bool; 4]>(), vec(any::<u8>(), 1..1500)).prop_map(
+        |(tsn, (stream, mid, last), [begin, unordered, end, immediate], payload)| IData {
+            tsn,
+            stream: StreamId::new(stream),
+            mid: Mid::new(mid),
+            fragment: if begin { Fragment::First(Ppid::new(last)) } else { Fragment::Later(last) },
+            unordered,
+            end,
+            immediate,
+            payload: keep(payload),
+        },
+    )
+}
+
+fn i_forward_tsn() -> impl Strategy<Value = IForwardTsn<'static>> {
+    let skipped = any::<(u16, bool, u32)>().prop_map(|(stream, unordered, mid)| SkippedMessages {
+        stream: StreamId::new(stream),
+        unordered,
+        mid: Mid::new(mid),
+    });
+    (tsn(), vec(skipped, 0..9))
+        .prop_map(|(new_cum_tsn, skipped)| IForwardTsn { new_cum_tsn, skipped: List::from(keep(skipped)) })
+}
+
 fn chunk() -> impl Strategy<Value = Chunk<'static>> {
     prop_oneof![
         data().prop_map(Chunk::Data),
@@ -221,6 +281,10 @@ fn chunk() -> impl Strategy<Value = Chunk<'static>> {
         }),
         (0u16..1500).prop_map(|padding_len| Chunk::Pad(Pad { padding_len })),
         forward_tsn().prop_map(Chunk::ForwardTsn),
+        i_data().prop_map(Chunk::IData),
+        i_forward_tsn().prop_map(Chunk::IForwardTsn),
+        vec(prop_oneof![3 => reconfig_param(), 1 => param()], 0..4)
+            .prop_map(|params| Chunk::ReConfig(ReConfig { params: Params::from(keep(params)) })),
         vec(prop_oneof![3 => qos_param(), 1 => param()], 0..9).prop_map(|params| {
             Chunk::QosMeasurement(QosMeasurement { params: Params::from(keep(params)) })
         }),

@@ -6,13 +6,22 @@ use crate::support;
 
 /// Chunk headers with plausible types and lengths, so that random bytes get past the framing.
 fn plausible_chunks() -> impl Strategy<Value = Vec<u8>> {
-    let typ = prop_oneof![0u8..16, Just(0x80), Just(0x84), Just(0xbe), Just(0xc0), Just(0xc1), any::<u8>()];
+    let typ = prop_oneof![
+        0u8..16,
+        Just(0x40),
+        Just(0x80),
+        Just(0x82),
+        Just(0x84),
+        Just(0xbe),
+        0xc0u8..0xc3,
+        any::<u8>()
+    ];
     let inner = prop_oneof![
         prop::collection::vec(any::<u8>(), 0..64),
         // Parameters and causes: known types and codes, lengths mostly right.
         prop::collection::vec(
             (
-                prop_oneof![0u16..16, 0x8000u16..0x8009, 0xbe00u16..0xbe09, 0xc000u16..0xc007, 0xa0u16..0xa6],
+                prop_oneof![0u16..20, 0x8000u16..0x8009, 0xbe00u16..0xbe09, 0xc000u16..0xc007, 0xa0u16..0xa6],
                 0u8..24
             ),
             0..6
