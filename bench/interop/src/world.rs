@@ -348,8 +348,8 @@ impl World {
                 ppid: ppid_of(batch.stream),
                 unordered: batch.unordered,
                 data,
-                context: 0,
-            };
+                ..OutMessage::default()
+        };
             self.outgoing.push_back(change(message));
         }
     }

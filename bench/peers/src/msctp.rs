@@ -133,7 +133,7 @@ impl End for Node {
         let mut sent = 0;
         while sent < limit && association.buffered() < SEND_BUFFER {
             let data = self.message.clone();
-            let message = OutMessage { stream: 0, ppid: 0, unordered: false, data, context: 0 };
+            let message = OutMessage { stream: 0, ppid: 0, unordered: false, data, ..OutMessage::default() };
             if association.send(at(now), message).is_err() {
                 break;
             }

@@ -96,7 +96,14 @@ impl Association {
     ///
     /// As [`send`](Self::send).
     pub async fn send_bytes(&self, stream: u16, data: impl Into<Bytes>) -> Result<(), SendError> {
-        self.send(OutMessage { stream, ppid: 0, unordered: false, data: data.into(), context: 0 }).await
+        self.send(OutMessage {
+            stream,
+            ppid: 0,
+            unordered: false,
+            data: data.into(),
+            ..OutMessage::default()
+        })
+        .await
     }
 
     pub(crate) fn poll_send(&self, cx: &Context<'_>, message: &OutMessage) -> Poll<Result<(), SendError>> {

@@ -82,7 +82,15 @@ mod tests {
     use super::*;
 
     fn message(stream: u16, len: usize) -> Message {
-        Message { stream, ssn: 0, ppid: 0, unordered: false, data: Bytes::from(vec![stream as u8; len]) }
+        Message {
+            stream,
+            ssn: 0,
+            ppid: 0,
+            unordered: false,
+            begin: true,
+            end: true,
+            data: Bytes::from(vec![stream as u8; len]),
+        }
     }
 
     fn streams(inbox: &mut Inbox, reader: Option<u16>, core: &mut VecDeque<Message>) -> Vec<u16> {

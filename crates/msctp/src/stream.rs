@@ -68,7 +68,8 @@ impl AsyncWrite for Stream {
             return Poll::Ready(Ok(0));
         }
         let data = Bytes::copy_from_slice(&buf[..len]);
-        let message = OutMessage { stream: self.stream, ppid: 0, unordered: false, data, context: 0 };
+        let message =
+            OutMessage { stream: self.stream, ppid: 0, unordered: false, data, ..OutMessage::default() };
         ready!(self.association.poll_send(cx, &message))?;
         Poll::Ready(Ok(len))
     }

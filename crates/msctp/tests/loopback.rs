@@ -90,7 +90,7 @@ async fn messages_keep_their_metadata_and_waits_may_be_given_up() {
             ppid: u32::from(n),
             unordered: n % 2 == 1,
             data: vec![n as u8; 100].into(),
-            context: 0,
+            ..OutMessage::default()
         };
         association.send(message).await.unwrap();
     }

@@ -103,9 +103,15 @@ impl Bench {
 
     /// Lets the sender fill the pipe.
     fn send(&mut self) {
-        let message =
-            || OutMessage { stream: 0, ppid: 0, unordered: false, data: self.payload.clone(), context: 0 };
-        while self.out.enqueue(message()).is_ok() {}
+        let message = || OutMessage {
+            stream: 0,
+            ppid: 0,
+            unordered: false,
+            data: self.payload.clone(),
+            context: 0,
+            ..OutMessage::default()
+        };
+        while self.out.enqueue(self.now, message(), &mut self.paths).is_ok() {}
         while let Some(path) = self.out.next_path(self.now, &mut self.paths) {
             let mut bytes = self.spare.pop().unwrap_or_default();
             bytes.clear();

@@ -91,8 +91,14 @@ impl Pump {
 
     fn send(&mut self, handle: Handle) {
         let Some(association) = self.ends[0].association_mut(handle) else { return };
-        let message =
-            || OutMessage { stream: 0, ppid: 0, unordered: false, data: self.message.clone(), context: 0 };
+        let message = || OutMessage {
+            stream: 0,
+            ppid: 0,
+            unordered: false,
+            data: self.message.clone(),
+            context: 0,
+            ..OutMessage::default()
+        };
         while association.send(self.now, message()).is_ok() {}
     }
 

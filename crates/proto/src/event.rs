@@ -4,6 +4,8 @@ use core::net::IpAddr;
 
 use bytes::Bytes;
 
+use crate::inbound::PartialAbort;
+use crate::outbound::Unsent;
 use crate::{AuthEvent, OutMessage, PathAddr, PathId, PathState, PrimaryCause};
 
 /// Something the application may want to know.
@@ -26,6 +28,8 @@ pub enum Event {
     Writable,
     /// A message was not delivered, as far as this end knows (RFC 9260 §11.2.2).
     SendFailed(SendFailure),
+    /// A message of which parts were delivered will not be completed: the peer gave it up (RFC 3758 §3.6; the sockets API has SCTP_PARTIAL_DELIVERY_EVENT).
+    PartialDeliveryAborted(PartialAbort),
     /// A path appeared.
     PathAdded {
         /// Its name.
@@ -90,6 +94,22 @@ pub struct SendFailure {
     pub message: OutMessage,
     /// True when no part of it ever left (RFC 9260 §11.1.14), false when it was sent but not acknowledged (§11.1.15).
     pub unsent: bool,
+    /// User bytes of it that were sent at least once; where the association is gone, of a message sent in fragments only
+    /// those of the last one.
+    pub sent: u64,
+    /// It was given up because its [`Reliability`](crate::Reliability) ended, not because the association did.
+    pub abandoned: bool,
+}
+
+impl SendFailure {
+    /// A message that was in the queue, or the rest of it.
+    pub(crate) fn of_unsent(unsent: Unsent) -> Self {
+        let mut message = unsent.message;
+        if unsent.sent > 0 {
+            message.data = Bytes::new();
+        }
+        Self { message, unsent: unsent.sent == 0, sent: unsent.sent, abandoned: false }
+    }
 }
 
 /// Why an association was lost.

@@ -13,10 +13,13 @@ use crate::{AuthPolicy, Config};
 pub(crate) struct Extensions(u16);
 
 /// The chunk types that stand for an extension in Supported Extensions: all of a row have to be there.
-const CHUNKS: [(Extensions, &[ChunkType]); 2] = [
+const CHUNKS: [(Extensions, &[ChunkType]); 5] = [
     (Extensions::ASCONF, &[ChunkType::ASCONF, ChunkType::ASCONF_ACK]),
     // What decides are the parameters of RFC 4895; RFC 5061 §4.2.7 wants the chunk listed beside those of ASCONF.
     (Extensions::AUTH, &[ChunkType::AUTH]),
+    (Extensions::FORWARD_TSN, &[ChunkType::FORWARD_TSN]),
+    (Extensions::I_DATA, &[ChunkType::I_DATA]),
+    (Extensions::I_FORWARD_TSN, &[ChunkType::I_FORWARD_TSN]),
 ];
 
 impl Extensions {
@@ -26,14 +29,27 @@ impl Extensions {
     pub(crate) const ASCONF: Self = Self(1);
     /// Authenticated chunks (RFC 4895).
     pub(crate) const AUTH: Self = Self(2);
+    /// Partial reliability (RFC 3758 §3.1).
+    pub(crate) const FORWARD_TSN: Self = Self(1 << 4);
+    /// Interleaving (RFC 8260 §2.2.1).
+    pub(crate) const I_DATA: Self = Self(1 << 5);
+    /// Partial reliability together with interleaving (RFC 8260 §2.3.1).
+    pub(crate) const I_FORWARD_TSN: Self = Self(1 << 6);
 
     /// What this end offers.
     pub(crate) fn of_config(config: &Config) -> Self {
-        let auth = if config.auth.enabled { Self::AUTH } else { Self::NONE };
+        let streams = &config.streams;
         // RFC 5061 §4.2.7: ASCONF goes with AUTH only
-        let needed = config.auth.policy == AuthPolicy::Required && !config.auth.enabled;
-        let asconf = config.offer.dynamic_addresses && !needed;
-        auth.with(if asconf { Self::ASCONF } else { Self::NONE })
+        let asconf = config.auth.enabled || config.auth.policy != AuthPolicy::Required;
+        let offers = [
+            (config.offer.dynamic_addresses && asconf, Self::ASCONF),
+            (config.auth.enabled, Self::AUTH),
+            (streams.partial_reliability, Self::FORWARD_TSN),
+            (streams.interleaving, Self::I_DATA),
+            (streams.partial_reliability && streams.interleaving, Self::I_FORWARD_TSN),
+        ];
+        let offered = offers.into_iter().filter(|&(wanted, _)| wanted);
+        offered.fold(Self::NONE, |all, (_, extension)| all.with(extension))
     }
 
     /// What both ends may use when the peer announced `theirs`.
@@ -42,6 +58,16 @@ impl Extensions {
         // RFC 5061 §4.1.1: MUST be authenticated
         let lacks_auth = config.auth.policy == AuthPolicy::Required && !both.has(Self::AUTH);
         if lacks_auth { both.without(Self::ASCONF) } else { both }
+    }
+
+    /// Messages come and go in I-DATA chunks: both ends announced them (RFC 8260 §2.2.1).
+    pub(crate) fn interleaves(self) -> bool {
+        self.has(Self::I_DATA)
+    }
+
+    /// What was sent can be given up. RFC 8260 §2.3.1: with interleaving that takes I-FORWARD-TSN, else FORWARD TSN.
+    pub(crate) fn forwards(self) -> bool {
+        self.has(if self.interleaves() { Self::I_FORWARD_TSN } else { Self::FORWARD_TSN })
     }
 
     /// What a Supported Extensions parameter announces.

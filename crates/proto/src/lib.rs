@@ -49,12 +49,12 @@ pub use association::Association;
 pub use auth::{AuthEvent, HmacAlgorithm, KeyError, MAX_KEYS};
 pub use config::{
     AuthConfig, AuthPolicy, BufferConfig, Config, EndpointConfig, FailoverConfig, LossRecovery, MAX_PMTU,
-    MIN_PMTU, OfferConfig, PmtudConfig, RecoveryConfig, RetransmissionPath, SharedKey,
+    MIN_PMTU, OfferConfig, PmtudConfig, RecoveryConfig, RetransmissionPath, SharedKey, StreamsConfig,
 };
 pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason};
 pub use error::{AbortReason, CallError, ConfigError, SendError};
 pub use event::{AddressRequest, Event, LossReason, SendFailure};
-pub use message::{Message, OutMessage, Transmit};
-pub use stats::{AssociationState, AssociationStats, PathState, PathStats};
+pub use message::{Message, OutMessage, Reliability, Transmit};
+pub use stats::{Abandoned, AbandonedCount, AssociationState, AssociationStats, PathState, PathStats};
 pub use trace::{Direction, PrimaryCause, TraceEvent, TraceKind};
 pub use trace_fields::TraceValue;

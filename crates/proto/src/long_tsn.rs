@@ -21,6 +21,11 @@ impl LongTsn {
         Self(self.0.wrapping_add_signed(step as i64))
     }
 
+    /// As a plain number, for orders that TSNs share with others.
+    pub(crate) const fn get(self) -> u64 {
+        self.0
+    }
+
     /// As it is on the wire.
     pub(crate) const fn tsn(self) -> Tsn {
         Tsn::new(self.0 as u32)

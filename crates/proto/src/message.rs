@@ -1,11 +1,29 @@
 //! What goes in and out: user messages and packets. No state.
 
 use bytes::Bytes;
+use msctp_units::Span;
 
 use crate::{PathAddr, PathId};
 
-/// A user message to send (RFC 9260 §11.1.5).
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// How hard a message is tried (RFC 3758 §4, RFC 7496 §3). Where the peer does not speak PR-SCTP, a message of which
+/// something was sent is reliable; one of which nothing was sent can still be dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reliability {
+    /// Until it arrives.
+    #[default]
+    Full,
+    /// Timed reliability (RFC 3758 §4.1): not sent any more, and not sent again, once this long has passed since `send`.
+    Lifetime(Span),
+    /// Limited retransmissions (RFC 7496 §3.1): abandoned when a chunk of it would be sent again more often than this. 0
+    /// sends it once.
+    Retransmissions(u16),
+    /// Priority (RFC 7496 §3.2): abandoned when a message of a higher priority finds no room in the send buffer. 0 is the
+    /// highest; the other kinds are above all of these.
+    Priority(u16),
+}
+
+/// A user message to send (RFC 9260 §11.1.5). The default is empty, which nothing takes: it is there for `..`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OutMessage {
     /// Stream to send it on, below the negotiated number of outbound streams.
     pub stream: u16,
@@ -17,19 +35,33 @@ pub struct OutMessage {
     pub data: Bytes,
     /// Comes back in [`Event::SendFailed`](crate::Event::SendFailed) if the message cannot be delivered.
     pub context: u64,
+    /// How hard it is tried.
+    pub reliability: Reliability,
+    /// Ask the peer to acknowledge the end of this message without delay (RFC 7053 §5.1): the application waits for it.
+    pub sack_immediately: bool,
 }
 
-/// A user message received (RFC 9260 §11.1.7).
+/// A user message received, or a part of one (RFC 9260 §11.1.7).
+///
+/// A message that needs more than twice the receive buffer before it is complete is delivered in parts: the first has
+/// `begin`, the last `end`, all others neither. The parts of one message come in order; between them come messages of other
+/// streams, and unordered ones. What of a message was delivered and cannot be completed is reported by
+/// [`Event::PartialDeliveryAborted`](crate::Event::PartialDeliveryAborted).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Stream it came on.
     pub stream: u16,
-    /// Stream sequence number; of no meaning when `unordered`.
+    /// Stream sequence number; of no meaning when `unordered`. With interleaving the low 16 bits of the message identifier
+    /// (RFC 8260 §4.1), which tell the parts of unordered messages apart.
     pub ssn: u16,
     /// Payload protocol identifier as the peer gave it.
     pub ppid: u32,
     /// Sent without regard to the order of the stream.
     pub unordered: bool,
+    /// This is the beginning of the message.
+    pub begin: bool,
+    /// This is the end of the message.
+    pub end: bool,
     /// The payload.
     pub data: Bytes,
 }

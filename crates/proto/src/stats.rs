@@ -5,7 +5,7 @@ use core::fmt;
 use msctp_congestion::classifier::Tally;
 use msctp_units::{Rate, Span};
 
-use crate::{PathAddr, PathId};
+use crate::{PathAddr, PathId, Reliability};
 
 /// States of an association (RFC 9260 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -107,6 +107,42 @@ pub struct PathStats {
     pub ld_recoveries: u64,
 }
 
+/// Messages given up under one policy (RFC 7496 §4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AbandonedCount {
+    /// Nothing of them was sent.
+    pub unsent: u64,
+    /// Something of them was sent.
+    pub sent: u64,
+}
+
+/// Messages given up, by policy (RFC 3758 §4.1, RFC 7496 §3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Abandoned {
+    /// Timed reliability.
+    pub lifetime: AbandonedCount,
+    /// Limited retransmissions.
+    pub retransmissions: AbandonedCount,
+    /// Priority.
+    pub priority: AbandonedCount,
+}
+
+impl Abandoned {
+    pub(crate) fn count(&mut self, reliability: Reliability, unsent: bool) {
+        let count = match reliability {
+            Reliability::Full => return,
+            Reliability::Lifetime(_) => &mut self.lifetime,
+            Reliability::Retransmissions(_) => &mut self.retransmissions,
+            Reliability::Priority(_) => &mut self.priority,
+        };
+        if unsent {
+            count.unsent += 1;
+        } else {
+            count.sent += 1;
+        }
+    }
+}
+
 /// Counters of an association since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AssociationStats {
@@ -144,6 +180,8 @@ pub struct AssociationStats {
     pub unauthenticated_chunks: u64,
     /// Chunks of an unknown type.
     pub unknown_chunks: u64,
+    /// Messages given up because their reliability ended.
+    pub abandoned: Abandoned,
     /// What the loss classifier said of losses (`Config::loss_classifier`).
     pub verdicts: Tally,
     /// Errors in a row over all paths (RFC 9260 §8.1).

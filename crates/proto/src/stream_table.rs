@@ -27,9 +27,18 @@ impl<T: Default> StreamTable<T> {
         &mut page[slot]
     }
 
+    /// The states of all streams whose pages were touched.
+    pub(crate) fn for_each(&mut self, mut each: impl FnMut(u16, &mut T)) {
+        for (page, states) in self.pages.iter_mut().enumerate() {
+            for (slot, state) in states.iter_mut().flatten().enumerate() {
+                each((page * PAGE + slot) as u16, state);
+            }
+        }
+    }
+
     /// The state of `stream` if its page was touched.
-    #[cfg(test)]
-    pub(crate) fn peek(&self, stream: u16) -> Option<&T> {
+    #[inline]
+    pub(crate) fn get(&self, stream: u16) -> Option<&T> {
         let page = self.pages.get(usize::from(stream) / PAGE)?.as_deref()?;
         page.get(usize::from(stream) % PAGE)
     }

@@ -50,8 +50,13 @@ pub(crate) enum Control {
 impl Control {
     pub(crate) async fn send(&self, association: &Association) -> Result<(), Failure> {
         let text = serde_json::to_vec(self).map_err(|e| super::failed("control message")(&e))?;
-        let message =
-            OutMessage { stream: CONTROL, ppid: 0, unordered: false, data: text.into(), context: 0 };
+        let message = OutMessage {
+            stream: CONTROL,
+            ppid: 0,
+            unordered: false,
+            data: text.into(),
+            ..OutMessage::default()
+        };
         association.send(message).await.map_err(|e| super::failed("sending")(&e))
     }
 

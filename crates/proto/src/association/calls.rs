@@ -17,13 +17,14 @@ impl Association {
     ///
     /// It is empty, its stream does not exist, there is no room for it, or the association is closing.
     pub fn send(&mut self, now: Time, message: OutMessage) -> Result<(), SendError> {
-        let _ = now;
         let open = matches!(self.state, State::CookieWait | State::CookieEchoed | State::Established);
         // RFC 9260 §9.2: SHOULD reject any new data request once the shutdown began
         if !open || self.closing.is_wanted() {
             return Err(SendError::Closed);
         }
-        self.outbound.enqueue(message)
+        let result = self.outbound.enqueue(now, message, &mut self.paths);
+        self.report_abandoned();
+        result
     }
 
     /// The next message received, in the order of its stream. May be called after the association is closed.
@@ -102,8 +103,10 @@ impl Association {
     pub fn tell_loss(&mut self, packet: &[u8], cause: Cause) {
         let Ok(packet) = Packet::parse(packet, Checksum::Skip) else { return };
         for chunk in packet.chunks() {
-            if let Ok(Chunk::Data(data)) = chunk {
-                self.outbound.tell_loss(data.tsn, cause);
+            match chunk {
+                Ok(Chunk::Data(data)) => self.outbound.tell_loss(data.tsn, cause),
+                Ok(Chunk::IData(data)) => self.outbound.tell_loss(data.tsn, cause),
+                _ => {}
             }
         }
     }
@@ -119,6 +122,7 @@ impl Association {
         AssociationStats {
             error_count: self.paths.assoc_error_count(),
             verdicts: self.outbound.verdicts(),
+            abandoned: self.outbound.abandoned(),
             ..self.stats
         }
     }

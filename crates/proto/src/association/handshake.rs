@@ -182,7 +182,10 @@ impl Association {
 
     /// The peer's data comes from `initial_tsn` on, and takes ours up to `a_rwnd`.
     pub(super) fn begin_data(&mut self, initial_tsn: msctp_wire::Tsn, a_rwnd: u32) {
+        let agreed = self.tags.extensions;
         self.inbound = Inbound::new(&self.config, initial_tsn, self.tags.inbound_streams);
+        self.inbound.set_interleaving(agreed.interleaves());
+        self.outbound.set_extensions(agreed.interleaves(), agreed.forwards());
         self.begin_readdressing(initial_tsn);
         for failure in self.outbound.establish(a_rwnd, self.tags.outbound_streams) {
             self.events.push_back(Event::SendFailed(failure));

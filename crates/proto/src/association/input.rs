@@ -2,13 +2,13 @@
 
 use msctp_units::Time;
 use msctp_wire::{
-    Cause, Causes, Checksum, Chunk, ChunkError, ChunkType, Data, EncodeChunk, Error, Heartbeat, HeartbeatAck,
-    Malformed, Packet, Sack, ShutdownComplete, UnknownChunk,
+    Cause, Causes, Checksum, Chunk, ChunkError, ChunkType, EncodeChunk, Error, Heartbeat, HeartbeatAck,
+    Malformed, Packet, Sack, ShutdownComplete, Tsn, UnknownChunk,
 };
 
 use super::{Association, MAX_WAITING_EVENTS};
 use crate::endpoint::cookie::CookieJar;
-use crate::inbound::Received;
+use crate::inbound::{DataFault, Inbound, Received};
 use crate::path::{Acknowledged, SourceUse};
 use crate::quality::MAX_PER_PACKET;
 use crate::{
@@ -32,10 +32,17 @@ enum Admission {
     Refused,
 }
 
+/// Of a chunk with user data, what the trace says of it.
+#[derive(Clone, Copy)]
+struct Stamp {
+    tsn: Tsn,
+    len: usize,
+}
+
 /// What a packet brought that has to be seen to at its end.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
-    data: bool,
+pub(super) struct Seen {
+    pub(super) data: bool,
     asconf: bool,
     /// A valid AUTH chunk came (RFC 4895 §6.3).
     authenticated: bool,
@@ -216,7 +223,8 @@ impl Association {
             return self.discard_unauthenticated(chunk.chunk_type());
         }
         if let Chunk::Data(data) = chunk {
-            return self.take_data(now, at, data, seen);
+            let stamp = Stamp { tsn: data.tsn, len: data.payload.len() };
+            return self.take_data(now, at, stamp, seen, |inbound| inbound.handle_data(data));
         }
         if let Chunk::Sack(sack) = chunk {
             self.take_sack(now, at, sack);
@@ -227,7 +235,12 @@ impl Association {
             self.trace_control(now, Direction::In, self.path_of(at), chunk);
         }
         match chunk {
-            Chunk::Data(_) | Chunk::Sack(_) => {}
+            Chunk::Data(_) | Chunk::Sack(_) | Chunk::Pad(_) => {}
+            Chunk::IData(_) | Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_)
+                if self.knows(chunk.chunk_type()) =>
+            {
+                return self.take_agreed(now, at, chunk, seen);
+            }
             Chunk::Heartbeat(heartbeat) => self.on_heartbeat(at, heartbeat),
             Chunk::HeartbeatAck(ack) => self.on_heartbeat_ack(now, ack),
             Chunk::InitAck(ack) => {
@@ -264,7 +277,6 @@ impl Association {
                 self.on_asconf(now, at, asconf);
             }
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, at, ack),
-            Chunk::Pad(_) => {}
             Chunk::QosMeasurement(report) if self.config.quality_reports => {
                 seen.reports += 1;
                 if seen.reports <= MAX_PER_PACKET {
@@ -281,6 +293,9 @@ impl Association {
             Chunk::ForwardTsn(_)
             | Chunk::Ecne(_)
             | Chunk::Cwr(_)
+            | Chunk::IData(_)
+            | Chunk::IForwardTsn(_)
+            | Chunk::ReConfig(_)
             | Chunk::QosMeasurement(_)
             | Chunk::Unknown(_) => {
                 return self.on_unknown_chunk(at, rest);
@@ -289,15 +304,40 @@ impl Association {
         true
     }
 
+    /// A chunk of the extensions that concern messages (RFC 3758, RFC 8260).
+    fn take_agreed(&mut self, now: Time, at: PathAddr, chunk: &Chunk<'_>, seen: &mut Seen) -> bool {
+        match chunk {
+            Chunk::IData(data) => {
+                let stamp = Stamp { tsn: data.tsn, len: data.payload.len() };
+                self.take_data(now, at, stamp, seen, |inbound| inbound.handle_i_data(data))
+            }
+            Chunk::ForwardTsn(forward) => {
+                self.take_forward(now, seen, |inbound| inbound.handle_forward_tsn(forward))
+            }
+            Chunk::IForwardTsn(forward) => {
+                self.take_forward(now, seen, |inbound| inbound.handle_i_forward_tsn(forward))
+            }
+            _ => true,
+        }
+    }
+
+    /// DATA or I-DATA, which `handle` hands to the receiving half.
     #[inline]
-    fn take_data(&mut self, now: Time, at: PathAddr, data: &Data<'_>, seen: &mut Seen) -> bool {
+    fn take_data(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        data: Stamp,
+        seen: &mut Seen,
+        handle: impl FnOnce(&mut Inbound) -> Result<Received, DataFault>,
+    ) -> bool {
         // RFC 9260 §6: DATA is received in these states only, in any other it SHOULD be discarded
-        if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownSent) {
+        if !self.takes_data() {
             self.stats.unexpected_chunks += 1;
             return true;
         }
         seen.data = true;
-        let received = match self.inbound.handle_data(data) {
+        let received = match handle(&mut self.inbound) {
             Ok(received) => received,
             Err(fault) => {
                 let text = fault.to_string();
@@ -318,7 +358,7 @@ impl Association {
         }
         if self.tracer.is_on() {
             let again = received == Received::Duplicate;
-            let (path, tsn, len) = (self.path_of(at), data.tsn.get(), data.payload.len() as u32);
+            let (path, tsn, len) = (self.path_of(at), data.tsn.get(), data.len as u32);
             self.tracer.push(now, TraceKind::Data { direction: Direction::In, path, tsn, len, again });
         }
         true
@@ -353,6 +393,7 @@ impl Association {
 
     fn note_acked(&mut self, bytes: u64) {
         self.stats.bytes_acked += bytes;
+        self.report_abandoned();
         self.tell_writable();
     }
 
@@ -379,7 +420,13 @@ impl Association {
     }
 
     /// Aborts because the peer broke the protocol.
-    fn violated(&mut self, now: Time, code: msctp_wire::CauseCode, what: &'static str, text: &[u8]) {
+    pub(super) fn violated(
+        &mut self,
+        now: Time,
+        code: msctp_wire::CauseCode,
+        what: &'static str,
+        text: &[u8],
+    ) {
         let cause = match code {
             msctp_wire::CauseCode::OUT_OF_RESOURCE => Cause::OutOfResource,
             _ => Cause::ProtocolViolation(text),
@@ -393,7 +440,10 @@ impl Association {
             ChunkError::Malformed { typ, .. } if self.auth.lacks(typ, authenticated) => {
                 self.discard_unauthenticated(typ)
             }
-            ChunkError::Malformed { typ: ChunkType::DATA, fault: Malformed::NoUserData { tsn } } => {
+            ChunkError::Malformed {
+                typ: ChunkType::DATA | ChunkType::I_DATA,
+                fault: Malformed::NoUserData { tsn },
+            } => {
                 // RFC 9260 §6.2: "MUST send an ABORT with [...] a 'No User Data' error cause"
                 let cause = Cause::NoUserData(tsn);
                 let reason = LossReason::ProtocolViolation {

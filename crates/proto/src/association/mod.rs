@@ -5,6 +5,7 @@ mod addresses;
 pub(crate) mod auth;
 mod calls;
 mod control;
+mod forward;
 mod handshake;
 mod input;
 pub(crate) mod negotiate;
@@ -12,6 +13,7 @@ mod output;
 mod policy;
 mod quality;
 mod shutdown;
+mod streams;
 mod table12;
 mod timers;
 mod trace;
@@ -291,6 +293,7 @@ impl Association {
     /// What has to follow every input, application call and timeout before anything is sent.
     fn after_change(&mut self, now: Time) {
         self.output.stirred = true;
+        self.report_abandoned();
         self.report_path_events(now);
         self.report_estimates(now);
         self.grant_wanted_primary(now);

@@ -167,6 +167,10 @@ impl<'a> Offer<'a> {
             Param::Random(random) => auth.random(random)?,
             Param::ChunkList(types) => auth.chunks(&types)?,
             Param::HmacAlgo(ids) => auth.hmacs(&ids)?,
+            // RFC 3758 §3.1
+            Param::ForwardTsnSupported => {
+                self.extensions = self.extensions.with(Extensions::FORWARD_TSN);
+            }
             Param::Unknown(unknown) => {
                 let action = unknown.action();
                 let reported = self.unrecognized.iter().map(|param| report_len(param)).sum::<usize>();
@@ -211,6 +215,10 @@ pub(crate) fn our_params<'a>(
         params.extend(addresses.map(Param::from));
     }
     params.push(Param::SupportedExtensions(List::from(chunk_types)));
+    // RFC 3758 §3.3.1: older than the list, and still looked for
+    if chunk_types.contains(&ChunkType::FORWARD_TSN) {
+        params.push(Param::ForwardTsnSupported);
+    }
     params
 }
 

@@ -171,7 +171,7 @@ impl Association {
     }
 
     /// Where a SACK would go, if there is something to acknowledge.
-    fn sack_path(&self) -> Option<PathId> {
+    pub(super) fn sack_path(&self) -> Option<PathId> {
         if !self.inbound.sack_pending() {
             return None;
         }
@@ -186,7 +186,7 @@ impl Association {
         self.inbound.sack_deadline().filter(|_| self.sack_path().is_some())
     }
 
-    fn push_sack(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) -> bool {
+    pub(super) fn push_sack(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) -> bool {
         let Some(summary) = self.inbound.encode_sack(builder) else { return false };
         self.stats.sacks_sent += 1;
         if self.tracer.is_on() {
@@ -204,7 +204,7 @@ impl Association {
     }
 
     /// The state allows DATA (RFC 9260 §6), and nothing has to be waited for.
-    fn may_send_data(&mut self) -> bool {
+    pub(super) fn may_send_data(&mut self) -> bool {
         let state = matches!(
             self.state,
             State::CookieEchoed | State::Established | State::ShutdownPending | State::ShutdownReceived
@@ -217,7 +217,7 @@ impl Association {
     }
 
     /// Writes DATA chunks; false when there was none to write. Notes what is to be copied to another path.
-    fn fill_data(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) -> bool {
+    pub(super) fn fill_data(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) -> bool {
         let filled = self.outbound.fill(now, path, &mut self.paths, builder);
         self.stats.data_chunks_sent += u64::from(filled.new);
         // The branch keeps the two sums apart: added as one vector they wait for `filled` to reach memory.
@@ -294,6 +294,11 @@ impl Association {
             }
             self.output.stirred = false;
             self.output.watch_timeout = self.upkeep_timeout();
+        }
+        if self.outbound.may_forward()
+            && let Some(transmit) = self.send_forward_tsn(now, out)
+        {
+            return Some(transmit);
         }
         self.send_data_or_sack(now, out)
     }
@@ -425,6 +430,6 @@ impl Association {
 }
 
 /// Bytes of an SCTP packet on this path.
-fn packet_room(path: &Path) -> usize {
+pub(super) fn packet_room(path: &Path) -> usize {
     (path.pmtu() - path.ip_header()) as usize
 }

@@ -8,6 +8,7 @@ mod offer;
 mod pmtud;
 mod profile;
 mod recovery;
+mod streams;
 
 pub use self::auth::{AuthConfig, AuthPolicy, SharedKey};
 pub(crate) use self::auth::{COVERED, NEVER};
@@ -17,6 +18,7 @@ pub use self::failover::FailoverConfig;
 pub use self::offer::OfferConfig;
 pub use self::pmtud::PmtudConfig;
 pub use self::recovery::{LossRecovery, RecoveryConfig};
+pub use self::streams::StreamsConfig;
 
 use core::fmt::Display;
 
@@ -121,6 +123,8 @@ pub struct Config {
     pub auth: AuthConfig,
     /// What INIT and INIT ACK tell of this end.
     pub offer: OfferConfig,
+    /// Streams: which goes next, and the extensions that concern messages.
+    pub streams: StreamsConfig,
     /// Outbound streams wanted, 10 (RFC 9260 §5.1.1).
     pub outbound_streams: u16,
     /// Inbound streams taken at most, 65535.
@@ -173,6 +177,7 @@ impl Default for Config {
             quality_growth: 100,
             auth: AuthConfig::default(),
             offer: OfferConfig::default(),
+            streams: StreamsConfig::default(),
             outbound_streams: 10,
             max_inbound_streams: u16::MAX,
             wait_for_confirmation: false,
@@ -208,6 +213,7 @@ impl Config {
         self.auth.validate()?;
         self.failover.validate(self.path_max_retrans)?;
         self.pmtud.validate()?;
+        self.streams.validate()?;
         check(self.assoc_max_retrans > 0, "assoc_max_retrans", self.assoc_max_retrans, "at least 1 attempt")
     }
 

@@ -19,10 +19,12 @@ pub enum DataFault {
     /// number came twice.
     #[error("stream sequence number skipped or repeated")]
     StreamSequence,
-    /// A message needs more than twice the receive buffer before it is complete: answered by ABORT with the cause Out of
-    /// Resource.
-    #[error("message larger than twice the receive buffer")]
-    MessageTooLarge,
+    /// A fragment came twice with different TSNs, or stands behind the last one (RFC 8260 §2.1).
+    #[error("fragment repeated, or behind the last one of its message")]
+    FragmentRepeated,
+    /// DATA where I-DATA was agreed on, or the other way round (RFC 8260 §2.2.3).
+    #[error("DATA and I-DATA in one association")]
+    WrongChunk,
 }
 
 impl DataFault {
@@ -30,7 +32,6 @@ impl DataFault {
     pub const fn cause(self) -> msctp_wire::CauseCode {
         match self {
             Self::NoUserData => msctp_wire::CauseCode::NO_USER_DATA,
-            Self::MessageTooLarge => msctp_wire::CauseCode::OUT_OF_RESOURCE,
             _ => msctp_wire::CauseCode::PROTOCOL_VIOLATION,
         }
     }

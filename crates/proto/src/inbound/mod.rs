@@ -5,7 +5,9 @@
 //! when [`sack_due`](Inbound::sack_due), and bundles one with outbound DATA when [`sack_pending`](Inbound::sack_pending).
 
 mod fault;
+mod forward;
 mod ordering;
+mod piece;
 mod reassembly;
 mod sack_clock;
 mod slab;
@@ -16,12 +18,14 @@ mod tuning;
 mod window;
 
 use msctp_units::{Span, Time};
-use msctp_wire::{Data, List, PacketBuilder, Sack, StreamId, Tsn};
+use msctp_wire::{Data, IData, List, PacketBuilder, Sack, StreamId, Tsn};
 
 pub use fault::DataFault;
+pub use reassembly::PartialAbort;
 
 use self::ordering::{Arrived, Ordering};
-use self::reassembly::Reassembly;
+use self::piece::Piece;
+use self::reassembly::{Assembled, Discarded, Reassembly};
 use self::sack_clock::SackClock;
 use self::slab::Slab;
 use self::tsn_map::{Place, TsnMap};
@@ -81,6 +85,10 @@ pub struct Inbound {
     duplicates: Vec<Tsn>,
     max_gap_blocks: usize,
     streams: u16,
+    /// I-DATA chunks come instead of DATA chunks (RFC 8260 §2.2.1).
+    interleaving: bool,
+    /// Messages delivered in part that will not be completed, not reported yet.
+    aborts: Vec<PartialAbort>,
 }
 
 impl Inbound {
@@ -102,7 +110,16 @@ impl Inbound {
             duplicates: Vec::new(),
             max_gap_blocks: usize::try_from(config.max_gap_blocks).unwrap_or(usize::MAX),
             streams,
+            interleaving: false,
+            aborts: Vec::new(),
         }
+    }
+
+    /// What was agreed with the peer: I-DATA chunks instead of DATA chunks (RFC 8260 §2.2.1). To be said before any comes.
+    pub fn set_interleaving(&mut self, interleaving: bool) {
+        self.interleaving = interleaving;
+        self.reassembly.set_interleaving(interleaving);
+        self.ordering.set_interleaving(interleaving);
     }
 
     /// Takes one DATA chunk. Call [`end_packet`](Self::end_packet) after the last one of the packet.
@@ -110,7 +127,28 @@ impl Inbound {
     /// # Errors
     ///
     /// The peer broke the protocol: abort with [`DataFault::cause`]. Nothing may be called afterwards but what reads.
+    #[inline]
     pub fn handle_data(&mut self, data: &Data<'_>) -> Result<Received, DataFault> {
+        if self.interleaving {
+            return Err(DataFault::WrongChunk);
+        }
+        self.handle(&data.into())
+    }
+
+    /// Takes one I-DATA chunk, as [`handle_data`](Self::handle_data).
+    ///
+    /// # Errors
+    ///
+    /// The peer broke the protocol: abort with [`DataFault::cause`]. Nothing may be called afterwards but what reads.
+    pub fn handle_i_data(&mut self, data: &IData<'_>) -> Result<Received, DataFault> {
+        if !self.interleaving {
+            return Err(DataFault::WrongChunk);
+        }
+        self.handle(&data.into())
+    }
+
+    #[inline]
+    fn handle(&mut self, data: &Piece<'_>) -> Result<Received, DataFault> {
         if data.payload.is_empty() {
             return Err(DataFault::NoUserData);
         }
@@ -124,11 +162,11 @@ impl Inbound {
                 Received::Duplicate
             }
             Place::TooFar => Received::Dropped,
-            Place::Next | Place::Ahead(_) if !self.may_hold(tsn, place, whole(data))? => Received::Dropped,
-            Place::Next | Place::Ahead(_) if data.stream.get() >= self.streams => {
+            Place::Next | Place::Ahead(_) if !self.may_hold(tsn, place) => Received::Dropped,
+            Place::Next | Place::Ahead(_) if data.stream >= self.streams => {
                 self.record(tsn, place);
                 self.window.pass(data.payload.len());
-                Received::InvalidStream(data.stream)
+                Received::InvalidStream(StreamId::new(data.stream))
             }
             Place::Next | Place::Ahead(_) => {
                 self.take(tsn, place, data)?;
@@ -137,26 +175,28 @@ impl Inbound {
         };
         // RFC 9260 §6.2: a duplicate (MAY when bundled with new data), a dropped chunk and the I bit call for a SACK at
         // once. §6.7: so does a gap; `record` looks after it.
-        self.clock.on_data(received != Received::New || data.flags.immediate);
+        self.clock.on_data(received != Received::New || data.immediate);
         Ok(received)
     }
 
     /// RFC 9260 §6.2: with the window closed, only what lies below the largest TSN received is taken. (We never drop what
     /// was acknowledged to make room for it: up to twice the buffer is held instead.)
-    fn may_hold(&self, tsn: LongTsn, place: Place, whole: bool) -> Result<bool, DataFault> {
+    fn may_hold(&self, tsn: LongTsn, place: Place) -> bool {
         if self.window.a_rwnd() > 0 {
-            return Ok(true);
+            return true;
         }
         if place == Place::Next && !self.ordering.is_readable() {
             // Nothing can be read before this chunk is taken: dropping it would stop the association for ever. It can be
-            // read at once, or goes on with the message that is not complete.
-            let limit = if self.map.has_gap() { GAP_LIMIT } else { MESSAGE_LIMIT };
-            if !whole && self.window.holds_buffers(limit) {
-                return Err(DataFault::MessageTooLarge);
-            }
-            return Ok(true);
+            // read at once, or goes on with a message that is not complete; `take` delivers that in parts in the end.
+            return true;
         }
-        Ok(tsn < self.map.highest() && !self.window.holds_buffers(MESSAGE_LIMIT))
+        tsn < self.map.highest() && !self.window.holds_buffers(MESSAGE_LIMIT)
+    }
+
+    /// So much is held that a message that is not complete has to be delivered in parts.
+    fn must_deliver_parts(&self, place: Place) -> bool {
+        let limit = if self.map.has_gap() { GAP_LIMIT } else { MESSAGE_LIMIT };
+        place == Place::Next && self.window.holds_buffers(limit) && !self.ordering.is_readable()
     }
 
     fn record(&mut self, tsn: LongTsn, place: Place) {
@@ -168,10 +208,12 @@ impl Inbound {
         self.map.insert(tsn, place);
     }
 
-    fn take(&mut self, tsn: LongTsn, place: Place, data: &Data<'_>) -> Result<(), DataFault> {
-        let whole = whole(data);
+    fn take(&mut self, tsn: LongTsn, place: Place, data: &Piece<'_>) -> Result<(), DataFault> {
+        let whole = data.is_whole();
         if !whole || !self.reassembly.is_empty() {
             self.reassembly.check(tsn, data, &self.map)?;
+            let discarded = self.reassembly.discard_rest(tsn, data);
+            self.discard(discarded);
         }
         self.record(tsn, place);
         self.window.hold(data.payload.len());
@@ -181,11 +223,18 @@ impl Inbound {
                 Place::Next => self.slab.copy(data.payload),
                 _ => bytes::Bytes::copy_from_slice(data.payload),
             };
-            (tsn, Arrived { message: message(data, payload), chunks: 1 })
+            (tsn, Arrived { message: message(data, payload), number: data.number, chunks: 1 })
         } else {
             match self.reassembly.insert(tsn, data) {
-                Some(complete) => complete,
-                None => return Ok(()),
+                Some(Assembled::Whole(last, whole)) => (last, whole),
+                Some(Assembled::Part(part)) => {
+                    self.ordering.arrive_part(part);
+                    return Ok(());
+                }
+                None => {
+                    self.open_if_full(tsn, place, data);
+                    return Ok(());
+                }
             }
         };
         self.ordering.arrive(arrived, last <= self.map.cum_tsn_ack())
@@ -202,6 +251,27 @@ impl Inbound {
         self.window.tune(now, rtt);
     }
 
+    /// Partial delivery (RFC 9260 §11.1.7): when nothing can be read and no more can be held, what is there
+    /// of the message at hand is delivered. All that was sent before its chunk has come, so it is its stream's next.
+    fn open_if_full(&mut self, tsn: LongTsn, place: Place, data: &Piece<'_>) {
+        if self.must_deliver_parts(place)
+            && self.ordering.is_next(data.stream, data.unordered, data.number)
+            && let Some(part) = self.reassembly.open(tsn, data)
+        {
+            self.ordering.arrive_part(part);
+        }
+    }
+
+    fn discard(&mut self, discarded: Discarded) {
+        self.window.release(discarded.bytes, discarded.chunks);
+        self.aborts.extend(discarded.aborts);
+    }
+
+    /// The next message whose delivery in parts has to be given up.
+    pub fn take_abort(&mut self) -> Option<PartialAbort> {
+        self.aborts.pop()
+    }
+
     /// Nothing has come for some time: gives back what is kept to receive without allocating.
     pub fn rest(&mut self) {
         self.slab.rest();
@@ -216,7 +286,7 @@ impl Inbound {
     ///
     /// Afterwards a SACK may be due that tells the peer of the room.
     pub fn read(&mut self) -> Option<Message> {
-        let Arrived { message, chunks } = self.ordering.read()?;
+        let Arrived { message, chunks, .. } = self.ordering.read()?;
         self.window.release(message.data.len(), chunks);
         // RFC 9260 §6.2: SHOULD send a SACK to update the window
         if self.window.update_due() {
@@ -304,18 +374,15 @@ impl Inbound {
     }
 }
 
-/// It is a message by itself.
-fn whole(data: &Data<'_>) -> bool {
-    data.flags.begin && data.flags.end
-}
-
 /// An unfragmented message with its payload copied out of the packet.
-fn message(data: &Data<'_>, payload: bytes::Bytes) -> Message {
+fn message(data: &Piece<'_>, payload: bytes::Bytes) -> Message {
     Message {
-        stream: data.stream.get(),
-        ssn: data.ssn.get(),
-        ppid: data.ppid.get(),
-        unordered: data.flags.unordered,
+        stream: data.stream,
+        ssn: data.number as u16,
+        ppid: data.ppid,
+        unordered: data.unordered,
+        begin: true,
+        end: true,
         data: payload,
     }
 }

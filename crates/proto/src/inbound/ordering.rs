@@ -6,10 +6,12 @@ use super::fault::DataFault;
 use crate::Message;
 use crate::stream_table::StreamTable;
 
-/// A whole message and how many DATA chunks it came in.
+/// A message or a part of one, and how many chunks it came in.
 #[derive(Debug)]
 pub(super) struct Arrived {
     pub(super) message: Message,
+    /// Stream sequence number, or message identifier.
+    pub(super) number: u32,
     pub(super) chunks: u32,
 }
 
@@ -52,6 +54,14 @@ impl Waiting {
         self.late.remove(&ssn)
     }
 
+    /// The first one below this number.
+    fn take_below(&mut self, ssn: u64) -> Option<Arrived> {
+        let run = self.run.front().map(|&(number, _)| number);
+        let late = self.late.first_key_value().map(|(&number, _)| number);
+        let first = run.into_iter().chain(late).min().filter(|&number| number < ssn)?;
+        self.take(first)
+    }
+
     fn is_empty(&self) -> bool {
         self.run.is_empty() && self.late.is_empty()
     }
@@ -67,11 +77,26 @@ impl Waiting {
 pub(super) struct Ordering {
     streams: StreamTable<Stream>,
     ready: VecDeque<Arrived>,
+    /// Messages are numbered by 32 bits (RFC 8260 §2.1) instead of 16.
+    interleaving: bool,
 }
 
 impl Ordering {
     pub(super) fn new() -> Self {
-        Self { streams: StreamTable::new(), ready: VecDeque::new() }
+        Self { streams: StreamTable::new(), ready: VecDeque::new(), interleaving: false }
+    }
+
+    pub(super) fn set_interleaving(&mut self, interleaving: bool) {
+        self.interleaving = interleaving;
+    }
+
+    /// How far this number is ahead of the next one to deliver.
+    fn ahead(&self, next: u64, number: u32) -> u32 {
+        if self.interleaving {
+            number.wrapping_sub(next as u32)
+        } else {
+            u32::from((number as u16).wrapping_sub(next as u16))
+        }
     }
 
     /// Takes a whole message. `complete`: everything sent before it has arrived.
@@ -81,8 +106,9 @@ impl Ordering {
             self.ready.push_back(arrived);
             return Ok(());
         }
+        let next = self.streams.entry(arrived.message.stream).next;
+        let ahead = self.ahead(next, arrived.number);
         let stream = self.streams.entry(arrived.message.stream);
-        let ahead = arrived.message.ssn.wrapping_sub(stream.next as u16);
         if ahead != 0 {
             // RFC 9260 §6.5: numbers go up by one per ordered message. Within a stream they go up with the TSN, so nothing
             // that is still to come could fill the hole.
@@ -94,16 +120,62 @@ impl Ordering {
         }
         stream.next += 1;
         self.ready.push_back(arrived);
+        Self::release(stream, &mut self.ready);
+        Ok(())
+    }
+
+    /// What waited for the next number can be read.
+    #[inline]
+    fn release(stream: &mut Stream, ready: &mut VecDeque<Arrived>) {
         if let Some(waiting) = &mut stream.waiting {
             while let Some(next) = waiting.take(stream.next) {
                 stream.next += 1;
-                self.ready.push_back(next);
+                ready.push_back(next);
             }
             if waiting.is_empty() {
                 stream.waiting = None;
             }
         }
-        Ok(())
+    }
+
+    /// The message is the next of its stream, or unordered: it may be delivered in parts.
+    pub(super) fn is_next(&mut self, stream: u16, unordered: bool, number: u32) -> bool {
+        unordered || {
+            let next = self.streams.entry(stream).next;
+            self.ahead(next, number) == 0
+        }
+    }
+
+    /// Takes a part of a message that [`is_next`](Self::is_next).
+    pub(super) fn arrive_part(&mut self, part: Arrived) {
+        let (ends, number) = (part.message.end && !part.message.unordered, part.message.stream);
+        self.ready.push_back(part);
+        if ends {
+            let stream = self.streams.entry(number);
+            stream.next += 1;
+            Self::release(stream, &mut self.ready);
+        }
+    }
+
+    /// The peer does not send any more what is missing of a stream up to this number: what waits up to there can be read,
+    /// and what follows it (RFC 3758 §3.6). Cost: what is released.
+    pub(super) fn skip(&mut self, number: u16, last: u32) {
+        let next = self.streams.entry(number).next;
+        let ahead = self.ahead(next, last);
+        let behind = if self.interleaving { ahead as i32 } else { i32::from(ahead as u16 as i16) };
+        // RFC 1982: it is below what was delivered
+        if behind < 0 {
+            return;
+        }
+        let stream = self.streams.entry(number);
+        let target = next + u64::from(ahead) + 1;
+        if let Some(waiting) = &mut stream.waiting {
+            while let Some(stranded) = waiting.take_below(target) {
+                self.ready.push_back(stranded);
+            }
+        }
+        stream.next = target;
+        Self::release(stream, &mut self.ready);
     }
 
     /// The next message for the application.
@@ -118,7 +190,7 @@ impl Ordering {
     /// User bytes and chunks held, counted anew.
     #[cfg(test)]
     pub(super) fn held(&self, streams: u16) -> (u64, u64) {
-        let waiting = (0..streams).filter_map(|stream| self.streams.peek(stream)?.waiting.as_deref());
+        let waiting = (0..streams).filter_map(|stream| self.streams.get(stream)?.waiting.as_deref());
         let held = waiting.flat_map(Waiting::iter).chain(&self.ready);
         held.fold((0, 0), |(b, c), a| (b + a.message.data.len() as u64, c + u64::from(a.chunks)))
     }
@@ -131,7 +203,8 @@ mod tests {
 
     fn message(stream: u16, ssn: u16, unordered: bool) -> Arrived {
         let data = Bytes::from_static(b"x");
-        Arrived { message: Message { stream, ssn, ppid: 0, unordered, data }, chunks: 1 }
+        let message = Message { stream, ssn, ppid: 0, unordered, begin: true, end: true, data };
+        Arrived { message, number: u32::from(ssn), chunks: 1 }
     }
 
     fn read(ordering: &mut Ordering) -> Vec<(u16, u16)> {
@@ -171,6 +244,23 @@ mod tests {
         ordering.arrive(message(0, 1, false), false).unwrap();
         ordering.arrive(message(0, 77, true), false).unwrap();
         assert_eq!(read(&mut ordering), [(0, 77)]);
+    }
+
+    #[test]
+    fn rfc3758_3_6_what_is_stranded_can_be_read() {
+        let mut ordering = Ordering::new();
+        for ssn in [2, 5, 4, 8, 6] {
+            ordering.arrive(message(1, ssn, false), false).unwrap();
+        }
+        ordering.skip(1, 4);
+        assert_eq!(read(&mut ordering), [(1, 2), (1, 4), (1, 5), (1, 6)]);
+        ordering.skip(1, 3);
+        assert_eq!(ordering.streams.entry(1).next, 7, "older than what was delivered");
+        ordering.skip(1, 7);
+        assert_eq!(read(&mut ordering), [(1, 8)]);
+        ordering.skip(2, 0);
+        ordering.arrive(message(2, 1, false), true).unwrap();
+        assert_eq!(read(&mut ordering), [(2, 1)]);
     }
 
     #[test]

@@ -1,27 +1,39 @@
-//! [`Reassembly`]: fragments of messages that are not complete yet (RFC 9260 §6.9). Knows nothing of stream order.
+//! [`Reassembly`]: fragments of messages that are not complete yet (RFC 9260 §6.9, RFC 8260 §2.2.3). Knows nothing of
+//! stream order.
+//!
+//! Fragments stand at places: of DATA chunks, whose messages are consecutive TSNs, the TSN; of I-DATA chunks the fragment
+//! sequence number within their message. Fragments without a hole between them are one run.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::{Bytes, BytesMut};
-use msctp_wire::{Data, DataFlags};
 
 use super::fault::DataFault;
 use super::ordering::Arrived;
+use super::piece::Piece;
 use super::tsn_map::TsnMap;
 use crate::Message;
 use crate::long_tsn::LongTsn;
 
-/// Fragments of one message with consecutive TSNs.
+/// Which message: stream, unordered, message identifier. All DATA chunks share one: their TSNs tell their messages apart.
+type Key = (u16, bool, u32);
+
+const DATA: Key = (0, false, 0);
+
+/// Fragments of one message at consecutive places.
 #[derive(Debug)]
 struct Run {
-    last: LongTsn,
+    /// Place of its last fragment.
+    last: u64,
+    /// The highest of its TSNs.
+    highest: LongTsn,
     /// Its first fragment is the message's first (B).
     begins: bool,
     /// Its last fragment is the message's last (E).
     ends: bool,
     unordered: bool,
     stream: u16,
-    ssn: u16,
+    number: u32,
     ppid: u32,
     chunks: u32,
     /// In order. What arrives in order is appended to the last piece, so that such a message is copied once.
@@ -29,46 +41,52 @@ struct Run {
 }
 
 impl Run {
-    fn new(tsn: LongTsn, data: &Data<'_>) -> Self {
+    fn new(tsn: LongTsn, place: u64, piece: &Piece<'_>) -> Self {
         Self {
-            last: tsn,
-            begins: data.flags.begin,
-            ends: data.flags.end,
-            unordered: data.flags.unordered,
-            stream: data.stream.get(),
-            ssn: data.ssn.get(),
-            ppid: data.ppid.get(),
+            last: place,
+            highest: tsn,
+            begins: piece.begin,
+            ends: piece.end,
+            unordered: piece.unordered,
+            stream: piece.stream,
+            number: piece.number,
+            ppid: piece.ppid,
             chunks: 1,
-            pieces: VecDeque::from([BytesMut::from(data.payload)]),
+            pieces: VecDeque::from([BytesMut::from(piece.payload)]),
         }
     }
 
     /// RFC 9260 §3.3.1: all fragments of a message carry the same stream, U flag and Stream Sequence Number (which has no
     /// meaning with U set, §6.6).
-    fn same_message(&self, stream: u16, ssn: u16, flags: DataFlags) -> bool {
-        self.stream == stream && self.unordered == flags.unordered && (self.unordered || self.ssn == ssn)
+    fn same_message(&self, piece: &Piece<'_>) -> bool {
+        self.stream == piece.stream
+            && self.unordered == piece.unordered
+            && (self.unordered || self.number == piece.number)
     }
 
-    fn append(&mut self, tsn: LongTsn, data: &Data<'_>) {
-        self.last = tsn;
-        self.ends = data.flags.end;
+    fn append(&mut self, tsn: LongTsn, piece: &Piece<'_>) {
+        self.last += 1;
+        self.highest = self.highest.max(tsn);
+        self.ends = piece.end;
         self.chunks += 1;
         match self.pieces.back_mut() {
-            Some(piece) => piece.extend_from_slice(data.payload),
-            None => self.pieces.push_back(BytesMut::from(data.payload)),
+            Some(last) => last.extend_from_slice(piece.payload),
+            None => self.pieces.push_back(BytesMut::from(piece.payload)),
         }
     }
 
-    fn prepend(&mut self, data: &Data<'_>) {
-        self.begins = data.flags.begin;
-        self.ppid = data.ppid.get();
+    fn prepend(&mut self, tsn: LongTsn, piece: &Piece<'_>) {
+        self.begins = piece.begin;
+        self.highest = self.highest.max(tsn);
+        self.ppid = piece.ppid;
         self.chunks += 1;
-        self.pieces.push_front(BytesMut::from(data.payload));
+        self.pieces.push_front(BytesMut::from(piece.payload));
     }
 
     /// Joins the run that follows. Moves the pieces of the shorter one, so that joining many stays cheap.
     fn join(&mut self, mut next: Self) {
         self.last = next.last;
+        self.highest = self.highest.max(next.highest);
         self.ends = next.ends;
         self.chunks += next.chunks;
         if self.pieces.len() >= next.pieces.len() {
@@ -81,23 +99,85 @@ impl Run {
         }
     }
 
-    fn into_message(mut self) -> Arrived {
+    fn len(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.len()).sum()
+    }
+
+    /// What it holds, as a message or a part of one.
+    fn into_arrived(mut self, begin: bool, ppid: u32) -> Arrived {
         let data = if self.pieces.len() == 1 {
             self.pieces.pop_front().map_or_else(Bytes::new, BytesMut::freeze)
         } else {
-            let mut whole = BytesMut::with_capacity(self.pieces.iter().map(|piece| piece.len()).sum());
+            let mut whole = BytesMut::with_capacity(self.len());
             self.pieces.iter().for_each(|piece| whole.extend_from_slice(piece));
             whole.freeze()
         };
-        let Self { stream, ssn, ppid, unordered, chunks, .. } = self;
-        Arrived { message: Message { stream, ssn, ppid, unordered, data }, chunks }
+        let Self { stream, number, unordered, chunks, ends: end, .. } = self;
+        let message = Message { stream, ssn: number as u16, ppid, unordered, begin, end, data };
+        Arrived { message, number, chunks }
     }
 }
 
-/// Incomplete messages by the TSN of their first fragment held.
+/// A message of which parts were delivered already (RFC 9260 §11.1.7, partial delivery).
+#[derive(Debug)]
+struct Opened {
+    /// Place of its next fragment.
+    next: u64,
+    unordered: bool,
+    stream: u16,
+    number: u32,
+    ppid: u32,
+}
+
+/// What a fragment made of its message.
+#[derive(Debug)]
+pub(super) enum Assembled {
+    /// It is complete; the highest of its TSNs.
+    Whole(LongTsn, Arrived),
+    /// More of a message of which parts were delivered.
+    Part(Arrived),
+}
+
+/// A message that is partly delivered and will not be completed (RFC 3758 §3.6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartialAbort {
+    /// Stream it came on.
+    pub stream: u16,
+    /// Stream sequence number; with interleaving the low 16 bits of its message identifier.
+    pub ssn: u16,
+    /// Sent without regard to the order of the stream.
+    pub unordered: bool,
+}
+
+/// What was thrown away.
+#[derive(Debug, Default)]
+pub(super) struct Discarded {
+    pub(super) bytes: usize,
+    pub(super) chunks: u32,
+    /// Messages parts of which had been delivered.
+    pub(super) aborts: Vec<PartialAbort>,
+}
+
+impl Discarded {
+    fn add(&mut self, run: &Run) {
+        self.bytes += run.len();
+        self.chunks += run.chunks;
+    }
+
+    fn abort(&mut self, opened: &Opened) {
+        let Opened { stream, number, unordered, .. } = *opened;
+        self.aborts.push(PartialAbort { stream, ssn: number as u16, unordered });
+    }
+}
+
+/// Incomplete messages by message and place of the first fragment held.
 #[derive(Debug, Default)]
 pub(super) struct Reassembly {
-    runs: BTreeMap<LongTsn, Run>,
+    runs: BTreeMap<(Key, u64), Run>,
+    opened: BTreeMap<Key, Opened>,
+    interleaving: bool,
+    /// The peer does not send any more what was missing up to here (RFC 3758 §3.6).
+    skipped_to: Option<LongTsn>,
 }
 
 impl Reassembly {
@@ -105,70 +185,223 @@ impl Reassembly {
         Self::default()
     }
 
-    /// Nothing is incomplete: a chunk with B and E needs no [`check`](Self::check).
+    /// I-DATA chunks are received, and no DATA chunks.
+    pub(super) fn set_interleaving(&mut self, interleaving: bool) {
+        self.interleaving = interleaving;
+    }
+
+    /// Nothing is incomplete: of DATA a chunk with B and E needs no [`check`](Self::check).
     pub(super) fn is_empty(&self) -> bool {
-        self.runs.is_empty()
+        self.runs.is_empty() && self.opened.is_empty()
     }
 
     /// User bytes and chunks held, counted anew.
     #[cfg(test)]
     pub(super) fn held(&self) -> (u64, u64) {
-        self.runs.values().fold((0, 0), |(bytes, chunks), run| {
-            let len: usize = run.pieces.iter().map(|piece| piece.len()).sum();
-            (bytes + len as u64, chunks + u64::from(run.chunks))
-        })
+        self.runs
+            .values()
+            .fold((0, 0), |(bytes, chunks), run| (bytes + run.len() as u64, chunks + u64::from(run.chunks)))
     }
 
-    /// The first TSN of the run that ends just before `tsn`.
-    fn before(&self, tsn: LongTsn) -> Option<LongTsn> {
-        let (&first, run) = self.runs.range(..tsn).next_back()?;
-        (run.last + 1 == tsn).then_some(first)
+    /// Where a chunk belongs.
+    fn spot(&self, tsn: LongTsn, piece: &Piece<'_>) -> (Key, u64) {
+        if !self.interleaving {
+            return (DATA, tsn.get());
+        }
+        let key = (piece.stream, piece.unordered, piece.number);
+        // RFC 8260 §2.1: it may wrap, which only a message can that is delivered in parts
+        let next = self.opened.get(&key).map_or(0, |opened| opened.next);
+        let ahead = piece.fsn.wrapping_sub(next as u32) as i32;
+        (key, next.saturating_add_signed(i64::from(ahead)))
     }
 
-    /// Whether a chunk with these flags may stand between its neighbours (RFC 9260 §3.3.1 table of B and E, §6.9): a
-    /// message's fragments have consecutive TSNs, so what precedes a B, or follows an E, is another message.
-    pub(super) fn check(&self, tsn: LongTsn, data: &Data<'_>, received: &TsnMap) -> Result<(), DataFault> {
-        let same = |run: &Run| run.same_message(data.stream.get(), data.ssn.get(), data.flags);
-        match self.before(tsn).map(|first| &self.runs[&first]) {
-            Some(run) if data.flags.begin && !run.ends => return Err(DataFault::BeginInsideMessage),
-            Some(run) if !data.flags.begin && run.ends => return Err(DataFault::NoBegin),
-            Some(run) if !data.flags.begin && !same(run) => return Err(DataFault::FragmentsDiffer),
-            // Received and not incomplete: it ended a message.
-            None if !data.flags.begin && received.contains(tsn - 1) => return Err(DataFault::NoBegin),
+    /// The run that ends just before this place: where it begins.
+    fn before(&self, key: Key, place: u64) -> Option<u64> {
+        let (&(_, first), run) = self.runs.range((key, 0)..(key, place)).next_back()?;
+        (run.last + 1 == place).then_some(first)
+    }
+
+    /// Whether a chunk with these flags may stand where it is.
+    pub(super) fn check(&self, tsn: LongTsn, piece: &Piece<'_>, received: &TsnMap) -> Result<(), DataFault> {
+        let (key, place) = self.spot(tsn, piece);
+        if let Some(opened) = self.opened.get(&key)
+            && (self.interleaving || opened.next == place)
+        {
+            let same = (opened.stream, opened.unordered) == (piece.stream, piece.unordered)
+                && (opened.unordered || opened.number == piece.number);
+            match () {
+                () if piece.begin => return Err(DataFault::BeginInsideMessage),
+                () if !same => return Err(DataFault::FragmentsDiffer),
+                () if place < opened.next => return Err(DataFault::FragmentRepeated),
+                () => {}
+            }
+            return if self.interleaving {
+                self.check_interleaved(key, place, piece)
+            } else {
+                self.check_after(place, piece, received, tsn)
+            };
+        }
+        if self.interleaving {
+            return self.check_interleaved(key, place, piece);
+        }
+        let skipped = self.skipped_to.is_some_and(|to| tsn - 1 <= to);
+        match self.before(key, place).map(|first| &self.runs[&(key, first)]) {
+            // What is left of a message that was given up ends where the next one begins.
+            Some(run) if piece.begin && !run.ends && !skipped => return Err(DataFault::BeginInsideMessage),
+            Some(run) if !piece.begin && run.ends => return Err(DataFault::NoBegin),
+            Some(run) if !piece.begin && !run.same_message(piece) => return Err(DataFault::FragmentsDiffer),
+            // Received and not incomplete: it ended a message, or it was given up.
+            None if !piece.begin && !skipped && received.contains(tsn - 1) => {
+                return Err(DataFault::NoBegin);
+            }
             _ => {}
         }
-        match self.runs.get(&(tsn + 1)) {
-            Some(run) if data.flags.end && !run.begins => Err(DataFault::NoBegin),
-            Some(run) if !data.flags.end && run.begins => Err(DataFault::BeginInsideMessage),
-            Some(run) if !data.flags.end && !same(run) => Err(DataFault::FragmentsDiffer),
-            None if !data.flags.end && received.contains(tsn + 1) => Err(DataFault::BeginInsideMessage),
+        self.check_after(place, piece, received, tsn)
+    }
+
+    /// Whether a DATA chunk may stand before its neighbour (RFC 9260 §3.3.1 table of B and E, §6.9): a message's fragments
+    /// have consecutive TSNs, so what precedes a B, or follows an E, is another message.
+    fn check_after(
+        &self,
+        place: u64,
+        piece: &Piece<'_>,
+        received: &TsnMap,
+        tsn: LongTsn,
+    ) -> Result<(), DataFault> {
+        match self.runs.get(&(DATA, place + 1)) {
+            Some(run) if piece.end && !run.begins => Err(DataFault::NoBegin),
+            Some(run) if !piece.end && run.begins => Err(DataFault::BeginInsideMessage),
+            Some(run) if !piece.end && !run.same_message(piece) => Err(DataFault::FragmentsDiffer),
+            None if !piece.end && received.contains(tsn + 1) => Err(DataFault::BeginInsideMessage),
             _ => Ok(()),
         }
     }
 
-    /// Keeps a checked fragment; gives the message it completes and the TSN of its last fragment.
-    pub(super) fn insert(&mut self, tsn: LongTsn, data: &Data<'_>) -> Option<(LongTsn, Arrived)> {
-        let before = self.before(tsn).filter(|_| !data.flags.begin);
-        let after = if data.flags.end { None } else { self.runs.remove(&(tsn + 1)) };
+    /// RFC 8260 §2.2.2: fragments are numbered from 0, B, one by one up to the last, E.
+    fn check_interleaved(&self, key: Key, place: u64, piece: &Piece<'_>) -> Result<(), DataFault> {
+        let is_open = self.opened.contains_key(&key);
+        if !is_open && (piece.begin != (place == 0) || piece.fsn > i32::MAX as u32) {
+            return Err(DataFault::NoBegin);
+        }
+        if let Some((_, run)) = self.runs.range((key, 0)..=(key, place)).next_back()
+            && (run.last >= place || run.ends)
+        {
+            return Err(DataFault::FragmentRepeated);
+        }
+        let follows = self.runs.range((key, place)..=(key, u64::MAX)).next().is_some();
+        if piece.end && follows { Err(DataFault::FragmentRepeated) } else { Ok(()) }
+    }
+
+    /// What is left of a message that was given up, just before one that begins here, is of no use.
+    pub(super) fn discard_rest(&mut self, tsn: LongTsn, piece: &Piece<'_>) -> Discarded {
+        let mut discarded = Discarded::default();
+        if piece.begin
+            && !self.interleaving
+            && self.skipped_to.is_some_and(|to| tsn - 1 <= to)
+            && let Some(first) = self.before(DATA, tsn.get())
+            && let Some(run) = self.runs.remove(&(DATA, first))
+        {
+            discarded.add(&run);
+        }
+        discarded
+    }
+
+    /// Keeps a checked fragment; gives what can be delivered after it.
+    pub(super) fn insert(&mut self, tsn: LongTsn, piece: &Piece<'_>) -> Option<Assembled> {
+        let (key, place) = self.spot(tsn, piece);
+        let before = self.before(key, place).filter(|_| !piece.begin);
+        let after = if piece.end { None } else { self.runs.remove(&(key, place + 1)) };
         let (first, run) = match (before, after) {
             (Some(first), after) => {
-                let run = self.runs.get_mut(&first)?;
-                run.append(tsn, data);
+                let run = self.runs.get_mut(&(key, first))?;
+                run.append(tsn, piece);
                 if let Some(after) = after {
                     run.join(after);
                 }
                 (first, run)
             }
             (None, Some(mut after)) => {
-                after.prepend(data);
-                (tsn, self.runs.entry(tsn).or_insert(after))
+                after.prepend(tsn, piece);
+                (place, self.runs.entry((key, place)).or_insert(after))
             }
-            (None, None) => (tsn, self.runs.entry(tsn).or_insert_with(|| Run::new(tsn, data))),
+            (None, None) => {
+                let run = || Run::new(tsn, place, piece);
+                (place, self.runs.entry((key, place)).or_insert_with(run))
+            }
         };
-        if !(run.begins && run.ends) {
+        if run.begins && run.ends {
+            let run = self.runs.remove(&(key, first))?;
+            let ppid = run.ppid;
+            return Some(Assembled::Whole(run.highest, run.into_arrived(true, ppid)));
+        }
+        let opened = self.opened.get_mut(&key).filter(|opened| opened.next == first)?;
+        let run = self.runs.remove(&(key, first))?;
+        opened.next = run.last + 1;
+        let ppid = opened.ppid;
+        if run.ends {
+            self.opened.remove(&key);
+        }
+        Some(Assembled::Part(run.into_arrived(false, ppid)))
+    }
+
+    /// Begins to deliver the message of the chunk just kept, in parts, when its beginning is here.
+    pub(super) fn open(&mut self, tsn: LongTsn, piece: &Piece<'_>) -> Option<Arrived> {
+        let (key, place) = self.spot(tsn, piece);
+        let (&spot, run) = self.runs.range((key, 0)..=(key, place)).next_back()?;
+        if !run.begins || run.last < place {
             return None;
         }
-        let run = self.runs.remove(&first)?;
-        Some((run.last, run.into_message()))
+        let run = self.runs.remove(&spot)?;
+        let (next, ppid) = (run.last + 1, run.ppid);
+        let Run { unordered, stream, number, .. } = run;
+        self.opened.insert(key, Opened { next, unordered, stream, number, ppid });
+        Some(run.into_arrived(true, ppid))
+    }
+
+    /// The Cumulative TSN moved over what the peer does not send any more: DATA messages that miss something up to there
+    /// will never be complete (RFC 3758 §3.6). Cost: what is removed.
+    pub(super) fn forward(&mut self, new_cum_tsn: LongTsn) -> Discarded {
+        let mut discarded = Discarded::default();
+        self.skipped_to = Some(new_cum_tsn);
+        if self.interleaving {
+            return discarded;
+        }
+        let limit = new_cum_tsn.get();
+        while let Some((&spot, run)) = self.runs.range(..=(DATA, limit)).next() {
+            // Only the last of them can go on above, and only with its beginning it may yet be complete.
+            if run.begins && run.last >= limit {
+                break;
+            }
+            if let Some(run) = self.runs.remove(&spot) {
+                discarded.add(&run);
+            }
+        }
+        if let Some(opened) = self.opened.get(&DATA).filter(|opened| opened.next <= limit) {
+            discarded.abort(opened);
+            self.opened.remove(&DATA);
+        }
+        discarded
+    }
+
+    /// I-FORWARD-TSN: messages of the stream up to this one will never be complete (RFC 8260 §2.3.1). Cost: what is
+    /// removed.
+    pub(super) fn skip(&mut self, stream: u16, unordered: bool, mid: u32) -> Discarded {
+        let mut discarded = Discarded::default();
+        // RFC 1982: the half of the numbers that ends here, in one piece or around the wrap.
+        let lowest = mid.wrapping_sub(i32::MAX as u32);
+        let halves = if lowest <= mid { [(lowest, mid), (1, 0)] } else { [(lowest, u32::MAX), (0, mid)] };
+        for (from, to) in halves.into_iter().filter(|(from, to)| from <= to) {
+            let (from, to) = ((stream, unordered, from), (stream, unordered, to));
+            while let Some((&spot, _)) = self.runs.range((from, 0)..=(to, u64::MAX)).next() {
+                if let Some(run) = self.runs.remove(&spot) {
+                    discarded.add(&run);
+                }
+            }
+            while let Some((&key, opened)) = self.opened.range(from..=to).next() {
+                discarded.abort(opened);
+                self.opened.remove(&key);
+            }
+        }
+        discarded
     }
 }

@@ -268,14 +268,18 @@ fn what_everything_waits_for_is_taken_from_an_exhausted_buffer() {
     inbound.read().unwrap();
     let mut take = |tsn, flags| inbound.handle_data(&chunk(tsn, 2, flags, &[0; 6400]));
     assert_eq!(take(2, FIRST), Ok(Received::New));
-    for tsn in 3..=9 {
+    for tsn in 3..=8 {
         assert_eq!(take(tsn, MIDDLE), Ok(Received::New), "{tsn}");
     }
-    assert_eq!(take(10, MIDDLE), Err(DataFault::MessageTooLarge), "51,398 of 4 times 12,800 bytes");
+    assert!(!inbound.is_readable(), "44,998 of 4 times 12,800 bytes");
+    assert_eq!(inbound.handle_data(&chunk(9, 2, MIDDLE, &[0; 6400])), Ok(Received::New));
+    let part = inbound.read().expect("no more can be held: in parts");
+    assert_eq!((part.begin, part.end, part.data.len()), (true, false, 8 * 6400));
+    inbound.assert_consistent();
 }
 
 #[test]
-fn a_message_larger_than_the_buffer_gets_through_up_to_twice_its_size() {
+fn a_message_up_to_twice_the_buffer_comes_whole_and_a_larger_one_in_parts() {
     let mut inbound = receiver(|config| config.receive_buffer = 8000);
     inbound.handle_data(&chunk(1, 1, FIRST, &[1; 1000])).unwrap();
     for tsn in 2..14 {
@@ -284,10 +288,301 @@ fn a_message_larger_than_the_buffer_gets_through_up_to_twice_its_size() {
     inbound.handle_data(&chunk(14, 1, LAST, &[1; 1000])).unwrap();
     assert_eq!(inbound.read().unwrap().data.len(), 14_000);
     inbound.handle_data(&chunk(15, 2, FIRST, &[1; 1000])).unwrap();
-    for tsn in 16..31 {
-        inbound.handle_data(&chunk(tsn, 2, MIDDLE, &[1; 1000])).unwrap();
+    let mut parts: Vec<(bool, bool, usize)> = Vec::new();
+    for tsn in 16..60 {
+        let flags = if tsn == 59 { LAST } else { MIDDLE };
+        assert_eq!(inbound.handle_data(&chunk(tsn, 2, flags, &[1; 1000])), Ok(Received::New));
+        inbound.assert_consistent();
+        parts.extend(inbound.read().map(|part| (part.begin, part.end, part.data.len())));
     }
-    assert_eq!(inbound.handle_data(&chunk(31, 2, MIDDLE, &[1])), Err(DataFault::MessageTooLarge));
+    // RFC 9260 §11.1.7
+    assert_eq!(parts[0], (true, false, 16_000), "as soon as no more can be held");
+    assert_eq!(parts.len(), 30, "then as it comes");
+    assert!(parts[1..29].iter().all(|part| *part == (false, false, 1000)));
+    assert_eq!(parts[29], (false, true, 1000));
+    assert_eq!(inbound.handle_data(&chunk(60, 3, WHOLE, &[1; 10])), Ok(Received::New), "the stream goes on");
+    assert_eq!(
+        inbound.read().map(|message| (message.ssn, message.begin, message.end)),
+        Some((3, true, true))
+    );
+}
+
+/// A message of which the first part was delivered: TSNs 1 to 16, SSN 1.
+fn opened() -> Inbound {
+    let mut inbound = receiver(|config| config.receive_buffer = 8000);
+    inbound.handle_data(&chunk(1, 1, FIRST, &[1; 1000])).unwrap();
+    for tsn in 2..17 {
+        inbound.handle_data(&chunk(tsn, 1, MIDDLE, &[1; 1000])).unwrap();
+    }
+    assert!(inbound.read().is_some_and(|part| part.begin && !part.end));
+    inbound
+}
+
+#[test]
+fn a_message_in_parts_is_held_against_the_same_rules() {
+    let mut inbound = opened();
+    assert_eq!(inbound.handle_data(&chunk(17, 2, WHOLE, b"x")), Err(DataFault::BeginInsideMessage));
+    assert_eq!(opened().handle_data(&chunk(17, 2, LAST, b"x")), Err(DataFault::FragmentsDiffer));
+    let mut inbound = opened();
+    assert_eq!(inbound.handle_data(&chunk(18, 1, LAST, b"b")), Ok(Received::New));
+    assert_eq!(inbound.read(), None, "a hole");
+    assert_eq!(inbound.handle_data(&chunk(17, 1, MIDDLE, b"a")), Ok(Received::New));
+    assert_eq!(inbound.read().map(|part| (part.data, part.end)), Some((Bytes::from_static(b"ab"), true)));
+    inbound.assert_consistent();
+}
+
+fn forward(tsn: u32, skipped: &[(u16, u16)]) -> Vec<u8> {
+    let skipped: Vec<_> = skipped
+        .iter()
+        .map(|&(stream, ssn)| msctp_wire::SkippedStream { stream: StreamId::new(stream), ssn: Ssn::new(ssn) })
+        .collect();
+    let mut bytes = Vec::new();
+    let chunk = msctp_wire::ForwardTsn { new_cum_tsn: Tsn::new(tsn), skipped: List::from(&skipped[..]) };
+    msctp_wire::EncodeChunk::encode(&chunk, &mut bytes);
+    bytes
+}
+
+fn take_forward(inbound: &mut Inbound, now: Time, tsn: u32, skipped: &[(u16, u16)]) {
+    let bytes = forward(tsn, skipped);
+    let Ok(Chunk::ForwardTsn(chunk)) = Chunk::parse(&bytes) else { panic!("not a FORWARD TSN") };
+    inbound.handle_forward_tsn(&chunk).unwrap();
+    inbound.end_packet(now);
+    inbound.assert_consistent();
+}
+
+#[test]
+fn rfc3758_3_6_the_figure() {
+    // 103 and 106 missing; 103 is given up
+    let mut inbound = receiver(|_| {});
+    for tsn in [1, 2, 4, 5, 7] {
+        packet(&mut inbound, ms(0), tsn);
+    }
+    while inbound.read().is_some() {}
+    sack(&mut inbound);
+    take_forward(&mut inbound, ms(1), 3, &[(0, 3)]);
+    let (cum, _, blocks, _) = sack(&mut inbound);
+    assert_eq!((cum, blocks), (5, vec![(2, 2)]));
+    let read: Vec<u16> = core::iter::from_fn(|| inbound.read()).map(|message| message.ssn).collect();
+    assert_eq!(read, [4, 5], "what was stranded can be read");
+    packet(&mut inbound, ms(2), 3);
+    assert_eq!(sack(&mut inbound).3, [3], "what comes late is a duplicate");
+    assert_eq!(inbound.read(), None);
+}
+
+#[test]
+fn rfc3758_3_6_one_that_is_out_of_date_gets_a_sack_at_once() {
+    let mut inbound = receiver(|_| {});
+    packet(&mut inbound, ms(0), 1);
+    sack(&mut inbound);
+    take_forward(&mut inbound, ms(1), 1, &[(0, 9)]);
+    assert!(inbound.sack_due(ms(1)));
+    assert_eq!(sack(&mut inbound).0, 1);
+    assert!(packet(&mut inbound, ms(2), 2) || inbound.read().is_some(), "its streams were not looked at");
+}
+
+#[test]
+fn rfc3758_3_6_a_new_one_is_acknowledged_like_data() {
+    let mut inbound = receiver(|_| {});
+    take_forward(&mut inbound, ms(0), 1, &[(0, 1)]);
+    assert!(!inbound.sack_due(ms(0)) && inbound.sack_due(ms(200)));
+    take_forward(&mut inbound, ms(1), 2, &[(0, 2)]);
+    assert!(inbound.sack_due(ms(1)), "the second packet");
+}
+
+#[test]
+fn rfc3758_3_6_incomplete_messages_go_and_what_can_be_completed_stays() {
+    let mut inbound = receiver(|_| {});
+    // SSN 1: 1 and 3 of three; SSN 2: 4 and 5, the end to come
+    for (tsn, ssn, flags) in [(1, 1, FIRST), (3, 1, LAST), (4, 2, FIRST), (5, 2, MIDDLE)] {
+        inbound.handle_data(&chunk(tsn, ssn, flags, &[1; 100])).unwrap();
+    }
+    inbound.end_packet(ms(0));
+    take_forward(&mut inbound, ms(1), 3, &[(0, 1)]);
+    assert_eq!(inbound.held_bytes(), 200);
+    inbound.handle_data(&chunk(6, 2, LAST, &[1; 100])).unwrap();
+    assert_eq!(inbound.read().map(|message| (message.ssn, message.data.len())), Some((2, 300)));
+    assert_eq!(inbound.held_bytes(), 0);
+}
+
+#[test]
+fn what_is_left_of_a_message_given_up_is_no_violation() {
+    // 1 and 2 of four were forwarded over; 3 is under way still, 4 was never sent. Then a new message.
+    let mut inbound = receiver(|_| {});
+    inbound.handle_data(&chunk(1, 1, FIRST, b"a")).unwrap();
+    take_forward(&mut inbound, ms(0), 2, &[(0, 1)]);
+    assert_eq!(inbound.handle_data(&chunk(3, 1, MIDDLE, b"c")), Ok(Received::New));
+    take_forward(&mut inbound, ms(1), 4, &[(0, 1)]);
+    assert_eq!(inbound.handle_data(&chunk(5, 2, WHOLE, b"x")), Ok(Received::New));
+    assert_eq!(inbound.read().map(|message| message.ssn), Some(2));
+    inbound.assert_consistent();
+    assert_eq!(inbound.held_bytes(), 0);
+}
+
+#[test]
+fn rfc3758_3_6_a_message_in_parts_that_will_not_be_completed_is_reported() {
+    let mut inbound = opened();
+    take_forward(&mut inbound, ms(0), 18, &[(0, 1)]);
+    assert_eq!(inbound.take_abort(), Some(PartialAbort { stream: 0, ssn: 1, unordered: false }));
+    assert_eq!(inbound.take_abort(), None);
+    assert_eq!(inbound.handle_data(&chunk(19, 2, WHOLE, b"x")), Ok(Received::New));
+    assert_eq!(inbound.read().map(|message| message.ssn), Some(2));
+}
+
+#[test]
+fn a_jump_over_half_the_numbers_costs_what_it_says_not_what_it_skips() {
+    let mut inbound = receiver(|_| {});
+    let bytes = forward(0x7fff_ffff, &(0..10).map(|stream| (stream, 0x7fff)).collect::<Vec<_>>());
+    let Ok(Chunk::ForwardTsn(chunk)) = Chunk::parse(&bytes) else { panic!() };
+    inbound.handle_forward_tsn(&chunk).unwrap();
+    assert_eq!(inbound.cum_tsn_ack(), Tsn::new(0x7fff_ffff));
+    // A million of them would take days if each step were looked at.
+    for step in 1..1_000_000u32 {
+        let new_cum_tsn = Tsn::new(0x7fff_ffffu32.wrapping_mul(step));
+        let chunk = msctp_wire::ForwardTsn { new_cum_tsn, ..chunk };
+        inbound.handle_forward_tsn(&chunk).unwrap();
+    }
+    inbound.assert_consistent();
+}
+
+/// An I-DATA chunk: (TSN, stream, unordered, message, fragment, last).
+fn i_data(tsn: u32, stream: u16, unordered: bool, mid: u32, fsn: u32, end: bool) -> IData<'static> {
+    IData {
+        tsn: Tsn::new(tsn),
+        stream: StreamId::new(stream),
+        mid: msctp_wire::Mid::new(mid),
+        fragment: match fsn {
+            0 => msctp_wire::Fragment::First(Ppid::new(77)),
+            later => msctp_wire::Fragment::Later(later),
+        },
+        unordered,
+        end,
+        immediate: false,
+        payload: &[5; 10],
+    }
+}
+
+fn interleaving(receive_buffer: u32) -> Inbound {
+    let mut inbound = Inbound::new(&Config { receive_buffer, ..Config::default() }, Tsn::new(1), 10);
+    inbound.set_interleaving(true);
+    inbound
+}
+
+#[test]
+fn rfc8260_2_2_3_messages_of_several_streams_are_put_together_at_once() {
+    let mut inbound = interleaving(1 << 20);
+    // figure 2, with an unordered message on stream 0 after the ordered one
+    let chunks = [
+        (0, false, 0, 0, false),
+        (1, false, 0, 0, true),
+        (2, false, 0, 0, false),
+        (0, false, 0, 1, false),
+        (1, false, 1, 0, true),
+        (2, false, 0, 1, false),
+        (0, false, 0, 2, true),
+        (2, false, 0, 2, true),
+        (0, true, 0, 0, false),
+        (0, true, 0, 1, true),
+    ];
+    // in any order: here every third first
+    for step in (0..3).flat_map(|from| (from..chunks.len()).step_by(3)) {
+        let (stream, unordered, mid, fsn, end) = chunks[step];
+        let data = i_data(step as u32 + 1, stream, unordered, mid, fsn, end);
+        assert_eq!(inbound.handle_i_data(&data), Ok(Received::New), "{step}");
+        inbound.assert_consistent();
+    }
+    let mut read: Vec<_> = core::iter::from_fn(|| inbound.read())
+        .map(|m| (m.stream, m.unordered, m.ssn, m.ppid, m.data.len()))
+        .collect();
+    read.sort_unstable();
+    let expected = [
+        (0, false, 0, 77, 30),
+        (0, true, 0, 77, 20),
+        (1, false, 0, 77, 10),
+        (1, false, 1, 77, 10),
+        (2, false, 0, 77, 30),
+    ];
+    assert_eq!(read, expected);
+    assert_eq!(inbound.held_bytes(), 0);
+}
+
+#[test]
+fn rfc8260_2_2_3_the_wrong_kind_of_chunk_is_a_violation() {
+    assert_eq!(interleaving(1 << 20).handle_data(&chunk(1, 0, WHOLE, b"x")), Err(DataFault::WrongChunk));
+    let mut inbound = receiver(|_| {});
+    assert_eq!(inbound.handle_i_data(&i_data(1, 0, false, 0, 0, true)), Err(DataFault::WrongChunk));
+    assert_eq!(DataFault::WrongChunk.cause(), msctp_wire::CauseCode::PROTOCOL_VIOLATION);
+}
+
+#[test]
+fn rfc8260_2_1_fragments_that_cannot_be() {
+    let fault = |chunks: &[IData<'_>]| {
+        let mut inbound = interleaving(1 << 20);
+        let results: Vec<_> = chunks.iter().map(|chunk| inbound.handle_i_data(chunk)).collect();
+        assert!(results[..results.len() - 1].iter().all(Result::is_ok), "{results:?}");
+        results[results.len() - 1].unwrap_err()
+    };
+    let repeated = DataFault::FragmentRepeated;
+    assert_eq!(fault(&[i_data(1, 0, false, 0, 0, false), i_data(2, 0, false, 0, 0, false)]), repeated);
+    assert_eq!(fault(&[i_data(1, 0, false, 0, 2, true), i_data(2, 0, false, 0, 3, false)]), repeated);
+    assert_eq!(fault(&[i_data(1, 0, false, 0, 3, false), i_data(2, 0, false, 0, 2, true)]), repeated);
+    assert_eq!(fault(&[i_data(1, 0, false, 0, u32::MAX, false)]), DataFault::NoBegin);
+    assert_eq!(fault(&[i_data(1, 0, false, 1, 0, true)]), DataFault::StreamSequence);
+}
+
+#[test]
+fn rfc8260_2_3_1_skipped_messages_by_stream_and_order() {
+    let mut inbound = interleaving(1 << 20);
+    for (tsn, unordered, mid, fsn) in [(2, false, 0, 1), (4, true, 0, 1), (6, true, 1, 1), (8, false, 2, 0)] {
+        inbound.handle_i_data(&i_data(tsn, 3, unordered, mid, fsn, true)).unwrap();
+    }
+    let skipped = |unordered, mid| msctp_wire::SkippedMessages {
+        stream: StreamId::new(3),
+        unordered,
+        mid: msctp_wire::Mid::new(mid),
+    };
+    let skip = [skipped(false, 1), skipped(true, 0)];
+    let forward = msctp_wire::IForwardTsn { new_cum_tsn: Tsn::new(5), skipped: List::from(&skip) };
+    inbound.handle_i_forward_tsn(&forward).unwrap();
+    inbound.assert_consistent();
+    assert_eq!(inbound.read().map(|message| message.ssn), Some(2));
+    inbound.handle_i_data(&i_data(7, 3, true, 1, 0, false)).unwrap();
+    assert_eq!(inbound.read().map(|message| (message.unordered, message.data.len())), Some((true, 20)));
+    assert_eq!((inbound.held_bytes(), inbound.cum_tsn_ack()), (0, Tsn::new(8)));
+}
+
+#[test]
+fn rfc8260_2_3_1_numbers_wrap() {
+    let mut inbound = interleaving(1 << 20);
+    for (tsn, mid) in [(2, u32::MAX - 1), (3, 1), (4, 5)] {
+        inbound.handle_i_data(&i_data(tsn, 0, true, mid, 1, false)).unwrap();
+    }
+    let skip = [msctp_wire::SkippedMessages {
+        stream: StreamId::new(0),
+        unordered: true,
+        mid: msctp_wire::Mid::new(1),
+    }];
+    let forward = msctp_wire::IForwardTsn { new_cum_tsn: Tsn::new(1), skipped: List::from(&skip) };
+    inbound.handle_i_forward_tsn(&forward).unwrap();
+    inbound.assert_consistent();
+    assert_eq!(inbound.held_bytes(), 10, "the one that is not skipped");
+}
+
+#[test]
+fn with_interleaving_too_a_large_message_comes_in_parts() {
+    let mut inbound = interleaving(1500);
+    let big = |tsn, fsn, end| IData { payload: &[7; 500], ..i_data(tsn, 1, false, 0, fsn, end) };
+    inbound.handle_i_data(&i_data(1, 2, false, 0, 0, false)).unwrap();
+    let mut parts = Vec::new();
+    for fsn in 0..20 {
+        inbound.handle_i_data(&big(fsn + 2, fsn, fsn == 19)).unwrap();
+        inbound.assert_consistent();
+        parts.extend(inbound.read().map(|part| (part.begin, part.end, part.data.len())));
+    }
+    assert_eq!(parts.first(), Some(&(true, false, 3000)));
+    assert_eq!(parts.last(), Some(&(false, true, 500)));
+    assert_eq!(parts.iter().map(|part| part.2).sum::<usize>(), 10_000);
+    inbound.handle_i_data(&i_data(22, 2, false, 0, 1, true)).unwrap();
+    assert_eq!(inbound.read().map(|message| message.stream), Some(2), "and the other one whole");
 }
 
 #[test]

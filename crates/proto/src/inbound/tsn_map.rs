@@ -104,6 +104,22 @@ impl TsnMap {
         if tsn.above(self.cum_tsn_ack) > MAX_AHEAD || full { Place::TooFar } else { Place::Ahead(index) }
     }
 
+    /// Everything up to `tsn` counts as received (RFC 3758 §3.6). False when it does so already. Cost: the ranges passed.
+    pub(super) fn forward(&mut self, tsn: LongTsn) -> bool {
+        if tsn <= self.cum_tsn_ack {
+            return false;
+        }
+        self.cum_tsn_ack = tsn;
+        self.built = 0;
+        while let Some(&front) = self.ranges.front()
+            && front.first <= self.cum_tsn_ack + 1
+        {
+            self.cum_tsn_ack = self.cum_tsn_ack.max(front.last);
+            self.ranges.pop_front();
+        }
+        true
+    }
+
     /// Records `tsn`, whose place is `place`.
     pub(super) fn insert(&mut self, tsn: LongTsn, place: Place) {
         match place {

@@ -1,10 +1,10 @@
-//! [`Outstanding`]: DATA chunks sent and not yet cumulatively acknowledged, by TSN. Knows nothing of windows and timers.
+//! [`Outstanding`]: DATA and I-DATA chunks sent and not yet cumulatively acknowledged, by TSN. Knows nothing of windows and timers.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 use msctp_units::Time;
-use msctp_wire::{Data, DataFlags, Ppid, Ssn, StreamId, Tsn};
+use msctp_wire::{Data, DataFlags, Fragment, Full, IData, Mid, PacketBuilder, Ppid, Ssn, StreamId, Tsn};
 
 use crate::PathId;
 use crate::long_tsn::LongTsn;
@@ -21,13 +21,26 @@ pub(super) enum Fate {
     Marked,
     /// Acknowledged by a gap block; the peer may still renege (RFC 9260 §6.2.1).
     GapAcked,
+    /// Given up with its message: as if it had been acknowledged, but credited to nothing (RFC 3758 §3.5 A2). Its data is
+    /// gone; it waits for the peer to be told.
+    Abandoned,
 }
 
-/// A DATA chunk that was sent.
+impl Fate {
+    /// Sent and neither acknowledged nor given up.
+    #[inline]
+    pub(super) fn is_outstanding(self) -> bool {
+        matches!(self, Self::InFlight | Self::Marked)
+    }
+}
+
+/// A DATA or I-DATA chunk that was sent.
 #[derive(Clone, Debug)]
 pub(super) struct Chunk {
     pub(super) data: Bytes,
     pub(super) context: u64,
+    /// Number of its message among those that are not fully reliable; 0: it is.
+    pub(super) partial: u64,
     /// Its last sending.
     pub(super) number: SendNumber,
     /// When it was last sent (RFC 8985 §6.1).
@@ -41,8 +54,15 @@ pub(super) struct Chunk {
     /// While marked: path to send it on.
     pub(super) target: PathId,
     pub(super) ppid: u32,
+    /// Message identifier; its low 16 bits are the stream sequence number of ordered messages.
+    pub(super) mid: u32,
+    /// Place in its message.
+    pub(super) fsn: u32,
+    /// How often it was sent again.
+    pub(super) retransmissions: u16,
     pub(super) stream: u16,
-    pub(super) ssn: u16,
+    /// It is an I-DATA chunk (RFC 8260).
+    pub(super) interleaved: bool,
     pub(super) flags: DataFlags,
     pub(super) fate: Fate,
     /// Miss indications since its last sending (RFC 9260 §7.2.4).
@@ -53,10 +73,16 @@ pub(super) struct Chunk {
     pub(super) acked_before: bool,
 }
 
-/// Bytes of a DATA chunk with `len` user bytes: header and padding included, as RFC 9260 §7.2 counts them.
+/// Bytes of a chunk that are not user data.
 #[inline]
-pub(super) const fn wire_len(len: usize) -> u64 {
-    (Data::OVERHEAD + len).next_multiple_of(4) as u64
+pub(super) const fn overhead(interleaved: bool) -> usize {
+    if interleaved { IData::OVERHEAD } else { Data::OVERHEAD }
+}
+
+/// Bytes of a chunk with `len` user bytes: header and padding included, as RFC 9260 §7.2 counts them.
+#[inline]
+pub(super) const fn wire_len(len: usize, interleaved: bool) -> u64 {
+    (overhead(interleaved) + len).next_multiple_of(4) as u64
 }
 
 impl Chunk {
@@ -69,20 +95,41 @@ impl Chunk {
     /// Bytes as congestion control counts them.
     #[inline]
     pub(super) fn wire_len(&self) -> u64 {
-        wire_len(self.data.len())
+        wire_len(self.data.len(), self.interleaved)
     }
 
-    /// As it goes on the wire.
+    /// Puts it into a packet.
     #[inline]
-    pub(super) fn encode(&self, tsn: LongTsn) -> Data<'_> {
-        Data {
+    pub(super) fn push(&self, tsn: LongTsn, builder: &mut PacketBuilder<'_>) -> Result<(), Full> {
+        let (stream, ppid) = (StreamId::new(self.stream), Ppid::new(self.ppid));
+        if self.interleaved {
+            return self.push_interleaved(tsn, builder);
+        }
+        builder.push(&Data {
             tsn: tsn.tsn(),
-            stream: StreamId::new(self.stream),
-            ssn: Ssn::new(self.ssn),
-            ppid: Ppid::new(self.ppid),
+            stream,
+            // RFC 9260 §6.6: an unordered message has none
+            ssn: Ssn::new(if self.flags.unordered { 0 } else { self.mid as u16 }),
+            ppid,
             flags: self.flags,
             payload: &self.data,
-        }
+        })
+    }
+
+    #[inline(never)]
+    fn push_interleaved(&self, tsn: LongTsn, builder: &mut PacketBuilder<'_>) -> Result<(), Full> {
+        let DataFlags { unordered, begin, end, immediate } = self.flags;
+        let first = Fragment::First(Ppid::new(self.ppid));
+        builder.push(&IData {
+            tsn: tsn.tsn(),
+            stream: StreamId::new(self.stream),
+            mid: Mid::new(self.mid),
+            fragment: if begin { first } else { Fragment::Later(self.fsn) },
+            unordered,
+            end,
+            immediate,
+            payload: &self.data,
+        })
     }
 }
 

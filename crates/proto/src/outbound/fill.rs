@@ -1,9 +1,9 @@
 //! Which DATA chunks go into a packet now (RFC 9260 §6.1 A to E, §6.3.2 R1, §7.2).
 
 use msctp_units::Time;
-use msctp_wire::{Data, DataFlags, PacketBuilder, Tsn};
+use msctp_wire::{DataFlags, PacketBuilder, Tsn};
 
-use super::chunk::{Chunk, Fate, wire_len};
+use super::chunk::{Chunk, Fate, overhead, wire_len};
 use super::flow::Sending;
 use super::probe::ZeroWindowProbe;
 use super::{MAX_OUTSTANDING, Outbound};
@@ -50,6 +50,7 @@ impl Outbound {
     /// a zero window probe when the peer's window is found closed, and for the time to come when the packet is paced.
     pub fn next_path(&mut self, now: Time, paths: &mut Paths) -> Option<PathId> {
         self.held_until = None;
+        self.abandon_due(now, paths);
         self.reroute(paths);
         // RFC 9260 §6.1 C: retransmissions first
         for index in 0..self.flows.len() {
@@ -59,7 +60,7 @@ impl Outbound {
             }
         }
         let data_path = paths.data_path()?;
-        let max = max_payload(paths);
+        let max = self.max_payload(paths);
         if self.window_is_closed(max) && self.sent.is_empty() && self.probe == ZeroWindowProbe::Idle {
             let rto = paths.get(data_path)?.rtt.rto();
             self.probe = ZeroWindowProbe::Waiting(now + rto);
@@ -84,7 +85,7 @@ impl Outbound {
     /// [`fill`](Self::fill) would write a chunk on this path now. It does not ask whether pacing lets it leave.
     pub fn wants_to_send(&self, now: Time, path: PathId, paths: &Paths) -> bool {
         self.may_retransmit(path, paths)
-            || paths.data_path() == Some(path) && self.may_send_new(now, path, max_payload(paths), paths)
+            || paths.data_path() == Some(path) && self.may_send_new(now, path, self.max_payload(paths), paths)
     }
 
     /// The size of the SCTP packet that the next chunk on this path needs, common header included, when that is more
@@ -103,7 +104,7 @@ impl Outbound {
             let tsn = self.flows.of_mut(path)?.next_marked(&self.sent)?;
             return self.sent.at(tsn).map(|chunk| chunk.wire_len() as usize);
         }
-        self.queue.next_len(max_payload(paths)).map(|len| wire_len(len) as usize)
+        self.queue.next_len(self.max_payload(paths)).map(|len| wire_len(len, self.interleaving) as usize)
     }
 
     #[inline]
@@ -173,7 +174,7 @@ impl Outbound {
     ) -> Filled {
         let mut filled = Filled::default();
         let index = self.flows.index(id);
-        let max = max_payload(paths);
+        let max = self.max_payload(paths);
         if let Some(path) = paths.get_mut(id) {
             // RFC 9260 §7.2.1
             path.decay_if_idle(now);
@@ -237,10 +238,13 @@ impl Outbound {
         let before = filled.new;
         let id = self.flows[index].id;
         let Some(path) = paths.get_mut(id) else { return };
+        self.queue.begin_packet();
         while below_cwnd(path) && self.sent.len() < MAX_OUTSTANDING {
             let Some(len) = self.queue.next_len(max) else { break };
             let closed = self.rwnd() < len as i64;
-            if closed && self.probe != ZeroWindowProbe::Due || (builder.remaining() as u64) < wire_len(len) {
+            if closed && self.probe != ZeroWindowProbe::Due
+                || (builder.remaining() as u64) < wire_len(len, self.interleaving)
+            {
                 break;
             }
             if !self.send_new(now, index, max, path, builder) {
@@ -250,6 +254,7 @@ impl Outbound {
             filled.bytes += len as u64;
             self.probe = if closed { ZeroWindowProbe::Sent { heard: false } } else { ZeroWindowProbe::Idle };
         }
+        self.queue.end_packet();
         if filled.new > before {
             // RFC 9260 §6.1 D
             let flow = &mut self.flows[index];
@@ -259,6 +264,20 @@ impl Outbound {
             }
             flow.burst += 1;
         }
+    }
+
+    /// After a chunk with so many user bytes a window holds back what comes next.
+    fn fills_a_window(&self, len: usize, max: usize, path: &Path) -> bool {
+        let room = self.rwnd() - len as i64;
+        path.flight_size + wire_len(len, self.interleaving) >= path.controller.window().cwnd
+            || self.queue.next_len(max).is_some_and(|next| room < next as i64)
+    }
+
+    /// User bytes of the largest chunk: what the AMDCS, the smallest PMDCS of all paths, leaves (RFC 9260 §6.9, §7.3).
+    #[inline]
+    pub(super) fn max_payload(&self, paths: &Paths) -> usize {
+        let amdcs = paths.iter().map(Path::pmdcs).min().unwrap_or_default() as usize;
+        amdcs.saturating_sub(overhead(self.interleaving)).max(1)
     }
 
     /// Sends one new chunk; false when it did not fit after all.
@@ -273,7 +292,9 @@ impl Outbound {
     ) -> bool {
         let Some(piece) = self.queue.take(max) else { return false };
         let tsn = self.sent.next();
-        let immediate = self.hurry && piece.end && self.queue.is_empty();
+        // RFC 7053 §5.1: the application waits for it, or a shutdown does, or a window is full after it
+        let immediate = piece.end && (piece.sack_immediately || self.hurry && self.queue.is_empty())
+            || self.hurry_when_blocked && self.fills_a_window(piece.data.len(), max, path);
         let chunk = Chunk {
             data: piece.data,
             context: piece.context,
@@ -283,19 +304,26 @@ impl Outbound {
             path: path.id(),
             one_path: true,
             target: path.id(),
+            partial: piece.partial,
             ppid: piece.ppid,
+            mid: piece.mid,
+            fsn: piece.fsn,
+            retransmissions: 0,
             stream: piece.stream,
-            ssn: piece.ssn,
+            interleaved: self.interleaving,
             flags: DataFlags { unordered: piece.unordered, begin: piece.begin, end: piece.end, immediate },
             fate: Fate::InFlight,
             misses: 0,
             fast_retransmitted: false,
             acked_before: false,
         };
-        let pushed = builder.push(&chunk.encode(tsn));
+        let pushed = chunk.push(tsn, builder);
         debug_assert!(pushed.is_ok(), "room was checked");
         let (len, wire) = (chunk.len(), chunk.wire_len());
         // Should it not be in the packet, T3-rtx sends it again like any other that is lost.
+        if chunk.partial != 0 {
+            self.partial.on_sent(chunk.partial, tsn, len, chunk.flags.end);
+        }
         self.sent.push(chunk);
         self.sent_bytes += len;
         self.in_flight += len;
@@ -322,7 +350,7 @@ impl Outbound {
     ) -> Option<Resent> {
         let tsn = self.flows[index].next_marked(&self.sent)?;
         let chunk = self.sent.at_mut(tsn)?;
-        builder.push(&chunk.encode(tsn)).ok()?;
+        chunk.push(tsn, builder).ok()?;
         let id = self.flows[index].id;
         let from = chunk.path;
         chunk.path = id;
@@ -330,6 +358,7 @@ impl Outbound {
         chunk.fate = Fate::InFlight;
         chunk.number = self.next_number;
         (chunk.sent, chunk.again) = (now, true);
+        chunk.retransmissions = chunk.retransmissions.saturating_add(1);
         let (len, wire) = (chunk.len(), chunk.wire_len());
         self.in_flight += len;
         let flow = &mut self.flows[index];
@@ -371,8 +400,9 @@ impl Outbound {
     /// False when it is acknowledged, was never sent, or does not fit.
     pub fn copy_chunk(&mut self, tsn: Tsn, builder: &mut PacketBuilder<'_>) -> bool {
         let tsn = self.sent.first().nearest(tsn);
-        let Some(chunk) = self.sent.at_mut(tsn) else { return false };
-        let copied = builder.push(&chunk.encode(tsn)).is_ok();
+        let chunk = self.sent.at_mut(tsn).filter(|chunk| chunk.fate != Fate::Abandoned);
+        let Some(chunk) = chunk else { return false };
+        let copied = chunk.push(tsn, builder).is_ok();
         chunk.one_path &= !copied;
         copied
     }
@@ -389,12 +419,4 @@ impl Outbound {
 struct Resent {
     was_earliest: bool,
     bytes: u64,
-}
-
-/// User bytes of the largest chunk: what the AMDCS, the smallest PMDCS of all paths, leaves (RFC 9260 §6.9, §7.3).
-#[inline]
-pub(super) fn max_payload(paths: &Paths) -> usize {
-    let amdcs = paths.iter().map(Path::pmdcs).min().unwrap_or_default() as usize;
-    debug_assert!(wire_len(amdcs.saturating_sub(Data::OVERHEAD)) as usize <= amdcs.max(Data::OVERHEAD));
-    amdcs.saturating_sub(Data::OVERHEAD).max(1)
 }

@@ -131,7 +131,7 @@ impl Flow {
         }
         let mut tsn = old.max(sent.first());
         while let Some(chunk) = sent.at(tsn) {
-            if chunk.path == self.id && chunk.fate != Fate::GapAcked {
+            if chunk.path == self.id && chunk.fate.is_outstanding() {
                 self.earliest = Some(tsn);
                 return;
             }

@@ -7,17 +7,21 @@
 //! there, bundles what control chunks there are, and calls [`fill`](Outbound::fill). Deadlines are in
 //! [`next_timeout`](Outbound::next_timeout).
 
+mod abandon;
 mod chunk;
 mod differentiation;
 mod fill;
 mod flow;
+mod forward;
 mod frto;
 mod gaps;
 mod loss;
+mod partial;
 mod probe;
 mod queue;
 mod rack;
 mod sack;
+pub mod scheduler;
 #[cfg(test)]
 mod tests;
 mod timeout;
@@ -29,19 +33,24 @@ use msctp_units::{Span, Time};
 use msctp_wire::Tsn;
 
 pub use fill::Filled;
+pub use forward::ForwardSummary;
+pub(crate) use queue::Unsent;
 pub use sack::{SackFault, SackOutcome};
 
 use self::chunk::{Fate, Outstanding, SendNumber};
 use self::differentiation::Differentiation;
 use self::flow::{Flows, Sending};
+use self::forward::Forward;
 use self::frto::Frto;
 use self::gaps::Gaps;
+use self::partial::PartialStore;
 use self::probe::ZeroWindowProbe;
 use self::queue::SendQueue;
 use self::rack::RackTlp;
 use crate::config::{LossRecovery, RetransmissionPath};
 use crate::long_tsn::LongTsn;
 use crate::path::Paths;
+use crate::stats::Abandoned;
 use crate::{Config, OutMessage, PathId, SendError, SendFailure, TraceKind};
 
 /// Chunks outstanding at most. Keeps all TSNs within what gap blocks can report (16-bit offsets, RFC 9260 §3.3.4), and with
@@ -87,6 +96,15 @@ pub struct Outbound {
     latest_acked: SendNumber,
     probe: ZeroWindowProbe,
     streams: u16,
+    /// I-DATA instead of DATA (RFC 8260 §2.2.1).
+    interleaving: bool,
+    /// The peer understands FORWARD TSN, or I-FORWARD-TSN with interleaving: what was sent can be given up.
+    peer_forwards: bool,
+    partial: PartialStore,
+    forward: Forward,
+    /// Messages given up that were not reported yet.
+    failures: Vec<SendFailure>,
+    abandoned: Abandoned,
     send_buffer: u64,
     /// A message was refused since the buffer last had room.
     refused: bool,
@@ -95,6 +113,8 @@ pub struct Outbound {
     held_until: Option<Time>,
     /// RFC 9260 §6.1: set the I bit on the last chunk, the association is in SHUTDOWN-PENDING.
     hurry: bool,
+    /// Set the I bit when a window holds the next chunk back (RFC 7053 §5.1).
+    hurry_when_blocked: bool,
     max_burst: u32,
     retransmission_path: RetransmissionPath,
     loss_detection: LossDetection,
@@ -126,11 +146,13 @@ impl Outbound {
     /// Nothing sent yet. The peer is unknown: until [`establish`](Self::establish) any stream may be named and no chunk is
     /// sent.
     ///
-    /// Uses `send_buffer`, `max_burst`, `retransmission_path`, `loss_classifier` and its options, `frto`,
+    /// Uses `streams`, `send_buffer`, `max_burst`, `retransmission_path`, `loss_classifier` and its options, `frto`,
     /// `restart_rtt_after_spurious`, `recovery`, `sack_delay` (for the peer's, which is not known) and `trace` of `config`.
     pub fn new(config: &Config, initial_tsn: Tsn) -> Self {
         Self {
-            queue: SendQueue::new(),
+            // An unknown name was refused by `validate`.
+            queue: scheduler::create(&config.streams.scheduler)
+                .map_or_else(|_| SendQueue::default(), SendQueue::new),
             sent: Outstanding::new(initial_tsn),
             gaps: Gaps::default(),
             flows: Flows::default(),
@@ -141,11 +163,18 @@ impl Outbound {
             latest_acked: 0,
             probe: ZeroWindowProbe::default(),
             streams: u16::MAX,
+            interleaving: false,
+            peer_forwards: false,
+            partial: PartialStore::default(),
+            forward: Forward::new(LongTsn::first(initial_tsn) - 1),
+            failures: Vec::new(),
+            abandoned: Abandoned::default(),
             send_buffer: u64::from(config.send_buffer),
             refused: false,
             writable: false,
             held_until: None,
             hurry: false,
+            hurry_when_blocked: config.streams.sack_immediately_when_blocked,
             max_burst: config.max_burst,
             retransmission_path: config.retransmission_path,
             loss_detection: LossDetection::default(),
@@ -170,9 +199,22 @@ impl Outbound {
         self.a_rwnd = u64::from(a_rwnd);
         self.streams = streams;
         self.probe = ZeroWindowProbe::Idle;
-        let failures = self.queue.fail_beyond(streams);
+        let failed = self.queue.fail_beyond(streams);
         self.note_room();
-        failures
+        failed.into_iter().map(|unsent| self.fail(unsent)).collect()
+    }
+
+    /// What was agreed with the peer: I-DATA instead of DATA (RFC 8260), and whether what was sent can be given up
+    /// (RFC 3758). To be said before anything is sent.
+    pub fn set_extensions(&mut self, interleaving: bool, peer_forwards: bool) {
+        self.interleaving = interleaving;
+        self.peer_forwards = peer_forwards;
+        self.queue.set_interleaving(interleaving);
+    }
+
+    fn fail(&mut self, unsent: Unsent) -> SendFailure {
+        self.partial.remove(unsent.partial);
+        SendFailure::of_unsent(unsent)
     }
 
     /// The buffer is worth an application's while again when half of it is free.
@@ -188,6 +230,29 @@ impl Outbound {
         self.loss_detection = loss_detection;
     }
 
+    /// Chooses the stream scheduler (RFC 8260 §4.3.2).
+    pub fn set_scheduler(&mut self, scheduler: Box<dyn scheduler::Scheduler>) {
+        self.queue.set_scheduler(scheduler);
+    }
+
+    /// Sets what the scheduler knows of a stream (RFC 8260 §4.3.3).
+    ///
+    /// # Errors
+    ///
+    /// The stream does not exist.
+    pub fn set_stream_value(&mut self, stream: u16, value: u16) -> Result<(), SendError> {
+        self.check_stream(stream)?;
+        self.queue.set_value(stream, value);
+        Ok(())
+    }
+
+    fn check_stream(&self, stream: u16) -> Result<(), SendError> {
+        if stream < self.streams {
+            return Ok(());
+        }
+        Err(SendError::InvalidStream { stream, streams: self.streams })
+    }
+
     /// Ask for SACKs without delay at the end of the data: SHUTDOWN-PENDING (RFC 9260 §6.1, RFC 7053).
     pub fn hurry(&mut self) {
         self.hurry = true;
@@ -199,23 +264,25 @@ impl Outbound {
     ///
     /// It is empty, its stream does not exist, or there is no room for it, now or ever. After
     /// [`SendError::BufferFull`] [`take_writable`](Self::take_writable) tells when to try again.
-    pub fn enqueue(&mut self, message: OutMessage) -> Result<(), SendError> {
+    pub fn enqueue(&mut self, now: Time, message: OutMessage, paths: &mut Paths) -> Result<(), SendError> {
         let len = message.data.len();
         if len == 0 {
             return Err(SendError::Empty);
         }
-        if message.stream >= self.streams {
-            return Err(SendError::InvalidStream { stream: message.stream, streams: self.streams });
-        }
+        self.check_stream(message.stream)?;
         if len as u64 > self.send_buffer {
             return Err(SendError::TooLarge { len, max: self.send_buffer as usize });
+        }
+        if len as u64 > self.send_buffer - self.buffered() {
+            self.make_room(len as u64, message.reliability, paths);
         }
         let free = self.send_buffer - self.buffered();
         if len as u64 > free {
             self.refused = true;
             return Err(SendError::BufferFull { len, free: free as usize });
         }
-        self.queue.push(message);
+        let partial = self.partial.add(now, &message, self.queue.next_id());
+        self.queue.push(message, partial);
         Ok(())
     }
 
@@ -298,7 +365,12 @@ impl Outbound {
     pub fn next_timeout(&self, paths: &Paths) -> Option<Time> {
         let t3 = paths.iter().filter_map(|path| path.t3_rtx).min();
         let rack = self.rack.as_ref().and_then(|rack| rack.next_timeout());
-        [t3, self.probe.deadline(), self.held_until, rack].into_iter().flatten().min()
+        let waits = [t3, self.probe.deadline(), self.held_until, rack].into_iter().flatten().min();
+        // Few have any.
+        match self.partial.next_deadline() {
+            None => waits,
+            Some(deadline) => Some(waits.map_or(deadline, |at| at.min(deadline))),
+        }
     }
 
     /// A path is gone (RFC 5061): what was in flight there is sent again elsewhere.
@@ -320,11 +392,12 @@ impl Outbound {
                     true
                 }
                 Fate::Marked => chunk.target == gone,
-                Fate::InFlight | Fate::GapAcked => false,
+                Fate::InFlight | Fate::GapAcked | Fate::Abandoned => false,
             };
             if moves {
                 chunk.fate = Fate::Marked;
                 chunk.target = target;
+                self.partial.suspect(chunk.partial, tsn);
                 self.flows[to].mark(tsn);
             }
         }
@@ -340,12 +413,12 @@ impl Outbound {
             path.prr = None;
             path.loss_probe = false;
         }
-        let rest_was_begun = self.queue.front_is_begun();
         let mut failures: Vec<SendFailure> = Vec::new();
         for chunk in self.sent.drain() {
-            if !chunk.flags.end {
+            if !chunk.flags.end || chunk.fate == Fate::Abandoned {
                 continue;
             }
+            let chunk_len = chunk.len();
             failures.push(SendFailure {
                 message: OutMessage {
                     stream: chunk.stream,
@@ -353,17 +426,16 @@ impl Outbound {
                     unordered: chunk.flags.unordered,
                     data: if chunk.flags.begin { chunk.data } else { bytes::Bytes::new() },
                     context: chunk.context,
+                    ..OutMessage::default()
                 },
                 unsent: false,
+                sent: chunk_len,
+                abandoned: false,
             });
         }
-        for (index, mut message) in self.queue.drain().enumerate() {
-            let begun = index == 0 && rest_was_begun;
-            if begun {
-                message.data = bytes::Bytes::new();
-            }
-            failures.push(SendFailure { message, unsent: !begun });
-        }
+        failures.extend(self.queue.drain().into_iter().map(SendFailure::of_unsent));
+        self.partial.clear();
+        self.forward = Forward::new(self.sent.cum_tsn_ack());
         self.flows.clear();
         if let Some(rack) = &mut self.rack {
             rack.clear();
@@ -387,6 +459,7 @@ impl Outbound {
         chunk.misses = 0;
         // RFC 9260 §6.2.1 C
         self.in_flight -= chunk.len();
+        self.partial.suspect(chunk.partial, tsn);
         let to = self.flows.index(target);
         self.flows[to].mark(tsn);
     }

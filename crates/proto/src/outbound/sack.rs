@@ -6,7 +6,7 @@ use msctp_units::{Span, Time};
 use msctp_wire::{Sack, Tsn};
 
 use super::Outbound;
-use super::chunk::{Chunk, Fate, wire_len};
+use super::chunk::{Chunk, Fate};
 use super::flow::{FlowAck, Sending};
 use super::loss::MISS_INDICATIONS;
 use crate::long_tsn::LongTsn;
@@ -164,7 +164,10 @@ impl Outbound {
             let Some((tsn, chunk)) = self.sent.pop() else { break };
             outcome.cum_tsn_advanced = true;
             self.sent_bytes -= chunk.len();
-            if chunk.fate != Fate::GapAcked {
+            if chunk.partial != 0 {
+                self.partial.on_acked(chunk.partial);
+            }
+            if chunk.fate.is_outstanding() {
                 self.acknowledge(tsn, Landed::of(&chunk), outcome);
             }
         }
@@ -175,7 +178,9 @@ impl Outbound {
     fn acknowledge_gaps(&mut self, outcome: &mut SackOutcome) {
         for index in 0..self.gaps.gained.len() {
             for tsn in self.gaps.gained[index].iter() {
-                let Some(chunk) = self.sent.at_mut(tsn) else { continue };
+                // RFC 3758 §3.5 A2: what was abandoned counts as acknowledged already, and is credited to nothing
+                let chunk = self.sent.at_mut(tsn).filter(|chunk| chunk.fate != Fate::Abandoned);
+                let Some(chunk) = chunk else { continue };
                 let landed = Landed::of(chunk);
                 chunk.fate = Fate::GapAcked;
                 self.acknowledge(tsn, landed, outcome);
@@ -200,7 +205,7 @@ impl Outbound {
                 }
                 self.note_original();
             }
-            Fate::GapAcked => debug_assert!(false, "{tsn:?} acknowledged twice"),
+            Fate::GapAcked | Fate::Abandoned => debug_assert!(false, "{tsn:?} acknowledged twice"),
         }
         if !chunk.acked_before {
             outcome.bytes_acked += chunk.len;
@@ -231,7 +236,7 @@ impl Outbound {
 
     /// RFC 9260 §6.2.1 D iii: the peer reneged on a chunk. It is in flight again; `settle` starts T3-rtx.
     fn take_back(&mut self, tsn: LongTsn) {
-        let Some(chunk) = self.sent.at_mut(tsn) else { return };
+        let Some(chunk) = self.sent.at_mut(tsn).filter(|chunk| chunk.fate == Fate::GapAcked) else { return };
         chunk.fate = Fate::InFlight;
         chunk.acked_before = true;
         // "Count one miss indication towards Fast Retransmit"
@@ -256,10 +261,10 @@ impl Outbound {
             rack.on_duplicate(self.sent.first(), tsn);
         }
         let tsn = self.sent.first().nearest(tsn);
-        if let Some(chunk) = self.sent.at(tsn)
+        if let Some(chunk) = self.sent.at(tsn).filter(|chunk| chunk.fate != Fate::Abandoned)
             && let Some(flow) = self.flows.of_mut(chunk.path)
         {
-            flow.ack.duplicates += wire_len(chunk.data.len());
+            flow.ack.duplicates += chunk.wire_len();
         }
     }
 
@@ -283,6 +288,8 @@ impl Outbound {
             self.schedule_probe(processing.now, index, processing.advanced, paths);
         }
         self.settle_probe(paths);
+        self.abandon_due(processing.now, paths);
+        self.forward_after_sack(processing.now, paths);
         debug_assert!(outcome.cum_tsn_advanced == processing.advanced);
     }
 
@@ -356,7 +363,7 @@ impl Outbound {
             flow.seek_earliest(&self.sent);
         }
         let Some(path) = paths.get_mut(flow.id) else { return };
-        if path.flight_size == 0 {
+        if path.flight_size == 0 && !self.forward.is_timed_on(path.id()) {
             // R2; what is marked starts it again when it is sent
             path.t3_rtx = None;
         } else if flow.ack.earliest || path.t3_rtx.is_none() {

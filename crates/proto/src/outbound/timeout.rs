@@ -17,6 +17,7 @@ impl Outbound {
     /// What this does to paths and association (inactive, unreachable) comes from [`Paths::poll_event`].
     pub fn handle_timeout(&mut self, now: Time, paths: &mut Paths) {
         self.probe.tick(now);
+        self.abandon_due(now, paths);
         // It may leave when it is asked for.
         self.held_until = self.held_until.filter(|&until| until > now);
         if self.rack.is_some() {
@@ -30,8 +31,10 @@ impl Outbound {
                 paths.iter().nth(index).filter(|path| path.t3_rtx.is_some_and(|at| at <= now)).map(Path::id);
             if let Some(id) = due {
                 self.t3_rtx_expired(now, id, paths);
+                self.forward_after_timeout();
             }
         }
+        self.abandon_due(now, paths);
     }
 
     /// RFC 9260 §6.3.3
@@ -134,11 +137,12 @@ impl Outbound {
                 // RFC 9260 §6.2.1 C
                 Fate::InFlight => self.in_flight -= chunk.len(),
                 Fate::Marked if chunk.target == id && target != id => self.flows[from].marked -= 1,
-                Fate::Marked | Fate::GapAcked => continue,
+                Fate::Marked | Fate::GapAcked | Fate::Abandoned => continue,
             }
             chunk.fate = Fate::Marked;
             chunk.target = target;
             chunk.misses = 0;
+            self.partial.suspect(chunk.partial, tsn);
             self.flows[to].mark(tsn);
         }
     }
@@ -151,7 +155,7 @@ impl Outbound {
         let closed = if was_sent && !acked {
             self.sent.at(self.sent.first()).is_some_and(|chunk| self.a_rwnd < chunk.len())
         } else {
-            self.window_is_closed(super::fill::max_payload(paths))
+            self.window_is_closed(self.max_payload(paths))
         };
         self.probe.on_sack(closed, acked);
         let opened = was_sent && !acked && self.probe == ZeroWindowProbe::Idle;

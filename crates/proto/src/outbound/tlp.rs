@@ -131,7 +131,7 @@ impl Outbound {
     }
 
     fn send_probe(&mut self, now: Time, index: usize, id: PathId, paths: &mut Paths) {
-        let max = super::fill::max_payload(paths);
+        let max = self.max_payload(paths);
         let new = paths.data_path() == Some(id) && !self.queue.is_empty() && !self.window_is_closed(max);
         let last = self.sent.next() - 1;
         let resent = if new { None } else { self.last_in_flight(index) };
@@ -150,7 +150,8 @@ impl Outbound {
         path.loss_probe = new;
         path.loss_probes += 1;
         // "the sender MUST re-arm the RTO timer, not the PTO timer"
-        path.t3_rtx = (path.flight_size > 0).then(|| now + path.rtt.rto());
+        let timed = path.flight_size > 0 || self.forward.is_timed_on(path.id());
+        path.t3_rtx = timed.then(|| now + path.rtt.rto());
         if let Some(rack) = &mut self.rack {
             let end = if new { last + 1 } else { last };
             rack.of(id).tlp.probe = Some(Probe { end, resent, duplicate: false });

@@ -59,7 +59,14 @@ impl Outbox {
             failed: None,
             excused: false,
         });
-        OutMessage { stream, ppid: id, unordered, data: payload(id, len), context: u64::from(id) }
+        OutMessage {
+            stream,
+            ppid: id,
+            unordered,
+            data: payload(id, len),
+            context: u64::from(id),
+            ..OutMessage::default()
+        }
     }
 
     /// `send` took it.

@@ -186,7 +186,7 @@ pub fn text_message(text: &str) -> OutMessage {
 }
 
 pub fn message(stream: u16, data: Vec<u8>) -> OutMessage {
-    OutMessage { stream, ppid: 0, unordered: false, data: data.into(), context: 0 }
+    OutMessage { stream, ppid: 0, unordered: false, data: data.into(), context: 0, ..OutMessage::default() }
 }
 
 impl Pair {

@@ -20,8 +20,14 @@ impl Source {
     /// identifier, by which the other end knows whose it is.
     #[inline]
     pub(crate) fn next(&self, app: u32) -> Option<OutMessage> {
-        let message =
-            |data: Bytes, stream, unordered| OutMessage { stream, ppid: app, unordered, data, context: 0 };
+        let message = |data: Bytes, stream, unordered| OutMessage {
+            stream,
+            ppid: app,
+            unordered,
+            data,
+            context: 0,
+            ..OutMessage::default()
+        };
         match self {
             Self::Bulk(bulk) => Some(message(bulk.next()?, bulk.stream, bulk.unordered)),
             Self::Video(video) => Some(message(video.next()?, video.stream, false)),

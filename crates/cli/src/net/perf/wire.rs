@@ -32,8 +32,13 @@ pub(super) enum Message {
 impl Message {
     pub(super) async fn send(&self, association: &Association) -> Result<(), Failure> {
         let text = serde_json::to_vec(self).map_err(|e| failed("message")(&e))?;
-        let message =
-            OutMessage { stream: CONTROL, ppid: 0, unordered: false, data: text.into(), context: 0 };
+        let message = OutMessage {
+            stream: CONTROL,
+            ppid: 0,
+            unordered: false,
+            data: text.into(),
+            ..OutMessage::default()
+        };
         association.send(message).await.map_err(|e| failed("sending")(&e))
     }
 

@@ -4,19 +4,35 @@ use super::*;
 use crate::{SendError, SendFailure};
 
 fn message(stream: u16, len: usize, context: u64) -> OutMessage {
-    OutMessage { stream, ppid: 1, unordered: false, data: Bytes::from(vec![1; len]), context }
+    OutMessage {
+        stream,
+        ppid: 1,
+        unordered: false,
+        data: Bytes::from(vec![1; len]),
+        context,
+        ..OutMessage::default()
+    }
 }
 
 #[test]
 fn what_is_refused_says_what_would_be_right() {
     let mut sender = Sender::with(1, |config| config.send_buffer = 3000);
-    let out = &mut sender.out;
-    assert_eq!(out.enqueue(message(0, 0, 0)), Err(SendError::Empty));
-    assert_eq!(out.enqueue(message(10, 1, 0)), Err(SendError::InvalidStream { stream: 10, streams: 10 }));
-    assert_eq!(out.enqueue(message(0, 3001, 0)), Err(SendError::TooLarge { len: 3001, max: 3000 }));
-    out.enqueue(message(9, 2000, 0)).unwrap();
-    assert_eq!(out.enqueue(message(0, 1001, 0)), Err(SendError::BufferFull { len: 1001, free: 1000 }));
-    out.enqueue(message(0, 1000, 0)).unwrap();
+    let (out, mut paths) = (&mut sender.out, sender.paths);
+    assert_eq!(out.enqueue(ms(0), message(0, 0, 0), &mut paths), Err(SendError::Empty));
+    assert_eq!(
+        out.enqueue(ms(0), message(10, 1, 0), &mut paths),
+        Err(SendError::InvalidStream { stream: 10, streams: 10 })
+    );
+    assert_eq!(
+        out.enqueue(ms(0), message(0, 3001, 0), &mut paths),
+        Err(SendError::TooLarge { len: 3001, max: 3000 })
+    );
+    out.enqueue(ms(0), message(9, 2000, 0), &mut paths).unwrap();
+    assert_eq!(
+        out.enqueue(ms(0), message(0, 1001, 0), &mut paths),
+        Err(SendError::BufferFull { len: 1001, free: 1000 })
+    );
+    out.enqueue(ms(0), message(0, 1000, 0), &mut paths).unwrap();
 }
 
 #[test]
@@ -24,7 +40,7 @@ fn writable_again_once_half_is_free() {
     let mut sender = Sender::with(1, |config| config.send_buffer = 4000);
     sender.enqueue(4, 1000);
     assert!(!sender.out.take_writable());
-    assert!(sender.out.enqueue(message(0, 1, 0)).is_err());
+    assert!(sender.give(message(0, 1, 0)).is_err());
     sender.flush();
     sender.sack(1, &[(2, 4)]);
     assert!(!sender.out.take_writable(), "what is not cumulatively acknowledged is still held");
@@ -38,21 +54,24 @@ fn writable_again_once_half_is_free() {
 
 #[test]
 fn streams_that_were_not_granted_fail_at_establishment() {
-    let mut out = Outbound::new(&Config::default(), Tsn::new(1));
+    let (mut out, mut paths) = (Outbound::new(&Config::default(), Tsn::new(1)), paths(1));
     for stream in [0, 7, 3] {
-        out.enqueue(message(stream, 10, u64::from(stream))).unwrap();
+        out.enqueue(ms(0), message(stream, 10, u64::from(stream)), &mut paths).unwrap();
     }
-    assert_eq!(out.establish(1000, 4), [SendFailure { message: message(7, 10, 7), unsent: true }]);
+    assert_eq!(
+        out.establish(1000, 4),
+        [SendFailure { message: message(7, 10, 7), unsent: true, sent: 0, abandoned: false }]
+    );
     assert_eq!(out.buffered(), 20);
 }
 
 #[test]
 fn giving_up_returns_every_message_once_in_order() {
     let mut sender = Sender::new(1);
-    sender.out.enqueue(message(0, 1000, 1)).unwrap();
-    sender.out.enqueue(message(0, 2000, 2)).unwrap();
-    sender.out.enqueue(message(0, 9000, 3)).unwrap();
-    sender.out.enqueue(message(1, 50, 4)).unwrap();
+    sender.give(message(0, 1000, 1)).unwrap();
+    sender.give(message(0, 2000, 2)).unwrap();
+    sender.give(message(0, 9000, 3)).unwrap();
+    sender.give(message(1, 50, 4)).unwrap();
     assert_eq!(sender.flush().len(), 4, "1, both fragments of 2, and the first of 3");
     sender.sack(1, &[]);
     let failures = sender.out.give_up(&mut sender.paths);
@@ -66,9 +85,9 @@ fn giving_up_returns_every_message_once_in_order() {
 #[test]
 fn an_unfragmented_message_comes_back_whole() {
     let mut sender = Sender::new(1);
-    sender.out.enqueue(message(2, 700, 9)).unwrap();
+    sender.give(message(2, 700, 9)).unwrap();
     sender.flush();
-    let expected = [SendFailure { message: message(2, 700, 9), unsent: false }];
+    let expected = [SendFailure { message: message(2, 700, 9), unsent: false, sent: 700, abandoned: false }];
     assert_eq!(sender.out.give_up(&mut sender.paths), expected);
 }
 

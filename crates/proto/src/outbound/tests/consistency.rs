@@ -28,7 +28,8 @@ impl Outbound {
                 .map(|chunk| chunk.wire_len())
                 .sum();
             assert_eq!(path.flight_size, flight_size, "flight_size of {}", path.id());
-            assert_eq!(path.t3_rtx.is_some(), flight_size > 0, "T3-rtx of {}", path.id());
+            let timed = flight_size > 0 || self.forward.is_timed_on(path.id());
+            assert_eq!(path.t3_rtx.is_some(), timed, "T3-rtx of {}", path.id());
             if flight_size > 0 {
                 assert!(self.flows.position(path.id()).is_some());
             }
@@ -37,7 +38,14 @@ impl Outbound {
         let acked: Vec<_> = self.gaps.ranges().iter().flat_map(|range| range.iter()).collect();
         let expected: Vec<_> =
             chunks.iter().filter(|(_, c)| c.fate == Fate::GapAcked).map(|(&tsn, _)| tsn).collect();
+        let acked: Vec<_> = acked.into_iter().filter(|tsn| chunks[tsn].fate != Fate::Abandoned).collect();
         assert_eq!(acked, expected, "gap acks");
+        for (number, partial) in self.partial.iter() {
+            let own: Vec<_> = chunks.iter().filter(|(_, chunk)| chunk.partial == number).collect();
+            assert_eq!(partial.chunks as usize, own.len(), "chunks of message {number}");
+            assert!(own.iter().all(|(_, chunk)| chunk.fate != Fate::Abandoned), "given up in part: {number}");
+            assert!(partial.queued || !own.is_empty(), "message {number} is through");
+        }
         assert!(self.struck.is_empty() && self.kept.is_empty() && self.orphans.is_empty());
     }
 
@@ -50,7 +58,7 @@ impl Outbound {
             assert_eq!(flow.marked, marked.remove(&flow.id).unwrap_or(0), "marked for {}", flow.id);
             let unacked: Vec<_> = chunks
                 .iter()
-                .filter(|(_, chunk)| chunk.path == flow.id && chunk.fate != Fate::GapAcked)
+                .filter(|(_, chunk)| chunk.path == flow.id && chunk.fate.is_outstanding())
                 .map(|(&tsn, _)| tsn)
                 .collect();
             assert_eq!(flow.unacked as usize, unacked.len(), "unacked on {}", flow.id);

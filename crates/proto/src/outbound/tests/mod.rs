@@ -5,6 +5,7 @@ mod consistency;
 mod differentiation;
 mod losses;
 mod pacing;
+mod partial;
 mod rack;
 mod sacks;
 mod sending;
@@ -19,7 +20,7 @@ use msctp_wire::{Checksum, Chunk, Data, GapBlock, List, Packet, PacketBuilder, S
 
 use super::{Outbound, SackOutcome};
 use crate::path::{Path, Paths, PathsConfig, SourceUse};
-use crate::{Config, OutMessage, PathId};
+use crate::{Config, OutMessage, PathId, SendError};
 
 pub(super) const P0: PathId = PathId::new(0);
 pub(super) const P1: PathId = PathId::new(1);
@@ -113,6 +114,10 @@ impl Sender {
         self.path(id).controller.window().cwnd
     }
 
+    pub(super) fn give(&mut self, message: OutMessage) -> Result<(), SendError> {
+        self.out.enqueue(self.now, message, &mut self.paths)
+    }
+
     pub(super) fn enqueue(&mut self, count: usize, len: usize) {
         for _ in 0..count {
             let message = OutMessage {
@@ -120,9 +125,9 @@ impl Sender {
                 ppid: 0,
                 unordered: false,
                 data: Bytes::from(vec![7; len]),
-                context: 0,
+                ..OutMessage::default()
             };
-            self.out.enqueue(message).unwrap();
+            self.give(message).unwrap();
         }
     }
 

@@ -99,8 +99,9 @@ impl World {
             unordered,
             data: payload(number, len),
             context: number,
+            ..OutMessage::default()
         };
-        if self.out.enqueue(message).is_ok() {
+        if self.out.enqueue(self.now, message, &mut self.paths).is_ok() {
             self.sent += 1;
             if unordered {
                 self.unordered.insert(number, stream);

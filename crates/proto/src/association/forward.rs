@@ -1,0 +1,96 @@
+//! Partial reliability (RFC 3758) as far as chunks and events are concerned: when FORWARD TSN is sent and taken. What it
+//! does is for the two halves of data transfer.
+
+use msctp_units::Time;
+use msctp_wire::ChunkType;
+
+use super::Association;
+use super::input::Seen;
+use super::output::packet_room;
+use crate::extensions::Extensions;
+use crate::inbound::{DataFault, Inbound};
+use crate::path::Path;
+use crate::{AssociationState as State, Direction, Event, TraceKind, Transmit};
+
+impl Association {
+    /// Messages that were given up are reported.
+    pub(super) fn report_abandoned(&mut self) {
+        if self.outbound.has_failures() {
+            let failures = self.outbound.take_failures();
+            self.events.extend(failures.into_iter().map(Event::SendFailed));
+            self.tell_writable();
+        }
+    }
+
+    /// This chunk type was announced by this end: to any other one the answer is that of an unknown chunk (RFC 3758 §3.3.1:
+    /// "MUST instead act as if it does NOT support the FORWARD TSN chunk"). One that was announced but not agreed on comes
+    /// to the receiving half, which aborts (RFC 8260 §2.2.3, §2.3.1).
+    pub(super) fn knows(&self, chunk: ChunkType) -> bool {
+        let wanted = match chunk {
+            ChunkType::FORWARD_TSN => Extensions::FORWARD_TSN,
+            ChunkType::I_FORWARD_TSN => Extensions::I_FORWARD_TSN,
+            _ => Extensions::I_DATA,
+        };
+        Extensions::of_config(&self.config).has(wanted)
+    }
+
+    /// User data is received in these states only (RFC 9260 §6).
+    #[inline]
+    pub(super) fn takes_data(&self) -> bool {
+        matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownSent)
+    }
+
+    /// A FORWARD TSN or I-FORWARD-TSN, which `handle` hands to the receiving half; false when it made us abort.
+    pub(super) fn take_forward(
+        &mut self,
+        now: Time,
+        seen: &mut Seen,
+        handle: impl FnOnce(&mut Inbound) -> Result<(), DataFault>,
+    ) -> bool {
+        if !self.takes_data() {
+            self.stats.unexpected_chunks += 1;
+            return true;
+        }
+        seen.data = true;
+        if let Err(fault) = handle(&mut self.inbound) {
+            let text = fault.to_string();
+            self.violated(now, fault.cause(), "FORWARD TSN against what was agreed", text.as_bytes());
+            return false;
+        }
+        while let Some(abort) = self.inbound.take_abort() {
+            self.events.push_back(Event::PartialDeliveryAborted(abort));
+        }
+        true
+    }
+
+    /// A FORWARD TSN when one is due, with a SACK and with DATA if they go the same way (RFC 3758 §3.5 F2).
+    pub(super) fn send_forward_tsn(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        if !self.may_send_data() {
+            return None;
+        }
+        let path = self.outbound.forward_path(now, &mut self.paths);
+        self.report_abandoned();
+        let path = path?;
+        let entry = self.paths.get(path)?;
+        let (at, room) = (entry.addr(), packet_room(entry));
+        let mut builder = self.builder(out, self.tags.peer_tag, room);
+        let summary = self.outbound.encode_forward_tsn(now, &mut self.paths, &mut builder)?;
+        if self.tracer.is_on() {
+            let kind = TraceKind::Control {
+                direction: Direction::Out,
+                path: Some(path),
+                chunk_type: summary.chunk_type,
+                len: summary.len,
+            };
+            self.tracer.push(now, kind);
+        }
+        if self.sack_path() == Some(path) {
+            self.push_sack(now, path, &mut builder);
+        }
+        if self.outbound.next_path(now, &mut self.paths) == Some(path) {
+            self.fill_data(now, path, &mut builder);
+        }
+        debug_assert_eq!(self.paths.get(path).map(Path::addr), Some(at));
+        Some(Transmit::new(Some(path), at, self.seal(builder)))
+    }
+}

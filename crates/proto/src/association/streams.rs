@@ -1,0 +1,38 @@
+//! What the application calls to have a say in its streams: which goes next.
+
+use super::Association;
+use crate::SendError;
+use crate::outbound::scheduler::{self, UnknownScheduler};
+
+impl Association {
+    /// Messages travel in I-DATA chunks, interleaved (RFC 8260 §2): both ends wanted it. Known once the association is up.
+    pub fn interleaves(&self) -> bool {
+        self.tags().extensions.interleaves()
+    }
+
+    /// Messages can be given up after they were sent (RFC 3758): both ends support it. Known once the association is up.
+    pub fn is_partially_reliable(&self) -> bool {
+        self.tags().extensions.forwards()
+    }
+
+    /// Chooses the stream scheduler by its name in [`scheduler::schedulers`] (RFC 8260 §4.3.2). Values of streams stay; a
+    /// message that was begun goes on. `Config::streams` has the one an association begins with.
+    ///
+    /// # Errors
+    ///
+    /// There is none of that name.
+    pub fn set_scheduler(&mut self, name: &str) -> Result<(), UnknownScheduler> {
+        self.outbound.set_scheduler(scheduler::create(name)?);
+        Ok(())
+    }
+
+    /// Sets a stream's value for the scheduler (RFC 8260 §4.3.3): for `priority` the lower goes first, for `weighted-fair`
+    /// it is the weight; others do not look at it. 0 until it is set.
+    ///
+    /// # Errors
+    ///
+    /// [`SendError::InvalidStream`]: the stream does not exist.
+    pub fn set_stream_value(&mut self, stream: u16, value: u16) -> Result<(), SendError> {
+        self.outbound.set_stream_value(stream, value)
+    }
+}

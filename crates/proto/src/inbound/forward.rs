@@ -1,0 +1,65 @@
+//! FORWARD TSN and I-FORWARD-TSN received (RFC 3758 §3.6, RFC 8260 §2.3.1). May not touch what the application has read.
+//!
+//! The work is bounded by the bytes of the chunk and what it releases: how far the TSN moves does not matter.
+
+use msctp_wire::{ForwardTsn, IForwardTsn};
+
+use super::{DataFault, Inbound};
+
+impl Inbound {
+    /// Takes a FORWARD TSN. Call [`end_packet`](Self::end_packet) after the last chunk of the packet.
+    ///
+    /// # Errors
+    ///
+    /// [`DataFault::WrongChunk`]: I-FORWARD-TSN was agreed on; abort.
+    pub fn handle_forward_tsn(&mut self, forward: &ForwardTsn<'_>) -> Result<(), DataFault> {
+        if self.interleaving {
+            return Err(DataFault::WrongChunk);
+        }
+        let new_cum_tsn = self.map.extend(forward.new_cum_tsn);
+        if !self.advance(new_cum_tsn) {
+            return Ok(());
+        }
+        let discarded = self.reassembly.forward(new_cum_tsn);
+        self.discard(discarded);
+        let streams = self.streams;
+        for skipped in forward.skipped.iter().filter(|skipped| skipped.stream.get() < streams) {
+            self.ordering.skip(skipped.stream.get(), u32::from(skipped.ssn.get()));
+        }
+        Ok(())
+    }
+
+    /// Takes an I-FORWARD-TSN, as [`handle_forward_tsn`](Self::handle_forward_tsn).
+    ///
+    /// # Errors
+    ///
+    /// [`DataFault::WrongChunk`]: FORWARD TSN was agreed on; abort.
+    pub fn handle_i_forward_tsn(&mut self, forward: &IForwardTsn<'_>) -> Result<(), DataFault> {
+        if !self.interleaving {
+            return Err(DataFault::WrongChunk);
+        }
+        let new_cum_tsn = self.map.extend(forward.new_cum_tsn);
+        if !self.advance(new_cum_tsn) {
+            return Ok(());
+        }
+        let streams = self.streams;
+        for skipped in forward.skipped.iter().filter(|skipped| skipped.stream.get() < streams) {
+            let (stream, mid) = (skipped.stream.get(), skipped.mid.get());
+            let discarded = self.reassembly.skip(stream, skipped.unordered, mid);
+            self.discard(discarded);
+            if !skipped.unordered {
+                self.ordering.skip(stream, mid);
+            }
+        }
+        Ok(())
+    }
+
+    /// False: out of date.
+    fn advance(&mut self, new_cum_tsn: crate::long_tsn::LongTsn) -> bool {
+        let advanced = self.map.forward(new_cum_tsn);
+        // RFC 3758 §3.6: "the receiver MUST follow the same rules as if a DATA chunk had been received"; one that is out of
+        // date means that a SACK was lost
+        self.clock.on_data(!advanced || self.map.has_gap());
+        advanced
+    }
+}

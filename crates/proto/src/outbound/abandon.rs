@@ -1,0 +1,218 @@
+//! Giving messages up (RFC 3758 §3.4, §3.5 A2, A3, §4.1; RFC 7496 §3). What the peer is told of it is in `forward`.
+//!
+//! A message all of which was sent is given up only when a chunk of it is to be sent again: by then congestion control has
+//! seen the loss (RFC 3758 §3.5 F5).
+
+use bytes::Bytes;
+use msctp_units::Time;
+use msctp_wire::DataFlags;
+
+use super::Outbound;
+use super::chunk::{Chunk, Fate};
+use crate::long_tsn::LongTsn;
+use crate::path::Paths;
+use crate::stats::Abandoned;
+use crate::{OutMessage, Reliability, SendFailure};
+
+impl Outbound {
+    /// Messages that were given up since this was last asked.
+    pub fn take_failures(&mut self) -> Vec<SendFailure> {
+        core::mem::take(&mut self.failures)
+    }
+
+    /// [`take_failures`](Self::take_failures) would give some.
+    #[inline]
+    pub fn has_failures(&self) -> bool {
+        !self.failures.is_empty()
+    }
+
+    /// Counters of messages given up.
+    pub fn abandoned(&self) -> Abandoned {
+        self.abandoned
+    }
+
+    /// Gives up what is over: lifetimes that have passed, chunks that were to be sent again too often.
+    pub(super) fn abandon_due(&mut self, now: Time, paths: &mut Paths) {
+        if self.partial.is_empty() {
+            return;
+        }
+        while let Some(number) = self.partial.pop_expired(now) {
+            self.expire(number, paths);
+        }
+        while let Some(tsn) = self.partial.pop_suspect() {
+            if let Some(number) = self.exhausted(now, tsn) {
+                self.abandon(number, paths);
+            }
+        }
+        self.advance_peer_ack_point();
+    }
+
+    /// The message of a chunk that waits to be sent again, if that may not be.
+    pub(super) fn exhausted(&self, now: Time, tsn: LongTsn) -> Option<u64> {
+        let chunk = self.sent.at(tsn).filter(|chunk| chunk.fate == Fate::Marked && self.peer_forwards)?;
+        let partial = self.partial.get(chunk.partial)?;
+        let over = match partial.reliability {
+            // RFC 3758 §4.1 TR4
+            Reliability::Lifetime(_) => partial.deadline.is_some_and(|deadline| deadline <= now),
+            // RFC 7496 §3.1: "if the number of retransmissions of any of the DATA chunks [...] would exceed" it
+            Reliability::Retransmissions(limit) => chunk.retransmissions >= limit,
+            Reliability::Priority(_) | Reliability::Full => false,
+        };
+        over.then_some(chunk.partial)
+    }
+
+    /// The lifetime of a message is over.
+    fn expire(&mut self, number: u64, paths: &mut Paths) {
+        let Some(partial) = self.partial.get(number) else { return };
+        let marked = |(first, last): (LongTsn, LongTsn)| {
+            let chunk = |step| self.sent.at(first + step);
+            (0..=last.above(first))
+                .filter_map(chunk)
+                .any(|chunk| chunk.partial == number && chunk.fate == Fate::Marked)
+        };
+        let over = match partial.tsns {
+            // RFC 3758 §4.1 TR3. RFC 9260 §11.1.5 F: so also without PR-SCTP
+            None => true,
+            // TR4: nothing more of it may be sent
+            Some(tsns) => self.peer_forwards && (partial.queued || marked(tsns)),
+        };
+        if over {
+            self.abandon(number, paths);
+        }
+    }
+
+    /// Makes room for a message of `len` bytes by giving up others of lower priority (RFC 7496 §3.2), if that makes enough.
+    pub(super) fn make_room(&mut self, len: u64, reliability: Reliability, paths: &mut Paths) {
+        let than = match reliability {
+            Reliability::Priority(priority) => Some(priority),
+            _ => None,
+        };
+        let mut free = self.send_buffer.saturating_sub(self.buffered());
+        let mut victims = Vec::new();
+        for number in self.partial.below(than) {
+            if free >= len {
+                break;
+            }
+            // Of what is not known to be still here in full nothing is counted on.
+            if let Some(partial) = self.partial.get(number)
+                && (partial.tsns.is_none() || self.peer_forwards)
+            {
+                free += partial.len - partial.sent + self.held_of(number);
+                victims.push(number);
+            }
+        }
+        if free >= len {
+            victims.into_iter().for_each(|number| self.abandon(number, paths));
+            self.advance_peer_ack_point();
+        }
+    }
+
+    /// User bytes of a message that were sent and are still kept.
+    fn held_of(&self, number: u64) -> u64 {
+        let Some((first, last)) = self.partial.get(number).and_then(|partial| partial.tsns) else { return 0 };
+        let chunk = |step| self.sent.at(first + step);
+        let own = (0..=last.above(first)).filter_map(chunk).filter(|chunk| chunk.partial == number);
+        own.map(Chunk::len).sum()
+    }
+
+    /// Gives a message up, all of it at the same time (RFC 3758 §3.5 A3).
+    pub(super) fn abandon(&mut self, number: u64, paths: &mut Paths) {
+        let Some(partial) = self.partial.remove(number) else { return };
+        let mut data = Bytes::new();
+        let unsent = if partial.queued { self.queue.remove(partial.stream, partial.queued_as) } else { None };
+        if let Some(unsent) = unsent {
+            match unsent.begun {
+                Some((mid, fsn)) => self.push_phantom(&unsent.message, mid, fsn, number, paths),
+                None => data = unsent.message.data,
+            }
+        }
+        if let Some((first, last)) = partial.tsns {
+            for step in 0..=last.above(first) {
+                let tsn = first + step;
+                if let Some(whole) = self.abandon_chunk(tsn, number, paths) {
+                    data = whole;
+                }
+            }
+        }
+        let message = OutMessage {
+            stream: partial.stream,
+            ppid: partial.ppid,
+            unordered: partial.unordered,
+            data,
+            context: partial.context,
+            reliability: partial.reliability,
+            ..OutMessage::default()
+        };
+        let unsent = partial.sent == 0;
+        self.abandoned.count(partial.reliability, unsent);
+        self.failures.push(SendFailure { message, unsent, sent: partial.sent, abandoned: true });
+        self.note_room();
+    }
+
+    /// The end of a message, the rest of which is not sent. Its TSN is never on the wire: the peer is told to pass over it.
+    /// Otherwise the peer, which may have all that was sent, would wait for the rest, or see a message begin inside it.
+    fn push_phantom(&mut self, message: &OutMessage, mid: u32, fsn: u32, partial: u64, paths: &Paths) {
+        let path = paths.primary().or_else(|| paths.iter().next().map(crate::path::Path::id));
+        let Some(path) = path else { return };
+        self.sent.push(Chunk {
+            data: Bytes::new(),
+            context: message.context,
+            partial,
+            number: 0,
+            sent: Time::ZERO,
+            again: true,
+            one_path: true,
+            path,
+            target: path,
+            ppid: message.ppid,
+            mid,
+            fsn,
+            retransmissions: 0,
+            stream: message.stream,
+            interleaved: self.interleaving,
+            flags: DataFlags { unordered: message.unordered, begin: false, end: true, immediate: false },
+            fate: Fate::Abandoned,
+            misses: 0,
+            fast_retransmitted: false,
+            acked_before: false,
+        });
+    }
+
+    /// RFC 3758 §3.5 A2: "as being finally acked and no longer outstanding". Gives the data of a whole message.
+    fn abandon_chunk(&mut self, tsn: LongTsn, number: u64, paths: &mut Paths) -> Option<Bytes> {
+        let chunk = self.sent.at_mut(tsn).filter(|chunk| chunk.partial == number)?;
+        let fate = core::mem::replace(&mut chunk.fate, Fate::Abandoned);
+        if fate == Fate::Abandoned {
+            return None;
+        }
+        let (id, target, wire_len) = (chunk.path, chunk.target, chunk.wire_len());
+        let data = core::mem::take(&mut chunk.data);
+        let whole = chunk.flags.begin && chunk.flags.end;
+        self.sent_bytes -= data.len() as u64;
+        if fate == Fate::InFlight {
+            self.in_flight -= data.len() as u64;
+            if let Some(path) = paths.get_mut(id) {
+                path.flight_size -= wire_len;
+                // RFC 9260 §6.3.2 R2
+                path.t3_rtx = path.t3_rtx.filter(|_| path.flight_size > 0 || self.forward.is_timed_on(id));
+            }
+        } else if fate == Fate::Marked
+            && let Some(flow) = self.flows.of_mut(target)
+        {
+            flow.marked -= 1;
+        }
+        if fate.is_outstanding()
+            && let Some(flow) = self.flows.of_mut(id)
+        {
+            flow.unacked -= 1;
+            if flow.earliest == Some(tsn) {
+                flow.seek_earliest(&self.sent);
+            }
+        }
+        // Its acknowledgement will not say how long a round trip is.
+        for path in paths.iter_mut() {
+            path.rtt_slot.take_if(|slot| self.sent.first().nearest(msctp_wire::Tsn::new(slot.tsn)) == tsn);
+        }
+        whole.then_some(data)
+    }
+}

@@ -1,0 +1,22 @@
+//! Fair capacity (RFC 8260 §3.5): streams with something to send get the same number of bytes, however long their messages.
+
+use super::{Rank, Scheduler, Share, WeightedFair};
+
+/// Weighted fair queueing with equal weights; a stream's value means nothing.
+#[derive(Debug, Default)]
+pub struct FairCapacity(WeightedFair);
+
+impl FairCapacity {
+    /// Its name.
+    pub const NAME: &'static str = "fair";
+}
+
+impl Scheduler for FairCapacity {
+    fn join(&mut self, share: &mut Share, head: u64) -> Rank {
+        self.0.join(share, head)
+    }
+
+    fn served(&mut self, share: &mut Share, rank: Rank, bytes: u64, _: u64) -> Rank {
+        self.0.serve(share, rank, bytes, 1)
+    }
+}

@@ -1,0 +1,28 @@
+//! First come, first served (RFC 8260 §3.1): messages go in the order in which they were given. The default.
+
+use super::{Rank, Scheduler, Share};
+
+/// First come, first served.
+#[derive(Debug, Default)]
+pub struct FirstCome;
+
+impl FirstCome {
+    /// Its name.
+    pub const NAME: &'static str = "first-come";
+}
+
+impl Scheduler for FirstCome {
+    #[inline]
+    fn join(&mut self, _: &mut Share, head: u64) -> Rank {
+        head
+    }
+
+    #[inline]
+    fn served(&mut self, _: &mut Share, _: Rank, _: u64, head: u64) -> Rank {
+        head
+    }
+
+    fn beheaded(&mut self, _: Rank, head: u64) -> Rank {
+        head
+    }
+}

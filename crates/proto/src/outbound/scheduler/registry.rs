@@ -1,0 +1,82 @@
+//! Stream schedulers by name. A new one is one file and one line here.
+
+use core::fmt;
+
+use msctp_congestion::nearest_name;
+
+use super::{FairCapacity, FirstCome, Priority, RoundRobin, RoundRobinPacket, Scheduler, WeightedFair};
+
+/// A scheduler that [`create`] can make.
+#[derive(Clone, Copy, Debug)]
+pub struct SchedulerInfo {
+    /// Its name in options and scenario files.
+    pub name: &'static str,
+    /// One line on what it is.
+    pub summary: &'static str,
+    make: fn() -> Box<dyn Scheduler>,
+}
+
+/// The registry.
+#[rustfmt::skip]
+const SCHEDULERS: &[SchedulerInfo] = &[
+    SchedulerInfo { name: FirstCome::NAME, summary: "in the order given (RFC 8260 §3.1)", make: || Box::new(FirstCome) },
+    SchedulerInfo { name: RoundRobin::NAME, summary: "streams take turns (§3.2)", make: || Box::<RoundRobin>::default() },
+    SchedulerInfo { name: RoundRobinPacket::NAME, summary: "streams take turns, a packet each (§3.3)", make: || Box::<RoundRobinPacket>::default() },
+    SchedulerInfo { name: Priority::NAME, summary: "the stream of the lowest value first (§3.4)", make: || Box::<Priority>::default() },
+    SchedulerInfo { name: FairCapacity::NAME, summary: "as many bytes for each stream (§3.5)", make: || Box::<FairCapacity>::default() },
+    SchedulerInfo { name: WeightedFair::NAME, summary: "bytes in proportion to the streams' values (§3.6)", make: || Box::<WeightedFair>::default() },
+];
+
+/// All schedulers, in a fixed order, the default first.
+pub fn schedulers() -> &'static [SchedulerInfo] {
+    SCHEDULERS
+}
+
+/// Makes the scheduler called `name`.
+///
+/// # Errors
+/// There is none of that name.
+pub fn create(name: &str) -> Result<Box<dyn Scheduler>, UnknownScheduler> {
+    let info = SCHEDULERS.iter().find(|info| info.name == name);
+    info.map(|info| (info.make)()).ok_or_else(|| UnknownScheduler { name: name.to_owned() })
+}
+
+/// There is no scheduler of this name; the text names the nearest that there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownScheduler {
+    /// The name asked for.
+    pub name: String,
+}
+
+impl core::error::Error for UnknownScheduler {}
+
+impl fmt::Display for UnknownScheduler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no stream scheduler is called {:?}", self.name)?;
+        if let Some(nearest) = nearest_name(&self.name, SCHEDULERS.iter().map(|info| info.name)) {
+            write!(f, "; the nearest is {nearest:?}")?;
+        }
+        f.write_str(" (there are:")?;
+        for info in SCHEDULERS {
+            write!(f, " {}", info.name)?;
+        }
+        f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_registered_scheduler_can_be_made_and_an_unknown_name_gets_the_nearest() {
+        for info in schedulers() {
+            assert!(create(info.name).is_ok(), "{}", info.name);
+        }
+        let error = create("round-robbin").unwrap_err().to_string();
+        assert!(
+            error.contains("the nearest is \"round-robin\"") && error.contains("weighted-fair"),
+            "{error}"
+        );
+    }
+}

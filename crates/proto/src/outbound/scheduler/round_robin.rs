@@ -1,0 +1,30 @@
+//! Round robin (RFC 8260 §3.2): streams take turns, a message each, or with interleaving a chunk each.
+
+use super::{Rank, Scheduler, Share};
+
+/// Round robin.
+#[derive(Debug, Default)]
+pub struct RoundRobin {
+    turns: u64,
+}
+
+impl RoundRobin {
+    /// Its name.
+    pub const NAME: &'static str = "round-robin";
+
+    /// The end of the line.
+    pub(super) fn last(&mut self) -> u64 {
+        self.turns += 1;
+        self.turns
+    }
+}
+
+impl Scheduler for RoundRobin {
+    fn join(&mut self, _: &mut Share, _: u64) -> Rank {
+        self.last()
+    }
+
+    fn served(&mut self, _: &mut Share, _: Rank, _: u64, _: u64) -> Rank {
+        self.last()
+    }
+}
