@@ -20,7 +20,9 @@ pub struct EndpointOptions {
     pub bind: Vec<SocketAddr>,
     /// Follow the host's interfaces; `None`: the addresses stay as they are.
     pub mobility: Option<Mobility>,
-    /// Hand packets to the kernel in batches (segmentation offload). True.
+    /// Hand packets to the kernel in batches (segmentation offload). True: `Config::max_segments` is what one call takes, where
+    /// it is 1, and `Config::max_burst` is no less. RFC 9260's 4 packets are for an end that is told of every second packet; one
+    /// that receives in batches acknowledges in batches, and would never fill its window.
     pub offload: bool,
     /// How long an association whose last handle was dropped may take for its shutdown before it is aborted, 30 s.
     pub linger: Duration,
@@ -79,8 +81,31 @@ impl From<SocketAddr> for Peer {
 /// batches as large as one call takes.
 pub(crate) fn over_udp(mut config: Config, offload: bool) -> Config {
     config.pmtu = config.pmtu.saturating_sub(UDP_HEADER).max(msctp_proto::MIN_PMTU);
-    if offload && config.max_segments == 1 {
-        config.max_segments = (65_000 / config.pmtu).clamp(1, 64);
+    if offload {
+        if config.max_segments == 1 {
+            config.max_segments = (65_000 / config.pmtu).clamp(1, 64);
+        }
+        if config.max_burst != 0 {
+            config.max_burst = config.max_burst.max(config.max_segments);
+        }
     }
     config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_made_to_fit_udp_and_the_kernel() {
+        let used = over_udp(Config::default(), true);
+        // RFC 6951 §5.6; 65000 / 1492
+        assert_eq!((used.pmtu, used.max_segments, used.max_burst), (1492, 43, 43));
+        let plain = over_udp(Config::default(), false);
+        assert_eq!((plain.pmtu, plain.max_segments, plain.max_burst), (1492, 1, Config::default().max_burst));
+        let own = Config { pmtu: 9000, max_segments: 2, max_burst: 0, ..Config::default() };
+        let used = over_udp(own, true);
+        assert_eq!((used.pmtu, used.max_segments, used.max_burst), (8992, 2, 0));
+        assert_eq!(used.validate(), Ok(()));
+    }
 }

@@ -16,6 +16,8 @@ pub struct RemotePorts {
     initial: u16,
     /// By (remote, local).
     learnt: BTreeMap<(IpAddr, IpAddr), u16>,
+    /// What was learnt last: most packets say the same again.
+    last: Option<((IpAddr, IpAddr), u16)>,
 }
 
 /// Pairs remembered at most; as many as an association has paths. A peer that changes its address for ever does not fill
@@ -25,15 +27,19 @@ const MAX_PAIRS: usize = 64;
 impl RemotePorts {
     /// Every address of the peer is at `initial` until something else is learnt.
     pub fn new(initial: u16) -> Self {
-        Self { initial, learnt: BTreeMap::new() }
+        Self { initial, learnt: BTreeMap::new(), last: None }
     }
 
     /// A packet from `remote`, port `port`, to `local` came, *and its verification tag is right* (RFC 6951 §5.4). True when
     /// the port is news: the pair is new, or a NAT between gave it another one.
     pub fn learn(&mut self, local: IpAddr, remote: IpAddr, port: u16) -> bool {
+        if self.last == Some(((remote, local), port)) {
+            return false;
+        }
         if self.learnt.len() >= MAX_PAIRS && !self.learnt.contains_key(&(remote, local)) {
             return false;
         }
+        self.last = Some(((remote, local), port));
         self.learnt.insert((remote, local), port) != Some(port)
     }
 
@@ -50,6 +56,7 @@ impl RemotePorts {
 
     /// A path of the association is gone.
     pub fn forget(&mut self, local: IpAddr, remote: IpAddr) {
+        self.last = None;
         self.learnt.remove(&(remote, local));
     }
 }
