@@ -78,6 +78,11 @@ pub enum CallError {
     /// RFC 5061 §5.3: the last address, or the last from which the peer can be reached, cannot be deleted.
     #[error("{0} is the last local address that reaches the peer: add another one first")]
     LastAddress(IpAddr),
+    /// The peer knows it by the address that address translation gave it, and cannot be told to delete this one.
+    #[error(
+        "{0} is translated on its way, the peer knows it by another name: keep only another address instead"
+    )]
+    TranslatedAddress(IpAddr),
     /// The peer did not announce ASCONF in its list of supported extensions (RFC 5061 §4.2.7), or does not authenticate it
     /// where that is required (§4.1.1).
     #[error("the peer does not support dynamic addresses (RFC 5061), or not authenticated")]

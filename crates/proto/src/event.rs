@@ -149,4 +149,6 @@ pub enum AddressRequest {
     Delete(IpAddr),
     /// Send to this local address from now on.
     SetPrimary(IpAddr),
+    /// Delete all addresses of this end but this one, from which the request leaves (RFC 5061 §4.2.2, the wildcard).
+    KeepOnly(IpAddr),
 }

@@ -265,3 +265,81 @@ fn an_abort_to_an_address_that_is_being_deleted_or_gone_is_ignored() {
     assert!(strike(&mut pair, a_ip(0)).is_some(), "late");
     assert!(strike(&mut pair, a_ip(1)).is_none(), "where the association is, it ends");
 }
+
+/// What the translator before A's second network calls it.
+fn outside() -> std::net::IpAddr {
+    "203.0.113.9".parse().unwrap()
+}
+
+/// B and the world see `outside()` where A uses its address 1. Both ends' packets pass through here.
+fn translate(pair: &mut Pair) {
+    pair.translate = Some((a_ip(1), outside()));
+}
+
+#[test]
+fn a_mobile_behind_a_translator_adds_where_its_packet_came_from() {
+    // §4.2.1, §4.2.2, §4.2.4: the wildcards
+    let mut pair = mobile();
+    translate(&mut pair);
+    pair.log = Some(Vec::new());
+    pair.with(Side::A, |a, now| {
+        a.add_translated_address(now, a_ip(1)).unwrap();
+        a.request_peer_primary(now, a_ip(1)).unwrap();
+        assert_eq!(a.remove_local_address(now, a_ip(1)), Err(CallError::TranslatedAddress(a_ip(1))));
+    });
+    pair.run_for(Span::from_secs(5));
+    for request in [AddressRequest::Add(a_ip(1)), AddressRequest::SetPrimary(a_ip(1))] {
+        assert!(
+            pair.a.saw(|event| *event == Event::AddressChange { request, accepted: true }),
+            "{request:?}"
+        );
+    }
+    let new = pair.path(Side::B, b_ip(0), outside());
+    assert!(pair.b.saw(|event| *event == Event::PrimaryChanged { path: new, cause: PrimaryCause::Peer }));
+    pair.transfer(Side::B, 100, 1000, Span::from_secs(20));
+    pair.with(Side::A, |a, now| a.keep_only_address(now, a_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(5));
+    let kept = Event::AddressChange { request: AddressRequest::KeepOnly(a_ip(1)), accepted: true };
+    assert!(pair.a.saw(|event| *event == kept));
+    let ends = |pair: &mut Pair, side| -> Vec<_> {
+        pair.with(side, |end, _| end.paths().map(|path| path.at).collect())
+    };
+    assert_eq!(ends(&mut pair, Side::A).iter().map(|at| at.local).collect::<Vec<_>>(), [a_ip(1)]);
+    assert_eq!(ends(&mut pair, Side::B).iter().map(|at| at.remote).collect::<Vec<_>>(), [outside()]);
+    pair.transfer(Side::A, 100, 1000, Span::from_secs(20));
+    pair.transfer(Side::B, 100, 1000, Span::from_secs(20));
+    // And back to an address of its own name.
+    pair.with(Side::A, |a, now| {
+        a.add_local_address(now, a_ip(0)).unwrap();
+        a.keep_only_address(now, a_ip(0)).unwrap();
+    });
+    pair.run_for(Span::from_secs(5));
+    assert_eq!(ends(&mut pair, Side::B).iter().map(|at| at.remote).collect::<Vec<_>>(), [a_ip(0)]);
+    pair.transfer(Side::B, 100, 1000, Span::from_secs(20));
+}
+
+#[test]
+fn a_wildcard_that_is_lost_or_refused_leaves_both_ends_agreed() {
+    for lost in [chunk::ASCONF, chunk::ASCONF_ACK] {
+        let mut pair = mobile();
+        translate(&mut pair);
+        pair.drop_first(if lost == chunk::ASCONF { Side::A } else { Side::B }, lost, 2);
+        pair.with(Side::A, |a, now| {
+            a.add_translated_address(now, a_ip(1)).unwrap();
+            a.keep_only_address(now, a_ip(1)).unwrap();
+        });
+        pair.run_for(Span::from_secs(30));
+        pair.transfer(Side::B, 50, 1000, Span::from_secs(20));
+        assert!(pair.with(Side::B, |b, _| b.paths().all(|path| path.at.remote == outside())), "{lost}");
+    }
+    let strict = msctp_proto::AuthConfig { wildcards: false, ..msctp_proto::AuthConfig::default() };
+    let server = Config { auth: strict, ..traced() };
+    let mut pair = Pair::established_with(traced(), server, vec![a_ip(0)], vec![b_ip(0)]);
+    translate(&mut pair);
+    pair.with(Side::A, |a, now| a.add_translated_address(now, a_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(5));
+    let refused = Event::AddressChange { request: AddressRequest::Add(a_ip(1)), accepted: false };
+    assert!(pair.a.saw(|event| *event == refused));
+    assert!(pair.with(Side::A, |a, _| a.paths().all(|path| path.at.local == a_ip(0))));
+    pair.transfer(Side::B, 50, 1000, Span::from_secs(20));
+}

@@ -227,7 +227,7 @@ impl Simulation {
                 AddressRequest::Delete(address) => {
                     self.happened(Trigger::AddressDeleted { association, address });
                 }
-                AddressRequest::SetPrimary(_) => {}
+                AddressRequest::SetPrimary(_) | AddressRequest::KeepOnly(_) => {}
             },
             &Event::AddressChange { request, accepted: false } => self.refuse(association, side, request),
             Event::Closed => self.on_end(association, side, handle, "closed in good order".to_owned()),
@@ -259,6 +259,8 @@ impl Simulation {
             AddressRequest::Add(address) => Call::AddAddress(address),
             AddressRequest::Delete(address) => Call::DeleteAddress(address),
             AddressRequest::SetPrimary(address) => Call::RequestPrimary(address),
+            // No action asks for it.
+            AddressRequest::KeepOnly(_) => return,
         };
         let is_it = |act: &Act| matches!(*act, Act::Association { association: a, side: s, call } if a == association && s == side && call == asked);
         let mut done = self.plan.actions.iter_mut().filter(|p| p.done.is_some() && p.refused.is_none());

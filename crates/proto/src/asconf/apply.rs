@@ -44,6 +44,21 @@ impl AsconfEvent {
             Self::Started(AddressRequest::Delete(address)) => {
                 paths.set_source_use(&address, SourceUse::ReceiveOnly, now);
             }
+            Self::Started(AddressRequest::KeepOnly(kept)) => {
+                for other in others(paths, &kept, SourceUse::Full) {
+                    paths.set_source_use(&other, SourceUse::ReceiveOnly, now);
+                }
+            }
+            Self::Done(AddressRequest::KeepOnly(kept)) => {
+                for other in others(paths, &kept, SourceUse::ReceiveOnly) {
+                    applied.removed.extend(paths.remove_local(&other));
+                }
+            }
+            Self::Rejected { request: AddressRequest::KeepOnly(kept), .. } => {
+                for other in others(paths, &kept, SourceUse::ReceiveOnly) {
+                    paths.set_source_use(&other, SourceUse::Full, now);
+                }
+            }
             // F2. It may be missing when one ASCONF deleted it and added it again.
             Self::Done(AddressRequest::Add(address)) => {
                 applied.added = prepare_local(paths, address, now).unwrap_or_default();
@@ -86,4 +101,10 @@ impl Effect {
         }
         applied
     }
+}
+
+/// Our addresses but this one, as far as they are used so.
+fn others(paths: &Paths, kept: &IpAddr, used: SourceUse) -> Vec<IpAddr> {
+    let others = paths.locals().filter(|(address, source)| address != kept && *source == used);
+    others.map(|(address, _)| address).collect()
 }

@@ -77,6 +77,8 @@ struct Outstanding {
     /// Correlation id of the first request; the others follow it.
     correlation: u32,
     requests: Group,
+    /// It says "where this came from", so it has to come from this address of ours.
+    source: Option<IpAddr>,
     /// The chunk as it was first sent (B4: never changed).
     chunk: Vec<u8>,
     path: Option<PathId>,
@@ -97,6 +99,8 @@ pub struct AsconfOut {
     next_correlation: u32,
     /// What the peer lists for us.
     addresses: Vec<IpAddr>,
+    /// Those that the peer knows by another name, because they are translated on the way: it is told of them by the wildcard.
+    translated: Vec<IpAddr>,
     waiting: VecDeque<Group>,
     outstanding: Option<Outstanding>,
     /// False after F3a.
@@ -114,6 +118,7 @@ impl AsconfOut {
             next_serial: AsconfSerial::new(initial_tsn.get()),
             next_correlation: 1,
             addresses: addresses.to_vec(),
+            translated: Vec::new(),
             waiting: VecDeque::new(),
             outstanding: None,
             knows_add_delete: supported,
@@ -173,10 +178,40 @@ impl AsconfOut {
             if !self.knows(*request) {
                 return Err(CallError::PeerLacksAsconf);
             }
+            if let AddressRequest::Delete(address) = request
+                && self.translated.contains(address)
+            {
+                return Err(CallError::TranslatedAddress(*address));
+            }
         }
         apply_all(&mut addresses, requests)?;
         self.waiting.push_back(requests.into());
         Ok(())
+    }
+
+    /// From now on the peer is told of this address of ours by its own name, or by the wildcard (§4.2.1): as the source of
+    /// the packet that tells.
+    pub fn set_translated(&mut self, address: IpAddr, translated: bool) {
+        self.translated.retain(|known| *known != address);
+        if translated {
+            self.translated.push(address);
+        }
+    }
+
+    /// The address from which the outstanding ASCONF has to leave, because it speaks of where it came from.
+    pub fn required_source(&self) -> Option<IpAddr> {
+        self.outstanding.as_ref().and_then(|out| out.source)
+    }
+
+    /// The request is told by the wildcard, from this address.
+    fn wildcard_source(&self, request: AddressRequest) -> Option<IpAddr> {
+        match request {
+            AddressRequest::KeepOnly(address) => Some(address),
+            AddressRequest::Add(address) | AddressRequest::SetPrimary(address) => {
+                self.translated.contains(&address).then_some(address)
+            }
+            AddressRequest::Delete(_) => None,
+        }
     }
 
     /// Our addresses as the peer will list them when all that was asked for is done.
@@ -191,7 +226,9 @@ impl AsconfOut {
 
     fn knows(&self, request: AddressRequest) -> bool {
         match request {
-            AddressRequest::Add(_) | AddressRequest::Delete(_) => self.knows_add_delete,
+            AddressRequest::Add(_) | AddressRequest::Delete(_) | AddressRequest::KeepOnly(_) => {
+                self.knows_add_delete
+            }
             AddressRequest::SetPrimary(_) => self.knows_set_primary,
         }
     }
@@ -217,12 +254,21 @@ impl AsconfOut {
     fn create(&mut self, requests: Group) {
         let correlation = self.next_correlation;
         let parameters: SmallVec<[Param<'_>; MAX_BUNDLED]> =
-            (correlation..).zip(&requests).map(|(id, request)| parameter(id, *request)).collect();
+            (correlation..).zip(&requests).map(|(id, request)| self.parameter(id, *request)).collect();
+        let source = requests.iter().find_map(|request| self.wildcard_source(*request));
         self.next_correlation = correlation.wrapping_add(requests.len() as u32);
         let serial = self.next_serial;
         // §4.1.1: one that the peer considers part of the association; §5.3.2: it may be one that is being deleted.
-        let going = |address: &&IpAddr| requests.contains(&AddressRequest::Delete(**address));
+        let going = |address: &&IpAddr| {
+            requests.iter().any(|request| match request {
+                AddressRequest::Delete(gone) => *gone == **address,
+                AddressRequest::KeepOnly(kept) => kept != *address,
+                AddressRequest::Add(_) | AddressRequest::SetPrimary(_) => false,
+            })
+        };
         let lookup = self.addresses.iter().find(|address| !going(address)).or(self.addresses.first());
+        // §4.1.1: the wildcard where the peer has another name for it
+        let lookup = lookup.filter(|address| !self.translated.contains(address));
         let unspecified = IpAddr::V4(core::net::Ipv4Addr::UNSPECIFIED);
         let asconf = Asconf {
             serial,
@@ -237,12 +283,30 @@ impl AsconfOut {
             serial,
             correlation,
             requests,
+            source,
             chunk,
             path: None,
             transmissions: 0,
             pending: true,
             t4_rto: None,
         });
+    }
+
+    /// The ASCONF parameter of a request.
+    fn parameter(&self, correlation: u32, request: AddressRequest) -> Param<'static> {
+        let named = |address| match self.wildcard_source(request) {
+            Some(source) => wildcard(source),
+            None => address,
+        };
+        let with =
+            |address| Parameter { correlation_id: CorrelationId::new(correlation), address: named(address) };
+        match request {
+            AddressRequest::Add(address) => Param::AddIpAddress(with(address)),
+            AddressRequest::Delete(address) | AddressRequest::KeepOnly(address) => {
+                Param::DeleteIpAddress(with(address))
+            }
+            AddressRequest::SetPrimary(address) => Param::SetPrimaryAddress(with(address)),
+        }
     }
 
     /// True when an ASCONF is to be sent, for the first time or again.
@@ -326,7 +390,9 @@ impl AsconfOut {
     /// F3a, F3b: the peer does not understand such requests; those that wait fail.
     fn forgo(&mut self, request: AddressRequest) {
         match request {
-            AddressRequest::Add(_) | AddressRequest::Delete(_) => self.knows_add_delete = false,
+            AddressRequest::Add(_) | AddressRequest::Delete(_) | AddressRequest::KeepOnly(_) => {
+                self.knows_add_delete = false;
+            }
             AddressRequest::SetPrimary(_) => self.knows_set_primary = false,
         }
         for group in core::mem::take(&mut self.waiting) {
@@ -367,13 +433,11 @@ impl AsconfOut {
     }
 }
 
-/// The ASCONF parameter of a request.
-fn parameter(correlation: u32, request: AddressRequest) -> Param<'static> {
-    let with = |address| Parameter { correlation_id: CorrelationId::new(correlation), address };
-    match request {
-        AddressRequest::Add(address) => Param::AddIpAddress(with(address)),
-        AddressRequest::Delete(address) => Param::DeleteIpAddress(with(address)),
-        AddressRequest::SetPrimary(address) => Param::SetPrimaryAddress(with(address)),
+/// The wildcard of the address's family.
+fn wildcard(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => core::net::Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => core::net::Ipv6Addr::UNSPECIFIED.into(),
     }
 }
 
@@ -381,13 +445,14 @@ fn parameter(correlation: u32, request: AddressRequest) -> Param<'static> {
 fn apply(addresses: &mut Vec<IpAddr>, request: AddressRequest) -> Result<(), CallError> {
     let (AddressRequest::Add(address)
     | AddressRequest::Delete(address)
-    | AddressRequest::SetPrimary(address)) = request;
+    | AddressRequest::SetPrimary(address)
+    | AddressRequest::KeepOnly(address)) = request;
     let position = addresses.iter().position(|known| *known == address);
     match (request, position) {
         (AddressRequest::Add(_), None) => addresses.push(address),
         (AddressRequest::Add(_), Some(_)) => return Err(CallError::AddressExists(address)),
         // §5.4: only an address that is part of the association
-        (AddressRequest::Delete(_) | AddressRequest::SetPrimary(_), None) => {
+        (AddressRequest::Delete(_) | AddressRequest::SetPrimary(_) | AddressRequest::KeepOnly(_), None) => {
             return Err(CallError::UnknownAddress(address));
         }
         // F5
@@ -398,6 +463,7 @@ fn apply(addresses: &mut Vec<IpAddr>, request: AddressRequest) -> Result<(), Cal
             addresses.remove(at);
         }
         (AddressRequest::SetPrimary(_), Some(_)) => {}
+        (AddressRequest::KeepOnly(_), Some(_)) => addresses.retain(|known| *known == address),
     }
     Ok(())
 }

@@ -67,11 +67,45 @@ impl Association {
     /// The association is not up, the peer does not know ASCONF, the address is there already or is no unicast address, or
     /// too many requests wait.
     pub fn add_local_address(&mut self, now: Time, address: IpAddr) -> Result<(), CallError> {
+        self.add_address(now, address, false)
+    }
+
+    /// As [`add_local_address`](Self::add_local_address), for an address that is translated on its way (NAT): the peer is
+    /// asked to add "where this came from" (RFC 5061 §4.2.1), in a packet from that address. It can be preferred by
+    /// [`request_peer_primary`](Self::request_peer_primary) like any other; it goes with
+    /// [`keep_only_address`](Self::keep_only_address) of another one. No key protects a source address: who is on the path
+    /// can change it (§6), and a peer may refuse.
+    ///
+    /// # Errors
+    ///
+    /// As [`add_local_address`](Self::add_local_address).
+    pub fn add_translated_address(&mut self, now: Time, address: IpAddr) -> Result<(), CallError> {
+        self.add_address(now, address, true)
+    }
+
+    /// Tells the peer that this end gives up all addresses but this one (RFC 5061 §4.2.2: the wildcard), in a packet from it:
+    /// whatever the peer calls the others.
+    ///
+    /// # Errors
+    ///
+    /// The association is not up, the peer does not know ASCONF, the address is not there or does not reach the peer, or too
+    /// many requests wait.
+    pub fn keep_only_address(&mut self, now: Time, address: IpAddr) -> Result<(), CallError> {
+        if self.paths.has_local(&address) && !reaches(&self.paths, &address) {
+            return Err(CallError::UnknownAddress(address));
+        }
+        self.request(now, AddressRequest::KeepOnly(address))
+    }
+
+    fn add_address(&mut self, now: Time, address: IpAddr, translated: bool) -> Result<(), CallError> {
         if !self.may_readdress() {
             return Err(CallError::WrongState { state: self.state });
         }
         let was_there = self.paths.has_local(&address);
         let added = prepare_local(&mut self.paths, address, now)?;
+        if !was_there {
+            self.readdressing.ours.set_translated(address, translated);
+        }
         if let Err(error) = self.readdressing.ours.request(AddressRequest::Add(address)) {
             if !was_there {
                 self.paths.remove_local(&address);
@@ -129,6 +163,7 @@ impl Association {
         self.prepare_request();
         while let Some(event) = self.readdressing.ours.poll_event() {
             let old = self.primary_view();
+            let before: Vec<IpAddr> = self.paths.locals().map(|(address, _)| address).collect();
             let applied = event.apply(&mut self.paths, now);
             self.announce_paths(now, &applied.added);
             self.forget_paths(now, &applied.removed, old);
@@ -136,6 +171,12 @@ impl Association {
                 AsconfEvent::Done(request) => {
                     self.note_local_change(request);
                     self.trace_local_address(now, request);
+                    for gone in before {
+                        if matches!(request, AddressRequest::KeepOnly(_)) && !self.paths.has_local(&gone) {
+                            self.note_local_change(AddressRequest::Delete(gone));
+                            self.trace_local_address(now, AddressRequest::Delete(gone));
+                        }
+                    }
                     self.events.push_back(Event::AddressChange { request, accepted: true });
                 }
                 AsconfEvent::Rejected { request, .. } => {
@@ -184,7 +225,7 @@ impl Association {
         match request {
             AddressRequest::Add(address) => self.tell_quality_again(address),
             AddressRequest::Delete(address) => self.forget_quality(&address),
-            AddressRequest::SetPrimary(_) => {}
+            AddressRequest::SetPrimary(_) | AddressRequest::KeepOnly(_) => {}
         }
     }
 
@@ -192,7 +233,7 @@ impl Association {
         let (address, added) = match request {
             AddressRequest::Add(address) => (address, true),
             AddressRequest::Delete(address) => (address, false),
-            AddressRequest::SetPrimary(_) => return,
+            AddressRequest::SetPrimary(_) | AddressRequest::KeepOnly(_) => return,
         };
         self.tracer.push(now, TraceKind::LocalAddress { address, added });
     }
@@ -317,7 +358,8 @@ impl Association {
         if !self.readdressing.ours.is_pending() {
             return None;
         }
-        let path = self.paths.request_path(self.readdressing.ours.last_path())?;
+        let ours = &self.readdressing.ours;
+        let path = self.paths.request_path_from(ours.required_source(), ours.last_path())?;
         let entry = self.paths.get(path)?;
         let (at, rto) = (entry.addr(), entry.rtt.rto());
         let mut builder = self.builder(out, self.tags.peer_tag, self.packet_room(at));

@@ -104,8 +104,15 @@ impl Paths {
     /// (§5.3 F1), one that is being deleted never (F4, F6). It is taken when nothing else works: an interface that
     /// replaces another has no other way to be added (§5.3.2).
     pub fn request_path(&self, last_used: Option<PathId>) -> Option<PathId> {
+        self.request_path_from(None, last_used)
+    }
+
+    /// As [`request_path`](Self::request_path), from this address of ours: for a request that speaks of where it came from
+    /// (RFC 5061 §4.2.1).
+    pub fn request_path_from(&self, source: Option<IpAddr>, last_used: Option<PathId>) -> Option<PathId> {
         self.list
             .iter()
+            .filter(|path| source.is_none_or(|source| path.addr.local == source))
             .filter(|path| path.source != SourceUse::ReceiveOnly)
             // RFC 9260 §5.4 forbids requests to an unconfirmed address, whatever the pair.
             .filter(|path| path.confirmed || self.remote_is_confirmed(&path.addr.remote))

@@ -159,6 +159,8 @@ pub struct Pair {
     pub rate: Option<Rate>,
     free: BTreeMap<(Side, IpAddr), Time>,
     pub filter: Filter,
+    /// An address of A's and what B sees in its place (address translation).
+    pub translate: Option<(IpAddr, IpAddr)>,
     /// Every packet sent, when on.
     pub log: Option<Vec<Flight>>,
     queue: BTreeMap<(Time, u64), Flight>,
@@ -201,6 +203,7 @@ impl Pair {
             rate: None,
             free: BTreeMap::new(),
             filter: Box::new(|_| Fate::Pass),
+            translate: None,
             log: None,
             queue: BTreeMap::new(),
             sequence: 0,
@@ -392,7 +395,14 @@ impl Pair {
         self.now = self.now.max(next);
         if arrival == Some(next) {
             let (_, flight) = self.queue.pop_first().expect("there is a first key");
-            let at = PathAddr { local: flight.at.remote, remote: flight.at.local };
+            let mut at = PathAddr { local: flight.at.remote, remote: flight.at.local };
+            if let Some((inside, outside)) = self.translate {
+                match flight.from {
+                    Side::A if at.remote == inside => at.remote = outside,
+                    Side::B if at.local == outside => at.local = inside,
+                    _ => {}
+                }
+            }
             self.inject(flight.from.other(), at, &flight.bytes);
             return true;
         }
