@@ -19,10 +19,11 @@ fn address(n: u8) -> IpAddr {
 }
 
 fn request(kind: u8, n: u8) -> AddressRequest {
-    match kind % 3 {
+    match kind % 4 {
         0 => AddressRequest::Add(address(n)),
         1 => AddressRequest::Delete(address(n)),
-        _ => AddressRequest::SetPrimary(address(n)),
+        2 => AddressRequest::SetPrimary(address(n)),
+        _ => AddressRequest::KeepOnly(address(n)),
     }
 }
 
@@ -109,6 +110,9 @@ impl World {
                 AsconfEvent::Done(AddressRequest::Delete(addr)) => {
                     self.primary.take_if(|primary| *primary == addr);
                 }
+                AsconfEvent::Done(AddressRequest::KeepOnly(addr)) => {
+                    self.primary.take_if(|primary| *primary != addr);
+                }
                 AsconfEvent::Unsupported => panic!("the peer supports it"),
                 _ => {}
             }
@@ -122,7 +126,10 @@ impl World {
         if !self.out.is_pending() {
             return;
         }
-        let path = self.near.request_path(self.out.last_path()).expect("F5 leaves a source");
+        let path = self
+            .near
+            .request_path_from(self.out.required_source(), self.out.last_path())
+            .expect("F5 leaves a source");
         let addr = self.near.get(path).unwrap().addr();
         let chunk = self.out.transmit(path, self.now, Span::from_secs(1)).expect("pending");
         let mut bytes = Vec::new();
@@ -229,7 +236,7 @@ impl World {
 fn step() -> impl Strategy<Value = Step> {
     let fate = || prop_oneof![4 => Just(Fate::Deliver), 2 => Just(Fate::Lose), 1 => Just(Fate::Duplicate)];
     prop_oneof![
-        3 => prop::collection::vec((0u8..3, 0u8..6), 1..4).prop_map(Step::Request),
+        3 => prop::collection::vec((0u8..4, 0u8..6), 1..4).prop_map(Step::Request),
         4 => Just(Step::Send),
         4 => (any::<usize>(), fate()).prop_map(|(at, fate)| Step::Asconf(at, fate)),
         4 => (any::<usize>(), fate()).prop_map(|(at, fate)| Step::Ack(at, fate)),

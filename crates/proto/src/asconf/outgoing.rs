@@ -173,6 +173,11 @@ impl AsconfOut {
         if waiting + requests.len() > MAX_WAITING || requests.len() > MAX_BUNDLED {
             return Err(CallError::TooManyRequests(waiting));
         }
+        // What it does depends on what else is there: it comes in an ASCONF of its own.
+        let keeps = |request: &AddressRequest| matches!(request, AddressRequest::KeepOnly(_));
+        if requests.len() > 1 && requests.iter().any(keeps) {
+            return Err(CallError::TooManyRequests(requests.len()));
+        }
         let mut addresses = self.planned();
         for request in requests {
             if !self.knows(*request) {

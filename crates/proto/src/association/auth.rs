@@ -101,10 +101,15 @@ impl Association {
             && tag == self.tags.peer_tag
         {
             builder.plan_auth(Arc::clone(plan));
-            if self.auth.packet_overhead() > 0 {
-                // A packet too small for it is too small for any chunk.
-                let _ = builder.begin_auth();
-            }
+        }
+    }
+
+    /// Data or its acknowledgement follows, which fill what room there is: AUTH takes its part first if either is signed.
+    #[inline]
+    pub(super) fn begin_auth(&self, builder: &mut PacketBuilder<'_>) {
+        if self.auth.packet_overhead() > 0 {
+            // Where it does not fit nothing else does.
+            let _ = builder.begin_auth();
         }
     }
 

@@ -187,6 +187,7 @@ impl Association {
     }
 
     pub(super) fn push_sack(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) -> bool {
+        self.begin_auth(builder);
         let Some(summary) = self.inbound.encode_sack(builder) else { return false };
         self.stats.sacks_sent += 1;
         if self.tracer.is_on() {
@@ -218,6 +219,7 @@ impl Association {
 
     /// Writes DATA chunks; false when there was none to write. Notes what is to be copied to another path.
     pub(super) fn fill_data(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) -> bool {
+        self.begin_auth(builder);
         let filled = self.outbound.fill(now, path, &mut self.paths, builder);
         self.stats.data_chunks_sent += u64::from(filled.new);
         // The branch keeps the two sums apart: added as one vector they wait for `filled` to reach memory.
@@ -340,7 +342,7 @@ impl Association {
             _ => None,
         };
         if let Some(needed) = oversized {
-            room = room.max(needed);
+            room = room.max(needed + self.auth.packet_overhead());
         }
         let mut builder = self.builder(out, self.tags.peer_tag, room);
         // RFC 9260 §6.1: a pending SACK is bundled with DATA as long as both fit
@@ -414,6 +416,7 @@ impl Association {
         let entry = self.paths.get(path).filter(|entry| entry.is_usable())?;
         let (at, room) = (entry.addr(), packet_room(entry));
         let mut builder = self.builder(out, self.tags.peer_tag, room);
+        self.begin_auth(&mut builder);
         while left > 0 && self.outbound.copy_chunk(tsn, &mut builder) {
             self.stats.data_chunks_copied += 1;
             tsn += 1;

@@ -1,6 +1,7 @@
 //! Whatever an attacker writes, in whatever state: no panic, no hang, no answer without bound. The same scripts are what
 //! the fuzz target `association` plays (fuzz/README.md).
 
+mod asconf;
 mod script;
 #[path = "../support/mod.rs"]
 mod support;
@@ -67,6 +68,62 @@ fn inputs_of_msctp_corpus() {
         return;
     };
     assert!(replay(Path::new(&folder)) > 0, "no file in {}", Path::new(&folder).display());
+}
+
+/// The inputs kept from fuzzing `asconf`.
+#[test]
+fn committed_asconfs() {
+    let mut files = Vec::new();
+    files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/asconf"), &mut files);
+    assert!(!files.is_empty());
+    for path in files {
+        asconf::play(&std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())));
+    }
+}
+
+/// Requests as they should be and as they should not, for addresses that are there, that are not, and for all of them.
+fn random_asconfs(count: u64) {
+    for seed in 0..count {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut bytes = Vec::new();
+        for _ in 0..rng.next_u32() % 12 {
+            let mut params = Vec::new();
+            for id in 0..rng.next_u32() % 8 {
+                let draw = rng.next_u32().to_be_bytes();
+                params.extend([
+                    0xc0,
+                    [1, 2, 4, 1, 2, 4, 3, 5][usize::from(draw[0] & 7)],
+                    0,
+                    16,
+                    0,
+                    0,
+                    0,
+                    id as u8,
+                ]);
+                let address = [[10, 0, 0, 1], [10, 1, 0, 1], [10, 2, 0, 1], [0; 4], [198, 51, 100, 7], draw];
+                params.extend([0, 5, 0, 8].iter().chain(&address[usize::from(draw[1]) % 6]));
+            }
+            if rng.next_u32() % 4 == 0 && !params.is_empty() {
+                let at = rng.next_u32() as usize % params.len();
+                params[at] = rng.next_u32() as u8;
+                params.truncate(at + 1 + rng.next_u32() as usize % 40);
+            }
+            bytes.extend([rng.next_u32() as u8, params.len() as u8]);
+            bytes.extend(params);
+        }
+        asconf::play(&bytes);
+    }
+}
+
+#[test]
+fn random_address_requests() {
+    random_asconfs(1_000);
+}
+
+#[test]
+#[ignore = "half a minute"]
+fn slow_many_random_address_requests() {
+    random_asconfs(50_000);
 }
 
 fn random_scripts(count: u64) {

@@ -34,6 +34,7 @@ fn setup(dice: &mut Dice, seed: u64) -> Setup {
             mobile_addresses: bits(dice, MOBILE.len(), 3),
             server_addresses: bits(dice, SERVER.len(), 2),
             names_all: dice.percent(50),
+            plain: dice.percent(40),
             mobile: tuning(dice),
             server: tuning(dice),
             heal: if dice.percent(30) { Heal::One } else { Heal::All },
@@ -89,6 +90,7 @@ fn tuning(dice: &mut Dice) -> Tuning {
         outbound_streams: dice.pick(&[1, 3, 10, 10, 1000]),
         max_inbound_streams: dice.pick(&[1, 5, u16::MAX, u16::MAX]),
         wait_for_confirmation: dice.percent(10),
+        demands_data: dice.percent(20),
         rack: dice.percent(40),
         ..grown(dice.below(100))
     }

@@ -6,7 +6,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use msctp_congestion::InitialWindow;
 use msctp_proto::handover::{PolicyConfig, policies};
-use msctp_proto::{BufferConfig, Config, LossRecovery, RecoveryConfig, RetransmissionPath};
+use msctp_proto::{AuthConfig, BufferConfig, Config, LossRecovery, RecoveryConfig, RetransmissionPath};
 use msctp_units::Span;
 
 /// The addresses that the mobile can have.
@@ -76,6 +76,8 @@ pub(crate) struct Setup {
     pub(crate) server_addresses: u8,
     /// The mobile knows all addresses of the server, or only the first it can reach.
     pub(crate) names_all: bool,
+    /// Neither end speaks AUTH.
+    pub(crate) plain: bool,
     pub(crate) mobile: Tuning,
     pub(crate) server: Tuning,
     /// What the network does in the end.
@@ -129,6 +131,8 @@ pub(crate) struct Tuning {
     pub(crate) wait_for_confirmation: bool,
     /// The receive buffer may grow to so many times its size; 0: it does not.
     pub(crate) buffer_growth: u32,
+    /// The peer has to sign data and SACKs too.
+    pub(crate) demands_data: bool,
     /// RACK-TLP and PRR.
     pub(crate) rack: bool,
     pub(crate) prr: bool,
@@ -159,11 +163,12 @@ impl Tuning {
         max_inbound_streams: u16::MAX,
         wait_for_confirmation: false,
         buffer_growth: 0,
+        demands_data: false,
         rack: false,
         prr: false,
     };
 
-    pub(crate) fn config(&self) -> Config {
+    pub(crate) fn config(&self, plain: bool) -> Config {
         let controllers = msctp_congestion::controllers();
         let ms = |ms: u32| Span::from_millis(u64::from(ms));
         Config {
@@ -199,6 +204,12 @@ impl Tuning {
             max_segments: self.max_segments,
             buffers: BufferConfig {
                 max_receive_buffer: (self.buffer_growth > 0).then(|| self.max_receive_buffer()),
+            },
+            auth: if plain {
+                AuthConfig::without()
+            } else {
+                let chunks = if self.demands_data { vec![0, 3] } else { Vec::new() };
+                AuthConfig { chunks, ..AuthConfig::default() }
             },
             recovery: RecoveryConfig {
                 loss_recovery: if self.rack { LossRecovery::Rack } else { LossRecovery::Rfc9260 },
@@ -365,11 +376,13 @@ pub(crate) enum Op {
 impl fmt::Display for Plan {
     /// Rust code of a regression test.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Setup { seed, mobile_addresses, server_addresses, names_all, heal, ending, .. } = self.setup;
+        let Setup { seed, mobile_addresses, server_addresses, names_all, plain, heal, ending, .. } =
+            self.setup;
         writeln!(f, "#[test]\nfn sequence_{seed}() {{")?;
         writeln!(f, "    let setup = Setup {{")?;
         writeln!(f, "        seed: {seed},\n        mobile_addresses: {mobile_addresses:#b},")?;
         writeln!(f, "        server_addresses: {server_addresses:#b},\n        names_all: {names_all},")?;
+        writeln!(f, "        plain: {plain},")?;
         for side in Side::BOTH {
             let name = format!("{side:?}").to_lowercase();
             writeln!(

@@ -9,6 +9,7 @@ pub(crate) const PLAIN: Setup = Setup {
     mobile_addresses: 0b1,
     server_addresses: 0b1,
     names_all: true,
+    plain: true,
     mobile: Tuning::DEFAULT,
     server: Tuning::DEFAULT,
     heal: Heal::All,
@@ -287,6 +288,7 @@ fn nothing_is_told_after_the_end() {
         mobile_addresses: 0b11,
         server_addresses: 0b101,
         names_all: false,
+        plain: true,
         mobile: Tuning {
             rto_max_ms: 1000,
             path_max_retrans: 2,

@@ -190,6 +190,7 @@ const SETUP_CHANGES: &[fn(&mut Plan)] = &[
     |plan| plan.setup.mobile_addresses &= plan.setup.mobile_addresses.wrapping_sub(1),
     |plan| plan.setup.heal = Heal::All,
     |plan| plan.setup.names_all = true,
+    |plan| plan.setup.plain = true,
     |plan| plan.setup.ending = Ending::MobileShutsDown,
 ];
 
@@ -217,6 +218,7 @@ const TUNING_CHANGES: &[fn(&mut Tuning)] = &[
     |t| t.max_inbound_streams = Tuning::DEFAULT.max_inbound_streams,
     |t| t.wait_for_confirmation = Tuning::DEFAULT.wait_for_confirmation,
     |t| t.buffer_growth = Tuning::DEFAULT.buffer_growth,
+    |t| t.demands_data = Tuning::DEFAULT.demands_data,
     |t| t.rack = Tuning::DEFAULT.rack,
     |t| t.prr = Tuning::DEFAULT.prr,
 ];
