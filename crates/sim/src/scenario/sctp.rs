@@ -4,6 +4,7 @@ use toml::de::DeTable;
 
 use msctp_congestion::controllers;
 use msctp_proto::handover::policies;
+use msctp_proto::outbound::scheduler::schedulers;
 use msctp_proto::{AuthPolicy, Config, LossRecovery, RetransmissionPath};
 
 use super::document::Section;
@@ -62,6 +63,10 @@ const KEYS: &[&str] = &[
     "loss_classifier",
     "loss_classifier_options",
     "frto",
+    "scheduler",
+    "interleaving",
+    "partial_reliability",
+    "sack_immediately_when_blocked",
     "restart_rtt_after_spurious",
     "loss_recovery",
     "max_receive_buffer",
@@ -96,6 +101,9 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
         ("authentication", &mut config.auth.enabled),
         ("frto", &mut config.frto),
         ("prr", &mut config.recovery.prr),
+        ("interleaving", &mut config.streams.interleaving),
+        ("partial_reliability", &mut config.streams.partial_reliability),
+        ("sack_immediately_when_blocked", &mut config.streams.sack_immediately_when_blocked),
         ("restart_rtt_after_spurious", &mut config.restart_rtt_after_spurious),
     ] {
         if let Some(flag) = section.flag(key)? {
@@ -133,6 +141,10 @@ fn names(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> 
     let known = msctp_congestion::find(&config.controller).map_or(&[][..], |info| info.options);
     config.controller_options = options::read(section, "controller_options", known)?;
     options::classifier(section, &mut config.loss_classifier, &mut config.loss_classifier_options)?;
+    let schedulers: Vec<_> = schedulers().iter().map(|info| (info.name, info.name)).collect();
+    if let Some(name) = section.choice("scheduler", &schedulers)? {
+        name.clone_into(&mut config.streams.scheduler);
+    }
     let policies: Vec<_> = policies().iter().map(|info| (info.name, info.name)).collect();
     if let Some(name) = section.choice("handover_policy", &policies)? {
         name.clone_into(&mut config.handover_policy);

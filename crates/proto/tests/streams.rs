@@ -1,0 +1,93 @@
+//! Streams and messages between two ends: partial reliability, interleaving, messages in parts.
+
+mod support;
+
+use msctp_proto::{Config, Event, OutMessage, Reliability};
+use msctp_units::Span;
+use support::{Pair, Side, a_ip, b_ip};
+
+fn config(interleaving: bool) -> Config {
+    let mut config = Config::default();
+    config.streams.interleaving = interleaving;
+    config
+}
+
+fn message(stream: u16, id: u64, len: usize, reliability: Reliability) -> OutMessage {
+    let data = vec![id as u8; len].into();
+    OutMessage { stream, ppid: id as u32, data, context: id, reliability, ..OutMessage::default() }
+}
+
+/// Every third packet with data is lost for a while; half of the messages may be given up.
+fn lossy(interleaving: bool) {
+    let mut pair = Pair::established(config(interleaving));
+    assert_eq!(pair.with(Side::A, |a, _| (a.interleaves(), a.is_partially_reliable())), (interleaving, true));
+    let mut count = 0;
+    let data = if interleaving { 64 } else { 0 };
+    pair.drop_if(move |flight| {
+        let hit = flight.from == Side::A && flight.has(data);
+        count += u32::from(hit);
+        hit && count.is_multiple_of(3)
+    });
+    for id in 0..100 {
+        let reliability = if id % 2 == 0 { Reliability::Full } else { Reliability::Retransmissions(0) };
+        pair.send(Side::A, message((id % 3) as u16, id, 3000, reliability));
+        pair.run_for(Span::from_millis(50));
+    }
+    pair.pass_all();
+    pair.run_for(Span::from_secs(120));
+    let failed: Vec<u64> = pair
+        .a
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::SendFailed(failure) => Some(failure.message.context),
+            _ => None,
+        })
+        .collect();
+    assert!(failed.len() > 5 && failed.iter().all(|id| id % 2 == 1), "given up: {failed:?}");
+    let read: Vec<u64> = pair.b.received.iter().map(|message| u64::from(message.ppid)).collect();
+    for id in 0..100 {
+        let times = read.iter().filter(|&&other| other == id).count();
+        assert!(times == 1 || times == 0 && failed.contains(&id), "message {id} came {times} times");
+    }
+    for stream in 0..3 {
+        let own: Vec<u64> = read.iter().copied().filter(|id| id % 3 == stream).collect();
+        assert!(own.is_sorted(), "stream {stream}: {own:?}");
+    }
+    assert_eq!(pair.with(Side::A, |a, _| a.buffered()), 0);
+    let counted = pair.with(Side::A, |a, _| a.stats().abandoned.retransmissions);
+    assert_eq!(counted.sent + counted.unsent, failed.len() as u64);
+}
+
+#[test]
+fn rfc3758_what_is_given_up_holds_nothing_up() {
+    lossy(false);
+}
+
+#[test]
+fn rfc8260_2_3_1_what_is_given_up_holds_nothing_up_with_interleaving() {
+    lossy(true);
+}
+
+#[test]
+fn rfc8260_2_2_1_interleaving_takes_both_ends() {
+    let mut pair = Pair::established_with(config(true), config(false), vec![a_ip(0)], vec![b_ip(0)]);
+    assert_eq!(pair.with(Side::A, |a, _| (a.interleaves(), a.is_partially_reliable())), (false, true));
+    pair.send(Side::A, message(0, 1, 10, Reliability::Full));
+    pair.run_for(Span::from_secs(1));
+    assert_eq!(pair.b.received.len(), 1);
+}
+
+#[test]
+fn rfc9260_11_1_7_a_message_larger_than_any_buffer_arrives_in_parts() {
+    for interleaving in [false, true] {
+        let small = Config { receive_buffer: 20_000, ..config(interleaving) };
+        let mut pair = Pair::established_with(config(interleaving), small, vec![a_ip(0)], vec![b_ip(0)]);
+        pair.send(Side::A, message(1, 7, 300_000, Reliability::Full));
+        pair.run_for(Span::from_secs(60));
+        let parts = &pair.b.received;
+        assert!(parts.len() > 1 && parts[0].begin && parts[parts.len() - 1].end);
+        assert_eq!(parts.iter().filter(|part| part.begin || part.end).count(), 2);
+        assert_eq!(parts.iter().map(|part| part.data.len()).sum::<usize>(), 300_000);
+    }
+}
