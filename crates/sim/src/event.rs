@@ -291,9 +291,16 @@ mod tests {
     #[test]
     fn nothing_after_the_end_comes_out_and_nothing_is_lost() {
         let mut queue = EventQueue::default();
+        queue.push(Time::from_nanos(5_000_000_000), Target::App(2));
+        assert_eq!(queue.next_at(), Some(Time::from_nanos(5_000_000_000)));
         queue.push(Time::from_nanos(5), Target::App(1));
+        assert_eq!(queue.next_at(), Some(Time::from_nanos(5)));
         assert_eq!(queue.pop(Time::from_nanos(4)), None);
         assert_eq!(queue.pop(Time::from_nanos(5)), Some((Time::from_nanos(5), Target::App(1))));
+        let late = Time::from_nanos(5_000_000_000);
+        assert_eq!(queue.next_at(), Some(late));
+        assert_eq!(queue.pop(late), Some((late, Target::App(2))));
+        assert_eq!(queue.next_at(), None);
         assert_eq!(queue.len(), 0);
         assert_eq!(queue.pop(Time::MAX), None);
     }

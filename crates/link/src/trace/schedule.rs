@@ -135,14 +135,8 @@ impl Schedule {
 
     /// Opportunities in a period.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn opportunities(&self) -> usize {
         self.instants.len()
-    }
-
-    /// Never: a schedule has at least one opportunity.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.instants.is_empty()
     }
 
     /// What it carries in the mean.
@@ -280,7 +274,7 @@ mod tests {
         assert_eq!(next(&schedule, 0, 1), [2]);
         // And over a long time nothing is lost to rounding: 1,000 s at 7 Mbps.
         let long = Schedule::from_rates("time,x\n0,7\n1000,0\n", "x").unwrap();
-        assert_eq!(long.len(), 7_000_000_000 / 12_000);
+        assert_eq!(long.opportunities(), 7_000_000_000 / 12_000);
     }
 
     #[test]
