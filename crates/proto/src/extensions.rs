@@ -1,9 +1,9 @@
 //! [`Extensions`]: what an end can do beyond RFC 9260, as INIT and INIT ACK announce it (RFC 5061 §4.2.7). Keeps no state.
 //!
-//! An extension is one bit here and one row of [`CHUNKS`]; the offer, the reading of the peer's offer, and the state
+//! An extension is one bit here and one row of [`CHUNKS`] or [`PARAMS`]; the offer, the reading of the peer's offer, and the state
 //! cookie follow from that. Both ends may use what both announced: [`Extensions::both`].
 
-use msctp_wire::{ChunkType, List};
+use msctp_wire::{ChunkType, List, Param};
 use smallvec::SmallVec;
 
 use crate::{AuthPolicy, Config};
@@ -22,6 +22,13 @@ const CHUNKS: [(Extensions, &[ChunkType]); 5] = [
     (Extensions::I_FORWARD_TSN, &[ChunkType::I_FORWARD_TSN]),
 ];
 
+/// The parameters that stand for an extension by themselves.
+const PARAMS: [(Extensions, Param<'static>); 1] =
+    [(Extensions::ZERO_CHECKSUM, Param::ZeroChecksumAcceptable(OVER_DTLS))];
+
+/// The Error Detection Method Identifier of SCTP over DTLS (RFC 9653 §6).
+const OVER_DTLS: u32 = 1;
+
 impl Extensions {
     /// Nothing beyond RFC 9260.
     pub(crate) const NONE: Self = Self(0);
@@ -36,6 +43,9 @@ impl Extensions {
     /// Partial reliability together with interleaving (RFC 8260 §2.3.1).
     pub(crate) const I_FORWARD_TSN: Self = Self(1 << 6);
 
+    /// A checksum of 0 is right (RFC 9653 §5.1).
+    pub(crate) const ZERO_CHECKSUM: Self = Self(1 << 15);
+
     /// What this end offers.
     pub(crate) fn of_config(config: &Config) -> Self {
         let streams = &config.streams;
@@ -44,6 +54,7 @@ impl Extensions {
         let offers = [
             (config.offer.dynamic_addresses && asconf, Self::ASCONF),
             (config.auth.enabled, Self::AUTH),
+            (config.offer.lower_layer_protects, Self::ZERO_CHECKSUM),
             (streams.partial_reliability, Self::FORWARD_TSN),
             (streams.interleaving, Self::I_DATA),
             (streams.partial_reliability && streams.interleaving, Self::I_FORWARD_TSN),

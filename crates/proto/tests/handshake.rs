@@ -527,8 +527,12 @@ fn a_webrtc_peer_hears_of_no_address_and_of_nothing_it_does_not_know() {
     pair.run_for(Span::from_secs(1));
     assert!(both_up(&pair));
     let log = pair.log.as_ref().unwrap();
-    assert_eq!(params_of(&log[0].bytes), [ParamType::SUPPORTED_EXTENSIONS.0]);
-    assert_eq!(params_of(&log[1].bytes), [ParamType::SUPPORTED_EXTENSIONS.0, ParamType::STATE_COOKIE.0]);
+    let zero = ParamType::ZERO_CHECKSUM_ACCEPTABLE.0;
+    assert_eq!(params_of(&log[0].bytes), [ParamType::SUPPORTED_EXTENSIONS.0, zero]);
+    assert_eq!(
+        params_of(&log[1].bytes),
+        [ParamType::SUPPORTED_EXTENSIONS.0, zero, ParamType::STATE_COOKIE.0]
+    );
     for side in [Side::A, Side::B] {
         let (paths, refused) = pair.with(side, |association, now| {
             (association.paths().count(), association.add_local_address(now, support::ip(7, 7)))

@@ -32,6 +32,7 @@ pub struct PacketBuilder<'o> {
     finished: bool,
     plan: Option<Arc<AuthPlan>>,
     slot: Option<AuthSlot>,
+    without_checksum: bool,
 }
 
 /// Which chunks travel behind an AUTH chunk, and what that says (RFC 4895 §6.2).
@@ -80,7 +81,15 @@ impl<'o> PacketBuilder<'o> {
         let (start, max_len) = (out.len(), max_len.min(usize::from(u16::MAX)));
         out.reserve(max_len.max(CommonHeader::LEN));
         out.extend_from_slice(&CommonHeader::without_checksum(src_port, dst_port, verification_tag));
-        Self { out, start, end: start + max_len, finished: false, plan: None, slot: None }
+        Self {
+            out,
+            start,
+            end: start + max_len,
+            finished: false,
+            plan: None,
+            slot: None,
+            without_checksum: false,
+        }
     }
 
     /// Bytes left for chunks with their padding.
@@ -128,6 +137,12 @@ impl<'o> PacketBuilder<'o> {
         tlv::pad(self.out, chunk_start);
         debug_assert_eq!(self.out.len() - chunk_start, needed, "padded_len does not agree with encode");
         Ok(())
+    }
+
+    /// The Checksum field stays 0: the peer takes that for right, and something below SCTP protects the packet (RFC 9653 §5.2).
+    #[inline]
+    pub fn leave_out_checksum(&mut self) {
+        self.without_checksum = true;
     }
 
     /// From now on the chunks that `plan` names travel behind an AUTH chunk, which goes in before the first of them; then
@@ -196,12 +211,14 @@ impl<'o> PacketBuilder<'o> {
         }
     }
 
-    /// Completes the packet with its CRC32c, and says how many bytes it has.
+    /// Completes the packet, with its CRC32c unless that is left out, and says how many bytes it has.
     #[inline]
     pub fn finish(mut self) -> usize {
-        let packet = &mut self.out[self.start..];
-        let crc = checksum::crc32c(packet);
-        packet[checksum::FIELD..CommonHeader::LEN].copy_from_slice(&checksum::field(crc));
+        if !self.without_checksum {
+            let packet = &mut self.out[self.start..];
+            let crc = checksum::crc32c(packet);
+            packet[checksum::FIELD..CommonHeader::LEN].copy_from_slice(&checksum::field(crc));
+        }
         self.finished = true;
         self.len()
     }

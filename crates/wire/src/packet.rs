@@ -11,6 +11,9 @@ use crate::read::{be16, be32};
 pub enum Checksum {
     /// Refuse the packet when the field does not hold its CRC32c (RFC 9260 §6.8).
     Verify,
+    /// As [`Verify`](Self::Verify), but take 0 for right as well, where something below SCTP protects the packet (RFC 9653
+    /// §5.3). Never in a packet that begins with INIT or COOKIE ECHO, which no sender leaves without (§5.2).
+    ZeroOrRight,
     /// Do not look at it: something else has verified the packet.
     Skip,
 }
@@ -77,7 +80,11 @@ impl<'a> Packet<'a> {
             return Err(PacketError::ZeroPort { src_port, dst_port });
         }
         let found = checksum::found(bytes);
-        if checksum == Checksum::Verify {
+        let left_out = checksum == Checksum::ZeroOrRight && found == 0 && {
+            let first = bytes.get(CommonHeader::LEN).copied().map(ChunkType);
+            !matches!(first, Some(ChunkType::INIT | ChunkType::COOKIE_ECHO))
+        };
+        if checksum != Checksum::Skip && !left_out {
             let computed = checksum::of_packet(bytes);
             if found != computed {
                 return Err(PacketError::BadChecksum { found, computed });

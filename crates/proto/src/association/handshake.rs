@@ -71,7 +71,8 @@ impl Association {
     pub(super) fn init_chunk<R>(&self, send: impl FnOnce(&Init<'_>) -> R) -> R {
         let addresses = self.paths.locals().map(|(address, _)| address).collect::<Vec<IpAddr>>();
         let chunk_types = Extensions::of_config(&self.config).chunk_types();
-        let mut params = our_params(addresses.iter().copied(), &chunk_types);
+        let mut params =
+            our_params(addresses.iter().copied(), &chunk_types, Extensions::of_config(&self.config));
         if self.config.offer.list_addresses {
             params.push(our_families(&addresses));
         }

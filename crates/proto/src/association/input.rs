@@ -67,7 +67,10 @@ impl Association {
     /// As [`handle_datagram`](Self::handle_datagram), with the cookie jar of the endpoint. True when the packet is the peer's
     /// for certain: by its verification tag (RFC 9260 §8.5) or its cookie.
     pub(crate) fn input(&mut self, now: Time, at: PathAddr, bytes: &[u8], jar: &mut CookieJar) -> bool {
-        let Ok(packet) = Packet::parse(bytes, Checksum::Verify) else {
+        // RFC 9653 §5.3: who said so takes a checksum of 0
+        let checksum =
+            if self.config.offer.lower_layer_protects { Checksum::ZeroOrRight } else { Checksum::Verify };
+        let Ok(packet) = Packet::parse(bytes, checksum) else {
             self.stats.malformed_packets += 1;
             return false;
         };

@@ -164,6 +164,9 @@ impl<'a> Offer<'a> {
             Param::SupportedExtensions(types) => {
                 self.extensions = self.extensions.with(Extensions::of_chunk_types(&types));
             }
+            Param::ZeroChecksumAcceptable(_) => {
+                self.extensions = self.extensions.with(Extensions::of_param(&param));
+            }
             Param::Random(random) => auth.random(random)?,
             Param::ChunkList(types) => auth.chunks(&types)?,
             Param::HmacAlgo(ids) => auth.hmacs(&ids)?,
@@ -209,6 +212,7 @@ impl<'a> Offer<'a> {
 pub(crate) fn our_params<'a>(
     addresses: impl Iterator<Item = IpAddr> + Clone,
     chunk_types: &'a [ChunkType],
+    ours: Extensions,
 ) -> ParamList<'a> {
     let mut params = ParamList::new();
     if addresses.clone().count() > 1 {
@@ -218,6 +222,9 @@ pub(crate) fn our_params<'a>(
     // RFC 3758 §3.3.1: older than the list, and still looked for
     if chunk_types.contains(&ChunkType::FORWARD_TSN) {
         params.push(Param::ForwardTsnSupported);
+    }
+    for param in ours.params() {
+        params.push(param);
     }
     params
 }
@@ -307,7 +314,7 @@ impl Answer<'_> {
         let listed = |ours: &IpAddr| self.config.offer.list_addresses && offer.can_use(ours, &self.at.remote);
         let usable = self.local_addresses.iter().copied().filter(listed);
         let chunk_types = Extensions::of_config(self.config).chunk_types();
-        let mut params = our_params(usable, &chunk_types);
+        let mut params = our_params(usable, &chunk_types, Extensions::of_config(self.config));
         params.extend(ours.iter().flat_map(AuthOffer::params));
         params.push(Param::StateCookie(&signed));
         // RFC 9260 §3.2.2: unrecognized parameters of an INIT are reported in the INIT ACK

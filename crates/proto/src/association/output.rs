@@ -8,6 +8,7 @@ use msctp_wire::{
 };
 
 use super::Association;
+use crate::extensions::Extensions;
 use crate::path::Path;
 use crate::{AssociationState as State, Direction, PathAddr, PathId, TraceKind, Transmit};
 
@@ -105,7 +106,16 @@ impl Association {
         let tag_field = VerificationTag::new(tag);
         let mut builder = PacketBuilder::new(out, tags.local_port, tags.peer_port, tag_field, max_len);
         self.plan_auth(&mut builder, tag);
+        if tags.extensions.has(Extensions::ZERO_CHECKSUM) && self.may_leave_out_checksum(tag) {
+            builder.leave_out_checksum();
+        }
         builder
+    }
+
+    /// RFC 9653 §5.2: not beside INIT or COOKIE ECHO, nor to somebody who is not the peer.
+    #[cold]
+    fn may_leave_out_checksum(&self, tag: u32) -> bool {
+        tag == self.tags.peer_tag && !matches!(self.state, State::CookieWait | State::CookieEchoed)
     }
 
     /// Bytes of an SCTP packet that goes between these addresses.

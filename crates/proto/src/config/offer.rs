@@ -10,10 +10,14 @@ pub struct OfferConfig {
     pub list_addresses: bool,
     /// Announce ASCONF, so that addresses can be added and deleted while the association is up (RFC 5061 §4.2.7). True.
     pub dynamic_addresses: bool,
+    /// What is below SCTP lets no damaged packet through: DTLS, or a network that is emulated. Then packets with a checksum of 0
+    /// are taken, and sent once the peer has said that it takes them, but for INIT and COOKIE ECHO (RFC 9653 §5.2, §5.3).
+    /// False: every packet has its CRC32c.
+    pub lower_layer_protects: bool,
 }
 
 impl Default for OfferConfig {
     fn default() -> Self {
-        Self { list_addresses: true, dynamic_addresses: true }
+        Self { list_addresses: true, dynamic_addresses: true, lower_layer_protects: false }
     }
 }

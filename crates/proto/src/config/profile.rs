@@ -30,11 +30,16 @@ impl Config {
     }
 
     /// For a WebRTC peer's SCTP over DTLS, which has one address and is told of none: as [`Config::default`], but nothing is
-    /// listed or announced that such stacks do not know (DTLS authenticates), and there are 65535 streams each way (RFC 8831 has that many data
+    /// listed or announced that such stacks do not know (DTLS authenticates),
+    /// packets go without a checksum if the peer takes them so (RFC 9653 §6: DTLS is one), and there are 65535 streams each way (RFC 8831 has that many data
     /// channels). Both ends may use port 5000, as they usually do.
     pub fn webrtc() -> Self {
         Self {
-            offer: OfferConfig { list_addresses: false, dynamic_addresses: false },
+            offer: OfferConfig {
+                list_addresses: false,
+                dynamic_addresses: false,
+                lower_layer_protects: true,
+            },
             auth: AuthConfig { enabled: false, ..AuthConfig::default() },
             outbound_streams: u16::MAX,
             max_inbound_streams: u16::MAX,

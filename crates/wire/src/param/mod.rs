@@ -55,6 +55,8 @@ tlv_enum! {
         HostName(&'a [u8]) = HOST_NAME;
         /// Supported Address Types (RFC 9260 §3.3.2.1.5).
         SupportedAddressTypes(List<'a, ParamType>) = SUPPORTED_ADDRESS_TYPES;
+        /// Zero Checksum Acceptable (RFC 9653 §4): the identifier of the error detection method that stands in for the checksum.
+        ZeroChecksumAcceptable(u32) = ZERO_CHECKSUM_ACCEPTABLE;
         /// RANDOM (RFC 4895 §3.1).
         Random(&'a [u8]) = RANDOM;
         /// CHUNKS (RFC 4895 §3.2): chunk types the peer must authenticate.

@@ -36,6 +36,8 @@ code_field! {
     ADD_INCOMING_STREAMS = 18, "Add Incoming Streams Request";
     /// RFC 9260 §3.3.2, table 6.
     ECN_CAPABLE = 0x8000, "ECN Capable";
+    /// RFC 9653 §4.
+    ZERO_CHECKSUM_ACCEPTABLE = 0x8001, "Zero Checksum Acceptable";
     /// RFC 4895 §3.1.
     RANDOM = 0x8002, "RANDOM";
     /// RFC 4895 §3.2.
