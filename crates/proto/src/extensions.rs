@@ -81,6 +81,16 @@ impl Extensions {
         self.has(if self.interleaves() { Self::I_FORWARD_TSN } else { Self::FORWARD_TSN })
     }
 
+    /// What a parameter announces by being there.
+    pub(crate) fn of_param(param: &Param<'_>) -> Self {
+        PARAMS.iter().find(|(_, stands)| stands == param).map_or(Self::NONE, |&(extension, _)| extension)
+    }
+
+    /// The parameters to announce beside Supported Extensions.
+    pub(crate) fn params(self) -> impl Iterator<Item = Param<'static>> {
+        PARAMS.into_iter().filter(move |&(extension, _)| self.has(extension)).map(|(_, param)| param)
+    }
+
     /// What a Supported Extensions parameter announces.
     pub(crate) fn of_chunk_types(types: &List<'_, ChunkType>) -> Self {
         let lists = |wanted: &ChunkType| types.iter().any(|typ| typ == *wanted);

@@ -528,10 +528,12 @@ fn a_webrtc_peer_hears_of_no_address_and_of_nothing_it_does_not_know() {
     assert!(both_up(&pair));
     let log = pair.log.as_ref().unwrap();
     let zero = ParamType::ZERO_CHECKSUM_ACCEPTABLE.0;
-    assert_eq!(params_of(&log[0].bytes), [ParamType::SUPPORTED_EXTENSIONS.0, zero]);
+    // RFC 8831 has such peers know partial reliability.
+    let partial = ParamType::FORWARD_TSN_SUPPORTED.0;
+    assert_eq!(params_of(&log[0].bytes), [ParamType::SUPPORTED_EXTENSIONS.0, partial, zero]);
     assert_eq!(
         params_of(&log[1].bytes),
-        [ParamType::SUPPORTED_EXTENSIONS.0, zero, ParamType::STATE_COOKIE.0]
+        [ParamType::SUPPORTED_EXTENSIONS.0, partial, zero, ParamType::STATE_COOKIE.0]
     );
     for side in [Side::A, Side::B] {
         let (paths, refused) = pair.with(side, |association, now| {
