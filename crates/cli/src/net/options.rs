@@ -14,7 +14,7 @@ use crate::Failure;
 /// How packets leave and how the association behaves.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct NetArgs {
-    /// Local address, with a UDP port or without (192.0.2.1, 192.0.2.1:9899, [2001:db8::1]:9899). May be repeated; without it
+    /// Local address, with a UDP port or without (`192.0.2.1`, `192.0.2.1:9899`, `[2001:db8::1]:9899`). May be repeated; without it
     /// every address of this host.
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_bind)]
     bind: Vec<(IpAddr, Option<u16>)>,
@@ -113,7 +113,7 @@ impl NetArgs {
 /// Whom to connect to.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct PeerArgs {
-    /// The server, with its UDP port or without (192.0.2.1, [2001:db8::1]:9899, example.net:9899).
+    /// The server, with its UDP port or without (`192.0.2.1`, `[2001:db8::1]:9899`, `example.net:9899`).
     #[arg(value_name = "HOST[:PORT]")]
     host: String,
     /// Give up when nobody has answered for so many seconds.

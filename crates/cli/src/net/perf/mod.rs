@@ -56,7 +56,7 @@ pub(crate) struct Args {
 #[derive(clap::Args)]
 #[group(required = true, multiple = false, args = ["host", "server"])]
 pub(crate) struct OptionalPeer {
-    /// The server, with its UDP port or without (192.0.2.1, [2001:db8::1]:9899, example.net:9899).
+    /// The server, with its UDP port or without (`192.0.2.1`, `[2001:db8::1]:9899`, `example.net:9899`).
     #[arg(value_name = "HOST[:PORT]")]
     host: Option<String>,
     /// Give up when nobody has answered for so many seconds.
