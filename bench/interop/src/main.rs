@@ -30,6 +30,9 @@ use crate::world::{Stop, World};
 /// Set when we are in a network namespace of our own.
 const INSIDE: &str = "MSCTP_INTEROP_INSIDE";
 
+/// The peer that has all of it. The others are meant for WebRTC, and our end speaks to them in that profile.
+const MULTIHOMED: &str = "usrsctp";
+
 struct Arguments {
     /// NAME=PROGRAM of each peer.
     peers: Vec<(String, String)>,
@@ -105,7 +108,7 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
     let mut rows = Vec::new();
     let mut number = 0;
     for (peer, program) in &arguments.peers {
-        for check in checks::all().filter(wanted).filter(|check| peer == "usrsctp" || check.for_all) {
+        for check in checks::all().filter(wanted).filter(|check| peer == MULTIHOMED || check.for_all) {
             number += 1;
             let row = perform(check, peer, program, number, &arguments.out);
             println!("{row}");
@@ -137,7 +140,7 @@ fn perform(check: &Check, peer: &str, program: &str, number: u8, out: &Path) -> 
 }
 
 fn exchange(check: &Check, program: &str, net: Net, file: &Path, row: &mut Row) -> Result<(), Stop> {
-    let mut config = Config::default();
+    let mut config = if row.peer == MULTIHOMED { Config::default() } else { Config::webrtc() };
     (check.config)(&mut config);
     let mut world = World::new(net, program, config, file)?;
     row.peer = world.peer_name.clone();

@@ -37,9 +37,9 @@ pub fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &byte| (h ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// Payload protocol identifier of a stream's messages.
-pub fn ppid_of(stream: u16) -> u32 {
-    u32::from(stream) + 100
+/// Payload protocol identifier of messages. It says whether they are unordered, since not every receiver can.
+pub fn ppid_of(stream: u16, unordered: bool) -> u32 {
+    u32::from(stream) + 100 + if unordered { 1000 } else { 0 }
 }
 
 impl Got {
@@ -80,7 +80,7 @@ impl Batch {
         let batch = *self;
         (0..batch.count).map(move |i| {
             let bytes = fill(batch.stream, batch.first + i, batch.size);
-            Got::new(batch.stream, batch.unordered, ppid_of(batch.stream), &bytes)
+            Got::new(batch.stream, batch.unordered, ppid_of(batch.stream, batch.unordered), &bytes)
         })
     }
 

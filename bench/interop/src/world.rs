@@ -345,7 +345,7 @@ impl World {
             let data = Bytes::from(fill(batch.stream, batch.first + i, batch.size));
             let message = OutMessage {
                 stream: batch.stream,
-                ppid: ppid_of(batch.stream),
+                ppid: ppid_of(batch.stream, batch.unordered),
                 unordered: batch.unordered,
                 data,
                 ..OutMessage::default()

@@ -329,7 +329,7 @@ static int send_messages(char **words, int count)
 	struct sctp_sendv_spa spa = {.sendv_flags = SCTP_SEND_SNDINFO_VALID};
 	spa.sendv_sndinfo.snd_sid = (uint16_t)stream;
 	spa.sendv_sndinfo.snd_flags = words[2][0] == 'u' ? SCTP_UNORDERED : 0;
-	spa.sendv_sndinfo.snd_ppid = htonl(stream + 100);
+	spa.sendv_sndinfo.snd_ppid = htonl(stream + 100 + (words[2][0] == 'u' ? 1000 : 0));
 	spa.sendv_sndinfo.snd_assoc_id = assoc;
 	if (count > 7) {
 		spa.sendv_flags |= SCTP_SEND_PRINFO_VALID;
