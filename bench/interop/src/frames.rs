@@ -7,7 +7,7 @@ use std::process::Command;
 /// Severity of an expert note from which on it tells of an error.
 const ERROR: u32 = 0x0080_0000;
 
-/// Chunk types (RFC 9260 §3.2, RFC 4895, RFC 5061).
+/// Chunk types (RFC 9260 §3.2, RFC 4895, RFC 5061, RFC 3758, RFC 8260).
 pub const DATA: u8 = 0;
 pub const INIT: u8 = 1;
 pub const INIT_ACK: u8 = 2;
@@ -21,8 +21,11 @@ pub const COOKIE_ECHO: u8 = 10;
 pub const COOKIE_ACK: u8 = 11;
 pub const SHUTDOWN_COMPLETE: u8 = 14;
 pub const AUTH: u8 = 15;
+pub const I_DATA: u8 = 64;
 pub const ASCONF_ACK: u8 = 128;
+pub const FORWARD_TSN: u8 = 192;
 pub const ASCONF: u8 = 193;
+pub const I_FORWARD_TSN: u8 = 194;
 
 /// A packet.
 #[derive(Debug)]

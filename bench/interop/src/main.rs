@@ -33,6 +33,28 @@ const INSIDE: &str = "MSCTP_INTEROP_INSIDE";
 /// The peer that has all of it. The others are meant for WebRTC, and our end speaks to them in that profile.
 const MULTIHOMED: &str = "usrsctp";
 
+/// What is known to be wrong with a peer: peer, check, why. Such a check may fail, and says so.
+const PEERS_FAULTS: [(&str, &str, &str); 3] = [
+    (
+        "dcsctp",
+        "shutdown by the peer",
+        "version 0.1.16 sends SHUTDOWN when nothing is unacknowledged, whatever waits in its send queue \
+(`maybe_send_shutdown` in its `socket/shutdown.rs`; RFC 9260 §9.2: all data queued is delivered first)",
+    ),
+    (
+        "pion",
+        "shutdown by the peer",
+        "version 1.8.39 puts a TSN of its own into the Cumulative TSN Ack of its SHUTDOWN instead of the last one it received \
+(RFC 9260 §3.3.8); it acknowledges what we never sent, and we abort",
+    ),
+    (
+        "pion",
+        "PR-SCTP by us, lifetime",
+        "version 1.8.39 ignores a FORWARD-TSN for a stream of which nothing has arrived yet, and then waits for the messages \
+given up for ever (`handleForwardTSN`; RFC 3758 §3.6)",
+    ),
+];
+
 struct Arguments {
     /// NAME=PROGRAM of each peer.
     peers: Vec<(String, String)>,
@@ -133,7 +155,13 @@ fn perform(check: &Check, peer: &str, program: &str, number: u8, out: &Path) -> 
     };
     match exchange(check, program, Net::new(number, check.v6), &file, &mut row) {
         Ok(()) => {}
-        Err(Stop::Failed(why)) => row.outcome = Outcome::Failed(why),
+        Err(Stop::Failed(seen)) => {
+            let fault = PEERS_FAULTS.iter().find(|(who, what, _)| *who == peer && *what == check.name);
+            row.outcome = match fault {
+                Some(&(_, _, why)) => Outcome::PeersFault { seen, why },
+                None => Outcome::Failed(seen),
+            };
+        }
         Err(Stop::Unsupported(why)) => row.outcome = Outcome::Unsupported(why),
     }
     row

@@ -8,6 +8,11 @@ pub enum Outcome {
     Passed,
     Failed(String),
     Unsupported(String),
+    /// It failed in the way that is known of the peer.
+    PeersFault {
+        seen: String,
+        why: &'static str,
+    },
 }
 
 impl fmt::Display for Outcome {
@@ -16,6 +21,7 @@ impl fmt::Display for Outcome {
             Self::Passed => write!(f, "passed"),
             Self::Failed(why) => write!(f, "**failed**: {why}"),
             Self::Unsupported(why) => write!(f, "not supported by the peer: {why}"),
+            Self::PeersFault { seen, why } => write!(f, "the peer's fault: {why} (seen: {seen})"),
         }
     }
 }
@@ -42,18 +48,19 @@ impl fmt::Display for Row {
 pub fn summary(rows: &[Row]) -> String {
     let count = |is: fn(&Outcome) -> bool| rows.iter().filter(|row| is(&row.outcome)).count();
     format!(
-        "{} passed, {} failed, {} not supported by the peer; {} frames, each read by tshark without a malformed packet or a \
+        "{} passed, {} failed, {} not supported by the peer, {} through its fault; {} frames, each read by tshark without a malformed packet or a \
 bad checksum unless a row says otherwise",
         count(|outcome| matches!(outcome, Outcome::Passed)),
         count(|outcome| matches!(outcome, Outcome::Failed(_))),
         count(|outcome| matches!(outcome, Outcome::Unsupported(_))),
+        count(|outcome| matches!(outcome, Outcome::PeersFault { .. })),
         rows.iter().map(|row| row.frames).sum::<u64>(),
     )
 }
 
 const HEAD: &str = "# Interoperability
 
-Our core over UDP (RFC 6951) against other SCTP stacks, each in a network namespace of its own with two links to ours. Written by
+Our core over UDP (RFC 6951) against other SCTP stacks, each in a network namespace of its own with two links to ours; those made for WebRTC in that profile (`Config::webrtc`). Written by
 
     scripts/interop
 

@@ -24,9 +24,9 @@ use crate::sockets::Sockets;
 
 /// RFC 6951 §5.1.
 pub const UDP_PORT: u16 = 9899;
-/// SCTP ports.
-pub const OUR_PORT: u16 = 5001;
-pub const THEIR_PORT: u16 = 5002;
+/// SCTP ports: those of WebRTC, since pion has no others.
+pub const OUR_PORT: u16 = 5000;
+pub const THEIR_PORT: u16 = 5000;
 /// The UDP header is taken from the MTU (RFC 6951 §5.6).
 const PMTU: u32 = 1500 - 8;
 /// The longest wait for anything.
@@ -349,7 +349,7 @@ impl World {
                 unordered: batch.unordered,
                 data,
                 ..OutMessage::default()
-        };
+            };
             self.outgoing.push_back(change(message));
         }
     }

@@ -2,7 +2,9 @@
 
 mod authentication;
 mod basic;
+mod interleaving;
 mod multihoming;
+mod partial;
 mod readdressing;
 
 use msctp_proto::Config;
@@ -53,5 +55,14 @@ impl Check {
 
 /// All of them.
 pub fn all() -> impl Iterator<Item = &'static Check> {
-    [basic::CHECKS, multihoming::CHECKS, authentication::CHECKS, readdressing::CHECKS].into_iter().flatten()
+    [
+        basic::CHECKS,
+        multihoming::CHECKS,
+        authentication::CHECKS,
+        readdressing::CHECKS,
+        partial::CHECKS,
+        interleaving::CHECKS,
+    ]
+    .into_iter()
+    .flatten()
 }
