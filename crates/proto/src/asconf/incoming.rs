@@ -103,7 +103,7 @@ impl AsconfIn {
         self.cache.iter().find(|(cached, _)| *cached == serial).map(|(_, chunk)| &chunk[..])
     }
 
-    /// An ASCONF arrived that [`AuthPolicy`](super::AuthPolicy) admits.
+    /// An ASCONF arrived that [`AuthPolicy`](crate::AuthPolicy) admits.
     pub fn handle(&mut self, asconf: &Asconf<'_>, received: &Received<'_>) -> Reception {
         let first_in_packet = core::mem::take(&mut self.first_in_packet);
         if asconf.serial != self.peer_serial.next() {
