@@ -139,6 +139,8 @@ impl Outbox {
 #[derive(Default)]
 pub(crate) struct Inbox {
     seen: BTreeSet<u32>,
+    /// What has come of messages larger than the receive buffer, which are delivered in parts.
+    parts: BTreeMap<u32, Vec<u8>>,
     /// Ordered messages read per epoch and stream.
     places: BTreeMap<(u32, u16), u64>,
     /// User bytes read.
@@ -149,13 +151,20 @@ impl Inbox {
     /// A message was read that `from` must have sent.
     pub(crate) fn take(&mut self, message: &Message, from: &mut Outbox) {
         let id = message.ppid;
+        self.bytes += message.data.len() as u64;
+        let part = self.parts.entry(id).or_default();
+        assert_eq!(message.begin, part.is_empty(), "message {id}: a part that does not fit the one before");
+        part.extend_from_slice(&message.data);
+        if !message.end {
+            return;
+        }
+        let data = self.parts.remove(&id).unwrap_or_default();
         let Some(sent) = from.sent.get_mut(id as usize) else { panic!("message {id} was never sent") };
         assert!(sent.accepted, "message {id} arrived though it was refused");
         assert!(self.seen.insert(id), "message {id} was delivered twice");
-        let same = (message.stream, message.unordered, message.data.len())
-            == (sent.stream, sent.unordered, sent.len);
+        let same = (message.stream, message.unordered, data.len()) == (sent.stream, sent.unordered, sent.len);
         assert!(same, "message {id} changed: stream, order or length");
-        assert!(message.data == payload(id, sent.len), "message {id}: content changed");
+        assert!(data == payload(id, sent.len), "message {id}: content changed");
         assert!(sent.failed != Some(true), "message {id} arrived after it was reported as never sent");
         if !sent.unordered {
             let place = self.places.entry((sent.epoch, sent.stream)).or_default();
@@ -164,6 +173,5 @@ impl Inbox {
             *place += 1;
         }
         sent.delivered = true;
-        self.bytes += message.data.len() as u64;
     }
 }
