@@ -87,6 +87,20 @@ pub enum CallError {
     /// where that is required (§4.1.1).
     #[error("the peer does not support dynamic addresses (RFC 5061), or not authenticated")]
     PeerLacksAsconf,
+    /// The peer did not announce stream reconfiguration, or this end did not (RFC 6525).
+    #[error("stream reconfiguration (RFC 6525) was not agreed on")]
+    PeerLacksReconfig,
+    /// No such stream.
+    #[error("stream {stream}: there are {streams} of these, so want 0 to {}", .streams.saturating_sub(1))]
+    UnknownStream {
+        /// Asked for.
+        stream: u16,
+        /// How many there are in that direction.
+        streams: u16,
+    },
+    /// As many requests about streams wait as may wait.
+    #[error("too many stream requests are waiting already: want fewer at a time")]
+    TooManyStreamRequests,
     /// A link quality with a field out of range.
     #[error(transparent)]
     Quality(#[from] crate::quality::InvalidQuality),

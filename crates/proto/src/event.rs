@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::inbound::PartialAbort;
 use crate::outbound::Unsent;
-use crate::{AuthEvent, OutMessage, PathAddr, PathId, PathState, PrimaryCause};
+use crate::{AuthEvent, OutMessage, PathAddr, PathId, PathState, PrimaryCause, StreamEvent};
 
 /// Something the application may want to know.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub enum Event {
     SendFailed(SendFailure),
     /// A message of which parts were delivered will not be completed: the peer gave it up (RFC 3758 §3.6; the sockets API has SCTP_PARTIAL_DELIVERY_EVENT).
     PartialDeliveryAborted(PartialAbort),
+    /// Streams were reset or added, or the peer answered a request for that (RFC 6525).
+    Streams(StreamEvent),
     /// A path appeared.
     PathAdded {
         /// Its name.

@@ -13,13 +13,14 @@ use crate::{AuthPolicy, Config};
 pub(crate) struct Extensions(u16);
 
 /// The chunk types that stand for an extension in Supported Extensions: all of a row have to be there.
-const CHUNKS: [(Extensions, &[ChunkType]); 5] = [
+const CHUNKS: [(Extensions, &[ChunkType]); 6] = [
     (Extensions::ASCONF, &[ChunkType::ASCONF, ChunkType::ASCONF_ACK]),
     // What decides are the parameters of RFC 4895; RFC 5061 §4.2.7 wants the chunk listed beside those of ASCONF.
     (Extensions::AUTH, &[ChunkType::AUTH]),
     (Extensions::FORWARD_TSN, &[ChunkType::FORWARD_TSN]),
     (Extensions::I_DATA, &[ChunkType::I_DATA]),
     (Extensions::I_FORWARD_TSN, &[ChunkType::I_FORWARD_TSN]),
+    (Extensions::RE_CONFIG, &[ChunkType::RE_CONFIG]),
 ];
 
 /// The parameters that stand for an extension by themselves.
@@ -42,6 +43,8 @@ impl Extensions {
     pub(crate) const I_DATA: Self = Self(1 << 5);
     /// Partial reliability together with interleaving (RFC 8260 §2.3.1).
     pub(crate) const I_FORWARD_TSN: Self = Self(1 << 6);
+    /// Stream reconfiguration (RFC 6525 §5.1).
+    pub(crate) const RE_CONFIG: Self = Self(1 << 7);
 
     /// A checksum of 0 is right (RFC 9653 §5.1).
     pub(crate) const ZERO_CHECKSUM: Self = Self(1 << 15);
@@ -57,6 +60,7 @@ impl Extensions {
             (config.offer.lower_layer_protects, Self::ZERO_CHECKSUM),
             (streams.partial_reliability, Self::FORWARD_TSN),
             (streams.interleaving, Self::I_DATA),
+            (streams.reconfiguration, Self::RE_CONFIG),
             (streams.partial_reliability && streams.interleaving, Self::I_FORWARD_TSN),
         ];
         let offered = offers.into_iter().filter(|&(wanted, _)| wanted);

@@ -29,6 +29,7 @@ impl Association {
         let wanted = match chunk {
             ChunkType::FORWARD_TSN => Extensions::FORWARD_TSN,
             ChunkType::I_FORWARD_TSN => Extensions::I_FORWARD_TSN,
+            ChunkType::RE_CONFIG => Extensions::RE_CONFIG,
             _ => Extensions::I_DATA,
         };
         Extensions::of_config(&self.config).has(wanted)
@@ -57,10 +58,15 @@ impl Association {
             self.violated(now, fault.cause(), "FORWARD TSN against what was agreed", text.as_bytes());
             return false;
         }
+        self.report_partial_aborts();
+        true
+    }
+
+    /// Messages delivered in part that will not be completed are reported.
+    pub(super) fn report_partial_aborts(&mut self) {
         while let Some(abort) = self.inbound.take_abort() {
             self.events.push_back(Event::PartialDeliveryAborted(abort));
         }
-        true
     }
 
     /// A FORWARD TSN when one is due, with a SACK and with DATA if they go the same way (RFC 3758 §3.5 F2).

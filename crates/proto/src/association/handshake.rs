@@ -188,6 +188,7 @@ impl Association {
         self.inbound.set_interleaving(agreed.interleaves());
         self.outbound.set_extensions(agreed.interleaves(), agreed.forwards());
         self.begin_readdressing(initial_tsn);
+        self.begin_reconfiguration(initial_tsn);
         for failure in self.outbound.establish(a_rwnd, self.tags.outbound_streams) {
             self.events.push_back(Event::SendFailed(failure));
         }

@@ -207,6 +207,9 @@ impl Association {
             }
             self.output.sack_to = Some(at);
             self.answer_data_by_shutdown();
+            if self.reconfig.has_deferred() {
+                self.perform_deferred(at);
+            }
             self.tell_readable();
         }
         seen.control
@@ -239,7 +242,7 @@ impl Association {
         }
         match chunk {
             Chunk::Data(_) | Chunk::Sack(_) | Chunk::Pad(_) => {}
-            Chunk::IData(_) | Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_)
+            Chunk::IData(_) | Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) | Chunk::ReConfig(_)
                 if self.knows(chunk.chunk_type()) =>
             {
                 return self.take_agreed(now, at, chunk, seen);
@@ -320,6 +323,10 @@ impl Association {
             Chunk::IForwardTsn(forward) => {
                 self.take_forward(now, seen, |inbound| inbound.handle_i_forward_tsn(forward))
             }
+            Chunk::ReConfig(request) => {
+                self.on_re_config(now, at, request);
+                true
+            }
             _ => true,
         }
     }
@@ -397,6 +404,9 @@ impl Association {
     fn note_acked(&mut self, bytes: u64) {
         self.stats.bytes_acked += bytes;
         self.report_abandoned();
+        if self.reconfig.is_active() {
+            self.advance_reconfig();
+        }
         self.tell_writable();
     }
 

@@ -12,6 +12,7 @@ pub(crate) mod negotiate;
 mod output;
 mod policy;
 mod quality;
+mod reconfig;
 mod shutdown;
 mod streams;
 mod table12;
@@ -33,6 +34,7 @@ use self::handshake::Setup;
 use self::output::Output;
 use self::policy::Handover;
 use self::quality::Quality;
+use self::reconfig::Reconfig;
 use self::shutdown::Closing;
 use self::trace::Tracer;
 use crate::auth::{Authentication, Random};
@@ -73,6 +75,7 @@ pub struct Association {
     draws: Draws,
     handover: Handover,
     readdressing: Readdressing,
+    reconfig: Reconfig,
     auth: Authentication,
     quality: Quality,
     /// Messages that had come before the peer restarted.
@@ -229,6 +232,7 @@ impl Association {
             readable_event: false,
             handover,
             // As `inbound`.
+            reconfig: Reconfig::new(tags.local_initial_tsn, Tsn::new(0)),
             readdressing: Readdressing::new(tags.local_initial_tsn, Tsn::new(0), &[], false),
             auth: Authentication::new(&config.auth, random),
             quality: Quality::default(),
@@ -298,6 +302,7 @@ impl Association {
         self.report_estimates(now);
         self.grant_wanted_primary(now);
         self.advance_readdressing(now);
+        self.advance_reconfig();
         self.report_path_events(now);
         self.report_quality(now);
         self.advance_shutdown(now);

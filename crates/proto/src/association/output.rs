@@ -327,7 +327,10 @@ impl Association {
                 return self.send_heartbeat(now, request.path, &request.info, Some(request.padding), out);
             }
         }
-        self.send_asconf(now, out)
+        if let Some(transmit) = self.send_asconf(now, out) {
+            return Some(transmit);
+        }
+        self.send_reconfig(now, out)
     }
 
     fn send_data_or_sack(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {

@@ -94,6 +94,7 @@ impl Association {
             State::ShutdownReceived => State::ShutdownAckSent,
             _ => return,
         };
+        self.give_up_unasked();
         if !self.outbound.is_drained() {
             return;
         }

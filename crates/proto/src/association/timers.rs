@@ -34,7 +34,8 @@ impl Association {
     /// When a heartbeat, a probe, a quality report or an address request is due, or its answer overdue.
     pub(super) fn upkeep_timeout(&self) -> Option<Time> {
         let watch = if self.watches_paths() { self.paths.next_timeout() } else { None };
-        earlier(earlier(watch, self.readdressing.ours.next_timeout()), self.quality_timeout())
+        let requests = earlier(self.readdressing.ours.next_timeout(), self.reconfig.next_timeout());
+        earlier(earlier(watch, requests), self.quality_timeout())
     }
 
     /// HEARTBEATs are sent from ESTABLISHED until the SHUTDOWN or SHUTDOWN ACK (RFC 9260 §8.3), those that measure included.
@@ -55,6 +56,7 @@ impl Association {
             self.paths.handle_timeout(now);
         }
         self.readdressing_timeout(now);
+        self.reconfig_timeout(now);
         self.after_change(now);
     }
 }

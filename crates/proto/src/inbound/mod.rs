@@ -262,6 +262,28 @@ impl Inbound {
         }
     }
 
+    /// So many streams come from the peer (RFC 6525 §5.2.5).
+    pub fn set_streams(&mut self, streams: u16) {
+        self.streams = streams;
+    }
+
+    /// The peer numbers messages of these streams from 0 again (RFC 6525 §5.2.2); none named: of all. What was not complete
+    /// is thrown away: everything before has come.
+    pub fn reset_streams(&mut self, streams: &[u16]) {
+        // Work is bounded by what is held, not by how many streams there could be.
+        let unfinished = if streams.is_empty() { self.reassembly.unfinished() } else { Vec::new() };
+        if streams.is_empty() {
+            self.ordering.reset_all();
+        }
+        for &stream in streams {
+            self.ordering.reset(stream);
+        }
+        for &stream in streams.iter().chain(&unfinished) {
+            let discarded = self.reassembly.forget(stream);
+            self.discard(discarded);
+        }
+    }
+
     fn discard(&mut self, discarded: Discarded) {
         self.window.release(discarded.bytes, discarded.chunks);
         self.aborts.extend(discarded.aborts);

@@ -81,6 +81,16 @@ pub(super) struct Ordering {
     interleaving: bool,
 }
 
+/// The stream's numbers begin at 0 again.
+fn begin_anew(stream: &mut Stream, ready: &mut VecDeque<Arrived>) {
+    if let Some(mut waiting) = stream.waiting.take() {
+        while let Some(stranded) = waiting.take_below(u64::MAX) {
+            ready.push_back(stranded);
+        }
+    }
+    stream.next = 0;
+}
+
 impl Ordering {
     pub(super) fn new() -> Self {
         Self { streams: StreamTable::new(), ready: VecDeque::new(), interleaving: false }
@@ -176,6 +186,19 @@ impl Ordering {
         }
         stream.next = target;
         Self::release(stream, &mut self.ready);
+    }
+
+    /// Numbers begin at 0 again; what waits can be read.
+    pub(super) fn reset(&mut self, number: u16) {
+        // One that was never touched is at 0.
+        if self.streams.get(number).is_some() {
+            begin_anew(self.streams.entry(number), &mut self.ready);
+        }
+    }
+
+    /// The same for all streams.
+    pub(super) fn reset_all(&mut self) {
+        self.streams.for_each(|_, stream| begin_anew(stream, &mut self.ready));
     }
 
     /// The next message for the application.

@@ -404,4 +404,40 @@ impl Reassembly {
         }
         discarded
     }
+
+    /// Streams with interleaved messages that are not complete, each once.
+    pub(super) fn unfinished(&self) -> Vec<u16> {
+        if !self.interleaving {
+            return Vec::new();
+        }
+        let mut streams: Vec<u16> = self
+            .runs
+            .keys()
+            .map(|((stream, ..), _)| *stream)
+            .chain(self.opened.keys().map(|key| key.0))
+            .collect();
+        streams.sort_unstable();
+        streams.dedup();
+        streams
+    }
+
+    /// Messages of the stream that are not complete will never be: it was reset (RFC 6525 §5.2.2). DATA messages are complete
+    /// by then, or belong to a peer that breaks the protocol and are found out by their TSNs.
+    pub(super) fn forget(&mut self, stream: u16) -> Discarded {
+        let mut discarded = Discarded::default();
+        if !self.interleaving {
+            return discarded;
+        }
+        let (from, to) = ((stream, false, 0), (stream, true, u32::MAX));
+        while let Some((&spot, _)) = self.runs.range((from, 0)..=(to, u64::MAX)).next() {
+            if let Some(run) = self.runs.remove(&spot) {
+                discarded.add(&run);
+            }
+        }
+        while let Some((&key, opened)) = self.opened.range(from..=to).next() {
+            discarded.abort(opened);
+            self.opened.remove(&key);
+        }
+        discarded
+    }
 }

@@ -120,7 +120,7 @@ impl Outbound {
 
     #[inline]
     fn may_send_new(&self, now: Time, id: PathId, max: usize, paths: &Paths) -> bool {
-        if self.queue.is_empty() || self.sent.len() >= MAX_OUTSTANDING {
+        if self.queue.is_idle() || self.sent.len() >= MAX_OUTSTANDING {
             return false;
         }
         let Some(path) = paths.get(id) else { return false };
@@ -294,6 +294,7 @@ impl Outbound {
         let tsn = self.sent.next();
         // RFC 7053 §5.1: the application waits for it, or a shutdown does, or a window is full after it
         let immediate = piece.end && (piece.sack_immediately || self.hurry && self.queue.is_empty())
+            || self.resetting
             || self.hurry_when_blocked && self.fills_a_window(piece.data.len(), max, path);
         let chunk = Chunk {
             data: piece.data,

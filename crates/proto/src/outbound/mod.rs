@@ -113,6 +113,8 @@ pub struct Outbound {
     held_until: Option<Time>,
     /// RFC 9260 §6.1: set the I bit on the last chunk, the association is in SHUTDOWN-PENDING.
     hurry: bool,
+    /// Streams are to be reset when what was sent is acknowledged.
+    resetting: bool,
     /// Set the I bit when a window holds the next chunk back (RFC 7053 §5.1).
     hurry_when_blocked: bool,
     max_burst: u32,
@@ -174,6 +176,7 @@ impl Outbound {
             writable: false,
             held_until: None,
             hurry: false,
+            resetting: false,
             hurry_when_blocked: config.streams.sack_immediately_when_blocked,
             max_burst: config.max_burst,
             retransmission_path: config.retransmission_path,
@@ -244,6 +247,53 @@ impl Outbound {
         self.check_stream(stream)?;
         self.queue.set_value(stream, value);
         Ok(())
+    }
+
+    /// Begins no message on these streams any more; none named: on none at all (RFC 6525 §5.1.2). Chunks that still go ask for
+    /// SACKs without delay (RFC 7053 §5.1).
+    pub(crate) fn pause_streams(&mut self, streams: &[u16]) {
+        self.resetting = true;
+        match streams {
+            [] => self.queue.pause_all(),
+            _ => streams.iter().for_each(|&stream| self.queue.pause(stream)),
+        }
+    }
+
+    /// No message of these streams is sent in part.
+    pub(crate) fn are_quiet(&mut self, streams: &[u16]) -> bool {
+        match streams {
+            [] => !self.queue.any_begun(),
+            _ => !streams.iter().any(|&stream| self.queue.is_begun(stream)),
+        }
+    }
+
+    /// The last TSN given to a chunk.
+    pub(crate) fn last_tsn(&self) -> LongTsn {
+        self.sent.next() - 1
+    }
+
+    pub(crate) fn is_acked_up_to(&self, tsn: LongTsn) -> bool {
+        self.sent.cum_tsn_ack() >= tsn
+    }
+
+    /// The reset of these streams was answered; they go on, numbered from 0 when it was `performed`.
+    pub(crate) fn finish_reset(&mut self, streams: &[u16], performed: bool) {
+        self.resetting = false;
+        if performed {
+            match streams {
+                [] => self.queue.reset_all_numbers(),
+                _ => streams.iter().for_each(|&stream| self.queue.reset_numbers(stream)),
+            }
+        }
+        match streams {
+            [] => self.queue.resume_all(),
+            _ => streams.iter().for_each(|&stream| self.queue.resume(stream)),
+        }
+    }
+
+    /// So many streams may be sent on (RFC 6525 §5.1.5).
+    pub(crate) fn set_streams(&mut self, streams: u16) {
+        self.streams = streams;
     }
 
     fn check_stream(&self, stream: u16) -> Result<(), SendError> {

@@ -106,6 +106,8 @@ pub(super) struct SendQueue {
     /// A packet is being filled.
     in_packet: bool,
     interleaving: bool,
+    /// No message may be begun on any stream.
+    all_paused: bool,
     messages: usize,
     bytes: u64,
     next_id: u64,
@@ -123,6 +125,7 @@ impl SendQueue {
             serving: None,
             in_packet: false,
             interleaving: false,
+            all_paused: false,
             messages: 0,
             bytes: 0,
             next_id: 1,
@@ -182,7 +185,7 @@ impl SendQueue {
         self.messages += 1;
         let busy = self.streams.entry(number).busy.get_or_insert_default();
         busy.messages.push_back(Queued { message, id, partial, begun: None });
-        if busy.rank.is_none() && !busy.paused {
+        if busy.rank.is_none() && !busy.paused && !self.all_paused {
             let rank = self.scheduler.join(&mut busy.share, id);
             busy.rank = Some(rank);
             self.enter(rank, number);
@@ -216,6 +219,12 @@ impl SendQueue {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.messages == 0
+    }
+
+    /// Nothing may go now: there is nothing, or its streams are silent.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.front_len == 0
     }
 
     /// The stream whose message goes next.
@@ -286,7 +295,7 @@ impl SendQueue {
         self.bytes -= len;
         // A stream that runs dry in a packet for one stream only keeps the packet.
         if !self.in_packet && (end || self.interleaving) {
-            if self.first.is_none() && self.line.is_empty() && !busy.paused {
+            if self.first.is_none() && self.line.is_empty() && !busy.paused && !self.all_paused {
                 // The only one there is.
                 let (id, rest) = busy
                     .messages
@@ -329,7 +338,7 @@ impl SendQueue {
         let (id, begun) = head.unwrap_or((self.next_id, false));
         let served = core::mem::take(&mut busy.served);
         let rank = self.scheduler.served(&mut busy.share, busy.rank.unwrap_or_default(), served, id);
-        busy.rank = (head.is_some() && (begun || !busy.paused)).then_some(rank);
+        busy.rank = (head.is_some() && (begun || !busy.paused && !self.all_paused)).then_some(rank);
         if busy.rank.is_some() {
             self.line.push(Reverse((rank, number)));
         }
@@ -380,7 +389,8 @@ impl SendQueue {
                 self.stand_in_line(number);
             }
         } else if let Some(rank) = busy.rank {
-            let head = busy.messages.front().filter(|head| !busy.paused || head.begun.is_some());
+            let head =
+                busy.messages.front().filter(|head| !busy.paused && !self.all_paused || head.begun.is_some());
             let new = head.map(|head| if index == 0 { self.scheduler.beheaded(rank, head.id) } else { rank });
             busy.rank = new;
             if let Some(new) = new.filter(|&new| new != rank) {
@@ -393,7 +403,6 @@ impl SendQueue {
     }
 
     /// Begins no further message on a stream (RFC 6525 §5.1.2). One that was begun goes on.
-    #[cfg(test)]
     pub(super) fn pause(&mut self, number: u16) {
         let busy = self.streams.entry(number).busy.get_or_insert_default();
         busy.paused = true;
@@ -405,11 +414,11 @@ impl SendQueue {
     }
 
     /// Messages may be begun again on a stream.
-    #[cfg(test)]
     pub(super) fn resume(&mut self, number: u16) {
         let Some(busy) = self.streams.entry(number).busy.as_deref_mut() else { return };
         busy.paused = false;
         if busy.rank.is_none()
+            && !self.all_paused
             && self.serving != Some(number)
             && let Some(head) = busy.messages.front()
         {
@@ -420,15 +429,55 @@ impl SendQueue {
         self.tidy();
     }
 
+    /// Begins no further message at all.
+    pub(super) fn pause_all(&mut self) {
+        self.all_paused = true;
+        let serving = self.serving;
+        self.streams.for_each(|number, stream| {
+            if let Some(busy) = &mut stream.busy
+                && serving != Some(number)
+                && busy.messages.front().is_none_or(|head| head.begun.is_none())
+            {
+                busy.rank = None;
+            }
+        });
+        self.tidy();
+    }
+
+    /// Messages may be begun again.
+    pub(super) fn resume_all(&mut self) {
+        self.all_paused = false;
+        let mut waiting = Vec::new();
+        self.streams.for_each(|number, stream| {
+            if stream.busy.as_deref().is_some_and(|busy| !busy.messages.is_empty()) {
+                waiting.push(number);
+            }
+        });
+        waiting.into_iter().for_each(|number| self.resume(number));
+    }
+
+    /// A message is sent in part.
+    pub(super) fn any_begun(&mut self) -> bool {
+        let mut any = false;
+        self.streams.for_each(|_, stream| {
+            let head = stream.busy.as_deref().and_then(|busy| busy.messages.front());
+            any |= head.is_some_and(|head| head.begun.is_some());
+        });
+        any
+    }
+
+    /// All streams' numbers begin at 0 again.
+    pub(super) fn reset_all_numbers(&mut self) {
+        self.streams.for_each(|_, stream| (stream.next_ordered, stream.next_unordered) = (0, 0));
+    }
+
     /// A message of the stream was sent in part.
-    #[cfg(test)]
     pub(super) fn is_begun(&self, number: u16) -> bool {
         let busy = self.streams.get(number).and_then(|stream| stream.busy.as_deref());
         busy.and_then(|busy| busy.messages.front()).is_some_and(|head| head.begun.is_some())
     }
 
     /// The stream's numbers begin at 0 again (RFC 6525 §5.2.2, RFC 8260 §2.3.2: both counters).
-    #[cfg(test)]
     pub(super) fn reset_numbers(&mut self, number: u16) {
         let stream = self.streams.entry(number);
         (stream.next_ordered, stream.next_unordered) = (0, 0);

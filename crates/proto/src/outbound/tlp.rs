@@ -132,7 +132,7 @@ impl Outbound {
 
     fn send_probe(&mut self, now: Time, index: usize, id: PathId, paths: &mut Paths) {
         let max = self.max_payload(paths);
-        let new = paths.data_path() == Some(id) && !self.queue.is_empty() && !self.window_is_closed(max);
+        let new = paths.data_path() == Some(id) && !self.queue.is_idle() && !self.window_is_closed(max);
         let last = self.sent.next() - 1;
         let resent = if new { None } else { self.last_in_flight(index) };
         if let Some(tsn) = resent {

@@ -1,0 +1,340 @@
+//! Stream reconfiguration (RFC 6525): carries requests and answers between [`crate::reconfig`], the streams and the wire.
+
+use msctp_units::Time;
+use msctp_wire::param::{AddStreams, IncomingReset, OutgoingReset, ReconfigResponse};
+use msctp_wire::{EncodeChunk, List, Param, Params, ReConfig, ReconfigSerial, StreamId, Tsn};
+use smallvec::SmallVec;
+
+use super::Association;
+use crate::extensions::Extensions;
+use crate::path::Path;
+use crate::reconfig::{
+    Answer, Deferred, Incoming, Outgoing, ReconfigOutcome, Settled, Step, StreamEvent, StreamRequest,
+};
+use crate::{AssociationState as State, CallError, Direction, Event, PathAddr, TraceKind, Transmit};
+
+/// Parameters of a RE-CONFIG that are looked at (RFC 6525 §3.1: one or two).
+const MAX_PARAMS: usize = 2;
+
+/// Reconfiguration of one association.
+#[derive(Debug)]
+pub(super) struct Reconfig {
+    ours: Outgoing,
+    theirs: Incoming,
+    /// The Incoming SSN Reset Request of the peer that our reset at hand answers.
+    answering: Option<ReconfigSerial>,
+}
+
+impl Reconfig {
+    pub(super) fn new(ours: Tsn, theirs: Tsn) -> Self {
+        Self { ours: Outgoing::new(ours), theirs: Incoming::new(theirs), answering: None }
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Time> {
+        self.ours.next_timeout()
+    }
+
+    /// A reset of the peer waits for data.
+    #[inline]
+    pub(super) fn has_deferred(&self) -> bool {
+        self.theirs.has_deferred()
+    }
+
+    /// A request of ours is under way.
+    #[inline]
+    pub(super) fn is_active(&self) -> bool {
+        self.ours.current().is_some()
+    }
+}
+
+impl Association {
+    /// Asks for a change of streams (RFC 6525 §5.1). One request is under way at a time, the others wait; each is answered by
+    /// [`Event::Streams`].
+    ///
+    /// # Errors
+    ///
+    /// The association is not up, the peer does not support it, a stream does not exist, or too many requests wait.
+    pub fn reconfigure(&mut self, now: Time, request: StreamRequest) -> Result<(), CallError> {
+        if self.state != State::Established {
+            return Err(CallError::WrongState { state: self.state });
+        }
+        if !self.tags.extensions.has(Extensions::RE_CONFIG) {
+            return Err(CallError::PeerLacksReconfig);
+        }
+        let (streams, count) = match &request {
+            StreamRequest::ResetOutgoing(streams) => (&streams[..], self.tags.outbound_streams),
+            StreamRequest::ResetIncoming(streams) => (&streams[..], self.tags.inbound_streams),
+            StreamRequest::AddOutgoing(_) | StreamRequest::AddIncoming(_) => (&[][..], 0),
+        };
+        if let Some(&stream) = streams.iter().find(|&&stream| stream >= count) {
+            return Err(CallError::UnknownStream { stream, streams: count });
+        }
+        if !self.reconfig.ours.push(request, None) {
+            return Err(CallError::TooManyStreamRequests);
+        }
+        self.after_change(now);
+        Ok(())
+    }
+
+    /// Begins with a peer whose initial TSN is known now. What was asked of one that restarted is given up.
+    pub(super) fn begin_reconfiguration(&mut self, peer_initial_tsn: Tsn) {
+        while let Some(Settled { request, outcome }) = self.reconfig.ours.give_up(true) {
+            self.events.push_back(Event::Streams(StreamEvent::Answered { request, outcome }));
+        }
+        self.reconfig = Reconfig::new(self.tags.local_initial_tsn, peer_initial_tsn);
+    }
+
+    /// The association shuts down: what the peer was not asked yet it will not be, and streams that are silent for it go on.
+    pub(super) fn give_up_unasked(&mut self) {
+        let asked = self.reconfig.ours.is_asked();
+        while let Some(settled) = self.reconfig.ours.give_up(false) {
+            // Only for the one at hand streams may have fallen silent.
+            if asked || self.reconfig.is_active() {
+                let Settled { request, outcome } = settled;
+                self.events.push_back(Event::Streams(StreamEvent::Answered { request, outcome }));
+            } else {
+                self.settle_reconfig(settled);
+            }
+        }
+    }
+
+    /// Goes on with the request at hand as far as data transfer lets it.
+    pub(super) fn advance_reconfig(&mut self) {
+        if !self.watches_paths() {
+            return;
+        }
+        while let Some((request, step)) = self.reconfig.ours.current() {
+            let next = match (request, step) {
+                (StreamRequest::ResetOutgoing(streams), Step::Queued) => {
+                    self.reconfig.answering = self.reconfig.ours.numbers().1;
+                    // RFC 6525 §5.1.2: no new message on these streams until it is answered
+                    self.outbound.pause_streams(streams);
+                    Step::Quieting
+                }
+                (StreamRequest::ResetOutgoing(streams), Step::Quieting)
+                    if self.outbound.are_quiet(streams) =>
+                {
+                    Step::Draining(self.outbound.last_tsn())
+                }
+                (_, Step::Draining(last)) if self.outbound.is_acked_up_to(last) => Step::Due,
+                (StreamRequest::ResetOutgoing(_), _) | (_, Step::Due | Step::Sent) => break,
+                _ => Step::Due,
+            };
+            self.output.stirred |= next == Step::Due;
+            self.reconfig.ours.set_step(next);
+        }
+    }
+
+    /// The timer of a request may have expired (RFC 6525 §5.1.1).
+    pub(super) fn reconfig_timeout(&mut self, now: Time) {
+        if let Some(path) = self.reconfig.ours.handle_timeout(now) {
+            self.paths.on_timeout(path);
+            if let Some(path) = self.paths.get_mut(path) {
+                path.rtt.back_off();
+            }
+        }
+    }
+
+    /// The request that is due.
+    pub(super) fn send_reconfig(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let (request, _) = self.reconfig.ours.current().filter(|(_, step)| *step == Step::Due)?;
+        let (serial, response_to) = self.reconfig.ours.numbers();
+        let ids = |streams: &[u16]| -> SmallVec<[StreamId; 8]> {
+            streams.iter().map(|&stream| StreamId::new(stream)).collect()
+        };
+        let streams = match request {
+            StreamRequest::ResetOutgoing(streams) | StreamRequest::ResetIncoming(streams) => ids(streams),
+            StreamRequest::AddOutgoing(_) | StreamRequest::AddIncoming(_) => SmallVec::new(),
+        };
+        let streams = List::from(&streams[..]);
+        let params = [match *request {
+            StreamRequest::ResetOutgoing(_) => Param::OutgoingReset(OutgoingReset {
+                serial,
+                response_to: response_to.unwrap_or_else(|| self.reconfig.theirs.last()),
+                last_tsn: self.outbound.next_tsn().prev(),
+                streams,
+            }),
+            StreamRequest::ResetIncoming(_) => Param::IncomingReset(IncomingReset { serial, streams }),
+            StreamRequest::AddOutgoing(streams) => Param::AddOutgoingStreams(AddStreams { serial, streams }),
+            StreamRequest::AddIncoming(streams) => Param::AddIncomingStreams(AddStreams { serial, streams }),
+        }];
+        let path = self.paths.data_path()?;
+        let entry = self.paths.get(path)?;
+        let (at, rto) = (entry.addr(), entry.rtt.rto());
+        let mut builder = self.builder(out, self.tags.peer_tag, self.packet_room(at));
+        let chunk = ReConfig { params: Params::from(&params) };
+        builder.push(&chunk).ok()?;
+        let (chunk_type, len) = (chunk.chunk_type().0, chunk.encoded_len() as u16);
+        let kind = TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len };
+        self.tracer.push(now, kind);
+        self.reconfig.ours.on_sent(path, now + rto);
+        debug_assert_eq!(self.paths.get(path).map(Path::addr), Some(at));
+        Some(Transmit::new(Some(path), at, self.seal(builder)))
+    }
+
+    pub(super) fn on_re_config(&mut self, now: Time, at: PathAddr, chunk: &ReConfig<'_>) {
+        // In SHUTDOWN-SENT too: the peer may have asked before, and holds back data until it is answered.
+        if !self.watches_paths() && self.state != State::ShutdownSent {
+            self.stats.unexpected_chunks += 1;
+            return;
+        }
+        for param in chunk.params.iter().flatten().take(MAX_PARAMS) {
+            match param {
+                Param::OutgoingReset(reset) => {
+                    self.respond(at, reset.serial, |association| association.incoming_reset(&reset));
+                }
+                Param::IncomingReset(reset) => {
+                    self.respond(at, reset.serial, |association| association.reset_on_request(&reset));
+                }
+                // Not supported: "the endpoint MAY deny it"
+                Param::TsnReset(serial) => self.respond(at, serial, |_| ReconfigResponse::DENIED),
+                Param::AddOutgoingStreams(add) => {
+                    self.respond(at, add.serial, |association| association.take_streams(add.streams));
+                }
+                Param::AddIncomingStreams(add) => {
+                    self.respond(at, add.serial, |association| association.add_on_request(add.streams));
+                }
+                Param::ReconfigResponse(response) => {
+                    if let Some(settled) = self.reconfig.ours.on_response(&response) {
+                        self.settle_reconfig(settled);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.after_change(now);
+    }
+
+    /// RFC 6525 §5.2.1: a request is carried out once; its answer is given as often as it is asked for.
+    fn respond(&mut self, at: PathAddr, serial: ReconfigSerial, act: impl FnOnce(&mut Self) -> u32) {
+        let result = match self.reconfig.theirs.look(serial) {
+            Answer::BadSequenceNumber => ReconfigResponse::BAD_SEQUENCE_NUMBER,
+            Answer::Again(result) => result,
+            Answer::New => {
+                let result = act(self);
+                self.reconfig.theirs.answer(serial, result);
+                result
+            }
+        };
+        self.push_response(at, serial, result);
+    }
+
+    fn push_response(&mut self, at: PathAddr, serial: ReconfigSerial, result: u32) {
+        let params = [Param::ReconfigResponse(ReconfigResponse { serial, result, next_tsns: None })];
+        let to = self.reply_addr(at);
+        self.control.push(to, self.tags.peer_tag, &ReConfig { params: Params::from(&params) });
+    }
+
+    /// Outgoing SSN Reset Request (RFC 6525 §5.2.2).
+    fn incoming_reset(&mut self, reset: &OutgoingReset<'_>) -> u32 {
+        if !self.config.streams.peer_may_reset {
+            return ReconfigResponse::DENIED;
+        }
+        if reset.streams.iter().any(|stream| stream.get() >= self.tags.inbound_streams) {
+            return ReconfigResponse::WRONG_SSN;
+        }
+        if self.reconfig.theirs.has_deferred() {
+            return ReconfigResponse::ALREADY_IN_PROGRESS;
+        }
+        if let Some(settled) = self.reconfig.ours.on_reset_in_answer(reset.response_to) {
+            self.settle_reconfig(settled);
+        }
+        let streams: Vec<u16> = reset.streams.iter().map(StreamId::get).collect();
+        if reset.last_tsn.precedes_or_is(self.inbound.cum_tsn_ack()) {
+            self.perform_reset(streams);
+            return ReconfigResponse::PERFORMED;
+        }
+        self.reconfig.theirs.defer(Deferred { serial: reset.serial, last_tsn: reset.last_tsn, streams });
+        ReconfigResponse::IN_PROGRESS
+    }
+
+    /// Data came: a reset that waited for it is carried out, and the peer told at once.
+    pub(super) fn perform_deferred(&mut self, at: PathAddr) {
+        if let Some(deferred) = self.reconfig.theirs.take_deferred(self.inbound.cum_tsn_ack()) {
+            self.perform_reset(deferred.streams);
+            self.reconfig.theirs.answer(deferred.serial, ReconfigResponse::PERFORMED);
+            self.push_response(at, deferred.serial, ReconfigResponse::PERFORMED);
+        }
+    }
+
+    fn perform_reset(&mut self, streams: Vec<u16>) {
+        self.inbound.reset_streams(&streams);
+        self.report_partial_aborts();
+        self.tell_readable();
+        self.events.push_back(Event::Streams(StreamEvent::IncomingReset(streams)));
+    }
+
+    /// Incoming SSN Reset Request (RFC 6525 §5.2.3): answered by an Outgoing SSN Reset Request of ours.
+    fn reset_on_request(&mut self, reset: &IncomingReset<'_>) -> u32 {
+        if !self.config.streams.peer_may_reset {
+            return ReconfigResponse::DENIED;
+        }
+        if reset.streams.iter().any(|stream| stream.get() >= self.tags.outbound_streams) {
+            return ReconfigResponse::WRONG_SSN;
+        }
+        let streams = reset.streams.iter().map(StreamId::get).collect();
+        let request = StreamRequest::ResetOutgoing(streams);
+        if !self.reconfig.ours.push(request, Some(reset.serial)) {
+            return ReconfigResponse::DENIED;
+        }
+        ReconfigResponse::IN_PROGRESS
+    }
+
+    /// Add Outgoing Streams Request (RFC 6525 §5.2.5).
+    fn take_streams(&mut self, more: u16) -> u32 {
+        let now = self.tags.inbound_streams;
+        let most = self.config.max_inbound_streams;
+        let Some(streams) = now.checked_add(more).filter(|&streams| streams <= most) else {
+            return ReconfigResponse::DENIED;
+        };
+        if more == 0 {
+            return ReconfigResponse::NOTHING_TO_DO;
+        }
+        if !self.config.streams.peer_may_add {
+            return ReconfigResponse::DENIED;
+        }
+        self.tags.inbound_streams = streams;
+        self.inbound.set_streams(streams);
+        self.events.push_back(Event::Streams(StreamEvent::IncomingAdded(streams)));
+        ReconfigResponse::PERFORMED
+    }
+
+    /// Add Incoming Streams Request (RFC 6525 §5.2.6): we ask for them as ours.
+    fn add_on_request(&mut self, more: u16) -> u32 {
+        if more == 0 {
+            return ReconfigResponse::NOTHING_TO_DO;
+        }
+        let possible = self.tags.outbound_streams.checked_add(more).is_some();
+        let granted = possible && self.config.streams.peer_may_add;
+        if granted && self.reconfig.ours.push(StreamRequest::AddOutgoing(more), None) {
+            ReconfigResponse::PERFORMED
+        } else {
+            ReconfigResponse::DENIED
+        }
+    }
+
+    /// The peer answered a request of ours.
+    fn settle_reconfig(&mut self, settled: Settled) {
+        let performed = settled.outcome == ReconfigOutcome::Performed;
+        match &settled.request {
+            StreamRequest::ResetOutgoing(streams) => {
+                // RFC 6525 §5.2.7: the numbers begin at 0; RFC 8260 §2.3.2: both counters
+                self.outbound.finish_reset(streams, performed);
+                if let Some(serial) = self.reconfig.answering.take() {
+                    let result =
+                        if performed { ReconfigResponse::PERFORMED } else { ReconfigResponse::DENIED };
+                    self.reconfig.theirs.answer(serial, result);
+                }
+            }
+            StreamRequest::AddOutgoing(more) if performed => {
+                self.tags.outbound_streams = self.tags.outbound_streams.saturating_add(*more);
+                self.outbound.set_streams(self.tags.outbound_streams);
+            }
+            StreamRequest::ResetIncoming(_)
+            | StreamRequest::AddOutgoing(_)
+            | StreamRequest::AddIncoming(_) => {}
+        }
+        let Settled { request, outcome } = settled;
+        self.events.push_back(Event::Streams(StreamEvent::Answered { request, outcome }));
+    }
+}

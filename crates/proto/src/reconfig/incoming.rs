@@ -1,0 +1,121 @@
+//! Requests of the peer (RFC 6525 §5.2): each done once, its answer repeated when the request is. May not touch streams or
+//! packets.
+
+use std::collections::VecDeque;
+
+use msctp_wire::{ReconfigSerial, Tsn};
+
+/// Answers kept: a chunk has at most two requests (RFC 6525 §3.1).
+const KEPT: usize = 2;
+
+/// What is to be done about a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It is new: to be looked into.
+    New,
+    /// It was answered before, with this Result.
+    Again(u32),
+    /// Its number is not the one that comes next: RFC 6525 §5.2.1.
+    BadSequenceNumber,
+}
+
+/// An Outgoing SSN Reset Request that waits for data sent before it (RFC 6525 §5.2.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Deferred {
+    pub(crate) serial: ReconfigSerial,
+    pub(crate) last_tsn: Tsn,
+    pub(crate) streams: Vec<u16>,
+}
+
+/// The peer's requests.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    next: ReconfigSerial,
+    /// The last ones answered: number and Result.
+    answered: VecDeque<(ReconfigSerial, u32)>,
+    deferred: Option<Deferred>,
+}
+
+impl Incoming {
+    /// RFC 6525 §4.1: numbers begin with the peer's initial TSN.
+    pub(crate) fn new(initial_tsn: Tsn) -> Self {
+        Self {
+            next: ReconfigSerial::new(initial_tsn.get()),
+            answered: VecDeque::with_capacity(0),
+            deferred: None,
+        }
+    }
+
+    /// The number of the last request that came in order: what our Outgoing SSN Reset Request names when it answers none.
+    pub(crate) fn last(&self) -> ReconfigSerial {
+        self.next.prev()
+    }
+
+    /// A request with this number came.
+    pub(crate) fn look(&self, serial: ReconfigSerial) -> Answer {
+        if serial == self.next {
+            return Answer::New;
+        }
+        let known = self.answered.iter().find(|(number, _)| *number == serial);
+        known.map_or(Answer::BadSequenceNumber, |&(_, result)| Answer::Again(result))
+    }
+
+    /// The request that is new is answered with this Result.
+    pub(crate) fn answer(&mut self, serial: ReconfigSerial, result: u32) {
+        if serial == self.next {
+            self.next = serial.next();
+            self.answered.push_back((serial, result));
+            if self.answered.len() > KEPT {
+                self.answered.pop_front();
+            }
+        } else if let Some(answered) = self.answered.iter_mut().find(|(number, _)| *number == serial) {
+            answered.1 = result;
+        }
+    }
+
+    /// The reset waits for the data sent before it.
+    pub(crate) fn defer(&mut self, deferred: Deferred) {
+        self.deferred = Some(deferred);
+    }
+
+    #[inline]
+    pub(crate) fn has_deferred(&self) -> bool {
+        self.deferred.is_some()
+    }
+
+    /// The reset that waited, if all up to its last TSN has come.
+    pub(crate) fn take_deferred(&mut self, cum_tsn_ack: Tsn) -> Option<Deferred> {
+        self.deferred.take_if(|deferred| deferred.last_tsn.precedes_or_is(cum_tsn_ack))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_once_its_answer_again_and_no_other_number() {
+        let serial = ReconfigSerial::new;
+        let mut theirs = Incoming::new(Tsn::new(5));
+        assert_eq!(theirs.look(serial(4)), Answer::BadSequenceNumber);
+        assert_eq!(theirs.look(serial(6)), Answer::BadSequenceNumber);
+        assert_eq!(theirs.look(serial(5)), Answer::New);
+        theirs.answer(serial(5), 6);
+        assert_eq!(theirs.look(serial(5)), Answer::Again(6));
+        theirs.answer(serial(5), 1);
+        assert_eq!((theirs.look(serial(5)), theirs.look(serial(6))), (Answer::Again(1), Answer::New));
+        theirs.answer(serial(6), 2);
+        theirs.answer(serial(7), 2);
+        assert_eq!(theirs.look(serial(5)), Answer::BadSequenceNumber, "long ago");
+        assert_eq!(theirs.last(), serial(7));
+    }
+
+    #[test]
+    fn a_reset_waits_for_the_data_before_it() {
+        let mut theirs = Incoming::new(Tsn::new(5));
+        theirs.defer(Deferred { serial: ReconfigSerial::new(5), last_tsn: Tsn::new(0), streams: vec![3] });
+        assert_eq!(theirs.take_deferred(Tsn::new(u32::MAX)), None);
+        assert!(theirs.take_deferred(Tsn::new(0)).is_some_and(|deferred| deferred.streams == [3]));
+        assert!(!theirs.has_deferred());
+    }
+}

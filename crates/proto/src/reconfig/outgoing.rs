@@ -1,0 +1,219 @@
+//! Requests of this end (RFC 6525 §5.1): one at a time, repeated until it is answered. May not touch streams or packets.
+
+use std::collections::VecDeque;
+
+use msctp_units::Time;
+use msctp_wire::param::ReconfigResponse;
+use msctp_wire::{ReconfigSerial, Tsn};
+
+use super::{ReconfigOutcome, StreamRequest};
+use crate::PathId;
+use crate::long_tsn::LongTsn;
+
+/// Requests that wait at most.
+const MAX_WAITING: usize = 16;
+
+/// How far the first request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Not looked at yet.
+    Queued,
+    /// An outgoing reset whose streams are to fall silent.
+    Quieting,
+    /// It goes out when all up to here is acknowledged.
+    Draining(LongTsn),
+    /// To be sent, or sent again, now.
+    Due,
+    /// Sent; the timer runs.
+    Sent,
+}
+
+/// A request and the number of the peer's that it answers.
+#[derive(Clone, Debug)]
+struct Waiting {
+    request: StreamRequest,
+    response_to: Option<ReconfigSerial>,
+}
+
+/// A request that was answered, to be acted on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settled {
+    pub(crate) request: StreamRequest,
+    pub(crate) outcome: ReconfigOutcome,
+}
+
+/// Our requests.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    waiting: VecDeque<Waiting>,
+    step: Step,
+    serial: ReconfigSerial,
+    timer: Option<Time>,
+    path: Option<PathId>,
+    /// The request at hand was sent at least once: the peer may have done it.
+    asked: bool,
+}
+
+impl Outgoing {
+    /// RFC 6525 §4.1: numbers begin with our initial TSN.
+    pub(crate) fn new(initial_tsn: Tsn) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            step: Step::Queued,
+            serial: ReconfigSerial::new(initial_tsn.get()),
+            timer: None,
+            path: None,
+            asked: false,
+        }
+    }
+
+    /// False: too many wait.
+    pub(crate) fn push(&mut self, request: StreamRequest, response_to: Option<ReconfigSerial>) -> bool {
+        if self.waiting.len() >= MAX_WAITING {
+            return false;
+        }
+        // RFC 6525 §5.2.3: one that answers the peer goes before our own that were not begun
+        let index =
+            if response_to.is_some() { usize::from(self.step != Step::Queued) } else { self.waiting.len() };
+        self.waiting.insert(index.min(self.waiting.len()), Waiting { request, response_to });
+        true
+    }
+
+    /// The request at hand and how far it is.
+    pub(crate) fn current(&self) -> Option<(&StreamRequest, Step)> {
+        self.waiting.front().map(|waiting| (&waiting.request, self.step))
+    }
+
+    pub(crate) fn set_step(&mut self, step: Step) {
+        self.step = step;
+    }
+
+    /// Number of the request at hand, and of the peer's that it answers.
+    pub(crate) fn numbers(&self) -> (ReconfigSerial, Option<ReconfigSerial>) {
+        (self.serial, self.waiting.front().and_then(|waiting| waiting.response_to))
+    }
+
+    /// It was sent on this path; `until`: when it is sent again.
+    pub(crate) fn on_sent(&mut self, path: PathId, until: Time) {
+        (self.step, self.path, self.timer) = (Step::Sent, Some(path), Some(until));
+        self.asked = true;
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        self.timer
+    }
+
+    /// RFC 6525 §5.1.1 (timer): the path whose error it is that nothing was answered.
+    pub(crate) fn handle_timeout(&mut self, now: Time) -> Option<PathId> {
+        self.timer.take_if(|at| *at <= now)?;
+        self.step = Step::Due;
+        self.path
+    }
+
+    /// The peer answered. `None`: not what is asked for, or it is still at it (§5.2.7).
+    pub(crate) fn on_response(&mut self, response: &ReconfigResponse) -> Option<Settled> {
+        if response.serial != self.serial || !matches!(self.step, Step::Sent | Step::Due) {
+            return None;
+        }
+        let outcome = match response.result {
+            ReconfigResponse::NOTHING_TO_DO | ReconfigResponse::PERFORMED => ReconfigOutcome::Performed,
+            ReconfigResponse::DENIED => ReconfigOutcome::Denied,
+            // It is asked again when the timer expires; nobody is to blame for that.
+            ReconfigResponse::IN_PROGRESS => {
+                self.path = None;
+                return None;
+            }
+            result => ReconfigOutcome::Failed(result),
+        };
+        self.settle(outcome)
+    }
+
+    /// The peer's Outgoing SSN Reset Request answers our Incoming one (§5.2.2).
+    pub(crate) fn on_reset_in_answer(&mut self, response_to: ReconfigSerial) -> Option<Settled> {
+        let asked = matches!(self.current(), Some((StreamRequest::ResetIncoming(_), Step::Sent | Step::Due)));
+        if asked && response_to == self.serial { self.settle(ReconfigOutcome::Performed) } else { None }
+    }
+
+    /// The request at hand was sent: the peer may have done it.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.asked
+    }
+
+    /// Gives up the last request that the peer was not asked yet; `all`: the one it was asked too. To be called until
+    /// `None`. One that the peer may have done has to be gone through with: both ends must agree on the numbers.
+    pub(crate) fn give_up(&mut self, all: bool) -> Option<Settled> {
+        let kept = usize::from(self.asked && !all);
+        if self.waiting.len() <= kept {
+            return None;
+        }
+        if self.waiting.len() == 1 {
+            return self.settle(ReconfigOutcome::GivenUp);
+        }
+        let Waiting { request, .. } = self.waiting.pop_back()?;
+        Some(Settled { request, outcome: ReconfigOutcome::GivenUp })
+    }
+
+    fn settle(&mut self, outcome: ReconfigOutcome) -> Option<Settled> {
+        let Waiting { request, .. } = self.waiting.pop_front()?;
+        self.serial = self.serial.next();
+        (self.step, self.timer, self.path, self.asked) = (Step::Queued, None, None, false);
+        Some(Settled { request, outcome })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(serial: u32, result: u32) -> ReconfigResponse {
+        ReconfigResponse { serial: ReconfigSerial::new(serial), result, next_tsns: None }
+    }
+
+    #[test]
+    fn one_at_a_time_until_its_own_answer_comes() {
+        let mut ours = Outgoing::new(Tsn::new(u32::MAX));
+        assert!(ours.push(StreamRequest::AddOutgoing(2), None));
+        assert!(ours.push(StreamRequest::AddIncoming(3), None));
+        assert_eq!(ours.on_response(&response(u32::MAX, 1)), None, "not sent yet");
+        let at = Time::from_nanos(1000);
+        ours.on_sent(PathId::new(0), at);
+        assert_eq!(ours.on_response(&response(0, 1)), None, "another number");
+        assert_eq!(ours.handle_timeout(Time::from_nanos(999)), None);
+        assert_eq!(ours.handle_timeout(at), Some(PathId::new(0)));
+        assert_eq!(ours.current(), Some((&StreamRequest::AddOutgoing(2), Step::Due)));
+        ours.on_sent(PathId::new(0), at);
+        assert_eq!(ours.on_response(&response(u32::MAX, ReconfigResponse::IN_PROGRESS)), None);
+        assert_eq!(ours.handle_timeout(at), None, "repeated, and nobody's error");
+        assert_eq!(ours.current().map(|(_, step)| step), Some(Step::Due));
+        let settled = ours.on_response(&response(u32::MAX, 2)).unwrap();
+        assert_eq!(settled.outcome, ReconfigOutcome::Denied);
+        assert_eq!(ours.numbers().0, ReconfigSerial::new(0));
+        assert_eq!(ours.current(), Some((&StreamRequest::AddIncoming(3), Step::Queued)));
+    }
+
+    #[test]
+    fn an_answer_to_the_peer_goes_before_what_was_not_begun() {
+        let mut ours = Outgoing::new(Tsn::new(1));
+        for count in 0..16 {
+            assert!(ours.push(StreamRequest::AddOutgoing(count), None));
+        }
+        assert!(!ours.push(StreamRequest::AddOutgoing(99), None));
+        let mut ours = Outgoing::new(Tsn::new(1));
+        ours.push(StreamRequest::AddOutgoing(1), None);
+        ours.on_sent(PathId::new(0), Time::ZERO);
+        ours.push(StreamRequest::AddOutgoing(2), None);
+        ours.push(StreamRequest::ResetOutgoing(vec![4]), Some(ReconfigSerial::new(9)));
+        ours.on_response(&response(1, 0)).unwrap();
+        assert_eq!(ours.numbers(), (ReconfigSerial::new(2), Some(ReconfigSerial::new(9))));
+    }
+
+    #[test]
+    fn an_outgoing_reset_of_the_peer_answers_an_incoming_one_of_ours() {
+        let mut ours = Outgoing::new(Tsn::new(7));
+        ours.push(StreamRequest::ResetIncoming(vec![1]), None);
+        assert_eq!(ours.on_reset_in_answer(ReconfigSerial::new(7)), None, "not asked yet");
+        ours.on_sent(PathId::new(0), Time::ZERO);
+        assert_eq!(ours.on_reset_in_answer(ReconfigSerial::new(6)), None);
+        assert!(ours.on_reset_in_answer(ReconfigSerial::new(7)).is_some());
+    }
+}
