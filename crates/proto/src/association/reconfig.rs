@@ -186,7 +186,7 @@ impl Association {
                 Param::IncomingReset(reset) => {
                     self.respond(at, reset.serial, |association| association.reset_on_request(&reset));
                 }
-                // Not supported: "the endpoint MAY deny it"
+                // RFC 6525 §5.2.4: not done here, so it is denied
                 Param::TsnReset(serial) => self.respond(at, serial, |_| ReconfigResponse::DENIED),
                 Param::AddOutgoingStreams(add) => {
                     self.respond(at, add.serial, |association| association.take_streams(add.streams));
@@ -219,6 +219,7 @@ impl Association {
         self.push_response(at, serial, result);
     }
 
+    /// RFC 6525 §5.1.7.
     fn push_response(&mut self, at: PathAddr, serial: ReconfigSerial, result: u32) {
         let params = [Param::ReconfigResponse(ReconfigResponse { serial, result, next_tsns: None })];
         let to = self.reply_addr(at);

@@ -13,13 +13,13 @@ pub(crate) use self::outgoing::{Outgoing, Settled, Step};
 /// What one end can ask of the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamRequest {
-    /// Number the messages of these outgoing streams from 0 again (§5.1.2); none named: of all. They send nothing meanwhile.
+    /// Number the messages of these outgoing streams from 0 again (RFC 6525 §5.1.2); none named: of all. They send nothing meanwhile.
     ResetOutgoing(Vec<u16>),
-    /// Ask the peer to do that with these streams of its own (§5.1.3); none named: all.
+    /// Ask the peer to do that with these streams of its own (RFC 6525 §5.1.3); none named: all.
     ResetIncoming(Vec<u16>),
-    /// Have so many more streams to send on (§5.1.5).
+    /// Have so many more streams to send on (RFC 6525 §5.1.5).
     AddOutgoing(u16),
-    /// Ask the peer to have so many more streams to send on (§5.1.6).
+    /// Ask the peer to have so many more streams to send on (RFC 6525 §5.1.6).
     AddIncoming(u16),
 }
 

@@ -68,6 +68,9 @@ const KEYS: &[&str] = &[
     "interleaving",
     "partial_reliability",
     "sack_immediately_when_blocked",
+    "reconfiguration",
+    "peer_may_reset",
+    "peer_may_add",
     "restart_rtt_after_spurious",
     "loss_recovery",
     "max_receive_buffer",
@@ -106,6 +109,9 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
         ("interleaving", &mut config.streams.interleaving),
         ("partial_reliability", &mut config.streams.partial_reliability),
         ("sack_immediately_when_blocked", &mut config.streams.sack_immediately_when_blocked),
+        ("reconfiguration", &mut config.streams.reconfiguration),
+        ("peer_may_reset", &mut config.streams.peer_may_reset),
+        ("peer_may_add", &mut config.streams.peer_may_add),
         ("restart_rtt_after_spurious", &mut config.restart_rtt_after_spurious),
     ] {
         if let Some(flag) = section.flag(key)? {
