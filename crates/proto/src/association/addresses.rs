@@ -307,10 +307,7 @@ impl Association {
     /// T4-rto may have expired (RFC 5061 §5.1 B1 to B3).
     pub(super) fn readdressing_timeout(&mut self, now: Time) {
         if let Some(path) = self.readdressing.ours.handle_timeout(now) {
-            self.paths.on_timeout(path);
-            if let Some(path) = self.paths.get_mut(path) {
-                path.rtt.back_off();
-            }
+            self.paths.on_request_timeout(path);
         }
     }
 

@@ -78,8 +78,8 @@ impl Association {
 
     /// Begins with a peer whose initial TSN is known now. What was asked of one that restarted is given up.
     pub(super) fn begin_reconfiguration(&mut self, peer_initial_tsn: Tsn) {
-        while let Some(Settled { request, outcome }) = self.reconfig.ours.give_up(true) {
-            self.events.push_back(Event::Streams(StreamEvent::Answered { request, outcome }));
+        while let Some(settled) = self.reconfig.ours.give_up(true) {
+            self.tell_settled(settled);
         }
         self.reconfig = Reconfig::new(self.tags.local_initial_tsn, peer_initial_tsn);
     }
@@ -90,8 +90,7 @@ impl Association {
         while let Some(settled) = self.reconfig.ours.give_up(false) {
             // Only for the one at hand streams may have fallen silent.
             if asked || self.reconfig.is_active() {
-                let Settled { request, outcome } = settled;
-                self.events.push_back(Event::Streams(StreamEvent::Answered { request, outcome }));
+                self.tell_settled(settled);
             } else {
                 self.settle_reconfig(settled);
             }
@@ -128,10 +127,7 @@ impl Association {
     /// The timer of a request may have expired (RFC 6525 §5.1.1).
     pub(super) fn reconfig_timeout(&mut self, now: Time) {
         if let Some(path) = self.reconfig.ours.handle_timeout(now) {
-            self.paths.on_timeout(path);
-            if let Some(path) = self.paths.get_mut(path) {
-                path.rtt.back_off();
-            }
+            self.paths.on_request_timeout(path);
         }
     }
 
@@ -335,7 +331,10 @@ impl Association {
             | StreamRequest::AddOutgoing(_)
             | StreamRequest::AddIncoming(_) => {}
         }
-        let Settled { request, outcome } = settled;
+        self.tell_settled(settled);
+    }
+
+    fn tell_settled(&mut self, Settled { request, outcome }: Settled) {
         self.events.push_back(Event::Streams(StreamEvent::Answered { request, outcome }));
     }
 }

@@ -5,6 +5,15 @@ use msctp_units::Time;
 use super::{Path, PathAddr, PathEvent, PathId, PathState, Paths};
 
 impl Paths {
+    /// A request sent on the path was not answered in time (T4-rto, RFC 5061 §5.1 B1, B2; RFC 6525 §5.1.1): as
+    /// [`on_timeout`](Self::on_timeout), and the RTO is backed off.
+    pub fn on_request_timeout(&mut self, id: PathId) {
+        self.on_timeout(id);
+        if let Some(path) = self.get_mut(id) {
+            path.rtt.back_off();
+        }
+    }
+
     /// Something sent on the path to get an answer was not answered in time: T3-rtx expired (RFC 9260 §8.2) or T4-rto
     /// did (RFC 5061 §5.1 B1, B2). Counts for the path and the association. The RTO is the caller's to back off.
     pub fn on_timeout(&mut self, id: PathId) {

@@ -2,26 +2,18 @@
 //! the fuzz target `association` plays (fuzz/README.md).
 
 mod asconf;
+#[path = "../../../wire/tests/wire/inputs.rs"]
+mod inputs;
 mod script;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    for entry in entries {
-        let path = entry.expect("directory entry").path();
-        if path.is_dir() {
-            files_below(&path, found);
-        } else {
-            found.push(path);
-        }
-    }
-}
+use inputs::files_below;
 
 /// A script that gives these bytes, an SCTP packet's chunks, to one end in every stage of the handshake.
 fn as_script(stage: u8, to: u8, packet: &[u8]) -> Vec<u8> {
@@ -37,8 +29,7 @@ fn as_script(stage: u8, to: u8, packet: &[u8]) -> Vec<u8> {
 }
 
 fn replay(folder: &Path) -> usize {
-    let mut files = Vec::new();
-    files_below(folder, &mut files);
+    let files = files_below(folder);
     for path in &files {
         let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         script::play(&bytes);
@@ -73,8 +64,7 @@ fn inputs_of_msctp_corpus() {
 /// The inputs kept from fuzzing `asconf`.
 #[test]
 fn committed_asconfs() {
-    let mut files = Vec::new();
-    files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/asconf"), &mut files);
+    let files = files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/asconf"));
     assert!(!files.is_empty());
     for path in files {
         asconf::play(&std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())));

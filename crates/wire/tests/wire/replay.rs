@@ -1,27 +1,15 @@
 //! Replays packets from files: those committed in `tests/corpus`, and the folder that `MSCTP_CORPUS` names.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use msctp_wire::{Checksum, CommonHeader, Packet};
 
+use crate::inputs::files_below;
 use crate::support;
-
-fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    for entry in entries {
-        let path = entry.expect("directory entry").path();
-        if path.is_dir() {
-            files_below(&path, files);
-        } else {
-            files.push(path);
-        }
-    }
-}
 
 /// Reads each file as a packet and, because some corpora hold only what follows the header, as chunks.
 fn replay(folder: &Path) -> usize {
-    let mut files = Vec::new();
-    files_below(folder, &mut files);
+    let files = files_below(folder);
     for path in &files {
         let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         support::read_packet(&bytes);
@@ -53,8 +41,7 @@ const FAULTY: [&str; 5] = [
 
 #[test]
 fn committed_packets_are_what_their_names_say() {
-    let mut files = Vec::new();
-    files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus"), &mut files);
+    let files = files_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus"));
     for path in files {
         let name = path.file_name().and_then(|name| name.to_str()).expect("a file name");
         let bytes = std::fs::read(&path).expect("a file just listed");

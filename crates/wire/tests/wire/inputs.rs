@@ -1,0 +1,21 @@
+//! The inputs that lie in a folder, for the tests that replay them; of this crate and of those above it.
+
+use std::path::{Path, PathBuf};
+
+/// All files below `folder`.
+///
+/// # Panics
+/// When it cannot be read.
+pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for entry in entries {
+        let path = entry.expect("directory entry").path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
+}
