@@ -3,7 +3,9 @@
 #![cfg(all(feature = "net", target_os = "linux"))]
 #![expect(clippy::disallowed_methods, reason = "real links move in real time")]
 
+mod nat;
 mod net;
+mod soak;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -24,16 +26,45 @@ enum Move {
     BreakBeforeMake,
 }
 
+impl Move {
+    /// From one link to another; `far`: their other ends.
+    fn make(self, far: &Host, current: &str, other: &str, moments: &mut Moments) {
+        match self {
+            Self::MakeBeforeBreak => {
+                net::carrier(far, other, true);
+                std::thread::sleep(Duration::from_millis(700) + moments.next(500));
+                net::carrier(far, current, false);
+            }
+            Self::BreakBeforeMake => {
+                net::carrier(far, current, false);
+                std::thread::sleep(Duration::from_millis(100) + moments.next(900));
+                net::carrier(far, other, true);
+            }
+        }
+    }
+}
+
 /// A sequence of numbers that is the same every time: moments at which links are pulled.
 struct Moments(u64);
 
 impl Moments {
-    /// Milliseconds below `limit`.
-    fn next(&mut self, limit: u64) -> Duration {
+    /// A number below `limit`.
+    fn below(&mut self, limit: u64) -> u64 {
         // Knuth's MMIX generator.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        Duration::from_millis((self.0 >> 33) % limit)
+        (self.0 >> 33) % limit
     }
+
+    /// Milliseconds below `limit`.
+    fn next(&mut self, limit: u64) -> Duration {
+        Duration::from_millis(self.below(limit))
+    }
+}
+
+/// A number from the environment, for longer and other runs than the usual ones.
+fn setting(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text}: want a whole number")))
 }
 
 fn folder(name: &str) -> PathBuf {
@@ -77,19 +108,10 @@ fn transfer(name: &str, len: u32, moves: &[Move], seed: u64) -> (serde_json::Val
     let mut moments = Moments(seed);
     for kind in moves {
         assert!(sender.try_wait().expect("its state").is_none(), "the file is too small for these moves");
-        std::thread::sleep(Duration::from_millis(500) + moments.next(700));
-        match kind {
-            Move::MakeBeforeBreak => {
-                net.carrier(other, true);
-                std::thread::sleep(Duration::from_millis(700) + moments.next(500));
-                net.carrier(current, false);
-            }
-            Move::BreakBeforeMake => {
-                net.carrier(current, false);
-                std::thread::sleep(Duration::from_millis(100) + moments.next(900));
-                net.carrier(other, true);
-            }
-        }
+        // A larger file is moved as often, all along.
+        let pause = Duration::from_millis(500) + moments.next(700);
+        std::thread::sleep(pause * len.div_ceil(100_000_000));
+        kind.make(&net.server, current, other, &mut moments);
         std::mem::swap(&mut current, &mut other);
     }
     let sent = finish(sender, Duration::from_secs(180));
@@ -136,7 +158,7 @@ fn a_file_survives_a_make_before_break_and_a_break_before_make() {
     assert!(received["longest_gap"].as_f64() < Some(5.0), "{received}");
 }
 
-/// Ten handovers, both kinds, both directions.
+/// Ten handovers, both kinds, both directions. `MSCTP_MB`: the file's size, 100; `MSCTP_SEED`: other moments.
 #[test]
 #[ignore = "slow: about a minute of real time"]
 fn slow_a_file_survives_ten_handovers() {
@@ -149,6 +171,10 @@ fn slow_a_file_survives_ten_handovers() {
         .take(9)
         .chain([Move::MakeBeforeBreak])
         .collect();
-    let (sent, _) = transfer("moves-ten", 100_000_000, &moves, 7);
+    let len = setting("MSCTP_MB").unwrap_or(100) * 1_000_000;
+    let len = u32::try_from(len).expect("MSCTP_MB: want less than 4294");
+    let (sent, received) = transfer("moves-ten", len, &moves, setting("MSCTP_SEED").unwrap_or(7));
+    assert_eq!(sent["retries"], 0, "{sent}");
+    assert!(received["longest_gap"].as_f64() < Some(5.0), "{received}");
     assert!(sent["switches"].as_u64() >= Some(10), "{sent}");
 }

@@ -1,8 +1,11 @@
 //! Two hosts as network namespaces: a mobile with a WLAN and a cellular interface, a server that both lead to. The namespaces
 //! have no names: they end with the processes that hold them, and those end with this one, however it ends.
 
+use std::fs::File;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use nix::sched::{CloneFlags, setns};
 
 /// Rates of the two links, both ways.
 pub(crate) const WLAN: &str = "48mbit";
@@ -35,7 +38,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // Ends when its standard input does.
         let mut command = Command::new("unshare");
         command.args(["--net", "cat"]).stdin(Stdio::piped()).stdout(Stdio::null());
@@ -49,10 +52,26 @@ impl Host {
         host
     }
 
+    /// The process that holds it, by whose number the namespace is named.
+    pub(crate) fn id(&self) -> u32 {
+        self.holder.id()
+    }
+
+    /// What `f` gives when it runs within; sockets that it makes stay there.
+    pub(crate) fn within<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        let namespace = File::open(format!("/proc/{}/ns/net", self.id())).expect("a namespace");
+        let inside = move || {
+            setns(namespace, CloneFlags::CLONE_NEWNET).expect("permission");
+            f()
+        };
+        // A namespace is a thread's, and this one ends.
+        std::thread::scope(|scope| scope.spawn(inside).join().expect("no panic"))
+    }
+
     /// A command within.
     pub(crate) fn command(&self, program: &str, args: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
-        command.args(["--net", "--target", &self.holder.id().to_string(), program]).args(args);
+        command.args(["--net", "--target", &self.id().to_string(), program]).args(args);
         command
     }
 
@@ -84,24 +103,33 @@ impl Net {
         let net = Self { mobile: Host::new(), server: Host::new() };
         net.server.run("ip link set lo up");
         net.server.run(&format!("ip address add {SERVER}/32 dev lo"));
-        for (name, subnet, rate) in [("wlan0", 1, WLAN), ("cell0", 2, CELL)] {
-            let server = net.server.holder.id();
-            net.mobile.run(&format!("ip link add {name} type veth peer name {name} netns {server}"));
-            net.mobile.run(&format!("ip address add 10.{subnet}.0.2/24 dev {name}"));
-            net.server.run(&format!("ip address add 10.{subnet}.0.1/24 dev {name}"));
-            for host in [&net.mobile, &net.server] {
-                host.run(&format!("tc qdisc add dev {name} root tbf rate {rate} burst 16kb latency 100ms"));
-            }
-            // Its own end is up for good; whether there is a carrier is the other end's doing.
-            net.mobile.run(&format!("ip link set {name} up"));
-            let metric = 100 * subnet;
-            net.mobile.run(&format!("ip route add {SERVER} via 10.{subnet}.0.1 dev {name} metric {metric}"));
-        }
+        access(&net.mobile, &net.server);
         net
     }
 
     /// The link's carrier comes or goes, as a cable or a base station does.
     pub(crate) fn carrier(&self, name: &str, up: bool) {
-        self.server.run(&format!("ip link set {name} {}", if up { "up" } else { "down" }));
+        carrier(&self.server, name, up);
     }
+}
+
+/// The mobile's two links and its routes over them to the server's address, which is `far` or behind it.
+pub(crate) fn access(mobile: &Host, far: &Host) {
+    for (name, subnet, rate) in [("wlan0", 1, WLAN), ("cell0", 2, CELL)] {
+        mobile.run(&format!("ip link add {name} type veth peer name {name} netns {}", far.id()));
+        mobile.run(&format!("ip address add 10.{subnet}.0.2/24 dev {name}"));
+        far.run(&format!("ip address add 10.{subnet}.0.1/24 dev {name}"));
+        for host in [mobile, far] {
+            host.run(&format!("tc qdisc add dev {name} root tbf rate {rate} burst 16kb latency 100ms"));
+        }
+        // Its own end is up for good; whether there is a carrier is the other end's doing.
+        mobile.run(&format!("ip link set {name} up"));
+        let metric = 100 * subnet;
+        mobile.run(&format!("ip route add {SERVER} via 10.{subnet}.0.1 dev {name} metric {metric}"));
+    }
+}
+
+/// The carrier of a link of [`access`].
+pub(crate) fn carrier(far: &Host, name: &str, up: bool) {
+    far.run(&format!("ip link set {name} {}", if up { "up" } else { "down" }));
 }

@@ -1,0 +1,285 @@
+//! Data in both directions for as long as one likes, through translators that rebind and lose 1 % of the packets, while the
+//! links come and go: `msctp connect` and `serve`, each fed through its standard input and checked byte by byte at its
+//! standard output. Memory, files and threads of both are watched.
+
+use std::fmt::{self, Display};
+use std::fs;
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::nat::Translated;
+use crate::net::{self, Host, SERVER};
+use crate::{Guard, MSCTP, Moments, Move, folder, setting};
+
+/// Bytes written at a time, a multiple of a word.
+const BLOCK: usize = 64 << 10;
+
+/// Nothing has come for so long: what the longest break between two links, the tests' largest time-out and the machine's
+/// other work do not explain together.
+const STALLED: Duration = Duration::from_secs(30);
+
+/// Memory may grow by so much between the first and the last quarter of the time after the warm-up: what the allocator does
+/// with pieces of changing size, and far less than an association or a lost packet kept with each handover would take in an
+/// hour.
+const GROWTH_KIB: f64 = 4096.0;
+
+/// Threads that come and go: the runtime reads standard input and writes standard output by a pool of them.
+const POOL: usize = 4;
+
+/// The number at a word of a direction's data (splitmix64).
+fn word(direction: u64, index: u64) -> u64 {
+    let mut z = index.wrapping_add(direction << 60).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The block of a direction's data that begins at a word.
+fn block(direction: u64, first: u64) -> Vec<u8> {
+    (first..).take(BLOCK / 8).flat_map(|index| word(direction, index).to_be_bytes()).collect()
+}
+
+/// One direction: a thread that writes, one that reads and compares.
+struct Flow {
+    stop: Arc<AtomicBool>,
+    received: Arc<AtomicU64>,
+    writer: Option<JoinHandle<(u64, ChildStdin)>>,
+    reader: Option<JoinHandle<()>>,
+    last: (u64, Instant),
+    longest_gap: Duration,
+}
+
+impl Flow {
+    fn start(direction: u64, mut from: ChildStdin, to: ChildStdout) -> Self {
+        let (stop, received) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (stopped, count) = (Arc::clone(&stop), Arc::clone(&received));
+        let writer = std::thread::spawn(move || {
+            let mut written = 0;
+            while !stopped.load(Ordering::Relaxed) {
+                from.write_all(&block(direction, written / 8)).expect("the process takes it");
+                written += BLOCK as u64;
+            }
+            (written, from)
+        });
+        let reader = std::thread::spawn(move || {
+            let mut to = to;
+            let (mut buffer, mut expected, mut at) = (vec![0; BLOCK], Vec::new(), 0);
+            loop {
+                let len = to.read(&mut buffer).expect("its output");
+                if len == 0 {
+                    return;
+                }
+                let mut got = &buffer[..len];
+                while !got.is_empty() {
+                    let within = (at % BLOCK as u64) as usize;
+                    if within == 0 {
+                        expected = block(direction, at / 8);
+                    }
+                    let len = got.len().min(BLOCK - within);
+                    assert!(got[..len] == expected[within..within + len], "wrong bytes near {at}");
+                    got = &got[len..];
+                    at += len as u64;
+                    count.store(at, Ordering::Relaxed);
+                }
+            }
+        });
+        let last = (0, Instant::now());
+        let (writer, reader) = (Some(writer), Some(reader));
+        Self { stop, received, writer, reader, last, longest_gap: Duration::ZERO }
+    }
+
+    /// To be called often: how long nothing came.
+    fn look(&mut self) {
+        let received = self.received.load(Ordering::Relaxed);
+        let gap = self.last.1.elapsed();
+        if received > self.last.0 {
+            self.longest_gap = self.longest_gap.max(gap);
+            self.last = (received, Instant::now());
+        }
+        let wrong = self.reader.as_ref().is_some_and(JoinHandle::is_finished);
+        assert!(!wrong, "the output ended, or is wrong");
+        assert!(gap < STALLED, "nothing came for {gap:?}");
+    }
+
+    /// Ends the writing; the bytes written, when all have arrived.
+    fn finish(&mut self) -> (u64, ChildStdin) {
+        self.stop.store(true, Ordering::Relaxed);
+        let (written, input) = self.writer.take().expect("once").join().expect("it writes");
+        while self.received.load(Ordering::Relaxed) < written {
+            self.look();
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        (written, input)
+    }
+}
+
+/// What a process has of the machine.
+#[derive(Clone, Copy, Debug)]
+struct Use {
+    rss_kib: f64,
+    files: usize,
+    threads: usize,
+}
+
+fn usage(process: &Child) -> Use {
+    let status = fs::read_to_string(format!("/proc/{}/status", process.id())).expect("it runs");
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a field");
+        line.split_whitespace().next().and_then(|text| text.parse::<f64>().ok()).expect("a number")
+    };
+    let files = fs::read_dir(format!("/proc/{}/fd", process.id())).expect("root").count();
+    Use { rss_kib: field("VmRSS:"), files, threads: field("Threads:") as usize }
+}
+
+/// The samples of one process after the warm-up.
+struct Watched {
+    name: &'static str,
+    samples: Vec<Use>,
+}
+
+impl Watched {
+    fn median(samples: &[Use]) -> f64 {
+        let mut rss: Vec<f64> = samples.iter().map(|sample| sample.rss_kib).collect();
+        rss.sort_by(f64::total_cmp);
+        rss[rss.len() / 2]
+    }
+
+    fn quarters(&self) -> (&[Use], &[Use]) {
+        let quarter = self.samples.len() / 4;
+        (&self.samples[..quarter], &self.samples[self.samples.len() - quarter..])
+    }
+
+    /// Flat, and nothing left open.
+    fn check(&self) {
+        let (first, last) = self.quarters();
+        let (before, after) = (Self::median(first), Self::median(last));
+        assert!(after <= before + GROWTH_KIB, "{self}");
+        let most = |samples: &[Use], of: fn(&Use) -> usize| samples.iter().map(of).max().expect("samples");
+        assert!(most(last, |sample| sample.files) <= most(first, |sample| sample.files), "{self}");
+        assert!(most(last, |sample| sample.threads) <= most(first, |sample| sample.threads) + POOL, "{self}");
+    }
+}
+
+impl Display for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, last) = self.quarters();
+        let most = self.samples.iter().map(|sample| sample.rss_kib).fold(0.0, f64::max);
+        let range = |of: fn(&Use) -> usize| {
+            let all = self.samples.iter().map(of);
+            (all.clone().min().unwrap_or(0), all.max().unwrap_or(0))
+        };
+        write!(
+            f,
+            "{}: memory {:.0} KiB (median of the first quarter), {:.0} (of the last), {most:.0} (most); files {:?}, threads {:?}",
+            self.name,
+            Self::median(first),
+            Self::median(last),
+            range(|sample| sample.files),
+            range(|sample| sample.threads),
+        )
+    }
+}
+
+/// Moves from link to link at random moments, and rebindings between them, until the time is up.
+fn stir(
+    net: &Translated,
+    flows: &mut [Flow; 2],
+    until: Instant,
+    seed: u64,
+    mut each: impl FnMut(),
+) -> (u32, u32) {
+    let (mut moments, mut moves, mut rebindings) = (Moments(seed), 0, 0);
+    let (mut current, mut other) = ("cell0", "wlan0");
+    let mut next_sample = Instant::now();
+    while Instant::now() < until {
+        let due = Instant::now() + Duration::from_secs(2) + moments.next(6000);
+        let rebinds = moments.below(3) == 0;
+        let mut rebind_at = rebinds.then(|| Instant::now() + moments.next(4000));
+        while Instant::now() < due {
+            std::thread::sleep(Duration::from_millis(20));
+            flows.iter_mut().for_each(Flow::look);
+            if Instant::now() >= next_sample {
+                next_sample = Instant::now() + Duration::from_secs(1);
+                each();
+            }
+            if rebind_at.take_if(|at| *at <= Instant::now()).is_some() {
+                net.rebind(usize::from(current == "cell0"));
+                rebindings += 1;
+            }
+        }
+        let kind = if moments.below(2) == 0 { Move::MakeBeforeBreak } else { Move::BreakBeforeMake };
+        kind.make(&net.near, current, other, &mut moments);
+        std::mem::swap(&mut current, &mut other);
+        moves += 1;
+    }
+    (moves, rebindings)
+}
+
+/// One end as a process, its errors in a file; its pipes.
+fn start(host: &Host, args: &[&str], errors: fs::File) -> (Guard, ChildStdin, ChildStdout) {
+    let mut command = host.command(MSCTP, args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
+    let mut process = Guard(command.spawn().expect("nsenter runs"));
+    let (input, output) = (process.0.stdin.take().expect("piped"), process.0.stdout.take().expect("piped"));
+    (process, input, output)
+}
+
+/// `MSCTP_SOAK`: seconds, at least 20; 120 where it is not set. `scripts/soak` sets it.
+#[test]
+#[ignore = "slow: two minutes of real time"]
+fn slow_soak() {
+    if net::missing().is_some() {
+        return;
+    }
+    let length = Duration::from_secs(setting("MSCTP_SOAK").unwrap_or(120).max(20));
+    let public = ["10.1.0.2", "10.2.0.2"].map(|ip| ip.parse().expect("an address"));
+    let net = Translated::new(public, 100);
+    let folder = folder("soak");
+    let log = |name: &str| fs::File::create(folder.join(name)).expect("a file");
+    net::carrier(&net.near, "cell0", true);
+    let (mut server, server_in, server_out) = start(&net.server, &["serve", "--bind", SERVER], log("serve"));
+    std::thread::sleep(Duration::from_millis(500));
+    let (mut client, client_in, client_out) = start(&net.mobile, &["connect", SERVER], log("connect"));
+    let mut flows = [Flow::start(0, client_in, server_out), Flow::start(1, server_in, client_out)];
+    let begin = Instant::now();
+    let warm = begin + (length / 5).min(Duration::from_secs(60));
+    let mut watched = ["connect", "serve"].map(|name| Watched { name, samples: Vec::new() });
+    let seed = setting("MSCTP_SEED").unwrap_or(1);
+    let (moves, rebindings) = stir(&net, &mut flows, begin + length, seed, || {
+        if Instant::now() >= warm {
+            for (watched, process) in watched.iter_mut().zip([&client.0, &server.0]) {
+                watched.samples.push(usage(process));
+            }
+        }
+    });
+    // The server's part first: the association ends when the client's input does.
+    let [up, down] = &mut flows;
+    let (from_server, _server_in) = down.finish();
+    let (from_client, client_in) = up.finish();
+    drop(client_in);
+    for (name, process) in [("connect", &mut client), ("serve", &mut server)] {
+        let ended = process.0.wait().expect("it ends");
+        let errors = fs::read_to_string(folder.join(name)).unwrap_or_default();
+        assert_eq!(ended.code(), Some(0), "{name}: {errors}");
+    }
+    for flow in &mut flows {
+        flow.reader.take().expect("once").join().expect("every byte is right");
+    }
+    let (carried, lost) = net.packets();
+    let seconds = begin.elapsed().as_secs_f64();
+    eprintln!(
+        "soak: {seconds:.0} s, {moves} moves, {rebindings} rebindings, {carried} packets carried, {lost} lost"
+    );
+    for (name, bytes, flow) in [("up", from_client, &flows[0]), ("down", from_server, &flows[1])] {
+        let gap = flow.longest_gap.as_secs_f64();
+        eprintln!("{name}: {bytes} bytes, every one right; longest gap {gap:.2} s");
+    }
+    for watched in &watched {
+        eprintln!("{watched}");
+    }
+    watched.iter().for_each(Watched::check);
+}
