@@ -80,6 +80,12 @@ impl InterfaceWatch {
             match receive(ready.get_inner(), &mut self.buffer) {
                 Ok(()) => {
                     take(&self.buffer, &mut self.table, &mut self.changes);
+                    drop(ready);
+                    // Linux tells of a carrier that came at once, and of one that went up to a second late; but it says so
+                    // when it is asked. Whoever moves to a new link wants to know whether the old one is still there.
+                    if self.changes.iter().any(|change| matches!(change, Change::Up(_))) {
+                        self.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
                 Err(error) if error.raw_os_error() == Some(ENOBUFS) => {

@@ -27,18 +27,21 @@ enum Move {
 }
 
 impl Move {
-    /// From one link to another; `far`: their other ends.
-    fn make(self, far: &Host, current: &str, other: &str, moments: &mut Moments) {
+    /// From one link to another; `far`: their other ends. When the other was there.
+    fn make(self, far: &Host, current: &str, other: &str, moments: &mut Moments) -> Instant {
         match self {
             Self::MakeBeforeBreak => {
                 net::carrier(far, other, true);
+                let came = Instant::now();
                 std::thread::sleep(Duration::from_millis(700) + moments.next(500));
                 net::carrier(far, current, false);
+                came
             }
             Self::BreakBeforeMake => {
                 net::carrier(far, current, false);
                 std::thread::sleep(Duration::from_millis(100) + moments.next(900));
                 net::carrier(far, other, true);
+                Instant::now()
             }
         }
     }
