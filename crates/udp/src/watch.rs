@@ -82,8 +82,8 @@ impl InterfaceWatch {
                     take(&self.buffer, &mut self.table, &mut self.changes);
                     drop(ready);
                     // Linux tells of a carrier that came at once, and of one that went up to a second late; but it says so
-                    // when it is asked. Whoever moves to a new link wants to know whether the old one is still there.
-                    if self.changes.iter().any(|change| matches!(change, Change::Up(_))) {
+                    // when it is asked. Whoever moves to a link wants to know whether it, or the old one, is still there.
+                    if !self.changes.is_empty() {
                         self.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
                     }
                 }

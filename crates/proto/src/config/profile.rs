@@ -9,6 +9,7 @@ impl Config {
     ///
     /// - data leaves a path at its first time-out (RFC 7829 §6: a threshold of 0) and comes back with its first answer;
     /// - the PMTU of each path is found out, since networks differ in it (RFC 8899);
+    /// - RTO.Initial is 500 ms: a link often loses the first packet after it came, and that one asks to be let onto it;
     /// - RTO.Min is 400 ms, twice the delay of a SACK, and RTO.Max 10 s, so that a network that is back is found soon;
     /// - HB.interval is 15 s: what is idle is known to work, and its address translator keeps it in mind;
     /// - HB.Max.Burst is 4: a few new addresses are confirmed in one round trip;
@@ -19,6 +20,7 @@ impl Config {
         Self {
             failover: FailoverConfig { potentially_failed_threshold: Some(0), ..FailoverConfig::default() },
             pmtud: PmtudConfig { on: true, ..PmtudConfig::default() },
+            rto_initial: Span::from_millis(500),
             rto_min: Span::from_millis(400),
             rto_max: Span::from_secs(10),
             hb_interval: Span::from_secs(15),
