@@ -180,10 +180,14 @@ impl<A: WindowAdjustment> Controller for Composed<A> {
                 let reduced = self.reduced(loss);
                 // RFC 5681 §3.1 eq. (4): not less than two packets
                 self.state.ssthresh = reduced.max(floor);
-                self.state.cwnd = Precise::new(match loss.kind {
-                    LossKind::Ecn => reduced.max(self.packets(A::LEAST_AFTER_ECN)),
-                    _ => self.state.ssthresh,
-                });
+                self.state.cwnd = match loss.kind {
+                    // A mark opens no window.
+                    LossKind::Ecn => {
+                        let least = reduced.max(self.packets(A::LEAST_AFTER_ECN));
+                        self.state.cwnd.min(Precise::new(least))
+                    }
+                    _ => Precise::new(self.state.ssthresh),
+                };
             }
             LossKind::Timeout => {
                 // RFC 5681 §3.1: for data sent again by the timer before, "the value of ssthresh is held constant"

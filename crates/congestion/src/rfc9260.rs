@@ -137,7 +137,9 @@ impl Controller for Rfc9260 {
         self.window.ssthresh = self.halved();
         self.window.partial_bytes_acked = 0;
         match loss.kind {
-            LossKind::Gap | LossKind::Ecn => self.window.cwnd = self.window.ssthresh,
+            LossKind::Gap => self.window.cwnd = self.window.ssthresh,
+            // No loss is behind it that asks for four packets: a mark opens no window.
+            LossKind::Ecn => self.window.cwnd = self.window.cwnd.min(self.window.ssthresh),
             LossKind::Timeout => {
                 self.window.cwnd = self.config.pmdcs;
                 self.after_timeout = true;

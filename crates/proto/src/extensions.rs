@@ -24,8 +24,10 @@ const CHUNKS: [(Extensions, &[ChunkType]); 6] = [
 ];
 
 /// The parameters that stand for an extension by themselves.
-const PARAMS: [(Extensions, Param<'static>); 1] =
-    [(Extensions::ZERO_CHECKSUM, Param::ZeroChecksumAcceptable(OVER_DTLS))];
+const PARAMS: [(Extensions, Param<'static>); 2] = [
+    (Extensions::ZERO_CHECKSUM, Param::ZeroChecksumAcceptable(OVER_DTLS)),
+    (Extensions::ECN, Param::EcnCapable),
+];
 
 /// The Error Detection Method Identifier of SCTP over DTLS (RFC 9653 §6).
 const OVER_DTLS: u32 = 1;
@@ -46,6 +48,8 @@ impl Extensions {
     /// Stream reconfiguration (RFC 6525 §5.1).
     pub(crate) const RE_CONFIG: Self = Self(1 << 7);
 
+    /// Explicit congestion notification (RFC 4960 Appendix A).
+    pub(crate) const ECN: Self = Self(1 << 8);
     /// A checksum of 0 is right (RFC 9653 §5.1).
     pub(crate) const ZERO_CHECKSUM: Self = Self(1 << 15);
 
@@ -58,6 +62,7 @@ impl Extensions {
             (config.offer.dynamic_addresses && asconf, Self::ASCONF),
             (config.auth.enabled, Self::AUTH),
             (config.offer.lower_layer_protects, Self::ZERO_CHECKSUM),
+            (config.ecn, Self::ECN),
             (streams.partial_reliability, Self::FORWARD_TSN),
             (streams.interleaving, Self::I_DATA),
             (streams.reconfiguration, Self::RE_CONFIG),

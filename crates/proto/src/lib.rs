@@ -57,6 +57,8 @@ pub use error::{AbortReason, CallError, ConfigError, SendError};
 pub use event::{AddressRequest, Event, LossReason, SendFailure};
 pub use message::{Message, OutMessage, Reliability, Transmit};
 pub use reconfig::{ReconfigOutcome, StreamEvent, StreamRequest};
-pub use stats::{Abandoned, AbandonedCount, AssociationState, AssociationStats, PathState, PathStats};
+pub use stats::{
+    Abandoned, AbandonedCount, AssociationState, AssociationStats, EcnStats, PathState, PathStats,
+};
 pub use trace::{Direction, PrimaryCause, TraceEvent, TraceKind};
 pub use trace_fields::TraceValue;

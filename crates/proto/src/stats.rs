@@ -143,6 +143,26 @@ impl Abandoned {
     }
 }
 
+/// What explicit congestion notification did since an association began; zeros where it was not agreed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcnStats {
+    /// Both ends offered it (`Config::ecn`).
+    pub agreed: bool,
+    /// Packets with DATA that came marked with Congestion Experienced. None at all, while the links before are known to mark,
+    /// means that somebody on the way wipes the bits out ("bleaching").
+    pub marked_packets: u64,
+    /// ECNE chunks sent: every SACK repeats one until it is answered.
+    pub echoes_sent: u64,
+    /// ECNE chunks received, those of no effect included.
+    pub echoes_received: u64,
+    /// Windows that were reduced for one.
+    pub reductions: u64,
+    /// CWR chunks sent.
+    pub answers_sent: u64,
+    /// CWR chunks received.
+    pub answers_received: u64,
+}
+
 /// Counters of an association since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AssociationStats {

@@ -93,6 +93,20 @@ pub enum TraceKind {
         /// First of them.
         tsn: u32,
     },
+    /// A packet with DATA came marked with Congestion Experienced (`Config::ecn`).
+    Marked {
+        /// Path; `None` when it came on an unknown pair of addresses.
+        path: Option<PathId>,
+        /// Its lowest TSN, which the ECNE tells.
+        tsn: u32,
+    },
+    /// An ECNE reduced the window of a path (RFC 4960 Appendix A).
+    EcnReduction {
+        /// The path its TSN had been sent on.
+        path: PathId,
+        /// That TSN.
+        tsn: u32,
+    },
     /// A tail loss probe is sent (RFC 8985 §7.3).
     LossProbe {
         /// Path.

@@ -144,6 +144,8 @@ impl TraceKind {
             Self::Rtt { .. } => "rtt",
             Self::T3Timeout { .. } => "t3-timeout",
             Self::FastRetransmit { .. } => "fast-retransmit",
+            Self::Marked { .. } => "marked",
+            Self::EcnReduction { .. } => "ecn-reduction",
             Self::LossProbe { .. } => "loss-probe",
             Self::Verdict { .. } => "verdict",
             Self::SpuriousTimeout { .. } => "spurious-timeout",
@@ -177,6 +179,8 @@ impl TraceKind {
             }
             Self::T3Timeout { path, rto } => fields!(give; path, rto_ns: (*rto).into()),
             Self::FastRetransmit { path, tsn } => fields!(give; path, tsn),
+            Self::Marked { path, tsn } => fields!(give; path, tsn),
+            Self::EcnReduction { path, tsn } => fields!(give; path, tsn),
             Self::LossProbe { path, tsn } => fields!(give; path, tsn),
             Self::Verdict { path, tsn, cause, truth } => fields!(give; path, tsn, cause, truth),
             Self::SpuriousTimeout { path } => fields!(give; path),

@@ -22,15 +22,18 @@ impl Association {
         }
     }
 
-    /// This chunk type was announced by this end: to any other one the answer is that of an unknown chunk (RFC 3758 §3.3.1:
-    /// "MUST instead act as if it does NOT support the FORWARD TSN chunk"). One that was announced but not agreed on comes
+    /// This chunk type is one for [`take_agreed`](Self::take_agreed) and was announced by this end: to any other one the answer is
+    /// that of an unknown chunk (RFC 3758 §3.3.1: "MUST instead act as if it does NOT support the FORWARD TSN chunk"). One that was announced but not agreed on comes
     /// to the receiving half, which aborts (RFC 8260 §2.2.3, §2.3.1).
     pub(super) fn knows(&self, chunk: ChunkType) -> bool {
         let wanted = match chunk {
             ChunkType::FORWARD_TSN => Extensions::FORWARD_TSN,
             ChunkType::I_FORWARD_TSN => Extensions::I_FORWARD_TSN,
             ChunkType::RE_CONFIG => Extensions::RE_CONFIG,
-            _ => Extensions::I_DATA,
+            // Who did not announce it is sent nothing that could be marked, and has nothing to say.
+            ChunkType::ECNE | ChunkType::CWR => return self.speaks_ecn(),
+            ChunkType::I_DATA => Extensions::I_DATA,
+            _ => return false,
         };
         Extensions::of_config(&self.config).has(wanted)
     }

@@ -187,6 +187,7 @@ impl Association {
         self.inbound = Inbound::new(&self.config, initial_tsn, self.tags.inbound_streams);
         self.inbound.set_interleaving(agreed.interleaves());
         self.outbound.set_extensions(agreed.interleaves(), agreed.forwards());
+        self.begin_ecn();
         self.begin_readdressing(initial_tsn);
         self.begin_reconfiguration(initial_tsn);
         for failure in self.outbound.establish(a_rwnd, self.tags.outbound_streams) {

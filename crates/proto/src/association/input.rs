@@ -1,6 +1,6 @@
 //! Packets that come in: checksum, verification tag (RFC 9260 §8.5), and which part of the association each chunk is for.
 
-use msctp_units::Time;
+use msctp_units::{Ecn, Time};
 use msctp_wire::{
     Cause, Causes, Checksum, Chunk, ChunkError, ChunkType, EncodeChunk, Error, Heartbeat, HeartbeatAck,
     Malformed, Packet, Sack, ShutdownComplete, Tsn, UnknownChunk,
@@ -50,23 +50,39 @@ pub(super) struct Seen {
     reports: u32,
     /// Any other chunk.
     control: bool,
+    /// The packet was marked, and both ends agreed on ECN.
+    marked: bool,
+    /// Of a marked packet: its lowest TSN.
+    pub(super) lowest: Option<Tsn>,
 }
 
 impl Association {
     /// Takes an SCTP packet that arrived between these addresses. Never fails: what is wrong with it is counted in
     /// [`stats`](Self::stats) or answered on the wire.
     pub fn handle_datagram(&mut self, now: Time, at: PathAddr, bytes: &[u8]) {
+        self.handle_marked_datagram(now, at, Ecn::NotEct, bytes);
+    }
+
+    /// As [`handle_datagram`](Self::handle_datagram), with what the ECN field of the packet's IP header said (`Config::ecn`).
+    pub fn handle_marked_datagram(&mut self, now: Time, at: PathAddr, ecn: Ecn, bytes: &[u8]) {
         let mut jar = self
             .own_jar
             .take()
             .unwrap_or_else(|| Box::new(CookieJar::new(&EndpointConfig::default(), self.draws.next_seed())));
-        self.input(now, at, bytes, &mut jar);
+        self.input(now, at, ecn, bytes, &mut jar);
         self.own_jar = Some(jar);
     }
 
     /// As [`handle_datagram`](Self::handle_datagram), with the cookie jar of the endpoint. True when the packet is the peer's
     /// for certain: by its verification tag (RFC 9260 §8.5) or its cookie.
-    pub(crate) fn input(&mut self, now: Time, at: PathAddr, bytes: &[u8], jar: &mut CookieJar) -> bool {
+    pub(crate) fn input(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        ecn: Ecn,
+        bytes: &[u8],
+        jar: &mut CookieJar,
+    ) -> bool {
         // RFC 9653 §5.3: who said so takes a checksum of 0
         let checksum =
             if self.config.offer.lower_layer_protects { Checksum::ZeroOrRight } else { Checksum::Verify };
@@ -80,7 +96,7 @@ impl Association {
         let verified = match self.admit(&packet) {
             Admission::Ours => {
                 self.note_valid_packet();
-                if !self.take_chunks(now, at, &packet, jar) {
+                if !self.take_chunks(now, at, ecn, &packet, jar) {
                     self.after_data(now);
                     return true;
                 }
@@ -89,7 +105,7 @@ impl Association {
             // Valid if its cookie is.
             Admission::CookieEcho => {
                 let before = self.stats.packets_received;
-                self.take_chunks(now, at, &packet, jar);
+                self.take_chunks(now, at, ecn, &packet, jar);
                 self.stats.packets_received > before
             }
             Admission::Init => {
@@ -167,8 +183,15 @@ impl Association {
     }
 
     /// True when there was anything but DATA and SACKs.
-    fn take_chunks(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>, jar: &CookieJar) -> bool {
-        let mut seen = Seen::default();
+    fn take_chunks(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        ecn: Ecn,
+        packet: &Packet<'_>,
+        jar: &CookieJar,
+    ) -> bool {
+        let mut seen = Seen { marked: self.watches_mark(ecn), ..Seen::default() };
         let mut chunks = packet.chunks();
         // Nothing came yet but AUTH (RFC 4895 §6.3).
         let mut first = true;
@@ -200,6 +223,9 @@ impl Association {
         }
         if seen.data && self.state != State::Closed {
             self.inbound.end_packet(now);
+            if seen.marked {
+                self.note_mark(now, at, &seen);
+            }
             if self.inbound.is_tuned() {
                 let rtt =
                     self.path_of(at).and_then(|path| self.paths.get(path)).and_then(|path| path.rtt.srtt());
@@ -242,11 +268,7 @@ impl Association {
         }
         match chunk {
             Chunk::Data(_) | Chunk::Sack(_) | Chunk::Pad(_) => {}
-            Chunk::IData(_) | Chunk::ForwardTsn(_) | Chunk::IForwardTsn(_) | Chunk::ReConfig(_)
-                if self.knows(chunk.chunk_type()) =>
-            {
-                return self.take_agreed(now, at, chunk, seen);
-            }
+            _ if self.knows(chunk.chunk_type()) => return self.take_agreed(now, at, chunk, seen),
             Chunk::Heartbeat(heartbeat) => self.on_heartbeat(at, heartbeat),
             Chunk::HeartbeatAck(ack) => self.on_heartbeat_ack(now, ack),
             Chunk::InitAck(ack) => {
@@ -310,8 +332,14 @@ impl Association {
         true
     }
 
-    /// A chunk of the extensions that concern messages (RFC 3758, RFC 8260).
-    fn take_agreed(&mut self, now: Time, at: PathAddr, chunk: &Chunk<'_>, seen: &mut Seen) -> bool {
+    /// A chunk of the extensions that are used when both ends announced them.
+    pub(super) fn take_agreed(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        chunk: &Chunk<'_>,
+        seen: &mut Seen,
+    ) -> bool {
         match chunk {
             Chunk::IData(data) => {
                 let stamp = Stamp { tsn: data.tsn, len: data.payload.len() };
@@ -325,6 +353,14 @@ impl Association {
             }
             Chunk::ReConfig(request) => {
                 self.on_re_config(now, at, request);
+                true
+            }
+            Chunk::Ecne(echo) => {
+                self.on_ecne(now, at, echo);
+                true
+            }
+            Chunk::Cwr(answer) => {
+                self.on_cwr(answer);
                 true
             }
             _ => true,
@@ -347,6 +383,9 @@ impl Association {
             return true;
         }
         seen.data = true;
+        if seen.marked && seen.lowest.is_none_or(|lowest| data.tsn.precedes(lowest)) {
+            seen.lowest = Some(data.tsn);
+        }
         let received = match handle(&mut self.inbound) {
             Ok(received) => received,
             Err(fault) => {

@@ -5,6 +5,7 @@ mod addresses;
 pub(crate) mod auth;
 mod calls;
 mod control;
+mod ecn;
 mod forward;
 mod handshake;
 mod input;
@@ -30,6 +31,7 @@ use msctp_wire::Tsn;
 
 use self::addresses::Readdressing;
 use self::control::ControlQueue;
+use self::ecn::EcnState;
 use self::handshake::Setup;
 use self::output::Output;
 use self::policy::Handover;
@@ -78,6 +80,7 @@ pub struct Association {
     reconfig: Reconfig,
     auth: Authentication,
     quality: Quality,
+    ecn: Option<Box<EcnState>>,
     /// Messages that had come before the peer restarted.
     unread: VecDeque<Message>,
     /// `Event::Readable` was given and not everything read since.
@@ -236,6 +239,7 @@ impl Association {
             readdressing: Readdressing::new(tags.local_initial_tsn, Tsn::new(0), &[], false),
             auth: Authentication::new(&config.auth, random),
             quality: Quality::default(),
+            ecn: None,
             own_jar: None,
             keys_version: 0,
             config,

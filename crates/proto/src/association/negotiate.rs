@@ -164,7 +164,7 @@ impl<'a> Offer<'a> {
             Param::SupportedExtensions(types) => {
                 self.extensions = self.extensions.with(Extensions::of_chunk_types(&types));
             }
-            Param::ZeroChecksumAcceptable(_) => {
+            Param::ZeroChecksumAcceptable(_) | Param::EcnCapable => {
                 self.extensions = self.extensions.with(Extensions::of_param(&param));
             }
             Param::Random(random) => auth.random(random)?,

@@ -1,7 +1,7 @@
 //! Packets that go out: which chunks travel together (RFC 9260 §6.10), one packet at a time. What is to be sent is
 //! decided by the parts; here it is put into order.
 
-use msctp_units::Time;
+use msctp_units::{Ecn, Time};
 use msctp_wire::{
     CommonHeader, CookieEcho, EncodeChunk, Error, Heartbeat, PacketBuilder, Pad, Param, Params, Sack, Tsn,
     VerificationTag,
@@ -17,6 +17,8 @@ use crate::{AssociationState as State, Direction, PathAddr, PathId, TraceKind, T
 pub(super) struct Output {
     /// Where the last DATA came from: SACKs go back there (RFC 9260 §6.4).
     pub(super) sack_to: Option<PathAddr>,
+    /// The packet that was filled last may be sent ECT.
+    ect: bool,
     /// Chunks to be sent in copy: path, first TSN, number.
     copies: Option<(PathId, Tsn, u32)>,
     /// All paths were confirmed once (`Config::wait_for_confirmation`).
@@ -49,6 +51,10 @@ impl Association {
 
     fn after_packet(&mut self, now: Time, out: &mut Vec<u8>, transmit: &mut Transmit) {
         self.stats.packets_sent += 1;
+        // RFC 3168 §6.1.1: what sets up is not ECT, a COOKIE ECHO with DATA neither
+        if core::mem::take(&mut self.output.ect) && self.state != State::CookieEchoed {
+            transmit.ecn = Ecn::Ect0;
+        }
         // RFC 9260 §5.1 C: until the COOKIE ACK is returned no other packets may be sent
         if self.config.max_segments > 1 && self.state != State::CookieEchoed {
             self.add_segments(now, out, transmit);
@@ -83,6 +89,8 @@ impl Association {
             if self.inbound.sack_due(now)
                 || self.output.copies.is_some()
                 || self.outbound.next_path(now, &mut self.paths) != Some(path)
+                // All of them get one codepoint.
+                || transmit.ecn.is_capable() && !self.outbound.would_be_ect(path, &self.paths)
             {
                 break;
             }
@@ -91,6 +99,9 @@ impl Association {
                 break;
             }
             let len = self.seal(builder);
+            if !core::mem::take(&mut self.output.ect) {
+                transmit.ecn = Ecn::NotEct;
+            }
             self.stats.packets_sent += 1;
             transmit.segment_size = Some(segment);
             transmit.len += len;
@@ -198,6 +209,7 @@ impl Association {
 
     pub(super) fn push_sack(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) -> bool {
         self.begin_auth(builder);
+        self.push_echoes(now, path, builder);
         let Some(summary) = self.inbound.encode_sack(builder) else { return false };
         self.stats.sacks_sent += 1;
         if self.tracer.is_on() {
@@ -231,6 +243,7 @@ impl Association {
     pub(super) fn fill_data(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) -> bool {
         self.begin_auth(builder);
         let filled = self.outbound.fill(now, path, &mut self.paths, builder);
+        self.output.ect = filled.ect;
         self.stats.data_chunks_sent += u64::from(filled.new);
         // The branch keeps the two sums apart: added as one vector they wait for `filled` to reach memory.
         if filled.again > 0 {
@@ -377,7 +390,7 @@ impl Association {
     fn fits_beside_sack(&mut self, path: PathId) -> bool {
         let Some(pmdcs) = self.paths.get(path).map(Path::pmdcs) else { return false };
         let next = self.outbound.next_chunk_len(path, &self.paths);
-        next.is_some_and(|next| next + Sack::MIN_LEN <= pmdcs as usize)
+        next.is_some_and(|next| next + Sack::MIN_LEN + self.echo_len() <= pmdcs as usize)
     }
 
     fn send_heartbeat(

@@ -95,6 +95,11 @@ pub struct Config {
     pub frto: bool,
     /// After a spurious timeout the round trip of the first new data starts the RTT estimator over (Park & Jang §2.2). False.
     pub restart_rtt_after_spurious: bool,
+    /// Explicit congestion notification (RFC 4960 Appendix A; RFC 9260 keeps its chunk types and leaves it out): packets with new
+    /// data may be marked by the network instead of dropped, if the peer offers the same. Whoever carries the packets has to pass
+    /// the mark on: [`Transmit::ecn`](crate::Transmit) out, [`handle_marked_datagram`](crate::Endpoint::handle_marked_datagram) in.
+    /// False.
+    pub ecn: bool,
     /// Loss recovery beyond RFC 9260.
     pub recovery: RecoveryConfig,
     /// The congestion controller of each path, by its name in [`msctp_congestion::controllers`].
@@ -164,6 +169,7 @@ impl Default for Config {
             loss_classifier_options: Options::new(),
             frto: false,
             restart_rtt_after_spurious: false,
+            ecn: false,
             recovery: RecoveryConfig::default(),
             controller: msctp_congestion::controllers()[0].name.to_owned(),
             controller_options: Options::new(),

@@ -12,7 +12,7 @@ use core::net::IpAddr;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use msctp_units::Time;
+use msctp_units::{Ecn, Time};
 use msctp_wire::{EncodeChunk, PacketBuilder, PacketError, VerificationTag};
 
 use self::cookie::CookieJar;
@@ -266,8 +266,19 @@ impl Endpoint {
 
     /// Takes an SCTP packet that arrived between these addresses. Never fails: see [`DatagramOutcome`].
     pub fn handle_datagram(&mut self, now: Time, at: PathAddr, bytes: &[u8]) -> DatagramOutcome {
+        self.handle_marked_datagram(now, at, Ecn::NotEct, bytes)
+    }
+
+    /// As [`handle_datagram`](Self::handle_datagram), with what the ECN field of the packet's IP header said (`Config::ecn`).
+    pub fn handle_marked_datagram(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        ecn: Ecn,
+        bytes: &[u8],
+    ) -> DatagramOutcome {
         match self.find(at, bytes) {
-            Some(slot) => self.give(now, at, bytes, slot),
+            Some(slot) => self.give(now, at, ecn, bytes, slot),
             None => self.take_stray(now, at, bytes),
         }
     }
@@ -284,10 +295,11 @@ impl Endpoint {
             .or_else(|| self.demux.by_address(local_port, peer_port, at.remote))
     }
 
-    fn give(&mut self, now: Time, at: PathAddr, bytes: &[u8], slot: u32) -> DatagramOutcome {
+    /// What sets an association up is not marked (RFC 3168 §6.1.1).
+    fn give(&mut self, now: Time, at: PathAddr, ecn: Ecn, bytes: &[u8], slot: u32) -> DatagramOutcome {
         let entry = &mut self.slots[slot as usize].entry;
         let verified =
-            entry.as_mut().is_some_and(|entry| entry.association.input(now, at, bytes, &mut self.jar));
+            entry.as_mut().is_some_and(|entry| entry.association.input(now, at, ecn, bytes, &mut self.jar));
         self.mark_dirty(slot);
         let handle = self.handle(slot);
         if verified { DatagramOutcome::Association(handle) } else { DatagramOutcome::Unverified(handle) }

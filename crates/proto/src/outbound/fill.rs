@@ -20,6 +20,8 @@ pub struct Filled {
     pub again: u32,
     /// User bytes of all of them.
     pub bytes: u64,
+    /// The packet may be sent ECT: ECN was agreed and all DATA in it is new (RFC 3168 §6.1.5).
+    pub ect: bool,
 }
 
 impl Filled {
@@ -108,7 +110,7 @@ impl Outbound {
     }
 
     #[inline]
-    fn may_retransmit(&self, id: PathId, paths: &Paths) -> bool {
+    pub(super) fn may_retransmit(&self, id: PathId, paths: &Paths) -> bool {
         let Some(flow) = self.flows.of(id).filter(|flow| flow.marked > 0) else { return false };
         if self.frto_probes() {
             return false;
@@ -220,6 +222,10 @@ impl Outbound {
             if !t3_was_running || restart_t3 {
                 path.t3_rtx = Some(now + path.rtt.rto());
             }
+        }
+        if self.use_ecn && filled.new > 0 {
+            let first = self.sent.next() - u64::from(filled.new);
+            filled.ect = self.note_new(id, first, filled.again);
         }
         self.schedule_probe(now, index, filled.new > 0, paths);
         self.trace_window(id, paths);

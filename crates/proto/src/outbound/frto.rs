@@ -106,6 +106,7 @@ impl Outbound {
         self.flows[index].forced = false;
         path.spurious_timeouts += 1;
         path.controller.on_spurious_timeout(processing.now);
+        self.forget_timeout(id);
         self.fresh_from = self.restart_rtt.then_some((id, recover));
         if let Some(trace) = &mut self.trace {
             trace.push_back(TraceKind::SpuriousTimeout { path: id });

@@ -161,9 +161,12 @@ impl Outbound {
                 flow.ld_exit = flow.ld_exit.max(last);
             } else if !in_recovery {
                 // (2), (3), (6)
-                let loss = Loss { now, kind: LossKind::Gap, flight_size: path.flight_size };
-                path.controller.on_loss(&loss);
-                path.carried = 0;
+                let again = self.sent.at(first).is_none_or(|chunk| chunk.again);
+                if !self.ecn.as_mut().is_some_and(|ecn| ecn.on_loss(id, first, again, exit)) {
+                    let loss = Loss { now, kind: LossKind::Gap, flight_size: path.flight_size };
+                    path.controller.on_loss(&loss);
+                    path.carried = 0;
+                }
                 flow.forced = true;
                 flow.recovery_exit = Some(exit);
                 let ssthresh = path.controller.window().ssthresh;

@@ -10,6 +10,7 @@
 mod abandon;
 mod chunk;
 mod differentiation;
+mod ecn;
 mod fill;
 mod flow;
 mod forward;
@@ -32,6 +33,7 @@ use std::collections::VecDeque;
 use msctp_units::{Span, Time};
 use msctp_wire::Tsn;
 
+pub use ecn::Echoed;
 pub use fill::Filled;
 pub use forward::ForwardSummary;
 pub(crate) use queue::Unsent;
@@ -39,6 +41,7 @@ pub use sack::{SackFault, SackOutcome};
 
 use self::chunk::{Fate, Outstanding, SendNumber};
 use self::differentiation::Differentiation;
+use self::ecn::EcnSender;
 use self::flow::{Flows, Sending};
 use self::forward::Forward;
 use self::frto::Frto;
@@ -134,6 +137,9 @@ pub struct Outbound {
     max_ack_delay: Span,
     /// PRR in Fast Recovery.
     use_prr: bool,
+    /// Both ends agreed on ECN.
+    use_ecn: bool,
+    ecn: Option<Box<EcnSender>>,
     /// Filled only when wanted; nothing here reads it.
     trace: Option<VecDeque<TraceKind>>,
     /// Chunks with their third miss indication, while a SACK is processed. Kept to be reused.
@@ -189,6 +195,8 @@ impl Outbound {
             rack: (config.recovery.loss_recovery == LossRecovery::Rack).then(Box::default),
             max_ack_delay: config.sack_delay,
             use_prr: config.recovery.prr,
+            use_ecn: false,
+            ecn: None,
             trace: config.trace.then(VecDeque::new),
             struck: Vec::new(),
             orphans: Vec::new(),
@@ -429,6 +437,7 @@ impl Outbound {
         if let Some(rack) = &mut self.rack {
             rack.remove(gone);
         }
+        self.forget_ecn(gone);
         if self.flows.remove(gone).is_none() {
             return;
         }

@@ -55,6 +55,7 @@ impl Outbound {
             // E1
             path.controller.on_loss(&Loss { now, kind: LossKind::Timeout, flight_size: path.flight_size });
             path.carried = 0;
+            self.note_timeout(id);
             // §8.1, §8.2
             paths.on_timeout(id);
         }
@@ -109,6 +110,7 @@ impl Outbound {
         path.rtt.end_back_off();
         path.controller.on_loss(&Loss { now, kind: LossKind::Timeout, flight_size: path.flight_size });
         path.carried = 0;
+        self.note_timeout(id);
         self.frto = None;
         let target = self.target_after_timeout(id, paths);
         self.send_again(now, id, target, paths);

@@ -5,6 +5,7 @@ mod acknowledgements;
 mod amplification;
 mod bit_flips;
 mod cookies;
+mod ecn;
 mod flood;
 mod listed_victims;
 mod no_auth;

@@ -10,7 +10,7 @@ use msctp_proto::{
     AssociationState, Config, DatagramOutcome, Endpoint, EndpointConfig, Event, Handle, LocalAddrs, Message,
     OutMessage, PathAddr, PathId, RemoteAddrs, TraceEvent,
 };
-use msctp_units::{Rate, Span, Time};
+use msctp_units::{Ecn, Rate, Span, Time};
 
 pub const PORT_A: u16 = 5000;
 pub const PORT_B: u16 = 5001;
@@ -40,6 +40,8 @@ pub struct Flight {
     pub from: Side,
     /// Its addresses as the sender sees them.
     pub at: PathAddr,
+    /// Its ECN codepoint, which a filter may change.
+    pub ecn: Ecn,
     pub bytes: Vec<u8>,
 }
 
@@ -91,6 +93,8 @@ pub mod chunk {
     pub const ERROR: u8 = 9;
     pub const COOKIE_ECHO: u8 = 10;
     pub const COOKIE_ACK: u8 = 11;
+    pub const ECNE: u8 = 12;
+    pub const CWR: u8 = 13;
     pub const SHUTDOWN_COMPLETE: u8 = 14;
     pub const ASCONF_ACK: u8 = 0x80;
     pub const ASCONF: u8 = 0xc1;
@@ -294,9 +298,14 @@ impl Pair {
 
     /// Hands a packet to `to` as if it came from the network now.
     pub fn inject(&mut self, to: Side, at: PathAddr, bytes: &[u8]) -> DatagramOutcome {
+        self.inject_marked(to, at, Ecn::NotEct, bytes)
+    }
+
+    /// As [`inject`](Self::inject), with an ECN codepoint.
+    pub fn inject_marked(&mut self, to: Side, at: PathAddr, ecn: Ecn, bytes: &[u8]) -> DatagramOutcome {
         let now = self.now;
         let host = self.host(to);
-        let outcome = host.endpoint.handle_datagram(now, at, bytes);
+        let outcome = host.endpoint.handle_marked_datagram(now, at, ecn, bytes);
         if let DatagramOutcome::Accepted(handle) = outcome {
             host.handle = Some(handle);
         }
@@ -345,7 +354,13 @@ impl Pair {
             assert_eq!(buffer.len(), transmit.len);
             let step = transmit.segment_size.unwrap_or(transmit.len);
             for bytes in buffer.chunks(step) {
-                self.launch(Flight { sent: now, from: side, at: transmit.at, bytes: bytes.to_vec() });
+                self.launch(Flight {
+                    sent: now,
+                    from: side,
+                    at: transmit.at,
+                    ecn: transmit.ecn,
+                    bytes: bytes.to_vec(),
+                });
             }
         }
         self.buffer = buffer;
@@ -403,7 +418,7 @@ impl Pair {
                     _ => {}
                 }
             }
-            self.inject(flight.from.other(), at, &flight.bytes);
+            self.inject_marked(flight.from.other(), at, flight.ecn, &flight.bytes);
             return true;
         }
         for side in [Side::A, Side::B] {

@@ -1,0 +1,137 @@
+//! Explicit congestion notification (RFC 4960 Appendix A, and RFC 3168 as far as that says nothing else): marks that came are
+//! echoed by ECNE chunks until a CWR answers; ECNE chunks that come are handed to the sending half, and answered. Which window
+//! is reduced is decided there.
+
+use msctp_units::{Ecn, Time};
+use msctp_wire::{Cwr, Ecne, EncodeChunk, PacketBuilder, Sack, Tsn};
+use smallvec::SmallVec;
+
+use super::Association;
+use super::input::Seen;
+use crate::extensions::Extensions;
+use crate::outbound::Echoed;
+use crate::path::Path;
+use crate::{AssociationState as State, Direction, EcnStats, PathAddr, PathId, TraceKind};
+
+/// Paths whose marks are echoed at a time. The oldest is forgotten for one more: new marks will come there, or no data does.
+const MAX_ECHOES: usize = 4;
+
+/// What ECN keeps; made when the first mark or ECNE comes.
+#[derive(Debug, Default)]
+pub(super) struct EcnState {
+    /// Marks that no CWR has answered, at most one for each path: where it came, and the lowest TSN of the last packet marked.
+    echoes: SmallVec<[(Option<PathId>, Tsn); 1]>,
+    /// When the last CWR was sent.
+    answered: Option<Time>,
+    stats: EcnStats,
+}
+
+impl Association {
+    /// What explicit congestion notification did (`Config::ecn`).
+    pub fn ecn_stats(&self) -> EcnStats {
+        EcnStats {
+            agreed: self.speaks_ecn(),
+            reductions: self.outbound.ecn_reductions(),
+            ..self.ecn.as_ref().map(|ecn| ecn.stats).unwrap_or_default()
+        }
+    }
+
+    /// What was agreed with the peer holds from now on.
+    pub(super) fn begin_ecn(&mut self) {
+        self.ecn = None;
+        self.outbound.set_ecn(self.speaks_ecn());
+    }
+
+    /// Both ends offered it.
+    pub(super) fn speaks_ecn(&self) -> bool {
+        self.tags.extensions.has(Extensions::ECN)
+    }
+
+    /// The lowest TSN in a packet of the peer that came with this codepoint is to be looked for.
+    #[inline]
+    pub(super) fn watches_mark(&self, ecn: Ecn) -> bool {
+        ecn == Ecn::Ce && self.speaks_ecn()
+    }
+
+    /// A packet with DATA was marked; its SACK, and every other until a CWR comes, brings an ECNE (RFC 4960 Appendix A). A mark
+    /// that comes before the CWR for one before it on the same path takes its place: it may be of another window.
+    pub(super) fn note_mark(&mut self, now: Time, at: PathAddr, seen: &Seen) {
+        let Some(tsn) = seen.lowest else { return };
+        let path = self.path_of(at);
+        let state = self.ecn.get_or_insert_default();
+        state.stats.marked_packets += 1;
+        let before = state.echoes.iter().position(|&(of, _)| of == path);
+        match before {
+            Some(index) if state.echoes[index].1.precedes(tsn) => state.echoes[index].1 = tsn,
+            Some(_) => {}
+            None => {
+                if state.echoes.len() >= MAX_ECHOES {
+                    state.echoes.remove(0);
+                }
+                state.echoes.push((path, tsn));
+            }
+        }
+        self.tracer.push(now, TraceKind::Marked { path, tsn: tsn.get() });
+    }
+
+    /// Bytes of the ECNE chunks that go with the next SACK.
+    pub(super) fn echo_len(&self) -> usize {
+        self.ecn.as_ref().map_or(0, |ecn| ecn.echoes.len() * ECNE_LEN)
+    }
+
+    /// Writes them before the SACK: it may acknowledge their TSNs.
+    pub(super) fn push_echoes(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) {
+        let Some(state) = &mut self.ecn else { return };
+        for &(_, lowest_tsn) in &state.echoes {
+            let echo = Ecne { lowest_tsn };
+            if builder.remaining() < ECNE_LEN + Sack::MIN_LEN || builder.push(&echo).is_err() {
+                return;
+            }
+            state.stats.echoes_sent += 1;
+            if self.tracer.is_on() {
+                let (chunk_type, len) = (echo.chunk_type().0, echo.encoded_len() as u16);
+                let (direction, path) = (Direction::Out, Some(path));
+                self.tracer.push(now, TraceKind::Control { direction, path, chunk_type, len });
+            }
+        }
+    }
+
+    /// The peer got a marked packet. The one that reduces a window is answered at once; one that comes again, because the CWR is
+    /// under way or was lost, no more than once in a round trip. What cannot be of a packet of ours is not.
+    pub(super) fn on_ecne(&mut self, now: Time, at: PathAddr, echo: &Ecne) {
+        if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
+            self.stats.unexpected_chunks += 1;
+            return;
+        }
+        let echoed = self.outbound.handle_ecne(now, echo.lowest_tsn, &mut self.paths);
+        let to = self.reply_addr(at);
+        let path = self.path_of(to).and_then(|path| self.paths.get(path));
+        let round_trip = path
+            .map_or(self.config.rto_initial, |path: &Path| path.rtt.srtt().unwrap_or_else(|| path.rtt.rto()));
+        let state = self.ecn.get_or_insert_default();
+        state.stats.echoes_received += 1;
+        let due = match echoed {
+            Echoed::Refused => false,
+            Echoed::Answered => state.answered.is_none_or(|last| now.since(last) >= round_trip),
+            Echoed::Reduced(_) => true,
+        };
+        if due {
+            state.answered = Some(now);
+            state.stats.answers_sent += 1;
+            self.control.push(to, self.tags.peer_tag, &Cwr { lowest_tsn: echo.lowest_tsn });
+        }
+    }
+
+    /// The peer reduced its window for the mark of this TSN, and for every one before it; on several paths TSNs say nothing of
+    /// each other, so that an answer to one of ours is for that one alone.
+    pub(super) fn on_cwr(&mut self, answer: &Cwr) {
+        let Some(state) = &mut self.ecn else { return };
+        state.stats.answers_received += 1;
+        let tsn = answer.lowest_tsn;
+        let exact = state.echoes.iter().any(|&(_, echo)| echo == tsn);
+        state.echoes.retain(|&mut (_, echo)| if exact { echo != tsn } else { tsn.precedes(echo) });
+    }
+}
+
+/// Bytes of an ECNE.
+const ECNE_LEN: usize = 8;

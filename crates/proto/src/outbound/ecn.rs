@@ -1,0 +1,152 @@
+//! ECN at the sender (RFC 4960 Appendix A): which path a TSN went over first, and one reduction per window of data there
+//! (RFC 3168 §6.1.2). Knows no packets.
+//!
+//! Only packets whose DATA is all new are sent ECT, so a mark always speaks of the path that took new data when its TSN
+//! was the next: a few (TSN, path) pairs tell which, however long ago the chunk was acknowledged.
+
+use std::collections::VecDeque;
+
+use msctp_congestion::{Loss, LossKind};
+use msctp_units::Time;
+use msctp_wire::Tsn;
+
+use super::Outbound;
+use super::probe::ZeroWindowProbe;
+use crate::long_tsn::LongTsn;
+use crate::path::Paths;
+use crate::{PathId, TraceKind};
+
+/// Changes of the path of new data that are remembered. An ECNE comes a round trip after its TSN, or somewhat later when it was
+/// lost.
+const REMEMBERED: usize = 8;
+
+/// What an ECNE led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Echoed {
+    /// ECN was not agreed, or the TSN was never sent or is long gone: nothing.
+    Refused,
+    /// It speaks of a window that was reduced since, or of a path that is gone.
+    Answered,
+    /// The window of this path was reduced.
+    Reduced(PathId),
+}
+
+/// What ECN keeps of the paths; made with the first new data.
+#[derive(Debug, Default)]
+pub(super) struct EcnSender {
+    /// From which TSN on new data took which path, in order.
+    starts: VecDeque<(LongTsn, PathId)>,
+    paths: Vec<PathEcn>,
+    reductions: u64,
+}
+
+#[derive(Debug)]
+struct PathEcn {
+    id: PathId,
+    /// The last TSN sent when an ECNE last reduced the window.
+    reduced: Option<LongTsn>,
+    /// The last TSN sent when a loss last did.
+    lost: Option<LongTsn>,
+}
+
+impl EcnSender {
+    fn path_of(&self, tsn: LongTsn) -> Option<PathId> {
+        self.starts.iter().rev().find(|(start, _)| *start <= tsn).map(|&(_, path)| path)
+    }
+
+    fn path(&mut self, id: PathId) -> &mut PathEcn {
+        let at = self.paths.iter().position(|path| path.id == id).unwrap_or_else(|| {
+            self.paths.push(PathEcn { id, reduced: None, lost: None });
+            self.paths.len() - 1
+        });
+        &mut self.paths[at]
+    }
+
+    /// Fast Recovery begins on a path, up to TSN `exit`, with this chunk lost. True when its window was reduced for a mark after
+    /// the chunk was sent: the loss is of the same window and takes no more (RFC 3168 §6.1.2). One that was sent `again` since is
+    /// "a new instance of congestion".
+    pub(super) fn on_loss(&mut self, id: PathId, lost: LongTsn, again: bool, exit: LongTsn) -> bool {
+        let path = self.path(id);
+        let covered = !again && path.reduced >= Some(lost);
+        if !covered {
+            path.lost = Some(exit);
+        }
+        covered
+    }
+}
+
+impl Outbound {
+    /// Both ends agreed on ECN. To be said before anything is sent.
+    pub fn set_ecn(&mut self, agreed: bool) {
+        self.use_ecn = agreed;
+    }
+
+    /// Windows reduced for an ECNE, over all paths.
+    pub fn ecn_reductions(&self) -> u64 {
+        self.ecn.as_ref().map_or(0, |ecn| ecn.reductions)
+    }
+
+    /// A packet with DATA on this path may be sent ECT now: it would begin with a new chunk (RFC 3168 §6.1.5).
+    pub fn would_be_ect(&self, path: PathId, paths: &Paths) -> bool {
+        self.use_ecn && !self.may_retransmit(path, paths)
+    }
+
+    /// New chunks from `first` on were written into a packet on a path, and `again` chunks sent again. True when the packet
+    /// may be sent ECT.
+    pub(super) fn note_new(&mut self, id: PathId, first: LongTsn, again: u32) -> bool {
+        let ecn = self.ecn.get_or_insert_default();
+        if ecn.starts.back().is_none_or(|&(_, path)| path != id) {
+            if ecn.starts.len() >= REMEMBERED {
+                ecn.starts.pop_front();
+            }
+            ecn.starts.push_back((first, id));
+        }
+        // RFC 3168 §6.1.5: not what is sent again; §6.1.6: not a window probe
+        again == 0 && !matches!(self.probe, ZeroWindowProbe::Sent { .. })
+    }
+
+    /// Takes an ECNE.
+    pub fn handle_ecne(&mut self, now: Time, tsn: Tsn, paths: &mut Paths) -> Echoed {
+        let last = self.sent.next() - 1;
+        let tsn = last.nearest(tsn);
+        let Some(ecn) = self.ecn.as_mut().filter(|_| tsn <= last) else { return Echoed::Refused };
+        let Some(id) = ecn.path_of(tsn) else { return Echoed::Refused };
+        let Some(path) = paths.get_mut(id) else { return Echoed::Answered };
+        let of_path = ecn.path(id);
+        // RFC 3168 §6.1.2: "only once in response to a series of dropped and/or CE packets from a single window of data"
+        if of_path.reduced.max(of_path.lost) >= Some(tsn) {
+            return Echoed::Answered;
+        }
+        of_path.reduced = Some(last);
+        ecn.reductions += 1;
+        path.controller.on_loss(&Loss { now, kind: LossKind::Ecn, flight_size: path.flight_size });
+        path.carried = 0;
+        if let Some(trace) = &mut self.trace {
+            trace.push_back(TraceKind::EcnReduction { path: id, tsn: tsn.tsn().get() });
+        }
+        self.trace_window(id, paths);
+        Echoed::Reduced(id)
+    }
+
+    /// A time-out took the window of a path down: marks on what was sent until now take no more.
+    pub(super) fn note_timeout(&mut self, id: PathId) {
+        let last = self.sent.next() - 1;
+        if let Some(ecn) = &mut self.ecn {
+            ecn.path(id).lost = Some(last);
+        }
+    }
+
+    /// It was undone.
+    pub(super) fn forget_timeout(&mut self, id: PathId) {
+        if let Some(ecn) = &mut self.ecn {
+            ecn.path(id).lost = None;
+        }
+    }
+
+    /// A path is gone.
+    pub(super) fn forget_ecn(&mut self, gone: PathId) {
+        if let Some(ecn) = &mut self.ecn {
+            ecn.paths.retain(|path| path.id != gone);
+        }
+    }
+}

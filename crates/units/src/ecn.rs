@@ -1,0 +1,72 @@
+//! [`Ecn`]: the two bits of an IP header by which the network says that it is congested without losing anything
+//! (RFC 3168 §5). Knows nothing of headers.
+
+use core::fmt;
+
+/// The ECN codepoint of a packet (RFC 3168 §5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Ecn {
+    /// Not-ECT: who sent it does not listen; congestion is told by dropping it.
+    #[default]
+    NotEct,
+    /// ECT(1): it may be marked.
+    Ect1,
+    /// ECT(0): it may be marked.
+    Ect0,
+    /// Congestion Experienced: it was marked.
+    Ce,
+}
+
+impl Ecn {
+    /// From the low two bits of the TOS field or the traffic class; the other bits are left aside.
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 0b11 {
+            0b00 => Self::NotEct,
+            0b01 => Self::Ect1,
+            0b10 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+
+    /// As the low two bits of the TOS field or the traffic class.
+    pub const fn bits(self) -> u8 {
+        match self {
+            Self::NotEct => 0b00,
+            Self::Ect1 => 0b01,
+            Self::Ect0 => 0b10,
+            Self::Ce => 0b11,
+        }
+    }
+
+    /// The network may mark it instead of dropping it: ECT, or marked already.
+    pub const fn is_capable(self) -> bool {
+        !matches!(self, Self::NotEct)
+    }
+}
+
+impl fmt::Display for Ecn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotEct => "Not-ECT",
+            Self::Ect1 => "ECT(1)",
+            Self::Ect0 => "ECT(0)",
+            Self::Ce => "CE",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_those_of_rfc_3168_figure_1_and_come_back() {
+        let all = [(Ecn::NotEct, 0), (Ecn::Ect1, 1), (Ecn::Ect0, 2), (Ecn::Ce, 3)];
+        for (ecn, bits) in all {
+            assert_eq!(ecn.bits(), bits);
+            assert_eq!(Ecn::from_bits(bits), ecn);
+            assert_eq!(Ecn::from_bits(0b1011_1000 | bits), ecn, "DSCP is none of its business");
+            assert_eq!(ecn.is_capable(), bits != 0);
+        }
+    }
+}
