@@ -7,6 +7,7 @@ use core::fmt;
 use msctp_units::{Rate, Span, Time};
 
 use crate::Options;
+use crate::delivery::{DeliverySample, LostPacket};
 
 /// The congestion window of one path (RFC 9260 §7). One per (local, remote) address pair.
 ///
@@ -26,6 +27,20 @@ pub trait Controller: fmt::Debug + Send {
 
     /// A SACK newly acknowledged data sent on this path, or left none of it outstanding.
     fn on_ack(&mut self, ack: &Ack);
+
+    /// It models what the path delivers: the sender keeps a [`DeliveryRate`](crate::DeliveryRate) for the path and tells it of
+    /// every packet. Costs memory and time for each; by default it does not.
+    fn models_delivery(&self) -> bool {
+        false
+    }
+
+    /// What a SACK says of the path's rate, before [`on_ack`](Self::on_ack) for the same SACK; only to a controller that
+    /// [models delivery](Self::models_delivery).
+    fn on_delivery(&mut self, _sample: &DeliverySample) {}
+
+    /// A packet was taken for lost; only to a controller that [models delivery](Self::models_delivery), which hears of it
+    /// with the next SACK, before [`on_delivery`](Self::on_delivery). [`on_loss`](Self::on_loss) tells of the event.
+    fn on_packet_lost(&mut self, _now: Time, _lost: &LostPacket) {}
 
     /// Data sent on this path is taken for lost.
     fn on_loss(&mut self, loss: &Loss);

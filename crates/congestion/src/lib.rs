@@ -8,10 +8,12 @@
 //! All windows are in bytes of DATA chunks as RFC 9260 §7.2 counts them: chunk header, user data and padding, no
 //! packet header. All arithmetic is integer.
 
+pub mod bbr;
 pub mod classifier;
 mod composed;
 mod controller;
 pub mod cubic;
+mod delivery;
 pub mod estimator;
 mod hystart;
 mod options;
@@ -25,15 +27,19 @@ mod rfc9260;
 mod rtt;
 pub mod slow_start;
 
+pub use bbr::Bbr;
 pub use composed::Composed;
 pub use controller::{
     Ack, Controller, ControllerConfig, InitialWindow, IpVersion, Loss, LossKind, StartState, Window,
 };
 pub use cubic::Cubic;
+pub use delivery::{DeliveryRate, DeliverySample, LostPacket};
 pub use options::{BadOption, OptionInfo, OptionKind, Options};
 pub use pacer::Pacer;
 pub use prr::{Prr, PrrAck};
-pub use registry::{ControllerInfo, Registered, UnknownName, controllers, create, find, nearest_name};
+pub use registry::{
+    ControllerInfo, Registered, UnknownName, controllers, create, find, nearest_name, window_controllers,
+};
 pub use reno::Reno;
 pub use rfc4960::Rfc4960;
 pub use rfc9260::Rfc9260;

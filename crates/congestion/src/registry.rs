@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::{Controller, ControllerConfig, Cubic, OptionInfo, Reno, Rfc4960, Rfc9260, cubic, reno};
+use crate::{Bbr, Controller, ControllerConfig, Cubic, OptionInfo, Reno, Rfc4960, Rfc9260, bbr, cubic, reno};
 
 /// Something that can be made by name, by a function of type `M`.
 #[derive(Clone, Copy, Debug)]
@@ -63,11 +63,24 @@ const CONTROLLERS: &[ControllerInfo] = &[
         options: cubic::OPTIONS,
         make: |config| Box::new(Cubic::new(config)),
     },
+    ControllerInfo {
+        name: bbr::NAME,
+        summary: "BBR version 3 (draft-ietf-ccwg-bbr): a model of the path's bandwidth and round trip, paced",
+        options: &[],
+        make: |config| Box::new(Bbr::new(config)),
+    },
 ];
 
 /// All controllers, in a fixed order, the default first.
 pub fn controllers() -> &'static [ControllerInfo] {
     CONTROLLERS
+}
+
+/// Those that work by acknowledgements and losses alone: all but the ones that want every packet told and its departure
+/// spaced ([`Controller::models_delivery`]). For senders that do neither.
+pub fn window_controllers() -> impl Iterator<Item = &'static ControllerInfo> {
+    let config = ControllerConfig::rfc9260(1452, crate::IpVersion::V4);
+    CONTROLLERS.iter().filter(move |info| !(info.make)(&config).models_delivery())
 }
 
 /// The controller called `name`.

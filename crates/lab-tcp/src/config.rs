@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use msctp_congestion::{InitialWindow, Options, RtoConfig, classifier, find};
+use msctp_congestion::{InitialWindow, Options, RtoConfig, classifier, find, window_controllers};
 use msctp_units::Span;
 
 use crate::header::TIMESTAMPS_LEN;
@@ -176,8 +176,15 @@ impl Config {
                 format!("{} bytes (1 MSS) to 2^30", self.mss),
             );
         }
+        let works = |name| window_controllers().any(|info| info.name == name);
         match find(&self.controller) {
             Err(unknown) => return wrong("controller", &self.controller, unknown.to_string()),
+            // This sender spaces nothing and keeps no departures.
+            Ok(info) if !works(info.name) => {
+                let names: Vec<_> = window_controllers().map(|info| info.name).collect();
+                let want = format!("a controller that works by acknowledgements alone: {}", names.join(", "));
+                return wrong("controller", &self.controller, want);
+            }
             Ok(info) => {
                 if let Err(bad) = self.controller_options.check(info.options) {
                     return wrong("controller_options", &bad.name, bad.problem);

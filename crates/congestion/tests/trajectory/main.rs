@@ -3,6 +3,7 @@
 //! A change of a table is a change of behaviour: read it, and if it is meant, accept it with `cargo insta accept` or
 //! `INSTA_UPDATE=always cargo test -p msctp-congestion --test trajectory`.
 
+mod bbr;
 mod path;
 
 use std::fmt::Write;

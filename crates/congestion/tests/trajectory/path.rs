@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 
-use msctp_congestion::{Ack, Controller, Loss, LossKind, RtoConfig, RttEstimator};
+use msctp_congestion::{Ack, Controller, DeliveryRate, Loss, LossKind, Pacer, RtoConfig, RttEstimator};
 use msctp_units::{Rate, Span, Time};
 
 pub(crate) const PMDCS: u64 = 1468;
+/// Around the chunk: the IPv4 and the SCTP header.
+const HEADERS: u64 = 32;
 
 /// The bottleneck.
 pub(crate) struct Link {
@@ -38,6 +40,14 @@ pub(crate) struct Path {
     /// Packets before this one were given up by the timer.
     given_up: u64,
     last_sent: Time,
+    pacer: Pacer,
+    delivery: DeliveryRate,
+    /// Every so-many-th packet is lost on the link; 0: none.
+    pub(crate) loses_every: u64,
+    /// Packets acknowledged.
+    pub(crate) delivered: u64,
+    /// Packets that found the queue full.
+    pub(crate) overflows: u64,
     timer: Option<Time>,
     /// What happened since the last row.
     events: BTreeMap<&'static str, u64>,
@@ -61,6 +71,11 @@ impl Path {
             recovery_exit: None,
             given_up: 0,
             last_sent: Time::ZERO,
+            pacer: Pacer::new(None, 0),
+            delivery: DeliveryRate::new(),
+            loses_every: 0,
+            delivered: 0,
+            overflows: 0,
             timer: None,
             events: BTreeMap::new(),
             table: String::new(),
@@ -106,21 +121,49 @@ impl Path {
                 self.last_sent = self.now;
             }
         }
-        while self.outstanding.len() < usize::try_from(self.application).unwrap_or(usize::MAX)
-            && self.flight_size() < self.controller.window().cwnd
-            && (self.outstanding.is_empty() || !self.controller.one_packet_in_flight())
-        {
+        while self.has_more() && self.departure() <= self.now {
             let transmission = self.link.rate.time_for(PMDCS);
-            let queued = self.free.since(self.now).as_nanos() / transmission.as_nanos();
-            if !self.dead && queued <= self.link.queue {
+            let lost = self.loses_every > 0 && self.next.is_multiple_of(self.loses_every);
+            let full = self.queued() > self.link.queue;
+            self.overflows += u64::from(full);
+            if !self.dead && !lost && !full {
                 self.free = self.free.max(self.now) + transmission;
                 self.acks.push_back((self.free + self.link.rtt, self.next));
             }
+            let flight_size = self.flight_size();
+            self.delivery.on_sent(self.now, self.next, 1, (flight_size, flight_size + PMDCS));
+            self.pacer.on_sent(self.now, PMDCS + HEADERS);
             self.outstanding.insert(self.next, self.now);
             self.next += 1;
             self.last_sent = self.now;
             self.timer.get_or_insert(self.now + self.rtt.rto());
         }
+        if self.flight_size() < self.controller.window().cwnd && self.departure() <= self.now {
+            self.delivery.on_limited(self.flight_size());
+        }
+    }
+
+    /// Packets in the queue.
+    pub(crate) fn queued(&self) -> u64 {
+        self.free.since(self.now).as_nanos() / self.link.rate.time_for(PMDCS).as_nanos()
+    }
+
+    /// From now on the link has another rate.
+    pub(crate) fn set_rate(&mut self, rate: Rate) {
+        self.link.rate = rate;
+    }
+
+    /// When the next packet may leave, at the controller's rate.
+    fn departure(&mut self) -> Time {
+        let rate = self.controller.pacing_rate();
+        self.pacer.set_rate(self.now, rate);
+        self.pacer.departure(self.now, PMDCS + HEADERS)
+    }
+
+    fn has_more(&self) -> bool {
+        self.outstanding.len() < usize::try_from(self.application).unwrap_or(usize::MAX)
+            && self.flight_size() < self.controller.window().cwnd
+            && (self.outstanding.is_empty() || !self.controller.one_packet_in_flight())
     }
 
     fn acknowledged(&mut self, number: u64) {
@@ -136,6 +179,14 @@ impl Path {
         let rtt = self.now.since(sent);
         self.rtt.on_measurement(rtt);
         let in_fast_recovery = self.recovery_exit.is_some();
+        self.delivered += 1;
+        self.delivery.on_acked(number, PMDCS);
+        while let Some(lost) = self.delivery.take_lost() {
+            self.controller.on_packet_lost(self.now, &lost);
+        }
+        if let Some(sample) = self.delivery.sample(self.now, self.flight_size()) {
+            self.controller.on_delivery(&sample);
+        }
         self.controller.on_ack(&Ack {
             now: self.now,
             bytes_acked: PMDCS,
@@ -155,6 +206,7 @@ impl Path {
         }
         for number in lost {
             self.outstanding.remove(&number);
+            self.delivery.on_lost(number, PMDCS);
         }
         let first = self.outstanding.keys().next().copied().unwrap_or(self.next);
         if self.recovery_exit.is_some_and(|exit| number >= exit && first >= exit) {
@@ -170,7 +222,9 @@ impl Path {
         if self.recovery_exit.take().is_some() {
             self.controller.on_recovery_exit(self.now);
         }
-        self.outstanding.clear();
+        for (number, _) in std::mem::take(&mut self.outstanding) {
+            self.delivery.on_lost(number, PMDCS);
+        }
         self.given_up = self.next;
         self.timer = None;
     }
@@ -180,11 +234,16 @@ impl Path {
             self.send();
             let ack = self.acks.front().map_or(Time::MAX, |&(at, _)| at);
             let timer = self.timer.unwrap_or(Time::MAX);
-            if ack.min(timer) > end {
+            let departure = if self.has_more() { self.departure() } else { Time::MAX };
+            let next = ack.min(timer).min(departure);
+            if next > end {
                 self.now = end;
                 return;
             }
-            self.now = ack.min(timer);
+            self.now = next;
+            if departure < ack.min(timer) {
+                continue;
+            }
             if ack <= timer {
                 let (_, number) = self.acks.pop_front().expect("there is one");
                 self.acknowledged(number);

@@ -185,7 +185,7 @@ impl Outbound {
         if fate == Fate::Abandoned {
             return None;
         }
-        let (id, target, wire_len) = (chunk.path, chunk.target, chunk.wire_len());
+        let (id, target, wire_len, sending) = (chunk.path, chunk.target, chunk.wire_len(), chunk.number);
         let data = core::mem::take(&mut chunk.data);
         let whole = chunk.flags.begin && chunk.flags.end;
         self.sent_bytes -= data.len() as u64;
@@ -207,6 +207,9 @@ impl Outbound {
             flow.unacked -= 1;
             if flow.earliest == Some(tsn) {
                 flow.seek_earliest(&self.sent);
+            }
+            if let Some(delivery) = &mut flow.delivery {
+                delivery.on_abandoned(sending);
             }
         }
         // Its acknowledgement will not say how long a round trip is.

@@ -67,8 +67,21 @@ impl Outbound {
             let rto = paths.get(data_path)?.rtt.rto();
             self.probe = ZeroWindowProbe::Waiting(now + rto);
         }
-        let sends = self.may_send_new(now, data_path, max, paths) && self.may_leave(now, data_path, paths);
-        sends.then_some(data_path)
+        if !self.may_send_new(now, data_path, max, paths) {
+            self.note_limited(data_path, paths);
+            return None;
+        }
+        self.may_leave(now, data_path, paths).then_some(data_path)
+    }
+
+    /// Nothing is to be sent: if the path's window is not what holds it back, the path's rate cannot be measured.
+    #[inline]
+    fn note_limited(&mut self, id: PathId, paths: &Paths) {
+        if let Some(delivery) = self.flows.of_mut(id).and_then(|flow| flow.delivery.as_mut())
+            && let Some(path) = paths.get(id).filter(|path| below_cwnd(path))
+        {
+            delivery.on_limited(path.flight_size);
+        }
     }
 
     /// Pacing lets the next packet on this path go now; else notes when it does.
@@ -182,6 +195,7 @@ impl Outbound {
             path.decay_if_idle(now);
         }
         let flight_before = paths.get(id).map_or(0, |path| path.flight_size);
+        let first_number = self.next_number;
         let t3_was_running = paths.get(id).is_some_and(|path| path.t3_rtx.is_some());
         let mut restart_t3 = false;
         if self.may_retransmit(id, paths) {
@@ -209,6 +223,11 @@ impl Outbound {
             return filled;
         }
         if let Some(path) = paths.get_mut(id) {
+            if path.controller.models_delivery() {
+                let delivery = self.flows[index].delivery.get_or_insert_default();
+                let in_flight = (flight_before, path.flight_size);
+                delivery.on_sent(now, first_number, filled.new + filled.again, in_flight);
+            }
             path.on_data_sent(now);
             path.loss_probe = false;
             if let Some(prr) = &mut path.prr {

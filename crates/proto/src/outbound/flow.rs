@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use msctp_congestion::DeliveryRate;
 use msctp_units::Time;
 
 use super::chunk::{Fate, Outstanding, SendNumber};
@@ -69,6 +70,8 @@ pub(super) struct Flow {
     pub(super) burst: u32,
     pub(super) burst_at: Time,
     pub(super) ack: FlowAck,
+    /// For a controller that models what the path delivers.
+    pub(super) delivery: Option<Box<DeliveryRate>>,
 }
 
 impl Flow {
@@ -88,6 +91,7 @@ impl Flow {
             burst: 0,
             burst_at: Time::ZERO,
             ack: FlowAck::default(),
+            delivery: None,
         }
     }
 
@@ -144,6 +148,13 @@ impl Flow {
     pub(super) fn adopt(&mut self, tsn: LongTsn) {
         self.unacked += 1;
         self.earliest = Some(self.earliest.map_or(tsn, |earliest| earliest.min(tsn)));
+    }
+
+    /// A chunk last sent on this path is taken for lost.
+    pub(super) fn note_lost(&mut self, number: SendNumber, wire_len: u64) {
+        if let Some(delivery) = &mut self.delivery {
+            delivery.on_lost(number, wire_len);
+        }
     }
 
     /// Puts a sending back in its place: the peer reneged on the chunk.

@@ -519,6 +519,10 @@ impl Outbound {
         // RFC 9260 §6.2.1 C
         self.in_flight -= chunk.len();
         self.partial.suspect(chunk.partial, tsn);
+        let (from, number, wire_len) = (chunk.path, chunk.number, chunk.wire_len());
+        if let Some(flow) = self.flows.of_mut(from) {
+            flow.note_lost(number, wire_len);
+        }
         let to = self.flows.index(target);
         self.flows[to].mark(tsn);
     }

@@ -229,6 +229,9 @@ impl Outbound {
             // What was sent before a time-out may have arrived before the path failed.
             flow.ack.proves_path |= chunk.one_path && chunk.number >= flow.proof_from;
             flow.latest_acked = flow.latest_acked.max(chunk.number);
+            if let Some(delivery) = &mut flow.delivery {
+                delivery.on_acked(chunk.number, chunk.wire_len);
+            }
             // chunks come in the order of their TSNs
             flow.ack.htna = Some(Sending { number: chunk.number, tsn });
         }
@@ -294,7 +297,7 @@ impl Outbound {
     }
 
     fn settle_flow(&mut self, index: usize, processing: Processing, paths: &mut Paths) {
-        let flow = &self.flows[index];
+        let flow = &mut self.flows[index];
         let (id, ack, fresh_from) = (flow.id, flow.ack, self.fresh_from);
         let nothing_outstanding = flow.unacked == 0;
         let Some(path) = paths.get_mut(id) else { return };
@@ -322,6 +325,14 @@ impl Outbound {
         }
         if ack.bytes > 0 {
             path.carried = path.carried.max(flight_size_before.min(path.controller.window().cwnd));
+        }
+        if let Some(delivery) = &mut flow.delivery {
+            while let Some(lost) = delivery.take_lost() {
+                path.controller.on_packet_lost(processing.now, &lost);
+            }
+            if let Some(sample) = delivery.sample(processing.now, path.flight_size) {
+                path.controller.on_delivery(&sample);
+            }
         }
         if ack.bytes > 0 || (flight_size_before > 0 && nothing_outstanding) {
             path.controller.on_ack(&Ack {

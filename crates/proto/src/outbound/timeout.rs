@@ -137,7 +137,10 @@ impl Outbound {
         for (tsn, chunk) in self.sent.iter_mut().filter(|(_, chunk)| chunk.path == id) {
             match chunk.fate {
                 // RFC 9260 §6.2.1 C
-                Fate::InFlight => self.in_flight -= chunk.len(),
+                Fate::InFlight => {
+                    self.in_flight -= chunk.len();
+                    self.flows[from].note_lost(chunk.number, chunk.wire_len());
+                }
                 Fate::Marked if chunk.target == id && target != id => self.flows[from].marked -= 1,
                 Fate::Marked | Fate::GapAcked | Fate::Abandoned => continue,
             }

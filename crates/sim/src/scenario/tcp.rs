@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use toml::de::DeTable;
 
-use msctp_congestion::controllers;
+use msctp_congestion::window_controllers;
 use msctp_lab_tcp::{Algorithm, Config, SackLimit};
 use msctp_units::Span;
 
@@ -122,7 +122,7 @@ pub(super) fn profile(table: &DeTable<'_>, name: String) -> Result<TcpProfile, P
     if let Some(limit) = sack_limit(&section)? {
         config.sack_limit = limit;
     }
-    let names: Vec<_> = controllers().iter().map(|info| (info.name, info.name)).collect();
+    let names: Vec<_> = window_controllers().map(|info| (info.name, info.name)).collect();
     if let Some(name) = section.choice("controller", &names)? {
         name.clone_into(&mut config.controller);
     }

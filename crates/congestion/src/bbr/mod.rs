@@ -1,0 +1,326 @@
+//! [`Bbr`]: BBR version 3 (draft-ietf-ccwg-bbr), a controller that models the path: the bandwidth it delivers, its round trip
+//! without a queue, and how much in flight it bears without losing more than 2 %. Sends at the bandwidth, not as much as a window
+//! allows until something is lost.
+//!
+//! The model is in `model.rs`, what it does at which time in `phase.rs`; here is what a sender is told: window and pacing rate.
+//! Integers throughout: rates in bytes per second, gains in thousandths.
+
+mod model;
+mod phase;
+#[cfg(test)]
+mod tests;
+
+use msctp_units::{Rate, Span, Time};
+
+use crate::delivery::{DeliverySample, LostPacket};
+use crate::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, StartState, Window};
+use model::Model;
+use phase::{Cycle, Phase};
+
+/// The name in the registry.
+pub const NAME: &str = Bbr::NAME;
+
+/// BBR.MinPipeCwnd (§2.7) in packets.
+const MIN_PIPE: u64 = 4;
+/// What a packet has around its chunks: the IPv4 or IPv6 header and the SCTP common header. Pacing counts it, the model does not.
+const HEADERS: [u64; 2] = [32, 52];
+
+/// The controller of draft-ietf-ccwg-bbr.
+///
+/// Where SCTP or this project differs from the draft:
+/// - It is told of losses with the SACK after the one that shows them, and sees the model's samples once per SACK.
+/// - A handover policy's threshold ([`StartState::ssthresh`]) is what the policy thinks the path bears: Startup ends when the
+///   model comes to as much.
+/// - The waits between probes (§5.3.3.5.3) are spread by a mix of what was delivered and when, instead of a random number: the
+///   same run gives the same bytes.
+/// - An ECN mark counts as a loss in its round, and ends Startup or a probe; the draft says nothing of ECN.
+/// - After a timeout the window grows from one packet, by what is acknowledged, to what the model allows.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    config: ControllerConfig,
+    cwnd: u64,
+    /// The window before ProbeRTT (§5.6.4.4).
+    prior_cwnd: u64,
+    pacing_rate: Option<Rate>,
+    /// The pacing rate is the model's, no more the policy's.
+    paced_by_model: bool,
+    /// Nothing was acknowledged or lost, no policy set another window.
+    initial: bool,
+    /// The retransmission timer expired and nothing was acknowledged since.
+    after_timeout: bool,
+    /// What a spurious timeout brings back.
+    before_timeout: Option<u64>,
+    /// The model comes to so many bytes: Startup is over.
+    startup_limit: Option<u64>,
+    /// The window was full in this round (C.is_cwnd_limited).
+    cwnd_limited: bool,
+    sample: Option<DeliverySample>,
+    model: Model,
+    cycle: Cycle,
+}
+
+impl Bbr {
+    /// The name in the registry.
+    pub const NAME: &str = "bbr";
+
+    /// A path before its first data.
+    pub fn new(config: &ControllerConfig) -> Self {
+        let mut config = config.clone();
+        config.pmdcs = config.pmdcs.max(1);
+        let (cwnd, startup_limit) = (config.initial_cwnd(), config.initial_ssthresh);
+        Self {
+            config,
+            cwnd,
+            prior_cwnd: 0,
+            pacing_rate: None,
+            paced_by_model: false,
+            initial: true,
+            after_timeout: false,
+            before_timeout: None,
+            startup_limit,
+            cwnd_limited: false,
+            sample: None,
+            model: Model::default(),
+            cycle: Cycle::default(),
+        }
+    }
+
+    fn least(&self) -> u64 {
+        self.config.pmdcs.saturating_mul(MIN_PIPE)
+    }
+
+    /// BBRBDPMultiple (§5.6.4.2): the model's bandwidth for its round trip, times `gain`.
+    fn bdp(&self, bandwidth: u64, gain: u64) -> u64 {
+        let Some(min_rtt) = self.model.min_rtt() else { return self.config.initial_cwnd() };
+        permille(over(bandwidth, min_rtt), gain)
+    }
+
+    /// BBRInflight (§5.6.4.2): what fills the path, with room for bursts and delayed SACKs.
+    fn inflight(&self, bandwidth: u64, gain: u64) -> u64 {
+        self.quantized(self.bdp(bandwidth, gain))
+    }
+
+    /// BBRQuantizationBudget. A burst is what a millisecond of pacing lets out (§5.6.3), at least two packets.
+    fn quantized(&self, inflight: u64) -> u64 {
+        let burst =
+            over(self.model.bandwidth(), Span::from_millis(1)).max(self.config.pmdcs.saturating_mul(2));
+        let room = inflight.max(burst.saturating_mul(3)).max(self.least());
+        if self.cycle.phase == Phase::Up {
+            // one more packet for each of two delayed SACKs
+            return room.saturating_add(self.config.pmdcs.saturating_mul(2));
+        }
+        room
+    }
+
+    /// BBRTargetInflight (§5.3.3.5.3)
+    fn target_inflight(&self) -> u64 {
+        self.bdp(self.model.bandwidth(), 1000).min(self.cwnd)
+    }
+
+    /// BBRUpdateOnACK (§5.2.3): the model, the phase, then what follows for the sender.
+    fn take_sample(&mut self, sample: &DeliverySample, rtt: Option<Span>) {
+        let rate = sample.rate(self.model.min_rtt());
+        self.model.begin(sample, rate, rtt);
+        if self.model.round_start {
+            self.cycle.rounds_since_probe += 1;
+        }
+        let keeps_up = matches!(self.cycle.phase, Phase::Startup | Phase::Refill | Phase::Up);
+        self.model.adapt_lower_bounds(self.cwnd, keeps_up);
+        self.model.update_aggregation(sample, self.cwnd, self.cycle.full_bandwidth_reached);
+        self.move_on(sample, rate);
+        let round_ended = self.model.round_start;
+        self.model.end(sample, rate);
+        self.set_pacing_rate();
+        self.set_cwnd(sample);
+        if round_ended {
+            self.cwnd_limited = false;
+        }
+    }
+
+    /// BBRSetPacingRate (§5.6.2); before the first measurement the window alone limits.
+    fn set_pacing_rate(&mut self) {
+        let bandwidth = self.model.bandwidth();
+        if bandwidth == 0 {
+            return;
+        }
+        // §5.6.2: one per cent below, so that queues drain
+        let rate = permille(permille(bandwidth, self.cycle.phase.pacing_gain()), 990);
+        let headers = HEADERS[usize::from(self.config.ip_version == IpVersion::V6)];
+        let on_wire = u128::from(rate) * u128::from(self.config.pmdcs.saturating_add(headers))
+            / u128::from(self.config.pmdcs);
+        let rate = Rate::from_bps(u64::try_from(on_wire * 8).unwrap_or(u64::MAX).max(8));
+        // §5.6.2: in Startup it never falls
+        let falls = self.paced_by_model && self.pacing_rate.is_some_and(|now| rate < now);
+        if self.cycle.full_bandwidth_reached || !falls {
+            self.pacing_rate = Some(rate);
+            self.paced_by_model = true;
+        }
+    }
+
+    /// BBRSetCwnd (§5.6.4.6)
+    fn set_cwnd(&mut self, sample: &DeliverySample) {
+        let inflight = self.bdp(self.model.bandwidth(), self.cycle.phase.cwnd_gain());
+        let most = self.quantized(inflight.saturating_add(self.model.extra_acked()));
+        let grown = self.cwnd.saturating_add(sample.newly_acked);
+        if self.cycle.full_bandwidth_reached {
+            self.cwnd = grown.min(most);
+        } else if self.cwnd < most || sample.total_delivered < self.config.initial_cwnd() {
+            self.cwnd = grown;
+        }
+        self.cwnd = self.cwnd.max(self.least());
+        if self.cycle.phase == Phase::ProbeRtt {
+            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
+        }
+        self.bound_cwnd();
+    }
+
+    /// BBRProbeRTTCwnd (§5.6.4.5)
+    fn probe_rtt_cwnd(&self) -> u64 {
+        self.bdp(self.model.bandwidth(), Phase::ProbeRtt.cwnd_gain()).max(self.least())
+    }
+
+    /// BBRBoundCwndForModel (§5.6.4.7)
+    fn bound_cwnd(&mut self) {
+        let long_term = match self.cycle.phase {
+            Phase::Startup | Phase::Drain => u64::MAX,
+            Phase::Down | Phase::Refill | Phase::Up => self.model.inflight_long_term,
+            Phase::Cruise | Phase::ProbeRtt => self.inflight_with_headroom(),
+        };
+        let most = long_term.min(self.model.inflight_short_term).max(self.least());
+        self.cwnd = self.cwnd.min(most);
+    }
+
+    /// BBRInflightWithHeadroom (§5.3.3.6): 15 % are left to others.
+    fn inflight_with_headroom(&self) -> u64 {
+        let most = self.model.inflight_long_term;
+        if most == u64::MAX {
+            return most;
+        }
+        let headroom = permille(most, 150).max(self.config.pmdcs);
+        most.saturating_sub(headroom).max(self.least())
+    }
+}
+
+impl Controller for Bbr {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn window(&self) -> Window {
+        Window { cwnd: self.cwnd, ssthresh: u64::MAX, partial_bytes_acked: 0 }
+    }
+
+    fn one_packet_in_flight(&self) -> bool {
+        self.after_timeout
+    }
+
+    fn models_delivery(&self) -> bool {
+        true
+    }
+
+    fn on_delivery(&mut self, sample: &DeliverySample) {
+        self.sample = Some(*sample);
+    }
+
+    fn on_packet_lost(&mut self, now: Time, lost: &LostPacket) {
+        self.model.note_loss();
+        // BBRHandleLostPacket (§5.5.10.2)
+        if !self.cycle.probe_samples || !model::too_high(lost.lost, lost.tx_in_flight) {
+            return;
+        }
+        self.inflight_too_high(now, model::inflight_at_loss(lost), lost.app_limited);
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        if ack.bytes_acked == 0 {
+            self.sample = None;
+            return;
+        }
+        self.initial = false;
+        self.after_timeout = false;
+        self.cwnd_limited |= ack.flight_size_before.saturating_add(self.config.pmdcs) > self.cwnd;
+        match self.sample.take() {
+            Some(sample) => self.take_sample(&sample, ack.rtt),
+            // Nothing is known of what was sent when: the window grows as in any slow start.
+            None if !ack.in_fast_recovery && self.model.bandwidth() == 0 => {
+                self.cwnd = self.cwnd.saturating_add(ack.bytes_acked);
+            }
+            None => {}
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.initial = false;
+        match loss.kind {
+            // The model hears of every packet (on_packet_lost); the event says nothing more.
+            LossKind::Gap => self.before_timeout = None,
+            LossKind::Ecn => {
+                self.before_timeout = None;
+                self.model.note_loss();
+                if matches!(self.cycle.phase, Phase::Startup | Phase::Up) {
+                    self.inflight_too_high(loss.now, loss.flight_size, false);
+                }
+            }
+            LossKind::Timeout => {
+                if !self.after_timeout {
+                    self.before_timeout = Some(self.cwnd);
+                }
+                self.cwnd = self.config.pmdcs;
+                self.after_timeout = true;
+            }
+        }
+    }
+
+    fn on_recovery_exit(&mut self, _now: Time) {
+        // §5.6.4.4: recovery took nothing that would have to come back.
+    }
+
+    fn on_spurious_timeout(&mut self, _now: Time) {
+        if let Some(before) = self.before_timeout.take() {
+            self.cwnd = self.cwnd.max(before).max(self.config.pmdcs);
+            self.after_timeout = false;
+        }
+    }
+
+    fn on_idle(&mut self, idle_rtos: u64) {
+        // BBRHandleRestartFromIdle (§5.4.1): the model stays, the first packets are paced at its bandwidth.
+        if idle_rtos > 0 {
+            self.cycle.idle_restart = true;
+            self.before_timeout = None;
+        }
+    }
+
+    fn start(&mut self, start: &StartState) {
+        *self = Self::new(&self.config);
+        self.cwnd = start.cwnd.max(self.config.pmdcs);
+        self.startup_limit = start.ssthresh.or(self.startup_limit);
+        self.pacing_rate = start.pacing_rate;
+        self.initial = false;
+    }
+
+    fn reset(&mut self) {
+        *self = Self::new(&self.config);
+    }
+
+    fn on_pmtu(&mut self, pmdcs: u64) {
+        self.config.pmdcs = pmdcs.max(1);
+        let least = if self.initial { self.config.initial_cwnd() } else { self.config.pmdcs };
+        if self.initial || self.cwnd < least {
+            self.cwnd = least;
+        }
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.pacing_rate
+    }
+}
+
+/// `of` thousandths of an amount, rounded down.
+fn permille(amount: u64, of: u64) -> u64 {
+    u64::try_from(u128::from(amount) * u128::from(of) / 1000).unwrap_or(u64::MAX)
+}
+
+/// Bytes at so many per second in a time.
+fn over(rate: u64, time: Span) -> u64 {
+    u64::try_from(u128::from(rate) * u128::from(time.as_nanos()) / 1_000_000_000).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,264 @@
+//! [`Model`]: what [`Bbr`](super::Bbr) believes of the path (draft-ietf-ccwg-bbr §5.5). Knows no phase; what depends on one is
+//! told it.
+
+use msctp_units::{Span, Time};
+
+use super::{over, permille};
+use crate::delivery::{DeliverySample, LostPacket};
+
+/// BBR.LossThresh (§2.5): more than 2 % lost of what was in flight is too much.
+const LOSS_THRESHOLD: u64 = 20;
+/// BBR.Beta (§2.5): what a round with losses leaves of the short-term bounds, in thousandths.
+const BETA: u64 = 700;
+/// BBR.MinRTTFilterLen (§2.8)
+const MIN_RTT_WINDOW: Span = Span::from_secs(10);
+/// BBR.ProbeRTTInterval (§2.8)
+const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
+/// BBR.ExtraAckedFilterLen (§2.7), in rounds.
+const AGGREGATION_ROUNDS: u64 = 10;
+
+#[derive(Clone, Debug)]
+pub(super) struct Model {
+    /// The greatest delivery rate of the probe cycle before this one and of this one (§5.5.5, MaxBwFilterLen = 2).
+    max_bandwidth: [u64; 2],
+    /// BBR.bw_shortterm, BBR.inflight_shortterm; `u64::MAX`: no losses bound them.
+    bandwidth_short_term: u64,
+    pub(super) inflight_short_term: u64,
+    /// BBR.inflight_longterm
+    pub(super) inflight_long_term: u64,
+    /// Greatest of the round that ends with the next loss round (§5.5.10.3).
+    bandwidth_latest: u64,
+    pub(super) inflight_latest: u64,
+    /// BBR.bw
+    bandwidth: u64,
+
+    /// Packet-timed round trips (§5.5.1).
+    rounds: u64,
+    pub(super) round_start: bool,
+    next_round_delivered: u64,
+    delivered: u64,
+
+    loss_in_round: bool,
+    /// A loss round ended with this sample.
+    loss_round_start: bool,
+    loss_round_delivered: u64,
+    /// Samples of this round before which something was found lost.
+    pub(super) loss_events: u64,
+
+    min_rtt: Option<(Span, Time)>,
+    /// The least of the last ProbeRTTInterval (§5.3.4.3).
+    probe_rtt_min: Option<(Span, Time)>,
+    /// It is older than that.
+    pub(super) probe_rtt_expired: bool,
+
+    /// §5.5.9
+    aggregation_start: Time,
+    aggregated: u64,
+    extra_acked: u64,
+    /// Greatest of two halves of the filter's rounds, and the round in which the later half began.
+    extra_acked_halves: [u64; 2],
+    extra_acked_since: u64,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self {
+            max_bandwidth: [0; 2],
+            bandwidth_short_term: u64::MAX,
+            inflight_short_term: u64::MAX,
+            inflight_long_term: u64::MAX,
+            bandwidth_latest: 0,
+            inflight_latest: 0,
+            bandwidth: 0,
+            rounds: 0,
+            round_start: false,
+            next_round_delivered: 0,
+            delivered: 0,
+            loss_in_round: false,
+            loss_round_start: false,
+            loss_round_delivered: 0,
+            loss_events: 0,
+            min_rtt: None,
+            probe_rtt_min: None,
+            probe_rtt_expired: false,
+            aggregation_start: Time::ZERO,
+            aggregated: 0,
+            extra_acked: 0,
+            extra_acked_halves: [0; 2],
+            extra_acked_since: 0,
+        }
+    }
+}
+
+/// IsInflightTooHigh (§5.5.10.2)
+pub(super) fn too_high(lost: u64, in_flight: u64) -> bool {
+    lost > permille(in_flight, LOSS_THRESHOLD)
+}
+
+/// BBRInflightAtLoss (§5.5.10.2): with how much in flight the losses crossed the threshold, before this packet did.
+pub(super) fn inflight_at_loss(lost: &LostPacket) -> u64 {
+    let in_flight = lost.tx_in_flight.saturating_sub(lost.bytes);
+    let lost_before = lost.lost.saturating_sub(lost.bytes);
+    let allowed = permille(in_flight, LOSS_THRESHOLD).saturating_sub(lost_before);
+    in_flight.saturating_add(allowed.saturating_mul(1000) / (1000 - LOSS_THRESHOLD))
+}
+
+impl Model {
+    /// BBR.bw in bytes per second; 0: not known.
+    pub(super) fn bandwidth(&self) -> u64 {
+        self.bandwidth
+    }
+
+    /// BBR.max_bw
+    pub(super) fn max_bandwidth(&self) -> u64 {
+        self.max_bandwidth[0].max(self.max_bandwidth[1])
+    }
+
+    pub(super) fn min_rtt(&self) -> Option<Span> {
+        self.min_rtt.map(|(rtt, _)| rtt)
+    }
+
+    pub(super) fn extra_acked(&self) -> u64 {
+        self.extra_acked
+    }
+
+    /// BBRUpdateLatestDeliverySignals, BBRUpdateRound, BBRUpdateMaxBw (§5.5.10.3, §5.5.1, §5.5.5).
+    /// `rtt`: of the latest packet that was sent once, if the SACK acknowledged one.
+    pub(super) fn begin(&mut self, sample: &DeliverySample, rate: Option<u64>, rtt: Option<Span>) {
+        self.delivered = sample.total_delivered;
+        self.loss_round_start = sample.prior_delivered >= self.loss_round_delivered;
+        if self.loss_round_start {
+            self.loss_round_delivered = sample.total_delivered;
+        }
+        self.bandwidth_latest = self.bandwidth_latest.max(rate.unwrap_or(0));
+        self.inflight_latest = self.inflight_latest.max(sample.delivered());
+        self.round_start = sample.prior_delivered >= self.next_round_delivered;
+        if self.round_start {
+            self.start_round();
+            self.rounds += 1;
+        }
+        if let Some(rate) = rate
+            && (rate >= self.max_bandwidth() || !sample.app_limited)
+        {
+            self.max_bandwidth[1] = self.max_bandwidth[1].max(rate);
+        }
+        if sample.newly_lost > 0 {
+            self.loss_in_round = true;
+            self.loss_events += 1;
+        }
+        self.update_min_rtt(sample.now, rtt);
+    }
+
+    /// BBRStartRound: a round ends when what is sent from now on is acknowledged.
+    pub(super) fn start_round(&mut self) {
+        self.next_round_delivered = self.delivered;
+    }
+
+    /// BBRAdaptLowerBoundsFromCongestion (§5.5.10.3), once per loss round. While the path is probed upwards, losses are told by
+    /// the long-term bound.
+    pub(super) fn adapt_lower_bounds(&mut self, cwnd: u64, probing: bool) {
+        if !self.loss_round_start {
+            return;
+        }
+        if self.loss_in_round && !probing {
+            if self.bandwidth_short_term == u64::MAX {
+                self.bandwidth_short_term = self.max_bandwidth();
+            }
+            if self.inflight_short_term == u64::MAX {
+                self.inflight_short_term = cwnd;
+            }
+            self.bandwidth_short_term = self.bandwidth_latest.max(permille(self.bandwidth_short_term, BETA));
+            self.inflight_short_term = self.inflight_latest.max(permille(self.inflight_short_term, BETA));
+        }
+        self.loss_in_round = false;
+    }
+
+    /// BBRAdvanceLatestDeliverySignals, BBRBoundBWForModel (§5.5.10.3), after the phase was looked at.
+    pub(super) fn end(&mut self, sample: &DeliverySample, rate: Option<u64>) {
+        if self.loss_round_start {
+            self.bandwidth_latest = rate.unwrap_or(0);
+            self.inflight_latest = sample.delivered();
+        }
+        if self.round_start {
+            self.loss_events = 0;
+        }
+        self.bandwidth = self.max_bandwidth().min(self.bandwidth_short_term);
+    }
+
+    /// BBRNoteLoss (§5.5.10.2)
+    pub(super) fn note_loss(&mut self) {
+        if !self.loss_in_round {
+            self.loss_round_delivered = self.delivered;
+        }
+        self.loss_in_round = true;
+    }
+
+    /// BBRAdvanceMaxBwFilter (§5.5.6): another cycle begins.
+    pub(super) fn advance_max_bandwidth(&mut self) {
+        // A cycle without a sample of its own knows what the one before knew.
+        if self.max_bandwidth[1] > 0 {
+            self.max_bandwidth = [self.max_bandwidth[1], 0];
+        }
+    }
+
+    /// BBRResetCongestionSignals (§5.5.10.3)
+    pub(super) fn reset_congestion_signals(&mut self) {
+        self.loss_in_round = false;
+        self.bandwidth_latest = 0;
+        self.inflight_latest = 0;
+    }
+
+    /// BBRResetShortTermModel (§5.5.10.3)
+    pub(super) fn reset_short_term(&mut self) {
+        self.bandwidth_short_term = u64::MAX;
+        self.inflight_short_term = u64::MAX;
+    }
+
+    /// BBR.Beta of an amount.
+    pub(super) fn reduced(amount: u64) -> u64 {
+        permille(amount, BETA)
+    }
+
+    /// BBRUpdateMinRTT (§5.3.4.3)
+    fn update_min_rtt(&mut self, now: Time, rtt: Option<Span>) {
+        let older = |since: Option<(Span, Time)>, than| since.is_none_or(|(_, at)| now.since(at) > than);
+        let expired = older(self.probe_rtt_min, PROBE_RTT_INTERVAL);
+        self.probe_rtt_expired = expired && self.probe_rtt_min.is_some();
+        if let Some(rtt) = rtt
+            && (expired || self.probe_rtt_min.is_some_and(|(least, _)| rtt < least))
+        {
+            self.probe_rtt_min = Some((rtt, now));
+        }
+        let lower = |(least, _): (Span, Time)| self.min_rtt.is_none_or(|(rtt, _)| least < rtt);
+        if older(self.min_rtt, MIN_RTT_WINDOW) || self.probe_rtt_min.is_some_and(lower) {
+            self.min_rtt = self.probe_rtt_min.or(self.min_rtt);
+        }
+    }
+
+    /// ProbeRTT is over: what it saw is of now.
+    pub(super) fn refresh_probe_rtt(&mut self, now: Time) {
+        if let Some((_, at)) = &mut self.probe_rtt_min {
+            *at = now;
+        }
+    }
+
+    /// BBRUpdateACKAggregation (§5.5.9): how much more is acknowledged at once than the bandwidth explains.
+    pub(super) fn update_aggregation(&mut self, sample: &DeliverySample, cwnd: u64, settled: bool) {
+        let mut expected = over(self.bandwidth, sample.now.since(self.aggregation_start));
+        if self.aggregated <= expected {
+            self.aggregated = 0;
+            self.aggregation_start = sample.now;
+            expected = 0;
+        }
+        self.aggregated = self.aggregated.saturating_add(sample.newly_acked);
+        let extra = self.aggregated.saturating_sub(expected).min(cwnd);
+        // In Startup a round is enough: the path's rate is not known yet.
+        let half = if settled { AGGREGATION_ROUNDS / 2 } else { 1 };
+        if self.rounds >= self.extra_acked_since.saturating_add(half) {
+            self.extra_acked_halves = [self.extra_acked_halves[1], 0];
+            self.extra_acked_since = self.rounds;
+        }
+        self.extra_acked_halves[1] = self.extra_acked_halves[1].max(extra);
+        self.extra_acked = self.extra_acked_halves[0].max(self.extra_acked_halves[1]);
+    }
+}

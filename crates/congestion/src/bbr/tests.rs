@@ -1,0 +1,233 @@
+//! The phases and the model of [`Bbr`], by samples made up: one per round trip.
+
+use msctp_units::{Span, Time};
+
+use super::Bbr;
+use super::phase::{Phase, mix};
+use crate::{
+    Ack, Controller, ControllerConfig, DeliverySample, IpVersion, Loss, LossKind, LostPacket, StartState,
+};
+
+const RTT: Span = Span::from_millis(100);
+const PACKET: u64 = 1000;
+
+struct Rounds {
+    bbr: Bbr,
+    now: Time,
+    delivered: u64,
+}
+
+impl Rounds {
+    fn new() -> Self {
+        let bbr = Bbr::new(&ControllerConfig::rfc9260(PACKET, IpVersion::V4));
+        Self { bbr, now: Time::ZERO, delivered: 0 }
+    }
+
+    /// A round trip in which the path delivers at so many bytes per second; `lost` bytes of it were lost.
+    fn round(&mut self, rate: u64, lost: u64) {
+        self.round_in(rate, lost, RTT);
+    }
+
+    fn round_in(&mut self, rate: u64, lost: u64, rtt: Span) {
+        let prior_delivered = self.delivered;
+        let delivered = super::over(rate, RTT);
+        self.now += RTT;
+        self.delivered += delivered;
+        let in_flight = delivered.min(self.bbr.cwnd);
+        if lost > 0 {
+            let tx_in_flight = delivered + lost;
+            let packet = LostPacket { bytes: PACKET, tx_in_flight, lost, app_limited: false };
+            self.bbr.on_packet_lost(self.now, &packet);
+        }
+        self.bbr.on_delivery(&DeliverySample {
+            now: self.now,
+            total_delivered: self.delivered,
+            prior_delivered,
+            interval: RTT,
+            tx_in_flight: delivered + lost,
+            lost,
+            in_flight,
+            newly_acked: delivered,
+            newly_lost: lost,
+            app_limited: false,
+        });
+        self.bbr.on_ack(&Ack {
+            now: self.now,
+            bytes_acked: delivered,
+            duplicate_bytes: 0,
+            flight_size_before: self.bbr.cwnd,
+            cum_tsn_advanced: true,
+            in_fast_recovery: false,
+            nothing_outstanding: false,
+            rtt: Some(rtt),
+            srtt: Some(rtt),
+        });
+    }
+
+    fn until(&mut self, phase: Phase, rate: u64) {
+        for _ in 0..100 {
+            if self.bbr.cycle.phase == phase {
+                return;
+            }
+            self.round(rate, 0);
+        }
+        panic!("no {phase:?}, but {:?}", self.bbr.cycle.phase);
+    }
+
+    /// Startup to the first Cruise of a path with 1 MB/s.
+    fn cruising() -> Self {
+        let mut rounds = Self::new();
+        [125_000, 250_000, 500_000].into_iter().for_each(|rate| rounds.round(rate, 0));
+        rounds.until(Phase::Cruise, 1_000_000);
+        rounds
+    }
+
+    fn pacing(&self) -> u64 {
+        // bit/s with headers, to bytes per second of chunks
+        self.bbr.pacing_rate().unwrap().as_bps() / 8 * PACKET / (PACKET + 32)
+    }
+}
+
+#[test]
+fn startup_ends_when_three_rounds_bring_no_growth() {
+    let mut rounds = Rounds::new();
+    for rate in [100_000, 200_000, 400_000, 800_000, 1_000_000] {
+        rounds.round(rate, 0);
+        assert_eq!(rounds.bbr.cycle.phase, Phase::Startup);
+        // §5.6.1: 2.773 times the bandwidth, less one per cent
+        assert!(rounds.pacing().abs_diff(rate * 2745 / 1000) < rate / 500, "{} of {rate}", rounds.pacing());
+    }
+    rounds.round(1_000_000, 0);
+    rounds.round(1_000_000, 0);
+    assert_eq!(rounds.bbr.cycle.phase, Phase::Startup);
+    rounds.round(1_000_000, 0);
+    assert_eq!(rounds.bbr.cycle.phase, Phase::Cruise, "there was no queue to drain");
+    assert!(rounds.pacing().abs_diff(990_000) < 2000, "{}", rounds.pacing());
+}
+
+/// §5.3.1.3: six samples with losses in a round of more than 2 %.
+#[test]
+fn startup_ends_with_high_loss() {
+    let mut rounds = Rounds::new();
+    rounds.round(500_000, 0);
+    rounds.bbr.model.loss_events = 5;
+    rounds.round(1_000_000, 1_900);
+    assert_eq!(rounds.bbr.cycle.phase, Phase::Startup, "below 2 %");
+    rounds.bbr.model.loss_events = 5;
+    rounds.round(2_000_000, 20_000);
+    assert_ne!(rounds.bbr.cycle.phase, Phase::Startup);
+    assert_eq!(rounds.bbr.model.inflight_long_term, 200_000);
+}
+
+#[test]
+fn startup_ends_at_what_a_policy_measured() {
+    let mut rounds = Rounds::new();
+    rounds.bbr.start(&StartState { cwnd: 50_000, ssthresh: Some(60_000), pacing_rate: None });
+    assert_eq!(rounds.bbr.window().cwnd, 50_000);
+    rounds.round(500_000, 0);
+    assert_eq!(rounds.bbr.cycle.phase, Phase::Startup);
+    rounds.round(600_000, 0);
+    assert_ne!(rounds.bbr.cycle.phase, Phase::Startup);
+}
+
+#[test]
+fn bandwidth_is_probed_every_two_to_three_seconds() {
+    let mut rounds = Rounds::cruising();
+    let began = rounds.now;
+    rounds.until(Phase::Refill, 1_000_000);
+    let waited = rounds.now.since(began).as_millis();
+    assert!((1800..=3200).contains(&waited), "{waited} ms");
+    assert!(rounds.pacing().abs_diff(990_000) < 2000);
+    rounds.until(Phase::Up, 1_000_000);
+    assert!(rounds.pacing().abs_diff(1_237_500) < 2000);
+    // More is there: the probe goes on and the model follows.
+    for rate in [1_250_000, 1_562_500, 1_953_120] {
+        rounds.round(rate, 0);
+        assert_eq!(rounds.bbr.cycle.phase, Phase::Up);
+    }
+    assert_eq!(rounds.bbr.model.bandwidth(), 1_953_120);
+    rounds.until(Phase::Cruise, 1_953_120);
+    // Two bandwidth-delay products (§5.6.1), and one because here a SACK brings a whole round trip (§5.5.9).
+    assert_eq!(rounds.bbr.window().cwnd, 3 * 195_312);
+}
+
+/// §5.5.10.2: what was in flight before the loss rate of a probe went over 2 % is the bound of the next cycles.
+#[test]
+fn a_probe_that_loses_too_much_ends_and_bounds_the_next() {
+    let mut rounds = Rounds::cruising();
+    rounds.until(Phase::Up, 1_000_000);
+    rounds.round(1_250_000, 10_000);
+    assert_eq!(rounds.bbr.cycle.phase, Phase::Down);
+    let bound = rounds.bbr.model.inflight_long_term;
+    // 135,000 in flight and 10,000 of them lost: the packet crossed the threshold, so it alone is taken off.
+    assert_eq!(bound, 134_000);
+    rounds.until(Phase::Cruise, 1_000_000);
+    assert_eq!(rounds.bbr.window().cwnd, 134_000 - 20_100, "15 % headroom");
+    rounds.until(Phase::Refill, 1_000_000);
+    rounds.round(1_000_000, 0);
+    assert!(rounds.bbr.window().cwnd > 134_000 - 20_100, "refilled up to the bound");
+}
+
+/// §5.5.10.3: losses while cruising lower the bandwidth by 30 % a round, to what is delivered at least, until the next probe.
+#[test]
+fn losses_while_cruising_bound_the_short_term() {
+    let mut rounds = Rounds::cruising();
+    rounds.round(1_000_000, 1_000);
+    assert_eq!(rounds.bbr.cycle.phase, Phase::Cruise);
+    assert_eq!(rounds.bbr.model.bandwidth(), 1_000_000, "as much still arrives");
+    rounds.round(500_000, 1_000);
+    rounds.round(500_000, 1_000);
+    rounds.round(500_000, 1_000);
+    assert!(rounds.bbr.model.bandwidth() < 710_000, "{}", rounds.bbr.model.bandwidth());
+    assert!(rounds.bbr.model.bandwidth() >= 500_000);
+    assert_eq!(rounds.bbr.model.max_bandwidth(), 1_000_000);
+    rounds.until(Phase::Refill, 500_000);
+    rounds.round(500_000, 0);
+    assert_eq!(rounds.bbr.model.bandwidth(), 1_000_000, "forgotten for the probe");
+}
+
+/// §5.3.4: five seconds without a lower round trip, then 200 ms and a round with half of a bandwidth-delay product.
+#[test]
+fn the_round_trip_without_a_queue_is_sought() {
+    let mut rounds = Rounds::cruising();
+    let least = rounds.bbr.model.min_rtt().unwrap();
+    let began = rounds.now;
+    while rounds.bbr.cycle.phase != Phase::ProbeRtt {
+        rounds.round_in(1_000_000, 0, RTT + Span::from_millis(20));
+        assert!(rounds.now.since(began) <= Span::from_secs(6), "{:?}", rounds.bbr.cycle);
+    }
+    rounds.round_in(1_000_000, 0, RTT + Span::from_millis(20));
+    assert_eq!(rounds.bbr.window().cwnd, 50_000);
+    let entered = rounds.now;
+    while rounds.bbr.cycle.phase == Phase::ProbeRtt {
+        rounds.round_in(400_000, 0, RTT + Span::from_millis(10));
+        assert!(rounds.now.since(entered) < Span::from_secs(1));
+    }
+    assert!(rounds.bbr.window().cwnd > 100_000, "the window comes back");
+    assert_eq!(rounds.bbr.model.min_rtt(), Some(least), "for ten seconds the lower one counts");
+    assert_eq!(rounds.bbr.model.max_bandwidth(), 1_000_000, "the pause says nothing of the bandwidth");
+}
+
+#[test]
+fn a_mark_ends_startup_and_a_probe() {
+    let mut rounds = Rounds::new();
+    rounds.round(500_000, 0);
+    let mark = Loss { now: rounds.now, kind: LossKind::Ecn, flight_size: 40_000 };
+    rounds.bbr.on_loss(&mark);
+    rounds.round(1_000_000, 0);
+    assert_ne!(rounds.bbr.cycle.phase, Phase::Startup);
+    let mut rounds = Rounds::cruising();
+    rounds.until(Phase::Up, 1_000_000);
+    rounds.bbr.on_loss(&Loss { now: rounds.now, kind: LossKind::Ecn, flight_size: 90_000 });
+    assert_eq!((rounds.bbr.cycle.phase, rounds.bbr.model.inflight_long_term), (Phase::Down, 90_000));
+}
+
+/// §5.3.3.5.3: probes of flows that share a path do not fall together.
+#[test]
+fn the_waits_are_spread() {
+    let mut tenths = [0u32; 10];
+    for n in 0..10_000u64 {
+        tenths[usize::try_from((mix(n * 1_000_003) >> 1) % 1001 / 101).unwrap()] += 1;
+    }
+    assert!(tenths.iter().all(|&count| (800..1200).contains(&count)), "{tenths:?}");
+}
