@@ -1,7 +1,7 @@
 //! Pumps bulk data from one endpoint to another in memory and prints what a data packet costs both ends together, CRC32c
 //! on both sides included.
 //!
-//! `cargo run --release -p msctp-proto --example pump [MEBIBYTES]`
+//! `cargo run --release -p msctp-proto --example pump [MEBIBYTES [CASE]]`, cases counted from 0
 #![allow(
     clippy::disallowed_methods,
     reason = "a measurement needs a clock; the protocol is given virtual time"
@@ -178,7 +178,11 @@ fn main() {
         (6 << 10, 1, 0),
         (6 << 10, 1000, 0),
     ];
-    for (window, flows, loss) in cases {
+    let only = std::env::args().nth(2).map(|arg| arg.parse::<usize>().expect("a number"));
+    for (i, (window, flows, loss)) in cases.into_iter().enumerate() {
+        if only.is_some_and(|only| only != i) {
+            continue;
+        }
         let mut pump = Pump::new(window, flows, loss);
         pump.run(u64::from(flows) << 20);
         let (packets, watch) = (pump.packets, Stopwatch::start());

@@ -39,6 +39,7 @@ mod event;
 mod extensions;
 mod long_tsn;
 mod message;
+mod rare;
 mod reconfig;
 mod stats;
 mod stream_table;

@@ -10,6 +10,9 @@ use msctp_wire::Tsn;
 pub(crate) struct LongTsn(u64);
 
 impl LongTsn {
+    /// Below all that are ever used.
+    pub(crate) const LEAST: Self = Self(0);
+
     /// The first one of a direction. Starts above 2^32 so that the numbers before it exist too.
     pub(crate) const fn first(tsn: Tsn) -> Self {
         Self((1 << 32) + tsn.get() as u64)

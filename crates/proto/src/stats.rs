@@ -128,6 +128,12 @@ pub struct Abandoned {
 }
 
 impl Abandoned {
+    /// No message was.
+    pub(crate) const NONE: Self = {
+        let none = AbandonedCount { unsent: 0, sent: 0 };
+        Self { lifetime: none, retransmissions: none, priority: none }
+    };
+
     pub(crate) fn count(&mut self, reliability: Reliability, unsent: bool) {
         let count = match reliability {
             Reliability::Full => return,

@@ -18,13 +18,22 @@ impl<T: Default> StreamTable<T> {
     }
 
     /// The state of `stream`. That the stream exists is the caller's to check.
+    #[inline]
     pub(crate) fn entry(&mut self, stream: u16) -> &mut T {
         let (page, slot) = (usize::from(stream) / PAGE, usize::from(stream) % PAGE);
+        if !matches!(self.pages.get(page), Some(Some(_))) {
+            self.touch(page);
+        }
+        let page = self.pages[page].get_or_insert_default();
+        &mut page[slot]
+    }
+
+    #[cold]
+    fn touch(&mut self, page: usize) {
         if page >= self.pages.len() {
             self.pages.resize_with(page + 1, || None);
         }
-        let page = self.pages[page].get_or_insert_with(|| (0..PAGE).map(|_| T::default()).collect());
-        &mut page[slot]
+        self.pages[page] = Some((0..PAGE).map(|_| T::default()).collect());
     }
 
     /// The states of all streams whose pages were touched.

@@ -1,13 +1,11 @@
 //! Puts chunks into a packet.
 
-use core::ops::Range;
-use std::sync::Arc;
-
 use crate::checksum;
 use crate::chunk::{Auth, AuthToFill, ChunkSet, ChunkType, EncodeChunk};
 use crate::ids::{HmacId, VerificationTag};
 use crate::packet::CommonHeader;
 use crate::tlv;
+use core::ops::Range;
 
 /// The chunk does not fit into the packet; nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,13 +28,13 @@ pub struct PacketBuilder<'o> {
     /// Where it ends at the latest.
     end: usize,
     finished: bool,
-    plan: Option<Arc<AuthPlan>>,
+    plan: Option<AuthPlan>,
     slot: Option<AuthSlot>,
     without_checksum: bool,
 }
 
 /// Which chunks travel behind an AUTH chunk, and what that says (RFC 4895 §6.2).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuthPlan {
     /// The types of these chunks.
     pub types: ChunkSet,
@@ -147,7 +145,7 @@ impl<'o> PacketBuilder<'o> {
 
     /// From now on the chunks that `plan` names travel behind an AUTH chunk, which goes in before the first of them; then
     /// [`take_auth`](Self::take_auth) tells where its HMAC belongs.
-    pub fn plan_auth(&mut self, plan: Arc<AuthPlan>) {
+    pub fn plan_auth(&mut self, plan: AuthPlan) {
         self.plan = Some(plan);
     }
 
@@ -171,6 +169,13 @@ impl<'o> PacketBuilder<'o> {
             return Err(Full { needed, remaining });
         }
         self.begin_auth()
+    }
+
+    /// An AUTH chunk went in as planned, and waits for its HMAC.
+    #[inline]
+    #[must_use]
+    pub fn has_auth(&self) -> bool {
+        self.slot.is_some()
     }
 
     /// The AUTH chunk that went in as planned, if one did: its HMAC is to be set when the packet is complete.
@@ -366,17 +371,17 @@ mod tests {
 
     #[test]
     fn a_planned_auth_chunk_stands_before_the_first_chunk_that_wants_it_and_once() {
-        let plan = Arc::new(AuthPlan {
+        let plan = AuthPlan {
             types: [ChunkType::DATA, ChunkType::COOKIE_ECHO].into_iter().collect(),
             shared_key_id: 7,
             hmac_id: HmacId::SHA1,
             hmac_len: 20,
-        });
+        };
         assert_eq!(plan.chunk_len(), 28);
         let build = |room: usize, chunks: &[Chunk<'_>]| {
             let mut out = Vec::new();
             let mut packet = PacketBuilder::new(&mut out, 1, 2, TAG, room);
-            packet.plan_auth(Arc::clone(&plan));
+            packet.plan_auth(plan);
             let results: Vec<_> = chunks.iter().map(|chunk| packet.push(chunk)).collect();
             let slot = packet.take_auth().is_some();
             packet.finish();
@@ -389,7 +394,7 @@ mod tests {
         assert_eq!(build(200, &[ack]), (vec![11], false, vec![Ok(())]));
         let mut out = Vec::new();
         let mut begun = PacketBuilder::new(&mut out, 1, 2, TAG, 200);
-        begun.plan_auth(Arc::clone(&plan));
+        begun.plan_auth(plan);
         begun.begin_auth().unwrap();
         assert!(begun.is_empty() && begun.len() == 12 + 28);
         begun.push(&data(b"abcd")).unwrap();

@@ -11,6 +11,7 @@ use msctp_wire::{
 use smallvec::SmallVec;
 
 use crate::path::pairing::{can_pair, is_endpoint};
+use crate::rare::{Rare, Untouched};
 
 /// ASCONF-ACKs kept for repetitions. A peer may bundle several ASCONFs only into a retransmission (§5.5); more than this it
 /// would have to ask for again.
@@ -63,64 +64,75 @@ pub struct Received<'a> {
 pub struct AsconfIn {
     /// 'Peer-Sequence-Number': of the last one processed.
     peer_serial: AsconfSerial,
+    given: Rare<Given>,
+}
+
+/// The answers.
+#[derive(Debug)]
+struct Given {
     /// Answers with their serial numbers, which are consecutive up to `peer_serial`.
     cache: VecDeque<(AsconfSerial, Vec<u8>)>,
     /// Serial numbers to answer after this packet.
-    due: SmallVec<[AsconfSerial; 2]>,
+    due: Vec<AsconfSerial>,
     first_in_packet: bool,
+}
+
+impl Untouched for Given {
+    const UNTOUCHED: &'static Self = &Self { cache: VecDeque::new(), due: Vec::new(), first_in_packet: true };
+}
+
+impl Default for Given {
+    fn default() -> Self {
+        Self { cache: VecDeque::new(), due: Vec::new(), first_in_packet: true }
+    }
 }
 
 impl AsconfIn {
     /// `peer_initial_tsn` is the peer's (§5.1 A2): the number of its first ASCONF.
     pub fn new(peer_initial_tsn: Tsn) -> Self {
-        Self {
-            peer_serial: AsconfSerial::new(peer_initial_tsn.get()).prev(),
-            cache: VecDeque::new(),
-            due: SmallVec::new(),
-            first_in_packet: true,
-        }
+        Self { peer_serial: AsconfSerial::new(peer_initial_tsn.get()).prev(), given: Rare::default() }
     }
 
     /// A packet begins: answers of the one before that were not sent are dropped, the peer will ask again (E7).
     pub fn begin_packet(&mut self) {
-        self.due.clear();
-        self.first_in_packet = true;
+        self.given.due.clear();
+        self.given.first_in_packet = true;
     }
 
     /// True when there are answers to send.
     pub fn has_answers(&self) -> bool {
-        !self.due.is_empty()
+        !self.given.due.is_empty()
     }
 
     /// ASCONF-ACK chunks to send, in the order of their numbers (C3).
     pub fn answers(&self) -> impl Iterator<Item = UnknownChunk<'_>> {
         let chunk_of =
             |serial: &AsconfSerial| self.cached(*serial).and_then(|chunk| UnknownChunk::new(chunk).ok());
-        self.due.iter().filter_map(chunk_of)
+        self.given.due.iter().filter_map(chunk_of)
     }
 
     fn cached(&self, serial: AsconfSerial) -> Option<&[u8]> {
-        self.cache.iter().find(|(cached, _)| *cached == serial).map(|(_, chunk)| &chunk[..])
+        self.given.cache.iter().find(|(cached, _)| *cached == serial).map(|(_, chunk)| &chunk[..])
     }
 
     /// An ASCONF arrived that [`AuthPolicy`](crate::AuthPolicy) admits.
     pub fn handle(&mut self, asconf: &Asconf<'_>, received: &Received<'_>) -> Reception {
-        let first_in_packet = core::mem::take(&mut self.first_in_packet);
+        let first_in_packet = core::mem::take(&mut self.given.first_in_packet);
         if asconf.serial != self.peer_serial.next() {
             // E2, E5
             if self.cached(asconf.serial).is_none() {
                 return Reception::Dropped;
             }
-            if !self.due.contains(&asconf.serial) {
-                self.due.push(asconf.serial);
+            if !self.given.due.contains(&asconf.serial) {
+                self.given.due.push(asconf.serial);
             }
             return Reception::Repeated;
         }
         // E1, E1-ext: the first one in a packet says that all before it were answered
         if first_in_packet {
-            self.cache.clear();
-        } else if self.cache.len() == MAX_CACHED {
-            self.cache.pop_front();
+            self.given.cache.clear();
+        } else if self.given.cache.len() == MAX_CACHED {
+            self.given.cache.pop_front();
         }
         let mut bytes = Vec::with_capacity(asconf.value_len());
         asconf.encode_value(&mut bytes);
@@ -129,8 +141,8 @@ impl AsconfIn {
         work.process(&bytes[fixed..]);
         // E4 V5
         self.peer_serial = asconf.serial;
-        self.cache.push_back((asconf.serial, work.answer(asconf.serial)));
-        self.due.push(asconf.serial);
+        self.given.cache.push_back((asconf.serial, work.answer(asconf.serial)));
+        self.given.due.push(asconf.serial);
         Reception::Processed(work.effects)
     }
 }

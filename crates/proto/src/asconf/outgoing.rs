@@ -10,6 +10,7 @@ use msctp_wire::{
 };
 use smallvec::SmallVec;
 
+use crate::rare::{Rare, Untouched};
 use crate::{AddressRequest, CallError, PathId};
 
 /// Requests that may wait for their turn at a time.
@@ -99,15 +100,31 @@ pub struct AsconfOut {
     next_correlation: u32,
     /// What the peer lists for us.
     addresses: Vec<IpAddr>,
-    /// Those that the peer knows by another name, because they are translated on the way: it is told of them by the wildcard.
-    translated: Vec<IpAddr>,
-    waiting: VecDeque<Group>,
-    outstanding: Option<Outstanding>,
     /// False after F3a.
     knows_add_delete: bool,
     /// False after F3b.
     knows_set_primary: bool,
+    asked: Rare<Asked>,
+}
+
+/// What was asked for and what became of it.
+#[derive(Debug, Default)]
+struct Asked {
+    /// Addresses that the peer knows by another name, because they are translated on the way: it is told of them by the
+    /// wildcard.
+    translated: Vec<IpAddr>,
+    waiting: VecDeque<Group>,
+    outstanding: Option<Outstanding>,
     events: VecDeque<AsconfEvent>,
+}
+
+impl Untouched for Asked {
+    const UNTOUCHED: &'static Self = &Self {
+        translated: Vec::new(),
+        waiting: VecDeque::new(),
+        outstanding: None,
+        events: VecDeque::new(),
+    };
 }
 
 impl AsconfOut {
@@ -118,12 +135,9 @@ impl AsconfOut {
             next_serial: AsconfSerial::new(initial_tsn.get()),
             next_correlation: 1,
             addresses: addresses.to_vec(),
-            translated: Vec::new(),
-            waiting: VecDeque::new(),
-            outstanding: None,
             knows_add_delete: supported,
             knows_set_primary: supported,
-            events: VecDeque::new(),
+            asked: Rare::default(),
         }
     }
 
@@ -134,21 +148,21 @@ impl AsconfOut {
 
     /// The next thing that happened.
     pub fn poll_event(&mut self) -> Option<AsconfEvent> {
-        self.events.pop_front()
+        if self.asked.events.is_empty() { None } else { self.asked.events.pop_front() }
     }
 
     /// Requests that are outstanding or wait.
     pub fn len(&self) -> usize {
-        self.outstanding_requests().len() + self.waiting.iter().map(SmallVec::len).sum::<usize>()
+        self.outstanding_requests().len() + self.asked.waiting.iter().map(SmallVec::len).sum::<usize>()
     }
 
     /// True when nothing is outstanding or waits.
     pub fn is_empty(&self) -> bool {
-        self.outstanding.is_none() && self.waiting.is_empty()
+        self.asked.outstanding.is_none() && self.asked.waiting.is_empty()
     }
 
     fn outstanding_requests(&self) -> &[AddressRequest] {
-        self.outstanding.as_ref().map_or(&[], |out| &out.requests)
+        self.asked.outstanding.as_ref().map_or(&[], |out| &out.requests)
     }
 
     /// Queues one request as an ASCONF of its own.
@@ -184,28 +198,30 @@ impl AsconfOut {
                 return Err(CallError::PeerLacksAsconf);
             }
             if let AddressRequest::Delete(address) = request
-                && self.translated.contains(address)
+                && self.asked.translated.contains(address)
             {
                 return Err(CallError::TranslatedAddress(*address));
             }
         }
         apply_all(&mut addresses, requests)?;
-        self.waiting.push_back(requests.into());
+        self.asked.waiting.push_back(requests.into());
         Ok(())
     }
 
     /// From now on the peer is told of this address of ours by its own name, or by the wildcard (§4.2.1): as the source of
     /// the packet that tells.
     pub fn set_translated(&mut self, address: IpAddr, translated: bool) {
-        self.translated.retain(|known| *known != address);
+        if translated || !self.asked.translated.is_empty() {
+            self.asked.translated.retain(|known| *known != address);
+        }
         if translated {
-            self.translated.push(address);
+            self.asked.translated.push(address);
         }
     }
 
     /// The address from which the outstanding ASCONF has to leave, because it speaks of where it came from.
     pub fn required_source(&self) -> Option<IpAddr> {
-        self.outstanding.as_ref().and_then(|out| out.source)
+        self.asked.outstanding.as_ref().and_then(|out| out.source)
     }
 
     /// The request is told by the wildcard, from this address.
@@ -213,7 +229,7 @@ impl AsconfOut {
         match request {
             AddressRequest::KeepOnly(address) => Some(address),
             AddressRequest::Add(address) | AddressRequest::SetPrimary(address) => {
-                self.translated.contains(&address).then_some(address)
+                self.asked.translated.contains(&address).then_some(address)
             }
             AddressRequest::Delete(_) => None,
         }
@@ -222,7 +238,7 @@ impl AsconfOut {
     /// Our addresses as the peer will list them when all that was asked for is done.
     pub fn planned(&self) -> Vec<IpAddr> {
         let mut addresses = self.addresses.clone();
-        for request in self.outstanding_requests().iter().chain(self.waiting.iter().flatten()) {
+        for request in self.outstanding_requests().iter().chain(self.asked.waiting.iter().flatten()) {
             // What cannot be done any more is rejected when its turn comes.
             let _ = apply(&mut addresses, *request);
         }
@@ -241,8 +257,9 @@ impl AsconfOut {
     /// Makes the next ASCONF if none is outstanding and one can be made. `reaches`: from this address of ours some address
     /// of the peer can be reached; one that does stays.
     pub fn prepare(&mut self, reaches: impl Fn(&IpAddr) -> bool) {
-        while self.outstanding.is_none()
-            && let Some(requests) = self.waiting.pop_front()
+        while self.asked.outstanding.is_none()
+            && !self.asked.waiting.is_empty()
+            && let Some(requests) = self.asked.waiting.pop_front()
         {
             let mut addresses = self.addresses.clone();
             let possible = apply_all(&mut addresses, &requests).is_ok();
@@ -273,7 +290,7 @@ impl AsconfOut {
         };
         let lookup = self.addresses.iter().find(|address| !going(address)).or(self.addresses.first());
         // §4.1.1: the wildcard where the peer has another name for it
-        let lookup = lookup.filter(|address| !self.translated.contains(address));
+        let lookup = lookup.filter(|address| !self.asked.translated.contains(address));
         let unspecified = IpAddr::V4(core::net::Ipv4Addr::UNSPECIFIED);
         let asconf = Asconf {
             serial,
@@ -283,8 +300,8 @@ impl AsconfOut {
         let mut chunk = Vec::with_capacity(asconf.encoded_len());
         asconf.encode(&mut chunk);
         self.next_serial = serial.next();
-        self.events.extend(requests.iter().map(|request| AsconfEvent::Started(*request)));
-        self.outstanding = Some(Outstanding {
+        self.asked.events.extend(requests.iter().map(|request| AsconfEvent::Started(*request)));
+        self.asked.outstanding = Some(Outstanding {
             serial,
             correlation,
             requests,
@@ -316,17 +333,17 @@ impl AsconfOut {
 
     /// True when an ASCONF is to be sent, for the first time or again.
     pub fn is_pending(&self) -> bool {
-        self.outstanding.as_ref().is_some_and(|out| out.pending)
+        self.asked.outstanding.as_ref().is_some_and(|out| out.pending)
     }
 
     /// The path the outstanding ASCONF was last sent on; a retransmission prefers another (B4).
     pub fn last_path(&self) -> Option<PathId> {
-        self.outstanding.as_ref().and_then(|out| out.path)
+        self.asked.outstanding.as_ref().and_then(|out| out.path)
     }
 
     /// The ASCONF chunk, to be sent on `path` now; starts T4-rto with that path's RTO (A4, B5). `None` if none is pending.
     pub fn transmit(&mut self, path: PathId, now: Time, rto: Span) -> Option<UnknownChunk<'_>> {
-        let out = self.outstanding.as_mut().filter(|out| out.pending)?;
+        let out = self.asked.outstanding.as_mut().filter(|out| out.pending)?;
         out.pending = false;
         out.path = Some(path);
         out.transmissions += 1;
@@ -336,21 +353,26 @@ impl AsconfOut {
 
     /// When T4-rto expires.
     pub fn next_timeout(&self) -> Option<Time> {
-        self.outstanding.as_ref().and_then(|out| out.t4_rto)
+        self.asked.outstanding.as_ref().and_then(|out| out.t4_rto)
     }
 
     /// If T4-rto expired: the ASCONF is pending again, and the path whose errors are to be counted and whose RTO is to be
     /// doubled (B1 to B3) is given.
     pub fn handle_timeout(&mut self, now: Time) -> Option<PathId> {
-        let out = self.outstanding.as_mut()?;
-        out.t4_rto.take_if(|at| *at <= now)?;
+        if self.next_timeout().is_none_or(|at| at > now) {
+            return None;
+        }
+        let out = self.asked.outstanding.as_mut()?;
+        out.t4_rto = None;
         out.pending = true;
         out.path
     }
 
     /// Sends the outstanding ASCONF again at once, as when a link came up. T4-rto starts anew with it.
     pub fn retransmit_now(&mut self) {
-        if let Some(out) = &mut self.outstanding {
+        if self.asked.outstanding.is_some()
+            && let Some(out) = &mut self.asked.outstanding
+        {
             out.t4_rto = None;
             out.pending = true;
         }
@@ -359,14 +381,16 @@ impl AsconfOut {
     /// An ASCONF-ACK arrived.
     pub fn on_ack(&mut self, ack: &AsconfAck<'_>) -> Ack {
         // What was made but never sent has not been asked yet.
-        let unsent = self.outstanding.as_ref().filter(|out| out.transmissions == 0);
+        let unsent = self.asked.outstanding.as_ref().filter(|out| out.transmissions == 0);
         let never_used = unsent.map_or(self.next_serial, |out| out.serial);
         // F0, §4.3.4. F0 speaks of no outstanding ASCONF; an answer to one that does not exist yet is no better when
         // another is outstanding.
         if never_used.precedes_or_is(ack.serial) {
             return Ack::Illegal;
         }
-        let Some(out) = self.outstanding.take_if(|out| out.serial == ack.serial) else { return Ack::Old };
+        let Some(out) = self.asked.outstanding.take_if(|out| out.serial == ack.serial) else {
+            return Ack::Old;
+        };
         self.settle(&out, ack);
         Ack::Accepted { path: out.path }
     }
@@ -380,10 +404,10 @@ impl AsconfOut {
                     // It was possible when it was sent, and only this changes the list.
                     let done = apply(&mut self.addresses, *request);
                     debug_assert!(done.is_ok(), "{request:?} was accepted but cannot be applied: {done:?}");
-                    self.events.push_back(AsconfEvent::Done(*request));
+                    self.asked.events.push_back(AsconfEvent::Done(*request));
                 }
                 Err(why) => {
-                    self.events.push_back(AsconfEvent::Rejected { request: *request, why });
+                    self.asked.events.push_back(AsconfEvent::Rejected { request: *request, why });
                     if why == Rejection::Cause(CauseCode::UNRECOGNIZED_PARAMETERS) {
                         self.forgo(*request);
                     }
@@ -400,9 +424,9 @@ impl AsconfOut {
             }
             AddressRequest::SetPrimary(_) => self.knows_set_primary = false,
         }
-        for group in core::mem::take(&mut self.waiting) {
+        for group in core::mem::take(&mut self.asked.waiting) {
             if group.iter().all(|request| self.knows(*request)) {
-                self.waiting.push_back(group);
+                self.asked.waiting.push_back(group);
             } else {
                 self.reject(&group, Rejection::Unsupported);
             }
@@ -416,25 +440,27 @@ impl AsconfOut {
         }
         self.knows_add_delete = false;
         self.knows_set_primary = false;
-        if let Some(out) = self.outstanding.take() {
+        if let Some(out) = self.asked.outstanding.take() {
             self.reject(&out.requests, Rejection::Unsupported);
         }
-        for group in core::mem::take(&mut self.waiting) {
+        for group in core::mem::take(&mut self.asked.waiting) {
             self.reject(&group, Rejection::Unsupported);
         }
-        self.events.push_back(AsconfEvent::Unsupported);
+        self.asked.events.push_back(AsconfEvent::Unsupported);
     }
 
     /// The association begins anew: what is outstanding or waits fails.
     pub fn give_up(&mut self) {
-        let outstanding = self.outstanding.take().map(|out| out.requests);
-        for group in outstanding.into_iter().chain(core::mem::take(&mut self.waiting)) {
+        let outstanding = self.asked.outstanding.take().map(|out| out.requests);
+        for group in outstanding.into_iter().chain(core::mem::take(&mut self.asked.waiting)) {
             self.reject(&group, Rejection::Restarted);
         }
     }
 
     fn reject(&mut self, requests: &[AddressRequest], why: Rejection) {
-        self.events.extend(requests.iter().map(|request| AsconfEvent::Rejected { request: *request, why }));
+        self.asked
+            .events
+            .extend(requests.iter().map(|request| AsconfEvent::Rejected { request: *request, why }));
     }
 }
 

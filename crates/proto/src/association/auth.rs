@@ -1,8 +1,6 @@
 //! Authentication in an association (RFC 4895): packets signed before they leave, AUTH chunks judged, keys changed by the
 //! application. What a signature is, is in `auth`.
 
-use std::sync::Arc;
-
 use msctp_wire::{Auth as AuthChunk, Cause, Causes, ChunkType, Error, PacketBuilder};
 
 use super::Association;
@@ -75,7 +73,7 @@ impl Association {
 
     /// The peer's offer is known, from its INIT ACK.
     pub(super) fn agree_auth(&mut self, peer: Option<&AuthOffer>) {
-        self.auth.agree(peer);
+        self.auth.agree(&self.config.auth, peer);
         self.paths.reserve(self.auth.packet_overhead() as u32);
     }
 
@@ -100,7 +98,7 @@ impl Association {
         if let Some(plan) = self.auth.plan()
             && tag == self.tags.peer_tag
         {
-            builder.plan_auth(Arc::clone(plan));
+            builder.plan_auth(*plan);
         }
     }
 
@@ -114,14 +112,21 @@ impl Association {
     }
 
     /// Completes a packet: signs it if anything in it wants that. Its length.
-    #[inline]
+    #[inline(always)]
     pub(super) fn seal(&mut self, mut builder: PacketBuilder<'_>) -> usize {
+        if builder.has_auth() {
+            self.sign(&mut builder);
+        }
+        builder.finish()
+    }
+
+    #[cold]
+    fn sign(&mut self, builder: &mut PacketBuilder<'_>) {
         if let Some(slot) = builder.take_auth() {
             let mut hmac = [0; MAX_LEN];
             let len = self.auth.sign(builder.auth_input(&slot), &mut hmac);
             builder.set_hmac(slot, &hmac[..len]);
         }
-        builder.finish()
     }
 
     /// A chunk that is taken authenticated only came otherwise. False when the rest of the packet is to be left alone:
@@ -145,7 +150,7 @@ impl Association {
             self.stats.unexpected_chunks += 1;
             return false;
         }
-        match self.auth.verify(chunk, from_auth) {
+        match self.auth.verify(&self.config.auth, chunk, from_auth) {
             Verdict::Valid { new_key } => {
                 *authenticated = true;
                 if let Some(key) = new_key {

@@ -15,6 +15,7 @@ use crate::endpoint::cookie::CookieJar;
 use crate::extensions::Extensions;
 use crate::inbound::Inbound;
 use crate::path::Path;
+use crate::rare::{Rare, Untouched};
 use crate::{AssociationState as State, Event, LossReason, PathAddr, PathId, TraceKind};
 
 /// RFC 9260 §5.2.6: a new INIT may ask for the measured round trip and at most one second more.
@@ -40,6 +41,19 @@ pub(super) struct Setup {
     preservative: Option<u32>,
 }
 
+impl Untouched for Setup {
+    const UNTOUCHED: &'static Self = &Self {
+        t1: None,
+        due: false,
+        retransmissions: 0,
+        path: None,
+        sent: Time::ZERO,
+        cookie: Vec::new(),
+        unrecognized: Vec::new(),
+        preservative: None,
+    };
+}
+
 impl Setup {
     /// What goes into the COOKIE ECHO's packet: cookie, unrecognized parameters.
     pub(super) fn echo(&self) -> (&[u8], &[u8]) {
@@ -50,7 +64,7 @@ impl Setup {
 impl Association {
     /// The INIT is to be sent to the primary.
     pub(super) fn begin_setup(&mut self) {
-        self.setup = Setup { due: true, path: self.paths.primary(), ..Setup::default() };
+        self.setup = Setup { due: true, path: self.paths.primary(), ..Setup::default() }.into();
     }
 
     /// Where the INIT or COOKIE ECHO goes; starts T1 with that path's RTO. `None`: nothing to send.
@@ -70,13 +84,14 @@ impl Association {
     /// Hands our INIT to `send`.
     pub(super) fn init_chunk<R>(&self, send: impl FnOnce(&Init<'_>) -> R) -> R {
         let addresses = self.paths.locals().map(|(address, _)| address).collect::<Vec<IpAddr>>();
+        let auth = self.auth.ours(&self.config.auth);
         let chunk_types = Extensions::of_config(&self.config).chunk_types();
         let mut params =
             our_params(addresses.iter().copied(), &chunk_types, Extensions::of_config(&self.config));
         if self.config.offer.list_addresses {
             params.push(our_families(&addresses));
         }
-        params.extend(self.auth.ours().into_iter().flat_map(AuthOffer::params));
+        params.extend(auth.iter().flat_map(AuthOffer::params));
         if let Some(ms) = self.setup.preservative {
             params.push(msctp_wire::Param::CookiePreservative(ms));
         }
@@ -165,7 +180,7 @@ impl Association {
             );
         };
         self.measure_setup(now, at);
-        self.setup = Setup { due: true, path: None, cookie: cookie.to_vec(), ..Setup::default() };
+        self.setup = Setup { due: true, path: None, cookie: cookie.to_vec(), ..Setup::default() }.into();
         for param in &offer.unrecognized {
             self.setup.unrecognized.extend_from_slice(param);
             let padded = self.setup.unrecognized.len().next_multiple_of(4);
@@ -255,7 +270,7 @@ impl Association {
 
     /// The handshake is over.
     pub(super) fn become_established(&mut self, now: Time) {
-        self.setup = Setup::default();
+        self.setup = Rare::default();
         self.set_state(now, State::Established);
         self.paths.start_heartbeats(now);
         self.announce_connected();
@@ -276,7 +291,7 @@ impl Association {
         let wanted = round_trip + PRESERVATIVE_MARGIN.min(Span::from_micros(u64::from(staleness_us)));
         let (path, retransmissions) = (self.setup.path, self.setup.retransmissions);
         let preservative = Some(wanted.as_millis().clamp(1, u64::from(u32::MAX)) as u32);
-        self.setup = Setup { due: true, path, retransmissions, preservative, ..Setup::default() };
+        self.setup = Setup { due: true, path, retransmissions, preservative, ..Setup::default() }.into();
         // DATA that went with the COOKIE ECHO was thrown away with it; T3-rtx sends it again with the next one.
         self.tags.peer_tag = 0;
         self.set_state(now, State::CookieWait);
@@ -315,8 +330,8 @@ impl Association {
             (self.draws.next_tag(), msctp_wire::Tsn::new(self.draws.next_tag()))
         };
         // RFC 4895 §6.1: the Random Number follows the pattern of the tag
-        let random = match self.auth.ours().filter(|_| colliding) {
-            Some(ours) => ours.random,
+        let random = match self.auth.random().filter(|_| colliding) {
+            Some(random) => random,
             None => random_number(&self.config.auth, &mut self.draws),
         };
         // RFC 9260 §5.2.2: no Tie-Tags in COOKIE-WAIT

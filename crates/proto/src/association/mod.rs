@@ -47,6 +47,7 @@ use crate::extensions::Extensions;
 use crate::inbound::Inbound;
 use crate::outbound::Outbound;
 use crate::path::{PathEvent, Paths, SourceUse};
+use crate::rare::Rare;
 use crate::{
     AssociationState, AssociationStats, Config, ConfigError, Event, LocalAddrs, LossReason, Message,
     PathAddr, PathId, PrimaryCause, RemoteAddrs, TraceKind,
@@ -67,8 +68,8 @@ pub struct Association {
     paths: Paths,
     inbound: Inbound,
     outbound: Outbound,
-    setup: Setup,
-    closing: Closing,
+    setup: Rare<Setup>,
+    closing: Rare<Closing>,
     control: ControlQueue,
     output: Output,
     events: VecDeque<Event>,
@@ -223,8 +224,8 @@ impl Association {
             // Replaced when the peer's initial TSN is known; nothing is given to it before.
             inbound: Inbound::new(&config, Tsn::new(0), 0),
             outbound: Outbound::new(&config, tags.local_initial_tsn),
-            setup: Setup::default(),
-            closing: Closing::default(),
+            setup: Rare::default(),
+            closing: Rare::default(),
             control: ControlQueue::default(),
             output: Output::default(),
             events: VecDeque::new(),
@@ -355,8 +356,8 @@ impl Association {
         }
         self.set_state(now, AssociationState::Closed);
         self.keys_version += 1;
-        self.setup = Setup::default();
-        self.closing = Closing::default();
+        self.setup = Rare::default();
+        self.closing = Rare::default();
         self.paths.stop_heartbeats();
         self.report_undelivered();
         self.events.push_back(match reason {
@@ -376,12 +377,14 @@ impl Association {
         if core::mem::take(&mut self.readable_event) {
             return Some(Event::Readable);
         }
-        let event = self.events.pop_front();
-        if event.is_none() {
-            // Events are rare, associations may be many: no room is kept for them.
-            self.events = VecDeque::new();
+        if self.events.is_empty() {
+            if self.events.capacity() > 0 {
+                // Events are rare, associations may be many: no room is kept for them.
+                self.events = VecDeque::new();
+            }
+            return None;
         }
-        event
+        self.events.pop_front()
     }
 
     /// The next entry of the trace; always `None` when `Config::trace` is off.

@@ -94,7 +94,7 @@ impl Association {
             {
                 break;
             }
-            let mut builder = self.builder(out, self.tags.peer_tag, segment);
+            let mut builder = self.data_builder(out, segment);
             if !self.fill_data(now, path, &mut builder) {
                 break;
             }
@@ -121,6 +121,17 @@ impl Association {
             builder.leave_out_checksum();
         }
         builder
+    }
+
+    /// As [`builder`](Self::builder), for DATA and SACKs: AUTH has no part in the packet unless one of them is signed.
+    #[inline(always)]
+    fn data_builder<'o>(&self, out: &'o mut Vec<u8>, max_len: usize) -> PacketBuilder<'o> {
+        let tags = &self.tags;
+        if self.auth.packet_overhead() > 0 || tags.extensions.has(Extensions::ZERO_CHECKSUM) {
+            return self.builder(out, tags.peer_tag, max_len);
+        }
+        let tag = VerificationTag::new(tags.peer_tag);
+        PacketBuilder::new(out, tags.local_port, tags.peer_port, tag, max_len)
     }
 
     /// RFC 9653 §5.2: not beside INIT or COOKIE ECHO, nor to somebody who is not the peer.
@@ -370,7 +381,7 @@ impl Association {
         if let Some(needed) = oversized {
             room = room.max(needed + self.auth.packet_overhead());
         }
-        let mut builder = self.builder(out, self.tags.peer_tag, room);
+        let mut builder = self.data_builder(out, room);
         // RFC 9260 §6.1: a pending SACK is bundled with DATA as long as both fit
         if sack_path == Some(path) && (sack_due || data_path == Some(path) && self.fits_beside_sack(path)) {
             self.push_sack(now, path, &mut builder);

@@ -4,6 +4,7 @@ use msctp_units::Time;
 use msctp_wire::{Abort, Cause, Causes, EncodeChunk, Shutdown, ShutdownAck, ShutdownComplete};
 
 use super::Association;
+use crate::rare::Untouched;
 use crate::{AbortReason, AssociationState as State, Event, LossReason, PathAddr, PathId};
 
 /// Progress of a shutdown.
@@ -24,6 +25,19 @@ pub(super) struct Closing {
     path: Option<PathId>,
     /// Where the packet came from that it answers: a SHUTDOWN, or DATA. RFC 9260 §6.4: replies go back there.
     asked_at: Option<PathAddr>,
+}
+
+impl Untouched for Closing {
+    const UNTOUCHED: &'static Self = &Self {
+        wanted: false,
+        due: false,
+        t2: None,
+        t5: None,
+        retransmissions: 0,
+        unanswered: false,
+        path: None,
+        asked_at: None,
+    };
 }
 
 impl Closing {

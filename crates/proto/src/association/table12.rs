@@ -116,8 +116,8 @@ impl Association {
         self.give_up_requests(now);
         self.control.clear();
         self.output.clear();
-        self.setup = super::Setup::default();
-        self.closing = super::Closing::default();
+        self.setup = crate::rare::Rare::default();
+        self.closing = crate::rare::Rare::default();
         self.tags = Tags::of_cookie(cookie, &mut self.draws);
         self.keys_version += 1;
         // RFC 4895 §6.3: both ends use the new association shared key from now on

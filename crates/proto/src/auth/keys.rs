@@ -26,6 +26,7 @@ impl Key {
 /// The keys of one association.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyRing {
+    /// Empty: the null key, which was not used yet. (The active one is always there.)
     keys: Vec<Key>,
     active: u16,
 }
@@ -33,8 +34,6 @@ pub(crate) struct KeyRing {
 impl KeyRing {
     /// RFC 4895 §6.1, §6.2: without any the null key, with identifier 0.
     pub(crate) fn new(keys: &[SharedKey], active: u16) -> Self {
-        let null = [SharedKey { id: 0, secret: Vec::new() }];
-        let keys = if keys.is_empty() { &null } else { keys };
         Self { keys: keys.iter().cloned().map(Key::new).collect(), active }
     }
 
@@ -44,16 +43,20 @@ impl KeyRing {
     }
 
     fn find(&mut self, id: u16) -> Result<&mut Key, KeyError> {
+        if self.keys.is_empty() {
+            self.keys.push(Key::new(SharedKey { id: 0, secret: Vec::new() }));
+        }
         self.keys.iter_mut().find(|key| key.shared.id == id).ok_or(KeyError::Unknown(id))
     }
 
     /// Adds a key, or takes it in place of the one with its identifier.
     pub(crate) fn set(&mut self, shared: SharedKey) -> Result<(), KeyError> {
-        let full = self.keys.len() >= MAX_KEYS;
-        match self.find(shared.id) {
-            Ok(key) => *key = Key::new(shared),
-            Err(_) if full => return Err(KeyError::TooMany),
-            Err(_) => self.keys.push(Key::new(shared)),
+        if let Ok(key) = self.find(shared.id) {
+            *key = Key::new(shared);
+        } else if self.keys.len() >= MAX_KEYS {
+            return Err(KeyError::TooMany);
+        } else {
+            self.keys.push(Key::new(shared));
         }
         Ok(())
     }

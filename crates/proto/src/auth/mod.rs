@@ -12,8 +12,6 @@ pub(crate) use hmac::MAX_LEN;
 pub use keys::MAX_KEYS;
 pub(crate) use offer::{AuthFault, AuthOffer, AuthReader, RANDOM_LEN, Random};
 
-use std::sync::Arc;
-
 use msctp_wire::{Auth as AuthChunk, AuthPlan, ChunkSet, ChunkType, HmacId};
 
 use self::keys::KeyRing;
@@ -78,9 +76,7 @@ struct Agreed {
     material: Vec<u8>,
     /// The algorithm the peer prefers.
     algorithm: HmacAlgorithm,
-    /// The chunks to sign.
-    types: ChunkSet,
-    plan: Arc<AuthPlan>,
+    plan: AuthPlan,
     /// The key the peer last used.
     peer_key: Option<u16>,
 }
@@ -88,12 +84,14 @@ struct Agreed {
 /// Authentication in one association.
 #[derive(Debug)]
 pub(crate) struct Authentication {
-    /// Our offer, as INIT or INIT ACK has it; `None` when AUTH is not spoken here.
-    ours: Option<AuthOffer>,
+    /// Our Random Number, in INIT or INIT ACK; `None` when AUTH is not spoken here.
+    random: Option<Random>,
     /// Chunk types that are not taken without AUTH.
     demanded: ChunkSet,
     keys: KeyRing,
     agreed: Option<Box<Agreed>>,
+    /// DATA or SACK is among what is signed.
+    signs_data: bool,
 }
 
 /// What we say of AUTH in an INIT or INIT ACK with this Random Number; `None`: nothing.
@@ -105,41 +103,45 @@ impl Authentication {
     /// Nothing is agreed yet.
     pub(crate) fn new(config: &AuthConfig, random: Random) -> Self {
         Self {
-            ours: our_offer(config, random),
+            random: config.enabled.then_some(random),
             demanded: config.demanded(),
             keys: KeyRing::new(&config.keys, config.active_key),
             agreed: None,
+            signs_data: false,
         }
     }
 
     /// Our offer, for INIT and INIT ACK.
-    pub(crate) fn ours(&self) -> Option<&AuthOffer> {
-        self.ours.as_ref()
+    pub(crate) fn ours(&self, config: &AuthConfig) -> Option<AuthOffer> {
+        our_offer(config, self.random?)
+    }
+
+    /// Our Random Number.
+    pub(crate) fn random(&self) -> Option<Random> {
+        self.random
     }
 
     /// The other Random Number of ours: a cookie of this end has another one than the association (RFC 4895 §6.1).
     pub(crate) fn set_random(&mut self, random: Random) {
-        if let Some(ours) = &mut self.ours {
-            ours.random = random;
-        }
+        self.random = self.random.map(|_| random);
     }
 
     /// What the peer offers is known. The shared keys stay.
-    pub(crate) fn agree(&mut self, peer: Option<&AuthOffer>) {
+    pub(crate) fn agree(&mut self, config: &AuthConfig, peer: Option<&AuthOffer>) {
         self.keys.forget_schedules();
-        self.agreed = self.ours.as_ref().zip(peer).and_then(|(ours, peer)| {
+        self.agreed = self.ours(config).zip(peer).and_then(|(ours, peer)| {
             let algorithm = peer.algorithm()?;
             // RFC 4895 §6.2: what the peer demands; RFC 5061 §4.1.1, §4.1.2: these in any case
             let mut types = peer.demanded();
             types.extend(COVERED);
             Some(Box::new(Agreed {
-                material: offer::material(ours, peer),
+                material: offer::material(&ours, peer),
                 algorithm,
-                types,
                 plan: plan(algorithm, types, self.keys.active()),
                 peer_key: None,
             }))
         });
+        self.signs_data = self.agreed.as_ref().is_some_and(|agreed| signs_whole_packets(&agreed.plan.types));
     }
 
     /// Both ends speak AUTH.
@@ -149,14 +151,17 @@ impl Authentication {
 
     /// What of a packet to the peer is signed, and how; `None`: nothing.
     #[inline]
-    pub(crate) fn plan(&self) -> Option<&Arc<AuthPlan>> {
+    pub(crate) fn plan(&self) -> Option<&AuthPlan> {
         self.agreed.as_ref().map(|agreed| &agreed.plan)
     }
 
     /// Bytes that AUTH takes from every packet with data or its acknowledgement; 0 when the peer demands it for neither.
+    #[inline]
     pub(crate) fn packet_overhead(&self) -> usize {
-        let agreed = self.agreed.as_ref().filter(|agreed| signs_whole_packets(&agreed.types));
-        agreed.map_or(0, |agreed| agreed.plan.chunk_len())
+        if !self.signs_data {
+            return 0;
+        }
+        self.plan().map_or(0, AuthPlan::chunk_len)
     }
 
     /// Chunk types that are not taken without AUTH.
@@ -166,7 +171,7 @@ impl Authentication {
 
     /// Chunk types that are sent with AUTH.
     pub(crate) fn signed(&self) -> ChunkSet {
-        self.agreed.as_ref().map_or(ChunkSet::EMPTY, |agreed| agreed.types)
+        self.agreed.as_ref().map_or(ChunkSet::EMPTY, |agreed| agreed.plan.types)
     }
 
     /// RFC 4895 §6.3: a chunk of this type needs an AUTH chunk before it and has none.
@@ -184,11 +189,11 @@ impl Authentication {
     }
 
     /// Judges an AUTH chunk; `from_auth` is the packet from it on.
-    pub(crate) fn verify(&mut self, chunk: &AuthChunk<'_>, from_auth: &[u8]) -> Verdict {
-        let (Some(agreed), Some(ours)) = (&mut self.agreed, &self.ours) else { return Verdict::NotSpoken };
+    pub(crate) fn verify(&mut self, config: &AuthConfig, chunk: &AuthChunk<'_>, from_auth: &[u8]) -> Verdict {
+        let Some(agreed) = &mut self.agreed else { return Verdict::NotSpoken };
         // RFC 4895 §6.3: only what our HMAC-ALGO listed
         let Some(algorithm) =
-            HmacAlgorithm::of_id(chunk.hmac_id).filter(|_| ours.hmacs.contains(&chunk.hmac_id))
+            HmacAlgorithm::of_id(chunk.hmac_id).filter(|algorithm| config.algorithms.contains(algorithm))
         else {
             return Verdict::Unsupported(chunk.hmac_id);
         };
@@ -216,7 +221,7 @@ impl Authentication {
     pub(crate) fn activate_key(&mut self, id: u16) -> Result<(), KeyError> {
         self.keys.activate(id)?;
         if let Some(agreed) = &mut self.agreed {
-            agreed.plan = plan(agreed.algorithm, agreed.types, id);
+            agreed.plan.shared_key_id = id;
         }
         Ok(())
     }
@@ -237,13 +242,8 @@ pub(crate) fn signs_whole_packets(types: &ChunkSet) -> bool {
     types.has(ChunkType::DATA) || types.has(ChunkType::SACK)
 }
 
-fn plan(algorithm: HmacAlgorithm, types: ChunkSet, key: u16) -> Arc<AuthPlan> {
-    Arc::new(AuthPlan {
-        types,
-        shared_key_id: key,
-        hmac_id: algorithm.id(),
-        hmac_len: algorithm.len() as u16,
-    })
+fn plan(algorithm: HmacAlgorithm, types: ChunkSet, key: u16) -> AuthPlan {
+    AuthPlan { types, shared_key_id: key, hmac_id: algorithm.id(), hmac_len: algorithm.len() as u16 }
 }
 
 #[cfg(test)]

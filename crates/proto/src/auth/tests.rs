@@ -11,9 +11,9 @@ fn config() -> AuthConfig {
 /// Two ends that know of each other what INIT and INIT ACK say.
 fn pair(a: &AuthConfig, b: &AuthConfig) -> [Authentication; 2] {
     let (mut one, mut other) = (Authentication::new(a, [1; 32]), Authentication::new(b, [2; 32]));
-    let (of_one, of_other) = (one.ours().cloned(), other.ours().cloned());
-    one.agree(of_other.as_ref());
-    other.agree(of_one.as_ref());
+    let (of_one, of_other) = (one.ours(a), other.ours(b));
+    one.agree(a, of_other.as_ref());
+    other.agree(b, of_one.as_ref());
     [one, other]
 }
 
@@ -21,7 +21,7 @@ fn pair(a: &AuthConfig, b: &AuthConfig) -> [Authentication; 2] {
 fn asconf_packet(from: &mut Authentication) -> Vec<u8> {
     let mut out = Vec::new();
     let mut builder = PacketBuilder::new(&mut out, 1, 2, VerificationTag::new(3), 1500);
-    builder.plan_auth(from.plan().unwrap().clone());
+    builder.plan_auth(*from.plan().unwrap());
     builder.push(&CookieAck).unwrap();
     let address = core::net::Ipv4Addr::LOCALHOST.into();
     builder.push(&Asconf { serial: AsconfSerial::new(1), address, requests: Params::EMPTY }).unwrap();
@@ -35,9 +35,14 @@ fn asconf_packet(from: &mut Authentication) -> Vec<u8> {
 
 /// What `to` says to the bytes that follow the COOKIE ACK of such a packet.
 fn judge(to: &mut Authentication, packet: &[u8]) -> Verdict {
+    judge_under(&config(), to, packet)
+}
+
+/// The same, of an end with these options.
+fn judge_under(config: &AuthConfig, to: &mut Authentication, packet: &[u8]) -> Verdict {
     let from_auth = &packet[16..];
     let Ok(Chunk::Auth(auth)) = Chunk::parse(from_auth) else { panic!("no AUTH: {from_auth:?}") };
-    to.verify(&auth, from_auth)
+    to.verify(config, &auth, from_auth)
 }
 
 const VALID: Verdict = Verdict::Valid { new_key: None };
@@ -51,18 +56,18 @@ fn what_one_end_signs_the_other_believes_and_no_changed_bit_of_it() {
         let [mut one, mut other] = pair(&a, &b);
         let mut packet = asconf_packet(&mut one);
         assert_eq!(usize::from(packet[19]), len, "the algorithm that the receiver prefers (§6.1)");
-        assert_eq!(judge(&mut other, &packet), VALID);
+        assert_eq!(judge_under(&b, &mut other, &packet), VALID);
         for bit in 16 * 8..packet.len() * 8 {
             packet[bit / 8] ^= 1 << (bit % 8);
             // Flags of the AUTH chunk "MUST be ignored on receipt", but they are signed.
             let believed = matches!(
                 Chunk::parse(&packet[16..]),
-                Ok(Chunk::Auth(auth)) if matches!(other.verify(&auth, &packet[16..]), Verdict::Valid { .. })
+                Ok(Chunk::Auth(auth)) if matches!(other.verify(&b, &auth, &packet[16..]), Verdict::Valid { .. })
             );
             assert!(!believed, "bit {bit}");
             packet[bit / 8] ^= 1 << (bit % 8);
         }
-        assert_eq!(judge(&mut other, &packet), VALID, "and it is as before");
+        assert_eq!(judge_under(&b, &mut other, &packet), VALID, "and it is as before");
     }
 }
 
@@ -107,12 +112,16 @@ fn another_key_no_key_and_an_algorithm_that_was_not_listed_are_refused() {
         Verdict::Invalid,
         "the null key where there is a key"
     );
-    let [mut one, mut other] =
-        pair(&config(), &AuthConfig { algorithms: vec![HmacAlgorithm::Sha1], ..config() });
+    let only_sha1 = AuthConfig { algorithms: vec![HmacAlgorithm::Sha1], ..config() };
+    let [mut one, mut other] = pair(&config(), &only_sha1);
     let mut packet = asconf_packet(&mut one);
     for id in [0, 2, 3, 4, 0xffff] {
         packet[22..24].copy_from_slice(&u16::to_be_bytes(id));
-        assert_eq!(judge(&mut other, &packet), Verdict::Unsupported(HmacId::new(id)), "§6.3");
+        assert_eq!(
+            judge_under(&only_sha1, &mut other, &packet),
+            Verdict::Unsupported(HmacId::new(id)),
+            "§6.3"
+        );
     }
 }
 
@@ -121,8 +130,8 @@ fn where_one_end_does_not_speak_it_nobody_does() {
     let [mut one, mut other] = pair(&config(), &AuthConfig::without());
     assert!(one.plan().is_none() && other.plan().is_none());
     let auth = AuthChunk { shared_key_id: 0, hmac_id: HmacId::SHA1, hmac: &[0; 20] };
-    assert_eq!(one.verify(&auth, &[0; 28]), Verdict::NotSpoken, "before there are keys");
-    assert_eq!(other.verify(&auth, &[0; 28]), Verdict::NotSpoken);
+    assert_eq!(one.verify(&config(), &auth, &[0; 28]), Verdict::NotSpoken, "before there are keys");
+    assert_eq!(other.verify(&config(), &auth, &[0; 28]), Verdict::NotSpoken);
     assert!(one.lacks(ChunkType::ASCONF, false), "and what needs it is not taken");
     assert!(!one.lacks(ChunkType::ASCONF, true) && !one.lacks(ChunkType::DATA, false));
     assert!(!other.lacks(ChunkType::ASCONF, false));

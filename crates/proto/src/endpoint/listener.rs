@@ -156,6 +156,6 @@ fn may_echo(config: &Config, packet: &Packet<'_>, cookie: &Cookie) -> bool {
         return !config.auth.demanded().has(ChunkType::COOKIE_ECHO);
     };
     let mut authentication = Authentication::new(&config.auth, random);
-    authentication.agree(cookie.auth.as_ref().map(|auth| &auth.peer));
-    matches!(authentication.verify(&auth, from_auth), Verdict::Valid { .. })
+    authentication.agree(&config.auth, cookie.auth.as_ref().map(|auth| &auth.peer));
+    matches!(authentication.verify(&config.auth, &auth, from_auth), Verdict::Valid { .. })
 }

@@ -323,7 +323,10 @@ impl Endpoint {
 
     /// Appends the next packet to `out`; `None` when nobody has anything to send. To be called until it gives `None`.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        self.poll_transmit_from(now, out).map(|(_, transmit)| transmit)
+        if !self.replies.is_empty() {
+            return self.send_reply(out);
+        }
+        self.next_transmit(now, out, |_, transmit| transmit)
     }
 
     /// As [`poll_transmit`](Self::poll_transmit), with the association whose packet it is; `None`: an answer that belongs to no
@@ -332,12 +335,23 @@ impl Endpoint {
         if !self.replies.is_empty() {
             return self.send_reply(out).map(|transmit| (None, transmit));
         }
+        self.next_transmit(now, out, |handle, transmit| (Some(handle), transmit))
+    }
+
+    /// The next packet of an association. Inlined into both callers, each with what it gives: a packet's description is large.
+    #[inline(always)]
+    fn next_transmit<R>(
+        &mut self,
+        now: Time,
+        out: &mut Vec<u8>,
+        give: impl Fn(Handle, Transmit) -> R,
+    ) -> Option<R> {
         while let Some(&slot) = self.dirty.front() {
             let handle = self.handle(slot);
             if let Some(entry) = &mut self.slots[slot as usize].entry
                 && let Some(transmit) = entry.association.poll_transmit(now, out)
             {
-                return Some((Some(handle), transmit));
+                return Some(give(handle, transmit));
             }
             self.dirty.pop_front();
             self.settle(slot);

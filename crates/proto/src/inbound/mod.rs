@@ -31,6 +31,7 @@ use self::slab::Slab;
 use self::tsn_map::{Place, TsnMap};
 use self::window::ReceiveWindow;
 use crate::long_tsn::LongTsn;
+use crate::rare::Rare;
 use crate::{Config, Message};
 
 /// Duplicate TSNs remembered for the next SACK. Reporting them is a SHOULD (RFC 9260 §6.2); a peer must not make us hold
@@ -78,7 +79,7 @@ pub struct SackSummary {
 pub struct Inbound {
     map: TsnMap,
     window: ReceiveWindow,
-    reassembly: Reassembly,
+    reassembly: Rare<Reassembly>,
     ordering: Ordering,
     slab: Slab,
     clock: SackClock,
@@ -103,7 +104,7 @@ impl Inbound {
                 config.buffers.max_receive_buffer,
                 config.pmtu.saturating_sub(PACKET_OVERHEAD),
             ),
-            reassembly: Reassembly::new(),
+            reassembly: Rare::default(),
             ordering: Ordering::new(),
             slab: Slab::new(config.buffers.max_receive_buffer.unwrap_or(config.receive_buffer) as usize),
             clock: SackClock::new(config.sack_delay, config.sack_frequency),
@@ -118,7 +119,9 @@ impl Inbound {
     /// What was agreed with the peer: I-DATA chunks instead of DATA chunks (RFC 8260 §2.2.1). To be said before any comes.
     pub fn set_interleaving(&mut self, interleaving: bool) {
         self.interleaving = interleaving;
-        self.reassembly.set_interleaving(interleaving);
+        if interleaving || self.reassembly.is_touched() {
+            self.reassembly.set_interleaving(interleaving);
+        }
         self.ordering.set_interleaving(interleaving);
     }
 

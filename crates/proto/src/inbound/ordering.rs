@@ -81,6 +81,12 @@ pub(super) struct Ordering {
     interleaving: bool,
 }
 
+/// How far a message's number is ahead of the next one to deliver. `wide`: of 32 bits.
+#[inline]
+fn ahead(wide: bool, next: u64, number: u32) -> u32 {
+    if wide { number.wrapping_sub(next as u32) } else { u32::from((number as u16).wrapping_sub(next as u16)) }
+}
+
 /// The stream's numbers begin at 0 again.
 fn begin_anew(stream: &mut Stream, ready: &mut VecDeque<Arrived>) {
     if let Some(mut waiting) = stream.waiting.take() {
@@ -101,12 +107,9 @@ impl Ordering {
     }
 
     /// How far this number is ahead of the next one to deliver.
+    #[inline]
     fn ahead(&self, next: u64, number: u32) -> u32 {
-        if self.interleaving {
-            number.wrapping_sub(next as u32)
-        } else {
-            u32::from((number as u16).wrapping_sub(next as u16))
-        }
+        ahead(self.interleaving, next, number)
     }
 
     /// Takes a whole message. `complete`: everything sent before it has arrived.
@@ -116,9 +119,8 @@ impl Ordering {
             self.ready.push_back(arrived);
             return Ok(());
         }
-        let next = self.streams.entry(arrived.message.stream).next;
-        let ahead = self.ahead(next, arrived.number);
         let stream = self.streams.entry(arrived.message.stream);
+        let ahead = ahead(self.interleaving, stream.next, arrived.number);
         if ahead != 0 {
             // RFC 9260 §6.5: numbers go up by one per ordered message. Within a stream they go up with the TSN, so nothing
             // that is still to come could fill the hole.

@@ -14,6 +14,7 @@ use super::piece::Piece;
 use super::tsn_map::TsnMap;
 use crate::Message;
 use crate::long_tsn::LongTsn;
+use crate::rare::Untouched;
 
 /// Which message: stream, unordered, message identifier. All DATA chunks share one: their TSNs tell their messages apart.
 type Key = (u16, bool, u32);
@@ -180,11 +181,12 @@ pub(super) struct Reassembly {
     skipped_to: Option<LongTsn>,
 }
 
-impl Reassembly {
-    pub(super) fn new() -> Self {
-        Self::default()
-    }
+impl Untouched for Reassembly {
+    const UNTOUCHED: &'static Self =
+        &Self { runs: BTreeMap::new(), opened: BTreeMap::new(), interleaving: false, skipped_to: None };
+}
 
+impl Reassembly {
     /// I-DATA chunks are received, and no DATA chunks.
     pub(super) fn set_interleaving(&mut self, interleaving: bool) {
         self.interleaving = interleaving;

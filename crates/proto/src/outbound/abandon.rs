@@ -17,25 +17,30 @@ use crate::{OutMessage, Reliability, SendFailure};
 impl Outbound {
     /// Messages that were given up since this was last asked.
     pub fn take_failures(&mut self) -> Vec<SendFailure> {
-        core::mem::take(&mut self.failures)
+        if self.partial.is_touched() { core::mem::take(&mut self.partial.failures) } else { Vec::new() }
     }
 
     /// [`take_failures`](Self::take_failures) would give some.
     #[inline]
     pub fn has_failures(&self) -> bool {
-        !self.failures.is_empty()
+        !self.partial.failures.is_empty()
     }
 
     /// Counters of messages given up.
     pub fn abandoned(&self) -> Abandoned {
-        self.abandoned
+        self.partial.abandoned
     }
 
     /// Gives up what is over: lifetimes that have passed, chunks that were to be sent again too often.
+    #[inline]
     pub(super) fn abandon_due(&mut self, now: Time, paths: &mut Paths) {
-        if self.partial.is_empty() {
-            return;
+        if !self.partial.is_empty() {
+            self.abandon_due_now(now, paths);
         }
+    }
+
+    #[inline(never)]
+    fn abandon_due_now(&mut self, now: Time, paths: &mut Paths) {
         while let Some(number) = self.partial.pop_expired(now) {
             self.expire(number, paths);
         }
@@ -144,8 +149,8 @@ impl Outbound {
             ..OutMessage::default()
         };
         let unsent = partial.sent == 0;
-        self.abandoned.count(partial.reliability, unsent);
-        self.failures.push(SendFailure { message, unsent, sent: partial.sent, abandoned: true });
+        self.partial.abandoned.count(partial.reliability, unsent);
+        self.partial.failures.push(SendFailure { message, unsent, sent: partial.sent, abandoned: true });
         self.note_room();
     }
 

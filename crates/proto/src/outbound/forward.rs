@@ -12,6 +12,7 @@ use super::chunk::Fate;
 use crate::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::Paths;
+use crate::rare::Untouched;
 
 /// Bytes of a FORWARD TSN or I-FORWARD-TSN that skips no stream.
 const FIXED: usize = 8;
@@ -19,7 +20,7 @@ const FIXED: usize = 8;
 /// What the peer was told.
 #[derive(Debug)]
 pub(super) struct Forward {
-    /// Advanced.Peer.Ack.Point.
+    /// Advanced.Peer.Ack.Point; below the Cumulative TSN Ack Point it counts as that.
     point: LongTsn,
     /// To be told now.
     due: bool,
@@ -40,11 +41,17 @@ pub struct ForwardSummary {
     pub len: u16,
 }
 
-impl Forward {
-    pub(super) fn new(cum_tsn_ack: LongTsn) -> Self {
-        Self { point: cum_tsn_ack, due: false, last: None, timed_on: None }
-    }
+impl Untouched for Forward {
+    const UNTOUCHED: &'static Self = &Self { point: LongTsn::LEAST, due: false, last: None, timed_on: None };
+}
 
+impl Default for Forward {
+    fn default() -> Self {
+        Self { point: LongTsn::LEAST, due: false, last: None, timed_on: None }
+    }
+}
+
+impl Forward {
     /// T3-rtx of this path runs for a FORWARD TSN, whether or not DATA is in flight there.
     #[inline]
     pub(super) fn is_timed_on(&self, path: PathId) -> bool {
@@ -75,7 +82,15 @@ impl Outbound {
     }
 
     /// A SACK was taken in (A4). C3: as long as the peer is behind it is told again, at most once a round trip (F2).
+    #[inline]
     pub(super) fn forward_after_sack(&mut self, now: Time, paths: &mut Paths) {
+        // Nothing can have been given up.
+        if self.partial.is_touched() {
+            self.go_on_forward(now, paths);
+        }
+    }
+
+    fn go_on_forward(&mut self, now: Time, paths: &mut Paths) {
         self.advance_peer_ack_point();
         if self.forward.point == self.sent.cum_tsn_ack() {
             if let Some(path) = self.forward.timed_on.take().and_then(|id| paths.get_mut(id)) {
@@ -96,6 +111,9 @@ impl Outbound {
 
     /// T3-rtx has expired (A5).
     pub(super) fn forward_after_timeout(&mut self) {
+        if !self.partial.is_touched() {
+            return;
+        }
         self.advance_peer_ack_point();
         self.forward.timed_on = None;
         self.forward.due = self.forward.point > self.sent.cum_tsn_ack();

@@ -4,6 +4,7 @@
 use msctp_wire::{GapBlock, List};
 
 use crate::long_tsn::LongTsn;
+use crate::rare::Untouched;
 
 /// TSNs in a row, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,11 @@ pub(super) struct Gaps {
     previous: Vec<TsnRange>,
     /// The last SACK, when each of its blocks became one range of `acked`.
     last: Option<(LongTsn, Vec<GapBlock>)>,
+}
+
+impl Untouched for Gaps {
+    const UNTOUCHED: &'static Self =
+        &Self { acked: Vec::new(), gained: Vec::new(), lost: Vec::new(), previous: Vec::new(), last: None };
 }
 
 impl Gaps {

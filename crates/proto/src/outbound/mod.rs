@@ -53,7 +53,7 @@ use self::rack::RackTlp;
 use crate::config::{LossRecovery, RetransmissionPath};
 use crate::long_tsn::LongTsn;
 use crate::path::Paths;
-use crate::stats::Abandoned;
+use crate::rare::Rare;
 use crate::{Config, OutMessage, PathId, SendError, SendFailure, TraceKind};
 
 /// Chunks outstanding at most. Keeps all TSNs within what gap blocks can report (16-bit offsets, RFC 9260 §3.3.4), and with
@@ -85,7 +85,7 @@ impl Default for LossDetection {
 pub struct Outbound {
     queue: SendQueue,
     sent: Outstanding,
-    gaps: Gaps,
+    gaps: Rare<Gaps>,
     flows: Flows,
     /// The peer's last a_rwnd.
     a_rwnd: u64,
@@ -103,11 +103,8 @@ pub struct Outbound {
     interleaving: bool,
     /// The peer understands FORWARD TSN, or I-FORWARD-TSN with interleaving: what was sent can be given up.
     peer_forwards: bool,
-    partial: PartialStore,
-    forward: Forward,
-    /// Messages given up that were not reported yet.
-    failures: Vec<SendFailure>,
-    abandoned: Abandoned,
+    partial: Rare<PartialStore>,
+    forward: Rare<Forward>,
     send_buffer: u64,
     /// A message was refused since the buffer last had room.
     refused: bool,
@@ -162,7 +159,7 @@ impl Outbound {
             queue: scheduler::create(&config.streams.scheduler)
                 .map_or_else(|_| SendQueue::default(), SendQueue::new),
             sent: Outstanding::new(initial_tsn),
-            gaps: Gaps::default(),
+            gaps: Rare::default(),
             flows: Flows::default(),
             a_rwnd: 0,
             in_flight: 0,
@@ -173,10 +170,8 @@ impl Outbound {
             streams: u16::MAX,
             interleaving: false,
             peer_forwards: false,
-            partial: PartialStore::default(),
-            forward: Forward::new(LongTsn::first(initial_tsn) - 1),
-            failures: Vec::new(),
-            abandoned: Abandoned::default(),
+            partial: Rare::default(),
+            forward: Rare::default(),
             send_buffer: u64::from(config.send_buffer),
             refused: false,
             writable: false,
@@ -224,7 +219,9 @@ impl Outbound {
     }
 
     fn fail(&mut self, unsent: Unsent) -> SendFailure {
-        self.partial.remove(unsent.partial);
+        if unsent.partial != 0 {
+            self.partial.remove(unsent.partial);
+        }
         SendFailure::of_unsent(unsent)
     }
 
@@ -339,7 +336,7 @@ impl Outbound {
             self.refused = true;
             return Err(SendError::BufferFull { len, free: free as usize });
         }
-        let partial = self.partial.add(now, &message, self.queue.next_id());
+        let partial = self.partial.note(now, &message, self.queue.next_id());
         self.queue.push(message, partial);
         Ok(())
     }
@@ -493,14 +490,16 @@ impl Outbound {
             });
         }
         failures.extend(self.queue.drain().into_iter().map(SendFailure::of_unsent));
-        self.partial.clear();
-        self.forward = Forward::new(self.sent.cum_tsn_ack());
+        if self.partial.is_touched() {
+            self.partial.clear();
+        }
+        self.forward = Rare::default();
         self.flows.clear();
         if let Some(rack) = &mut self.rack {
             rack.clear();
         }
         self.frto = None;
-        self.gaps = Gaps::default();
+        self.gaps = Rare::default();
         self.in_flight = 0;
         self.sent_bytes = 0;
         self.probe = ZeroWindowProbe::default();

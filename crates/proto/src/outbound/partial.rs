@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use msctp_units::Time;
 
 use crate::long_tsn::LongTsn;
-use crate::{OutMessage, Reliability};
+use crate::rare::{Rare, Untouched};
+use crate::stats::Abandoned;
+use crate::{OutMessage, Reliability, SendFailure};
 
 /// Deadlines of messages that are gone which may wait before the heap is made anew.
 const STALE_LIMIT: usize = 64;
@@ -48,15 +50,45 @@ pub(super) struct PartialStore {
     priorities: BTreeSet<(u16, u64)>,
     /// Chunks of theirs that are to be sent again: whether that may be is to be looked into.
     suspects: Vec<LongTsn>,
+    /// Messages given up that were not reported yet.
+    pub(super) failures: Vec<SendFailure>,
+    pub(super) abandoned: Abandoned,
+}
+
+impl Untouched for PartialStore {
+    const UNTOUCHED: &'static Self = &Self {
+        messages: BTreeMap::new(),
+        last: 0,
+        deadlines: BinaryHeap::new(),
+        priorities: BTreeSet::new(),
+        suspects: Vec::new(),
+        failures: Vec::new(),
+        abandoned: Abandoned::NONE,
+    };
+}
+
+impl Rare<PartialStore> {
+    /// Takes note of a message; gives its number, 0 when it is fully reliable. `queued_as`: the number the queue gives it.
+    #[inline]
+    pub(super) fn note(&mut self, now: Time, message: &OutMessage, queued_as: u64) -> u64 {
+        if message.reliability == Reliability::Full { 0 } else { self.add(now, message, queued_as) }
+    }
+
+    /// A chunk of the message with this number waits to be sent again.
+    #[inline]
+    pub(super) fn suspect(&mut self, number: u64, tsn: LongTsn) {
+        if number != 0 {
+            self.suspects.push(tsn);
+        }
+    }
 }
 
 impl PartialStore {
-    /// Takes note of a message; gives its number, 0 when it is fully reliable. `queued_as`: the number the queue gives it.
-    pub(super) fn add(&mut self, now: Time, message: &OutMessage, queued_as: u64) -> u64 {
+    #[inline(never)]
+    fn add(&mut self, now: Time, message: &OutMessage, queued_as: u64) -> u64 {
         let deadline = match message.reliability {
-            Reliability::Full => return 0,
             Reliability::Lifetime(span) => Some(now + span),
-            Reliability::Retransmissions(_) | Reliability::Priority(_) => None,
+            Reliability::Full | Reliability::Retransmissions(_) | Reliability::Priority(_) => None,
         };
         self.last += 1;
         if let Some(deadline) = deadline {
@@ -107,14 +139,6 @@ impl PartialStore {
         partial.chunks -= 1;
         if partial.chunks == 0 && !partial.queued {
             self.remove(number);
-        }
-    }
-
-    /// A chunk waits to be sent again.
-    #[inline]
-    pub(super) fn suspect(&mut self, number: u64, tsn: LongTsn) {
-        if number != 0 {
-            self.suspects.push(tsn);
         }
     }
 

@@ -101,9 +101,11 @@ impl Outbound {
         let mut outcome = SackOutcome::default();
         let processing = self.begin(now, cum_tsn_ack);
         self.acknowledge_up_to(cum_tsn_ack, &mut outcome);
-        let last_sent = self.sent.next() - 1;
-        outcome.malformed_gap_blocks = !self.gaps.update(cum_tsn_ack, sack.gap_blocks, last_sent);
-        self.acknowledge_gaps(&mut outcome);
+        if !sack.gap_blocks.is_empty() || self.gaps.is_touched() {
+            let last_sent = self.sent.next() - 1;
+            outcome.malformed_gap_blocks = !self.gaps.update(cum_tsn_ack, sack.gap_blocks, last_sent);
+            self.acknowledge_gaps(&mut outcome);
+        }
         for duplicate in sack.duplicates {
             self.count_duplicate(duplicate);
         }
@@ -130,7 +132,9 @@ impl Outbound {
         let mut outcome = SackOutcome::default();
         let processing = self.begin(now, cum_tsn_ack);
         self.acknowledge_up_to(cum_tsn_ack, &mut outcome);
-        self.gaps.advance(cum_tsn_ack);
+        if self.gaps.is_touched() {
+            self.gaps.advance(cum_tsn_ack);
+        }
         self.settle(processing, paths, &mut outcome);
         Ok(outcome)
     }
@@ -195,7 +199,7 @@ impl Outbound {
     }
 
     /// A chunk in flight or marked is acknowledged.
-    #[inline]
+    #[inline(always)]
     fn acknowledge(&mut self, tsn: LongTsn, chunk: Landed, outcome: &mut SackOutcome) {
         match chunk.fate {
             Fate::InFlight => self.in_flight -= chunk.len,

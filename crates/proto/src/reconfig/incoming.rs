@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 
 use msctp_wire::{ReconfigSerial, Tsn};
 
+use crate::rare::{Rare, Untouched};
+
 /// Answers kept: a chunk has at most two requests (RFC 6525 §3.1).
 const KEPT: usize = 2;
 
@@ -31,19 +33,25 @@ pub(crate) struct Deferred {
 #[derive(Debug)]
 pub(crate) struct Incoming {
     next: ReconfigSerial,
+    past: Rare<Past>,
+}
+
+/// What is kept of those that came.
+#[derive(Debug, Default)]
+struct Past {
     /// The last ones answered: number and Result.
     answered: VecDeque<(ReconfigSerial, u32)>,
     deferred: Option<Deferred>,
 }
 
+impl Untouched for Past {
+    const UNTOUCHED: &'static Self = &Self { answered: VecDeque::new(), deferred: None };
+}
+
 impl Incoming {
     /// RFC 6525 §4.1: numbers begin with the peer's initial TSN.
     pub(crate) fn new(initial_tsn: Tsn) -> Self {
-        Self {
-            next: ReconfigSerial::new(initial_tsn.get()),
-            answered: VecDeque::with_capacity(0),
-            deferred: None,
-        }
+        Self { next: ReconfigSerial::new(initial_tsn.get()), past: Rare::default() }
     }
 
     /// The number of the last request that came in order: what our Outgoing SSN Reset Request names when it answers none.
@@ -56,7 +64,7 @@ impl Incoming {
         if serial == self.next {
             return Answer::New;
         }
-        let known = self.answered.iter().find(|(number, _)| *number == serial);
+        let known = self.past.answered.iter().find(|(number, _)| *number == serial);
         known.map_or(Answer::BadSequenceNumber, |&(_, result)| Answer::Again(result))
     }
 
@@ -64,28 +72,31 @@ impl Incoming {
     pub(crate) fn answer(&mut self, serial: ReconfigSerial, result: u32) {
         if serial == self.next {
             self.next = serial.next();
-            self.answered.push_back((serial, result));
-            if self.answered.len() > KEPT {
-                self.answered.pop_front();
+            self.past.answered.push_back((serial, result));
+            if self.past.answered.len() > KEPT {
+                self.past.answered.pop_front();
             }
-        } else if let Some(answered) = self.answered.iter_mut().find(|(number, _)| *number == serial) {
+        } else if let Some(answered) = self.past.answered.iter_mut().find(|(number, _)| *number == serial) {
             answered.1 = result;
         }
     }
 
     /// The reset waits for the data sent before it.
     pub(crate) fn defer(&mut self, deferred: Deferred) {
-        self.deferred = Some(deferred);
+        self.past.deferred = Some(deferred);
     }
 
     #[inline]
     pub(crate) fn has_deferred(&self) -> bool {
-        self.deferred.is_some()
+        self.past.deferred.is_some()
     }
 
     /// The reset that waited, if all up to its last TSN has come.
     pub(crate) fn take_deferred(&mut self, cum_tsn_ack: Tsn) -> Option<Deferred> {
-        self.deferred.take_if(|deferred| deferred.last_tsn.precedes_or_is(cum_tsn_ack))
+        if !self.has_deferred() {
+            return None;
+        }
+        self.past.deferred.take_if(|deferred| deferred.last_tsn.precedes_or_is(cum_tsn_ack))
     }
 }
 

@@ -9,6 +9,7 @@ use msctp_wire::{ReconfigSerial, Tsn};
 use super::{ReconfigOutcome, StreamRequest};
 use crate::PathId;
 use crate::long_tsn::LongTsn;
+use crate::rare::{Rare, Untouched};
 
 /// Requests that wait at most.
 const MAX_WAITING: usize = 16;
@@ -45,74 +46,88 @@ pub(crate) struct Settled {
 /// Our requests.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
+    serial: ReconfigSerial,
+    requests: Rare<Requests>,
+}
+
+/// Those that are not answered, and how far the first one is.
+#[derive(Debug)]
+struct Requests {
     waiting: VecDeque<Waiting>,
     step: Step,
-    serial: ReconfigSerial,
     timer: Option<Time>,
     path: Option<PathId>,
     /// The request at hand was sent at least once: the peer may have done it.
     asked: bool,
 }
 
+impl Untouched for Requests {
+    const UNTOUCHED: &'static Self =
+        &Self { waiting: VecDeque::new(), step: Step::Queued, timer: None, path: None, asked: false };
+}
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self { waiting: VecDeque::new(), step: Step::Queued, timer: None, path: None, asked: false }
+    }
+}
+
 impl Outgoing {
     /// RFC 6525 §4.1: numbers begin with our initial TSN.
     pub(crate) fn new(initial_tsn: Tsn) -> Self {
-        Self {
-            waiting: VecDeque::new(),
-            step: Step::Queued,
-            serial: ReconfigSerial::new(initial_tsn.get()),
-            timer: None,
-            path: None,
-            asked: false,
-        }
+        Self { serial: ReconfigSerial::new(initial_tsn.get()), requests: Rare::default() }
     }
 
     /// False: too many wait.
     pub(crate) fn push(&mut self, request: StreamRequest, response_to: Option<ReconfigSerial>) -> bool {
-        if self.waiting.len() >= MAX_WAITING {
+        if self.requests.waiting.len() >= MAX_WAITING {
             return false;
         }
         // RFC 6525 §5.2.3: one that answers the peer goes before our own that were not begun
-        let index =
-            if response_to.is_some() { usize::from(self.step != Step::Queued) } else { self.waiting.len() };
-        self.waiting.insert(index.min(self.waiting.len()), Waiting { request, response_to });
+        let Requests { waiting, step, .. } = &mut *self.requests;
+        let index = if response_to.is_some() { usize::from(*step != Step::Queued) } else { waiting.len() };
+        waiting.insert(index.min(waiting.len()), Waiting { request, response_to });
         true
     }
 
     /// The request at hand and how far it is.
     pub(crate) fn current(&self) -> Option<(&StreamRequest, Step)> {
-        self.waiting.front().map(|waiting| (&waiting.request, self.step))
+        self.requests.waiting.front().map(|waiting| (&waiting.request, self.requests.step))
     }
 
     pub(crate) fn set_step(&mut self, step: Step) {
-        self.step = step;
+        self.requests.step = step;
     }
 
     /// Number of the request at hand, and of the peer's that it answers.
     pub(crate) fn numbers(&self) -> (ReconfigSerial, Option<ReconfigSerial>) {
-        (self.serial, self.waiting.front().and_then(|waiting| waiting.response_to))
+        (self.serial, self.requests.waiting.front().and_then(|waiting| waiting.response_to))
     }
 
     /// It was sent on this path; `until`: when it is sent again.
     pub(crate) fn on_sent(&mut self, path: PathId, until: Time) {
-        (self.step, self.path, self.timer) = (Step::Sent, Some(path), Some(until));
-        self.asked = true;
+        let requests = &mut *self.requests;
+        (requests.step, requests.path, requests.timer) = (Step::Sent, Some(path), Some(until));
+        requests.asked = true;
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Time> {
-        self.timer
+        self.requests.timer
     }
 
     /// RFC 6525 §5.1.1 (timer): the path whose error it is that nothing was answered.
     pub(crate) fn handle_timeout(&mut self, now: Time) -> Option<PathId> {
-        self.timer.take_if(|at| *at <= now)?;
-        self.step = Step::Due;
-        self.path
+        if self.requests.timer.is_none_or(|at| at > now) {
+            return None;
+        }
+        let requests = &mut *self.requests;
+        (requests.timer, requests.step) = (None, Step::Due);
+        requests.path
     }
 
     /// The peer answered. `None`: not what is asked for, or it is still at it (§5.2.7).
     pub(crate) fn on_response(&mut self, response: &ReconfigResponse) -> Option<Settled> {
-        if response.serial != self.serial || !matches!(self.step, Step::Sent | Step::Due) {
+        if response.serial != self.serial || !matches!(self.requests.step, Step::Sent | Step::Due) {
             return None;
         }
         let outcome = match response.result {
@@ -120,7 +135,7 @@ impl Outgoing {
             ReconfigResponse::DENIED => ReconfigOutcome::Denied,
             // It is asked again when the timer expires; nobody is to blame for that.
             ReconfigResponse::IN_PROGRESS => {
-                self.path = None;
+                self.requests.path = None;
                 return None;
             }
             result => ReconfigOutcome::Failed(result),
@@ -136,27 +151,28 @@ impl Outgoing {
 
     /// The request at hand was sent: the peer may have done it.
     pub(crate) fn is_asked(&self) -> bool {
-        self.asked
+        self.requests.asked
     }
 
     /// Gives up the last request that the peer was not asked yet; `all`: the one it was asked too. To be called until
     /// `None`. One that the peer may have done has to be gone through with: both ends must agree on the numbers.
     pub(crate) fn give_up(&mut self, all: bool) -> Option<Settled> {
-        let kept = usize::from(self.asked && !all);
-        if self.waiting.len() <= kept {
+        let kept = usize::from(self.requests.asked && !all);
+        if self.requests.waiting.len() <= kept {
             return None;
         }
-        if self.waiting.len() == 1 {
+        if self.requests.waiting.len() == 1 {
             return self.settle(ReconfigOutcome::GivenUp);
         }
-        let Waiting { request, .. } = self.waiting.pop_back()?;
+        let Waiting { request, .. } = self.requests.waiting.pop_back()?;
         Some(Settled { request, outcome: ReconfigOutcome::GivenUp })
     }
 
     fn settle(&mut self, outcome: ReconfigOutcome) -> Option<Settled> {
-        let Waiting { request, .. } = self.waiting.pop_front()?;
+        let Waiting { request, .. } = self.requests.waiting.pop_front()?;
         self.serial = self.serial.next();
-        (self.step, self.timer, self.path, self.asked) = (Step::Queued, None, None, false);
+        let requests = &mut *self.requests;
+        (requests.step, requests.timer, requests.path, requests.asked) = (Step::Queued, None, None, false);
         Some(Settled { request, outcome })
     }
 }

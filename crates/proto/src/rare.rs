@@ -1,0 +1,77 @@
+//! [`Rare`]: state that most associations never need. A pointer until it is first written to. No state of its own.
+
+use core::ops::{Deref, DerefMut};
+
+/// What [`Rare`] reads as before it was first written to: the same as `Default` gives.
+pub(crate) trait Untouched: Default + 'static {
+    /// The value.
+    const UNTOUCHED: &'static Self;
+}
+
+/// A `T` that takes memory of its own from the first write on. Reading never allocates; whatever takes `&mut T` does, so that
+/// what is called for each packet asks first whether there is anything to change.
+#[derive(Debug)]
+pub(crate) struct Rare<T>(Option<Box<T>>);
+
+impl<T> Rare<T> {
+    /// It was written to.
+    #[inline]
+    pub(crate) fn is_touched(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl<T> Default for Rare<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> From<T> for Rare<T> {
+    fn from(value: T) -> Self {
+        Self(Some(Box::new(value)))
+    }
+}
+
+impl<T: Untouched> Deref for Rare<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        self.0.as_deref().unwrap_or(T::UNTOUCHED)
+    }
+}
+
+impl<T: Untouched> DerefMut for Rare<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.get_or_insert_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default, PartialEq)]
+    struct State {
+        number: u32,
+        list: Vec<u8>,
+    }
+
+    impl Untouched for State {
+        const UNTOUCHED: &'static Self = &Self { number: 0, list: Vec::new() };
+    }
+
+    #[test]
+    fn reading_takes_no_memory_and_writing_keeps() {
+        let mut rare = Rare::<State>::default();
+        assert!(rare.list.is_empty() && rare.number == 0 && !rare.is_touched());
+        rare.number = 3;
+        rare.list.push(1);
+        assert_eq!(*rare, State { number: 3, list: vec![1] });
+        assert!(rare.is_touched());
+        assert_eq!(*State::UNTOUCHED, State::default());
+        assert_eq!(core::mem::size_of_val(&rare), core::mem::size_of::<usize>());
+    }
+}

@@ -1,0 +1,101 @@
+//! What an association holds, counted by the allocator: an endpoint with many idle ones is what it is for. A process of its
+//! own, with one test, so that nothing else allocates.
+
+use std::alloc::System;
+use std::sync::Arc;
+
+use msctp_proto::{Config, Endpoint, EndpointConfig, Handle, LocalAddrs, OutMessage, PathAddr, RemoteAddrs};
+use msctp_units::{Span, Time};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Bytes per association and end that an idle one may hold, its places in the endpoint's tables included.
+const IDLE: usize = 3700;
+/// The same of one that is sent messages all the time, what waits in its buffers taken off.
+const BUSY: usize = 32_000;
+const ASSOCIATIONS: u16 = 1000;
+
+struct Pair {
+    ends: [Endpoint; 2],
+    config: Arc<Config>,
+    now: Time,
+    next_port: u16,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let config = Arc::new(Config::default());
+        let mut ends = [1, 2].map(|seed| Endpoint::new(EndpointConfig::default(), [seed; 32]).unwrap());
+        ends[1].listen(LocalAddrs { port: 5000, addresses: vec![ip(2)] }, Arc::clone(&config)).unwrap();
+        Self { ends, config, now: Time::ZERO, next_port: 6000 }
+    }
+
+    fn connect(&mut self) -> Handle {
+        let local = LocalAddrs { port: self.next_port, addresses: vec![ip(1)] };
+        let remote = RemoteAddrs { port: 5000, addresses: vec![ip(2)] };
+        self.next_port += 1;
+        let handle = self.ends[0].connect(self.now, Arc::clone(&self.config), local, remote).unwrap();
+        self.settle();
+        handle
+    }
+
+    /// Until nobody has anything to send; what comes is read.
+    fn settle(&mut self) {
+        let mut bytes = Vec::new();
+        let mut moved = true;
+        while moved {
+            moved = false;
+            self.now += Span::from_micros(100);
+            for end in [0, 1] {
+                self.ends[end].handle_timeout(self.now);
+                while let Some(transmit) = self.ends[end].poll_transmit(self.now, &mut bytes) {
+                    let at = PathAddr { local: transmit.at.remote, remote: transmit.at.local };
+                    self.ends[1 - end].handle_datagram(self.now, at, &bytes);
+                    bytes.clear();
+                    moved = true;
+                }
+                while let Some((handle, _)) = self.ends[end].poll_event() {
+                    while self.ends[end].association_mut(handle).is_some_and(|it| it.recv().is_some()) {}
+                }
+            }
+        }
+    }
+}
+
+fn ip(last: u8) -> std::net::IpAddr {
+    std::net::IpAddr::from([10, 0, 0, last])
+}
+
+/// Bytes held since the region began.
+fn held(region: &Region<'_, System>) -> usize {
+    let change = region.change();
+    change.bytes_allocated.saturating_sub(change.bytes_deallocated)
+}
+
+#[test]
+fn an_idle_association_takes_little_and_a_busy_one_not_much_more() {
+    let mut pair = Pair::new();
+    // What endpoints need anyway.
+    pair.connect();
+    let region = Region::new(ALLOCATOR);
+    for _ in 0..ASSOCIATIONS {
+        pair.connect();
+    }
+    let idle = held(&region) / (2 * usize::from(ASSOCIATIONS));
+    assert!(idle <= IDLE, "{idle} bytes per idle association and end, at most {IDLE}");
+
+    let mut pair = Pair::new();
+    let region = Region::new(ALLOCATOR);
+    let handle = pair.connect();
+    let data = bytes::Bytes::from(vec![0; 1000]);
+    for _ in 0..2000 {
+        let association = pair.ends[0].association_mut(handle).unwrap();
+        let message = OutMessage { data: data.clone(), ..OutMessage::default() };
+        association.send(pair.now, message).unwrap();
+        pair.settle();
+    }
+    let busy = held(&region) / 2;
+    assert!(busy <= BUSY, "{busy} bytes per busy association and end, at most {BUSY}");
+}
