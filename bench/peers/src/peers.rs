@@ -35,22 +35,28 @@ macro_rules! end {
         /// Client and listening server.
         pub fn pair() -> Pair<Node> {
             let start = Instant::now();
-            let addresses: [SocketAddr; 2] = [([127, 0, 0, 1], 5000).into(), ([127, 0, 0, 1], 5001).into()];
-            let node = |own: usize| Node {
-                endpoint: $build(addresses[own], own == 1),
-                peer: addresses[1 - own],
-                start,
-                associations: Vec::new(),
-                touched: Vec::new(),
-                connected: 0,
-                stream_open: false,
-                message: Bytes::from(vec![0x5a; MESSAGE]),
-                buffer: vec![0; MESSAGE],
-            };
-            Pair::new(node(0), node(1))
+            Pair::new(Node::new(start, false, MESSAGE), Node::new(start, true, MESSAGE))
         }
 
         impl Node {
+            /// A client or a listening server whose messages have so many bytes. Time counts from `start`.
+            pub fn new(start: Instant, listens: bool, message: usize) -> Self {
+                let addresses: [SocketAddr; 2] =
+                    [([127, 0, 0, 1], 5000).into(), ([127, 0, 0, 1], 5001).into()];
+                let own = usize::from(listens);
+                Self {
+                    endpoint: $build(addresses[own], listens),
+                    peer: addresses[1 - own],
+                    start,
+                    associations: Vec::new(),
+                    touched: Vec::new(),
+                    connected: 0,
+                    stream_open: false,
+                    message: Bytes::from(vec![0x5a; message]),
+                    buffer: vec![0; message],
+                }
+            }
+
             fn touch(&mut self, index: usize) {
                 if self.touched.last() != Some(&index) {
                     self.touched.push(index);

@@ -1,0 +1,97 @@
+//! Two processes, each on a processor of its own, and what they took.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::unistd::Pid;
+
+/// What one transfer took.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer {
+    /// User bytes that arrived.
+    pub bytes: u64,
+    /// From the first to the last of them.
+    pub seconds: f64,
+    /// CPU seconds of the sending process and of the receiving one, from beginning to end.
+    pub sender: f64,
+    pub receiver: f64,
+}
+
+/// CPU seconds of all finished children.
+fn finished() -> Result<f64, String> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|e| format!("getrusage: {e}"))?;
+    let seconds = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+    Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
+}
+
+/// A process; it is ended with this.
+pub struct Process {
+    child: Child,
+    out: BufReader<ChildStdout>,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Process {
+    /// Starts it on the `index`th of the processors this one may use.
+    pub fn start(program: &[String], arguments: &[String], index: usize) -> Result<Self, String> {
+        let failed = |e: &dyn std::fmt::Display| format!("{}: {e}", program.join(" "));
+        let child = Command::new(&program[0])
+            .args(&program[1..])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut child = child.map_err(|e| failed(&e))?;
+        pin(Pid::from_raw(child.id() as i32), index).map_err(|e| failed(&e))?;
+        let out = child.stdout.take().ok_or("no output")?;
+        Ok(Self { child, out: BufReader::new(out) })
+    }
+
+    /// Reads lines until one that begins with this word; the rest of it.
+    pub fn expect(&mut self, word: &str) -> Result<String, String> {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if self.out.read_line(&mut line).map_err(|e| e.to_string())? == 0 {
+                return Err(format!("it ended without saying `{word}`"));
+            }
+            if let Some(rest) = line.trim_end().strip_prefix(word) {
+                return Ok(rest.trim().to_owned());
+            }
+        }
+    }
+
+    /// Waits for its end, at most so long; its CPU seconds.
+    pub fn end(mut self, limit: Duration) -> Result<f64, String> {
+        let before = finished()?;
+        let begin = Instant::now();
+        let status = loop {
+            match self.child.try_wait().map_err(|e| e.to_string())? {
+                Some(status) => break status,
+                None if begin.elapsed() > limit => return Err("it does not end".to_owned()),
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        let mut rest = String::new();
+        let _ = self.out.read_to_string(&mut rest);
+        if status.success() { Ok(finished()? - before) } else { Err(status.to_string()) }
+    }
+}
+
+/// The child's threads, which it has yet to make, inherit it.
+fn pin(pid: Pid, index: usize) -> nix::Result<()> {
+    let ours = sched_getaffinity(Pid::from_raw(0))?;
+    let allowed: Vec<usize> = (0..CpuSet::count()).filter(|&cpu| ours.is_set(cpu).unwrap_or(false)).collect();
+    let mut set = CpuSet::new();
+    set.set(allowed[index % allowed.len()])?;
+    sched_setaffinity(pid, &set)
+}

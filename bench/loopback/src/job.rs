@@ -1,0 +1,76 @@
+//! What one end is to do, and what the receiving end says of it. The programs in other languages say the same lines.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+/// Bytes of the largest IP packet: the run sets loopback's MTU to this.
+pub const MTU: u32 = 1480;
+
+/// A transfer from client to server.
+pub struct Job {
+    /// The server's.
+    pub address: SocketAddr,
+    /// Bytes of each message.
+    pub len: usize,
+    /// How long the client sends.
+    pub time: Duration,
+}
+
+impl Job {
+    /// `ADDRESS LEN [SECONDS]`
+    pub fn read(words: &[&str]) -> Result<Self, String> {
+        let wrong = |what: &str, error: &dyn Display| format!("{what}: {error}");
+        let [address, len, rest @ ..] = words else { return Err("want ADDRESS LEN [SECONDS]".to_owned()) };
+        let seconds = rest.first().map_or(Ok(0.0), |text| text.parse().map_err(|e| wrong(text, &e)))?;
+        Ok(Self {
+            address: address.parse().map_err(|e| wrong(address, &e))?,
+            len: len.parse().map_err(|e| wrong(len, &e))?,
+            time: Duration::from_secs_f64(seconds),
+        })
+    }
+
+    /// The client's own address: the server's host, any port.
+    pub fn own(&self) -> SocketAddr {
+        SocketAddr::new(self.address.ip(), 0)
+    }
+}
+
+/// The server listens now.
+pub fn ready() {
+    println!("ready");
+}
+
+/// What was received.
+#[derive(Default)]
+pub struct Tally {
+    begin: Option<Instant>,
+    last: Option<Instant>,
+    bytes: u64,
+}
+
+impl Tally {
+    pub fn add(&mut self, bytes: usize) {
+        let now = Instant::now();
+        self.begin.get_or_insert(now);
+        self.last = Some(now);
+        self.bytes += bytes as u64;
+    }
+
+    pub fn report(&self) {
+        let time = self.begin.zip(self.last).map_or(Duration::ZERO, |(begin, last)| last - begin);
+        println!("received {} {}", self.bytes, time.as_nanos());
+    }
+}
+
+/// An error in words.
+pub fn failed(what: &'static str) -> impl Fn(&dyn Display) -> String {
+    move |error| format!("{what}: {error}")
+}
+
+/// Runs on this thread alone: each process has one processor.
+pub fn block_on<T>(work: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|e| failed("runtime")(&e))?.block_on(work)
+}

@@ -1,0 +1,80 @@
+//! The stacks that are measured, each in a file of its own; usrsctp and pion/sctp are programs in `peers/`.
+
+mod msctp;
+mod quic;
+mod sans_io;
+mod tcp;
+mod udp;
+
+use crate::job::Job;
+
+/// A stack in this program.
+pub struct Stack {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// In the table, with its version.
+    pub title: &'static str,
+    server: fn(&Job) -> Result<(), String>,
+    client: fn(&Job) -> Result<(), String>,
+}
+
+/// In the order of the table.
+pub const STACKS: &[Stack] = &[
+    Stack { name: "msctp", title: "**msctp**", server: msctp::server, client: msctp::client },
+    Stack {
+        name: "rtc",
+        title: "rtc-sctp, GSO in the driver",
+        server: sans_io::rtc_server,
+        client: sans_io::rtc_client,
+    },
+    Stack {
+        name: "sctp-proto",
+        title: "sctp-proto, GSO in the driver",
+        server: sans_io::proto_server,
+        client: sans_io::proto_client,
+    },
+    Stack {
+        name: "quinn",
+        title: "quinn (encrypts)",
+        server: |job| quic::server(job, false),
+        client: |job| quic::client(job, false),
+    },
+    Stack {
+        name: "quinn-large",
+        title: "quinn (encrypts), windows of 16 MiB",
+        server: |job| quic::server(job, true),
+        client: |job| quic::client(job, true),
+    },
+    Stack {
+        name: "udp",
+        title: "UDP, sendmmsg and recvmmsg",
+        server: udp::server_plain,
+        client: udp::client_plain,
+    },
+    Stack {
+        name: "udp-gso",
+        title: "UDP, GSO and recvmmsg",
+        server: udp::server_plain,
+        client: udp::client_gso,
+    },
+    Stack {
+        name: "udp-gro",
+        title: "UDP, GSO and GRO",
+        server: udp::server_gro,
+        client: udp::client_gso,
+    },
+    Stack { name: "tcp", title: "kernel TCP", server: tcp::server, client: tcp::client },
+];
+
+fn find(name: &str) -> Result<&'static Stack, String> {
+    let names = || STACKS.iter().map(|stack| stack.name).collect::<Vec<_>>().join(" ");
+    STACKS.iter().find(|stack| stack.name == name).ok_or_else(|| format!("no stack {name}: there are {}", names()))
+}
+
+pub fn server(name: &str, job: &Job) -> Result<(), String> {
+    (find(name)?.server)(job)
+}
+
+pub fn client(name: &str, job: &Job) -> Result<(), String> {
+    (find(name)?.client)(job)
+}

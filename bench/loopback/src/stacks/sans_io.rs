@@ -1,0 +1,169 @@
+//! The stacks of `bench/peers` over a socket: those that are only a state machine, under a driver that uses the kernel as
+//! msctp's does: segmentation offload, coalesced and batched receiving.
+
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use msctp_bench_peers::pair::End;
+use msctp_bench_peers::peers::{proto, rtc};
+use msctp_udp::{Batch, Outgoing, Socket, SocketOptions};
+
+use crate::job::{Job, Tally, block_on, failed, ready};
+
+/// Bytes that one call hands to segmentation offload at most.
+const OFFLOAD: usize = 65_000;
+/// A packet of this size, which is no SCTP packet, says that it is over.
+const END: usize = 1;
+
+pub fn rtc_server(job: &Job) -> Result<(), String> {
+    block_on(server(rtc::Node::new(Instant::now(), true, job.len), job))
+}
+
+pub fn rtc_client(job: &Job) -> Result<(), String> {
+    block_on(client(rtc::Node::new(Instant::now(), false, job.len), job))
+}
+
+pub fn proto_server(job: &Job) -> Result<(), String> {
+    block_on(server(proto::Node::new(Instant::now(), true, job.len), job))
+}
+
+pub fn proto_client(job: &Job) -> Result<(), String> {
+    block_on(client(proto::Node::new(Instant::now(), false, job.len), job))
+}
+
+/// A node at its socket.
+struct Driver<E> {
+    node: E,
+    socket: Socket,
+    peer: Option<SocketAddr>,
+    start: Instant,
+    batch: Batch,
+    incoming: VecDeque<Bytes>,
+    outgoing: VecDeque<Bytes>,
+    burst: Vec<u8>,
+    over: bool,
+}
+
+impl<E: End<Wire = VecDeque<Bytes>>> Driver<E> {
+    fn new(node: E, address: SocketAddr, peer: Option<SocketAddr>) -> Result<Self, String> {
+        let socket = Socket::bind(address, &SocketOptions::default()).map_err(|e| failed("bind")(&e))?;
+        Ok(Self {
+            node,
+            socket,
+            peer,
+            start: Instant::now(),
+            batch: Batch::default(),
+            incoming: VecDeque::new(),
+            outgoing: VecDeque::new(),
+            burst: Vec::new(),
+            over: false,
+        })
+    }
+
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// Lets it work, and sends what it gives.
+    async fn drive(&mut self) -> Result<(), String> {
+        let now = self.now();
+        self.node.drive(now, &mut self.incoming, &mut self.outgoing);
+        self.transmit().await
+    }
+
+    /// Packets of one length go together, the last may be shorter.
+    async fn transmit(&mut self) -> Result<(), String> {
+        let Some(to) = self.peer else { return Ok(()) };
+        while let Some(first) = self.outgoing.pop_front() {
+            let segment = first.len();
+            self.burst.clear();
+            self.burst.extend_from_slice(&first);
+            while let Some(next) = self.outgoing.front()
+                && next.len() <= segment
+                && self.burst.len() + next.len() <= OFFLOAD
+            {
+                let last = next.len() < segment;
+                self.burst.extend_from_slice(next);
+                self.outgoing.pop_front();
+                if last {
+                    break;
+                }
+            }
+            let mut sent = 0;
+            loop {
+                let packets = Outgoing { to, bytes: &self.burst[sent..], segment_size: Some(segment) };
+                sent += self.socket.send(&packets).map_err(|e| failed("sending")(&e))?;
+                if sent >= self.burst.len() {
+                    break;
+                }
+                poll_fn(|cx| self.socket.poll_send_ready(cx)).await.map_err(|e| failed("sending")(&e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what arrived; waits for it until a timer is due.
+    async fn receive(&mut self) -> Result<(), String> {
+        let wake = self.node.wake().map(|wake| wake.saturating_sub(self.now()));
+        let mut timer = pin!(tokio::time::sleep(wake.unwrap_or(Duration::from_secs(1))));
+        let received = poll_fn(|cx| match self.socket.poll_recv(cx, &mut self.batch) {
+            Poll::Ready(result) => Poll::Ready(result.map(|()| true)),
+            Poll::Pending => timer.as_mut().poll(cx).map(|()| Ok(false)),
+        });
+        if received.await.map_err(|e| failed("receiving")(&e))? {
+            for datagram in self.batch.datagrams() {
+                self.peer = Some(datagram.remote);
+                if datagram.bytes.len() == END {
+                    self.over = true;
+                } else {
+                    self.incoming.push_back(Bytes::copy_from_slice(datagram.bytes));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn server<E: End<Wire = VecDeque<Bytes>>>(node: E, job: &Job) -> Result<(), String> {
+    let mut driver = Driver::new(node, job.address, None)?;
+    ready();
+    let mut tally = Tally::default();
+    while !driver.over {
+        driver.receive().await?;
+        driver.drive().await?;
+        let bytes = driver.node.receive();
+        if bytes > 0 {
+            tally.add(bytes as usize);
+            driver.drive().await?;
+        }
+    }
+    tally.report();
+    Ok(())
+}
+
+async fn client<E: End<Wire = VecDeque<Bytes>>>(node: E, job: &Job) -> Result<(), String> {
+    let mut driver = Driver::new(node, job.own(), Some(job.address))?;
+    let now = driver.now();
+    driver.node.connect(now);
+    driver.drive().await?;
+    while driver.node.connected() == 0 {
+        driver.receive().await?;
+        driver.drive().await?;
+    }
+    let begin = Instant::now();
+    while begin.elapsed() < job.time {
+        let now = driver.now();
+        driver.node.send(now, u64::MAX);
+        driver.drive().await?;
+        driver.receive().await?;
+        driver.drive().await?;
+    }
+    let end = Outgoing { to: job.address, bytes: &[0; END], segment_size: None };
+    driver.socket.send(&end).map_err(|e| failed("sending")(&e))?;
+    Ok(())
+}
