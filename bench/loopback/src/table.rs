@@ -42,7 +42,8 @@ fn read(words: &[&str]) -> Result<Options, String> {
     let mut options = Options { seconds: 3.0, rounds: 3, only: None, out: None, programs: Vec::new() };
     let mut words = words.iter();
     while let Some(&word) = words.next() {
-        let mut value = || words.next().map(|value| (*value).to_owned()).ok_or(format!("{word}: want a value"));
+        let mut value =
+            || words.next().map(|value| (*value).to_owned()).ok_or(format!("{word}: want a value"));
         match word {
             "--seconds" => options.seconds = value()?.parse().map_err(|e| format!("{word}: {e}"))?,
             "--rounds" => options.rounds = value()?.parse().map_err(|e| format!("{word}: {e}"))?,
@@ -73,10 +74,8 @@ fn rows(options: &Options) -> Result<Vec<Row>, String> {
             failures: Vec::new(),
         }
     };
-    let mut rows: Vec<Row> = STACKS
-        .iter()
-        .map(|stack| row(stack.name, &titled(stack.title), &[&own], Some(stack.name)))
-        .collect();
+    let mut rows: Vec<Row> =
+        STACKS.iter().map(|stack| row(stack.name, &titled(stack.title), &[&own], Some(stack.name))).collect();
     for (title, program) in &options.programs {
         let words: Vec<&str> = program.split_whitespace().collect();
         rows.insert(1, row(title, title, &words, None));
@@ -204,5 +203,6 @@ fn replace(file: &str, text: &str) -> Result<(), String> {
     let whole = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
     let (before, rest) = whole.split_once(BEGIN).ok_or(format!("{file}: no line {BEGIN}"))?;
     let (_, after) = rest.split_once(END).ok_or(format!("{file}: no line {END}"))?;
-    std::fs::write(file, format!("{before}{BEGIN}\n\n{text}\n{END}{after}")).map_err(|e| format!("{file}: {e}"))
+    std::fs::write(file, format!("{before}{BEGIN}\n\n{text}\n{END}{after}"))
+        .map_err(|e| format!("{file}: {e}"))
 }

@@ -39,6 +39,7 @@ impl Association {
         let mut state = self.shared.lock();
         let now = state.now();
         let result = state.core.association_mut(self.handle).map(|association| f(association, now));
+        state.touch(self.handle);
         state.wake_driver();
         result
     }
@@ -217,7 +218,7 @@ impl Association {
             return Poll::Ready(Ok(()));
         }
         slot.flushers.add(cx);
-        state.flushing.insert(self.handle);
+        state.await_flush(self.handle);
         Poll::Pending
     }
 

@@ -97,8 +97,9 @@ impl Driver {
                     any = true;
                     let mut state = self.shared.lock();
                     let now = state.now();
+                    let mut before = None;
                     for datagram in self.batch.datagrams() {
-                        take(&mut state, now, &datagram, &mut self.outbox);
+                        take(&mut state, now, &datagram, &mut before, &mut self.outbox);
                     }
                 }
                 Poll::Ready(Err(_)) => broken.push(ip),
@@ -334,8 +335,8 @@ impl Line {
 /// Everything that is due by now; what the host's interfaces have to be done for, and when to come again for associations
 /// that nobody has any more.
 fn expire(state: &mut State, now: Time) -> (Vec<Step>, Option<Time>) {
-    if state.core.poll_timeout().is_some_and(|due| due <= now) {
-        state.core.handle_timeout(now);
+    while let Some(handle) = state.core.handle_next_timeout(now) {
+        state.touch(handle);
     }
     let steps = state.follower.as_mut().map(|follower| follower.timeout(now)).unwrap_or_default();
     while let Some(&(due, handle)) = state.follow_at.first() {
@@ -355,15 +356,28 @@ fn bind_anew(ip: IpAddr, udp_port: u16, device: Option<String>) -> Option<Socket
     bind(udp_port).or_else(|| bind(0))
 }
 
-/// Gives a datagram to the core and learns from it what may be learnt.
-fn take(state: &mut State, now: Time, datagram: &Datagram<'_>, outbox: &mut Outbox) {
+/// Gives a datagram to the core and learns from it what may be learnt. `before`: the association that was given the one
+/// before it in the batch, and where that came from, if it was the peer's.
+fn take(
+    state: &mut State,
+    now: Time,
+    datagram: &Datagram<'_>,
+    before: &mut Option<(Handle, SocketAddr)>,
+    outbox: &mut Outbox,
+) {
     let at = PathAddr { local: datagram.local, remote: datagram.remote.ip() };
     let udp_port = datagram.remote.port();
+    let last = before.take();
     match state.core.handle_datagram(now, at, datagram.bytes) {
         // RFC 6951 §5.4: after the verification tag was checked
         DatagramOutcome::Association(handle) => {
-            if let Some(slot) = state.slots.get_mut(&handle) {
-                slot.ports.learn(at.local, at.remote, udp_port);
+            *before = Some((handle, datagram.remote));
+            // Most packets of a batch have one origin.
+            if last != *before {
+                if let Some(slot) = state.slots.get_mut(&handle) {
+                    slot.ports.learn(at.local, at.remote, udp_port);
+                }
+                state.touch(handle);
             }
         }
         DatagramOutcome::Accepted(handle) => {

@@ -133,13 +133,13 @@ impl Endpoint {
         if addresses.is_empty() {
             return Err(ConnectError::NoLocalAddress(SocketAddr::new(first, peer.udp_port)));
         }
+        let remote = RemoteAddrs { port: peer.port, addresses: peer.addresses };
         let port = match peer.local_port {
             Some(port) => port,
-            None => random_port()?,
+            None => free_port(&state.core, &remote)?,
         };
         let config = over_udp(config, state.offload);
         let local = LocalAddrs { port, addresses };
-        let remote = RemoteAddrs { port: peer.port, addresses: peer.addresses };
         let now = state.now();
         let handle = state.core.connect(now, config, local, remote)?;
         state.slots.insert(handle, Slot::new(peer.udp_port, Phase::Connecting, 1));
@@ -187,15 +187,16 @@ impl Drop for Endpoint {
     }
 }
 
-/// One that another association has may come out; the core refuses two to the same peer, and the next try takes another.
-fn random_port() -> Result<u16, ConnectError> {
+/// A port that no other association to this peer has: a random one, or the next above it that is free (RFC 6056 §3.3.1).
+fn free_port(core: &Core, remote: &RemoteAddrs) -> Result<u16, ConnectError> {
+    let none =
+        |want: &str| ConfigError { field: "local.port", value: "random".to_owned(), want: want.to_owned() };
     let mut bytes = [0; 2];
-    getrandom::fill(&mut bytes).map_err(|_| ConfigError {
-        field: "local.port",
-        value: "random".to_owned(),
-        want: "a system with random numbers, or a port".to_owned(),
-    })?;
-    Ok(u16::from_be_bytes(bytes) | FIRST_DYNAMIC)
+    getrandom::fill(&mut bytes).map_err(|_| none("a system with random numbers, or a port"))?;
+    let first = u16::from_be_bytes(bytes);
+    let mut ports = (FIRST_DYNAMIC..=u16::MAX).map(|offset| first.wrapping_add(offset) | FIRST_DYNAMIC);
+    let free = ports.find(|&port| !core.is_associated(port, remote));
+    Ok(free.ok_or_else(|| none("fewer than 16384 associations to one peer, or another endpoint"))?)
 }
 
 /// The sockets that the options ask for.

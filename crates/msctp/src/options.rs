@@ -21,8 +21,8 @@ pub struct EndpointOptions {
     /// Follow the host's interfaces; `None`: the addresses stay as they are.
     pub mobility: Option<Mobility>,
     /// Hand packets to the kernel in batches (segmentation offload). True: `Config::max_segments` is what one call takes, where
-    /// it is 1, and `Config::max_burst` is no less. RFC 9260's 4 packets are for an end that is told of every second packet; one
-    /// that receives in batches acknowledges in batches, and would never fill its window.
+    /// it is 1, and `Config::max_burst` is no less than 4 such batches. RFC 9260's 4 packets are for an end that is told of every
+    /// second packet; one that receives in batches acknowledges in batches, and would never fill its window.
     pub offload: bool,
     /// How long an association whose last handle was dropped may take for its shutdown before it is aborted, 30 s.
     pub linger: Duration,
@@ -77,6 +77,9 @@ impl From<SocketAddr> for Peer {
     }
 }
 
+/// Batches that leave at once: RFC 9260 §16's Max.Burst, a batch being what a packet is there.
+const BURST: u32 = 4;
+
 /// A configuration as it is used over UDP: RFC 6951 §5.6 takes the UDP header from the MTU, and packets go to the kernel in
 /// batches as large as one call takes.
 pub(crate) fn over_udp(mut config: Config, offload: bool) -> Config {
@@ -86,7 +89,7 @@ pub(crate) fn over_udp(mut config: Config, offload: bool) -> Config {
             config.max_segments = (65_000 / config.pmtu).clamp(1, 64);
         }
         if config.max_burst != 0 {
-            config.max_burst = config.max_burst.max(config.max_segments);
+            config.max_burst = config.max_burst.max(BURST * config.max_segments);
         }
     }
     config
@@ -100,7 +103,7 @@ mod tests {
     fn a_configuration_is_made_to_fit_udp_and_the_kernel() {
         let used = over_udp(Config::default(), true);
         // RFC 6951 §5.6; 65000 / 1492
-        assert_eq!((used.pmtu, used.max_segments, used.max_burst), (1492, 43, 43));
+        assert_eq!((used.pmtu, used.max_segments, used.max_burst), (1492, 43, 172));
         let plain = over_udp(Config::default(), false);
         assert_eq!((plain.pmtu, plain.max_segments, plain.max_burst), (1492, 1, Config::default().max_burst));
         let own = Config { pmtu: 9000, max_segments: 2, max_burst: 0, ..Config::default() };

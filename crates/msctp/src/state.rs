@@ -40,9 +40,14 @@ pub(crate) struct State {
     pub(crate) slots: BTreeMap<Handle, Slot>,
     pub(crate) listeners: BTreeMap<u16, Listener>,
     /// Associations of which somebody wants to know when all is acknowledged.
-    pub(crate) flushing: BTreeSet<Handle>,
+    flushing: BTreeSet<Handle>,
     /// Associations that nobody has any more, with the time when they are to be aborted.
-    pub(crate) abandoned: BTreeMap<Handle, Time>,
+    abandoned: BTreeMap<Handle, Time>,
+    /// The same by time; one that has ended meanwhile may still stand here.
+    abort_at: BTreeSet<(Time, Handle)>,
+    /// Of these two kinds those to which something happened: they are looked after. Nobody is looked at in vain, however many
+    /// there are.
+    touched: Vec<Handle>,
     /// Follows the host's interfaces.
     pub(crate) follower: Option<Follower>,
     /// Associations that wait for a move to fall due.
@@ -166,6 +171,8 @@ impl Shared {
             listeners: BTreeMap::new(),
             flushing: BTreeSet::new(),
             abandoned: BTreeMap::new(),
+            abort_at: BTreeSet::new(),
+            touched: Vec::new(),
             follower: options.mobility.clone().map(Follower::new),
             follow_at: BTreeSet::new(),
             idlers: Wakers::default(),
@@ -211,9 +218,7 @@ impl State {
                 listener.queue.push_back(handle);
                 listener.wakers.wake();
             }
-            _ => {
-                self.abandoned.insert(handle, Time::ZERO);
-            }
+            _ => self.give_up_at(handle, Time::ZERO),
         }
         self.slots.insert(handle, slot);
     }
@@ -228,7 +233,7 @@ impl State {
         }
         let connecting = matches!(slot.phase, Phase::Connecting);
         slot.queued = false;
-        self.abandoned.insert(handle, now + linger);
+        self.give_up_at(handle, now + linger);
         if let Some(association) = self.core.association_mut(handle) {
             if connecting {
                 association.abort(now, &AbortReason::default());
@@ -237,6 +242,26 @@ impl State {
             }
         }
         self.wake_driver();
+    }
+
+    /// Nobody has it; at `deadline` it is aborted.
+    fn give_up_at(&mut self, handle: Handle, deadline: Time) {
+        self.abandoned.insert(handle, deadline);
+        self.abort_at.insert((deadline, handle));
+        self.touch(handle);
+    }
+
+    /// Somebody waits until all is acknowledged.
+    pub(crate) fn await_flush(&mut self, handle: Handle) {
+        self.flushing.insert(handle);
+    }
+
+    /// Something happened to an association: a packet, a timer, a call.
+    pub(crate) fn touch(&mut self, handle: Handle) {
+        let watched = |handle| self.flushing.contains(handle) || self.abandoned.contains_key(handle);
+        if self.touched.last() != Some(&handle) && watched(&handle) {
+            self.touched.push(handle);
+        }
     }
 
     /// Nobody accepts at this port any more: associations that wait there end.
@@ -252,7 +277,9 @@ impl State {
     fn remove_slot(&mut self, handle: Handle) {
         self.slots.remove(&handle);
         self.flushing.remove(&handle);
-        self.abandoned.remove(&handle);
+        if let Some(deadline) = self.abandoned.remove(&handle) {
+            self.abort_at.remove(&(deadline, handle));
+        }
         self.follow_at.retain(|(_, waiting)| *waiting != handle);
         if self.slots.is_empty() {
             self.idlers.wake();
@@ -279,29 +306,33 @@ impl State {
     }
 
     /// Wakes those whose data is acknowledged; sees to associations that nobody has any more. When it is to be called next.
+    /// Cost: those to which something happened.
     pub(crate) fn look_after(&mut self, now: Time) -> Option<Time> {
-        let drained =
-            |core: &Core, handle: &Handle| core.association(*handle).is_none_or(|a| a.buffered() == 0);
-        let done: Vec<Handle> =
-            self.flushing.iter().filter(|handle| drained(&self.core, handle)).copied().collect();
-        for handle in done {
-            self.flushing.remove(&handle);
-            if let Some(slot) = self.slots.get_mut(&handle) {
+        let mut touched = std::mem::take(&mut self.touched);
+        for handle in touched.drain(..) {
+            if self.abandoned.contains_key(&handle) {
+                // Nobody reads any more; unread messages would hold the peer's shutdown up.
+                self.drain_unread(handle);
+            }
+            let drained = self.core.association(handle).is_none_or(|association| association.buffered() == 0);
+            if drained
+                && self.flushing.remove(&handle)
+                && let Some(slot) = self.slots.get_mut(&handle)
+            {
                 slot.flushers.wake();
             }
         }
-        let abandoned: Vec<(Handle, Time)> = self.abandoned.iter().map(|(&h, &at)| (h, at)).collect();
-        let mut next: Option<Time> = None;
-        for (handle, deadline) in abandoned {
-            // Nobody reads any more; unread messages would hold the peer's shutdown up.
-            self.drain_unread(handle);
+        self.touched = touched;
+        while let Some(&(deadline, handle)) = self.abort_at.first() {
             if deadline > now {
-                next = Some(next.map_or(deadline, |next| next.min(deadline)));
-            } else if let Some(association) = self.core.association_mut(handle) {
+                return Some(deadline);
+            }
+            self.abort_at.pop_first();
+            if let Some(association) = self.core.association_mut(handle) {
                 association.abort(now, &AbortReason::default());
             }
         }
-        next
+        None
     }
 
     /// The sockets changed: listeners take associations at these addresses from now on.

@@ -57,18 +57,16 @@ pub const STACKS: &[Stack] = &[
         server: udp::server_plain,
         client: udp::client_gso,
     },
-    Stack {
-        name: "udp-gro",
-        title: "UDP, GSO and GRO",
-        server: udp::server_gro,
-        client: udp::client_gso,
-    },
+    Stack { name: "udp-gro", title: "UDP, GSO and GRO", server: udp::server_gro, client: udp::client_gso },
     Stack { name: "tcp", title: "kernel TCP", server: tcp::server, client: tcp::client },
 ];
 
 fn find(name: &str) -> Result<&'static Stack, String> {
     let names = || STACKS.iter().map(|stack| stack.name).collect::<Vec<_>>().join(" ");
-    STACKS.iter().find(|stack| stack.name == name).ok_or_else(|| format!("no stack {name}: there are {}", names()))
+    STACKS
+        .iter()
+        .find(|stack| stack.name == name)
+        .ok_or_else(|| format!("no stack {name}: there are {}", names()))
 }
 
 pub fn server(name: &str, job: &Job) -> Result<(), String> {

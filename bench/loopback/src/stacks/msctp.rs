@@ -31,8 +31,7 @@ pub fn server(job: &Job) -> Result<(), String> {
 
 pub fn client(job: &Job) -> Result<(), String> {
     block_on(async {
-        let endpoint =
-            Endpoint::bind(&EndpointOptions::new([job.own()])).map_err(|e| failed("bind")(&e))?;
+        let endpoint = Endpoint::bind(&EndpointOptions::new([job.own()])).map_err(|e| failed("bind")(&e))?;
         let association =
             endpoint.connect(job.address, config()).await.map_err(|e| failed("connecting")(&e))?;
         let message = Bytes::from(vec![0x5a; job.len]);
@@ -41,7 +40,12 @@ pub fn client(job: &Job) -> Result<(), String> {
             association.send_bytes(0, message.clone()).await.map_err(|e| failed("sending")(&e))?;
         }
         if std::env::var_os("LOOPBACK_STATS").is_some() {
-            eprintln!("{:?}\n{:?}\n{} send errors", association.stats(), association.paths(), endpoint.send_errors());
+            eprintln!(
+                "{:?}\n{:?}\n{} send errors",
+                association.stats(),
+                association.paths(),
+                endpoint.send_errors()
+            );
         }
         association.shutdown().await.map_err(|e| failed("shutting down")(&e))
     })

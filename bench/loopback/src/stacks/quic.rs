@@ -31,7 +31,8 @@ fn transport(large: bool) -> Arc<TransportConfig> {
 }
 
 pub fn server(job: &Job, large: bool) -> Result<(), String> {
-    let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).map_err(|e| failed("certificate")(&e))?;
+    let made =
+        rcgen::generate_simple_self_signed([NAME.to_owned()]).map_err(|e| failed("certificate")(&e))?;
     let file = certificate_file(job.address);
     std::fs::write(&file, made.cert.der()).map_err(|e| failed("certificate")(&e))?;
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
@@ -45,7 +46,9 @@ pub fn server(job: &Job, large: bool) -> Result<(), String> {
         let connection = incoming.await.map_err(|e| failed("connecting")(&e))?;
         let mut stream = connection.accept_uni().await.map_err(|e| failed("stream")(&e))?;
         let mut tally = Tally::default();
-        while let Some(chunk) = stream.read_chunk(usize::MAX, true).await.map_err(|e| failed("reading")(&e))? {
+        while let Some(chunk) =
+            stream.read_chunk(usize::MAX, true).await.map_err(|e| failed("reading")(&e))?
+        {
             tally.add(chunk.bytes.len());
         }
         tally.report();
@@ -60,11 +63,13 @@ pub fn client(job: &Job, large: bool) -> Result<(), String> {
     let certificate = std::fs::read(certificate_file(job.address)).map_err(|e| failed("certificate")(&e))?;
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from(certificate)).map_err(|e| failed("certificate")(&e))?;
-    let mut config = ClientConfig::with_root_certificates(Arc::new(roots)).map_err(|e| failed("certificate")(&e))?;
+    let mut config =
+        ClientConfig::with_root_certificates(Arc::new(roots)).map_err(|e| failed("certificate")(&e))?;
     config.transport_config(transport(large));
     block_on(async {
         let endpoint = Endpoint::client(job.own()).map_err(|e| failed("bind")(&e))?;
-        let connecting = endpoint.connect_with(config, job.address, NAME).map_err(|e| failed("connecting")(&e))?;
+        let connecting =
+            endpoint.connect_with(config, job.address, NAME).map_err(|e| failed("connecting")(&e))?;
         let connection = connecting.await.map_err(|e| failed("connecting")(&e))?;
         let mut stream = connection.open_uni().await.map_err(|e| failed("stream")(&e))?;
         let message = vec![0x5a; job.len];

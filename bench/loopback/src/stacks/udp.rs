@@ -7,9 +7,7 @@ use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use msctp_udp::{Batch, Outgoing, Socket, SocketOptions};
-use nix::sys::socket::{
-    MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg, setsockopt, sockopt,
-};
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg, setsockopt, sockopt};
 
 use crate::job::{Job, MTU, Tally, block_on, failed, ready};
 
@@ -75,8 +73,7 @@ pub fn client_plain(job: &Job) -> Result<(), String> {
 
 pub fn server_gro(job: &Job) -> Result<(), String> {
     block_on(async {
-        let socket =
-            Socket::bind(job.address, &SocketOptions::default()).map_err(|e| failed("bind")(&e))?;
+        let socket = Socket::bind(job.address, &SocketOptions::default()).map_err(|e| failed("bind")(&e))?;
         ready();
         let (mut batch, mut tally) = (Batch::default(), Tally::default());
         loop {
@@ -101,8 +98,7 @@ pub fn server_gro(job: &Job) -> Result<(), String> {
 
 pub fn client_gso(job: &Job) -> Result<(), String> {
     block_on(async {
-        let socket =
-            Socket::bind(job.own(), &SocketOptions::default()).map_err(|e| failed("bind")(&e))?;
+        let socket = Socket::bind(job.own(), &SocketOptions::default()).map_err(|e| failed("bind")(&e))?;
         let bytes = vec![0x5a; PAYLOAD * SEGMENTS];
         let packets = Outgoing { to: job.address, bytes: &bytes, segment_size: Some(PAYLOAD) };
         let begin = Instant::now();

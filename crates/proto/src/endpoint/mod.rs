@@ -195,8 +195,7 @@ impl Endpoint {
             self.count,
             "fewer associations, or a higher limit",
         )?;
-        let known = |address: &&IpAddr| self.demux.by_address(local.port, remote.port, **address).is_some();
-        if let Some(address) = remote.addresses.iter().find(known) {
+        if let Some(address) = self.associated(local.port, &remote) {
             check(false, "remote.addresses", address, "an address without an association at these ports")?;
         }
         let seed = self.seed();
@@ -205,6 +204,17 @@ impl Endpoint {
         let tag = association.tags().local_tag;
         check(!self.demux.has_tag(tag), "seed", tag, "a tag that is not in use: connect again")?;
         Ok(self.insert(association))
+    }
+
+    /// The first of these addresses with which there is an association from this port.
+    fn associated<'a>(&self, port: u16, remote: &'a RemoteAddrs) -> Option<&'a IpAddr> {
+        let known = |address: &&IpAddr| self.demux.by_address(port, remote.port, **address).is_some();
+        remote.addresses.iter().find(known)
+    }
+
+    /// True when there is an association with that peer from this port: [`connect`](Self::connect) would refuse another.
+    pub fn is_associated(&self, port: u16, remote: &RemoteAddrs) -> bool {
+        self.associated(port, remote).is_some()
     }
 
     fn seed(&mut self) -> [u8; 32] {
@@ -414,12 +424,19 @@ impl Endpoint {
 
     /// Lets every timer that is due expire. Harmless when none is.
     pub fn handle_timeout(&mut self, now: Time) {
+        while self.handle_next_timeout(now).is_some() {}
+    }
+
+    /// As [`handle_timeout`](Self::handle_timeout), of one association: which it was. `None`: nothing is due any more.
+    pub fn handle_next_timeout(&mut self, now: Time) -> Option<Handle> {
         while let Some(slot) = self.schedule.pop_due(now) {
             if let Some(entry) = &mut self.slots[slot as usize].entry {
                 entry.association.handle_timeout(now);
                 self.mark_dirty(slot);
+                return Some(self.handle(slot));
             }
         }
+        None
     }
 
     /// The next event of any association. Valid after `poll_transmit` gave `None`.

@@ -228,7 +228,7 @@ impl Inbound {
             };
             (tsn, Arrived { message: message(data, payload), number: data.number, chunks: 1 })
         } else {
-            match self.reassembly.insert(tsn, data) {
+            match self.reassembly.insert(tsn, data, &mut self.slab) {
                 Some(Assembled::Whole(last, whole)) => (last, whole),
                 Some(Assembled::Part(part)) => {
                     self.ordering.arrive_part(part);

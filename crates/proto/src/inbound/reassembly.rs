@@ -11,6 +11,7 @@ use bytes::{Bytes, BytesMut};
 use super::fault::DataFault;
 use super::ordering::Arrived;
 use super::piece::Piece;
+use super::slab::{self, Slab};
 use super::tsn_map::TsnMap;
 use crate::Message;
 use crate::long_tsn::LongTsn;
@@ -39,11 +40,23 @@ struct Run {
     chunks: u32,
     /// In order. What arrives in order is appended to the last piece, so that such a message is copied once.
     pieces: VecDeque<BytesMut>,
+    /// The last piece is a part of a buffer that goes round: it must not grow.
+    in_slab: bool,
 }
 
 impl Run {
-    fn new(tsn: LongTsn, place: u64, piece: &Piece<'_>) -> Self {
+    /// `buffer`: where in-order fragments go as long as it has room.
+    fn new(tsn: LongTsn, place: u64, piece: &Piece<'_>, buffer: Option<BytesMut>) -> Self {
+        let in_slab = buffer.is_some();
+        let first = buffer.map_or_else(
+            || BytesMut::from(piece.payload),
+            |mut buffer| {
+                buffer.extend_from_slice(piece.payload);
+                buffer
+            },
+        );
         Self {
+            in_slab,
             last: place,
             highest: tsn,
             begins: piece.begin,
@@ -53,7 +66,7 @@ impl Run {
             number: piece.number,
             ppid: piece.ppid,
             chunks: 1,
-            pieces: VecDeque::from([BytesMut::from(piece.payload)]),
+            pieces: VecDeque::from([first]),
         }
     }
 
@@ -71,8 +84,13 @@ impl Run {
         self.ends = piece.end;
         self.chunks += 1;
         match self.pieces.back_mut() {
-            Some(last) => last.extend_from_slice(piece.payload),
-            None => self.pieces.push_back(BytesMut::from(piece.payload)),
+            Some(last) if !self.in_slab || last.capacity() - last.len() >= piece.payload.len() => {
+                last.extend_from_slice(piece.payload);
+            }
+            _ => {
+                self.in_slab = false;
+                self.pieces.push_back(BytesMut::from(piece.payload));
+            }
         }
     }
 
@@ -90,6 +108,7 @@ impl Run {
         self.highest = self.highest.max(next.highest);
         self.ends = next.ends;
         self.chunks += next.chunks;
+        self.in_slab = next.in_slab;
         if self.pieces.len() >= next.pieces.len() {
             self.pieces.append(&mut next.pieces);
         } else {
@@ -179,6 +198,9 @@ pub(super) struct Reassembly {
     interleaving: bool,
     /// The peer does not send any more what was missing up to here (RFC 3758 §3.6).
     skipped_to: Option<LongTsn>,
+    /// User bytes of the latest message that was complete: the next one may have as many. What is reserved for it is no more
+    /// than the peer has just sent.
+    usual: usize,
 }
 
 impl Untouched for Reassembly {
@@ -309,7 +331,7 @@ impl Reassembly {
     }
 
     /// Keeps a checked fragment; gives what can be delivered after it.
-    pub(super) fn insert(&mut self, tsn: LongTsn, piece: &Piece<'_>) -> Option<Assembled> {
+    pub(super) fn insert(&mut self, tsn: LongTsn, piece: &Piece<'_>, slab: &mut Slab) -> Option<Assembled> {
         let (key, place) = self.spot(tsn, piece);
         let before = self.before(key, place).filter(|_| !piece.begin);
         let after = if piece.end { None } else { self.runs.remove(&(key, place + 1)) };
@@ -327,13 +349,18 @@ impl Reassembly {
                 (place, self.runs.entry((key, place)).or_insert(after))
             }
             (None, None) => {
-                let run = || Run::new(tsn, place, piece);
+                let reserves = piece.begin
+                    && self.runs.is_empty()
+                    && (piece.payload.len()..=slab::MOST).contains(&self.usual);
+                let buffer = reserves.then(|| slab.reserve(self.usual));
+                let run = || Run::new(tsn, place, piece, buffer);
                 (place, self.runs.entry((key, place)).or_insert_with(run))
             }
         };
         if run.begins && run.ends {
             let run = self.runs.remove(&(key, first))?;
             let ppid = run.ppid;
+            self.usual = run.len();
             return Some(Assembled::Whole(run.highest, run.into_arrived(true, ppid)));
         }
         let opened = self.opened.get_mut(&key).filter(|opened| opened.next == first)?;

@@ -2,7 +2,7 @@
 //! application has dropped what was in them. So receiving allocates nothing while data flows and is read.
 //!
 //! Only such messages: one that is held back for others would keep a whole buffer from being used again, which a peer could
-//! make happen as often as it likes.
+//! make happen as often as it likes. And a message that comes in fragments, while it is the only one that is incomplete.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use bytes::{Bytes, BytesMut};
 /// The first buffer: an association with little data stays small.
 const FIRST: usize = 2048;
 /// Each buffer is twice the one before, up to this.
-const MOST: usize = 64 << 10;
+pub(super) const MOST: usize = 64 << 10;
 
 /// Buffers for payload.
 #[derive(Debug)]
@@ -40,6 +40,16 @@ impl Slab {
         }
         self.room.extend_from_slice(payload);
         self.room.split().freeze()
+    }
+
+    /// An empty buffer for so many bytes, at most [`MOST`]; it is never to grow.
+    pub(super) fn reserve(&mut self, len: usize) -> BytesMut {
+        debug_assert!(len <= MOST, "one buffer holds no more");
+        if self.room.capacity() < len {
+            self.make_room(len);
+        }
+        let rest = self.room.split_off(len);
+        core::mem::replace(&mut self.room, rest)
     }
 
     #[cold]
@@ -102,6 +112,24 @@ mod tests {
         for _ in 0..50 {
             assert!(places(&batch()).is_subset(&known));
         }
+    }
+
+    #[test]
+    fn reserved_buffers_go_round_as_copies_do() {
+        let mut slab = Slab::new(1 << 20);
+        let mut seen = std::collections::BTreeSet::new();
+        for round in 0..400u32 {
+            let mut buffer = slab.reserve(16_000);
+            assert_eq!((buffer.len(), buffer.capacity()), (0, 16_000));
+            buffer.extend_from_slice(&[round as u8; 15_999]);
+            let beside = slab.copy(&[7; 100]);
+            assert_eq!(buffer.freeze()[..], [round as u8; 15_999]);
+            assert_eq!(beside[..], [7; 100]);
+            if round >= 100 {
+                seen.insert(beside.as_ptr() as usize / MOST);
+            }
+        }
+        assert!(seen.len() <= 4, "two buffers do: {seen:?}");
     }
 
     #[test]

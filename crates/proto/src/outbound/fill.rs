@@ -11,6 +11,9 @@ use crate::long_tsn::LongTsn;
 use crate::path::{Path, Paths, RttSlot};
 use crate::{Direction, PathId, TraceKind};
 
+/// User bytes that are worth a chunk of their own.
+const WORTH_A_CHUNK: usize = 64;
+
 /// What went into a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filled {
@@ -265,6 +268,7 @@ impl Outbound {
         let Some(path) = paths.get_mut(id) else { return };
         self.queue.begin_packet();
         while below_cwnd(path) && self.sent.len() < MAX_OUTSTANDING {
+            let max = self.cut(max, builder.remaining());
             let Some(len) = self.queue.next_len(max) else { break };
             let closed = self.rwnd() < len as i64;
             if closed && self.probe != ZeroWindowProbe::Due
@@ -289,6 +293,19 @@ impl Outbound {
             }
             flow.burst += 1;
         }
+    }
+
+    /// User bytes of the next chunk at most, of `max`, with so much room in the packet. Where a batch of packets wants them equally
+    /// long, what has to be fragmented anyway fills the packet that the message before it began (RFC 9260 §6.9 leaves the
+    /// size of fragments open, §6.10 wants chunks bundled).
+    #[inline]
+    fn cut(&self, max: usize, room: usize) -> usize {
+        if !self.full_packets || self.queue.next_len(usize::MAX).is_none_or(|left| left <= max) {
+            return max;
+        }
+        // RFC 9260 §3.2: chunks are padded to 4 bytes
+        let room = (room & !3).saturating_sub(overhead(self.interleaving));
+        if room < WORTH_A_CHUNK { max } else { room.min(max) }
     }
 
     /// After a chunk with so many user bytes a window holds back what comes next.

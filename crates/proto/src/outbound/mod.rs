@@ -118,6 +118,8 @@ pub struct Outbound {
     /// Set the I bit when a window holds the next chunk back (RFC 7053 §5.1).
     hurry_when_blocked: bool,
     max_burst: u32,
+    /// Fragments are cut so that packets are full: several packets leave at once, and a shorter one would be the last of them.
+    full_packets: bool,
     retransmission_path: RetransmissionPath,
     loss_detection: LossDetection,
     /// Where losses are told apart.
@@ -180,6 +182,7 @@ impl Outbound {
             resetting: false,
             hurry_when_blocked: config.streams.sack_immediately_when_blocked,
             max_burst: config.max_burst,
+            full_packets: config.max_segments > 1,
             retransmission_path: config.retransmission_path,
             loss_detection: LossDetection::default(),
             differentiation: Differentiation::new(config),
