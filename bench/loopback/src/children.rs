@@ -1,6 +1,6 @@
 //! Two processes, each on a processor of its own, and what they took.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -47,13 +47,35 @@ impl Process {
         let child = Command::new(&program[0])
             .args(&program[1..])
             .args(arguments)
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn();
         let mut child = child.map_err(|e| failed(&e))?;
         pin(Pid::from_raw(child.id() as i32), index).map_err(|e| failed(&e))?;
         let out = child.stdout.take().ok_or("no output")?;
         Ok(Self { child, out: BufReader::new(out) })
+    }
+
+    /// Lets it go on.
+    pub fn go_on(&mut self) -> Result<(), String> {
+        let stdin = self.child.stdin.as_mut().ok_or("no input")?;
+        writeln!(stdin).map_err(|e| e.to_string())
+    }
+
+    /// Bytes of memory that it has now.
+    pub fn memory(&self) -> Result<u64, String> {
+        let file = format!("/proc/{}/statm", self.child.id());
+        let text = std::fs::read_to_string(&file).map_err(|e| format!("{file}: {e}"))?;
+        let pages: u64 = text.split(' ').nth(1).and_then(|n| n.parse().ok()).ok_or("no memory in statm")?;
+        Ok(pages * 4096)
+    }
+
+    /// CPU seconds that its first thread has taken by now.
+    pub fn cpu(&self) -> Result<f64, String> {
+        let file = format!("/proc/{}/schedstat", self.child.id());
+        let text = std::fs::read_to_string(&file).map_err(|e| format!("{file}: {e}"))?;
+        let nanos: u64 = text.split(' ').next().and_then(|n| n.parse().ok()).ok_or("no time in schedstat")?;
+        Ok(nanos as f64 / 1e9)
     }
 
     /// Reads lines until one that begins with this word; the rest of it.

@@ -37,6 +37,21 @@ impl Job {
     }
 }
 
+/// Messages of many associations: so many bytes, and so many a second over all of them.
+pub const SMALL: usize = 100;
+pub const MESSAGES: u32 = 10_000;
+/// How long they are sent.
+pub const STEADY: Duration = Duration::from_secs(3);
+/// Associations that are set up at a time.
+pub const AT_ONCE: usize = 64;
+
+/// Says how far it is, with what there is to say, and waits until it may go on.
+pub fn pause(word: &str, value: u128) -> Result<(), String> {
+    println!("{word} {value}");
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).map(|_| ()).map_err(|e| failed("stdin")(&e))
+}
+
 /// The server listens now.
 pub fn ready() {
     println!("ready");

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use crate::children::{Process, Transfer};
+use crate::document::{self, spread};
 use crate::stacks::STACKS;
 
 /// Bytes of the messages.
@@ -14,10 +15,6 @@ const MEASURE: &str = "quinn";
 const PACKETS: &str = "udp";
 /// How long an end may go on after the time is over.
 const GRACE: Duration = Duration::from_secs(5);
-/// Where the table goes in the file that it is written to.
-const BEGIN: &str = "<!-- loopback: written by bench/loopback/run -->";
-const END: &str = "<!-- loopback: end -->";
-
 /// Something to be measured.
 struct Row {
     name: String,
@@ -76,9 +73,9 @@ fn rows(options: &Options) -> Result<Vec<Row>, String> {
     };
     let mut rows: Vec<Row> =
         STACKS.iter().map(|stack| row(stack.name, &titled(stack.title), &[&own], Some(stack.name))).collect();
-    for (title, program) in &options.programs {
+    for (place, (title, program)) in (1..).zip(&options.programs) {
         let words: Vec<&str> = program.split_whitespace().collect();
-        rows.insert(1, row(title, title, &words, None));
+        rows.insert(place, row(title, title, &words, None));
     }
     if let Some(only) = &options.only {
         rows.retain(|row| only.split(',').any(|name| row.name.starts_with(name)));
@@ -87,7 +84,7 @@ fn rows(options: &Options) -> Result<Vec<Row>, String> {
 }
 
 /// With the version that was built.
-fn titled(title: &str) -> String {
+pub fn titled(title: &str) -> String {
     const LOCK: &str = include_str!("../Cargo.lock");
     let package = title.split([' ', ',']).next().unwrap_or_default();
     let version = LOCK.split("[[package]]").find_map(|entry| {
@@ -100,6 +97,8 @@ fn titled(title: &str) -> String {
 pub fn run(words: &[&str]) -> Result<(), String> {
     let options = read(words)?;
     let mut rows = rows(&options)?;
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or("?").to_owned();
     let mut port = 20_000;
     for round in 0..options.rounds {
         for (index, &len) in LENGTHS.iter().enumerate() {
@@ -121,14 +120,7 @@ pub fn run(words: &[&str]) -> Result<(), String> {
             }
         }
     }
-    let text = written(&rows, &options);
-    match &options.out {
-        Some(file) => replace(file, &text),
-        None => {
-            print!("{text}");
-            Ok(())
-        }
-    }
+    document::put(options.out.as_deref(), "throughput", &written(&rows, &options, &load))
 }
 
 fn transfer(row: &Row, port: u16, len: usize, seconds: f64) -> Result<Transfer, String> {
@@ -148,22 +140,15 @@ fn transfer(row: &Row, port: u16, len: usize, seconds: f64) -> Result<Transfer, 
     Ok(Transfer { bytes, seconds: nanos as f64 / 1e9, sender, receiver })
 }
 
-/// Median, least and most.
-fn spread(results: &[Transfer], value: impl Fn(&Transfer) -> f64) -> Option<(f64, f64, f64)> {
-    let mut values: Vec<f64> = results.iter().map(value).collect();
-    values.sort_by(f64::total_cmp);
-    Some((*values.get(values.len() / 2)?, *values.first()?, *values.last()?))
-}
-
 fn mbps(result: &Transfer) -> f64 {
     result.bytes as f64 * 8.0 / result.seconds / 1e6
 }
 
-fn written(rows: &[Row], options: &Options) -> String {
+fn written(rows: &[Row], options: &Options, load: &str) -> String {
     let mut text = String::new();
     let _ = writeln!(
         text,
-        "Medians of {} rounds of {} s, all stacks in turn in each; least and most in brackets. CPU seconds per GB (10⁹ bytes) of user data: sender + receiver.",
+        "Medians of {} rounds of {} s, all stacks in turn in each; least and most in brackets. CPU seconds per GB (10⁹ bytes) of user data: sender + receiver. The load of the machine before was {load}.",
         options.rounds, options.seconds
     );
     for (index, len) in LENGTHS.iter().enumerate() {
@@ -196,13 +181,4 @@ fn written(rows: &[Row], options: &Options) -> String {
         }
     }
     text
-}
-
-/// Puts the text between the markers in the file.
-fn replace(file: &str, text: &str) -> Result<(), String> {
-    let whole = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
-    let (before, rest) = whole.split_once(BEGIN).ok_or(format!("{file}: no line {BEGIN}"))?;
-    let (_, after) = rest.split_once(END).ok_or(format!("{file}: no line {END}"))?;
-    std::fs::write(file, format!("{before}{BEGIN}\n\n{text}\n{END}{after}"))
-        .map_err(|e| format!("{file}: {e}"))
 }

@@ -21,6 +21,9 @@ const ROUNDS: u32 = 16;
 /// Bytes that may wait for a socket that blocks. What comes beyond is lost, as it would be in any queue on its way.
 const MAX_PENDING: usize = 256 << 10;
 
+/// Packets that fit every path, and may go together although they were not given out so.
+const SMALL: usize = 1200;
+
 /// Chunk types at the beginning of what answers a packet that proved nothing (RFC 9260 §3.2).
 const INIT_ACK: u8 = 2;
 const ABORT: u8 = 6;
@@ -40,6 +43,8 @@ struct Line {
 struct Outbox {
     bytes: Vec<u8>,
     items: Vec<Item>,
+    /// Packets may go to the kernel together.
+    offload: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,13 +79,14 @@ impl Driver {
     ) -> Self {
         let lines = sockets.into_iter().map(|socket| (socket.local().ip(), Line::new(socket))).collect();
         let now = tokio::time::Instant::now();
+        let outbox = Outbox { offload: shared.lock().offload, ..Outbox::default() };
         Self {
             shared,
             lines,
             watch,
             udp_port,
             batch: Batch::default(),
-            outbox: Outbox::default(),
+            outbox,
             timer: Box::pin(tokio::time::sleep_until(now)),
             deadline: None,
         }
@@ -423,12 +429,51 @@ fn drain(state: &mut State, now: Time, stray: Option<(Handle, PathAddr, u16)>, o
 
 impl Outbox {
     fn push(&mut self, start: usize, transmit: &Transmit, udp_port: u16) {
-        self.items.push(Item {
+        let item = Item {
             local: transmit.at.local,
             to: SocketAddr::new(transmit.at.remote, udp_port),
             start,
             len: transmit.len,
             segment_size: transmit.segment_size,
-        });
+        };
+        if !self.offload || !self.items.last_mut().is_some_and(|last| last.take_in(&item)) {
+            self.items.push(item);
+        }
+    }
+}
+
+impl Item {
+    /// Small packets of one length to one place go together, whichever associations they are of; the last may be shorter.
+    fn take_in(&mut self, next: &Self) -> bool {
+        let segment = self.segment_size.unwrap_or(self.len);
+        let follows = (self.local, self.to, self.start + self.len) == (next.local, next.to, next.start);
+        let fits = segment <= SMALL && next.segment_size.is_none() && next.len <= segment;
+        if !follows || !fits || !self.len.is_multiple_of(segment) {
+            return false;
+        }
+        self.segment_size = Some(segment);
+        self.len += next.len;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_packets_of_one_length_to_one_place_go_together() {
+        let to: SocketAddr = "192.0.2.1:9899".parse().unwrap();
+        let local = IpAddr::from([192, 0, 2, 2]);
+        let item = |start, len, to| Item { local, to, start, len, segment_size: None };
+        let mut first = item(0, 100, to);
+        assert!(first.take_in(&item(100, 100, to)));
+        assert!(!first.take_in(&item(300, 100, to)), "it does not follow");
+        assert!(!first.take_in(&item(200, 100, "192.0.2.3:9899".parse().unwrap())), "another place");
+        assert!(!first.take_in(&item(200, 104, to)), "longer");
+        assert!(first.take_in(&item(200, 60, to)));
+        assert!(!first.take_in(&item(260, 60, to)), "behind a shorter one");
+        assert_eq!((first.len, first.segment_size), (260, Some(100)));
+        assert!(!item(0, 1400, to).take_in(&item(1400, 1400, to)), "perhaps a probe of the path's MTU");
     }
 }

@@ -138,7 +138,7 @@ impl Endpoint {
             Some(port) => port,
             None => free_port(&state.core, &remote)?,
         };
-        let config = over_udp(config, state.offload);
+        let config = state.used_options(config);
         let local = LocalAddrs { port, addresses };
         let now = state.now();
         let handle = state.core.connect(now, config, local, remote)?;
@@ -243,4 +243,52 @@ fn bind_all(options: &EndpointOptions, host: &[LocalAddress]) -> Result<Vec<Sock
         sockets.push(Socket::bind(address, &socket_options)?);
     }
     Ok(sockets)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Associations looked at by both ends while so many are set up, each sends a little and waits for its acknowledgement, and
+    /// all end.
+    fn looked_at(count: usize) -> u64 {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let options = || EndpointOptions::new(["127.0.0.1:0".parse().unwrap()]);
+            let (a, b) = (Endpoint::bind(&options()).unwrap(), Endpoint::bind(&options()).unwrap());
+            b.listen(9, Config::default()).unwrap();
+            let peer = Peer { port: 9, ..Peer::new(b.local_addresses()[0]) };
+            let (mut here, mut there) = (Vec::new(), Vec::new());
+            for _ in 0..count {
+                here.push(a.connect(peer.clone(), Config::default()).await.unwrap());
+                there.push(b.accept(9).await.unwrap());
+            }
+            for association in &here {
+                association.send_bytes(0, vec![1; 10]).await.unwrap();
+            }
+            // All wait at once.
+            let mut waits: Vec<_> = here.iter().map(|association| Box::pin(association.flush())).collect();
+            for wait in &mut waits {
+                let waits = poll_fn(|cx| Poll::Ready(wait.as_mut().poll(cx).is_pending())).await;
+                assert!(waits, "nothing was sent yet");
+            }
+            for wait in waits {
+                wait.await.unwrap();
+            }
+            drop((here, there));
+            a.idle().await;
+            b.idle().await;
+            let looked = |endpoint: &Endpoint| endpoint.shared.lock().looked;
+            looked(&a) + looked(&b)
+        })
+    }
+
+    #[test]
+    fn what_is_looked_at_grows_with_what_happens_and_not_with_how_many_there_are() {
+        let (few, many) = (looked_at(20), looked_at(160));
+        assert!(few >= 20, "{few}: each is looked at once at least");
+        // Each packet, timer and call of an association looks at it alone: eight times as many, eight times the work, and some
+        // for how packets fall into batches. Looking at all each time would be sixty times the work.
+        assert!(many <= few * 16, "{few} for 20 associations, {many} for 160");
+    }
 }

@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::error::AssociationError;
 use crate::inbox::Inbox;
 use crate::mobile::{Follower, Moves};
+use crate::options::over_udp;
 use crate::wakers::Wakers;
 
 /// Associations set up and not yet accepted, at each port; beyond it new ones are aborted.
@@ -58,7 +59,12 @@ pub(crate) struct State {
     pub(crate) endpoints: usize,
     /// The task ended.
     pub(crate) gone: bool,
+    /// The latest options of an association that we began, as given and as used: those that are equal share them.
+    options: Option<(Config, Arc<Config>)>,
     driver: Option<Waker>,
+    /// Associations looked at for their waiters.
+    #[cfg(test)]
+    pub(crate) looked: u64,
     /// Packets the kernel did not take.
     pub(crate) send_errors: u64,
 }
@@ -178,7 +184,10 @@ impl Shared {
             idlers: Wakers::default(),
             endpoints: 1,
             gone: false,
+            options: None,
             driver: None,
+            #[cfg(test)]
+            looked: 0,
             send_errors: 0,
         })))
     }
@@ -192,6 +201,18 @@ impl Shared {
 impl State {
     pub(crate) fn now(&self) -> Time {
         self.clock.now()
+    }
+
+    /// An association's options as they are used over UDP.
+    pub(crate) fn used_options(&mut self, given: Config) -> Arc<Config> {
+        match &self.options {
+            Some((before, used)) if *before == given => Arc::clone(used),
+            _ => {
+                let used = Arc::new(over_udp(given.clone(), self.offload));
+                self.options = Some((given, Arc::clone(&used)));
+                used
+            }
+        }
     }
 
     /// The task has to look: something may have to be sent.
@@ -310,6 +331,10 @@ impl State {
     pub(crate) fn look_after(&mut self, now: Time) -> Option<Time> {
         let mut touched = std::mem::take(&mut self.touched);
         for handle in touched.drain(..) {
+            #[cfg(test)]
+            {
+                self.looked += 1;
+            }
             if self.abandoned.contains_key(&handle) {
                 // Nobody reads any more; unread messages would hold the peer's shutdown up.
                 self.drain_unread(handle);

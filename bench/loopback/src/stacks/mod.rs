@@ -76,3 +76,24 @@ pub fn server(name: &str, job: &Job) -> Result<(), String> {
 pub fn client(name: &str, job: &Job) -> Result<(), String> {
     (find(name)?.client)(job)
 }
+
+/// Those that many associations are made with. Their `len` is a number of associations.
+pub const MANY: [&str; 3] = ["msctp", "rtc", "sctp-proto"];
+
+pub fn hold(name: &str, job: &Job) -> Result<(), String> {
+    match name {
+        "msctp" => msctp::hold(job),
+        "rtc" => sans_io::rtc_hold(job),
+        "sctp-proto" => sans_io::proto_hold(job),
+        _ => Err(format!("no stack {name}: there are {}", MANY.join(" "))),
+    }
+}
+
+pub fn open(name: &str, job: &Job) -> Result<(), String> {
+    match name {
+        "msctp" => msctp::open(job),
+        "rtc" => sans_io::rtc_open(job),
+        "sctp-proto" => sans_io::proto_open(job),
+        _ => Err(format!("no stack {name}: there are {}", MANY.join(" "))),
+    }
+}

@@ -1,11 +1,14 @@
 //! The project's asynchronous crate, as `msctp perf` uses it.
 
-use std::time::Instant;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use msctp::{Config, DEFAULT_PORT, Endpoint, EndpointOptions};
+use msctp::{Association, Config, DEFAULT_PORT, Endpoint, EndpointOptions};
+use tokio::task::{JoinSet, LocalSet};
 
-use crate::job::{Job, MTU, Tally, block_on, failed, ready};
+use crate::job::{AT_ONCE, Job, MESSAGES, MTU, SMALL, STEADY, Tally, block_on, failed, pause, ready};
 
 fn config() -> Config {
     Config { pmtu: MTU, ..Config::mobile() }
@@ -39,14 +42,77 @@ pub fn client(job: &Job) -> Result<(), String> {
         while begin.elapsed() < job.time {
             association.send_bytes(0, message.clone()).await.map_err(|e| failed("sending")(&e))?;
         }
-        if std::env::var_os("LOOPBACK_STATS").is_some() {
-            eprintln!(
-                "{:?}\n{:?}\n{} send errors",
-                association.stats(),
-                association.paths(),
-                endpoint.send_errors()
-            );
-        }
         association.shutdown().await.map_err(|e| failed("shutting down")(&e))
     })
+}
+
+/// Takes so many associations, each read by a task of its own.
+pub fn hold(job: &Job) -> Result<(), String> {
+    let tally = Rc::new(RefCell::new(Tally::default()));
+    let readers = LocalSet::new();
+    block_on(readers.run_until(async {
+        let endpoint =
+            Endpoint::bind(&EndpointOptions::new([job.address])).map_err(|e| failed("bind")(&e))?;
+        endpoint.listen(DEFAULT_PORT, config()).map_err(|e| failed("listen")(&e))?;
+        ready();
+        for _ in 0..job.len {
+            let association = endpoint.accept(DEFAULT_PORT).await.ok_or("the endpoint is gone")?;
+            let tally = Rc::clone(&tally);
+            tokio::task::spawn_local(async move {
+                while let Ok(Some(message)) = association.recv().await {
+                    tally.borrow_mut().add(message.data.len());
+                }
+            });
+        }
+        endpoint.idle().await;
+        tally.borrow().report();
+        Ok(())
+    }))
+}
+
+/// Sets so many up; sends small messages over all of them in turn; ends them.
+pub fn open(job: &Job) -> Result<(), String> {
+    block_on(async {
+        let endpoint = Endpoint::bind(&EndpointOptions::new([job.own()])).map_err(|e| failed("bind")(&e))?;
+        pause("begin", 0)?;
+        let begin = Instant::now();
+        let associations = set_up(&endpoint, job).await?;
+        pause("opened", begin.elapsed().as_nanos())?;
+        let sent = send_in_turn(&associations).await?;
+        pause("sent", u128::from(sent))?;
+        let begin = Instant::now();
+        drop(associations);
+        endpoint.idle().await;
+        pause("closed", begin.elapsed().as_nanos())
+    })
+}
+
+async fn set_up(endpoint: &Endpoint, job: &Job) -> Result<Vec<Association>, String> {
+    let (mut begun, mut up) = (JoinSet::new(), Vec::with_capacity(job.len));
+    while up.len() < job.len {
+        while begun.len() < AT_ONCE && up.len() + begun.len() < job.len {
+            let (endpoint, address) = (endpoint.clone(), job.address);
+            begun.spawn(async move { endpoint.connect(address, config()).await });
+        }
+        let Some(connected) = begun.join_next().await else { break };
+        up.push(connected.map_err(|e| failed("connecting")(&e))?.map_err(|e| failed("connecting")(&e))?);
+    }
+    Ok(up)
+}
+
+async fn send_in_turn(associations: &[Association]) -> Result<u32, String> {
+    let message = Bytes::from(vec![0x5a; SMALL]);
+    let (begin, mut sent) = (Instant::now(), 0);
+    let mut turn = associations.iter().cycle();
+    while begin.elapsed() < STEADY {
+        let due = (begin.elapsed().as_secs_f64() * f64::from(MESSAGES)) as u32;
+        while sent < due
+            && let Some(association) = turn.next()
+        {
+            association.send_bytes(0, message.clone()).await.map_err(|e| failed("sending")(&e))?;
+            sent += 1;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Ok(sent)
 }

@@ -13,7 +13,7 @@ use msctp_bench_peers::pair::End;
 use msctp_bench_peers::peers::{proto, rtc};
 use msctp_udp::{Batch, Outgoing, Socket, SocketOptions};
 
-use crate::job::{Job, Tally, block_on, failed, ready};
+use crate::job::{AT_ONCE, Job, SMALL, Tally, block_on, failed, pause, ready};
 
 /// Bytes that one call hands to segmentation offload at most.
 const OFFLOAD: usize = 65_000;
@@ -34,6 +34,22 @@ pub fn proto_server(job: &Job) -> Result<(), String> {
 
 pub fn proto_client(job: &Job) -> Result<(), String> {
     block_on(client(proto::Node::new(Instant::now(), false, job.len), job))
+}
+
+pub fn rtc_hold(job: &Job) -> Result<(), String> {
+    block_on(hold(rtc::Node::new(Instant::now(), true, SMALL), job))
+}
+
+pub fn rtc_open(job: &Job) -> Result<(), String> {
+    block_on(open(rtc::Node::new(Instant::now(), false, SMALL), job))
+}
+
+pub fn proto_hold(job: &Job) -> Result<(), String> {
+    block_on(hold(proto::Node::new(Instant::now(), true, SMALL), job))
+}
+
+pub fn proto_open(job: &Job) -> Result<(), String> {
+    block_on(open(proto::Node::new(Instant::now(), false, SMALL), job))
 }
 
 /// A node at its socket.
@@ -166,4 +182,38 @@ async fn client<E: End<Wire = VecDeque<Bytes>>>(node: E, job: &Job) -> Result<()
     let end = Outgoing { to: job.address, bytes: &[0; END], segment_size: None };
     driver.socket.send(&end).map_err(|e| failed("sending")(&e))?;
     Ok(())
+}
+
+/// Takes associations until the other end says that it is over.
+async fn hold<E: End<Wire = VecDeque<Bytes>>>(node: E, job: &Job) -> Result<(), String> {
+    let mut driver = Driver::new(node, job.address, None)?;
+    ready();
+    while !driver.over {
+        driver.receive().await?;
+        driver.drive().await?;
+    }
+    Tally::default().report();
+    Ok(())
+}
+
+/// Sets so many up, and no more: sending goes over the first one.
+async fn open<E: End<Wire = VecDeque<Bytes>>>(node: E, job: &Job) -> Result<(), String> {
+    let mut driver = Driver::new(node, job.own(), Some(job.address))?;
+    pause("begin", 0)?;
+    let (begin, mut begun) = (Instant::now(), 0);
+    while driver.node.connected() < job.len {
+        let now = driver.now();
+        while begun - driver.node.connected() < AT_ONCE && begun < job.len {
+            driver.node.connect(now);
+            begun += 1;
+        }
+        driver.drive().await?;
+        driver.receive().await?;
+        driver.drive().await?;
+    }
+    pause("opened", begin.elapsed().as_nanos())?;
+    pause("sent", 0)?;
+    let end = Outgoing { to: job.address, bytes: &[0; END], segment_size: None };
+    driver.socket.send(&end).map_err(|e| failed("sending")(&e))?;
+    pause("closed", 0)
 }
