@@ -204,7 +204,7 @@ impl Driver {
         let mut state = shared.lock();
         state.set_driver(cx.waker());
         let (clock, now) = (state.clock, state.now());
-        let (steps, linger) = expire(&mut state, now);
+        let steps = expire(&mut state, now);
         // Events may lead to calls, and calls to packets and events.
         loop {
             drain(&mut state, now, None, &mut self.outbox);
@@ -213,6 +213,7 @@ impl Driver {
                 any = true;
                 state.follow_event(now, handle, event);
             });
+            any |= state.look_after(now);
             if !any {
                 break;
             }
@@ -222,6 +223,7 @@ impl Driver {
         }
         let follow = state.follow_at.first().map(|(due, _)| *due);
         let follower = state.follower.as_ref().and_then(Follower::next_timeout);
+        let linger = state.next_abort();
         let deadline = [state.core.poll_timeout(), linger, follow, follower].into_iter().flatten().min();
         drop(state);
         let busy = !steps.is_empty();
@@ -338,9 +340,8 @@ impl Line {
     }
 }
 
-/// Everything that is due by now; what the host's interfaces have to be done for, and when to come again for associations
-/// that nobody has any more.
-fn expire(state: &mut State, now: Time) -> (Vec<Step>, Option<Time>) {
+/// Everything that is due by now; what the host's interfaces have to be done for.
+fn expire(state: &mut State, now: Time) -> Vec<Step> {
     while let Some(handle) = state.core.handle_next_timeout(now) {
         state.touch(handle);
     }
@@ -352,7 +353,7 @@ fn expire(state: &mut State, now: Time) -> (Vec<Step>, Option<Time>) {
         state.follow_at.pop_first();
         state.follow(now, handle);
     }
-    (steps, state.look_after(now))
+    steps
 }
 
 /// A socket for an address that appeared: at the port of the others if it is free.

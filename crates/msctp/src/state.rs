@@ -326,9 +326,10 @@ impl State {
         }
     }
 
-    /// Wakes those whose data is acknowledged; sees to associations that nobody has any more. When it is to be called next.
-    /// Cost: those to which something happened.
-    pub(crate) fn look_after(&mut self, now: Time) -> Option<Time> {
+    /// Wakes those whose data is acknowledged; sees to associations that nobody has any more. True when there was something to
+    /// see to: the core may have to send. Cost: those to which something happened.
+    pub(crate) fn look_after(&mut self, now: Time) -> bool {
+        let mut any = !self.touched.is_empty();
         let mut touched = std::mem::take(&mut self.touched);
         for handle in touched.drain(..) {
             #[cfg(test)]
@@ -348,16 +349,21 @@ impl State {
             }
         }
         self.touched = touched;
-        while let Some(&(deadline, handle)) = self.abort_at.first() {
-            if deadline > now {
-                return Some(deadline);
-            }
+        while let Some(&(deadline, handle)) = self.abort_at.first()
+            && deadline <= now
+        {
+            any = true;
             self.abort_at.pop_first();
             if let Some(association) = self.core.association_mut(handle) {
                 association.abort(now, &AbortReason::default());
             }
         }
-        None
+        any
+    }
+
+    /// When [`look_after`](Self::look_after) is to be called next, whatever happens.
+    pub(crate) fn next_abort(&self) -> Option<Time> {
+        self.abort_at.first().map(|(deadline, _)| *deadline)
     }
 
     /// The sockets changed: listeners take associations at these addresses from now on.
