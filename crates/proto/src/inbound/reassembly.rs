@@ -204,8 +204,13 @@ pub(super) struct Reassembly {
 }
 
 impl Untouched for Reassembly {
-    const UNTOUCHED: &'static Self =
-        &Self { runs: BTreeMap::new(), opened: BTreeMap::new(), interleaving: false, skipped_to: None };
+    const UNTOUCHED: &'static Self = &Self {
+        runs: BTreeMap::new(),
+        opened: BTreeMap::new(),
+        interleaving: false,
+        skipped_to: None,
+        usual: 0,
+    };
 }
 
 impl Reassembly {
