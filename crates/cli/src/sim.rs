@@ -164,7 +164,7 @@ fn run_in_pieces(simulation: &mut Simulation, end: Time, stop: &AtomicBool) -> b
 type Writer = fn(&Series, &mut BufWriter<File>) -> io::Result<()>;
 
 /// What `sim` records over time, a file each.
-const SERIES: [(&str, Writer); 6] = [
+pub(crate) const SERIES: [(&str, Writer); 6] = [
     ("throughput.csv", Series::write_throughput_csv),
     ("window.csv", Series::write_window_csv),
     ("rtt.csv", Series::write_rtt_csv),

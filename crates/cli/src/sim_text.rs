@@ -147,6 +147,10 @@ fn write_tcp_flow(out: &mut impl Write, way: &str, flow: &TcpFlowSummary) -> io:
     if let Some(at) = flow.completed {
         writeln!(out, "    complete at {at:.3} s")?;
     }
+    // The kernel's TCP does not say.
+    if flow.segments == 0 {
+        return write_gap(out, flow);
+    }
     let spurious = match flow.spurious_timeouts {
         0 => String::new(),
         count => format!(" ({count} spurious)"),
@@ -156,6 +160,10 @@ fn write_tcp_flow(out: &mut impl Write, way: &str, flow: &TcpFlowSummary) -> io:
         "    {} segments, {} sent again, {} time-outs{spurious}, {} fast retransmits, {} ACKs",
         flow.segments, flow.retransmitted, flow.timeouts, flow.fast_retransmits, flow.acks
     )?;
+    write_gap(out, flow)
+}
+
+fn write_gap(out: &mut impl Write, flow: &TcpFlowSummary) -> io::Result<()> {
     writeln!(
         out,
         "    longest gap between deliveries {:.3} s, from {:.3} s",

@@ -1,6 +1,6 @@
 //! [`Emulation`]: a scenario's hosts and links, set up and running.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -30,6 +30,11 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Keep the kernel's MPTCP endpoints.
     pub mptcp: Option<Mptcp>,
+    /// UDP packets from or to this port are SCTP's (RFC 6951): links count them, and compare them with their MTU, without the
+    /// UDP header, as the simulator's own; devices take 8 bytes more.
+    pub encapsulation: Option<u16>,
+    /// The kernel's initial TCP window in packets, for hosts that have another than the kernel's own.
+    pub tcp_initial_windows: BTreeMap<String, u32>,
     /// Capture what these links deliver (none: all of them) as pcapng.
     pub capture: Option<(Vec<String>, Box<dyn Write + Send>)>,
     /// Hears of the actions that are done.
@@ -85,6 +90,9 @@ impl Emulation {
     /// A scenario that makes no sense, what the system refuses. Nothing is left then.
     pub fn start(scenario: &Scenario, options: Options) -> Result<Self, Error> {
         let mut world = OutsideHosts::new(scenario, options.seed)?;
+        if let Some(port) = options.encapsulation {
+            world.count_without_udp_header(port);
+        }
         if let Some((links, out)) = options.capture {
             world.simulation().capture(&links, out)?;
         }
@@ -95,7 +103,11 @@ impl Emulation {
         for node in scenario.nodes.iter().filter(|node| node.kind == NodeKind::Host) {
             let failure = |error| Error::Host { host: node.name.clone(), error };
             let host = Host::start(&node.name, &helpers).map_err(failure)?;
-            let devices = plan::devices(&world, &node.name, options.mptcp);
+            let mut devices = plan::devices(&world, &node.name, options.mptcp);
+            for device in &mut devices {
+                device.mtu += if options.encapsulation.is_some() { UDP_HEADER } else { 0 };
+                device.initial_window = options.tcp_initial_windows.get(&node.name).copied();
+            }
             let tuns: Result<Vec<_>, _> = devices.iter().map(|device| host.tun(&device.name)).collect();
             let tuns = tuns.map_err(failure)?;
             host.ip(plan::set_up(&devices, options.mptcp)).map_err(failure)?;
@@ -211,6 +223,9 @@ impl Drop for Emulation {
         drop(self.stop_pump());
     }
 }
+
+/// RFC 768.
+const UDP_HEADER: u32 = 8;
 
 /// The scheduled changes of links and addresses, in order of time.
 fn changes(scenario: &Scenario) -> Vec<Change> {

@@ -30,4 +30,5 @@ pub use emulation::{Done, Emulation, Error, Options};
 pub use host::Host;
 pub use lateness::Lateness;
 pub use plan::Mptcp;
+pub use pump::take_priority;
 pub use summary::Summary;

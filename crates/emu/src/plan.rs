@@ -26,6 +26,8 @@ pub(crate) struct Device {
     pub(crate) name: String,
     pub(crate) address: IpAddr,
     pub(crate) mtu: u32,
+    /// TCP's initial window in packets; `None`: the kernel's own.
+    pub(crate) initial_window: Option<u32>,
     /// Destinations whose way has a smaller MTU, and that MTU.
     narrow: Vec<(IpAddr, u32)>,
     /// Place among the host's devices.
@@ -66,6 +68,7 @@ pub(crate) fn devices(all: &OutsideHosts, host: &str, mptcp: Option<Mptcp>) -> V
             name,
             address: spec.address,
             mtu: spec.mtu,
+            initial_window: None,
             narrow: narrow.collect(),
             rank: rank as u32,
             up: spec.up,
@@ -114,7 +117,9 @@ impl Device {
         let _ = writeln!(lines, "address replace {address}/{prefix} dev {name}{nodad}");
         let table = FIRST_TABLE + self.rank;
         for place in [format!("table {table}"), format!("metric {}", 100 + self.rank)] {
-            let via = format!("dev {name} src {address} {place}");
+            let window =
+                self.initial_window.map(|packets| format!(" initcwnd {packets}")).unwrap_or_default();
+            let via = format!("dev {name} src {address} {place}{window}");
             let _ = writeln!(lines, "route replace {} {via}", self.everywhere());
             for (destination, mtu) in &self.narrow {
                 let _ = writeln!(lines, "route replace {destination} {via} mtu {mtu}");

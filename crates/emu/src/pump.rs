@@ -68,7 +68,7 @@ pub(crate) struct Pump {
 const AT_ONCE: usize = 64;
 
 /// Real-time priority: above every ordinary program, below the kernel's own threads.
-const PRIORITY: u8 = 10;
+pub(crate) const PRIORITY: u8 = 10;
 
 impl Pump {
     /// Runs until the scenario's end or until stopped; gives itself back.
@@ -76,7 +76,7 @@ impl Pump {
     /// # Errors
     /// Those of waiting, which are our own bugs.
     pub(crate) fn run(mut self) -> Result<Self, Errno> {
-        self.real_time = take_priority();
+        self.real_time = take_priority(PRIORITY);
         let mut buffer = vec![0; 1 << 16];
         let mut ready = vec![false; self.lines.len()];
         loop {
@@ -162,11 +162,13 @@ impl Pump {
     }
 }
 
-/// Asks for real-time priority and for exact timers; true when it was given.
-pub(crate) fn take_priority() -> bool {
+/// Asks for real-time priority and for exact timers, for this thread; true when it was given. `priority` is one of `SCHED_FIFO`,
+/// 1 to 99; the pump has 10.
+#[must_use]
+pub fn take_priority(priority: u8) -> bool {
     // For a thread without real-time priority the kernel bundles wake-ups that are 50 us apart.
     let _ = nix::sys::prctl::set_timerslack(1);
-    let Ok(value) = PRIORITY.try_into() else { return false };
+    let Ok(value) = priority.try_into() else { return false };
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
     set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Crossplatform(value), policy).is_ok()
 }

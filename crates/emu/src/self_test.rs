@@ -16,7 +16,7 @@ use msctp_units::{Rate, Span, Time};
 use nix::sys::resource::{UsageWho, getrusage};
 use serde::Serialize;
 
-use crate::pump::take_priority;
+use crate::pump::{PRIORITY, take_priority};
 use crate::{Clock, Emulation, Error, Options};
 
 /// Achieved rate: at most this far from the link's.
@@ -200,7 +200,7 @@ fn expected(emulation: &Emulation, sent: &[Time]) -> Vec<Time> {
 
 /// Sends numbered packets at a rate; gives the time of each.
 fn send(socket: &UdpSocket, clock: Clock, rate: Rate, each: Span) -> io::Result<Vec<Time>> {
-    take_priority();
+    let _ = take_priority(PRIORITY);
     let interval = rate.time_for(PACKET.into());
     let mut packet = vec![0; (PACKET - HEADERS) as usize];
     let mut sent = Vec::new();
@@ -220,7 +220,7 @@ fn send(socket: &UdpSocket, clock: Clock, rate: Rate, each: Span) -> io::Result<
 
 /// Numbers and times of the packets that arrive until it is over.
 fn receive(socket: &UdpSocket, clock: Clock, over: &AtomicBool) -> io::Result<Vec<(usize, Time)>> {
-    take_priority();
+    let _ = take_priority(PRIORITY);
     let mut buffer = [0; PACKET as usize];
     let mut received = Vec::new();
     while !over.load(Ordering::Relaxed) {

@@ -3,6 +3,7 @@
 //!
 //! Sits on top of the simulator and may touch files and threads; the core below may not.
 
+pub mod agreement;
 pub mod claims;
 pub mod compare;
 pub mod experiments;
@@ -15,3 +16,4 @@ pub mod store;
 pub mod table;
 pub mod validation;
 pub mod words;
+pub mod world;

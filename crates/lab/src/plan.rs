@@ -20,7 +20,7 @@ use crate::store::Store;
 pub struct Execution<'a> {
     /// Threads; `None`: one per core.
     pub threads: Option<NonZeroUsize>,
-    /// When it becomes true, no further run starts; those under way are finished.
+    /// When it becomes true, no further run starts; those under way are finished, or give up and count as not begun.
     pub cancel: &'a AtomicBool,
     /// Moved on by one with each run.
     pub progress: &'a ProgressBar,
@@ -91,6 +91,10 @@ where
         }
         let result = catch_unwind(AssertUnwindSafe(|| work(&key)))
             .unwrap_or_else(|panic| Err(format!("panicked: {}", panic_text(panic.as_ref()))));
+        // One that gave up because the plan was cancelled has not failed.
+        if result.is_err() && execution.cancel.load(Ordering::Relaxed) {
+            return (key, None);
+        }
         // A result that could not be kept is still a result.
         if let (Some(store), Ok(result)) = (execution.store, &result)
             && let Err(error) = store.keep(&name, result)

@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use msctp_sim::scenario::Scenario;
-use msctp_sim::{Series, Simulation, Summary};
+use msctp_sim::{Series, Summary};
 use sha2::{Digest, Sha256};
 
 use crate::report::Source;
+use crate::world::{Simulator, World};
 
 /// A scenario file of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,12 +49,13 @@ impl ScenarioFile {
     /// The command that repeats a run of it.
     #[must_use]
     pub fn command(&self, seed: u64, overrides: &[String]) -> String {
-        let mut command = format!("msctp sim {} --seed {seed}", self.path);
-        for set in overrides {
-            let quoted = set.contains(|c: char| !(c.is_ascii_alphanumeric() || "._-=/:,+%".contains(c)));
-            let _ = if quoted { write!(command, " --set '{set}'") } else { write!(command, " --set {set}") };
-        }
-        command
+        with(format!("msctp sim {} --seed {seed}", self.path), overrides)
+    }
+
+    /// The command that carries it out on real stacks.
+    #[must_use]
+    pub fn emulation(&self, seed: u64, overrides: &[String]) -> String {
+        with(format!("msctp emulate {} --applications --seed {seed}", self.path), overrides)
     }
 
     /// Runs it to its end, as `msctp sim` does.
@@ -61,18 +63,38 @@ impl ScenarioFile {
     /// # Errors
     /// What is wrong with the scenario, or an action that was refused: the run is not the experiment then.
     pub fn simulate(&self, overrides: &[String], seed: u64) -> Result<(Summary, Series), String> {
+        self.carry_out(&Simulator, overrides, seed)
+    }
+
+    /// The same in any world.
+    ///
+    /// # Errors
+    /// As [`simulate`](Self::simulate), and those of the world.
+    pub fn carry_out(
+        &self,
+        world: &dyn World,
+        overrides: &[String],
+        seed: u64,
+    ) -> Result<(Summary, Series), String> {
         let scenario =
             Scenario::from_toml(self.text, self.path, overrides).map_err(|error| error.to_string())?;
-        let mut simulation = Simulation::new(&scenario, Some(seed)).map_err(|error| error.to_string())?;
-        simulation.run();
-        let summary = simulation.summary();
+        let (summary, series) = world.carry_out(&scenario, seed)?;
         for action in &summary.actions {
             if let Some(reason) = &action.refused {
                 return Err(format!("{} {} was refused: {reason}", action.action, action.subject));
             }
         }
-        Ok((summary, simulation.into_series()))
+        Ok((summary, series))
     }
+}
+
+/// A command with its overrides.
+fn with(mut command: String, overrides: &[String]) -> String {
+    for set in overrides {
+        let quoted = set.contains(|c: char| !(c.is_ascii_alphanumeric() || "._-=/:,+%".contains(c)));
+        let _ = if quoted { write!(command, " --set '{set}'") } else { write!(command, " --set {set}") };
+    }
+    command
 }
 
 #[cfg(test)]

@@ -63,6 +63,39 @@ pub fn paired_difference(a: &[f64], b: &[f64]) -> Option<Mean> {
     Mean::of(&differences)
 }
 
+/// The ratio of two means that were measured apart.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ratio {
+    /// The first mean divided by the second.
+    pub ratio: f64,
+    /// Lower end of its 95 % confidence interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Ratio {
+    /// Mean of `a` by mean of `b`, both positive, with a two-sided 95 % interval on the logarithmic scale: relative variances of
+    /// the means add (delta method), degrees of freedom as Welch and Satterthwaite have them. `None` when one has fewer than
+    /// two values, or a mean that is not positive.
+    #[must_use]
+    pub fn of(a: &[f64], b: &[f64]) -> Option<Self> {
+        let part = |values: &[f64]| {
+            let mean = Mean::of(values).filter(|mean| mean.n > 1 && mean.mean > 0.0)?;
+            let error = mean.half_width / t_975(mean.n - 1) / mean.mean;
+            Some((mean.mean, error * error, (mean.n - 1) as f64))
+        };
+        let ((a, va, fa), (b, vb, fb)) = (part(a)?, part(b)?);
+        let (ratio, variance) = (a / b, va + vb);
+        if variance == 0.0 {
+            return Some(Self { ratio, low: ratio, high: ratio });
+        }
+        let freedom = (variance * variance / (va * va / fa + vb * vb / fb)).floor().max(1.0);
+        let spread = (t_975(freedom as usize) * variance.sqrt()).exp();
+        Some(Self { ratio, low: ratio / spread, high: ratio * spread })
+    }
+}
+
 /// The middle value, or the mean of the two in the middle; `None` when there is no value or one is not finite.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
@@ -110,6 +143,21 @@ mod tests {
     #[test]
     fn equal_values_give_an_interval_of_no_width() {
         assert_eq!(Mean::of(&[7.0; 10]).unwrap().half_width, 0.0);
+    }
+
+    #[test]
+    fn the_interval_of_a_ratio_holds_it_and_narrows_with_more_values() {
+        let (a, b) = ([9.0, 10.0, 11.0], [4.0, 5.0, 6.0]);
+        let few = Ratio::of(&a, &b).unwrap();
+        assert_eq!(few.ratio, 2.0);
+        // Relative standard errors 1/10/√3 and 1/5/√3: together 0.1291; Welch's 2.94 degrees of freedom, t(2) = 4.3027.
+        assert!((few.high / few.ratio - (4.3027_f64 * 0.1291).exp()).abs() < 2e-3, "{few:?}");
+        assert!((few.low * few.high - 4.0).abs() < 1e-9);
+        let many = Ratio::of(&a.repeat(10), &b.repeat(10)).unwrap();
+        assert!(many.low > few.low && many.high < few.high);
+        assert_eq!(Ratio::of(&[3.0; 4], &[2.0; 4]), Some(Ratio { ratio: 1.5, low: 1.5, high: 1.5 }));
+        assert_eq!(Ratio::of(&[1.0], &b), None);
+        assert_eq!(Ratio::of(&[0.0, 0.0], &b), None);
     }
 
     #[test]

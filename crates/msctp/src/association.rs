@@ -9,7 +9,7 @@ use bytes::Bytes;
 use msctp_proto::handover::LinkEvent;
 use msctp_proto::{
     AbortReason, AssociationState, AssociationStats, CallError as Refusal, Event, Handle, Message,
-    OutMessage, PathId, PathStats,
+    OutMessage, PathId, PathStats, TraceEvent,
 };
 use msctp_units::Time;
 
@@ -196,6 +196,17 @@ impl Association {
             None => matches!(slot.phase, Phase::Over(_)).then_some(None),
         })
         .await
+    }
+
+    /// Takes what the association has told of itself since the last time, if `Config::trace` is on: windows, round trips,
+    /// losses, the handover policy's decisions. Whoever turns it on has to take it, or it grows without bound. Times as
+    /// [`Endpoint::now`](crate::Endpoint::now) counts.
+    pub fn take_trace(&self, mut take: impl FnMut(TraceEvent)) {
+        self.with_core(|association, _| {
+            while let Some(event) = association.poll_trace() {
+                take(event);
+            }
+        });
     }
 
     /// Waits until the peer has acknowledged everything that was sent.

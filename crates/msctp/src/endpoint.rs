@@ -9,6 +9,7 @@ use std::task::Poll;
 
 use msctp_proto::{Config, ConfigError, Endpoint as Core, LocalAddrs, RemoteAddrs};
 use msctp_udp::{InterfaceWatch, LocalAddress, Socket, SocketOptions};
+use msctp_units::Time;
 
 use crate::association::Association;
 use crate::clock::Clock;
@@ -125,6 +126,9 @@ impl Endpoint {
             peer.addresses.iter().any(|remote| msctp_proto::path::pairing::can_pair(local, remote))
         };
         let mut addresses = state.local_ips();
+        if let Some(from) = peer.from {
+            addresses = from.into_iter().filter(|address| addresses.contains(address)).collect();
+        }
         addresses.retain(reaches);
         if state.one_by_one {
             // RFC 6951 §5.7: the others are added when it is up.
@@ -158,6 +162,11 @@ impl Endpoint {
             Poll::Pending
         })
         .await;
+    }
+
+    /// Time as the endpoint and its traces count it: since it was bound.
+    pub fn now(&self) -> Time {
+        self.shared.lock().now()
     }
 
     /// Packets that the kernel did not take: no route, too large for the interface, or its queue was full.

@@ -89,7 +89,7 @@ pub use msctp_proto::handover;
 pub use msctp_proto::{
     AddressRequest, AssociationState, AssociationStats, AuthConfig, Config, ConfigError, EndpointConfig,
     Event, LossReason, Message, OutMessage, PathAddr, PathId, PathState, PathStats, PrimaryCause,
-    SendFailure, SharedKey,
+    SendFailure, SharedKey, TraceEvent, TraceKind,
 };
 pub use msctp_udp::{ENCAPSULATION_PORT, SocketError};
 pub use msctp_units::{Rate, Span, Time};

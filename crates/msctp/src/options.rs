@@ -62,12 +62,21 @@ pub struct Peer {
     pub port: u16,
     /// Our SCTP port; `None`: a random one.
     pub local_port: Option<u16>,
+    /// Our addresses to begin with, of those that the endpoint has sockets for, the first as primary; `None`: all that reach
+    /// the peer. The others can be added later ([`Association::add_local_address`](crate::Association::add_local_address)).
+    pub from: Option<Vec<IpAddr>>,
 }
 
 impl Peer {
     /// The peer at this address and UDP port.
     pub fn new(address: SocketAddr) -> Self {
-        Self { addresses: vec![address.ip()], udp_port: address.port(), port: DEFAULT_PORT, local_port: None }
+        Self {
+            addresses: vec![address.ip()],
+            udp_port: address.port(),
+            port: DEFAULT_PORT,
+            local_port: None,
+            from: None,
+        }
     }
 }
 

@@ -43,14 +43,27 @@ pub(crate) enum Act {
 
 /// A call on one end of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
+pub enum Call {
+    /// Sets it up.
     Connect,
+    /// Adds an address of this end (RFC 5061 §4.2.1).
     AddAddress(IpAddr),
+    /// Deletes an address of this end (RFC 5061 §4.2.2).
     DeleteAddress(IpAddr),
+    /// Asks the peer to send to this address (RFC 5061 §4.2.4).
     RequestPrimary(IpAddr),
-    SetPrimary { to: IpAddr, from: Option<IpAddr> },
+    /// Sends to this address of the peer from now on (RFC 9260 §11.1.6).
+    SetPrimary {
+        /// The peer's address.
+        to: IpAddr,
+        /// The own one; `None`: as so far, if that goes.
+        from: Option<IpAddr>,
+    },
+    /// Sends a HEARTBEAT to this address of the peer (RFC 9260 §11.1.8).
     Heartbeat(IpAddr),
+    /// Hears how the link below an own address is.
     ReportQuality(IpAddr, LinkQuality),
+    /// Shuts down in good order.
     Shutdown,
 }
 

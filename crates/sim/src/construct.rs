@@ -29,8 +29,8 @@ use crate::probe::QueueProbe;
 use crate::radio::codings;
 use crate::random;
 use crate::scenario::{
-    ActionSpec, AppKind, AssociationSpec, Do, Happening, LinkDirection, NO_ROUTE, NodeKind, Routes, Scenario,
-    ScenarioError, Side, When,
+    ActionSpec, AppKind, AppSpec, AssociationSpec, Do, Happening, LinkDirection, NO_ROUTE, NodeKind, Routes,
+    Scenario, ScenarioError, Side, When,
 };
 use crate::series::{Bins, DeliverySeries, TraceSeries};
 use crate::simulation::{App, Simulation};
@@ -139,18 +139,14 @@ impl Simulation {
         for (number, spec) in scenario.apps.iter().enumerate() {
             let number = number as u32;
             self.apps.push(match &spec.kind {
-                AppKind::Bulk { association, from, bytes, message, stream, unordered } => {
-                    let association = names.associations[association.as_str()];
-                    let bulk = Bulk::new(*message, *bytes, *stream, *unordered);
-                    self.lines[association].end_mut(*from).sources.push((number, Source::Bulk(bulk)));
-                    App::Bulk { association, from: *from }
-                }
-                AppKind::Video { association, from, frames, stream, random_phase } => {
-                    let association = names.associations[association.as_str()];
-                    let video = Video::new(frames.clone(), *stream, *random_phase, &spec.name, self.seed);
-                    let source = Source::Video(Box::new(video));
-                    self.lines[association].end_mut(*from).sources.push((number, source));
-                    App::Video { association, from: *from }
+                AppKind::Bulk { association, from, .. } | AppKind::Video { association, from, .. } => {
+                    let (association, from) = (names.associations[association.as_str()], *from);
+                    let sources = &mut self.lines[association].end_mut(from).sources;
+                    sources.extend(source(spec, self.seed).map(|source| (number, source)));
+                    match spec.kind {
+                        AppKind::Bulk { .. } => App::Bulk { association, from },
+                        _ => App::Video { association, from },
+                    }
                 }
                 AppKind::Reader { association, at, rate } => {
                     let association = names.associations[association.as_str()];
@@ -224,6 +220,20 @@ impl Simulation {
                 self.events.push(Time::ZERO + at, Target::Action(number as u32));
             }
         }
+    }
+}
+
+/// The source of an application that sends over an association, stopped.
+pub(crate) fn source(spec: &AppSpec, seed: u64) -> Option<Source> {
+    match &spec.kind {
+        &AppKind::Bulk { bytes, message, stream, unordered, .. } => {
+            Some(Source::Bulk(Bulk::new(message, bytes, stream, unordered)))
+        }
+        AppKind::Video { frames, stream, random_phase, .. } => {
+            let video = Video::new(frames.clone(), *stream, *random_phase, &spec.name, seed);
+            Some(Source::Video(Box::new(video)))
+        }
+        _ => None,
     }
 }
 

@@ -46,6 +46,7 @@ mod air;
 mod app;
 mod capture;
 mod construct;
+pub mod elsewhere;
 mod event;
 mod event_lines;
 mod hop;
@@ -71,6 +72,7 @@ pub mod summary;
 mod tcp;
 mod trace_hash;
 
+pub use elsewhere::Elsewhere;
 pub use outside::{Heard, News, OutsideHosts, OutsideInterface, Stray};
 pub use series::Series;
 pub use simulation::Simulation;

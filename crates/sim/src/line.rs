@@ -56,8 +56,8 @@ impl Handover {
 pub(crate) struct Last {
     pub(crate) stats: AssociationStats,
     pub(crate) paths: Vec<PathStats>,
-    /// How it ended.
-    pub(crate) why: String,
+    /// How it ended; `None`: it had not, the run had.
+    pub(crate) why: Option<String>,
 }
 
 /// One end of an association.
@@ -139,17 +139,22 @@ impl Line {
             }
             // The payload protocol identifier is the number of the application.
             if let Some((_, source)) = peer.sources.iter_mut().find(|(app, _)| *app == message.ppid) {
-                ending |= source.was_delivered(now, &message.data);
+                ending |= source.was_delivered(now, &message.data, len);
             }
         }
         if messages > 0 {
-            end.watch(now, peer);
-            end.received.add(now, bytes, messages);
-            if let Some(series) = &mut end.delivery {
-                series.add(now, bytes, at);
-            }
+            end.account(now, peer, bytes, messages, at);
         }
         ending
+    }
+
+    /// One end was given a message elsewhere ([`crate::Elsewhere`]): of application `app`, `len` bytes that begin with `head`.
+    pub(crate) fn was_given(&mut self, now: Time, side: Side, app: u32, head: &[u8], len: usize) {
+        let (end, peer) = self.pair_mut(side);
+        if let Some((_, source)) = peer.sources.iter_mut().find(|(number, _)| *number == app) {
+            source.was_delivered(now, head, len);
+        }
+        end.account(now, peer, len as u64, 1, None);
     }
 }
 
@@ -166,6 +171,16 @@ impl End {
             && last <= handover.at + Handover::WATCH
         {
             handover.gap = handover.gap.max(now.since(last));
+        }
+    }
+
+    /// Counts what this end was given. `at`: the addresses of the packet that brought it.
+    #[inline]
+    fn account(&mut self, now: Time, peer: &mut End, bytes: u64, messages: u64, at: Option<PathAddr>) {
+        self.watch(now, peer);
+        self.received.add(now, bytes, messages);
+        if let Some(series) = &mut self.delivery {
+            series.add(now, bytes, at);
         }
     }
 

@@ -89,6 +89,8 @@ impl Outside {
 pub struct OutsideHosts {
     simulation: Simulation,
     interfaces: Vec<OutsideInterface>,
+    /// UDP packets from or to this port count without their UDP header.
+    encapsulated: Option<u16>,
 }
 
 impl OutsideHosts {
@@ -109,7 +111,13 @@ impl OutsideHosts {
                 up: link.up,
             }
         });
-        Ok(Self { interfaces: interfaces.collect(), simulation })
+        Ok(Self { interfaces: interfaces.collect(), simulation, encapsulated: None })
+    }
+
+    /// From now on links take UDP packets from or to `port` for 8 bytes shorter than they are: as the SCTP packets that they
+    /// would be without encapsulation (RFC 6951), and as the simulator's own are.
+    pub fn count_without_udp_header(&mut self, port: u16) {
+        self.encapsulated = Some(port);
     }
 
     /// The hosts' interfaces, in the order of the scenario's link ends.
@@ -166,7 +174,8 @@ impl OutsideHosts {
         let source = simulation.numbers.get(&source).copied().unwrap_or(own);
         let mut bytes = simulation.network.pool.buffer();
         bytes.extend_from_slice(packet);
-        let wire_len = packet.len() as u32;
+        let encapsulated = self.encapsulated.is_some_and(|port| is_udp_of(packet, port));
+        let wire_len = packet.len() as u32 - if encapsulated { UDP_HEADER } else { 0 };
         let packet = Packet {
             source,
             destination,
@@ -208,6 +217,24 @@ impl Simulation {
             }
         }
     }
+}
+
+/// RFC 768.
+const UDP_HEADER: u32 = 8;
+
+/// A UDP packet from or to this port, that is long enough to hold the header. IPv6 without extension headers.
+fn is_udp_of(packet: &[u8], port: u16) -> bool {
+    const UDP: u8 = 17;
+    let (protocol, header) = match packet.first().map(|first| first >> 4) {
+        // RFC 791 §3.1: header length in words, protocol at 9.
+        Some(4) => (packet.get(9), usize::from(packet[0] & 15) * 4),
+        // RFC 8200 §3: next header at 6.
+        _ => (packet.get(6), 40),
+    };
+    let Some(&[a, b, c, d, _, _, _, _]) = packet.get(header..).and_then(<[u8]>::first_chunk) else {
+        return false;
+    };
+    protocol == Some(&UDP) && [[a, b], [c, d]].map(u16::from_be_bytes).contains(&port)
 }
 
 /// Source and destination of an IP packet that is as long as it says.

@@ -89,7 +89,7 @@ impl Simulation {
     fn how_it_ended(&self, number: usize, line: &Line) -> Option<String> {
         // Each association's start is the plan's action of the same number.
         let refused = self.plan.actions[number].refused.as_ref().map(|why| format!("could not begin: {why}"));
-        let end = |side: Side| line.end(side).ended.as_ref().map(|last| last.why.clone());
+        let end = |side: Side| line.end(side).ended.as_ref().and_then(|last| last.why.clone());
         refused.or_else(|| end(Side::Client)).or_else(|| end(Side::Server))
     }
 

@@ -1,8 +1,6 @@
 //! SCTP in a run: packets and timers go to the hosts' endpoints, what comes of it goes to links, applications and
 //! counters.
 
-use std::net::IpAddr;
-
 use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::{
     AddressRequest, Association, DatagramOutcome, Event, Handle, LocalAddrs, PathAddr, PathId, PrimaryCause,
@@ -12,6 +10,7 @@ use msctp_units::Span;
 
 use crate::action::{Act, Call, Trigger};
 use crate::capture::ip_header_len;
+use crate::elsewhere::path_to;
 use crate::event::Target;
 use crate::event_lines::Source;
 use crate::line::{Handover, Last};
@@ -274,7 +273,7 @@ impl Simulation {
         let number = self.lines[association].end(side).host;
         let Some(host) = &self.hosts[number as usize] else { return };
         if let Some(a) = host.endpoint.association(handle) {
-            let last = Last { stats: a.stats(), paths: a.paths().collect(), why };
+            let last = Last { stats: a.stats(), paths: a.paths().collect(), why: Some(why) };
             let end = self.lines[association].end_mut(side);
             end.ended = Some(last);
         }
@@ -291,18 +290,20 @@ impl Simulation {
         let handle = end.handle.ok_or("the association is not up")?;
         let host = self.hosts[number as usize].as_mut().ok_or("the host has no SCTP")?;
         let a = host.endpoint.association_mut(handle).ok_or("the association is over")?;
+        let paths: Vec<_> = a.paths().collect();
         let result = match call {
             Call::Connect => Ok(()),
             Call::AddAddress(address) => a.add_local_address(now, address),
             Call::DeleteAddress(address) => a.remove_local_address(now, address),
             Call::RequestPrimary(address) => a.request_peer_primary(now, address),
             Call::SetPrimary { to, from } => {
-                let path = path_to(a, to, from).ok_or_else(|| format!("there is no path to {to} yet"))?;
+                let path =
+                    path_to(&paths, to, from).ok_or_else(|| format!("there is no path to {to} yet"))?;
                 a.set_primary(now, path)
             }
             Call::Heartbeat(address) => {
-                let path =
-                    path_to(a, address, None).ok_or_else(|| format!("there is no path to {address} yet"))?;
+                let path = path_to(&paths, address, None)
+                    .ok_or_else(|| format!("there is no path to {address} yet"))?;
                 a.request_heartbeat(now, path)
             }
             Call::ReportQuality(local, quality) => {
@@ -383,12 +384,4 @@ impl Simulation {
         }
         self.flush(number, None);
     }
-}
-
-/// The path to an address: from the address asked for, else from the primary's own address if there is one, else the first.
-fn path_to(association: &Association, address: IpAddr, from: Option<IpAddr>) -> Option<PathId> {
-    let primary = association.paths().find(|path| path.primary).map(|path| path.at.local);
-    let from_it = |local| from.is_none_or(|from| from == local);
-    let to = || association.paths().filter(|path| path.at.remote == address && from_it(path.at.local));
-    to().find(|path| Some(path.at.local) == primary).or_else(|| to().next()).map(|path| path.id)
 }

@@ -17,7 +17,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("lab", &["units", "congestion", "proto", "lab-tcp", "link", "sim"]),
     ("udp", &[]),
     ("msctp", &["units", "congestion", "proto", "udp"]),
-    ("cli", &["units", "wire", "congestion", "proto", "link", "sim", "emu", "lab", "msctp"]),
+    ("live", &["units", "lab-tcp", "sim", "emu", "msctp"]),
+    ("cli", &["units", "wire", "congestion", "proto", "link", "sim", "emu", "lab", "msctp", "live"]),
 ];
 
 /// What the sans-IO crates may not have even indirectly named: runtimes, sockets, clocks, operating-system randomness.

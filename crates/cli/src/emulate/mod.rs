@@ -1,5 +1,7 @@
 //! `msctp emulate`: a scenario's links in real time, and real programs in its hosts.
 
+#[cfg(feature = "net")]
+mod applications;
 mod self_test;
 mod session;
 mod text;
@@ -16,13 +18,14 @@ use crate::Failure;
 ///
 /// Each host becomes a network namespace with the scenario's addresses; links, routers, mobility, constant-rate sources and
 /// actions are the simulator's. Its associations, TCP connections and their applications are not run: your commands take
-/// their place. Nothing is left behind, however the command ends.
+/// their place, unless --applications says otherwise. Nothing is left behind, however the command ends.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   sudo msctp emulate scenarios/wifi-lte.toml --in server 'iperf3 -s' -- iperf3 -c 10.0.0.1 -R -t 25
   sudo msctp emulate scenarios/wifi-lte.toml --mptcp handover --in server 'mptcpize run iperf3 -s' -- mptcpize run iperf3 -c 10.0.0.1 -R
   sudo msctp emulate scenarios/wifi-lte.toml --set duration=3600s -- bash
+  sudo msctp emulate scenarios/handover.toml --applications
   sudo msctp emulate scenarios/wifi-lte.toml --pcap run.pcapng --in server 'nc -l -p 80' --in mobile 'nc 10.0.0.1 80'
 
 It ends when COMMAND ends (without one: when all others have ended, or one has failed), at the scenario's end, or with
@@ -45,6 +48,11 @@ pub(crate) struct Args {
     /// Print the self-test's result as JSON.
     #[arg(long, requires = "self_test")]
     json: bool,
+    /// Run the scenario's own associations, TCP connections and applications, on real stacks: msctp over UDP, the kernel's TCP.
+    /// What comes of it is said as sim says it.
+    #[cfg(feature = "net")]
+    #[arg(long, conflicts_with_all = ["self_test", "inside", "command", "host", "mptcp"])]
+    applications: bool,
     /// Run a command in a host from the start (with sh -c; its input is empty). May be repeated.
     #[arg(long = "in", num_args = 2, value_names = ["HOST", "SHELL COMMAND"])]
     inside: Vec<String>,
@@ -108,6 +116,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return self_test::run(args.each, args.json);
     }
     match &args.scenario {
+        #[cfg(feature = "net")]
+        Some(path) if args.applications => applications::run(args, path),
         Some(path) => session::run(args, path),
         None => Err(Failure::Input("want a scenario file".to_owned())),
     }

@@ -83,8 +83,12 @@ fn tasks(args: &Args, scenario: &Scenario) -> Result<(Vec<Task>, Option<Task>), 
 
 fn emulate(args: &Args, scenario: &Scenario, helpers: &[Task], main: Option<&Task>) -> Result<(), Failure> {
     let (events, done) = channel();
-    let mut options =
-        Options { seed: args.seed, mptcp: args.mptcp.map(Into::into), events: Some(events), capture: None };
+    let mut options = Options {
+        seed: args.seed,
+        mptcp: args.mptcp.map(Into::into),
+        events: Some(events),
+        ..Options::default()
+    };
     if let Some(path) = &args.pcap {
         options.capture = Some((args.pcap_link.clone(), Box::new(BufWriter::new(create(path)?))));
     }

@@ -9,8 +9,10 @@ pub mod park_jang;
 
 use std::fmt;
 
+use crate::agreement::Agreement;
 use crate::plan::{Execution, ThreadsError};
 use crate::report::Report;
+use crate::world::World;
 
 /// A paper's experiment.
 #[derive(Clone, Copy)]
@@ -23,6 +25,37 @@ pub struct Experiment {
     pub size: fn(&Effort) -> usize,
     /// Carries it out. A run that fails is in the report's provenance, not an error.
     pub reproduce: fn(&Effort, &Execution<'_>) -> Result<Report, ThreadsError>,
+    /// The same on real stacks beside the simulator, where that is planned.
+    pub emulated: Option<Emulated>,
+}
+
+/// An experiment on real stacks.
+#[derive(Clone, Copy)]
+pub struct Emulated {
+    /// How long every run takes in real time, in seconds; the number is that of repetitions under each condition.
+    pub plan: fn(&Effort, u64) -> Vec<u32>,
+    /// How many runs of the simulator stand beside them.
+    pub simulated: fn(&Effort, u64) -> usize,
+    /// Carries it out in both worlds. A run that fails is in the agreement, not an error.
+    pub carry_out: fn(&Effort, &Worlds<'_>) -> Result<Agreement, ThreadsError>,
+}
+
+/// Real stacks beside the simulator, and how runs of each are carried out.
+pub struct Worlds<'a> {
+    /// The real stacks.
+    pub world: &'a dyn World,
+    /// How their runs are carried out: as many at a time as the machine bears.
+    pub real: &'a Execution<'a>,
+    /// How often they run under each condition.
+    pub repetitions: u64,
+    /// How the simulator's are.
+    pub simulator: &'a Execution<'a>,
+}
+
+impl fmt::Debug for Worlds<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worlds").field("real", &self.real).finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Experiment {

@@ -17,7 +17,7 @@ use std::fmt;
 
 pub use case::{Case, UnknownCase, Ways};
 pub use comparison::{Comparison, NOTABLE_PERCENT, Ours};
-pub use document::{BEGIN, END, MarkersError, replace_generated, tables};
+pub use document::{BEGIN, END, MarkersError, replace_generated, replace_generated_by, tables};
 pub use measure::Figures;
 pub use metric::Metric;
 pub use reference::{ReferenceError, Row};

@@ -16,6 +16,32 @@ pub(crate) enum Source {
 }
 
 impl Source {
+    /// Starts or stops. A video's first message comes when [`due`](Self::due) says.
+    pub(crate) fn set_running(&mut self, now: Time, start: bool) {
+        match self {
+            Self::Bulk(bulk) => bulk.set_running(start),
+            Self::Video(video) if start => {
+                video.start(now);
+            }
+            Self::Video(video) => video.stop(now),
+        }
+    }
+
+    /// When the next message comes into being by itself; `None`: none does.
+    pub(crate) fn due(&self) -> Option<Time> {
+        match self {
+            Self::Bulk(_) => None,
+            Self::Video(video) => video.due(),
+        }
+    }
+
+    /// A message comes into being at `due`.
+    pub(crate) fn generate(&mut self, due: Time) {
+        if let Self::Video(video) = self {
+            video.poll(due);
+        }
+    }
+
     /// The next message to offer, if there is one. `app`, the number of the application, is its payload protocol
     /// identifier, by which the other end knows whose it is.
     #[inline]
@@ -52,13 +78,14 @@ impl Source {
         }
     }
 
-    /// The other end's application was given a message of it; true when that was the last of all.
+    /// The other end's application was given a message of it, of `len` bytes that begin with `head`; true when that was the
+    /// last of all.
     #[inline]
-    pub(crate) fn was_delivered(&mut self, now: Time, message: &[u8]) -> bool {
+    pub(crate) fn was_delivered(&mut self, now: Time, head: &[u8], len: usize) -> bool {
         match self {
-            Self::Bulk(bulk) => bulk.was_delivered(now, message.len()),
+            Self::Bulk(bulk) => bulk.was_delivered(now, len),
             Self::Video(video) => {
-                video.was_delivered(now, message);
+                video.was_delivered(now, head);
                 false
             }
         }

@@ -88,6 +88,11 @@ impl Video {
         }
     }
 
+    /// When the next message comes into being; `None`: it is stopped.
+    pub(crate) fn due(&self) -> Option<Time> {
+        self.running.then_some(self.next)
+    }
+
     /// Called at a wake-up: when a message is due it is generated, and the time of the next is the answer.
     pub(crate) fn poll(&mut self, now: Time) -> Option<Time> {
         if !self.running || now != self.next {
@@ -98,10 +103,15 @@ impl Video {
         message[..LEAST_FRAME as usize].copy_from_slice(&(self.transfers.len() as u32).to_be_bytes());
         self.waiting.push_back(message.freeze());
         self.longest_wait = self.longest_wait.max(self.waiting.len());
-        self.transfers.push(Transfer { generated: now, delivered: Time::MAX });
-        self.generated_bytes += u64::from(frame.bytes);
+        self.was_generated(now);
         self.next = now + frame.interval;
         Some(self.next)
+    }
+
+    /// The next message has come into being, here or elsewhere.
+    pub(crate) fn was_generated(&mut self, now: Time) {
+        self.generated_bytes += u64::from(self.frame().bytes);
+        self.transfers.push(Transfer { generated: now, delivered: Time::MAX });
     }
 
     /// The next message to offer, if there is one.

@@ -16,9 +16,9 @@ use super::TcpTraceSeries;
 /// A bulk source over TCP.
 #[derive(Debug)]
 pub(crate) struct TcpSource {
-    app: u32,
+    pub(crate) app: u32,
     /// Bytes to send in all; `None`: endless.
-    total: Option<u64>,
+    pub(crate) total: Option<u64>,
     running: bool,
     /// When the other end had been given all of `total`.
     pub(crate) completed: Option<Time>,
@@ -173,15 +173,20 @@ impl TcpEnd {
         if new == 0 {
             return None;
         }
-        self.received.add(now, new, 1);
-        if let Some(series) = &mut self.delivery {
-            series.add(now, new, None);
-        }
+        self.account(now, new);
         Some(total)
     }
 
+    /// Counts bytes that this end was given.
+    pub(crate) fn account(&mut self, now: Time, bytes: u64) {
+        self.received.add(now, bytes, 1);
+        if let Some(series) = &mut self.delivery {
+            series.add(now, bytes, None);
+        }
+    }
+
     /// The other end has been given `total` bytes; gives the application when those were the last.
-    pub(super) fn was_delivered(&mut self, now: Time, total: u64) -> Option<u32> {
+    pub(crate) fn was_delivered(&mut self, now: Time, total: u64) -> Option<u32> {
         let source = self.source.as_mut()?;
         if source.completed.is_some() || source.total.is_none_or(|all| total < all) {
             return None;

@@ -29,6 +29,7 @@ pub const EXPERIMENT: Experiment = Experiment {
         let outcomes = execute("afif", extent.runs(), execution, run::run)?;
         Ok(conclude(&extent, outcomes, effort.command("afif")))
     },
+    emulated: None,
 };
 
 /// From what was measured to the report.

@@ -2,6 +2,7 @@
 //! Delay": live video moves to a path on which TCP is at work, with four initial windows.
 
 pub mod claims;
+mod emulated;
 pub mod figures;
 mod findings;
 pub mod grid;
@@ -26,6 +27,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     reproduce: |effort, execution| {
         reproduce(&Extent::of(effort), execution, effort.command("eklund")).map(|done| done.report)
     },
+    emulated: Some(emulated::EMULATED),
 };
 
 /// The experiment, carried out.

@@ -28,6 +28,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     reproduce: |effort, execution| {
         reproduce(&Extent::of(effort), execution, effort.command("fu-atiquzzaman"))
     },
+    emulated: None,
 };
 
 /// Carries the experiment out. `command` is what the report says makes it again.

@@ -2,6 +2,7 @@
 //! from 0 to 90 %, and the accuracy of the estimator.
 
 pub mod claims;
+mod emulated;
 pub mod estimation;
 pub mod figures;
 mod findings;
@@ -31,6 +32,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     reproduce: |effort, execution| {
         reproduce(&Extent::of(effort), execution, effort.command("kim-koh")).map(|done| done.report)
     },
+    emulated: Some(emulated::EMULATED),
 };
 
 fn estimation_keys(extent: &Extent) -> Vec<EstimationKey> {

@@ -9,6 +9,7 @@ use super::estimation::{Estimation, EstimationKey, Point};
 use super::grid::{DURATION, Movement, RunKey, SWITCH};
 use super::measure::{Fall, Handover, LastEstimate, STEP};
 use crate::scenario_file::{ScenarioFile, scenario_file};
+use crate::world::{Simulator, World};
 
 /// All scenario files of the experiment.
 pub const SCENARIOS: [ScenarioFile; 4] = [
@@ -47,7 +48,15 @@ const RECEIVER: &str = "client";
 /// What is wrong with the scenario, or why the run is not the experiment: an action that was refused, an association that
 /// ended, a primary path that was not switched at the time.
 pub fn handover(key: &RunKey) -> Result<Handover, String> {
-    let (summary, series) = simulate(handover_scenario(key.movement), &key.overrides(), key.seed)?;
+    handover_in(&Simulator, key)
+}
+
+/// The same in any world.
+///
+/// # Errors
+/// As [`handover`], and those of the world.
+pub fn handover_in(world: &dyn World, key: &RunKey) -> Result<Handover, String> {
+    let (summary, series) = carry_out(world, handover_scenario(key.movement), &key.overrides(), key.seed)?;
     let trace = sender(&series)?;
     let switch = switch(trace)?;
     let cwnd = primary_window(trace);
@@ -88,7 +97,7 @@ pub fn handover(key: &RunKey) -> Result<Handover, String> {
 /// # Errors
 /// As [`handover`], and a run without an estimate.
 pub fn estimation(key: &EstimationKey) -> Result<Estimation, String> {
-    let (_, series) = simulate(estimation_scenario(key.movement), &[], key.seed)?;
+    let (_, series) = carry_out(&Simulator, estimation_scenario(key.movement), &[], key.seed)?;
     let estimates = &sender(&series)?.estimate;
     let points: Vec<Point> = (0..estimates.at.len())
         .map(|i| Point {
@@ -106,8 +115,13 @@ pub fn estimation(key: &EstimationKey) -> Result<Estimation, String> {
 }
 
 /// Runs a scenario whose association must be up at the end.
-fn simulate(file: ScenarioFile, overrides: &[String], seed: u64) -> Result<(Summary, Series), String> {
-    let (summary, series) = file.simulate(overrides, seed)?;
+fn carry_out(
+    world: &dyn World,
+    file: ScenarioFile,
+    overrides: &[String],
+    seed: u64,
+) -> Result<(Summary, Series), String> {
+    let (summary, series) = file.carry_out(world, overrides, seed)?;
     match summary.associations.first() {
         None => Err("the scenario has no association".to_owned()),
         Some(association) => match &association.ended {

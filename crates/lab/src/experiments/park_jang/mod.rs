@@ -28,6 +28,7 @@ pub const EXPERIMENT: Experiment = Experiment {
     reproduce: |effort, execution| {
         reproduce(&Extent::of(effort), execution, effort.command("park-jang")).map(|done| done.report)
     },
+    emulated: None,
 };
 
 /// The experiment, carried out.

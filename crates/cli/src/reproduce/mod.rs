@@ -1,9 +1,14 @@
 //! `msctp reproduce`: carry out a paper's experiment, judge its claims, write the report.
 
+#[cfg(all(feature = "net", target_os = "linux"))]
+mod emulated;
+
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
+#[cfg(all(feature = "net", target_os = "linux"))]
+use msctp_lab::agreement::Agreement;
 use msctp_lab::claims::{Claim, render};
 use msctp_lab::compare::Comparison;
 use msctp_lab::experiments::{self, EXPERIMENTS, Effort, Experiment};
@@ -21,6 +26,7 @@ use crate::{Failure, compare};
   msctp reproduce --quick              every paper, a look
   msctp reproduce kim-koh              one paper, all of it
   msctp reproduce kim-koh --seeds 30   more runs under each condition
+  sudo msctp reproduce kim-koh --emulated   the handovers on real stacks too
 Exit code 0 when every run completed, whatever the verdicts; 1 when one failed or was interrupted; 2 for wrong arguments.")]
 pub(crate) struct Args {
     /// The paper [default: all of them, in one report].
@@ -41,6 +47,23 @@ pub(crate) struct Args {
     /// Print the ledger as JSON.
     #[arg(long)]
     json: bool,
+    /// Carry it out on real stacks over emulated links too, in real time (eklund, kim-koh; on Linux, as root): the report has
+    /// both beside each other. With --quick fewer conditions.
+    #[cfg(all(feature = "net", target_os = "linux"))]
+    #[arg(long, requires = "paper")]
+    emulated: bool,
+    /// Runs on real stacks under each condition.
+    #[cfg(all(feature = "net", target_os = "linux"))]
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "emulated", value_parser = clap::value_parser!(u64).range(2..=100))]
+    repetitions: u64,
+    /// Emulations at a time [default: two per core].
+    #[cfg(all(feature = "net", target_os = "linux"))]
+    #[arg(long, value_name = "N", requires = "emulated")]
+    parallel: Option<NonZeroUsize>,
+    /// Write the table of both between its marks of this Markdown file (docs/validation.md).
+    #[cfg(all(feature = "net", target_os = "linux"))]
+    #[arg(long, value_name = "FILE", requires = "emulated")]
+    table: Option<PathBuf>,
 }
 
 /// The experiments as values of the argument.
@@ -55,11 +78,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let chosen: Vec<&Experiment> = one.map_or_else(|| EXPERIMENTS.iter().collect(), |one| vec![one]);
     let root = PathBuf::from("msctp-report");
     let out = args.out.clone().unwrap_or_else(|| one.map_or(root.clone(), |one| root.join(one.name)));
+    let real = real_runs(args, one, &effort)?;
     let store = store(&out)?;
     let cancel = cancel_on_interrupt()?;
     let runs: usize = chosen.iter().map(|experiment| (experiment.size)(&effort)).sum();
     let compared = if one.is_some() { 0 } else { compare::runs(args.quick, args.seeds) };
-    let progress = progress(runs + compared);
+    let progress = progress(runs + compared + real);
     let execution =
         Execution { threads: args.threads, cancel: &cancel, progress: &progress, store: Some(&store) };
     let mut reports = Vec::new();
@@ -67,6 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         progress.set_message(format!("{}, ", experiment.name));
         reports.push((experiment.reproduce)(&effort, &execution).map_err(|e| Failure::Run(e.to_string()))?);
     }
+    let agreements = beside(args, one, &effort, &execution, &mut reports)?;
     let comparison = match one {
         Some(_) => None,
         None => {
@@ -91,6 +116,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         _ => overview.write(&out),
     };
     let page = page.map_err(unwritten)?;
+    keep(args, &out, agreements)?;
     if failed.is_empty() && skipped == 0 {
         done_with(store, &out)?;
     }
@@ -98,6 +124,79 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     eprintln!("{} runs in {:.1} s", runs + compared - failed.len() - skipped, elapsed.as_secs_f64());
     eprintln!("Report: {}", page.display());
     outcome(&failed, skipped)
+}
+
+/// How many runs there will be for `--emulated`: those on real stacks, which are announced, and the simulator's beside them.
+#[cfg(all(feature = "net", target_os = "linux"))]
+fn real_runs(args: &Args, one: Option<&Experiment>, effort: &Effort) -> Result<usize, Failure> {
+    if !args.emulated {
+        return Ok(0);
+    }
+    let able = EXPERIMENTS.iter().filter(|e| e.emulated.is_some()).map(|e| e.name).collect::<Vec<_>>();
+    let (Some(one), Some(emulated)) = (one, one.and_then(|one| one.emulated)) else {
+        return Err(Failure::Input(format!("--emulated: want one of {}", able.join(", "))));
+    };
+    emulated::check(args.table.as_deref(), one.name)?;
+    let plan = (emulated.plan)(effort, args.repetitions);
+    emulated::announce(&plan, args.parallel);
+    Ok(plan.len() + (emulated.simulated)(effort, args.repetitions))
+}
+
+/// Carries the paper out on real stacks, where that was asked for: a section of its report.
+#[cfg(all(feature = "net", target_os = "linux"))]
+fn beside(
+    args: &Args,
+    one: Option<&Experiment>,
+    effort: &Effort,
+    execution: &Execution<'_>,
+    reports: &mut [Report],
+) -> Result<Option<Agreement>, Failure> {
+    let (true, Some(emulated), [report]) = (args.emulated, one.and_then(|one| one.emulated), reports) else {
+        return Ok(None);
+    };
+    execution.progress.set_message("on real stacks, ");
+    let agreement = emulated::carry_out(&emulated, effort, (args.repetitions, args.parallel), execution)?;
+    report.figures.push(agreement.figure());
+    report.data.push(agreement.data());
+    report.provenance.failed.extend(agreement.failed.iter().cloned());
+    report.provenance.skipped += agreement.skipped;
+    report.provenance.command.push_str(" --emulated");
+    Ok(Some(agreement))
+}
+
+/// Writes what came of real stacks as JSON into the report's folder, and the table where it was wanted.
+#[cfg(all(feature = "net", target_os = "linux"))]
+fn keep(args: &Args, out: &Path, agreement: Option<Agreement>) -> Result<(), Failure> {
+    let Some(agreement) = agreement else { return Ok(()) };
+    let path = out.join("real-stacks.json");
+    let text = serde_json::to_string_pretty(&agreement).map_err(|e| Failure::Run(e.to_string()))?;
+    std::fs::write(&path, text).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))?;
+    let complete = agreement.failed.is_empty() && agreement.skipped == 0;
+    match args.table.as_deref().filter(|_| complete) {
+        Some(table) => emulated::replace(table, agreement.paper, Some(&agreement)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(not(all(feature = "net", target_os = "linux")))]
+fn real_runs(_: &Args, _: Option<&Experiment>, _: &Effort) -> Result<usize, Failure> {
+    Ok(0)
+}
+
+#[cfg(not(all(feature = "net", target_os = "linux")))]
+fn beside(
+    _: &Args,
+    _: Option<&Experiment>,
+    _: &Effort,
+    _: &Execution<'_>,
+    _: &mut [Report],
+) -> Result<(), Failure> {
+    Ok(())
+}
+
+#[cfg(not(all(feature = "net", target_os = "linux")))]
+fn keep(_: &Args, _: &Path, (): ()) -> Result<(), Failure> {
+    Ok(())
 }
 
 /// The runs that failed, and how many were not begun.

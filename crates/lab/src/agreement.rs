@@ -1,0 +1,284 @@
+//! Two worlds side by side: what the simulator measures of a condition and what real stacks measure of it, as ratios with
+//! intervals, and the claims judged in both.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use crate::claims::{Claim, Verdict};
+use crate::report::{Cell, Data, Figure, Grid, Tone};
+use crate::stats::{Mean, Ratio};
+use crate::table::Table;
+
+/// The ratio is wanted to lie within this of one.
+pub const AIM: f64 = 0.10;
+
+/// One figure under one condition, measured in both worlds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The condition, as `3G → WLAN, 40 %, adaptive`.
+    pub case: String,
+    /// What was measured, with its unit.
+    pub measure: &'static str,
+    /// The simulator's values, one a run.
+    pub simulated: Vec<f64>,
+    /// The real stacks', one a run.
+    pub real: Vec<f64>,
+}
+
+/// How a ratio is to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// Within the aim.
+    Agrees,
+    /// Outside of it, but the interval reaches into it: too few runs to tell.
+    Open,
+    /// Outside of it, and so is the interval.
+    Differs,
+    /// Not measured in both.
+    Missing,
+}
+
+impl Standing {
+    /// As read by people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::Open => "cannot be told",
+            Self::Differs => "differs",
+            Self::Missing => "not measured",
+        }
+    }
+}
+
+impl Row {
+    /// Real stack by simulator; `None` with fewer than two runs of either.
+    #[must_use]
+    pub fn ratio(&self) -> Option<Ratio> {
+        Ratio::of(&self.real, &self.simulated)
+    }
+
+    /// How it is to be taken.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        match self.ratio() {
+            None => Standing::Missing,
+            Some(Ratio { ratio, .. }) if (ratio - 1.0).abs() <= AIM => Standing::Agrees,
+            Some(Ratio { low, high, .. }) if low <= 1.0 + AIM && high >= 1.0 - AIM => Standing::Open,
+            Some(_) => Standing::Differs,
+        }
+    }
+
+    /// As `1.02 (0.97 to 1.08)`.
+    fn ratio_text(&self) -> String {
+        match self.ratio() {
+            None => "–".to_owned(),
+            Some(Ratio { ratio, low, high }) => format!("{ratio:.3} ({low:.3} to {high:.3})"),
+        }
+    }
+}
+
+fn mean_text(values: &[f64]) -> String {
+    Mean::of(values).map_or("–".to_owned(), |mean| {
+        if mean.half_width.is_finite() {
+            format!("{:.2} ± {:.2}", mean.mean, mean.half_width)
+        } else {
+            format!("{:.2}", mean.mean)
+        }
+    })
+}
+
+/// An experiment on real stacks beside the simulator's.
+#[derive(Clone, Debug, Serialize)]
+pub struct Agreement {
+    /// The short name of the paper.
+    pub paper: &'static str,
+    /// How much was run, in a sentence.
+    pub extent: String,
+    /// The command that carries one of the runs out by itself.
+    pub example: String,
+    /// What the machine was worth: how late packets were.
+    pub machine: String,
+    /// The figures.
+    pub rows: Vec<Row>,
+    /// The claims of the simulator's runs and of the real stacks', over the same conditions.
+    pub claims: Vec<(Claim, Claim)>,
+    /// What differs, and why, as far as packets tell.
+    pub reasons: &'static [(&'static str, &'static str)],
+    /// Runs that failed, with the reason.
+    pub failed: Vec<(String, String)>,
+    /// Runs that were not begun.
+    pub skipped: usize,
+}
+
+impl Agreement {
+    /// The section of the report.
+    #[must_use]
+    pub fn figure(&self) -> Figure {
+        let head = ["case", "measure", "simulator", "real stacks", "ratio (95 % interval)", ""];
+        let cell = |text: String| Cell { text, ..Cell::default() };
+        let rows = self.rows.iter().map(|row| {
+            let tone = match row.standing() {
+                Standing::Agrees => Tone::Good,
+                Standing::Differs => Tone::Bad,
+                Standing::Open | Standing::Missing => Tone::Plain,
+            };
+            let ratio = Cell { tone, ..cell(row.ratio_text()) };
+            let runs =
+                |values: &[f64]| Cell { note: format!("{} runs", values.len()), ..cell(mean_text(values)) };
+            let standing = cell(row.standing().words().to_owned());
+            (
+                row.case.clone(),
+                vec![cell(row.measure.to_owned()), runs(&row.simulated), runs(&row.real), ratio, standing],
+            )
+        });
+        let mut grids = vec![Grid {
+            caption: "The same scenario in virtual time and on real stacks".to_owned(),
+            head: head.map(str::to_owned).to_vec(),
+            rows: rows.collect(),
+        }];
+        let judged: Vec<_> = self.judged().collect();
+        if !judged.is_empty() {
+            let rows = judged.into_iter().map(|(simulated, real)| {
+                let verdict = |claim: &Claim| Cell {
+                    tone: match claim.verdict {
+                        Verdict::Reproduced => Tone::Good,
+                        Verdict::NotReproduced => Tone::Bad,
+                        Verdict::OutOfReach => Tone::Plain,
+                    },
+                    note: claim.measured.clone(),
+                    ..cell(claim.verdict.words().to_owned())
+                };
+                (format!("{}: {}", real.id, real.statement), vec![verdict(simulated), verdict(real)])
+            });
+            grids.push(Grid {
+                caption: "The claims, by the same predicates, over these conditions".to_owned(),
+                head: ["claim", "simulator", "real stacks"].map(str::to_owned).to_vec(),
+                rows: rows.collect(),
+            });
+        }
+        if !self.reasons.is_empty() {
+            let rows =
+                self.reasons.iter().map(|(what, why)| ((*what).to_owned(), vec![cell((*why).to_owned())]));
+            grids.push(Grid {
+                caption: "What differs, and why".to_owned(),
+                head: ["what", "why"].map(str::to_owned).to_vec(),
+                rows: rows.collect(),
+            });
+        }
+        Figure {
+            label: "Real stacks".to_owned(),
+            title: "the same runs with real stacks over emulated links".to_owned(),
+            caption: format!(
+                "{} Real: endpoints of the msctp crate over UDP sockets in network namespaces, the kernel’s TCP where there is TCP, \
+                 the scenario’s links, queues and background by the emulator in real time. {} The aim is a ratio within {:.0} % of \
+                 one; where the interval alone reaches there, the runs are too few to tell. One run by itself: {}",
+                self.extent,
+                self.machine,
+                AIM * 100.0,
+                self.example
+            ),
+            grids,
+            groups: Vec::new(),
+        }
+    }
+
+    /// The claims that the real stacks' runs suffice for.
+    fn judged(&self) -> impl Iterator<Item = &(Claim, Claim)> {
+        self.claims.iter().filter(|(_, real)| real.verdict != Verdict::OutOfReach)
+    }
+
+    /// Every value, for `data/`.
+    #[must_use]
+    pub fn data(&self) -> Data {
+        let values = || {
+            self.rows.iter().flat_map(|row| {
+                let of = |world: &'static str, values: &'_ [f64]| {
+                    values.iter().map(|&value| (row, world, value)).collect::<Vec<_>>()
+                };
+                [of("simulator", &row.simulated), of("real stacks", &row.real)].concat()
+            })
+        };
+        Data {
+            name: "real-stacks",
+            about: "every figure of every run in the simulator and on real stacks",
+            table: Table::new()
+                .text("case", values().map(|(row, _, _)| row.case.clone()))
+                .text("measure", values().map(|(row, _, _)| row.measure))
+                .text("world", values().map(|(_, world, _)| world))
+                .real("value", values().map(|(_, _, value)| value)),
+            csv: true,
+        }
+    }
+
+    /// The tables as Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut out = format!("{} {} One run by itself: `{}`\n\n", self.extent, self.machine, self.example);
+        let _ = writeln!(out, "| case | measure | simulator | real stacks | ratio (95 % interval) | |");
+        let _ = writeln!(out, "|---|---|---:|---:|---:|---|");
+        for row in &self.rows {
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} | {} | {} |",
+                row.case,
+                row.measure,
+                mean_text(&row.simulated),
+                mean_text(&row.real),
+                row.ratio_text(),
+                row.standing().words()
+            );
+        }
+        let judged: Vec<_> = self.judged().collect();
+        if !judged.is_empty() {
+            let _ = writeln!(out, "\n| claim | simulator | real stacks |\n|---|---|---|");
+        }
+        for (simulated, real) in judged {
+            let _ =
+                writeln!(out, "| {} | {} | {} |", real.id, simulated.verdict.words(), real.verdict.words());
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(real: &[f64]) -> Row {
+        let simulated = vec![99.0, 100.0, 101.0, 100.0];
+        Row { case: "a case".into(), measure: "ms", simulated, real: real.to_vec() }
+    }
+
+    #[test]
+    fn a_ratio_agrees_differs_or_cannot_be_told() {
+        assert_eq!(row(&[104.0, 105.0, 106.0]).standing(), Standing::Agrees);
+        assert_eq!(row(&[129.0, 130.0, 131.0]).standing(), Standing::Differs);
+        assert_eq!(row(&[80.0, 130.0, 160.0]).standing(), Standing::Open);
+        assert_eq!(row(&[100.0]).standing(), Standing::Missing);
+    }
+
+    #[test]
+    fn the_tables_say_what_differs_and_why() {
+        let agreement = |real: &[f64]| Agreement {
+            paper: "kim-koh",
+            extent: "Two runs.".into(),
+            example: "msctp emulate".into(),
+            machine: "On time.".into(),
+            rows: vec![row(real)],
+            claims: Vec::new(),
+            reasons: &[("a case", "because")],
+            failed: Vec::new(),
+            skipped: 0,
+        };
+        let differs = agreement(&[129.0, 130.0, 131.0]);
+        assert!(differs.markdown().contains("| differs |"), "{}", differs.markdown());
+        assert!(agreement(&[100.0, 101.0]).markdown().contains("| agrees |"));
+        let figure = differs.figure();
+        assert_eq!(figure.grids[0].rows[0].1[3].tone, Tone::Bad);
+        assert_eq!(figure.grids[1].rows[0].1[0].text, "because");
+        assert_eq!(differs.data().table.rows(), 4 + 3);
+    }
+}

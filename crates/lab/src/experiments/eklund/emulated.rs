@@ -1,0 +1,112 @@
+//! The same runs on real stacks: videos by the `msctp` crate, competing TCP by the kernel (Reno, as in the runs that decide).
+
+use super::claims::{Measured, ledger, mmtt, startup_mean};
+use super::grid::{Mix, Network, RunKey, Tcp, Window};
+use super::measure::Run;
+use super::run::{run, run_in, scenario};
+use crate::agreement::{Agreement, Row};
+use crate::experiments::{Effort, Emulated, Worlds};
+use crate::plan::{ThreadsError, execute};
+
+/// For the experiment's entry.
+pub(super) const EMULATED: Emulated = Emulated { plan, simulated, carry_out };
+
+/// Runs in the simulator beside them.
+const SIMULATED: u64 = 10;
+
+/// The combinations of which the paper shows figures and makes claims.
+const MIXES: [Mix; 5] = [
+    Mix::new(Network::Low, 1, 1),
+    Mix::new(Network::Low, 2, 1),
+    Mix::new(Network::High, 1, 2),
+    Mix::new(Network::High, 5, 2),
+    Mix::new(Network::High, 5, 10),
+];
+
+/// A look: one on each network.
+const LOOK: [Mix; 2] = [Mix::new(Network::Low, 1, 1), Mix::new(Network::High, 1, 2)];
+
+fn mixes(quick: bool) -> &'static [Mix] {
+    if quick { &LOOK } else { &MIXES }
+}
+
+fn conditions(quick: bool) -> impl Iterator<Item = (Mix, Window)> {
+    mixes(quick).iter().flat_map(|&mix| Window::ALL.map(|window| (mix, window)))
+}
+
+fn keys(quick: bool, runs: u64) -> Vec<RunKey> {
+    let key = |(mix, window), seed| RunKey { tcp: Tcp::NewReno, mix, paced: false, window, seed };
+    conditions(quick).flat_map(|condition| (1..=runs).map(move |seed| key(condition, seed))).collect()
+}
+
+/// The seconds of every real-time run.
+fn plan(effort: &Effort, repetitions: u64) -> Vec<u32> {
+    keys(effort.quick, repetitions).iter().map(|key| key.mix.network.times().2).collect()
+}
+
+/// The simulator's runs beside them.
+fn simulated(effort: &Effort, repetitions: u64) -> usize {
+    keys(effort.quick, SIMULATED.max(repetitions)).len()
+}
+
+fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ThreadsError> {
+    let (of_real, of_simulated) = (worlds.repetitions, SIMULATED.max(worlds.repetitions));
+    let simulated = execute("eklund", keys(effort.quick, of_simulated), worlds.simulator, run)?;
+    let real = execute("eklund on real stacks", keys(effort.quick, of_real), worlds.real, |key| {
+        run_in(worlds.world, key)
+    })?;
+    let mut failed = simulated.failures();
+    failed.extend(real.failures());
+    let skipped = simulated.skipped.len() + real.skipped.len();
+    let simulated: Measured = simulated.done.into_iter().collect();
+    let real: Measured = real.done.into_iter().collect();
+    Ok(Agreement {
+        paper: "eklund",
+        extent: format!(
+            "{} combinations of network, videos and TCP flows, four initial windows, {of_real} runs on real stacks and \
+             {of_simulated} in the simulator under each condition.",
+            mixes(effort.quick).len()
+        ),
+        example: keys(1)
+            .first()
+            .map(|key| scenario(key.mix.network).emulation(key.seed, &key.overrides()))
+            .unwrap_or_default(),
+        machine: String::new(),
+        rows: rows(effort.quick, &simulated, &real),
+        claims: ledger(&simulated).into_iter().zip(ledger(&real)).collect(),
+        reasons: REASONS,
+        failed,
+        skipped,
+    })
+}
+
+type Figure = fn(&RunKey, &Run) -> Option<f64>;
+
+/// What is held against each other.
+const FIGURES: [(&str, Figure); 3] = [
+    ("MMTT of the start-up, ms", |_, run| mmtt(run)),
+    ("mean MTT of the start-up, ms", |_, run| startup_mean(run)),
+    ("TCP while the video is on, Mbps", |key, run| {
+        let (switch, end, _) = key.mix.network.times();
+        run.tcp_rate(switch, end).map(|rate| rate * 1e-6)
+    }),
+];
+
+fn rows(quick: bool, simulated: &Measured, real: &Measured) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (mix, window) in conditions(quick) {
+        for (measure, figure) in FIGURES {
+            let of = |measured: &Measured| {
+                let own = measured.iter().filter(|(key, _)| (key.mix, key.window) == (mix, window));
+                own.filter_map(|(key, run)| figure(key, run)).collect()
+            };
+            let case = format!("{mix}, {}", window.words());
+            let (simulated, real) = (of(simulated), of(real));
+            rows.push(Row { case, measure, simulated, real });
+        }
+    }
+    rows
+}
+
+/// What differs, and why.
+const REASONS: &[(&str, &str)] = &[];

@@ -1,0 +1,119 @@
+//! The same handovers on real stacks: both ends by the `msctp` crate, the background by the emulator.
+
+use std::collections::BTreeMap;
+
+use super::claims::{Measured, ledger};
+use super::grid::{DURATION, Movement, RunKey, SWITCH, Scheme, WindowSet};
+use super::measure::{Handover, STEP};
+use super::run::{handover, handover_in, handover_scenario};
+use crate::agreement::{Agreement, Row};
+use crate::experiments::{Effort, Emulated, Worlds};
+use crate::plan::{ThreadsError, execute};
+
+/// For the experiment's entry.
+pub(super) const EMULATED: Emulated = Emulated { plan, simulated, carry_out };
+
+/// Runs in the simulator beside them.
+const SIMULATED: u64 = 10;
+/// Background in % of the target link: those of which the paper shows curves, but for the one that scatters most.
+const LOADS: [u8; 2] = [0, 40];
+
+/// A look: with background.
+fn loads(quick: bool) -> &'static [u8] {
+    if quick { &LOADS[1..] } else { &LOADS }
+}
+
+fn conditions(quick: bool) -> impl Iterator<Item = (Movement, u8, Scheme)> {
+    let loads = move |movement| loads(quick).iter().map(move |&load| (movement, load));
+    let schemes = |(movement, load)| Scheme::ALL.map(|scheme| (movement, load, scheme));
+    Movement::ALL.into_iter().flat_map(loads).flat_map(schemes)
+}
+
+fn keys(quick: bool, runs: u64) -> Vec<RunKey> {
+    let windows = WindowSet::Small;
+    let key = |(movement, load, scheme), seed| RunKey { windows, movement, load, scheme, seed };
+    conditions(quick).flat_map(|condition| (1..=runs).map(move |seed| key(condition, seed))).collect()
+}
+
+/// The seconds of every real-time run.
+fn plan(effort: &Effort, repetitions: u64) -> Vec<u32> {
+    keys(effort.quick, repetitions).iter().map(|_| DURATION.as_secs_f64() as u32).collect()
+}
+
+/// The simulator's runs beside them.
+fn simulated(effort: &Effort, repetitions: u64) -> usize {
+    keys(effort.quick, SIMULATED.max(repetitions)).len()
+}
+
+fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ThreadsError> {
+    let (of_real, of_simulated) = (worlds.repetitions, SIMULATED.max(worlds.repetitions));
+    let simulated =
+        execute("kim-koh handover", keys(effort.quick, of_simulated), worlds.simulator, handover)?;
+    let real = execute("kim-koh on real stacks", keys(effort.quick, of_real), worlds.real, |key| {
+        handover_in(worlds.world, key)
+    })?;
+    let mut failed = simulated.failures();
+    failed.extend(real.failures());
+    let skipped = simulated.skipped.len() + real.skipped.len();
+    let measured = |done: Vec<(RunKey, Handover)>| Measured {
+        handovers: done.into_iter().collect(),
+        estimations: BTreeMap::new(),
+    };
+    let (simulated, real) = (measured(simulated.done), measured(real.done));
+    Ok(Agreement {
+        paper: "kim-koh",
+        extent: format!(
+            "Three schemes, two movements, background of {} %, rwnd 65,536 B, {of_real} runs on real stacks and {of_simulated} in \
+             the simulator under each condition.",
+            loads(effort.quick).iter().map(u8::to_string).collect::<Vec<_>>().join(" and ")
+        ),
+        example: keys(1)
+            .first()
+            .map(|key| handover_scenario(key.movement).emulation(key.seed, &key.overrides()))
+            .unwrap_or_default(),
+        machine: String::new(),
+        rows: rows(effort.quick, &simulated, &real),
+        claims: ledger(&simulated).into_iter().zip(ledger(&real)).collect(),
+        reasons: REASONS,
+        failed,
+        skipped,
+    })
+}
+
+type Figure = fn(&Handover) -> Option<f64>;
+
+/// User data from the switch on, for so many seconds, in Mbps.
+fn after(run: &Handover, seconds: f64) -> Option<f64> {
+    let (from, count) = ((SWITCH.as_secs_f64() / STEP).round() as usize, (seconds / STEP).round() as usize);
+    let part = run.delivered.get(from..from + count)?;
+    Some(part.iter().sum::<f64>() * 8e-6 / seconds)
+}
+
+/// What is held against each other.
+const FIGURES: [(&str, Figure); 3] = [
+    ("throughput in the 5 s after the switch, Mbps", |run| after(run, 5.0)),
+    ("throughput in the 30 s after the switch, Mbps", |run| after(run, 30.0)),
+    ("window given to the new path, kB", |run| Some(run.start_cwnd as f64 * 1e-3)),
+];
+
+fn rows(quick: bool, simulated: &Measured, real: &Measured) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (movement, load, scheme) in conditions(quick) {
+        for (measure, figure) in FIGURES {
+            let of = |measured: &Measured| {
+                let own = measured
+                    .handovers
+                    .iter()
+                    .filter(|(key, _)| (key.movement, key.load, key.scheme) == (movement, load, scheme));
+                own.filter_map(|(_, run)| figure(run)).collect()
+            };
+            let case = format!("{}, {load} %, {}", movement.words(), scheme.words());
+            let (simulated, real) = (of(simulated), of(real));
+            rows.push(Row { case, measure, simulated, real });
+        }
+    }
+    rows
+}
+
+/// What differs, and why.
+const REASONS: &[(&str, &str)] = &[];

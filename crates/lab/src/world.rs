@@ -1,0 +1,25 @@
+//! Where a scenario is carried out: in the simulator, or elsewhere by whoever can. The laboratory measures both alike.
+
+use msctp_sim::scenario::Scenario;
+use msctp_sim::{Series, Simulation, Summary};
+
+/// Carries scenarios out.
+pub trait World: Sync {
+    /// Carries a scenario out to its end, with the random streams of `seed`.
+    ///
+    /// # Errors
+    /// Why it could not be.
+    fn carry_out(&self, scenario: &Scenario, seed: u64) -> Result<(Summary, Series), String>;
+}
+
+/// The simulator.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulator;
+
+impl World for Simulator {
+    fn carry_out(&self, scenario: &Scenario, seed: u64) -> Result<(Summary, Series), String> {
+        let mut simulation = Simulation::new(scenario, Some(seed)).map_err(|error| error.to_string())?;
+        simulation.run();
+        Ok((simulation.summary(), simulation.into_series()))
+    }
+}

@@ -1,0 +1,161 @@
+//! [`run`]: a scenario from its beginning to its end, in real time.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+use std::{fmt, thread};
+
+use msctp::ENCAPSULATION_PORT;
+use msctp::congestion::InitialWindow;
+use msctp_emu::Emulation;
+use msctp_sim::elsewhere::{TcpJob, Told};
+use msctp_sim::scenario::{Scenario, ScenarioError, Side};
+use msctp_sim::{Elsewhere, Series, Summary};
+use msctp_units::Time;
+
+use crate::host::{self, Jobs};
+use crate::stage::{Note, Stage};
+
+/// How often it is looked whether the run is over or to be given up.
+const TICK: Duration = Duration::from_millis(20);
+
+/// How a scenario is carried out.
+pub struct Options<'a> {
+    /// Seed of the links' random streams, instead of the scenario's.
+    pub seed: Option<u64>,
+    /// Capture what these links deliver (none: all of them) as pcapng.
+    pub capture: Option<(Vec<String>, Box<dyn Write + Send>)>,
+    /// When it becomes true, the run is given up.
+    pub cancel: &'a AtomicBool,
+}
+
+impl fmt::Debug for Options<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("seed", &self.seed).finish_non_exhaustive()
+    }
+}
+
+/// Why a run could not be carried out to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The scenario makes no sense, or not on real stacks.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The emulator.
+    #[error(transparent)]
+    Emulator(#[from] msctp_emu::Error),
+    /// A host could not do what the scenario wants.
+    #[error("{0}")]
+    Host(String),
+    /// Somebody wanted it to end.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Live {
+    /// As a simulation's; what only a simulation can know is left at zero.
+    pub summary: Summary,
+    /// As a simulation's.
+    pub series: Series,
+    /// The emulator's own: how late packets were.
+    pub emulation: msctp_emu::Summary,
+}
+
+/// Carries a scenario out in real time: links, routers, mobility and constant-rate sources by the emulator, associations by the
+/// `msctp` crate, TCP by the kernel. Needs what [`msctp_emu::need::check`] checks. Several may run at a time.
+///
+/// # Errors
+/// [`Error`]. Nothing is left behind.
+pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Live, Error> {
+    let links = scenario.with_outside_hosts()?.scenario;
+    let mut books = Elsewhere::new(scenario, options.seed)?;
+    let (sctp, tcp) = (books.take_sctp(), books.take_tcp());
+    let emulator = msctp_emu::Options {
+        seed: options.seed,
+        capture: options.capture,
+        encapsulation: Some(ENCAPSULATION_PORT),
+        tcp_initial_windows: initial_windows(&tcp),
+        ..msctp_emu::Options::default()
+    };
+    let mut jobs: BTreeMap<String, Jobs> = BTreeMap::new();
+    for job in sctp {
+        jobs.entry(job.host.clone()).or_default().sctp.push(job);
+    }
+    for job in tcp {
+        jobs.entry(job.spec.node(job.side).to_owned()).or_default().tcp.push(job);
+    }
+    let emulation = Emulation::start(&links, emulator)?;
+    let end = Time::ZERO + scenario.duration;
+    let (notes, heard) = channel();
+    let stage = Stage::new(emulation.clock(), end, notes).map_err(msctp_emu::Error::from)?;
+    let mut threads = Vec::new();
+    for (name, jobs) in jobs {
+        let Some(host) = emulation.host(&name) else { continue };
+        let (stage, name) = (stage.clone(), format!("stack {name}"));
+        // A thread that is started in the host's namespace stays there.
+        let thread =
+            host.run(move || thread::Builder::new().name(name).spawn(move || host::run(jobs, &stage)));
+        threads.push(thread.map_err(msctp_emu::Error::from)?);
+    }
+    drop(stage);
+    let mut told: Vec<(Time, Told)> = Vec::new();
+    loop {
+        for note in heard.try_iter() {
+            match note {
+                Note::Told(at, what) => told.push((at, what)),
+                Note::Failed(why) => return Err(Error::Host(why)),
+            }
+        }
+        if let Some(failure) = emulation.failures().next() {
+            return Err(Error::Host(failure));
+        }
+        if options.cancel.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        if emulation.is_over() {
+            break;
+        }
+        thread::sleep(TICK);
+    }
+    for thread in threads {
+        thread.join().map_err(|_| Error::Host("a host's thread has panicked".to_owned()))?;
+    }
+    told.extend(heard.try_iter().filter_map(|note| match note {
+        Note::Told(at, what) => Some((at, what)),
+        Note::Failed(_) => None,
+    }));
+    let (emulation, _) = emulation.finish()?;
+    // Hosts and tasks tell one after the other; stable, so that what one task tells of one moment stays in order.
+    told.sort_by_key(|(at, _)| *at);
+    for (at, what) in told {
+        let counters = matches!(what, Told::Left { .. });
+        if at <= end || counters {
+            books.tell(at.min(end), what);
+        }
+    }
+    let (summary, series) = books.finish(end, emulation.links.clone(), emulation.cbr.clone());
+    Ok(Live { summary, series, emulation })
+}
+
+/// TCP's initial windows by host, where profiles give them in packets.
+fn initial_windows(jobs: &[TcpJob]) -> BTreeMap<String, u32> {
+    let mut windows = BTreeMap::new();
+    for job in jobs {
+        let packets = match job.config.initial_window {
+            Some(InitialWindow::Packets(packets)) => Some(packets),
+            Some(InitialWindow::Bytes(bytes)) => Some((bytes / u64::from(job.config.mss)).max(1)),
+            // The kernel has its own (RFC 6928).
+            Some(InitialWindow::Rfc9260) | None => None,
+        };
+        let host = match job.side {
+            Side::Client => &job.spec.client,
+            Side::Server => &job.spec.server,
+        };
+        windows.extend(packets.map(|packets| (host.clone(), packets as u32)));
+    }
+    windows
+}

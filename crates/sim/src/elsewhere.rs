@@ -1,0 +1,462 @@
+//! A scenario whose associations, TCP connections and applications are carried out elsewhere: by real stacks in the hosts of
+//! the emulator. Here is what each end has to do and when ([`Elsewhere::take_sctp`], [`Elsewhere::take_tcp`]), and the books: told what came
+//! of it ([`Elsewhere::tell`]), they give the same summary and series as a run in virtual time, from the same code.
+//!
+//! The applications are the simulator's own. May not touch clocks or sockets: who carries it out keeps the time.
+
+use std::net::IpAddr;
+
+use msctp_proto::{
+    AssociationStats, Config, OutMessage, PathAddr, PathId, PathStats, PrimaryCause, TraceEvent,
+};
+use msctp_units::{Span, Time};
+
+use crate::action::Act;
+use crate::app::source::Source;
+use crate::event::Target;
+use crate::line::{Handover, Last};
+use crate::scenario::{AppKind, Scenario, ScenarioError, Side, TcpSpec, When};
+use crate::series::Series;
+use crate::simulation::{App, Simulation};
+use crate::summary::{CbrSummary, LinkSummary, Summary};
+
+pub use crate::action::Call;
+
+/// An application that sends messages over an association, to be run by whoever keeps the time.
+#[derive(Debug)]
+pub struct Sender {
+    app: u32,
+    source: Source,
+}
+
+impl Sender {
+    /// Its number in the scenario.
+    #[must_use]
+    pub fn app(&self) -> u32 {
+        self.app
+    }
+
+    /// Starts or stops at `now`.
+    pub fn set_running(&mut self, now: Time, start: bool) {
+        self.source.set_running(now, start);
+    }
+
+    /// When its next message comes into being by itself, to be told by [`generate`](Self::generate); `None`: none does.
+    #[must_use]
+    pub fn due(&self) -> Option<Time> {
+        self.source.due()
+    }
+
+    /// The message that was due at `due` comes into being.
+    pub fn generate(&mut self, due: Time) {
+        self.source.generate(due);
+    }
+
+    /// The next message to hand over, if there is one. Its payload protocol identifier is the application's number.
+    #[must_use]
+    pub fn next(&self) -> Option<OutMessage> {
+        self.source.next(self.app)
+    }
+
+    /// The message that was offered, of `len` bytes, was taken.
+    pub fn took(&mut self, len: usize) {
+        self.source.took(len);
+    }
+}
+
+/// What one end of an association has to do.
+#[derive(Debug)]
+pub struct SctpJob {
+    /// Number of the association.
+    pub association: usize,
+    /// Which end.
+    pub side: Side,
+    /// The host's name.
+    pub host: String,
+    /// The end's own addresses at the beginning.
+    pub own: Vec<IpAddr>,
+    /// The peer's addresses at the beginning.
+    pub peer: Vec<IpAddr>,
+    /// The SCTP ports of client and server.
+    pub ports: (u16, u16),
+    /// The end's options.
+    pub config: Config,
+    /// The applications that send.
+    pub senders: Vec<Sender>,
+    /// What it does when, in order of time. A client's begins with [`Call::Connect`].
+    pub steps: Vec<(Time, Step)>,
+}
+
+/// What one end of a TCP connection has to do.
+#[derive(Debug)]
+pub struct TcpJob {
+    /// Number of the connection.
+    pub connection: usize,
+    /// Which end.
+    pub side: Side,
+    /// The connection.
+    pub spec: TcpSpec,
+    /// The client's port.
+    pub client_port: u16,
+    /// The end's options, as the laboratory's TCP has them.
+    pub config: msctp_lab_tcp::Config,
+    /// The application that sends, and its bytes in all (`None`: endless).
+    pub sender: Option<(u32, Option<u64>)>,
+    /// When it starts and stops.
+    pub steps: Vec<(Time, Step)>,
+}
+
+/// Something that an end does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Step {
+    /// A call on the association, for the action of this number.
+    Call {
+        /// Number of the action, for [`Told::Acted`].
+        action: usize,
+        /// What.
+        call: Call,
+    },
+    /// The link below an own address goes up or down.
+    Link {
+        /// The address.
+        local: IpAddr,
+        /// Up.
+        up: bool,
+    },
+    /// An application starts or stops.
+    App {
+        /// Its number.
+        app: u32,
+        /// Starts.
+        start: bool,
+    },
+}
+
+/// Something that came of it.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// The client considers the association up.
+    Established {
+        /// Number of the association.
+        association: usize,
+    },
+    /// A message of a video came into being.
+    Generated {
+        /// Number of the application.
+        app: u32,
+    },
+    /// An application that sends over an association was started or stopped.
+    Running {
+        /// Number of the application.
+        app: u32,
+        /// Started.
+        start: bool,
+    },
+    /// One end's application was given a message.
+    Delivered {
+        /// Number of the association.
+        association: usize,
+        /// The end.
+        side: Side,
+        /// Number of the application that sent it.
+        app: u32,
+        /// Its first bytes (a video's number of the message).
+        head: [u8; 4],
+        /// Its bytes.
+        len: usize,
+    },
+    /// One end sends over another path from now on.
+    Primary {
+        /// Number of the association.
+        association: usize,
+        /// The end.
+        side: Side,
+        /// The path.
+        to: PathAddr,
+        /// Who wanted it.
+        cause: PrimaryCause,
+    },
+    /// What the association tells of itself.
+    Trace {
+        /// Number of the association.
+        association: usize,
+        /// The end.
+        side: Side,
+        /// In the scenario's time.
+        event: TraceEvent,
+    },
+    /// The counters of one end, at the end.
+    Left {
+        /// Number of the association.
+        association: usize,
+        /// The end.
+        side: Side,
+        /// Its counters.
+        stats: AssociationStats,
+        /// Its paths.
+        paths: Vec<PathStats>,
+        /// Why it ended, if it did before the run.
+        why: Option<String>,
+    },
+    /// An end of a TCP connection is up.
+    TcpEstablished {
+        /// Number of the connection.
+        connection: usize,
+        /// The end.
+        side: Side,
+    },
+    /// An end of a TCP connection was given bytes.
+    TcpDelivered {
+        /// Number of the connection.
+        connection: usize,
+        /// The end.
+        side: Side,
+        /// How many.
+        bytes: u64,
+    },
+    /// An end of a TCP connection ended.
+    TcpEnded {
+        /// Number of the connection.
+        connection: usize,
+        /// The end.
+        side: Side,
+        /// How.
+        why: String,
+    },
+    /// An action was done, or refused.
+    Acted {
+        /// Its number.
+        action: usize,
+        /// Why it was refused.
+        refused: Option<String>,
+    },
+}
+
+/// The books of a scenario that is carried out elsewhere.
+#[derive(Debug)]
+pub struct Elsewhere {
+    simulation: Simulation,
+    sctp: Vec<SctpJob>,
+    tcp: Vec<TcpJob>,
+}
+
+impl Elsewhere {
+    /// Opens the books; `seed` replaces the scenario's own.
+    ///
+    /// # Errors
+    /// What is wrong with the scenario, and what can be carried out in virtual time only: actions that wait for what happens,
+    /// limited readers.
+    pub fn new(scenario: &Scenario, seed: Option<u64>) -> Result<Self, ScenarioError> {
+        refuse(scenario)?;
+        let mut simulation = Simulation::new(scenario, seed)?;
+        let mut sctp: Vec<SctpJob> = Vec::new();
+        let mut tcp: Vec<TcpJob> = Vec::new();
+        for side in [Side::Client, Side::Server] {
+            sctp.extend(
+                (0..scenario.associations.len()).map(|number| sctp_job(&mut simulation, number, side)),
+            );
+            tcp.extend((0..scenario.tcp.len()).map(|number| tcp_job(&simulation, number, side)));
+        }
+        while let Some((at, target)) = simulation.events.pop(simulation.end) {
+            let Target::Action(number) = target else { continue };
+            let action = &mut simulation.plan.actions[number as usize];
+            match action.act {
+                Act::Association { association, side, call } => {
+                    let job = sctp.iter_mut().find(|job| (job.association, job.side) == (association, side));
+                    if let Some(job) = job {
+                        job.steps.push((at, Step::Call { action: number as usize, call }));
+                    }
+                }
+                Act::App { app, start } => {
+                    let step = (at, Step::App { app: app as u32, start });
+                    match simulation.apps[app] {
+                        App::Bulk { association, from } | App::Video { association, from } => {
+                            let own = |job: &&mut SctpJob| (job.association, job.side) == (association, from);
+                            sctp.iter_mut().find(own).into_iter().for_each(|job| job.steps.push(step));
+                        }
+                        App::Tcp { connection, side } => {
+                            let own = |job: &&mut TcpJob| (job.connection, job.side) == (connection, side);
+                            tcp.iter_mut().find(own).into_iter().for_each(|job| job.steps.push(step));
+                        }
+                        // Inside the emulator.
+                        App::Cbr(_) | App::Reader { .. } => {}
+                    }
+                }
+                // What is done to links and addresses, the emulator does; hosts hear of a link.
+                Act::LinkState { link, up } => {
+                    action.done.get_or_insert(at);
+                    for interface in simulation.interfaces.iter().filter(|interface| interface.link == link) {
+                        let host = &scenario.nodes[interface.node].name;
+                        let step = (at, Step::Link { local: interface.address, up });
+                        sctp.iter_mut().filter(|job| job.host == *host).for_each(|job| job.steps.push(step));
+                    }
+                }
+                Act::SetLink { .. } | Act::Address { .. } | Act::Coding { .. } => {
+                    action.done.get_or_insert(at);
+                }
+            }
+        }
+        Ok(Self { simulation, sctp, tcp })
+    }
+
+    /// The jobs of the associations' ends, once.
+    pub fn take_sctp(&mut self) -> Vec<SctpJob> {
+        std::mem::take(&mut self.sctp)
+    }
+
+    /// The jobs of the TCP connections' ends, once.
+    pub fn take_tcp(&mut self) -> Vec<TcpJob> {
+        std::mem::take(&mut self.tcp)
+    }
+
+    /// Enters what happened at `at`, which is not before the last call's.
+    pub fn tell(&mut self, at: Time, what: Told) {
+        let Simulation { now, lines, tcp, plan, scenario, apps, .. } = &mut self.simulation;
+        debug_assert!(at >= *now, "time went back");
+        *now = at;
+        match what {
+            Told::Established { association } => {
+                lines[association].established.get_or_insert(at);
+            }
+            Told::Generated { app } | Told::Running { app, .. } => {
+                let (App::Bulk { association, from } | App::Video { association, from }) = apps[app as usize]
+                else {
+                    return;
+                };
+                let mut sources = lines[association].end_mut(from).sources.iter_mut();
+                let source = sources.find(|(number, _)| *number == app).map(|(_, source)| source);
+                match (what, source) {
+                    (Told::Running { start, .. }, Some(source)) => source.set_running(at, start),
+                    (_, Some(Source::Video(video))) => video.was_generated(at),
+                    _ => {}
+                }
+            }
+            Told::Delivered { association, side, app, head, len } => {
+                lines[association].was_given(at, side, app, &head, len);
+            }
+            Told::Primary { association, side, to, cause } => {
+                let handover = Handover { at, to, cause, gap: Span::ZERO };
+                lines[association].end_mut(side).handovers.push(handover);
+            }
+            Told::Trace { association, side, event } => {
+                if let Some(trace) = &mut lines[association].end_mut(side).trace {
+                    trace.add(event, scenario.probes.chunks);
+                }
+            }
+            Told::Left { association, side, stats, paths, why } => {
+                lines[association].end_mut(side).ended = Some(Last { stats, paths, why });
+            }
+            Told::TcpEstablished { connection, side } => {
+                tcp[connection].end_mut(side).established.get_or_insert(at);
+            }
+            Told::TcpDelivered { connection, side, bytes } => {
+                let line = &mut tcp[connection];
+                line.end_mut(side).account(at, bytes);
+                let total = line.end(side).received.bytes;
+                line.end_mut(side.other()).was_delivered(at, total);
+            }
+            Told::TcpEnded { connection, side, why } => {
+                tcp[connection].end_mut(side).ended.get_or_insert(why);
+            }
+            Told::Acted { action, refused } => {
+                let action = &mut plan.actions[action];
+                // The peer's answer comes after the call.
+                action.done.get_or_insert(at);
+                action.refused = action.refused.take().or(refused);
+            }
+        }
+    }
+
+    /// Closes the books at `end`. Links and constant-rate sources were the emulator's: theirs are entered as they are.
+    #[must_use]
+    pub fn finish(mut self, end: Time, links: Vec<LinkSummary>, cbr: Vec<CbrSummary>) -> (Summary, Series) {
+        let simulation = &mut self.simulation;
+        simulation.now = end;
+        for action in &mut simulation.plan.actions {
+            action.done = action.done.filter(|at| *at <= end);
+        }
+        let packets = links.iter().map(|link| link.delivered).sum();
+        let summary = Summary { links, cbr, packets, ..simulation.summary() };
+        (summary, self.simulation.into_series())
+    }
+}
+
+/// The path to an address: from the address asked for, else from the primary's own address if there is one, else the first.
+#[must_use]
+pub fn path_to(paths: &[PathStats], address: IpAddr, from: Option<IpAddr>) -> Option<PathId> {
+    let primary = paths.iter().find(|path| path.primary).map(|path| path.at.local);
+    let from_it = |local| from.is_none_or(|from| from == local);
+    let to = || paths.iter().filter(|path| path.at.remote == address && from_it(path.at.local));
+    to().find(|path| Some(path.at.local) == primary).or_else(|| to().next()).map(|path| path.id)
+}
+
+fn sctp_job(simulation: &mut Simulation, number: usize, side: Side) -> SctpJob {
+    let Simulation { scenario, lines, ports, seed, .. } = simulation;
+    let spec = &scenario.associations[number];
+    let (host, profile) = match side {
+        Side::Client => (&spec.client, &spec.client_profile),
+        Side::Server => (&spec.server, &spec.server_profile),
+    };
+    let (own, peer) = match side {
+        Side::Client => (&spec.client_addresses, &spec.server_addresses),
+        Side::Server => (&spec.server_addresses, &spec.client_addresses),
+    };
+    // The books keep sources of their own, which hear what these have done.
+    let sources = lines[number].end(side).sources.iter();
+    let senders = sources.map(|(app, _)| Sender {
+        app: *app,
+        source: crate::construct::source(&scenario.apps[*app as usize], *seed).expect("it has one already"),
+    });
+    SctpJob {
+        association: number,
+        side,
+        host: host.clone(),
+        own: own.clone(),
+        peer: peer.clone(),
+        ports: ports[number],
+        config: scenario.config(profile.as_deref()),
+        senders: senders.collect(),
+        steps: Vec::new(),
+    }
+}
+
+fn tcp_job(simulation: &Simulation, number: usize, side: Side) -> TcpJob {
+    let (spec, line) = (&simulation.scenario.tcp[number], &simulation.tcp[number]);
+    let profile = match side {
+        Side::Client => &spec.client_profile,
+        Side::Server => &spec.server_profile,
+    };
+    TcpJob {
+        connection: number,
+        side,
+        spec: spec.clone(),
+        client_port: line.client_port,
+        config: simulation.scenario.tcp_config(profile.as_deref(), spec.client_address.is_ipv6()),
+        sender: line.end(side).source.as_ref().map(|source| (source.app, source.total)),
+        steps: Vec::new(),
+    }
+}
+
+/// What nobody elsewhere can do.
+fn refuse(scenario: &Scenario) -> Result<(), ScenarioError> {
+    let refused = |key: String, message: &str| {
+        Err(ScenarioError { file: None, line: None, key, message: message.to_owned() })
+    };
+    for app in &scenario.apps {
+        if matches!(app.kind, AppKind::Reader { .. } | AppKind::TcpReader { .. }) {
+            let message = "real stacks have no limited readers here: want it left out";
+            return refused(format!("app.{}.type", app.name), message);
+        }
+    }
+    for (number, action) in scenario.actions.iter().enumerate() {
+        if matches!(action.when, When::After { .. }) {
+            let message = "the hosts do not hear of each other what happened: want at = \"20s\"";
+            return refused(format!("action.{number}.after"), message);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "elsewhere_tests.rs"]
+mod tests;
