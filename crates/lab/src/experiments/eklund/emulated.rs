@@ -67,7 +67,7 @@ fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ThreadsE
              {of_simulated} in the simulator under each condition.",
             mixes(effort.quick).len()
         ),
-        example: keys(1)
+        example: keys(effort.quick, 1)
             .first()
             .map(|key| scenario(key.mix.network).emulation(key.seed, &key.overrides()))
             .unwrap_or_default(),

@@ -67,7 +67,7 @@ fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ThreadsE
              the simulator under each condition.",
             loads(effort.quick).iter().map(u8::to_string).collect::<Vec<_>>().join(" and ")
         ),
-        example: keys(1)
+        example: keys(effort.quick, 1)
             .first()
             .map(|key| handover_scenario(key.movement).emulation(key.seed, &key.overrides()))
             .unwrap_or_default(),
