@@ -80,12 +80,15 @@ impl Row {
     }
 }
 
+/// Mean and half-width, to three digits or more.
 fn mean_text(values: &[f64]) -> String {
     Mean::of(values).map_or("–".to_owned(), |mean| {
-        if mean.half_width.is_finite() {
-            format!("{:.2} ± {:.2}", mean.mean, mean.half_width)
+        let digits = if mean.mean < 1.0 { 3 } else { 2 - usize::from(mean.mean >= 100.0) };
+        let half_width = mean.half_width;
+        if half_width.is_finite() {
+            format!("{:.digits$} ± {half_width:.digits$}", mean.mean)
         } else {
-            format!("{:.2}", mean.mean)
+            format!("{:.digits$}", mean.mean)
         }
     })
 }
@@ -148,10 +151,9 @@ impl Agreement {
                         Verdict::NotReproduced => Tone::Bad,
                         Verdict::OutOfReach => Tone::Plain,
                     },
-                    note: claim.measured.clone(),
                     ..cell(claim.verdict.words().to_owned())
                 };
-                (format!("{}: {}", real.id, real.statement), vec![verdict(simulated), verdict(real)])
+                (real.id.to_owned(), vec![verdict(simulated), verdict(real)])
             });
             grids.push(Grid {
                 caption: "The claims, by the same predicates, over these conditions".to_owned(),

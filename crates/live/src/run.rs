@@ -119,7 +119,7 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Live, Error> {
         if emulation.is_over() {
             break;
         }
-        thread::sleep(TICK);
+        thread::park_timeout(TICK);
     }
     for thread in threads {
         thread.join().map_err(|_| Error::Host("a host's thread has panicked".to_owned()))?;

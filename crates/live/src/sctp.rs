@@ -72,7 +72,7 @@ impl SctpEnd {
     pub(crate) fn leave(&self) {
         let Some(association) = self.association() else { return };
         self.take_trace(&association);
-        let Some(stats) = association.stats() else { return };
+        let Some(stats) = association.stats().map(Box::new) else { return };
         let (paths, why) = (association.paths(), self.ended.borrow().clone());
         let (association, side) = (self.number, self.side);
         self.stage.tell(Told::Left { association, side, stats, paths, why });
@@ -83,7 +83,7 @@ impl SctpEnd {
         let behind = self.stage.clock.now().since(Time::ZERO + self.endpoint.now().since(Time::ZERO));
         association.take_trace(|mut event| {
             event.at += behind;
-            let told = Told::Trace { association: self.number, side: self.side, event };
+            let told = Told::Trace { association: self.number, side: self.side, event: Box::new(event) };
             self.stage.tell_at(event.at, told);
         });
     }

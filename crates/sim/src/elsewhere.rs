@@ -183,7 +183,7 @@ pub enum Told {
         /// The end.
         side: Side,
         /// In the scenario's time.
-        event: TraceEvent,
+        event: Box<TraceEvent>,
     },
     /// The counters of one end, at the end.
     Left {
@@ -192,7 +192,7 @@ pub enum Told {
         /// The end.
         side: Side,
         /// Its counters.
-        stats: AssociationStats,
+        stats: Box<AssociationStats>,
         /// Its paths.
         paths: Vec<PathStats>,
         /// Why it ended, if it did before the run.
@@ -340,11 +340,11 @@ impl Elsewhere {
             }
             Told::Trace { association, side, event } => {
                 if let Some(trace) = &mut lines[association].end_mut(side).trace {
-                    trace.add(event, scenario.probes.chunks);
+                    trace.add(*event, scenario.probes.chunks);
                 }
             }
             Told::Left { association, side, stats, paths, why } => {
-                lines[association].end_mut(side).ended = Some(Last { stats, paths, why });
+                lines[association].end_mut(side).ended = Some(Last { stats: *stats, paths, why });
             }
             Told::TcpEstablished { connection, side } => {
                 tcp[connection].end_mut(side).established.get_or_insert(at);
