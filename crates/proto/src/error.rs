@@ -43,7 +43,7 @@ pub enum SendError {
     BufferFull {
         /// Its length in bytes.
         len: usize,
-        /// Bytes free now.
+        /// Bytes free now; 0 also when what is kept are so many small messages that no other fits (`Config::send_buffer`).
         free: usize,
     },
     /// Shutting down or closed.
@@ -97,6 +97,15 @@ pub enum CallError {
         stream: u16,
         /// How many there are in that direction.
         streams: u16,
+    },
+    /// More streams than one request can name.
+    #[error(
+        "{streams} streams in one request: want at most {}, or none, which is all",
+        crate::MAX_NAMED_STREAMS
+    )]
+    TooManyStreamsNamed {
+        /// So many.
+        streams: usize,
     },
     /// As many requests about streams wait as may wait.
     #[error("too many stream requests are waiting already: want fewer at a time")]

@@ -50,14 +50,15 @@ pub use addr::{LocalAddrs, PathAddr, PathId, RemoteAddrs};
 pub use association::Association;
 pub use auth::{AuthEvent, HmacAlgorithm, KeyError, MAX_KEYS};
 pub use config::{
-    AuthConfig, AuthPolicy, BufferConfig, Config, EndpointConfig, FailoverConfig, LossRecovery, MAX_PMTU,
-    MIN_PMTU, OfferConfig, PmtudConfig, RecoveryConfig, RetransmissionPath, SharedKey, StreamsConfig,
+    AuthConfig, AuthPolicy, BufferConfig, Config, EndpointConfig, FailoverConfig, LossDetection,
+    LossRecovery, MAX_PMTU, MIN_PMTU, OfferConfig, PmtudConfig, RecoveryConfig, RetransmissionPath,
+    SharedKey, StreamsConfig,
 };
 pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason};
 pub use error::{AbortReason, CallError, ConfigError, SendError};
 pub use event::{AddressRequest, Event, LossReason, SendFailure};
 pub use message::{Message, OutMessage, Reliability, Transmit};
-pub use reconfig::{ReconfigOutcome, StreamEvent, StreamRequest};
+pub use reconfig::{MAX_NAMED_STREAMS, ReconfigOutcome, StreamEvent, StreamRequest};
 pub use stats::{
     Abandoned, AbandonedCount, AssociationState, AssociationStats, EcnStats, PathState, PathStats,
 };

@@ -53,6 +53,40 @@ fn add_switch_delete_under_a_transfer_loses_nothing() {
 }
 
 #[test]
+fn nothing_leaves_from_a_deleted_address() {
+    // RFC 5061 §5.3: no source from the request on, but for what the old address alone can do; none once it is answered
+    let mut pair = Pair::established_with(traced(), traced(), vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    let mut waiting = (0..u32::MAX).take(2000).collect();
+    pair.feed(Side::A, &mut waiting, 1000);
+    pair.run_for(Span::from_millis(100));
+    // The answer is lost: the request goes again, not from the address that is to go.
+    pair.drop_first(Side::B, chunk::ASCONF_ACK, 1);
+    let asked = pair.log_len();
+    pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(0))).unwrap();
+    let deleted = Event::AddressChange { request: AddressRequest::Delete(a_ip(0)), accepted: true };
+    assert!(pair.run_until(Span::from_secs(10), |pair| {
+        pair.feed(Side::A, &mut waiting, 1000);
+        pair.a.saw(|event| *event == deleted)
+    }));
+    let requests: Vec<_> =
+        pair.sent_since(Side::A, asked).into_iter().filter(|f| f.has(chunk::ASCONF)).collect();
+    assert!(requests.len() >= 2 && requests.iter().all(|f| f.at.local == a_ip(1)), "{}", requests.len());
+    let answered = pair.log_len();
+    pair.run_until(Span::from_secs(60), |pair| {
+        pair.feed(Side::A, &mut waiting, 1000);
+        false
+    });
+    for (side, address) in [(Side::A, "from"), (Side::B, "to")] {
+        let sent = pair.sent_since(side, answered);
+        assert!(sent.len() > 100);
+        let old = sent.iter().filter(|f| [f.at.local, f.at.remote].contains(&a_ip(0))).count();
+        assert_eq!(old, 0, "{address} the deleted address");
+    }
+    assert_eq!(pair.b.received.len(), 2000);
+}
+
+#[test]
 fn requests_survive_the_loss_of_any_chunk() {
     for lost in [chunk::ASCONF, chunk::ASCONF_ACK, chunk::HEARTBEAT, chunk::HEARTBEAT_ACK] {
         for from in [Side::A, Side::B] {

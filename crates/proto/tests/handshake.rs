@@ -8,10 +8,10 @@ use msctp_proto::{
 };
 use msctp_units::{Span, Time};
 use msctp_wire::{
-    Cause, Checksum, Chunk, CookieEcho, Init, List, Packet, Param, ParamType, Params, Tsn, UnknownChunk,
-    VerificationTag,
+    Cause, Causes, Checksum, Chunk, CookieEcho, Init, List, Packet, Param, ParamType, Params, Tsn,
+    UnknownChunk, VerificationTag,
 };
-use support::{Fate, PORT_A, PORT_B, Pair, Side, a_ip, b_ip, chunk, message, packet, text_message};
+use support::{Fate, Flight, PORT_A, PORT_B, Pair, Side, a_ip, b_ip, chunk, message, packet, text_message};
 
 fn ms(ms: u64) -> Span {
     Span::from_millis(ms)
@@ -231,6 +231,46 @@ fn an_initiator_whose_cookie_is_stale_asks_for_a_longer_life() {
         })
     });
     assert!(asked, "RFC 9260 §5.2.6 (3)");
+}
+
+/// Runs a set-up with a server that answers every COOKIE ECHO with a Stale Cookie error; gives the packets that A sent.
+fn with_stale_cookies(lost: impl Fn(&Flight) -> bool + 'static) -> (Pair, usize) {
+    let mut pair = begun();
+    // It is played here; the server itself never sees a cookie.
+    pair.drop_if(move |flight| lost(flight) || flight.has(chunk::COOKIE_ECHO));
+    while pair.a.state().is_some() && pair.log_len() < 1000 {
+        let before = pair.log_len();
+        if !pair.step(pair.now + Span::from_secs(600)) {
+            break;
+        }
+        let echoes =
+            pair.sent_since(Side::A, before).into_iter().filter(|f| f.has(chunk::COOKIE_ECHO)).count();
+        for _ in 0..echoes {
+            let tag = pair.tag_of(Side::A);
+            let causes = [Cause::StaleCookie(1)];
+            let stale = packet(Side::A, tag, &[&msctp_wire::Error { causes: Causes::from(&causes) }]);
+            pair.inject(Side::A, Pair::at(Side::A), &stale);
+        }
+    }
+    let sent = pair.sent_since(Side::A, 0).len();
+    (pair, sent)
+}
+
+#[test]
+fn a_peer_that_calls_every_cookie_stale_does_not_keep_set_up_going() {
+    // RFC 9260 §5.2.6, Max.Init.Retransmits over the whole set-up
+    let (pair, sent) = with_stale_cookies(|_| false);
+    assert!(pair.a.saw(|e| *e == Event::Lost(LossReason::SetupTimeout)), "{:?}", pair.a.events);
+    let most = Config::default().max_init_retransmits as usize;
+    assert!((most..=2 * (most + 1)).contains(&sent), "{sent} INITs and COOKIE ECHOs");
+    // Nor does one that answers only some: what is sent again is counted together.
+    let counter = core::cell::Cell::new(0_u32);
+    let (pair, sent) = with_stale_cookies(move |flight| {
+        counter.set(counter.get() + 1);
+        flight.has(chunk::INIT) && counter.get() % 3 != 0
+    });
+    assert!(pair.a.state().is_none(), "it ended");
+    assert!(sent <= 4 * (most + 1), "{sent} INITs and COOKIE ECHOs");
 }
 
 #[test]

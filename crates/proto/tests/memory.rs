@@ -12,7 +12,7 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Bytes per association and end that an idle one may hold, its places in the endpoint's tables included.
-const IDLE: usize = 3900;
+const IDLE: usize = 3700;
 /// The same of one that is sent messages all the time, what waits in its buffers taken off.
 const BUSY: usize = 32_000;
 const ASSOCIATIONS: u16 = 1000;
@@ -97,6 +97,5 @@ fn an_idle_association_takes_little_and_a_busy_one_not_much_more() {
         pair.settle();
     }
     let busy = held(&region) / 2;
-    println!("bytes per association and end: idle {idle}, busy {busy}");
     assert!(busy <= BUSY, "{busy} bytes per busy association and end, at most {BUSY}");
 }

@@ -3,11 +3,13 @@
 mod support;
 
 use msctp_proto::{
-    AssociationState, Config, Event, ReconfigOutcome, SendError, StreamEvent, StreamRequest, StreamsConfig,
+    AssociationState, Config, Event, MIN_PMTU, ReconfigOutcome, SendError, StreamEvent, StreamRequest,
+    StreamsConfig,
 };
 use msctp_units::Span;
-use msctp_wire::{Checksum, Chunk, Packet};
-use support::{Fate, Pair, Side, message};
+use msctp_wire::param::{IncomingReset, ReconfigResponse};
+use msctp_wire::{Checksum, Chunk, List, Packet, Param, Params, ReConfig, ReconfigSerial, StreamId};
+use support::{Fate, Pair, Side, message, packet};
 
 const LIMIT: Span = Span::from_secs(30);
 
@@ -197,4 +199,48 @@ fn rfc6525_4_4_denied() {
     pair.run_for(Span::from_secs(1));
     assert_eq!(numbers(&pair, Side::A), [(1, 0, "a".into()), (1, 1, "b".into())]);
     assert_eq!(texts(&mut pair, Side::B), ["a", "b"]);
+}
+
+/// More streams than a packet has room for cannot be asked for, by either end; the largest request that can goes through.
+#[test]
+fn a_request_names_as_many_streams_as_fit_any_packet() {
+    let config = Config { outbound_streams: 1000, pmtu: MIN_PMTU, ..Config::default() };
+    let mut pair = logged(config);
+    let named = |count: u16| StreamRequest::ResetOutgoing((0..count).collect());
+    let refused = pair.with(Side::A, |a, now| a.reconfigure(now, named(193))).unwrap_err();
+    assert_eq!(refused.to_string(), "193 streams in one request: want at most 192, or none, which is all");
+    ask(&mut pair, Side::A, named(192));
+    answered(&mut pair, Side::A, 1);
+    // A peer that asks for more is denied.
+    let tag = pair.tag_of(Side::B);
+    let streams: Vec<_> = (0..193).map(StreamId::new).collect();
+    let serial = ReconfigSerial::new(request_number(&pair).wrapping_add(1));
+    let params = [Param::IncomingReset(IncomingReset { serial, streams: List::from(&streams[..]) })];
+    let log = pair.log_len();
+    pair.inject(
+        Side::B,
+        Pair::at(Side::B),
+        &packet(Side::B, tag, &[&ReConfig { params: Params::from(&params) }]),
+    );
+    let sent = pair.sent_since(Side::B, log);
+    let packet = Packet::parse(&sent[0].bytes, Checksum::Verify).unwrap();
+    let Some(Ok(Chunk::ReConfig(answer))) = packet.chunks().next() else { panic!("{sent:?}") };
+    let Some(Ok(Param::ReconfigResponse(response))) = answer.params.iter().next() else { panic!("{sent:?}") };
+    assert_eq!((response.serial, response.result), (serial, ReconfigResponse::DENIED));
+}
+
+/// The number of A's last request.
+fn request_number(pair: &Pair) -> u32 {
+    let number = |bytes: &[u8]| {
+        let packet = Packet::parse(bytes, Checksum::Verify).unwrap();
+        packet.chunks().flatten().find_map(|chunk| match chunk {
+            Chunk::ReConfig(chunk) => chunk.params.iter().flatten().find_map(|param| match param {
+                Param::OutgoingReset(reset) => Some(reset.serial.get()),
+                _ => None,
+            }),
+            _ => None,
+        })
+    };
+    let log = pair.log.iter().flatten();
+    log.filter(|flight| flight.from == Side::A).filter_map(|flight| number(&flight.bytes)).last().unwrap()
 }

@@ -226,11 +226,11 @@ impl Simulation {
 /// The source of an application that sends over an association, stopped.
 pub(crate) fn source(spec: &AppSpec, seed: u64) -> Option<Source> {
     match &spec.kind {
-        &AppKind::Bulk { bytes, message, stream, unordered, .. } => {
-            Some(Source::Bulk(Bulk::new(message, bytes, stream, unordered)))
+        &AppKind::Bulk { bytes, message, sending, .. } => {
+            Some(Source::Bulk(Bulk::new(message, bytes, sending)))
         }
-        AppKind::Video { frames, stream, random_phase, .. } => {
-            let video = Video::new(frames.clone(), *stream, *random_phase, &spec.name, seed);
+        AppKind::Video { frames, sending, random_phase, .. } => {
+            let video = Video::new(frames.clone(), *sending, *random_phase, &spec.name, seed);
             Some(Source::Video(Box::new(video)))
         }
         _ => None,

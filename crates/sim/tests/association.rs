@@ -168,8 +168,7 @@ fn a_thousand_associations_with_one_server_find_their_ends() {
                 from: msctp_sim::scenario::Side::Client,
                 bytes: Some(10_000 + u64::from(i)),
                 message: 700,
-                stream: 0,
-                unordered: false,
+                sending: msctp_sim::scenario::Sending::default(),
             },
         });
     }

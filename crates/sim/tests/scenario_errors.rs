@@ -143,6 +143,27 @@ fn a_controllers_options_are_those_that_it_lists() {
 }
 
 #[test]
+fn a_message_has_one_limit_and_each_is_in_its_range() {
+    let bad = |text: &str| error("type = \"bulk\"", &format!("type = \"bulk\"\n{text}"));
+    assert_eq!(
+        bad("lifetime = \"200ms\"\npriority = 1"),
+        "small.toml:51: app.file.priority: a message has one limit: want lifetime or priority"
+    );
+    assert_eq!(
+        bad("lifetime = \"0s\""),
+        "small.toml:50: app.file.lifetime: 0s is over before a message is sent: want more, as \"200ms\""
+    );
+    assert_eq!(
+        bad("max_retransmissions = 65536"),
+        "small.toml:50: app.file.max_retransmissions: 65536 is out of range: want a whole number from 0 to 65535"
+    );
+    assert_eq!(
+        bad("lifetme = \"1s\""),
+        "small.toml:50: app.file.lifetme: unknown key; did you mean \"lifetime\"?"
+    );
+}
+
+#[test]
 fn values_that_cannot_be_say_what_can() {
     assert_eq!(
         error("\"11Mbps\"", "\"-11Mbps\""),

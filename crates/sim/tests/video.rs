@@ -177,3 +177,22 @@ fn what_is_wrong_is_named_with_its_place_and_remedy() {
         "video.toml:30: app.clip.trace: clip.txt: no other files can be read here"
     );
 }
+
+/// `scenarios/video-lifetime.toml`: frames with a lifetime are never late; without one all arrive, late.
+#[test]
+fn frames_with_a_lifetime_are_not_sent_when_they_are_old() {
+    let text = include_str!("../../../scenarios/video-lifetime.toml");
+    let scenario = Scenario::from_toml(text, "video-lifetime.toml", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let mut simulation = Simulation::new(&scenario, None).expect("right");
+    simulation.run();
+    let summary = simulation.summary();
+    let [live, reliable] = &summary.video[..] else { panic!("two videos") };
+    assert_eq!((live.generated, reliable.generated), (600, 600));
+    assert_eq!(reliable.undelivered, 0);
+    assert!(live.undelivered > 0 && live.undelivered < 300, "{live:?}");
+    // What is sent in the last moment of its life still has the queue and the link before it: 30 packets of 1500 bytes at 4 Mbps
+    // are 90 ms, and 40 ms.
+    let (oldest, insisted) = (live.max_transfer.unwrap(), reliable.p95_transfer.unwrap());
+    assert!(oldest <= 0.250 + 0.090 + 0.040 + 0.010, "{live:?}");
+    assert!(insisted > 2.0 * live.p95_transfer.unwrap(), "{live:?} {reliable:?}");
+}

@@ -42,7 +42,8 @@ impl Association {
         !self.unread.is_empty() || self.inbound.is_readable()
     }
 
-    /// Bytes of messages that wait to be sent or are not yet cumulatively acknowledged; `Config::send_buffer` is the most.
+    /// Bytes of messages that wait to be sent or are not yet cumulatively acknowledged; `Config::send_buffer` is the most. Small
+    /// messages fill the buffer sooner: see there.
     pub fn buffered(&self) -> u64 {
         self.outbound.buffered()
     }

@@ -39,6 +39,9 @@ pub(super) struct Setup {
     unrecognized: Vec<u8>,
     /// Asked for in the INIT after a stale cookie, in ms.
     preservative: Option<u32>,
+    /// The peer has called a cookie stale: from then on all that is sent again is counted together, or a peer that does so every
+    /// time would keep set-up going for ever.
+    was_stale: bool,
 }
 
 impl Untouched for Setup {
@@ -51,6 +54,7 @@ impl Untouched for Setup {
         cookie: Vec::new(),
         unrecognized: Vec::new(),
         preservative: None,
+        was_stale: false,
     };
 }
 
@@ -180,7 +184,10 @@ impl Association {
             );
         };
         self.measure_setup(now, at);
-        self.setup = Setup { due: true, path: None, cookie: cookie.to_vec(), ..Setup::default() }.into();
+        let was_stale = self.setup.was_stale;
+        let retransmissions = if was_stale { self.setup.retransmissions } else { 0 };
+        let cookie = cookie.to_vec();
+        self.setup = Setup { due: true, cookie, retransmissions, was_stale, ..Setup::default() }.into();
         for param in &offer.unrecognized {
             self.setup.unrecognized.extend_from_slice(param);
             let padded = self.setup.unrecognized.len().next_multiple_of(4);
@@ -291,7 +298,9 @@ impl Association {
         let wanted = round_trip + PRESERVATIVE_MARGIN.min(Span::from_micros(u64::from(staleness_us)));
         let (path, retransmissions) = (self.setup.path, self.setup.retransmissions);
         let preservative = Some(wanted.as_millis().clamp(1, u64::from(u32::MAX)) as u32);
-        self.setup = Setup { due: true, path, retransmissions, preservative, ..Setup::default() }.into();
+        let was_stale = true;
+        self.setup =
+            Setup { due: true, path, retransmissions, preservative, was_stale, ..Setup::default() }.into();
         // DATA that went with the COOKIE ECHO was thrown away with it; T3-rtx sends it again with the next one.
         self.tags.peer_tag = 0;
         self.set_state(now, State::CookieWait);

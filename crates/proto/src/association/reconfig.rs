@@ -5,11 +5,12 @@ use msctp_wire::param::{AddStreams, IncomingReset, OutgoingReset, ReconfigRespon
 use msctp_wire::{EncodeChunk, List, Param, Params, ReConfig, ReconfigSerial, StreamId, Tsn};
 use smallvec::SmallVec;
 
-use super::Association;
+use super::{Association, MAX_WAITING_EVENTS};
 use crate::extensions::Extensions;
 use crate::path::Path;
 use crate::reconfig::{
-    Answer, Deferred, Incoming, Outgoing, ReconfigOutcome, Settled, Step, StreamEvent, StreamRequest,
+    Answer, Deferred, Incoming, MAX_NAMED_STREAMS, Outgoing, ReconfigOutcome, Settled, Step, StreamEvent,
+    StreamRequest,
 };
 use crate::{AssociationState as State, CallError, Direction, Event, PathAddr, TraceKind, Transmit};
 
@@ -53,7 +54,8 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The association is not up, the peer does not support it, a stream does not exist, or too many requests wait.
+    /// The association is not up, the peer does not support it, a stream does not exist, too many are named, or too many requests
+    /// wait.
     pub fn reconfigure(&mut self, now: Time, request: StreamRequest) -> Result<(), CallError> {
         if self.state != State::Established {
             return Err(CallError::WrongState { state: self.state });
@@ -68,6 +70,9 @@ impl Association {
         };
         if let Some(&stream) = streams.iter().find(|&&stream| stream >= count) {
             return Err(CallError::UnknownStream { stream, streams: count });
+        }
+        if streams.len() > MAX_NAMED_STREAMS {
+            return Err(CallError::TooManyStreamsNamed { streams: streams.len() });
         }
         if !self.reconfig.ours.push(request, None) {
             return Err(CallError::TooManyStreamRequests);
@@ -224,7 +229,8 @@ impl Association {
 
     /// Outgoing SSN Reset Request (RFC 6525 §5.2.2).
     fn incoming_reset(&mut self, reset: &OutgoingReset<'_>) -> u32 {
-        if !self.config.streams.peer_may_reset {
+        // An application that does not read what happened must not let a peer fill the memory.
+        if !self.config.streams.peer_may_reset || self.events.len() >= MAX_WAITING_EVENTS {
             return ReconfigResponse::DENIED;
         }
         if reset.streams.iter().any(|stream| stream.get() >= self.tags.inbound_streams) {
@@ -269,7 +275,13 @@ impl Association {
         if reset.streams.iter().any(|stream| stream.get() >= self.tags.outbound_streams) {
             return ReconfigResponse::WRONG_SSN;
         }
-        let streams = reset.streams.iter().map(StreamId::get).collect();
+        let mut streams: Vec<u16> = reset.streams.iter().map(StreamId::get).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        if streams.len() > MAX_NAMED_STREAMS {
+            // Our own request for them would not fit a packet.
+            return ReconfigResponse::DENIED;
+        }
         let request = StreamRequest::ResetOutgoing(streams);
         if !self.reconfig.ours.push(request, Some(reset.serial)) {
             return ReconfigResponse::DENIED;

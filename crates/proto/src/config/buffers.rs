@@ -8,3 +8,7 @@ pub struct BufferConfig {
     /// begins; at least that. `None`, the default: it stays there.
     pub max_receive_buffer: Option<u32>,
 }
+
+/// What a message or a chunk is charged at least in either buffer, in bytes: about what keeping it takes beside its data. Else a
+/// million one-byte messages, which take some 200 MB, would fit a buffer of 1 MiB.
+pub(crate) const MIN_CHARGE: u64 = 256;

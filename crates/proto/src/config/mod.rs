@@ -13,11 +13,12 @@ mod streams;
 pub use self::auth::{AuthConfig, AuthPolicy, SharedKey};
 pub(crate) use self::auth::{COVERED, NEVER};
 pub use self::buffers::BufferConfig;
+pub(crate) use self::buffers::MIN_CHARGE;
 pub use self::endpoint::EndpointConfig;
 pub use self::failover::FailoverConfig;
 pub use self::offer::OfferConfig;
 pub use self::pmtud::PmtudConfig;
-pub use self::recovery::{LossRecovery, RecoveryConfig};
+pub use self::recovery::{LossDetection, LossRecovery, RecoveryConfig};
 pub use self::streams::StreamsConfig;
 
 use core::fmt::Display;
@@ -72,9 +73,11 @@ pub struct Config {
     /// Gap blocks in a SACK at most. As many as fit, which is the default and what RFC 9260 §6.2 wants; fewer is for
     /// comparison with TCP, whose SACK option holds three or four.
     pub max_gap_blocks: u32,
-    /// Bytes for data received and not yet read, 1 MiB; announced as a_rwnd. At least 1500 (RFC 9260 §3.3.2).
+    /// Bytes for data received and not yet read, 1 MiB; announced as a_rwnd. At least 1500 (RFC 9260 §3.3.2). A chunk counts
+    /// as at least 256 bytes, about what holding it takes: with smaller ones a_rwnd (RFC 9260 §6.2) comes to 0 sooner.
     pub receive_buffer: u32,
-    /// Bytes of user messages that wait or are not yet acknowledged, 2 MiB.
+    /// Bytes of user messages that wait or are not yet acknowledged, 2 MiB. A message that waits and a chunk that was sent count
+    /// as at least 256 bytes, about what keeping it takes: of one-byte messages 8192 fit, and take about 2 MiB.
     pub send_buffer: u32,
     /// Buffers that follow the path; by default they do not.
     pub buffers: BufferConfig,

@@ -234,10 +234,7 @@ impl Inbound {
                     self.ordering.arrive_part(part);
                     return Ok(());
                 }
-                None => {
-                    self.open_if_full(tsn, place, data);
-                    return Ok(());
-                }
+                None => return self.open_if_full(tsn, place, data),
             }
         };
         self.ordering.arrive(arrived, last <= self.map.cum_tsn_ack())
@@ -255,14 +252,19 @@ impl Inbound {
     }
 
     /// Partial delivery (RFC 9260 §11.1.7): when nothing can be read and no more can be held, what is there
-    /// of the message at hand is delivered. All that was sent before its chunk has come, so it is its stream's next.
-    fn open_if_full(&mut self, tsn: LongTsn, place: Place, data: &Piece<'_>) {
-        if self.must_deliver_parts(place)
-            && self.ordering.is_next(data.stream, data.unordered, data.number)
-            && let Some(part) = self.reassembly.open(tsn, data)
-        {
+    /// of the message at hand is delivered. All that was sent before its chunk has come, so it is its stream's next, and the only
+    /// one of its stream that was begun; a peer for which that is not so could make us hold without end.
+    fn open_if_full(&mut self, tsn: LongTsn, place: Place, data: &Piece<'_>) -> Result<(), DataFault> {
+        if !self.must_deliver_parts(place) {
+            return Ok(());
+        }
+        if !self.ordering.is_next(data.stream, data.unordered, data.number) {
+            return Err(DataFault::Unfinished);
+        }
+        if let Some(part) = self.reassembly.open(tsn, data)? {
             self.ordering.arrive_part(part);
         }
+        Ok(())
     }
 
     /// So many streams come from the peer (RFC 6525 §5.2.5).

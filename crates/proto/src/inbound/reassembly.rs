@@ -378,18 +378,25 @@ impl Reassembly {
         Some(Assembled::Part(run.into_arrived(false, ppid)))
     }
 
-    /// Begins to deliver the message of the chunk just kept, in parts, when its beginning is here.
-    pub(super) fn open(&mut self, tsn: LongTsn, piece: &Piece<'_>) -> Option<Arrived> {
+    /// Begins to deliver the message of the chunk just kept, in parts, when its beginning is here. A stream has one such message
+    /// at a time (RFC 8260 §2).
+    pub(super) fn open(&mut self, tsn: LongTsn, piece: &Piece<'_>) -> Result<Option<Arrived>, DataFault> {
         let (key, place) = self.spot(tsn, piece);
-        let (&spot, run) = self.runs.range((key, 0)..=(key, place)).next_back()?;
+        let Some((&spot, run)) = self.runs.range((key, 0)..=(key, place)).next_back() else {
+            return Ok(None);
+        };
         if !run.begins || run.last < place {
-            return None;
+            return Ok(None);
         }
-        let run = self.runs.remove(&spot)?;
+        let of_stream = (key.0, false, 0)..=(key.0, true, u32::MAX);
+        if self.interleaving && self.opened.range(of_stream).next().is_some() {
+            return Err(DataFault::Unfinished);
+        }
+        let Some(run) = self.runs.remove(&spot) else { return Ok(None) };
         let (next, ppid) = (run.last + 1, run.ppid);
         let Run { unordered, stream, number, .. } = run;
         self.opened.insert(key, Opened { next, unordered, stream, number, ppid });
-        Some(run.into_arrived(true, ppid))
+        Ok(Some(run.into_arrived(true, ppid)))
     }
 
     /// The Cumulative TSN moved over what the peer does not send any more: DATA messages that miss something up to there

@@ -3,10 +3,7 @@
 use msctp_units::{Span, Time};
 
 use super::tuning::Tuning;
-
-/// What a chunk is charged at least, in bytes: about what holding one takes beside its data. A peer that sends one-byte
-/// messages makes us hold much more than their bytes; with this, what is held stays within a small multiple of the buffer.
-pub(super) const MIN_CHARGE: u64 = 128;
+use crate::config::MIN_CHARGE;
 
 /// Receive buffer accounting.
 ///

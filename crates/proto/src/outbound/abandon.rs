@@ -92,21 +92,23 @@ impl Outbound {
             Reliability::Priority(priority) => Some(priority),
             _ => None,
         };
-        let mut free = self.send_buffer.saturating_sub(self.buffered());
+        let (mut bytes, mut chunks) = (self.buffered(), self.kept_chunks());
         let mut victims = Vec::new();
         for number in self.partial.below(than) {
-            if free >= len {
+            if self.free(bytes, chunks) >= len {
                 break;
             }
             // Of what is not known to be still here in full nothing is counted on.
             if let Some(partial) = self.partial.get(number)
                 && (partial.tsns.is_none() || self.peer_forwards)
             {
-                free += partial.len - partial.sent + self.held_of(number);
+                bytes -= partial.len - partial.sent + self.held_of(number);
+                // A chunk that was sent stays until the peer passes over it.
+                chunks -= u64::from(partial.tsns.is_none());
                 victims.push(number);
             }
         }
-        if free >= len {
+        if self.free(bytes, chunks) >= len {
             victims.into_iter().for_each(|number| self.abandon(number, paths));
             self.advance_peer_ack_point();
         }

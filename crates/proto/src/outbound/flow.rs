@@ -127,21 +127,20 @@ impl Flow {
         self.queue.pop_front();
     }
 
-    /// Finds the lowest outstanding TSN anew, after the one it was ceased to be.
-    pub(super) fn seek_earliest(&mut self, sent: &Outstanding) {
-        let Some(old) = self.earliest.take() else { return };
-        if self.unacked == 0 {
-            return;
-        }
-        let mut tsn = old.max(sent.first());
+    /// Finds the lowest outstanding TSN anew, after the one it was ceased to be. Gives the number of chunks looked at.
+    pub(super) fn seek_earliest(&mut self, sent: &Outstanding) -> u64 {
+        let Some(old) = self.earliest.take().filter(|_| self.unacked > 0) else { return 0 };
+        let first = old.max(sent.first());
+        let mut tsn = first;
         while let Some(chunk) = sent.at(tsn) {
             if chunk.path == self.id && chunk.fate.is_outstanding() {
                 self.earliest = Some(tsn);
-                return;
+                return tsn.above(first);
             }
             tsn = tsn + 1;
         }
         debug_assert!(false, "{} chunks outstanding on {} and none found", self.unacked, self.id);
+        tsn.above(first)
     }
 
     /// A chunk counts as outstanding on this path from now on.
@@ -157,12 +156,23 @@ impl Flow {
         }
     }
 
-    /// Puts a sending back in its place: the peer reneged on the chunk.
-    pub(super) fn relog(&mut self, sending: Sending) {
-        let index = self.log.partition_point(|logged| logged.number < sending.number);
-        if self.log.get(index) != Some(&sending) {
-            self.log.insert(index, sending);
+    /// Puts sendings back in their places: the peer reneged on the chunks. Gives the number of sendings moved.
+    pub(super) fn relog(&mut self, mut back: Vec<Sending>) -> u64 {
+        back.sort_unstable_by_key(|sending| sending.number);
+        let Some(first) = back.first() else { return 0 };
+        let index = self.log.partition_point(|logged| logged.number < first.number);
+        let mut behind = self.log.split_off(index).into_iter().peekable();
+        let moved = (behind.len() + back.len()) as u64;
+        for sending in back {
+            while let Some(logged) = behind.next_if(|logged| logged.number <= sending.number) {
+                self.log.push_back(logged);
+            }
+            if self.log.back() != Some(&sending) {
+                self.log.push_back(sending);
+            }
         }
+        self.log.extend(behind);
+        moved
     }
 }
 

@@ -93,6 +93,7 @@ impl Outbound {
         let Some(Frto { path: id, recover, .. }) = self.frto.take() else { return };
         let index = self.flows.index(id);
         let Some(path) = paths.get_mut(id) else { return };
+        let mut back = Vec::new();
         for (tsn, chunk) in self.sent.iter_mut() {
             if chunk.fate != Fate::Marked || chunk.target != id || chunk.path != id {
                 continue;
@@ -101,8 +102,9 @@ impl Outbound {
             self.in_flight += chunk.len();
             path.flight_size += chunk.wire_len();
             self.flows[index].marked -= 1;
-            self.flows[index].relog(Sending { number: chunk.number, tsn });
+            back.push(Sending { number: chunk.number, tsn });
         }
+        self.flows[index].relog(back);
         self.flows[index].forced = false;
         path.spurious_timeouts += 1;
         path.controller.on_spurious_timeout(processing.now);

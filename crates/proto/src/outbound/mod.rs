@@ -21,6 +21,7 @@ mod partial;
 mod probe;
 mod queue;
 mod rack;
+mod reneging;
 mod sack;
 pub mod scheduler;
 #[cfg(test)]
@@ -50,7 +51,8 @@ use self::partial::PartialStore;
 use self::probe::ZeroWindowProbe;
 use self::queue::SendQueue;
 use self::rack::RackTlp;
-use crate::config::{LossRecovery, RetransmissionPath};
+use self::reneging::Patience;
+use crate::config::{LossDetection, LossRecovery, MIN_CHARGE, RetransmissionPath};
 use crate::long_tsn::LongTsn;
 use crate::path::Paths;
 use crate::rare::Rare;
@@ -60,32 +62,13 @@ use crate::{Config, OutMessage, PathId, SendError, SendFailure, TraceKind};
 /// it, RFC 9260 §6.1: fewer than 2^31 TSNs, and at most 2^16 − 1 ordered messages of a stream, in the send window.
 const MAX_OUTSTANDING: usize = u16::MAX as usize;
 
-/// How losses are told apart on several paths. With one path the options make no difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LossDetection {
-    /// Count a miss indication only from a SACK that newly acknowledges a higher TSN *last sent on the same path*. Ours,
-    /// on by default; RFC 9260 §7.2.4 compares TSNs over all paths. When the primary changes to a faster path, chunks
-    /// there overtake those still under way on the old one, which the RFC's rule takes for losses: spurious
-    /// retransmissions and a halved window on a path that lost nothing. It is stricter than the RFC, as §7 allows.
-    pub per_path_miss_indications: bool,
-    /// Each path enters and leaves Fast Recovery by itself. Ours, on by default; RFC 9260 §7.2.4 (6) has one Fast
-    /// Recovery for the association, during which a loss on another path goes unanswered. A path has its own window
-    /// (§7.2) and its own bottleneck.
-    pub per_path_recovery: bool,
-}
-
-impl Default for LossDetection {
-    fn default() -> Self {
-        Self { per_path_miss_indications: true, per_path_recovery: true }
-    }
-}
-
 /// The sending half of data transfer.
 #[derive(Debug)]
 pub struct Outbound {
     queue: SendQueue,
     sent: Outstanding,
     gaps: Rare<Gaps>,
+    patience: Patience,
     flows: Flows,
     /// The peer's last a_rwnd.
     a_rwnd: u64,
@@ -162,6 +145,7 @@ impl Outbound {
                 .map_or_else(|_| SendQueue::default(), SendQueue::new),
             sent: Outstanding::new(initial_tsn),
             gaps: Rare::default(),
+            patience: Patience::default(),
             flows: Flows::default(),
             a_rwnd: 0,
             in_flight: 0,
@@ -184,7 +168,7 @@ impl Outbound {
             max_burst: config.max_burst,
             full_packets: config.max_segments > 1,
             retransmission_path: config.retransmission_path,
-            loss_detection: LossDetection::default(),
+            loss_detection: config.recovery.loss_detection,
             differentiation: Differentiation::new(config),
             use_frto: config.frto,
             frto: None,
@@ -230,15 +214,10 @@ impl Outbound {
 
     /// The buffer is worth an application's while again when half of it is free.
     fn note_room(&mut self) {
-        if self.refused && self.buffered() <= self.send_buffer / 2 {
+        if self.refused && Self::charge(self.buffered(), self.kept_chunks()) <= self.send_buffer / 2 {
             self.refused = false;
             self.writable = true;
         }
-    }
-
-    /// Chooses how losses are told apart.
-    pub fn set_loss_detection(&mut self, loss_detection: LossDetection) {
-        self.loss_detection = loss_detection;
     }
 
     /// Chooses the stream scheduler (RFC 8260 §4.3.2).
@@ -331,10 +310,10 @@ impl Outbound {
         if len as u64 > self.send_buffer {
             return Err(SendError::TooLarge { len, max: self.send_buffer as usize });
         }
-        if len as u64 > self.send_buffer - self.buffered() {
+        if len as u64 > self.free(self.buffered(), self.kept_chunks()) {
             self.make_room(len as u64, message.reliability, paths);
         }
-        let free = self.send_buffer - self.buffered();
+        let free = self.free(self.buffered(), self.kept_chunks());
         if len as u64 > free {
             self.refused = true;
             return Err(SendError::BufferFull { len, free: free as usize });
@@ -342,6 +321,24 @@ impl Outbound {
         let partial = self.partial.note(now, &message, self.queue.next_id());
         self.queue.push(message, partial);
         Ok(())
+    }
+
+    /// Messages that wait and chunks that were sent: what takes memory beside user bytes.
+    #[inline]
+    fn kept_chunks(&self) -> u64 {
+        (self.queue.len() + self.sent.len()) as u64
+    }
+
+    /// What so many user bytes in so many messages and chunks take of the send buffer.
+    #[inline]
+    fn charge(bytes: u64, chunks: u64) -> u64 {
+        bytes.max(chunks * MIN_CHARGE)
+    }
+
+    /// The largest message that there is room for, in bytes, with so much kept.
+    #[inline]
+    fn free(&self, bytes: u64, chunks: u64) -> u64 {
+        if (chunks + 1) * MIN_CHARGE > self.send_buffer { 0 } else { self.send_buffer.saturating_sub(bytes) }
     }
 
     /// User bytes in the send buffer: waiting, or not yet cumulatively acknowledged.

@@ -216,6 +216,12 @@ impl SendQueue {
         self.bytes
     }
 
+    /// Messages waiting, one that was begun included.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.messages
+    }
+
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.messages == 0

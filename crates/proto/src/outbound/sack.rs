@@ -3,7 +3,7 @@
 
 use msctp_congestion::Ack;
 use msctp_units::{Span, Time};
-use msctp_wire::{Sack, Tsn};
+use msctp_wire::{List, Sack, Tsn};
 
 use super::Outbound;
 use super::chunk::{Chunk, Fate};
@@ -102,8 +102,10 @@ impl Outbound {
         let processing = self.begin(now, cum_tsn_ack);
         self.acknowledge_up_to(cum_tsn_ack, &mut outcome);
         if !sack.gap_blocks.is_empty() || self.gaps.is_touched() {
+            let listens = self.patience.listens(self.next_number, self.sent.len());
+            let gap_blocks = if listens { sack.gap_blocks } else { List::EMPTY };
             let last_sent = self.sent.next() - 1;
-            outcome.malformed_gap_blocks = !self.gaps.update(cum_tsn_ack, sack.gap_blocks, last_sent);
+            outcome.malformed_gap_blocks = !self.gaps.update(cum_tsn_ack, gap_blocks, last_sent);
             self.acknowledge_gaps(&mut outcome);
         }
         for duplicate in sack.duplicates {
@@ -196,6 +198,26 @@ impl Outbound {
                 self.take_back(tsn);
             }
         }
+        if outcome.reneged > 0 {
+            self.relog_taken_back(outcome.reneged);
+        }
+    }
+
+    /// What was taken back stands in the logs again, in the order in which it was sent.
+    #[cold]
+    fn relog_taken_back(&mut self, reneged: u32) {
+        let mut moved = 0;
+        for flow in self.flows.iter_mut() {
+            let tsns = self.gaps.lost.iter().flat_map(|range| range.iter());
+            let here = tsns.filter_map(|tsn| {
+                let chunk = self.sent.at(tsn)?;
+                let is_it = chunk.fate == Fate::InFlight && chunk.path == flow.id;
+                is_it.then_some(Sending { number: chunk.number, tsn })
+            });
+            moved += flow.relog(here.collect());
+        }
+        // Taking back, and acknowledging again; moving a sending is little work.
+        self.patience.spend(2 * u64::from(reneged) + moved / 8);
     }
 
     /// A chunk in flight or marked is acknowledged.
@@ -257,7 +279,6 @@ impl Outbound {
             self.orphans.push(tsn);
             return;
         };
-        flow.relog(Sending { number: chunk.number, tsn });
         flow.adopt(tsn);
         flow.ack.taken_back += chunk.wire_len();
     }
@@ -375,7 +396,7 @@ impl Outbound {
     pub(super) fn settle_t3_rtx(&mut self, index: usize, now: Time, paths: &mut Paths) {
         let flow = &mut self.flows[index];
         if flow.ack.earliest {
-            flow.seek_earliest(&self.sent);
+            self.patience.spend(flow.seek_earliest(&self.sent));
         }
         let Some(path) = paths.get_mut(flow.id) else { return };
         if path.flight_size == 0 && !self.forward.is_timed_on(path.id()) {

@@ -10,12 +10,17 @@ mod outgoing;
 pub(crate) use self::incoming::{Answer, Deferred, Incoming};
 pub(crate) use self::outgoing::{Outgoing, Settled, Step};
 
+/// Streams that one request can name: they fit a packet of any path (`MIN_PMTU`), whatever headers and AUTH take of it. A request that
+/// names none is for all.
+pub const MAX_NAMED_STREAMS: usize = 192;
+
 /// What one end can ask of the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamRequest {
-    /// Number the messages of these outgoing streams from 0 again (RFC 6525 §5.1.2); none named: of all. They send nothing meanwhile.
+    /// Number the messages of these outgoing streams from 0 again (RFC 6525 §5.1.2), at most [`MAX_NAMED_STREAMS`]; none named: of all. They
+    /// send nothing meanwhile.
     ResetOutgoing(Vec<u16>),
-    /// Ask the peer to do that with these streams of its own (RFC 6525 §5.1.3); none named: all.
+    /// Ask the peer to do that with these streams of its own (RFC 6525 §5.1.3), at most [`MAX_NAMED_STREAMS`]; none named: all.
     ResetIncoming(Vec<u16>),
     /// Have so many more streams to send on (RFC 6525 §5.1.5).
     AddOutgoing(u16),

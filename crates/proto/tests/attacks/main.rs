@@ -4,6 +4,7 @@
 mod acknowledgements;
 mod amplification;
 mod bit_flips;
+mod bombs;
 mod cookies;
 mod ecn;
 mod flood;

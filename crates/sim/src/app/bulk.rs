@@ -4,6 +4,8 @@ use bytes::Bytes;
 
 use msctp_units::Time;
 
+use crate::scenario::Sending;
+
 /// A bulk source. All messages share one buffer of zeros, so that making one copies nothing.
 #[derive(Debug)]
 pub(crate) struct Bulk {
@@ -12,8 +14,7 @@ pub(crate) struct Bulk {
     remaining: Option<u64>,
     /// Bytes to send in all; `None`: endless.
     total: Option<u64>,
-    pub(crate) stream: u16,
-    pub(crate) unordered: bool,
+    pub(crate) sending: Sending,
     running: bool,
     /// Bytes the other end's application was given.
     delivered: u64,
@@ -23,13 +24,12 @@ pub(crate) struct Bulk {
 
 impl Bulk {
     /// A stopped source of messages of `message` bytes, the last one shorter if need be.
-    pub(crate) fn new(message: u32, total: Option<u64>, stream: u16, unordered: bool) -> Self {
+    pub(crate) fn new(message: u32, total: Option<u64>, sending: Sending) -> Self {
         Self {
             message: Bytes::from(vec![0; message as usize]),
             remaining: total,
             total,
-            stream,
-            unordered,
+            sending,
             running: false,
             delivered: 0,
             completed: None,
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn the_last_message_is_shorter_and_then_there_is_none() {
-        let mut bulk = Bulk::new(1000, Some(2500), 0, false);
+        let mut bulk = Bulk::new(1000, Some(2500), Sending::default());
         assert_eq!(bulk.next(), None);
         bulk.set_running(true);
         let mut sizes = Vec::new();

@@ -7,6 +7,7 @@ use msctp_units::Time;
 
 use super::bulk::Bulk;
 use super::video::Video;
+use crate::scenario::Sending;
 
 /// A source of messages.
 #[derive(Debug)]
@@ -46,17 +47,18 @@ impl Source {
     /// identifier, by which the other end knows whose it is.
     #[inline]
     pub(crate) fn next(&self, app: u32) -> Option<OutMessage> {
-        let message = |data: Bytes, stream, unordered| OutMessage {
-            stream,
+        let message = |data: Bytes, sending: Sending| OutMessage {
+            stream: sending.stream,
             ppid: app,
-            unordered,
+            unordered: sending.unordered,
             data,
             context: 0,
+            reliability: sending.reliability,
             ..OutMessage::default()
         };
         match self {
-            Self::Bulk(bulk) => Some(message(bulk.next()?, bulk.stream, bulk.unordered)),
-            Self::Video(video) => Some(message(video.next()?, video.stream, false)),
+            Self::Bulk(bulk) => Some(message(bulk.next()?, bulk.sending)),
+            Self::Video(video) => Some(message(video.next()?, video.sending)),
         }
     }
 

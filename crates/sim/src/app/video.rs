@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use msctp_units::{Span, Time};
 
 use crate::random;
-use crate::scenario::{Frame, LEAST_FRAME};
+use crate::scenario::{Frame, LEAST_FRAME, Sending};
 
 /// A message's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(crate) struct Transfer {
 /// A source of frames. What the association does not take waits here, without bound.
 #[derive(Debug)]
 pub(crate) struct Video {
-    pub(crate) stream: u16,
+    pub(crate) sending: Sending,
     /// Sent one after the other, and again from the first.
     frames: Arc<[Frame]>,
     random_phase: bool,
@@ -44,10 +44,16 @@ pub(crate) struct Video {
 
 impl Video {
     /// A stopped source; draws from the stream `app/NAME/phase`. `frames` has at least one.
-    pub(crate) fn new(frames: Arc<[Frame]>, stream: u16, random_phase: bool, name: &str, seed: u64) -> Self {
+    pub(crate) fn new(
+        frames: Arc<[Frame]>,
+        sending: Sending,
+        random_phase: bool,
+        name: &str,
+        seed: u64,
+    ) -> Self {
         debug_assert!(!frames.is_empty(), "the scenario was checked");
         Self {
-            stream,
+            sending,
             frames,
             random_phase,
             phase: random::stream(seed, &format!("app/{name}/phase")),
@@ -160,7 +166,7 @@ mod tests {
 
     fn video(frames: &[(u32, u64)]) -> Video {
         let frame = |&(bytes, ms)| Frame { bytes, interval: Span::from_millis(ms) };
-        Video::new(frames.iter().map(frame).collect(), 0, false, "v", 1)
+        Video::new(frames.iter().map(frame).collect(), Sending::default(), false, "v", 1)
     }
 
     #[test]

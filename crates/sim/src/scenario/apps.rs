@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use msctp_proto::Reliability;
 use msctp_units::{Rate, Span};
 
 use super::Frame;
@@ -74,6 +75,21 @@ pub struct AppSpec {
     pub kind: AppKind,
 }
 
+/// How an application's messages are sent. A file says each by its key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sending {
+    /// `stream`: stream number, 0.
+    pub stream: u16,
+    /// `unordered`: deliver without regard to the order of the stream (RFC 9260 §6.6), false.
+    pub unordered: bool,
+    /// How hard each message is tried (RFC 3758, RFC 7496): until it arrives, or one of
+    ///
+    /// - `lifetime = "200ms"`: not sent, and not sent again, once it is so old;
+    /// - `max_retransmissions = 1`: given up when a chunk of it would be sent again more often, 0 to 65535;
+    /// - `priority = 3`: given up when a message of a higher priority finds no room in the send buffer, 0, the highest, to 65535.
+    pub reliability: Reliability,
+}
+
 /// What an application does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AppKind {
@@ -87,10 +103,8 @@ pub enum AppKind {
         bytes: Option<u64>,
         /// Bytes per message.
         message: u32,
-        /// Stream number.
-        stream: u16,
-        /// Send unordered messages (RFC 9260 §6.6).
-        unordered: bool,
+        /// How the messages are sent.
+        sending: Sending,
     },
     /// Limits how fast one end of an association reads; without one everything is read at once. A slow reader
     /// closes the receive window.
@@ -129,8 +143,8 @@ pub enum AppKind {
         from: Side,
         /// The frames, at least one; after the last comes the first again.
         frames: Arc<[Frame]>,
-        /// Stream number.
-        stream: u16,
+        /// How the messages are sent.
+        sending: Sending,
         /// Wait a random part of an interval before the first frame.
         random_phase: bool,
     },

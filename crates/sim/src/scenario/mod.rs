@@ -20,7 +20,7 @@ mod tcp;
 pub use crate::mobile_ip::{AgentOptions, MobileOptions, Switching};
 pub use crate::mobility::{Position, Waypoint};
 pub use actions::{ActionSpec, Do, Happening, When};
-pub use apps::{AppKind, AppSpec, AssociationSpec, Side};
+pub use apps::{AppKind, AppSpec, AssociationSpec, Sending, Side};
 pub use error::ScenarioError;
 pub(crate) use error::remedy;
 pub use frames::{Frame, FramesError, LEAST_FRAME, MOST_FRAME, read_frames};

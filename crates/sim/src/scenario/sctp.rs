@@ -74,6 +74,8 @@ const KEYS: &[&str] = &[
     "peer_may_add",
     "restart_rtt_after_spurious",
     "loss_recovery",
+    "per_path_miss_indications",
+    "per_path_recovery",
     "max_receive_buffer",
     "prr",
 ];
@@ -108,6 +110,8 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
         ("ecn", &mut config.ecn),
         ("frto", &mut config.frto),
         ("prr", &mut config.recovery.prr),
+        ("per_path_miss_indications", &mut config.recovery.loss_detection.per_path_miss_indications),
+        ("per_path_recovery", &mut config.recovery.loss_detection.per_path_recovery),
         ("interleaving", &mut config.streams.interleaving),
         ("partial_reliability", &mut config.streams.partial_reliability),
         ("sack_immediately_when_blocked", &mut config.streams.sack_immediately_when_blocked),

@@ -36,6 +36,41 @@ fn what_is_refused_says_what_would_be_right() {
 }
 
 #[test]
+fn small_messages_count_as_what_keeping_them_takes() {
+    let mut sender = Sender::with(1, |config| config.send_buffer = 2560);
+    for _ in 0..10 {
+        sender.give(message(0, 1, 0)).unwrap();
+    }
+    assert_eq!(sender.give(message(0, 1, 0)), Err(SendError::BufferFull { len: 1, free: 0 }));
+    sender.flush();
+    assert!(sender.give(message(0, 1, 0)).is_err(), "what was sent is kept too");
+    sender.sack(4, &[]);
+    assert!(!sender.out.take_writable());
+    sender.sack(5, &[]);
+    assert!(sender.out.take_writable(), "half of it is free");
+    assert_eq!(sender.out.buffered(), 5, "user bytes");
+    for _ in 0..5 {
+        sender.give(message(0, 200, 0)).unwrap();
+    }
+    assert!(sender.give(message(0, 1, 0)).is_err());
+}
+
+#[test]
+fn a_message_of_higher_priority_takes_the_place_of_small_ones() {
+    // RFC 7496 §3.2
+    let mut sender = Sender::with(1, |config| config.send_buffer = 2560);
+    let low = |context| OutMessage { reliability: crate::Reliability::Priority(7), ..message(0, 1, context) };
+    for n in 0..10 {
+        sender.give(low(n)).unwrap();
+    }
+    assert!(sender.give(low(10)).is_err());
+    sender.give(message(0, 1, 11)).unwrap();
+    let given_up: Vec<u64> =
+        sender.out.take_failures().iter().map(|failure| failure.message.context).collect();
+    assert_eq!(given_up, [9], "the latest of the lowest");
+}
+
+#[test]
 fn writable_again_once_half_is_free() {
     let mut sender = Sender::with(1, |config| config.send_buffer = 4000);
     sender.enqueue(4, 1000);

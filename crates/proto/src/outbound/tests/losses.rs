@@ -148,7 +148,7 @@ fn growth_comes_before_the_reduction() {
 /// Two chunks on the slow old path, ten on the fast new one, whose SACKs come first.
 fn after_switch(loss_detection: LossDetection) -> Sender {
     let mut sender = Sender::new(2).window(P0, 2).window(P1, 10);
-    sender.out.set_loss_detection(loss_detection);
+    sender.out.loss_detection = loss_detection;
     sender.enqueue(12, FULL);
     sender.flush();
     sender.paths.set_primary(P1).unwrap();
@@ -181,7 +181,7 @@ fn a_faster_path_overtaking_the_old_one_is_no_loss() {
 
 #[test]
 fn rfc9260_7_2_4_over_all_paths_when_wanted() {
-    let sender = after_switch(LossDetection { per_path_miss_indications: false, per_path_recovery: false });
+    let sender = after_switch(LossDetection::RFC9260);
     assert!(sender.out.in_fast_recovery(P0));
     assert_eq!(sender.path(P0).fast_retransmits, 1);
     assert_eq!(sender.cwnd(P0), 4 * PMDCS, "max(cwnd / 2, 4 · PMDCS)");
@@ -190,7 +190,7 @@ fn rfc9260_7_2_4_over_all_paths_when_wanted() {
 /// A loss on the old path, then one on the new path during Fast Recovery.
 fn loss_on_both(loss_detection: LossDetection) -> Sender {
     let mut sender = Sender::new(2).window(P0, 10).window(P1, 10);
-    sender.out.set_loss_detection(loss_detection);
+    sender.out.loss_detection = loss_detection;
     sender.enqueue(20, FULL);
     sender.flush();
     sender.paths.set_primary(P1).unwrap();

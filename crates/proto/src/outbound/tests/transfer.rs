@@ -253,8 +253,8 @@ proptest! {
         per_path_recovery: bool,
     ) {
         let mut world = World::new(receive_buffer, initial_tsn, same_path);
-        world.out.set_loss_detection(
-            super::super::LossDetection { per_path_miss_indications, per_path_recovery });
+        world.out.loss_detection =
+            super::super::LossDetection { per_path_miss_indications, per_path_recovery };
         for step in steps {
             world.step(step);
         }

@@ -1,12 +1,13 @@
 //! Reading `[[app]]`.
 
+use msctp_proto::Reliability;
 use msctp_units::Span;
 use toml::de::DeTable;
 
 use super::{Open, SIDES, association_of, name};
 use crate::scenario::document::Section;
 use crate::scenario::error::{Problem, remedy};
-use crate::scenario::{AppKind, AppSpec, Frame, LEAST_FRAME, MOST_FRAME, read_frames, tcp};
+use crate::scenario::{AppKind, AppSpec, Frame, LEAST_FRAME, MOST_FRAME, Sending, read_frames, tcp};
 
 pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result<AppSpec, Problem> {
     let types = ["bulk", "reader", "video", "cbr"];
@@ -16,12 +17,15 @@ pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result
     keys.extend_from_slice(match kind {
         "bulk" if over_tcp => &["tcp", "from", "bytes"],
         "reader" if over_tcp => &["tcp", "at", "rate"],
-        "bulk" => &["association", "from", "bytes", "message", "stream", "unordered"],
+        "bulk" => &["association", "from", "bytes", "message"],
         "reader" => &["association", "at", "rate"],
-        "video" => &["association", "from", "size", "interval", "trace", "stream", "random_phase"],
+        "video" => &["association", "from", "size", "interval", "trace", "random_phase"],
         "cbr" => &["from", "to", "rate", "packet", "jitter", "random_phase"],
         _ => &[],
     });
+    if kind == "video" || kind == "bulk" && !over_tcp {
+        keys.extend_from_slice(&SENDING);
+    }
     if !types.contains(&kind) {
         let section = Section::open(table, path, &table.keys().map(|k| &**k.get_ref()).collect::<Vec<_>>())?;
         let given =
@@ -61,8 +65,41 @@ fn bulk(section: &Section<'_, '_>) -> Result<AppKind, Problem> {
         from: section.required("from", section.choice("from", &SIDES)?, "\"client\" or \"server\"")?,
         bytes: section.integer("bytes", 1, i128::from(i64::MAX))?,
         message: section.integer("message", 1, 1 << 30)?.unwrap_or(1452),
+        sending: sending(section)?,
+    })
+}
+
+/// Keys of what sends messages.
+const SENDING: [&str; 5] = ["stream", "unordered", "lifetime", "max_retransmissions", "priority"];
+
+fn sending(section: &Section<'_, '_>) -> Result<Sending, Problem> {
+    let limits = [
+        ("lifetime", section.span("lifetime")?.map(Reliability::Lifetime)),
+        (
+            "max_retransmissions",
+            section.integer("max_retransmissions", 0, 65_535)?.map(Reliability::Retransmissions),
+        ),
+        ("priority", section.integer("priority", 0, 65_535)?.map(Reliability::Priority)),
+    ];
+    let mut given = limits.into_iter().filter_map(|(key, limit)| Some((key, limit?)));
+    let (first, second) = (given.next(), given.next());
+    if let (Some((first, _)), Some((second, _))) = (first, second) {
+        return Err(Problem::new(
+            section.key(second),
+            format!("a message has one limit: want {first} or {second}"),
+        ));
+    }
+    let reliability = first.map_or(Reliability::Full, |(_, limit)| limit);
+    if reliability == Reliability::Lifetime(Span::ZERO) {
+        return Err(Problem::new(
+            section.key("lifetime"),
+            "0s is over before a message is sent: want more, as \"200ms\"",
+        ));
+    }
+    Ok(Sending {
         stream: section.integer("stream", 0, 65_534)?.unwrap_or(0),
         unordered: section.flag("unordered")?.unwrap_or(false),
+        reliability,
     })
 }
 
@@ -95,7 +132,7 @@ fn video(section: &Section<'_, '_>, open: &Open<'_>) -> Result<AppKind, Problem>
         association: association_of(section)?,
         from: section.required("from", section.choice("from", &SIDES)?, "\"client\" or \"server\"")?,
         frames: frames.into(),
-        stream: section.integer("stream", 0, 65_534)?.unwrap_or(0),
+        sending: sending(section)?,
         random_phase: section.flag("random_phase")?.unwrap_or(true),
     })
 }
