@@ -9,7 +9,8 @@ use support::{Fate, Pair, Side, chunk};
 const RTT: Span = Span::from_millis(40);
 
 fn config(loss_recovery: LossRecovery) -> Config {
-    let recovery = RecoveryConfig { loss_recovery, prr: loss_recovery == LossRecovery::Rack };
+    let prr = loss_recovery == LossRecovery::Rack;
+    let recovery = RecoveryConfig { loss_recovery, prr, ..RecoveryConfig::default() };
     Config { recovery, ..Config::default() }
 }
 

@@ -214,6 +214,7 @@ impl Tuning {
             recovery: RecoveryConfig {
                 loss_recovery: if self.rack { LossRecovery::Rack } else { LossRecovery::Rfc9260 },
                 prr: self.prr,
+                ..RecoveryConfig::default()
             },
             ..Config::default()
         }
