@@ -11,6 +11,7 @@ pub mod egprs;
 mod link;
 mod loss;
 pub mod lte;
+mod marking;
 mod model;
 mod queue;
 mod stats;
@@ -19,6 +20,7 @@ pub mod wlan;
 
 pub use link::{Link, LinkConfig, WhenDown};
 pub use loss::{GilbertElliott, InvalidLoss, LossConfig, LossProcess, Probability, Scripted, Uniform};
+pub use marking::{Judgement, Marking};
 pub use model::{
     Carries, Change, Conditions, Delivery, DropReason, LinkModel, LossReason, Offer, Outcome, Unsupported,
 };

@@ -23,7 +23,7 @@ pub enum QueueLimit {
 
 impl QueueLimit {
     /// Whether a packet of `wire_len` bytes may wait with those that do.
-    pub(crate) fn has_room(self, waiting: QueueLen, wire_len: u32) -> bool {
+    pub fn has_room(self, waiting: QueueLen, wire_len: u32) -> bool {
         match self {
             Self::Packets(packets) => waiting.packets < packets,
             Self::Bytes(bytes) => waiting.bytes + u64::from(wire_len) <= bytes,

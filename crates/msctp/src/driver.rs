@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use msctp_proto::{DatagramOutcome, Handle, PathAddr, Transmit};
-use msctp_udp::{Batch, Change, Datagram, InterfaceWatch, Outgoing, Socket, SocketOptions};
-use msctp_units::Time;
+use msctp_udp::{Batch, Change, Datagram, EcnCodepoint, InterfaceWatch, Outgoing, Socket, SocketOptions};
+use msctp_units::{Ecn, Time};
 use tokio::time::Sleep;
 
 use crate::mobile::{Follower, Step};
@@ -34,7 +34,7 @@ const FIRST_CHUNK: usize = 12;
 #[derive(Debug)]
 struct Line {
     socket: Socket,
-    pending: VecDeque<(SocketAddr, Vec<u8>, Option<usize>)>,
+    pending: VecDeque<(SocketAddr, Vec<u8>, Option<usize>, Option<EcnCodepoint>)>,
     pending_bytes: usize,
 }
 
@@ -54,6 +54,7 @@ struct Item {
     start: usize,
     len: usize,
     segment_size: Option<usize>,
+    ecn: Option<EcnCodepoint>,
 }
 
 /// The task.
@@ -247,7 +248,7 @@ impl Driver {
         for item in self.outbox.items.drain(..) {
             let bytes = &self.outbox.bytes[item.start..item.start + item.len];
             match self.lines.get_mut(&item.local) {
-                Some(line) => lost += line.send(item.to, bytes, item.segment_size),
+                Some(line) => lost += line.send(item.to, bytes, item.segment_size, item.ecn),
                 None => lost += 1,
             }
         }
@@ -295,9 +296,15 @@ impl Line {
     }
 
     /// Sends, or lets wait what the kernel does not take now. The number of packets lost.
-    fn send(&mut self, to: SocketAddr, bytes: &[u8], segment_size: Option<usize>) -> u64 {
+    fn send(
+        &mut self,
+        to: SocketAddr,
+        bytes: &[u8],
+        segment_size: Option<usize>,
+        ecn: Option<EcnCodepoint>,
+    ) -> u64 {
         let sent = if self.pending.is_empty() {
-            match self.socket.send(&Outgoing { to, bytes, segment_size }) {
+            match self.socket.send(&Outgoing { to, bytes, segment_size, ecn }) {
                 Ok(sent) => sent,
                 Err(_) => return 1,
             }
@@ -312,19 +319,19 @@ impl Line {
             return 1;
         }
         self.pending_bytes += rest.len();
-        self.pending.push_back((to, rest.to_vec(), segment_size));
+        self.pending.push_back((to, rest.to_vec(), segment_size, ecn));
         0
     }
 
     /// Tries again what waits.
     fn flush(&mut self, cx: &mut Context<'_>) -> u64 {
         let mut lost = 0;
-        while let Some((to, bytes, segment_size)) = self.pending.front_mut() {
+        while let Some((to, bytes, segment_size, ecn)) = self.pending.front_mut() {
             match self.socket.poll_send_ready(cx) {
                 Poll::Pending => break,
                 Poll::Ready(_) => {}
             }
-            match self.socket.send(&Outgoing { to: *to, bytes, segment_size: *segment_size }) {
+            match self.socket.send(&Outgoing { to: *to, bytes, segment_size: *segment_size, ecn: *ecn }) {
                 Ok(sent) if sent < bytes.len() => {
                     bytes.drain(..sent);
                     self.pending_bytes -= sent;
@@ -375,7 +382,8 @@ fn take(
     let at = PathAddr { local: datagram.local, remote: datagram.remote.ip() };
     let udp_port = datagram.remote.port();
     let last = before.take();
-    match state.core.handle_datagram(now, at, datagram.bytes) {
+    let ecn = datagram.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8));
+    match state.core.handle_marked_datagram(now, at, ecn, datagram.bytes) {
         // RFC 6951 §5.4: after the verification tag was checked
         DatagramOutcome::Association(handle) => {
             *before = Some((handle, datagram.remote));
@@ -436,6 +444,7 @@ impl Outbox {
             start,
             len: transmit.len,
             segment_size: transmit.segment_size,
+            ecn: EcnCodepoint::from_bits(transmit.ecn.bits()),
         };
         if !self.offload || !self.items.last_mut().is_some_and(|last| last.take_in(&item)) {
             self.items.push(item);
@@ -448,7 +457,8 @@ impl Item {
     fn take_in(&mut self, next: &Self) -> bool {
         let segment = self.segment_size.unwrap_or(self.len);
         let follows = (self.local, self.to, self.start + self.len) == (next.local, next.to, next.start);
-        let fits = segment <= SMALL && next.segment_size.is_none() && next.len <= segment;
+        let fits =
+            segment <= SMALL && next.segment_size.is_none() && next.len <= segment && self.ecn == next.ecn;
         if !follows || !fits || !self.len.is_multiple_of(segment) {
             return false;
         }
@@ -466,7 +476,7 @@ mod tests {
     fn small_packets_of_one_length_to_one_place_go_together() {
         let to: SocketAddr = "192.0.2.1:9899".parse().unwrap();
         let local = IpAddr::from([192, 0, 2, 2]);
-        let item = |start, len, to| Item { local, to, start, len, segment_size: None };
+        let item = |start, len, to| Item { local, to, start, len, segment_size: None, ecn: None };
         let mut first = item(0, 100, to);
         assert!(first.take_in(&item(100, 100, to)));
         assert!(!first.take_in(&item(300, 100, to)), "it does not follow");

@@ -19,7 +19,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::{DataLink, PcapError};
 
 use msctp_lab_tcp::header;
-use msctp_units::Time;
+use msctp_units::{Ecn, Time};
 
 use crate::packet::{AddressId, Body, Packet};
 
@@ -132,11 +132,11 @@ fn whole_packet(out: &mut Vec<u8>, packet: &Packet, addresses: &[IpAddr]) -> io:
     if let Some(inner) = packet.inner {
         // RFC 2003 §3.1: the packet as it is after an outer header of protocol 4.
         len -= ip_header_len(inside.0);
-        ip_header(out, IpNumber::IPV4, TTL, len, inside)?;
+        ip_header(out, IpNumber::IPV4, TTL, len, inside, packet.ecn)?;
         inside = ends(inner);
     }
     len -= ip_header_len(inside.0);
-    ip_header(out, protocol, ttl, len, inside)?;
+    ip_header(out, protocol, ttl, len, inside, packet.ecn)?;
     match packet.body {
         Body::Sctp | Body::Udp | Body::Icmp => out.extend_from_slice(&packet.bytes),
         Body::Tcp { .. } => {
@@ -156,6 +156,7 @@ fn ip_header(
     ttl: u8,
     payload_len: u32,
     (source, destination): (IpAddr, IpAddr),
+    ecn: Ecn,
 ) -> io::Result<()> {
     let payload_len = payload_len as u16;
     match (source, destination) {
@@ -164,12 +165,13 @@ fn ip_header(
                 Ipv4Header::new(payload_len, ttl, protocol, source.octets(), destination.octets())
                     .map_err(io::Error::other)?;
             header.dont_fragment = true;
+            header.ecn = ecn.bits().try_into().map_err(io::Error::other)?;
             header.header_checksum = header.calc_header_checksum();
             out.extend_from_slice(&header.to_bytes());
         }
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
             let header = Ipv6Header {
-                traffic_class: 0,
+                traffic_class: ecn.bits(),
                 flow_label: Ipv6FlowLabel::ZERO,
                 payload_length: payload_len,
                 next_header: protocol,

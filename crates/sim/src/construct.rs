@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use msctp_link::egprs::CodingScheme;
-use msctp_link::{Change, Probability};
+use msctp_link::{Change, Marking, Probability};
 use msctp_proto::{ConfigError, Endpoint, EndpointConfig, LocalAddrs};
 use msctp_units::Time;
 
@@ -254,7 +254,8 @@ fn network(scenario: &Scenario, routes: &Routes, seed: u64) -> Network {
                     let hop = 2 * number + usize::from(way == LinkDirection::Reverse);
                     let label = format_args!("link/{}/{}", link.name, way.word());
                     let end = (routes.leads_to[hop] as u32, link.mtu, link.loss_means);
-                    Hop::new(direction, air.port(hop), between(link, &tracks), end, label, seed)
+                    let marking = link.mark[hop % 2].map(|threshold| Marking { threshold });
+                    Hop::new(direction, air.port(hop), between(link, &tracks), end, marking, label, seed)
                 },
             )
         })

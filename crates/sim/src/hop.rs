@@ -5,10 +5,10 @@ use std::fmt::Display;
 use msctp_congestion::classifier::Cause;
 use msctp_link::trace::TraceLink;
 use msctp_link::{
-    Change, Conditions, Delivery, Link, LinkConfig, LinkModel, LinkStats, LossConfig, LossProcess, Offer,
-    Outcome, QueueLen, Unsupported, WhenDown,
+    Change, Conditions, Delivery, Judgement, Link, LinkConfig, LinkModel, LinkStats, LossConfig, LossProcess,
+    Marking, Offer, Outcome, QueueLen, Unsupported, WhenDown,
 };
-use msctp_units::Time;
+use msctp_units::{Ecn, Time};
 
 use crate::air::{self, Air, AirPort};
 use crate::losses::{self, Lost};
@@ -126,6 +126,12 @@ pub(crate) struct Hop {
     mtu: u32,
     /// What its loss process stands for.
     channel: Cause,
+    /// How its queue tells of congestion before it is full.
+    marking: Option<Marking>,
+    /// Packets marked.
+    marked: u64,
+    /// Packets dropped because they could not be marked.
+    unmarkable: u64,
     /// Packets dropped because they were larger.
     too_big: u64,
     /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
@@ -152,11 +158,12 @@ impl Hop {
         port: Option<AirPort>,
         distance: Between,
         (leads_to, mtu, channel): (u32, u32, Cause),
+        marking: Option<Marking>,
         label: impl Display,
         seed: u64,
     ) -> Self {
         let link = Model::new(spec, port, distance, label, seed);
-        Self { link, leads_to, mtu, channel, too_big: 0, wake: Time::MAX }
+        Self { link, leads_to, mtu, channel, marking, marked: 0, unmarkable: 0, too_big: 0, wake: Time::MAX }
     }
 
     /// The cell the direction is a port of.
@@ -166,6 +173,19 @@ impl Hop {
             Model::Air(port) => Some(port.cell),
             Model::Plain(_) | Model::Other(_) => None,
         }
+    }
+
+    /// What its queue makes of a packet that arrives; counts it.
+    #[inline]
+    pub(crate) fn judge(&mut self, now: Time, air: &Air, wire_len: u32, ecn: Ecn) -> Judgement {
+        let Some(marking) = self.marking else { return Judgement::Pass };
+        let judgement = marking.judge(self.link.queue_len(now, air), wire_len, ecn.is_capable());
+        match judgement {
+            Judgement::Pass => {}
+            Judgement::Mark => self.marked += 1,
+            Judgement::Drop => self.unmarkable += 1,
+        }
+        judgement
     }
 
     /// Gives the link a packet; gives back what it drops, and why.
@@ -310,10 +330,11 @@ impl Hop {
             name,
             from,
             to,
-            offered: stats.offered.packets + self.too_big,
+            offered: stats.offered.packets + self.too_big + self.unmarkable,
             delivered: stats.delivered.packets,
             delivered_bytes: stats.delivered.bytes,
-            queue_drops: stats.dropped_full.packets,
+            queue_drops: stats.dropped_full.packets + self.unmarkable,
+            marked: self.marked,
             losses: stats.lost.packets,
             resent: match &self.link {
                 Model::Plain(_) => 0,

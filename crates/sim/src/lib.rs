@@ -51,6 +51,7 @@ mod event;
 mod event_lines;
 mod hop;
 mod host;
+mod ip_ecn;
 mod line;
 mod losses;
 mod mobile_ip;

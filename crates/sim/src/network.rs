@@ -3,12 +3,13 @@
 //! Everything is reached by dense index; nothing here looks anything up by name or address. Knows no transport and no
 //! application: what arrives at a host is handed out by [`Network::take`].
 
+use msctp_link::{DropReason, Judgement};
 use msctp_units::Time;
 
 use crate::air::Air;
 use crate::event::{EventQueue, Target};
 use crate::hop::Hop;
-use crate::losses::Lost;
+use crate::losses::{self, Lost};
 use crate::packet::{AddressId, Packet, PacketId, PacketPool};
 use crate::scenario::{DirectionIndex, NO_ROUTE};
 
@@ -90,6 +91,14 @@ impl Network {
         wire_len: u32,
     ) {
         let link = &mut self.hops[hop];
+        match link.judge(now, &self.air, wire_len, self.pool.packet(id).ecn) {
+            Judgement::Pass => {}
+            Judgement::Mark => self.pool.mark(id),
+            Judgement::Drop => {
+                self.lost.lose(&mut self.pool, id, Some(losses::dropped(DropReason::QueueFull)));
+                return;
+            }
+        }
         let dropped = match link.in_pieces(wire_len) {
             Some(all) if self.pool.packet(id).may_fragment => link.enter(now, &mut self.air, id, all),
             _ => link.offer(now, &mut self.air, id, wire_len),

@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use msctp_units::Time;
 
+use crate::ip_ecn;
 use crate::packet::{AddressId, Body, Packet, PacketId};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::simulation::Simulation;
@@ -176,6 +177,7 @@ impl OutsideHosts {
         bytes.extend_from_slice(packet);
         let encapsulated = self.encapsulated.is_some_and(|port| is_udp_of(packet, port));
         let wire_len = packet.len() as u32 - if encapsulated { UDP_HEADER } else { 0 };
+        let ecn = ip_ecn::read(packet);
         let packet = Packet {
             source,
             destination,
@@ -183,6 +185,7 @@ impl OutsideHosts {
             body: Body::Outside,
             wire_len,
             may_fragment: false,
+            ecn,
             bytes,
         };
         let id = simulation.network.pool.insert(packet);

@@ -3,6 +3,9 @@
 //! Links, queues and routers move [`PacketId`]s of four bytes; the packet itself stays where it is until it is
 //! delivered or dropped, and its buffer is then used again. May not touch routes, time or the transports.
 
+use msctp_units::Ecn;
+
+use crate::ip_ecn;
 use crate::scenario::Side;
 
 /// A packet in the [`PacketPool`].
@@ -49,6 +52,9 @@ pub(crate) struct Packet {
     pub(crate) wire_len: u32,
     /// A router may send it in pieces where it is too large (IPv4 without “don't fragment”).
     pub(crate) may_fragment: bool,
+    /// The ECN field of its IP header; in a tunnel of both headers: the outer one is copied from the inner one, and a mark goes
+    /// back into it (RFC 6040 §4.1, §4.2).
+    pub(crate) ecn: Ecn,
     /// The body, the TCP header, or the whole packet; empty for one whose bytes are made when they are captured.
     pub(crate) bytes: Vec<u8>,
 }
@@ -92,6 +98,15 @@ impl PacketPool {
         &self.packets[id.0 as usize]
     }
 
+    /// The network marks a packet with Congestion Experienced.
+    pub(crate) fn mark(&mut self, id: PacketId) {
+        let packet = &mut self.packets[id.0 as usize];
+        packet.ecn = Ecn::Ce;
+        if packet.body == Body::Outside {
+            ip_ecn::write(&mut packet.bytes, Ecn::Ce);
+        }
+    }
+
     /// Puts a packet into a tunnel between two addresses, with an outer header of this length.
     pub(crate) fn encapsulate(&mut self, id: PacketId, outer: (AddressId, AddressId), header: u32) {
         let packet = &mut self.packets[id.0 as usize];
@@ -131,7 +146,16 @@ mod tests {
     fn packet(bytes: Vec<u8>) -> Packet {
         let wire_len = 20 + bytes.len() as u32;
         let (source, destination) = (AddressId(0), AddressId(1));
-        Packet { source, destination, inner: None, body: Body::Sctp, wire_len, may_fragment: false, bytes }
+        Packet {
+            source,
+            destination,
+            inner: None,
+            body: Body::Sctp,
+            wire_len,
+            may_fragment: false,
+            ecn: Ecn::NotEct,
+            bytes,
+        }
     }
 
     #[test]

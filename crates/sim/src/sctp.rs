@@ -31,7 +31,7 @@ impl Simulation {
             self.network.pool.release(id);
             return;
         };
-        let outcome = host.endpoint.handle_datagram(now, at, &packet.bytes);
+        let outcome = host.endpoint.handle_marked_datagram(now, at, packet.ecn, &packet.bytes);
         let ports = packet
             .bytes
             .first_chunk()
@@ -152,9 +152,10 @@ impl Simulation {
             let bytes = std::mem::replace(&mut buffer, self.network.pool.buffer());
             if let Some((source, destination)) = host.numbers(transmit.at, &self.numbers) {
                 let wire_len = bytes.len() as u32 + ip_header_len(transmit.at.local);
-                let may_fragment = transmit.may_fragment;
+                let (may_fragment, ecn) = (transmit.may_fragment, transmit.ecn);
                 let body = Body::Sctp;
-                let packet = Packet { source, destination, inner: None, body, wire_len, may_fragment, bytes };
+                let packet =
+                    Packet { source, destination, inner: None, body, wire_len, may_fragment, ecn, bytes };
                 self.network.send(now, &mut self.events, packet);
             } else {
                 self.network.strays.no_route += 1;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::IpAddr;
 
-use msctp_units::Time;
+use msctp_units::{Ecn, Time};
 
 use crate::action::Plan;
 use crate::app::cbr::Cbr;
@@ -246,6 +246,7 @@ impl Simulation {
                     body: Body::Cbr { app, number },
                     wire_len: cbr.packet,
                     may_fragment: false,
+                    ecn: Ecn::NotEct,
                     bytes: Vec::new(),
                 };
                 self.events.push(next, Target::App(app));

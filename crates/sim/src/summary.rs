@@ -308,8 +308,10 @@ pub struct LinkSummary {
     pub delivered: u64,
     /// Bytes delivered, IP headers included.
     pub delivered_bytes: u64,
-    /// Packets dropped because the queue was full.
+    /// Packets dropped because the queue was full, or because it tells of congestion and they cannot be marked.
     pub queue_drops: u64,
+    /// Packets marked with Congestion Experienced instead.
+    pub marked: u64,
     /// Packets lost by the loss process.
     pub losses: u64,
     /// Blocks or frames that the link layer sent again by itself; those of its whole cell where links share one.

@@ -3,7 +3,7 @@
 
 use sha2::{Digest, Sha256};
 
-use msctp_units::Time;
+use msctp_units::{Ecn, Time};
 
 use crate::packet::{Body, Packet};
 
@@ -23,6 +23,10 @@ impl TraceHash {
         if let Some((source, destination)) = packet.inner {
             self.hash.update(source.0.to_be_bytes());
             self.hash.update(destination.0.to_be_bytes());
+        }
+        // Not-ECT adds nothing: what was hashed before there was ECN keeps its hash.
+        if packet.ecn != Ecn::NotEct {
+            self.hash.update([packet.ecn.bits()]);
         }
         match packet.body {
             // A segment's data are zeros, as many as the length says.

@@ -29,5 +29,6 @@ mod watch;
 
 pub use change::{Change, LocalAddress};
 pub use ports::{ENCAPSULATION_PORT, RemotePorts};
+pub use quinn_udp::EcnCodepoint;
 pub use socket::{Batch, Datagram, Outgoing, Socket, SocketError, SocketOptions, UDP_HEADER};
 pub use watch::InterfaceWatch;

@@ -73,6 +73,9 @@ pub struct Outgoing<'a> {
     pub bytes: &'a [u8],
     /// The length of each when there are several.
     pub segment_size: Option<usize>,
+    /// The ECN bits of the outer IP header, which are those the SCTP packet would have without UDP (RFC 6951 §5.8); `None`: who sends
+    /// it does not know ECN.
+    pub ecn: Option<EcnCodepoint>,
 }
 
 /// A UDP socket bound to one local address.
@@ -138,7 +141,7 @@ impl Socket {
             let at_once = self.state.max_gso_segments().min(MAX_OFFLOAD / segment).max(1) * segment;
             let contents = &rest[..rest.len().min(at_once)];
             let segment_size = (contents.len() > segment).then_some(segment);
-            match self.send_some(packets.to, contents, segment_size) {
+            match self.send_some(packets.to, contents, segment_size, packets.ecn) {
                 Ok(()) => sent += contents.len(),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // An interface without offload: the kernel said so, and is not asked again.
@@ -154,8 +157,9 @@ impl Socket {
         destination: SocketAddr,
         contents: &[u8],
         segment_size: Option<usize>,
+        ecn: Option<EcnCodepoint>,
     ) -> io::Result<()> {
-        let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
+        let transmit = Transmit { destination, ecn, contents, segment_size, src_ip: None };
         let attempt = || self.state.try_send(UdpSockRef::from(&self.io), &transmit);
         match attempt() {
             // Once more under the runtime's eyes, so that `poll_send_ready` waits for the kernel's word.
@@ -293,7 +297,7 @@ mod tests {
             for (from, to) in [("127.0.0.2:0", "127.0.0.3:0"), ("[::1]:0", "[::1]:0")] {
                 let (a, b) = (bound(from), bound(to));
                 let sent: Vec<u8> = (0..2500).map(|n| (n / 1000) as u8).collect();
-                let packets = Outgoing { to: b.local(), bytes: &sent, segment_size: Some(1000) };
+                let packets = Outgoing { to: b.local(), bytes: &sent, segment_size: Some(1000), ecn: None };
                 assert_eq!(a.send(&packets).unwrap(), 2500);
                 let mut got = Vec::new();
                 while got.len() < 3 {
@@ -308,11 +312,35 @@ mod tests {
     }
 
     #[test]
+    fn ecn_bits_arrive_as_they_were_sent_with_every_segment() {
+        run(async {
+            let mut batch = Batch::default();
+            for (from, to) in [("127.0.0.2:0", "127.0.0.3:0"), ("[::1]:0", "[::1]:0")] {
+                let (a, b) = (bound(from), bound(to));
+                for ecn in [None, Some(EcnCodepoint::Ect0), Some(EcnCodepoint::Ect1), Some(EcnCodepoint::Ce)]
+                {
+                    let packets =
+                        Outgoing { to: b.local(), bytes: &[7; 2500], segment_size: Some(1000), ecn };
+                    assert_eq!(a.send(&packets).unwrap(), 2500);
+                    let mut got = 0;
+                    while got < 3 {
+                        poll_fn(|cx| b.poll_recv(cx, &mut batch)).await.unwrap();
+                        for datagram in batch.datagrams() {
+                            assert_eq!(datagram.ecn, ecn, "{from}");
+                            got += 1;
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+    #[test]
     fn more_than_one_call_can_offload_goes_in_several() {
         run(async {
             let (a, b) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
             let sent = vec![7; 150 * 1000];
-            let packets = Outgoing { to: b.local(), bytes: &sent, segment_size: Some(1000) };
+            let packets = Outgoing { to: b.local(), bytes: &sent, segment_size: Some(1000), ecn: None };
             assert_eq!(a.send(&packets).unwrap(), sent.len());
             let (mut batch, mut count) = (Batch::default(), 0);
             while count < 150 {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use etherparse::{IpNumber, Ipv4Header, UdpHeader, UdpSlice};
-use msctp_units::{Span, Time};
+use msctp_units::{Ecn, Span, Time};
 
 use super::foreign_agent::ForeignAgent;
 use super::home_agent::HomeAgent;
@@ -132,6 +132,7 @@ impl Wire<'_> {
             body: Body::Udp,
             wire_len,
             may_fragment: false,
+            ecn: Ecn::NotEct,
             bytes,
         })
     }
@@ -289,6 +290,7 @@ impl AgentNode {
                 body: Body::Icmp,
                 wire_len,
                 may_fragment: false,
+                ecn: Ecn::NotEct,
                 bytes,
             };
             wire.send_over(hop, packet);

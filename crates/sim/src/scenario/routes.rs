@@ -159,6 +159,7 @@ mod tests {
                 mtu: 1500,
                 loss_means: msctp_congestion::classifier::Cause::Wireless,
                 up: true,
+                mark: [None; 2],
                 coding: None,
                 report_quality: true,
                 forward: direction.clone(),

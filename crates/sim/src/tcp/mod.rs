@@ -6,7 +6,7 @@ mod report;
 mod series;
 
 use msctp_lab_tcp::{Connection, Event, Ports};
-use msctp_units::Time;
+use msctp_units::{Ecn, Time};
 
 use crate::action::Trigger;
 use crate::capture::ip_header_len;
@@ -165,7 +165,16 @@ impl Simulation {
             self.network.send(
                 now,
                 &mut self.events,
-                Packet { source, destination, inner: None, body, wire_len, may_fragment: false, bytes },
+                Packet {
+                    source,
+                    destination,
+                    inner: None,
+                    body,
+                    wire_len,
+                    may_fragment: false,
+                    ecn: Ecn::NotEct,
+                    bytes,
+                },
             );
         }
     }

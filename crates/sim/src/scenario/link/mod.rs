@@ -12,6 +12,7 @@ mod wlan;
 use std::net::IpAddr;
 
 use msctp_congestion::classifier::Cause;
+use msctp_link::QueueLimit;
 
 use toml::de::DeTable;
 
@@ -49,6 +50,9 @@ pub struct LinkSpec {
     pub loss_means: Cause,
     /// False: the link is down until an action brings it up.
     pub up: bool,
+    /// From how much waiting on each direction's queue tells of congestion: what may be marked is (RFC 3168 §5), what cannot is
+    /// dropped; `None`: never before it is full. Forward, reverse.
+    pub mark: [Option<QueueLimit>; 2],
     /// How an EGPRS link changes by itself.
     pub coding: Option<CodingSpec>,
     /// Whether the hosts at a radio link's ends hear of its conditions, and tell their peers.
@@ -189,8 +193,20 @@ const TYPES: &[LinkType] = &[
 const CAUSES: [(&str, Cause); 2] = [("wireless", Cause::Wireless), ("congestion", Cause::Congestion)];
 
 /// The keys of every link.
-const KEYS: [&str; 11] =
-    ["name", "type", "a", "b", "address_a", "address_b", "mtu", "loss_means", "up", "forward", "reverse"];
+const KEYS: [&str; 12] = [
+    "name",
+    "type",
+    "a",
+    "b",
+    "address_a",
+    "address_b",
+    "mtu",
+    "loss_means",
+    "up",
+    "mark",
+    "forward",
+    "reverse",
+];
 
 /// The keys of one direction: its own where given, else the link's.
 struct Layers<'l, 'd, 't> {
@@ -221,8 +237,13 @@ pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result
     let section = Section::open(table, path, &keys)?;
     section.text("type")?;
     let end = |key| section.required(key, section.text(key)?, "\"a node's name\"").map(str::to_owned);
-    let forward = section.section("forward", kind.keys)?;
-    let reverse = section.section("reverse", kind.keys)?;
+    let own: Vec<&str> = kind.keys.iter().copied().chain(["mark"]).collect();
+    let forward = section.section("forward", &own)?;
+    let reverse = section.section("reverse", &own)?;
+    let mark = |own: &Option<Section<'_, '_>>| {
+        let layers = Layers { link: &section, own: own.as_ref(), open };
+        plain::limit(layers.at("mark"), "mark", "{ packets = 20 }")
+    };
     Ok(LinkSpec {
         name: section.required("name", section.text("name")?, "\"…\"")?.to_owned(),
         a: end("a")?,
@@ -232,6 +253,7 @@ pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result
         mtu: section.integer("mtu", 0, i128::from(u32::MAX))?.unwrap_or(1500),
         loss_means: section.choice("loss_means", &CAUSES)?.unwrap_or(Cause::Wireless),
         up: section.flag("up")?.unwrap_or(true),
+        mark: [mark(&forward)?, mark(&reverse)?],
         coding: CodingSpec::read(&section)?,
         report_quality: section.flag("report_quality")?.unwrap_or(true),
         forward: (kind.read)(&Layers { link: &section, own: forward.as_ref(), open })?,

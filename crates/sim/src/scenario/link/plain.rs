@@ -51,14 +51,27 @@ pub(super) fn queue(section: &Section<'_, '_>) -> Result<QueueLimit, Problem> {
         let unlimited = section.choice("queue", &[("unlimited", QueueLimit::Unbounded)])?;
         return section.required("queue", unlimited, "{ packets = 50 }");
     }
-    let inner = section.section("queue", &["packets", "bytes"])?;
-    let inner = section.required("queue", inner, "{ packets = 50 }")?;
+    let limit = limit(section, "queue", "{ packets = 50 }")?;
+    section.required("queue", limit, "{ packets = 50 }")
+}
+
+/// So many packets or bytes; `None`: the key is not there.
+pub(super) fn limit(
+    section: &Section<'_, '_>,
+    key: &str,
+    example: &str,
+) -> Result<Option<QueueLimit>, Problem> {
+    if !section.has(key) {
+        return Ok(None);
+    }
+    let inner = section.section(key, &["packets", "bytes"])?;
+    let inner = section.required(key, inner, example)?;
     let packets = inner.integer("packets", 0, i128::from(u32::MAX))?.map(QueueLimit::Packets);
     let bytes = inner.integer("bytes", 0, i128::from(i64::MAX))?.map(QueueLimit::Bytes);
     match (packets, bytes) {
-        (Some(queue), None) | (None, Some(queue)) => Ok(queue),
+        (Some(limit), None) | (None, Some(limit)) => Ok(Some(limit)),
         _ => Err(Problem::new(
-            section.key("queue"),
+            section.key(key),
             "want exactly one of packets and bytes, as { packets = 50 } or { bytes = 75000 }",
         )),
     }

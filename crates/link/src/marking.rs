@@ -1,0 +1,57 @@
+//! [`Marking`]: a queue that tells of congestion before it is full, as a switch for DCTCP does (RFC 8257 §3.1). Sees how much
+//! waits and whether a packet may be marked, not the packet.
+
+use crate::{QueueLen, QueueLimit};
+
+/// From how much waiting on a queue tells of congestion. Each packet that arrives is judged by what waits at that instant, with no
+/// average and no chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marking {
+    /// What may wait before it does: RFC 8257's K, less the packet in transmission.
+    pub threshold: QueueLimit,
+}
+
+/// What is to become of a packet that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// Nothing.
+    Pass,
+    /// It is marked with Congestion Experienced.
+    Mark,
+    /// It cannot be marked and is dropped instead (RFC 3168 §5: CE stands where a packet would have been dropped).
+    Drop,
+}
+
+impl Marking {
+    /// Judges a packet of `wire_len` bytes that finds so much waiting; `capable`: it may be marked.
+    pub fn judge(self, waiting: QueueLen, wire_len: u32, capable: bool) -> Judgement {
+        match (self.threshold.has_room(waiting, wire_len), capable) {
+            (true, _) => Judgement::Pass,
+            (false, true) => Judgement::Mark,
+            (false, false) => Judgement::Drop,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_threshold_counts_what_waits_and_divides_by_what_may_be_marked() {
+        let waiting = |packets| QueueLen { packets, bytes: packets * 1500 };
+        for threshold in [QueueLimit::Packets(3), QueueLimit::Bytes(4 * 1500 - 1)] {
+            let marking = Marking { threshold };
+            for capable in [true, false] {
+                assert_eq!(marking.judge(waiting(2), 1500, capable), Judgement::Pass);
+            }
+            assert_eq!(marking.judge(waiting(3), 1500, true), Judgement::Mark);
+            assert_eq!(marking.judge(waiting(3), 1500, false), Judgement::Drop);
+        }
+        // A threshold of nothing marks whatever has to wait for the one in transmission, and what finds the link idle.
+        assert_eq!(
+            Marking { threshold: QueueLimit::Packets(0) }.judge(waiting(0), 40, true),
+            Judgement::Mark
+        );
+    }
+}
