@@ -120,6 +120,6 @@ const REASONS: &[(&str, &str)] = &[
     (
         "lc: MMTT",
         "It scatters by a factor of three from seed to seed in both worlds: what the video finds is a point of TCP’s saw-tooth, which \
-         is some 20 s long. The interval of the ratio is as wide.",
+         climbs for a minute and more (150 packets, one a round trip of 0.3 to 0.6 s). The interval of the ratio is as wide.",
     ),
 ];
