@@ -43,11 +43,24 @@ impl State {
                 slot.moves = Moves::default();
                 let primary = self.core.association(handle).and_then(|a| a.paths().find(|path| path.primary));
                 slot.moves.peer_primary = primary.map(|path| path.at.local);
+                self.name_addresses(handle);
             }
             Event::PathState { .. } | Event::PrimaryChanged { .. } | Event::PathRemoved { .. } => {}
             _ => return,
         }
         self.follow(now, handle);
+    }
+
+    /// What the peer calls the addresses that the association began with.
+    fn name_addresses(&mut self, handle: Handle) {
+        let Some(translation) = self.follower.as_ref().map(Follower::translation) else { return };
+        let Some(association) = self.core.association_mut(handle) else { return };
+        let paths: Vec<PathStats> = association.paths().collect();
+        for path in &paths {
+            let translated = translation.of(path.at.local, remotes(&paths, path.at.local));
+            let there = association.set_translated(path.at.local, translated);
+            debug_assert_eq!(there, Ok(()), "a path's address is there");
+        }
     }
 
     /// Does what is to be done for one association now, and sees that it is asked again in time.
@@ -63,7 +76,12 @@ impl State {
         for ip in follower.used().filter(|ip| !paths.iter().any(|path| path.at.local == *ip)) {
             let reachable = paths.iter().any(|path| can_pair(&ip, &path.at.remote));
             if reachable && !moves.added.contains(&ip) {
-                match association.add_local_address(now, ip) {
+                let added = if follower.translation().of(ip, remotes(&paths, ip)) {
+                    association.add_translated_address(now, ip)
+                } else {
+                    association.add_local_address(now, ip)
+                };
+                match added {
                     Ok(()) => moves.added.push(ip),
                     Err(CallError::PeerLacksAsconf) => moves.fixed = true,
                     // Too many requests wait: the next answer brings us back here.
@@ -89,18 +107,35 @@ impl State {
         }
         let works =
             |path: &PathStats| path.state == PathState::Active && follower.rank(path.at.local).is_some();
-        if association.paths().any(|path| works(&path)) {
-            let old: Vec<IpAddr> = paths.iter().map(|path| path.at.local).collect();
-            for ip in old.into_iter().filter(|ip| follower.is_doomed(*ip)) {
-                if !moves.deleted.contains(&ip) && association.remove_local_address(now, ip).is_ok() {
-                    moves.deleted.push(ip);
+        let working: Vec<PathStats> = association.paths().filter(works).collect();
+        let mut old: Vec<IpAddr> = paths.iter().map(|path| path.at.local).collect();
+        old.retain(|ip| follower.is_doomed(*ip) && !moves.deleted.contains(ip) && !working.is_empty());
+        for ip in old {
+            match association.remove_local_address(now, ip) {
+                Ok(()) => moves.deleted.push(ip),
+                // By its own name the peer does not know it; "all but this one" it does.
+                Err(CallError::TranslatedAddress(_)) => {
+                    let Some(kept) = working.iter().find(|path| path.primary) else { continue };
+                    let only = working.iter().all(|path| path.at.local == kept.at.local);
+                    if only
+                        && moves.kept != Some(kept.at.local)
+                        && association.keep_only_address(now, kept.at.local).is_ok()
+                    {
+                        moves.kept = Some(kept.at.local);
+                    }
                 }
+                Err(_) => {}
             }
         }
         if let Some(again) = again {
             self.follow_at.insert((again, handle));
         }
     }
+}
+
+/// The peer's addresses that can be reached from one of ours.
+fn remotes(paths: &[PathStats], local: IpAddr) -> impl Iterator<Item = IpAddr> {
+    paths.iter().map(|path| path.at.remote).filter(move |remote| can_pair(&local, remote))
 }
 
 /// The path that is to be the primary instead of the one that is; `again`: when to ask again if it has to wait.
@@ -147,6 +182,14 @@ impl Moves {
                 self.deleted.retain(|deleted| *deleted != ip);
                 self.added.retain(|added| *added != ip);
                 self.confirmed.remove(&ip);
+            }
+            AddressRequest::KeepOnly(ip) => {
+                self.kept.take_if(|kept| *kept == ip);
+                if accepted {
+                    self.added.clear();
+                    self.deleted.clear();
+                    self.confirmed.retain(|known, _| *known == ip);
+                }
             }
             _ => {}
         }

@@ -80,7 +80,7 @@ mod wakers;
 pub use association::Association;
 pub use endpoint::Endpoint;
 pub use error::{AssociationError, BindError, CallError, ConnectError, SendError};
-pub use mobile::Mobility;
+pub use mobile::{Mobility, Translation};
 pub use options::{DEFAULT_PORT, EndpointOptions, Peer};
 pub use stream::Stream;
 

@@ -34,6 +34,46 @@ pub struct Mobility {
     pub delete_after: Duration,
     /// Use loopback addresses. False.
     pub loopback: bool,
+    /// Whether an address translator is before this host. [`Translation::Auto`].
+    pub translation: Translation,
+}
+
+/// Whether the peer knows this host's addresses by other names, because a translator (NAT) is on the way. Then the peer is
+/// told of an address as the source of the packet that tells (the wildcard of RFC 5061 §4.2.1, §4.2.2, §4.2.4). That is as
+/// right where nothing is translated, but no key protects a source address (§6), and such requests wait until the address
+/// itself carries packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Translation {
+    /// For an address that is private (RFC 1918, RFC 4193, RFC 6598) towards a peer whose addresses are not.
+    #[default]
+    Auto,
+    /// For all addresses: a translator between private networks cannot be told by its addresses.
+    Always,
+    /// For none.
+    Never,
+}
+
+impl Translation {
+    /// Whether a peer at `remotes` knows `local` by another name.
+    pub(crate) fn of(self, local: IpAddr, remotes: impl IntoIterator<Item = IpAddr>) -> bool {
+        match self {
+            Self::Auto => is_private(local) && !remotes.into_iter().any(is_private),
+            Self::Always => true,
+            Self::Never => false,
+        }
+    }
+}
+
+/// An address that many networks use: it means nothing outside its own.
+fn is_private(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => {
+            // RFC 6598: 100.64.0.0/10
+            let shared = ip.octets()[0] == 100 && ip.octets()[1] & 0xc0 == 64;
+            ip.is_private() || ip.is_loopback() || ip.is_link_local() || shared
+        }
+        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_loopback() || ip.is_unicast_link_local(),
+    }
 }
 
 impl Default for Mobility {
@@ -46,6 +86,7 @@ impl Default for Mobility {
             calm: Duration::from_secs(30),
             delete_after: Duration::ZERO,
             loopback: false,
+            translation: Translation::Auto,
         }
     }
 }
@@ -227,6 +268,10 @@ impl Follower {
         self.known.iter().filter(|(_, known)| known.used).map(|(&ip, _)| ip)
     }
 
+    pub(crate) fn translation(&self) -> Translation {
+        self.options.translation
+    }
+
     pub(crate) fn probe(&self) -> Span {
         span(self.options.probe)
     }
@@ -250,6 +295,8 @@ pub(crate) struct Moves {
     /// Requests that were made and not answered yet, or refused.
     pub(crate) added: Vec<IpAddr>,
     pub(crate) deleted: Vec<IpAddr>,
+    /// The peer was asked to forget all others, by whatever names it knows them.
+    pub(crate) kept: Option<IpAddr>,
     /// The peer does not know RFC 5061.
     pub(crate) fixed: bool,
     /// Since when each better path is confirmed.
@@ -314,6 +361,23 @@ mod tests {
         follower.change(secs(now), Change::Down(ip(2)));
         up(&mut follower, now, 2, "wlan0");
         assert_eq!(follower.known[&ip(2)].held_until, Some(secs(now + 1)), "it was calm for long");
+    }
+
+    #[test]
+    fn a_private_address_means_nothing_to_a_public_peer() {
+        let of = |local: &str, remote: &str| {
+            Translation::Auto.of(local.parse().unwrap(), [remote.parse::<IpAddr>().unwrap()])
+        };
+        for local in ["10.0.0.2", "172.16.9.1", "192.168.1.7", "100.64.0.1", "100.127.255.255"] {
+            assert!(of(local, "198.51.100.1"), "{local}");
+            assert!(!of(local, "10.9.0.1"), "{local}: in one network, for all we know");
+        }
+        for local in ["203.0.113.9", "100.63.255.255", "100.128.0.0", "172.32.0.1"] {
+            assert!(!of(local, "198.51.100.1"), "{local}");
+        }
+        assert!(of("fd00::2", "2001:db8::1") && !of("2001:db8::2", "2001:db8::1"));
+        let public = "203.0.113.9".parse().unwrap();
+        assert!(Translation::Always.of(public, []) && !Translation::Never.of(ip(1), []));
     }
 
     #[test]

@@ -15,10 +15,15 @@ use std::future::Future;
 
 use crate::Failure;
 
+/// Threads beside that one, which read standard input and write standard output. Without a bound the runtime makes another
+/// whenever none is idle at that moment, and over hours there are many.
+const POOL: usize = 4;
+
 /// Runs a command's work on one thread; Ctrl-C ends it.
 fn block_on(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        .max_blocking_threads(POOL)
         .build()
         .map_err(|error| Failure::Run(format!("no runtime: {error}")))?;
     let result = runtime.block_on(async {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use msctp::{
     Association, AuthConfig, BindError, Config, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT, Endpoint,
-    EndpointOptions, Mobility, Peer, SharedKey,
+    EndpointOptions, Mobility, Peer, SharedKey, Translation,
 };
 
 use crate::Failure;
@@ -27,6 +27,10 @@ pub(crate) struct NetArgs {
     /// Use no interfaces but those whose names begin like this.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
+    /// Whether an address translator is before this host: the server is then told of a new address as the one that the
+    /// packet came from. `auto`: where this host's address is private and the server's is not.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Nat::Auto)]
+    nat: Nat,
     /// What happens to the window at a path change: a handover policy by name.
     #[arg(long, value_name = "NAME")]
     policy: Option<String>,
@@ -43,6 +47,14 @@ pub(crate) struct NetArgs {
     /// data itself is neither signed nor encrypted.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
+}
+
+/// [`Translation`] as it is said on the command line.
+#[derive(clap::ValueEnum, Clone, Copy, Debug)]
+enum Nat {
+    Auto,
+    Always,
+    Never,
 }
 
 impl NetArgs {
@@ -71,7 +83,12 @@ impl NetArgs {
         if self.fixed || !self.bind.is_empty() {
             return None;
         }
-        let mut mobility = Mobility { only: self.only.clone(), ..Mobility::default() };
+        let translation = match self.nat {
+            Nat::Auto => Translation::Auto,
+            Nat::Always => Translation::Always,
+            Nat::Never => Translation::Never,
+        };
+        let mut mobility = Mobility { only: self.only.clone(), translation, ..Mobility::default() };
         if !self.prefer.is_empty() {
             mobility.prefer.clone_from(&self.prefer);
         }

@@ -10,7 +10,13 @@ use std::time::Duration;
 use socket2::{Domain, Socket, Type};
 
 use crate::Moments;
-use crate::net::{Host, SERVER, access};
+use crate::net::{Host, access};
+
+/// The server's address, which is public while the mobile's are private.
+pub(crate) const SERVER: &str = "198.51.100.1";
+
+/// What the server sees instead of the addresses of wlan0 and cell0.
+const PUBLIC: [&str; 2] = ["203.0.113.1", "203.0.113.2"];
 
 /// How long a thread waits for a packet before it looks whether it is still wanted.
 const TICK: Duration = Duration::from_millis(100);
@@ -47,13 +53,14 @@ pub(crate) struct Translated {
 }
 
 impl Translated {
-    /// The links are there and down. `public`: the addresses that the server sees instead of those of wlan0 and cell0.
-    pub(crate) fn new(public: [IpAddr; 2], lose_one_in: u64) -> Self {
+    /// The links are there and down.
+    pub(crate) fn new(lose_one_in: u64) -> Self {
+        let public = PUBLIC.map(|ip| ip.parse().expect("an address"));
         let (mobile, near, far, server) = (Host::new(), Host::new(), Host::new(), Host::new());
         for host in [&near, &far, &server] {
             host.run("ip link set lo up");
         }
-        access(&mobile, &near);
+        access(&mobile, &near, SERVER);
         near.run(&format!("ip address add {SERVER}/32 dev lo"));
         server.run(&format!("ip address add {SERVER}/32 dev lo"));
         far.run(&format!("ip link add core type veth peer name core netns {}", server.id()));

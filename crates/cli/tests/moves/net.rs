@@ -103,7 +103,7 @@ impl Net {
         let net = Self { mobile: Host::new(), server: Host::new() };
         net.server.run("ip link set lo up");
         net.server.run(&format!("ip address add {SERVER}/32 dev lo"));
-        access(&net.mobile, &net.server);
+        access(&net.mobile, &net.server, SERVER);
         net
     }
 
@@ -114,7 +114,7 @@ impl Net {
 }
 
 /// The mobile's two links and its routes over them to the server's address, which is `far` or behind it.
-pub(crate) fn access(mobile: &Host, far: &Host) {
+pub(crate) fn access(mobile: &Host, far: &Host, server: &str) {
     for (name, subnet, rate) in [("wlan0", 1, WLAN), ("cell0", 2, CELL)] {
         mobile.run(&format!("ip link add {name} type veth peer name {name} netns {}", far.id()));
         mobile.run(&format!("ip address add 10.{subnet}.0.2/24 dev {name}"));
@@ -125,7 +125,7 @@ pub(crate) fn access(mobile: &Host, far: &Host) {
         // Its own end is up for good; whether there is a carrier is the other end's doing.
         mobile.run(&format!("ip link set {name} up"));
         let metric = 100 * subnet;
-        mobile.run(&format!("ip route add {SERVER} via 10.{subnet}.0.1 dev {name} metric {metric}"));
+        mobile.run(&format!("ip route add {server} via 10.{subnet}.0.1 dev {name} metric {metric}"));
     }
 }
 

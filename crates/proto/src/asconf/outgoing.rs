@@ -219,6 +219,11 @@ impl AsconfOut {
         }
     }
 
+    /// Addresses of ours that the peer is told of by the wildcard.
+    pub fn translated(&self) -> &[IpAddr] {
+        &self.asked.translated
+    }
+
     /// The address from which the outstanding ASCONF has to leave, because it speaks of where it came from.
     pub fn required_source(&self) -> Option<IpAddr> {
         self.asked.outstanding.as_ref().and_then(|out| out.source)

@@ -83,6 +83,21 @@ impl Association {
         self.add_address(now, address, true)
     }
 
+    /// The peer knows this address of ours by another name, or not: an address translator is before it. For one that the
+    /// association began with; from now on requests speak of it as those of
+    /// [`add_translated_address`](Self::add_translated_address) do.
+    ///
+    /// # Errors
+    ///
+    /// The address is not there.
+    pub fn set_translated(&mut self, address: IpAddr, translated: bool) -> Result<(), CallError> {
+        if !self.paths.has_local(&address) {
+            return Err(CallError::UnknownAddress(address));
+        }
+        self.readdressing.ours.set_translated(address, translated);
+        Ok(())
+    }
+
     /// Tells the peer that this end gives up all addresses but this one (RFC 5061 §4.2.2: the wildcard), in a packet from it:
     /// whatever the peer calls the others.
     ///
@@ -155,7 +170,11 @@ impl Association {
     pub(super) fn begin_readdressing(&mut self, peer_initial_tsn: Tsn) {
         let addresses: Vec<IpAddr> = self.paths.locals().map(|(address, _)| address).collect();
         let (ours, supported) = (self.tags.local_initial_tsn, self.tags.extensions.has(Extensions::ASCONF));
+        let translated: Vec<IpAddr> = self.readdressing.ours.translated().to_vec();
         self.readdressing = Readdressing::new(ours, peer_initial_tsn, &addresses, supported);
+        for address in translated {
+            self.readdressing.ours.set_translated(address, true);
+        }
     }
 
     /// Makes the next request, if its time has come, and carries over what became of earlier ones.
@@ -201,10 +220,12 @@ impl Association {
         self.advance_readdressing(now);
     }
 
-    /// Our addresses as far as the peer lists them, or may: not those whose Add-IP is under way.
+    /// Our addresses as far as the peer lists them, or may: not those whose Add-IP is under way, nor names that mean nothing
+    /// to it.
     pub(super) fn listed_addresses(&self) -> Vec<IpAddr> {
         let listed = self.paths.locals().filter(|(_, source)| *source != SourceUse::AsconfOnly);
-        listed.map(|(address, _)| address).collect()
+        let translated = self.readdressing.ours.translated();
+        listed.map(|(address, _)| address).filter(|address| !translated.contains(address)).collect()
     }
 
     /// The link of `local` comes up: a request that left over it, or over another one that is down, may have been lost with

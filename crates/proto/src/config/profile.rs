@@ -11,7 +11,7 @@ impl Config {
     /// - the PMTU of each path is found out, since networks differ in it (RFC 8899);
     /// - RTO.Initial is 500 ms: a link often loses the first packet after it came, and that one asks to be let onto it;
     /// - RTO.Min is 400 ms, twice the delay of a SACK, and RTO.Max 10 s, so that a network that is back is found soon;
-    /// - HB.interval is 15 s: what is idle is known to work, and its address translator keeps it in mind;
+    /// - HB.interval is 10 s: what is idle is known to work, and address translators that forget after 15 s keep it in mind;
     /// - HB.Max.Burst is 4: a few new addresses are confirmed in one round trip;
     /// - Association.Max.Retrans is 40: minutes without any network are no reason to give up. A path that is left at the
     ///   first time-out makes several paths count errors, where RFC 9260's ten are counted with one in mind;
@@ -23,7 +23,7 @@ impl Config {
             rto_initial: Span::from_millis(500),
             rto_min: Span::from_millis(400),
             rto_max: Span::from_secs(10),
-            hb_interval: Span::from_secs(15),
+            hb_interval: Span::from_secs(10),
             hb_max_burst: 4,
             assoc_max_retrans: 40,
             frto: true,
