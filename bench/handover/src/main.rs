@@ -1,0 +1,111 @@
+//! Handovers of a bulk download, measured: msctp beside the kernel's multipath TCP and quinn, over the same emulated links, in
+//! turn. See README.md.
+
+mod arrivals;
+mod case;
+mod measure;
+mod one;
+#[cfg(feature = "picture")]
+mod picture;
+mod report;
+mod stacks;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+
+use crate::case::{Case, Kind, Move, Stack};
+
+/// Why it failed, in words.
+type Failure = Box<dyn std::error::Error>;
+
+/// Handovers of a bulk download: msctp, multipath TCP and quinn over the same emulated links.
+#[derive(Parser)]
+struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Make all runs, or some, and write their results and the table.
+    Measure(measure::Args),
+    /// Write table and picture again, from results that are there.
+    Report {
+        /// The results.
+        results: PathBuf,
+        #[command(flatten)]
+        into: report::Into,
+    },
+    /// One run (used by `measure`).
+    #[command(hide = true)]
+    One {
+        #[arg(long)]
+        route: Move,
+        #[arg(long)]
+        kind: Kind,
+        #[command(flatten)]
+        end: End,
+        #[arg(long)]
+        round: u32,
+        #[arg(long)]
+        result: PathBuf,
+    },
+    /// The sender of a run (used by `one`).
+    #[command(hide = true)]
+    Serve {
+        #[command(flatten)]
+        end: End,
+        #[arg(long)]
+        folder: PathBuf,
+    },
+    /// The receiver of a run (used by `one`).
+    #[command(hide = true)]
+    Receive {
+        #[command(flatten)]
+        end: End,
+        #[arg(long)]
+        folder: PathBuf,
+        #[arg(long)]
+        prefer: String,
+        /// Seconds.
+        #[arg(long)]
+        time: f64,
+        #[arg(long)]
+        log: PathBuf,
+    },
+}
+
+/// What carries the data.
+#[derive(clap::Args)]
+struct End {
+    #[arg(long)]
+    stack: Stack,
+    #[arg(long)]
+    policy: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let done = match Args::parse().what {
+        What::Measure(args) => measure::run(&args),
+        What::Report { results, into } => measure::read(&results).and_then(|runs| into.write(&runs)),
+        What::One { route, kind, end, round, result } => {
+            one::run(Case { route, kind }, end.stack, round, end.policy.as_deref(), &result)
+        }
+        What::Serve { end, folder } => stacks::serve(end.stack, &folder, end.policy.as_deref()),
+        What::Receive { end, folder, prefer, time, log } => {
+            let prefer = vec![prefer];
+            let time = Duration::from_secs_f64(time);
+            stacks::receive(end.stack, &stacks::Receiver { prefer, time, log, folder, policy: end.policy })
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("handover: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! All runs, each in a process of its own, some at a time.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use crate::Failure;
+use crate::case::{Case, Kind, Move, Stack};
+use crate::one::Run;
+use crate::report;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Runs of each stack in each case.
+    #[arg(long, default_value_t = 5)]
+    rounds: u32,
+    /// Emulations at the same time.
+    #[arg(long, default_value_t = 2)]
+    jobs: usize,
+    /// These moves only.
+    #[arg(long, value_delimiter = ',')]
+    routes: Vec<Move>,
+    /// These kinds only.
+    #[arg(long, value_delimiter = ',')]
+    kinds: Vec<Kind>,
+    /// These stacks only.
+    #[arg(long, value_delimiter = ',')]
+    stacks: Vec<Stack>,
+    /// msctp's handover policy, by its name in scenario files; else that of its mobile profile.
+    #[arg(long)]
+    policy: Option<String>,
+    /// Where the results go.
+    #[arg(long, default_value = "results.json")]
+    results: PathBuf,
+    #[command(flatten)]
+    into: report::Into,
+}
+
+/// What is written down.
+#[derive(Serialize, Deserialize)]
+struct Results {
+    runs: Vec<Run>,
+}
+
+/// The runs of a file.
+pub fn read(path: &Path) -> Result<Vec<Run>, Failure> {
+    Ok(serde_json::from_slice::<Results>(&fs::read(path)?)?.runs)
+}
+
+/// Makes the runs; the stacks take turns, so that whatever else the machine does concerns all of them.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let wanted = |case: &Case| {
+        (args.routes.is_empty() || args.routes.contains(&case.route))
+            && (args.kinds.is_empty() || args.kinds.contains(&case.kind))
+    };
+    let stacks: Vec<Stack> = Stack::value_variants()
+        .iter()
+        .copied()
+        .filter(|stack| args.stacks.is_empty() || args.stacks.contains(stack))
+        .collect();
+    let mut todo = VecDeque::new();
+    for round in 0..args.rounds {
+        for case in Case::all().filter(wanted) {
+            todo.extend(
+                stacks.iter().filter(|&&stack| case.concerns(stack)).map(|&stack| (case, stack, round)),
+            );
+        }
+    }
+    let folder = std::env::temp_dir().join(format!("handover-{}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let (all, todo) = (todo.len(), Mutex::new(todo));
+    let runs = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for job in 0..args.jobs.max(1) {
+            let (todo, runs, folder) = (&todo, &runs, &folder);
+            scope.spawn(move || {
+                let next = || todo.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                while let Some((case, stack, round)) = next() {
+                    let result = folder.join(format!("{job}.json"));
+                    match one(case, stack, round, args.policy.as_deref(), &result) {
+                        Ok(run) => {
+                            let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
+                            runs.push(run.clone());
+                            say(&run, runs.len(), all);
+                        }
+                        Err(error) => eprintln!("{} {} {stack}: {error}", case.route, case.kind),
+                    }
+                }
+            });
+        }
+    });
+    fs::remove_dir_all(folder)?;
+    let mut runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
+    runs.sort_by_key(|run| (run.case, run.stack, run.round));
+    let failed = all - runs.len();
+    let results = Results { runs };
+    fs::write(&args.results, serde_json::to_vec(&results)?)?;
+    args.into.write(&results.runs)?;
+    if failed > 0 {
+        return Err(format!("{failed} of {all} runs failed").into());
+    }
+    Ok(())
+}
+
+fn one(case: Case, stack: Stack, round: u32, policy: Option<&str>, result: &Path) -> Result<Run, Failure> {
+    let word = |value: &dyn erased::Word| value.word();
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["one", "--round", &round.to_string(), "--route", &word(&case.route)]);
+    command.args(["--kind", &word(&case.kind), "--stack", &word(&stack), "--result"]).arg(result);
+    command.args(policy.iter().flat_map(|policy| ["--policy", policy]));
+    let status = command.status()?;
+    if !status.success() {
+        return Err(format!("the run ended with {status}").into());
+    }
+    Ok(serde_json::from_slice(&fs::read(result)?)?)
+}
+
+/// Values by the words of the command line.
+mod erased {
+    pub trait Word {
+        fn word(&self) -> String;
+    }
+
+    impl<T: clap::ValueEnum> Word for T {
+        fn word(&self) -> String {
+            self.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
+        }
+    }
+}
+
+fn say(run: &Run, done: usize, all: usize) {
+    let (case, measured) = (run.case, &run.measured);
+    eprintln!(
+        "{done:3}/{all} {:12} {:18} {:6} gap {:7.1} ms from {:+.3} s, share {:.3} (before {:.3}), late {:.2} ms",
+        case.route.to_string(),
+        case.kind.to_string(),
+        run.stack.to_string(),
+        measured.gap_ms,
+        measured.gap_from,
+        measured.share,
+        measured.share_before,
+        run.late_ms,
+    );
+}

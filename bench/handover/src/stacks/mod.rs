@@ -1,0 +1,74 @@
+//! The programs in the hosts: a server that sends for as long as it may, and a receiver that logs what its application is given.
+
+mod mptcp;
+mod msctp;
+pub mod quinn;
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::Failure;
+use crate::case::{SERVER, Stack};
+
+/// UDP or TCP port of every server.
+const PORT: u16 = 9899;
+
+/// What one write or message holds: one packet's worth, so that none waits for the rest of it.
+const MESSAGE: usize = 1400;
+
+/// Bytes of a read, where the stack has no messages.
+const READ: usize = 1 << 16;
+
+/// The one certificate of quinn's server, and its key, in the run's folder.
+pub const CERTIFICATE: &str = "certificate.der";
+pub const KEY: &str = "key.der";
+
+/// What a receiver is told.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// Link names, the best first.
+    pub prefer: Vec<String>,
+    /// How long it receives.
+    pub time: Duration,
+    /// Where the log goes.
+    pub log: PathBuf,
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// Handover policy of msctp, else its mobile profile's.
+    pub policy: Option<String>,
+}
+
+fn server() -> Result<SocketAddr, Failure> {
+    Ok(SocketAddr::new(SERVER.parse::<IpAddr>()?, PORT))
+}
+
+/// Serves until it is stopped.
+pub fn serve(stack: Stack, folder: &std::path::Path, policy: Option<&str>) -> Result<(), Failure> {
+    match stack {
+        Stack::Msctp => runtime()?.block_on(msctp::serve(policy)),
+        Stack::Mptcp => mptcp::serve(),
+        Stack::Quinn => runtime()?.block_on(quinn::serve(folder)),
+    }
+}
+
+/// Receives for its time, whatever happens meanwhile, and writes the log.
+pub fn receive(stack: Stack, receiver: &Receiver) -> Result<(), Failure> {
+    let mut log = crate::arrivals::Log::default();
+    let end = tokio::time::Instant::now() + receiver.time;
+    let ended = match stack {
+        Stack::Msctp => runtime()?.block_on(async {
+            tokio::time::timeout_at(end, msctp::receive(receiver, &mut log)).await.unwrap_or(Ok(()))
+        }),
+        Stack::Mptcp => mptcp::receive(end.into_std(), &mut log),
+        Stack::Quinn => runtime()?.block_on(async {
+            tokio::time::timeout_at(end, quinn::receive(receiver, &mut log)).await.unwrap_or(Ok(()))
+        }),
+    };
+    log.write(&receiver.log)?;
+    ended
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+}
