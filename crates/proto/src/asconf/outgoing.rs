@@ -262,18 +262,31 @@ impl AsconfOut {
     /// Makes the next ASCONF if none is outstanding and one can be made. `reaches`: from this address of ours some address
     /// of the peer can be reached; one that does stays.
     pub fn prepare(&mut self, reaches: impl Fn(&IpAddr) -> bool) {
+        self.look_for_source(&reaches);
         while self.asked.outstanding.is_none()
             && !self.asked.waiting.is_empty()
             && let Some(requests) = self.asked.waiting.pop_front()
         {
             let mut addresses = self.addresses.clone();
-            let possible = apply_all(&mut addresses, &requests).is_ok();
+            let possible = apply_all(&mut addresses, &requests).is_ok()
+                && requests.iter().all(|request| self.wildcard_source(*request).is_none_or(|own| reaches(&own)));
             // F5: what is left has to be of use
             if possible && (addresses.iter().any(&reaches) || !self.addresses.iter().any(&reaches)) {
                 self.create(requests);
             } else {
                 self.reject(&requests, Rejection::Overtaken);
             }
+        }
+    }
+
+    /// What has to leave from an address that reaches nothing any more, and never left, is not asked for. One that may have
+    /// arrived can only be asked again from there.
+    fn look_for_source(&mut self, reaches: &impl Fn(&IpAddr) -> bool) {
+        let stranded =
+            |out: &mut Outstanding| out.transmissions == 0 && out.source.is_some_and(|own| !reaches(&own));
+        if let Some(out) = self.asked.outstanding.take_if(stranded) {
+            self.next_serial = out.serial;
+            self.reject(&out.requests, Rejection::Overtaken);
         }
     }
 

@@ -359,3 +359,25 @@ fn a_restart_ends_all_requests_with_an_answer() {
     assert_eq!(events(&mut out), [add(2), set_primary(2), delete(1)].map(|request| rejected(request, why)));
     assert!(out.is_empty() && out.next_timeout().is_none());
 }
+
+/// One that has to leave from an address that reaches nothing held up all others for ever.
+#[test]
+fn a_wildcard_that_cannot_leave_holds_nothing_up() {
+    let nowhere = |own: &IpAddr| *own != address(3);
+    let mut out = requester(&[1]);
+    out.set_translated(address(3), true);
+    out.request(add(3)).unwrap();
+    out.request(add(2)).unwrap();
+    out.prepare(nowhere);
+    let overtaken = rejected(add(3), Rejection::Overtaken);
+    assert_eq!(events(&mut out), [overtaken, AsconfEvent::Started(add(2))]);
+    // The peer gives up what it reached, before it left.
+    let mut out = requester(&[1]);
+    out.set_translated(address(3), true);
+    out.request(add(3)).unwrap();
+    out.prepare(|_| true);
+    out.request(add(2)).unwrap();
+    out.prepare(nowhere);
+    assert_eq!(events(&mut out), [AsconfEvent::Started(add(3)), overtaken, AsconfEvent::Started(add(2))]);
+    assert_eq!(read(&send(&mut out, P0, NOW).unwrap()).0, TSN, "its number is free");
+}

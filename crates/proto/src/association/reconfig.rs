@@ -159,7 +159,12 @@ impl Association {
             StreamRequest::AddOutgoing(streams) => Param::AddOutgoingStreams(AddStreams { serial, streams }),
             StreamRequest::AddIncoming(streams) => Param::AddIncomingStreams(AddStreams { serial, streams }),
         }];
-        let path = self.paths.data_path()?;
+        // A request that was not answered tries every path, as data does (RFC 9260 §6.4).
+        let path = match self.reconfig.ours.last_path() {
+            Some(last) => self.paths.retransmission_path(last),
+            None => self.paths.data_path(),
+        };
+        let path = path?;
         let entry = self.paths.get(path)?;
         let (at, rto) = (entry.addr(), entry.rtt.rto());
         let mut builder = self.builder(out, self.tags.peer_tag, self.packet_room(at));
@@ -281,6 +286,10 @@ impl Association {
         if streams.len() > MAX_NAMED_STREAMS {
             // Our own request for them would not fit a packet.
             return ReconfigResponse::DENIED;
+        }
+        // RFC 6525 §4.4, Result 4: the peer's reset that ours waits for would wait for ours that its request waits for.
+        if self.reconfig.ours.awaits_reset() {
+            return ReconfigResponse::ALREADY_IN_PROGRESS;
         }
         let request = StreamRequest::ResetOutgoing(streams);
         if !self.reconfig.ours.push(request, Some(reset.serial)) {

@@ -213,6 +213,11 @@ impl Inbound {
 
     fn take(&mut self, tsn: LongTsn, place: Place, data: &Piece<'_>) -> Result<(), DataFault> {
         let whole = data.is_whole();
+        if !whole && self.reassembly.is_given_up(data) {
+            self.record(tsn, place);
+            self.window.pass(data.payload.len());
+            return Ok(());
+        }
         if !whole || !self.reassembly.is_empty() {
             self.reassembly.check(tsn, data, &self.map)?;
             let discarded = self.reassembly.discard_rest(tsn, data);

@@ -196,6 +196,8 @@ pub(super) struct Reassembly {
     runs: BTreeMap<(Key, u64), Run>,
     opened: BTreeMap<Key, Opened>,
     interleaving: bool,
+    /// The last interleaved message that was given up, by stream and unordered: a late fragment of it can still come.
+    given_up: BTreeMap<(u16, bool), u32>,
     /// The peer does not send any more what was missing up to here (RFC 3758 §3.6).
     skipped_to: Option<LongTsn>,
     /// User bytes of the latest message that was complete: the next one may have as many. What is reserved for it is no more
@@ -428,6 +430,7 @@ impl Reassembly {
     /// removed.
     pub(super) fn skip(&mut self, stream: u16, unordered: bool, mid: u32) -> Discarded {
         let mut discarded = Discarded::default();
+        self.given_up.insert((stream, unordered), mid);
         // RFC 1982: the half of the numbers that ends here, in one piece or around the wrap.
         let lowest = mid.wrapping_sub(i32::MAX as u32);
         let halves = if lowest <= mid { [(lowest, mid), (1, 0)] } else { [(lowest, u32::MAX), (0, mid)] };
@@ -446,7 +449,13 @@ impl Reassembly {
         discarded
     }
 
-    /// Streams with interleaved messages that are not complete, each once.
+    /// A late fragment of a message that was given up when an earlier one was passed over. Only of the last: a stream has one
+    /// message at a time (RFC 8260 §2.2.2).
+    pub(super) fn is_given_up(&self, piece: &Piece<'_>) -> bool {
+        self.given_up.get(&(piece.stream, piece.unordered)) == Some(&piece.number)
+    }
+
+    /// Streams with interleaved messages that are not complete or were given up, each once.
     pub(super) fn unfinished(&self) -> Vec<u16> {
         if !self.interleaving {
             return Vec::new();
@@ -456,6 +465,7 @@ impl Reassembly {
             .keys()
             .map(|((stream, ..), _)| *stream)
             .chain(self.opened.keys().map(|key| key.0))
+            .chain(self.given_up.keys().map(|key| key.0))
             .collect();
         streams.sort_unstable();
         streams.dedup();
@@ -469,6 +479,8 @@ impl Reassembly {
         if !self.interleaving {
             return discarded;
         }
+        self.given_up.remove(&(stream, false));
+        self.given_up.remove(&(stream, true));
         let (from, to) = ((stream, false, 0), (stream, true, u32::MAX));
         while let Some((&spot, _)) = self.runs.range((from, 0)..=(to, u64::MAX)).next() {
             if let Some(run) = self.runs.remove(&spot) {

@@ -152,7 +152,10 @@ impl PartialStore {
         if let Reliability::Priority(priority) = partial.reliability {
             self.priorities.remove(&(priority, number));
         }
-        if self.deadlines.len() > STALE_LIMIT && self.deadlines.len() > 2 * self.messages.len() {
+        if self.messages.is_empty() {
+            // A deadline without a message would be a timer that nothing stops.
+            self.deadlines.clear();
+        } else if self.deadlines.len() > STALE_LIMIT && self.deadlines.len() > 2 * self.messages.len() {
             let messages = &self.messages;
             self.deadlines.retain(|Reverse((_, number))| messages.contains_key(number));
         }

@@ -111,6 +111,11 @@ impl Outgoing {
         requests.asked = true;
     }
 
+    /// Where it was sent last, unless the peer has heard of it.
+    pub(crate) fn last_path(&self) -> Option<PathId> {
+        self.path
+    }
+
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         self.requests.timer
     }
@@ -145,8 +150,12 @@ impl Outgoing {
 
     /// The peer's Outgoing SSN Reset Request answers our Incoming one (§5.2.2).
     pub(crate) fn on_reset_in_answer(&mut self, response_to: ReconfigSerial) -> Option<Settled> {
-        let asked = matches!(self.current(), Some((StreamRequest::ResetIncoming(_), Step::Sent | Step::Due)));
-        if asked && response_to == self.serial { self.settle(ReconfigOutcome::Performed) } else { None }
+        if self.awaits_reset() && response_to == self.serial { self.settle(ReconfigOutcome::Performed) } else { None }
+    }
+
+    /// The request at hand is answered by a reset of the peer's streams.
+    pub(crate) fn awaits_reset(&self) -> bool {
+        matches!(self.current(), Some((StreamRequest::ResetIncoming(_), Step::Sent | Step::Due)))
     }
 
     /// The request at hand was sent: the peer may have done it.

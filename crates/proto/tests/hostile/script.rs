@@ -5,6 +5,7 @@ use msctp_proto::{Config, PathAddr, SendError};
 use msctp_units::Span;
 use msctp_wire::crc32c;
 
+use crate::bytes::Bytes;
 use crate::support::{Fate, Flight, PORT_A, PORT_B, Pair, Side, a_ip, b_ip, message};
 
 /// Steps of one script at most: a run stays under some milliseconds.
@@ -12,25 +13,9 @@ const MAX_STEPS: usize = 64;
 /// Packets that one foreign datagram may set off at once. A SACK of theirs can open our whole window.
 const MAX_ANSWERS: usize = 1500;
 
-/// What is left of the script.
-struct Bytes<'a>(&'a [u8]);
-
-impl<'a> Bytes<'a> {
-    fn byte(&mut self) -> Option<u8> {
-        let (first, rest) = self.0.split_first()?;
-        self.0 = rest;
-        Some(*first)
-    }
-
-    fn upto(&mut self, len: usize) -> &'a [u8] {
-        let (head, rest) = self.0.split_at(len.min(self.0.len()));
-        self.0 = rest;
-        head
-    }
-
-    fn side(&mut self) -> Option<Side> {
-        self.byte().map(|byte| if byte & 1 == 0 { Side::A } else { Side::B })
-    }
+/// Which end the next byte names.
+fn side(bytes: &mut Bytes<'_>) -> Option<Side> {
+    bytes.byte().map(|byte| if byte & 1 == 0 { Side::A } else { Side::B })
 }
 
 /// Puts ports, tag and checksum into what is to be an SCTP packet, so that it gets past the first door.
@@ -113,7 +98,7 @@ fn step(pair: &mut Pair, bytes: &mut Bytes<'_>) -> Option<()> {
     match choice & 7 {
         // A chunk of any type and flags, its length right or not.
         0 | 1 => {
-            let to = bytes.side()?;
+            let to = side(bytes)?;
             let (typ, flags, len) = (bytes.byte()?, bytes.byte()?, usize::from(bytes.byte()?));
             let value = bytes.upto(len);
             let claimed = 4 + if choice & 8 == 0 { value.len() } else { len } as u16;
@@ -128,7 +113,7 @@ fn step(pair: &mut Pair, bytes: &mut Bytes<'_>) -> Option<()> {
         }
         // Whole packets: several chunks.
         2 => {
-            let to = bytes.side()?;
+            let to = side(bytes)?;
             let len = usize::from(bytes.byte()?) * 4;
             let mut packet = vec![0; 12];
             packet.extend_from_slice(bytes.upto(len));
@@ -138,7 +123,7 @@ fn step(pair: &mut Pair, bytes: &mut Bytes<'_>) -> Option<()> {
         }
         // One of the packets that were sent, with some bytes changed, again.
         3 => {
-            let to = bytes.side()?;
+            let to = side(bytes)?;
             let back = usize::from(bytes.byte()?);
             let log = pair.log.as_ref().expect("the log is on");
             let sent: Vec<_> = log.iter().filter(|flight| flight.from != to).collect();
@@ -153,7 +138,7 @@ fn step(pair: &mut Pair, bytes: &mut Bytes<'_>) -> Option<()> {
             strike(pair, to, between(to, choice), &packet);
         }
         4 => {
-            let (side, stream, len) = (bytes.side()?, bytes.byte()?, usize::from(bytes.byte()?) * 16 + 1);
+            let (side, stream, len) = (side(bytes)?, bytes.byte()?, usize::from(bytes.byte()?) * 16 + 1);
             if pair.host(side).state().is_some() {
                 let sent = pair.with(side, |association, now| {
                     association.send(now, message(u16::from(stream % 4), vec![stream; len]))

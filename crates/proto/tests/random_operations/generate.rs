@@ -1,7 +1,7 @@
 //! A plan out of a seed.
 
 use crate::dice::Dice;
-use crate::plan::{Ending, Heal, Link, MOBILE, Op, Pace, Plan, Quality, SERVER, Setup, Side, Tuning};
+use crate::plan::{Effort, Ending, Heal, Link, MOBILE, Op, Pace, Plan, Quality, SERVER, Setup, Side, Tuning};
 
 /// User bytes that each end sends at most: more shows nothing new and takes time.
 const BYTES: u64 = 400_000;
@@ -9,8 +9,10 @@ const BYTES: u64 = 400_000;
 pub(crate) fn plan(seed: u64) -> Plan {
     let mut dice = Dice::new(seed, "plan");
     let setup = setup(&mut dice, seed);
-    let mut writer = Writer { dice, setup, ops: Vec::new(), bytes: [0; 2], severity: 0 };
+    let mut writer = Writer { dice, setup, ops: Vec::new(), bytes: [0; 2], severity: 0, partial: 0, cuts: false };
     writer.severity = writer.dice.pick(&[0, 5, 20, 40]);
+    writer.partial = writer.dice.pick(&[0, 30, 60, 100]);
+    writer.cuts = writer.dice.percent(50);
     writer.all_paths();
     for _ in 0..writer.dice.between(5, 40) {
         writer.operation();
@@ -48,6 +50,14 @@ fn setup(dice: &mut Dice, seed: u64) -> Setup {
                 Ending::ServerAborts,
             ]),
         };
+        // What both ends have to want: mostly they agree.
+        let wanted: [bool; 4] = [50, 85, 85, 90].map(|percent| dice.percent(percent));
+        for tuning in [&mut setup.mobile, &mut setup.server] {
+            let [interleaving, partial_reliability, reconfiguration, dynamic_addresses] =
+                wanted.map(|wanted| wanted ^ dice.percent(4));
+            *tuning =
+                Tuning { interleaving, partial_reliability, reconfiguration, dynamic_addresses, ..*tuning };
+        }
         if setup.is_possible() {
             // Where one path is to be found among dead ones it must be possible to look for it.
             if setup.heal == Heal::One {
@@ -92,6 +102,10 @@ fn tuning(dice: &mut Dice) -> Tuning {
         wait_for_confirmation: dice.percent(10),
         demands_data: dice.percent(20),
         rack: dice.percent(40),
+        scheduler: dice.below(6) as u8,
+        peer_may_reset: dice.percent(90),
+        peer_may_add: dice.percent(90),
+        potentially_failed: dice.pick(&[0, 0, 1, 2]),
         ..grown(dice.below(100))
     }
 }
@@ -109,6 +123,10 @@ struct Writer {
     bytes: [u64; 2],
     /// How bad the network is, 0 to 40.
     severity: u64,
+    /// Percent of the messages that are not fully reliable.
+    partial: u8,
+    /// Networks fail and come back.
+    cuts: bool,
 }
 
 impl Writer {
@@ -149,8 +167,9 @@ impl Writer {
     fn operation(&mut self) {
         let side = self.side();
         match self.dice.below(100) {
-            0..=29 => self.send(side),
-            30..=59 => {
+            0..=26 => self.send(side),
+            27..=34 => self.change_streams(side),
+            35..=59 => {
                 let ms = self.dice.pick(&[1, 10, 50, 200, 500, 1000, 3000, 10_000, 40_000]);
                 let ms = self.dice.between(1, ms) as u32;
                 self.ops.push(Op::Run { ms });
@@ -160,11 +179,16 @@ impl Writer {
                 let pace = self.dice.pick(&[Pace::AtOnce, Pace::AtOnce, Pace::Never, Pace::OneEvery { ms }]);
                 self.ops.push(Op::Read { side, pace });
             }
-            67..=80 => {
+            67..=71 if self.cuts => {
+                let (side, address) = (self.side(), self.dice.below(4) as u8);
+                let dead = self.dice.percent(60);
+                self.ops.push(Op::Cut { side, address, dead });
+            }
+            67..=78 => {
                 let (mobile, server) = (self.dice.below(4) as u8, self.dice.below(3) as u8);
                 self.path(mobile, server);
             }
-            81..=85 => self.change_address(side),
+            79..=85 => self.change_address(side),
             86..=90 => {
                 let path = self.dice.below(6) as u8;
                 self.ops.push(Op::SetPrimary { side, path });
@@ -193,11 +217,33 @@ impl Writer {
         // A server's addresses change less often.
         let side = if self.dice.percent(50) { Side::Mobile } else { side };
         let address = self.dice.below(side.pool().len() as u64) as u8;
-        self.ops.push(match self.dice.below(5) {
-            0 | 1 => Op::AddAddress { side, address },
-            2 | 3 => Op::RemoveAddress { side, address },
+        self.ops.push(match self.dice.below(12) {
+            0..=3 => Op::AddAddress { side, address },
+            4 => Op::AddWildcard { side, address },
+            5..=8 => Op::RemoveAddress { side, address },
+            9 => Op::KeepOnly { side, address },
             _ => Op::RequestPrimary { side, address },
         });
+    }
+
+    fn change_streams(&mut self, side: Side) {
+        let dice = &mut self.dice;
+        let (first, incoming) = (dice.pick(&[0, 0, 1, 2, 7]), dice.percent(30));
+        self.ops.push(match dice.below(10) {
+            0..=4 => Op::Reset { side, incoming, first, count: dice.pick(&[1, 1, 1, 3, 0]) },
+            5..=7 => Op::AddStreams { side, incoming, count: dice.pick(&[0, 1, 1, 3, 60_000]) },
+            8 => Op::StreamValue { side, stream: first, value: dice.below(5) as u16 },
+            _ => Op::Schedule { side, scheduler: dice.below(6) as u8 },
+        });
+    }
+
+    fn effort(&mut self) -> Effort {
+        let dice = &mut self.dice;
+        match dice.below(3) {
+            0 => Effort::LifetimeMs(dice.pick(&[0, 5, 50, 300, 2000, 20_000])),
+            1 => Effort::Retransmissions(dice.pick(&[0, 0, 1, 3])),
+            _ => Effort::Priority(dice.below(4) as u16),
+        }
     }
 
     fn send(&mut self, side: Side) {
@@ -212,13 +258,24 @@ impl Writer {
             6..=7 => dice.between(1, 5000),
             _ => dice.between(1, 60_000),
         };
-        let largest = if dice.percent(3) { largest * 3 } else { largest };
-        let len = len.min(largest).min(u64::from(own.send_buffer));
+        let len = len.min(largest);
+        // More than the receive buffer holds comes in parts.
+        let len = if dice.percent(6) { largest * 5 } else { len };
+        let len = len.min(u64::from(own.send_buffer));
         let room = BYTES.saturating_sub(self.bytes[side.index()]) / len;
         let count = dice.pick(&[1, 1, 2, 10, 50, 300]).min(room.max(1));
         self.bytes[side.index()] += count * len;
         let stream = dice.pick(&[0, 0, 1, 2, 7, 999]) % own.outbound_streams;
+        // One that there is only after it was added.
+        let stream = if dice.percent(5) { stream + own.outbound_streams } else { stream };
         let unordered = dice.percent(25);
-        self.ops.push(Op::Send { side, stream, len: len as u32, count: count as u32, unordered });
+        let (len, count) = (len as u32, count as u32);
+        let op = if dice.percent(self.partial) {
+            let effort = self.effort();
+            Op::SendPartial { side, stream, len, count, unordered, effort }
+        } else {
+            Op::Send { side, stream, len, count, unordered }
+        };
+        self.ops.push(op);
     }
 }

@@ -7,15 +7,17 @@ use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::quality::LinkQuality;
 use msctp_proto::{
     AbortReason, AddressRequest, Association, AssociationState, DatagramOutcome, Endpoint, EndpointConfig,
-    Event, Handle, LocalAddrs, LossReason, OutMessage, PathAddr, PathId, PathState, PathStats, SendError,
+    Event, Handle, LocalAddrs, LossReason, OutMessage, PathAddr, PathId, PathState, PathStats, ReconfigOutcome,
+    Reliability, SendError, StreamEvent, StreamRequest,
 };
 use msctp_units::{Rate, Span, Time};
 use msctp_wire::{Checksum, Chunk, Packet};
 
+use crate::coverage::{Feature, Set};
 use crate::dice;
 use crate::ledger::{Inbox, Outbox};
 use crate::network::Network;
-use crate::plan::{Link, Op, Pace, Setup, Side};
+use crate::plan::{Link, Op, Pace, Setup, Side, scheduler_name};
 use crate::watch::Watch;
 
 /// Packets that one end may send at one instant, and timeouts it may have in a second of virtual time: more is a livelock.
@@ -42,6 +44,22 @@ pub(crate) struct Counts {
     pub(crate) address_answers: u32,
     pub(crate) failures: u32,
     pub(crate) restarts: u32,
+    pub(crate) abandoned: u32,
+    pub(crate) abandoned_unsent: u32,
+    pub(crate) partial_aborts: u32,
+    pub(crate) stream_answers: u32,
+    pub(crate) streams_reset: u32,
+    pub(crate) streams_added: u32,
+}
+
+/// Streams as one end sees them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Streams {
+    /// How many there are each way.
+    pub(crate) outbound: u16,
+    pub(crate) inbound: u16,
+    /// Requests of the application that were not answered yet.
+    asked: Vec<StreamRequest>,
 }
 
 pub(crate) struct Host {
@@ -70,6 +88,11 @@ pub(crate) struct Host {
     /// Those that were asked to be deleted.
     deleting: Vec<IpAddr>,
     adding: Vec<IpAddr>,
+    /// Those of them that are added in a packet from themselves.
+    pub(crate) wildcards: Vec<IpAddr>,
+    pub(crate) streams: Streams,
+    /// What happened since this was last looked at.
+    pub(crate) moments: Vec<Feature>,
     /// The application closed or aborted it.
     pub(crate) aborted: bool,
     send_buffer: u64,
@@ -130,6 +153,9 @@ impl Host {
             kept: setup.addresses(side),
             deleting: Vec::new(),
             adding: Vec::new(),
+            wildcards: Vec::new(),
+            streams: Streams::default(),
+            moments: Vec::new(),
             aborted: false,
             send_buffer: u64::from(setup.tuning(side).send_buffer),
             second: 0,
@@ -213,6 +239,7 @@ impl Host {
             && self.backlog.is_empty()
             && association.buffered() == 0
             && self.counts.address_answers == self.counts.address_requests
+            && self.streams.asked.is_empty()
     }
 
     /// Grows as long as something moves.
@@ -221,9 +248,21 @@ impl Host {
         let answers = u64::from(self.counts.address_answers);
         acked
             + answers
+            + u64::from(self.counts.stream_answers + self.counts.streams_reset + self.counts.streams_added)
             + self.inbox.bytes
             + self.state().map_or(0, |state| state as u64)
             + self.endpoint.len() as u64
+    }
+
+    /// Features in the middle of something.
+    pub(crate) fn busy(&self) -> Set {
+        let Some(association) = self.association() else { return Set::default() };
+        let mut set = Set::default();
+        set.put(Feature::Interleaving, association.interleaves() && association.buffered() > 0);
+        set.put(Feature::Reconfiguration, !self.streams.asked.is_empty());
+        set.put(Feature::PathDeath, association.paths().any(|path| path.state == PathState::Inactive));
+        set.put(Feature::Addresses, self.counts.address_requests > self.counts.address_answers);
+        set
     }
 
     /// When it wants to act.
@@ -365,7 +404,9 @@ impl Host {
             }
             assert!(self.ended.is_none(), "{:?}: {event:?} after the end", self.side);
             match event {
-                Event::Connected { outbound_streams, .. } => {
+                Event::Connected { outbound_streams, inbound_streams } => {
+                    self.streams =
+                        Streams { outbound: outbound_streams, inbound: inbound_streams, ..Streams::default() };
                     assert!(self.connected.is_none(), "connected twice");
                     self.connected = Some(outbound_streams);
                 }
@@ -382,16 +423,29 @@ impl Host {
                 }
                 Event::SendFailed(failure) => {
                     self.counts.failures += 1;
+                    self.counts.abandoned += u32::from(failure.abandoned);
+                    self.counts.abandoned_unsent += u32::from(failure.abandoned && failure.unsent);
+                    if failure.abandoned && !failure.unsent {
+                        self.moments.push(Feature::PartialReliability);
+                    }
                     self.outbox.fail(&failure);
                 }
+                Event::PartialDeliveryAborted(abort) => {
+                    self.counts.partial_aborts += 1;
+                    self.inbox.abort(&abort);
+                }
+                Event::Streams(event) => self.take_stream_event(event),
                 Event::PrimaryChanged { .. } => self.counts.primary_changes += 1,
                 Event::PathState { state: PathState::Inactive, .. } => {
                     self.counts.paths_failed += 1;
+                    self.moments.push(Feature::PathDeath);
                 }
                 Event::AddressChange { request, accepted } => {
                     self.counts.address_answers += 1;
+                    self.moments.push(Feature::Addresses);
                     if let AddressRequest::Add(address) = request {
                         self.adding.retain(|ip| *ip != address);
+                        self.wildcards.retain(|ip| *ip != address);
                     }
                     match (request, accepted) {
                         (AddressRequest::Delete(address), true) => {
@@ -405,6 +459,14 @@ impl Host {
                             self.deleting.retain(|ip| *ip != address);
                             self.kept.push(address);
                         }
+                        (AddressRequest::KeepOnly(_), true) => {
+                            for address in core::mem::take(&mut self.deleting) {
+                                if !self.adding.contains(&address) {
+                                    self.deleted.push(address);
+                                }
+                            }
+                        }
+                        (AddressRequest::KeepOnly(_), false) => self.kept.append(&mut self.deleting),
                         (AddressRequest::Add(address), true) if !self.deleting.contains(&address) => {
                             self.kept.push(address);
                         }
@@ -418,6 +480,39 @@ impl Host {
         writable && self.offer(now)
     }
 
+    fn take_stream_event(&mut self, event: StreamEvent) {
+        match event {
+            StreamEvent::Answered { request, outcome } => {
+                // One that the peer had asked for is answered to us too.
+                if let Some(own) = self.streams.asked.iter().position(|asked| *asked == request) {
+                    self.streams.asked.remove(own);
+                }
+                self.counts.stream_answers += 1;
+                self.moments.push(Feature::Reconfiguration);
+                // Two ends that ask each other for resets at one time are both refused (RFC 6525 §4.4, Result 4); any other
+                // error would be our own fault.
+                let ours = match outcome {
+                    ReconfigOutcome::Failed(4) => !matches!(request, StreamRequest::ResetIncoming(_)),
+                    ReconfigOutcome::Failed(_) => true,
+                    _ => false,
+                };
+                assert!(!ours, "{:?}: {request:?} answered by {outcome:?}", self.side);
+                match request {
+                    StreamRequest::ResetOutgoing(_) => self.outbox.renumber(),
+                    StreamRequest::AddOutgoing(more) if outcome == ReconfigOutcome::Performed => {
+                        self.streams.outbound += more;
+                    }
+                    _ => {}
+                }
+            }
+            StreamEvent::IncomingReset(_) => self.counts.streams_reset += 1,
+            StreamEvent::IncomingAdded(streams) => {
+                self.counts.streams_added += 1;
+                self.streams.inbound = streams;
+            }
+        }
+    }
+
     /// Gives the association what waits, in order, as far as there is room.
     fn offer(&mut self, now: Time) -> bool {
         let Some(association) = self.main.and_then(|main| self.endpoint.association_mut(main)) else {
@@ -428,7 +523,10 @@ impl Host {
         while let Some(message) = self.backlog.front() {
             let id = message.ppid;
             match association.send(now, message.clone()) {
-                Ok(()) => self.outbox.accept(id),
+                Ok(()) => {
+                    self.idle_timeouts = 0;
+                    self.outbox.accept(id);
+                }
                 Err(SendError::BufferFull { .. }) => break,
                 Err(SendError::Closed | SendError::InvalidStream { .. } | SendError::TooLarge { .. }) => {}
                 Err(SendError::Empty) => panic!("message {id} is not empty"),
@@ -463,9 +561,18 @@ impl Host {
     /// Carries an operation of this end out. What follows is `drain`'s.
     pub(crate) fn perform(&mut self, now: Time, op: &Op) {
         let Some(handle) = self.main else { return };
-        if let Op::Send { stream, len, count, unordered, .. } = *op {
+        let sends = match *op {
+            Op::Send { stream, len, count, unordered, .. } => {
+                Some((stream, len, count, unordered, Reliability::Full))
+            }
+            Op::SendPartial { stream, len, count, unordered, effort, .. } => {
+                Some((stream, len, count, unordered, effort.reliability()))
+            }
+            _ => None,
+        };
+        if let Some((stream, len, count, unordered, reliability)) = sends {
             if self.ended.is_none() {
-                let compose = |_| self.outbox.compose(stream, len as usize, unordered);
+                let compose = |_| self.outbox.compose(stream, len as usize, unordered, reliability);
                 let new: Vec<OutMessage> = (0..count).map(compose).collect();
                 let waiting = !self.backlog.is_empty();
                 self.backlog.extend(new);
@@ -484,13 +591,25 @@ impl Host {
                     let _ = association.set_primary(now, path);
                 }
             }
-            Op::AddAddress { address, .. } => {
+            Op::AddAddress { address, .. } | Op::AddWildcard { address, .. } => {
                 let address = self.side.address(address);
+                let result = match op {
+                    // It has to leave from there: not where the peer may at any time have no address that it reaches.
+                    Op::AddWildcard { .. } if address.is_ipv4() != self.anchor.is_ipv4() => return,
+                    Op::AddWildcard { .. } => {
+                        self.wildcards.push(address);
+                        association.add_translated_address(now, address)
+                    }
+                    _ => association.add_local_address(now, address),
+                };
                 // One that is there already is refused, as is one after which nothing may be asked for yet.
-                if association.add_local_address(now, address).is_ok() {
+                if result.is_ok() {
                     self.counts.address_requests += 1;
+                    self.moments.push(Feature::Addresses);
                     self.deleted.retain(|ip| *ip != address);
                     self.adding.push(address);
+                } else {
+                    self.wildcards.retain(|ip| *ip != address);
                 }
             }
             Op::RemoveAddress { address, .. } => {
@@ -505,8 +624,25 @@ impl Host {
                 };
                 if stays && association.remove_local_address(now, address).is_ok() {
                     self.counts.address_requests += 1;
+                    self.moments.push(Feature::Addresses);
                     self.kept.retain(|ip| *ip != address);
                     self.deleting.push(address);
+                }
+            }
+            Op::KeepOnly { address, .. } => {
+                let address = self.side.address(address);
+                // As above; one that is not there, or on its way out, is no way to the peer.
+                let stays = self.kept.contains(&address)
+                    && match self.side {
+                        Side::Mobile => address.is_ipv4() == self.anchor.is_ipv4(),
+                        Side::Server => address == self.anchor,
+                    };
+                if stays && association.keep_only_address(now, address).is_ok() {
+                    self.counts.address_requests += 1;
+                    self.moments.push(Feature::Addresses);
+                    let others = self.kept.iter().chain(&self.adding).filter(|ip| **ip != address);
+                    self.deleting.extend(others);
+                    self.kept.retain(|ip| *ip == address);
                 }
             }
             Op::RequestPrimary { address, .. } => {
@@ -535,12 +671,43 @@ impl Host {
                     }
                 }
             }
+            Op::Reset { incoming, first, count, .. } => {
+                let streams = (first..).take(usize::from(count)).collect();
+                let request = if incoming { StreamRequest::ResetIncoming } else { StreamRequest::ResetOutgoing };
+                self.ask(now, request(streams));
+            }
+            Op::AddStreams { incoming, count, .. } => {
+                let request = if incoming { StreamRequest::AddIncoming } else { StreamRequest::AddOutgoing };
+                self.ask(now, request(count));
+            }
+            Op::StreamValue { stream, value, .. } => {
+                // A stream that does not exist is refused.
+                let _ = association.set_stream_value(stream, value);
+            }
+            Op::Schedule { scheduler, .. } => {
+                association.set_scheduler(scheduler_name(scheduler)).expect("one of the registry");
+            }
             Op::Shutdown { .. } => association.shutdown(now),
             Op::Abort { .. } => {
                 self.aborted = true;
                 association.abort(now, &AbortReason("enough".into()));
             }
-            Op::Run { .. } | Op::Send { .. } | Op::Read { .. } | Op::Path { .. } | Op::Restart { .. } => {}
+            Op::Run { .. }
+            | Op::Send { .. }
+            | Op::SendPartial { .. }
+            | Op::Read { .. }
+            | Op::Path { .. }
+            | Op::Cut { .. }
+            | Op::Restart { .. } => {}
+        }
+    }
+
+    /// A request that the association takes is to be answered.
+    fn ask(&mut self, now: Time, request: StreamRequest) {
+        let association = self.main.and_then(|main| self.endpoint.association_mut(main));
+        if association.is_some_and(|association| association.reconfigure(now, request.clone()).is_ok()) {
+            self.streams.asked.push(request);
+            self.moments.push(Feature::Reconfiguration);
         }
     }
 

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use msctp_proto::{Message, OutMessage, SendFailure};
+use msctp_proto::inbound::PartialAbort;
+use msctp_proto::{Message, OutMessage, Reliability, SendFailure};
 
 /// The payload of the message `id`: no byte stands where another message or place would have the same by rule.
 pub(crate) fn payload(id: u32, len: usize) -> Bytes {
@@ -31,6 +32,8 @@ struct Sent {
     delivered: bool,
     /// Reported as not delivered; true when it never left.
     failed: Option<bool>,
+    /// It may be given up.
+    partial: bool,
     /// An application that was to read it or to hear of it is gone.
     excused: bool,
 }
@@ -43,10 +46,22 @@ pub(crate) struct Outbox {
     epoch: u32,
     /// Ordered messages accepted in this epoch, per stream.
     places: BTreeMap<u16, u64>,
+    /// The same messages, by epoch, stream and place.
+    by_place: BTreeMap<(u32, u16, u64), u32>,
+    /// Numbers of streams begin anew, or some are passed over: they say nothing of the place any more.
+    renumbered: bool,
 }
 
 impl Outbox {
-    pub(crate) fn compose(&mut self, stream: u16, len: usize, unordered: bool) -> OutMessage {
+    pub(crate) fn compose(
+        &mut self,
+        stream: u16,
+        len: usize,
+        unordered: bool,
+        reliability: Reliability,
+    ) -> OutMessage {
+        let partial = reliability != Reliability::Full;
+        self.renumbered |= partial;
         let id = self.sent.len() as u32;
         self.sent.push(Sent {
             stream,
@@ -57,6 +72,7 @@ impl Outbox {
             accepted: false,
             delivered: false,
             failed: None,
+            partial,
             excused: false,
         });
         OutMessage {
@@ -65,6 +81,7 @@ impl Outbox {
             unordered,
             data: payload(id, len),
             context: u64::from(id),
+            reliability,
             ..OutMessage::default()
         }
     }
@@ -77,8 +94,19 @@ impl Outbox {
         if !sent.unordered {
             let place = self.places.entry(sent.stream).or_default();
             sent.place = *place;
+            self.by_place.insert((self.epoch, sent.stream, *place), id);
             *place += 1;
         }
+    }
+
+    /// A stream of this end was reset.
+    pub(crate) fn renumber(&mut self) {
+        self.renumbered = true;
+    }
+
+    /// Streams with ordered messages since the association began.
+    pub(crate) fn streams(&self) -> Vec<u16> {
+        self.places.keys().copied().collect()
     }
 
     /// The association began anew.
@@ -98,6 +126,8 @@ impl Outbox {
         let sent = &mut self.sent[message.context as usize];
         assert!(sent.accepted, "message {} failed that was never accepted", message.context);
         assert!(sent.failed.is_none(), "message {} failed twice", message.context);
+        // RFC 3758 §3.4: only what the application said may be
+        assert!(sent.partial || !failure.abandoned, "message {} was given up, and is reliable", message.context);
         let same = (u64::from(message.ppid), message.stream, message.unordered)
             == (message.context, sent.stream, sent.unordered);
         assert!(same, "the failed message is not the one that was sent: {message:?}");
@@ -125,9 +155,9 @@ impl Outbox {
         self.sent.iter().enumerate().filter(|(_, sent)| wanted(sent)).map(|(id, _)| id).collect()
     }
 
-    /// True when every message reported as not delivered was for a stream from `streams` on.
+    /// True when every message reported as not delivered was for a stream from `streams` on, or one that may be given up.
     pub(crate) fn failed_only_from_stream(&self, streams: u16) -> bool {
-        self.sent.iter().all(|sent| sent.failed.is_none() || sent.stream >= streams)
+        self.sent.iter().all(|sent| sent.failed.is_none() || sent.partial || sent.stream >= streams)
     }
 
     pub(crate) fn delivered(&self) -> usize {
@@ -135,12 +165,21 @@ impl Outbox {
     }
 }
 
+/// Stream, unordered, stream sequence number (0 where it has no meaning).
+type PartKey = (u16, bool, u16);
+
+fn part_key(stream: u16, unordered: bool, ssn: u16) -> PartKey {
+    (stream, unordered, if unordered { 0 } else { ssn })
+}
+
 /// What one association gave its application.
 #[derive(Default)]
 pub(crate) struct Inbox {
     seen: BTreeSet<u32>,
     /// What has come of messages larger than the receive buffer, which are delivered in parts.
-    parts: BTreeMap<u32, Vec<u8>>,
+    parts: BTreeMap<u32, (PartKey, Vec<u8>)>,
+    /// Messages in parts of which no more comes.
+    aborts: Vec<PartKey>,
     /// Ordered messages read per epoch and stream.
     places: BTreeMap<(u32, u16), u64>,
     /// User bytes read.
@@ -152,14 +191,15 @@ impl Inbox {
     pub(crate) fn take(&mut self, message: &Message, from: &mut Outbox) {
         let id = message.ppid;
         self.bytes += message.data.len() as u64;
-        let part = self.parts.entry(id).or_default();
+        let key = part_key(message.stream, message.unordered, message.ssn);
+        let (_, part) = self.parts.entry(id).or_insert_with(|| (key, Vec::new()));
         assert_eq!(message.begin, part.is_empty(), "message {id}: a part that does not fit the one before");
         part.extend_from_slice(&message.data);
         if !message.end {
             return;
         }
-        let data = self.parts.remove(&id).unwrap_or_default();
-        let Some(sent) = from.sent.get_mut(id as usize) else { panic!("message {id} was never sent") };
+        let data = self.parts.remove(&id).map(|(_, data)| data).unwrap_or_default();
+        let Some(sent) = from.sent.get(id as usize) else { panic!("message {id} was never sent") };
         assert!(sent.accepted, "message {id} arrived though it was refused");
         assert!(self.seen.insert(id), "message {id} was delivered twice");
         let same = (message.stream, message.unordered, data.len()) == (sent.stream, sent.unordered, sent.len);
@@ -168,10 +208,38 @@ impl Inbox {
         assert!(sent.failed != Some(true), "message {id} arrived after it was reported as never sent");
         if !sent.unordered {
             let place = self.places.entry((sent.epoch, sent.stream)).or_default();
-            assert_eq!(*place, sent.place, "stream {}: message {id} out of order", sent.stream);
-            assert_eq!(u64::from(message.ssn), *place & 0xffff, "message {id}: stream sequence number");
-            *place += 1;
+            assert!(*place <= sent.place, "stream {}: message {id} out of order", sent.stream);
+            let at = |place| (sent.epoch, sent.stream, place);
+            // What is reliable is not overtaken.
+            for (_, &skipped) in from.by_place.range(at(*place)..at(sent.place)) {
+                let reliable = !from.sent[skipped as usize].partial;
+                assert!(!reliable, "stream {}: message {id} came before {skipped}", sent.stream);
+            }
+            *place = sent.place + 1;
+            let number = sent.place & 0xffff;
+            assert!(
+                from.renumbered || u64::from(message.ssn) == number,
+                "message {id}: stream sequence number {}",
+                message.ssn
+            );
         }
-        sent.delivered = true;
+        from.sent[id as usize].delivered = true;
+    }
+
+    /// `Event::PartialDeliveryAborted`; what came before can still be unread.
+    pub(crate) fn abort(&mut self, abort: &PartialAbort) {
+        self.aborts.push(part_key(abort.stream, abort.unordered, abort.ssn));
+    }
+
+    /// All was read: each message of which only parts came was reported, and is one of those that may be given up.
+    pub(crate) fn check_parts(&self, from: &Outbox) {
+        let mut open: Vec<PartKey> = self.parts.values().map(|(key, _)| *key).collect();
+        let mut aborts = self.aborts.clone();
+        open.sort_unstable();
+        aborts.sort_unstable();
+        assert_eq!(open, aborts, "messages that came in part, and those reported so");
+        for &id in self.parts.keys() {
+            assert!(from.sent[id as usize].partial, "message {id} came in part and is reliable");
+        }
     }
 }

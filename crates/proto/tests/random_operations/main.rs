@@ -6,6 +6,7 @@
 //! `sequences_of_the_seeds_asked_for` runs exactly that one (these). What fails is shortened and printed as Rust code to be
 //! pasted into `regressions.rs`.
 
+mod coverage;
 mod dice;
 mod generate;
 mod host;
@@ -21,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use coverage::Meetings;
 use plan::{Op, Plan, Setup};
 use world::Outcome;
 
@@ -64,6 +66,13 @@ struct Summary {
     reports: u64,
     failures: u64,
     restarts: u64,
+    abandoned: u64,
+    partial_aborts: u64,
+    streams_reset: u64,
+    streams_added: u64,
+    forwards: u64,
+    interleaved: u64,
+    meetings: Meetings,
 }
 
 impl Summary {
@@ -75,6 +84,9 @@ impl Summary {
         self.gap_sacks += outcome.seen.gap_sacks;
         self.zero_windows += outcome.seen.zero_windows;
         self.reports += outcome.seen.reports;
+        self.forwards += outcome.seen.forwards;
+        self.interleaved += outcome.seen.interleaved;
+        self.meetings.add(&outcome.meetings);
         self.delivered += outcome.delivered as u64;
         self.closed += u64::from(outcome.closed);
         self.unreachable += u64::from(outcome.unreachable);
@@ -86,6 +98,21 @@ impl Summary {
             self.address_changes += u64::from(counts.address_answers);
             self.restarts += u64::from(counts.restarts);
             self.failures += u64::from(counts.failures);
+            self.abandoned += u64::from(counts.abandoned);
+            self.partial_aborts += u64::from(counts.partial_aborts);
+            self.streams_reset += u64::from(counts.streams_reset);
+            self.streams_added += u64::from(counts.streams_added);
+        }
+    }
+
+    /// Every pair of features met in earnest, on average in one sequence of so many.
+    fn check_pairs(&self, sequences: u64) {
+        for (first, second, count) in self.meetings.pairs() {
+            assert!(
+                count * sequences >= self.runs,
+                "{first:?} and {second:?} met {count} times in {} sequences",
+                self.runs
+            );
         }
     }
 
@@ -104,6 +131,11 @@ impl Summary {
             ("reports of a link's quality", self.reports),
             ("reported messages", self.failures),
             ("restarts", self.restarts * 4),
+            ("messages given up", self.abandoned),
+            ("FORWARD TSNs", self.forwards),
+            ("I-DATA chunks", self.interleaved),
+            ("resets of streams", self.streams_reset),
+            ("added streams", self.streams_added),
         ] {
             assert!(count * 10 >= runs, "{what}: {self:?}");
         }
@@ -156,15 +188,23 @@ fn run_seeds(seeds: Range<u64>) -> Summary {
     summary
 }
 
+/// In how many sequences a pair of features has to meet once: one of ten.
+const PAIRS_IN: u64 = 10;
+
+/// The thousand of every change.
 #[test]
-fn sixty_random_sequences() {
-    run_seeds(0..60).check();
+fn a_thousand_random_sequences() {
+    let summary = run_seeds(0..1000);
+    summary.check();
+    summary.check_pairs(PAIRS_IN);
 }
 
 #[test]
-#[ignore = "takes a minute or two in a release build; scripts/test runs it"]
-fn slow_thousand_random_sequences() {
-    run_seeds(1000..2000).check();
+#[ignore = "minutes; scripts/test --nightly runs it"]
+fn nightly_ten_thousand_random_sequences() {
+    let summary = run_seeds(1000..11_000);
+    summary.check();
+    summary.check_pairs(PAIRS_IN);
 }
 
 /// 70,000 messages of one byte on one stream, from a TSN below the end of the numbers: both kinds of number wrap.
@@ -196,7 +236,11 @@ fn sequences_of_the_seeds_asked_for() {
     if seeds.clone().count() == 1 {
         println!("{}", generate::plan(seeds.start));
     }
-    println!("{:#?}", run_seeds(seeds));
+    let summary = run_seeds(seeds);
+    println!("{summary:#?}");
+    for (first, second, count) in summary.meetings.pairs() {
+        println!("{first:?} and {second:?} met {count} times");
+    }
 }
 
 #[test]

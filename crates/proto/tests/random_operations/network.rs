@@ -24,6 +24,8 @@ pub(crate) struct Network {
     dice: Dice,
     /// By mobile address, server address, receiver.
     quality: [[[Quality; 2]; SERVER.len()]; MOBILE.len()],
+    /// Addresses of each side to and from which nothing passes.
+    cut: [Vec<IpAddr>; 2],
     queue: BTreeMap<(Time, u64), Flight>,
     sequence: u64,
 }
@@ -39,8 +41,18 @@ impl Network {
         Self {
             dice: Dice::new(seed, "network"),
             quality: [[[Quality::GOOD; 2]; SERVER.len()]; MOBILE.len()],
+            cut: Default::default(),
             queue: BTreeMap::new(),
             sequence: 0,
+        }
+    }
+
+    /// Nothing passes to or from this address, or again what passed before.
+    pub(crate) fn cut(&mut self, side: Side, address: IpAddr, dead: bool) {
+        let cut = &mut self.cut[side.index()];
+        cut.retain(|ip| *ip != address);
+        if dead {
+            cut.push(address);
         }
     }
 
@@ -52,6 +64,7 @@ impl Network {
 
     /// Nothing is lost or changed any more, but on the pairs that are not `alive`.
     pub(crate) fn heal(&mut self, alive: impl Fn(IpAddr, IpAddr) -> bool) {
+        self.cut = Default::default();
         for (mobile, row) in MOBILE.iter().zip(&mut self.quality) {
             for (server, pair) in SERVER.iter().zip(row) {
                 for quality in pair {
@@ -72,7 +85,7 @@ impl Network {
         let quality = self.quality[index(&MOBILE, mobile)][index(&SERVER, server)][to.index()];
         let copies = if self.dice.percent(quality.duplicate) { self.dice.between(2, 3) } else { 1 };
         for copy in 0..copies {
-            if self.dice.percent(quality.loss) {
+            if self.dice.percent(quality.loss) || self.is_cut(mobile, server) {
                 continue;
             }
             let mut late = u64::from(quality.delay_ms) * 1_000_000;
@@ -88,6 +101,10 @@ impl Network {
             self.queue.insert((now + Span::from_nanos(late), self.sequence), Flight { to, at, bytes });
             self.sequence += 1;
         }
+    }
+
+    fn is_cut(&self, mobile: IpAddr, server: IpAddr) -> bool {
+        self.cut[Side::Mobile.index()].contains(&mobile) || self.cut[Side::Server.index()].contains(&server)
     }
 
     /// Up to three bits (CRC32c finds every such change), or the end.

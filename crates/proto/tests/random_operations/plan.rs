@@ -6,7 +6,11 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use msctp_congestion::InitialWindow;
 use msctp_proto::handover::{PolicyConfig, policies};
-use msctp_proto::{AuthConfig, BufferConfig, Config, LossRecovery, RecoveryConfig, RetransmissionPath};
+use msctp_proto::outbound::scheduler::schedulers;
+use msctp_proto::{
+    AuthConfig, BufferConfig, Config, FailoverConfig, LossRecovery, OfferConfig, RecoveryConfig, Reliability,
+    RetransmissionPath, StreamsConfig,
+};
 use msctp_units::Span;
 
 /// The addresses that the mobile can have.
@@ -102,6 +106,24 @@ pub(crate) enum Ending {
     ServerAborts,
 }
 
+/// How hard a message is tried.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Effort {
+    LifetimeMs(u32),
+    Retransmissions(u16),
+    Priority(u16),
+}
+
+impl Effort {
+    pub(crate) fn reliability(self) -> Reliability {
+        match self {
+            Self::LifetimeMs(ms) => Reliability::Lifetime(Span::from_millis(u64::from(ms))),
+            Self::Retransmissions(limit) => Reliability::Retransmissions(limit),
+            Self::Priority(priority) => Reliability::Priority(priority),
+        }
+    }
+}
+
 /// Options of one end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Tuning {
@@ -136,6 +158,18 @@ pub(crate) struct Tuning {
     /// RACK-TLP and PRR.
     pub(crate) rack: bool,
     pub(crate) prr: bool,
+    /// Index in the registry, modulo its length.
+    pub(crate) scheduler: u8,
+    pub(crate) interleaving: bool,
+    pub(crate) partial_reliability: bool,
+    pub(crate) reconfiguration: bool,
+    /// Addresses can be changed while the association is up.
+    pub(crate) dynamic_addresses: bool,
+    /// The peer may reset streams, and add some.
+    pub(crate) peer_may_reset: bool,
+    pub(crate) peer_may_add: bool,
+    /// 0: RFC 9260; else one more than RFC 7829's threshold.
+    pub(crate) potentially_failed: u8,
 }
 
 impl Tuning {
@@ -166,6 +200,14 @@ impl Tuning {
         demands_data: false,
         rack: false,
         prr: false,
+        scheduler: 0,
+        interleaving: false,
+        partial_reliability: true,
+        reconfiguration: true,
+        dynamic_addresses: true,
+        peer_may_reset: true,
+        peer_may_add: true,
+        potentially_failed: 0,
     };
 
     pub(crate) fn config(&self, plain: bool) -> Config {
@@ -216,6 +258,20 @@ impl Tuning {
                 prr: self.prr,
                 ..RecoveryConfig::default()
             },
+            streams: StreamsConfig {
+                scheduler: scheduler_name(self.scheduler).to_owned(),
+                partial_reliability: self.partial_reliability,
+                interleaving: self.interleaving,
+                reconfiguration: self.reconfiguration,
+                peer_may_reset: self.peer_may_reset,
+                peer_may_add: self.peer_may_add,
+                ..StreamsConfig::default()
+            },
+            offer: OfferConfig { dynamic_addresses: self.dynamic_addresses, ..OfferConfig::default() },
+            failover: FailoverConfig {
+                potentially_failed_threshold: self.potentially_failed.checked_sub(1).map(u32::from),
+                ..FailoverConfig::default()
+            },
             ..Config::default()
         }
     }
@@ -234,6 +290,11 @@ impl Tuning {
     pub(crate) fn policy_name(&self) -> &'static str {
         policies()[usize::from(self.policy) % policies().len()].name
     }
+}
+
+/// A scheduler by its index in the registry, modulo its length.
+pub(crate) fn scheduler_name(index: u8) -> &'static str {
+    schedulers()[usize::from(index) % schedulers().len()].name
 }
 
 impl Setup {
@@ -328,6 +389,38 @@ pub(crate) enum Op {
         count: u32,
         unordered: bool,
     },
+    /// As `Send`, of messages that are not fully reliable.
+    SendPartial {
+        side: Side,
+        stream: u16,
+        len: u32,
+        count: u32,
+        unordered: bool,
+        effort: Effort,
+    },
+    /// Resets `count` streams from the first on, none: all; its own, or the peer's (`incoming`).
+    Reset {
+        side: Side,
+        incoming: bool,
+        first: u16,
+        count: u8,
+    },
+    AddStreams {
+        side: Side,
+        incoming: bool,
+        count: u16,
+    },
+    /// For the scheduler.
+    StreamValue {
+        side: Side,
+        stream: u16,
+        value: u16,
+    },
+    /// Another scheduler, by its index in the registry.
+    Schedule {
+        side: Side,
+        scheduler: u8,
+    },
     Read {
         side: Side,
         pace: Pace,
@@ -339,7 +432,23 @@ pub(crate) enum Op {
         to_server: Quality,
         to_mobile: Quality,
     },
+    /// Nothing passes to or from this address any more, until it does again.
+    Cut {
+        side: Side,
+        address: u8,
+        dead: bool,
+    },
     AddAddress {
+        side: Side,
+        address: u8,
+    },
+    /// As `AddAddress`, by the wildcard: where the request comes from.
+    AddWildcard {
+        side: Side,
+        address: u8,
+    },
+    /// Deletes all others by the wildcard.
+    KeepOnly {
         side: Side,
         address: u8,
     },

@@ -1,7 +1,7 @@
 //! Sequences that once failed, each with what was wrong.
 
 use crate::check;
-use crate::plan::{Ending, Heal, Link, Op::*, Quality, Setup, Side::*, Tuning};
+use crate::plan::{Effort, Ending, Heal, Link, Op::*, Quality, Setup, Side::*, Tuning};
 
 /// One address at each end, all options as they are by default.
 pub(crate) const PLAIN: Setup = Setup {
@@ -320,6 +320,65 @@ fn nothing_is_told_after_the_end() {
             Run { ms: 619 },
             Send { side: Server, stream: 0, len: 2500, count: 1, unordered: false },
             Run { ms: 2000 },
+        ],
+    );
+}
+
+/// The lifetime of a message that had arrived long before stayed a deadline when no other message of limited reliability was
+/// left: the timer fired without end.
+#[test]
+fn a_lifetime_ends_with_its_message() {
+    let setup = Setup { server: Tuning { receive_buffer: 4000, ..Tuning::DEFAULT }, ..PLAIN };
+    let effort = Effort::LifetimeMs(2000);
+    check(
+        setup,
+        &[
+            SendPartial { side: Mobile, stream: 0, len: 1, count: 1, unordered: false, effort },
+            Send { side: Mobile, stream: 0, len: 4000, count: 25, unordered: false },
+        ],
+    );
+}
+
+/// Each end asked the other to reset its streams, and held back the reset it was asked for until its own request was answered:
+/// neither ever was.
+#[test]
+fn resets_asked_for_by_both_ends_are_answered() {
+    check(
+        PLAIN,
+        &[
+            Run { ms: 80 },
+            Reset { side: Mobile, incoming: true, first: 0, count: 1 },
+            Reset { side: Server, incoming: true, first: 7, count: 0 },
+        ],
+    );
+}
+
+/// A request about streams went over the path where data would go, however often it was not answered: with every path inactive
+/// and heartbeats off that was the dead one for ever, though the other one worked.
+#[test]
+fn a_stream_request_tries_every_path() {
+    let setup = Setup {
+        seed: 256,
+        mobile_addresses: 0b110,
+        server_addresses: 0b11,
+        mobile: Tuning {
+            hb_interval_ms: 0,
+            path_max_retrans: 1,
+            potentially_failed: 1,
+            ..Tuning::DEFAULT
+        },
+        heal: Heal::One,
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path { mobile: 2, server: 1, to_server: Quality::DEAD, to_mobile: Quality::GOOD },
+            Run { ms: 63 },
+            Cut { side: Server, address: 3, dead: true },
+            Send { side: Mobile, stream: 0, len: 1, count: 1, unordered: false },
+            Run { ms: 1107 },
+            Reset { side: Mobile, incoming: false, first: 0, count: 1 },
         ],
     );
 }

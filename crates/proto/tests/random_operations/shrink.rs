@@ -158,6 +158,23 @@ fn plainer(op: &Op) -> Vec<Op> {
             add(stream, len, count, false);
             all
         }
+        Op::SendPartial { side, stream, len, count, unordered, effort } => {
+            let with = |stream, len, count, unordered| {
+                Op::SendPartial { side, stream, len, count, unordered, effort }
+            };
+            let all = [
+                Op::Send { side, stream, len, count, unordered },
+                with(stream, len, 1, unordered),
+                with(stream, len, count.div_ceil(2), unordered),
+                with(stream, len.div_ceil(2), count, unordered),
+                with(0, len, count, false),
+            ];
+            all.into_iter().filter(|new| new != op).collect()
+        }
+        Op::Reset { side, incoming, first, count } if count > 1 => {
+            vec![Op::Reset { side, incoming, first, count: 1 }]
+        }
+        Op::AddWildcard { side, address } => vec![Op::AddAddress { side, address }],
         Op::Path { mobile, server, to_server, to_mobile } => {
             let with = |to_server, to_mobile| Op::Path { mobile, server, to_server, to_mobile };
             let first = plainer_quality(to_server).into_iter().map(|quality| with(quality, to_mobile));
@@ -221,4 +238,12 @@ const TUNING_CHANGES: &[fn(&mut Tuning)] = &[
     |t| t.demands_data = Tuning::DEFAULT.demands_data,
     |t| t.rack = Tuning::DEFAULT.rack,
     |t| t.prr = Tuning::DEFAULT.prr,
+    |t| t.scheduler = Tuning::DEFAULT.scheduler,
+    |t| t.interleaving = Tuning::DEFAULT.interleaving,
+    |t| t.partial_reliability = Tuning::DEFAULT.partial_reliability,
+    |t| t.reconfiguration = Tuning::DEFAULT.reconfiguration,
+    |t| t.dynamic_addresses = Tuning::DEFAULT.dynamic_addresses,
+    |t| t.peer_may_reset = Tuning::DEFAULT.peer_may_reset,
+    |t| t.peer_may_add = Tuning::DEFAULT.peer_may_add,
+    |t| t.potentially_failed = Tuning::DEFAULT.potentially_failed,
 ];

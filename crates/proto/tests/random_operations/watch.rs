@@ -1,24 +1,71 @@
 //! Reads every packet as it leaves and checks what RFC 9260 demands of the pair as seen from the wire: packets that can
 //! be read, sizes, TSNs in order, the same content when sent again, acknowledgements that are true and never taken back.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use msctp_proto::{PathAddr, Transmit};
 use msctp_units::Time;
-use msctp_wire::{Checksum, Chunk, Data, Packet, Sack, Tsn};
+use msctp_wire::{Checksum, Chunk, Data, Fragment, IData, Packet, Param, ReConfig, Sack, Tsn};
 
 use crate::plan::{Setup, Side};
 
 /// Where only the memory of the last blocks costs too much time, or a packet of the smallest size could not hold all.
 const COMPARED_BLOCKS: usize = 60;
 
-/// A DATA chunk as it was sent first.
+/// TSNs at most between two chunks that were never sent: the ends of messages given up in between.
+const MOST_SKIPPED: usize = 400;
+
+/// A DATA or I-DATA chunk as it was sent first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Print {
     stream: u16,
-    ssn: u16,
+    /// Stream sequence number, or message identifier.
+    number: u32,
+    /// Payload protocol identifier, or fragment sequence number.
     ppid: u32,
-    flags: u8,
+    begin: bool,
+    end: bool,
+    unordered: bool,
+    interleaved: bool,
     len: usize,
     hash: u64,
+}
+
+impl From<&Data<'_>> for Print {
+    // RFC 9260 §3.3.1: the I bit may differ when sent again, and is left out
+    fn from(data: &Data<'_>) -> Self {
+        Self {
+            stream: data.stream.get(),
+            number: u32::from(data.ssn.get()),
+            ppid: data.ppid.get(),
+            begin: data.flags.begin,
+            end: data.flags.end,
+            unordered: data.flags.unordered,
+            interleaved: false,
+            len: data.payload.len(),
+            hash: hash_bytes(0, data.payload),
+        }
+    }
+}
+
+impl From<&IData<'_>> for Print {
+    fn from(data: &IData<'_>) -> Self {
+        let (begin, ppid) = match data.fragment {
+            Fragment::First(ppid) => (true, ppid.get()),
+            Fragment::Later(fsn) => (false, fsn),
+        };
+        Self {
+            stream: data.stream.get(),
+            number: data.mid.get(),
+            ppid,
+            begin,
+            end: data.end,
+            unordered: data.unordered,
+            interleaved: true,
+            len: data.payload.len(),
+            hash: hash_bytes(0, data.payload),
+        }
+    }
 }
 
 /// One direction of data.
@@ -27,8 +74,14 @@ struct Flow {
     /// Verification tag of its packets.
     tag: Option<u32>,
     first: Option<Tsn>,
-    /// By distance from the first TSN.
-    chunks: Vec<Print>,
+    /// By distance from the first TSN; `None`: given up before it was ever sent (RFC 3758 §3.5 A3).
+    chunks: Vec<Option<Print>>,
+    /// The number of the next message, by stream and unordered.
+    numbers: BTreeMap<(u16, bool), u32>,
+    /// Streams whose numbers may begin at 0 again: their reset was asked for.
+    resets: BTreeSet<(u16, bool)>,
+    /// The receiver was told to pass over some.
+    forwarded: bool,
     acked: Vec<bool>,
     /// Chunks cumulatively acknowledged.
     cum: usize,
@@ -49,6 +102,9 @@ pub(crate) struct Seen {
     pub(crate) tsn_wraps: u64,
     pub(crate) address_changes: u64,
     pub(crate) reports: u64,
+    pub(crate) forwards: u64,
+    pub(crate) stream_requests: u64,
+    pub(crate) interleaved: u64,
 }
 
 pub(crate) struct Watch {
@@ -110,7 +166,14 @@ impl Watch {
                 Chunk::Data(data) => {
                     control_ended = true;
                     if self.same_association(from, tag) {
-                        self.data(from, &data);
+                        self.data(from, data.tsn, (&data).into());
+                    }
+                }
+                Chunk::IData(data) => {
+                    control_ended = true;
+                    self.seen.interleaved += 1;
+                    if self.same_association(from, tag) {
+                        self.data(from, data.tsn, (&data).into());
                     }
                 }
                 other => {
@@ -137,6 +200,13 @@ impl Watch {
             Chunk::Shutdown(shutdown) if self.same_association(from, tag) => {
                 self.cum_ack(from, shutdown.cum_tsn_ack);
             }
+            Chunk::ForwardTsn(forward) if self.same_association(from, tag) => {
+                self.forward(from, forward.new_cum_tsn);
+            }
+            Chunk::IForwardTsn(forward) if self.same_association(from, tag) => {
+                self.forward(from, forward.new_cum_tsn);
+            }
+            Chunk::ReConfig(reconfig) if self.same_association(from, tag) => self.reconfig(from, reconfig),
             Chunk::Init(_) => assert_eq!(tag, 0, "INIT with a tag"),
             Chunk::Asconf(_) => self.seen.address_changes += 1,
             Chunk::QosMeasurement(_) => self.seen.reports += 1,
@@ -150,34 +220,46 @@ impl Watch {
         !self.disturbed
     }
 
-    fn data(&mut self, from: Side, data: &Data<'_>) {
+    /// RFC 3758 §3.5 C: what was given up counts as sent, even what never was.
+    fn forward(&mut self, from: Side, new_cum_tsn: Tsn) {
+        self.seen.forwards += 1;
+        let flow = &mut self.flows[from.index()];
+        let first = flow.first.expect("passes over what was sent");
+        let up_to = new_cum_tsn.next().distance_from(first) as usize;
+        assert!(up_to <= flow.chunks.len() + MOST_SKIPPED, "passes over {up_to} of {}", flow.chunks.len());
+        flow.forwarded = true;
+        flow.grow(up_to);
+    }
+
+    fn reconfig(&mut self, from: Side, reconfig: &ReConfig<'_>) {
+        for param in reconfig.params.iter().flatten() {
+            self.seen.stream_requests += u64::from(!matches!(param, Param::ReconfigResponse(_)));
+            let Param::OutgoingReset(reset) = param else { continue };
+            let flow = &mut self.flows[from.index()];
+            // RFC 6525 §4.1: none named are all. RFC 8260 §2.3.2: both kinds of number
+            let named: Vec<u16> = reset.streams.iter().map(|stream| stream.get()).collect();
+            let hit = flow.numbers.keys().filter(|(stream, _)| named.is_empty() || named.contains(stream));
+            flow.resets.extend(hit);
+        }
+    }
+
+    fn data(&mut self, from: Side, tsn: Tsn, print: Print) {
         self.seen.data_chunks += 1;
         let flow = &mut self.flows[from.index()];
-        let first = *flow.first.get_or_insert(data.tsn);
-        let place = data.tsn.distance_from(first) as usize;
-        let mut flags = data.flags;
-        // RFC 9260 §3.3.1: the I bit may differ when sent again
-        flags.immediate = false;
-        let print = Print {
-            stream: data.stream.get(),
-            ssn: data.ssn.get(),
-            ppid: data.ppid.get(),
-            flags: flags.bits(),
-            len: data.payload.len(),
-            hash: hash_bytes(0, data.payload),
-        };
-        match flow.chunks.get(place) {
-            Some(known) => {
-                self.seen.sent_again += 1;
-                assert_eq!(*known, print, "TSN {} sent again with another content", data.tsn.get());
-            }
-            None => {
-                assert_eq!(place, flow.chunks.len(), "TSN {} skips some", data.tsn.get());
-                self.seen.tsn_wraps += u64::from(place > 0 && data.tsn.get() == 0);
-                flow.chunks.push(print);
-                flow.acked.push(false);
-            }
+        let first = *flow.first.get_or_insert(tsn);
+        let place = tsn.distance_from(first) as usize;
+        if let Some(known) = flow.chunks.get(place) {
+            self.seen.sent_again += 1;
+            assert_eq!(*known, Some(print), "TSN {} sent again with another content", tsn.get());
+            return;
         }
+        // The end of a message that was given up before all of it was sent has a TSN and is never sent.
+        assert!(place - flow.chunks.len() <= MOST_SKIPPED, "TSN {} skips some", tsn.get());
+        self.seen.tsn_wraps += u64::from(place > 0 && tsn.get() == 0);
+        flow.grow(place);
+        flow.chunks.push(Some(print));
+        flow.acked.push(false);
+        flow.check_number(&print);
     }
 
     /// `from` acknowledges the other end's data up to here; gives the number of chunks.
@@ -224,14 +306,38 @@ impl Watch {
         flow.blocks = blocks;
         // What fills a hole, or completes the message that the buffer is full of, is taken up to twice the buffer.
         let held = flow.acked_bytes.saturating_sub(read);
-        assert!(held <= 2 * size + pmtu, "{held} bytes held with a receive buffer of {size}");
+        assert!(flow.forwarded || held <= 2 * size + pmtu, "{held} bytes held with a receive buffer of {size}");
     }
 }
 
 impl Flow {
+    /// Room for so many chunks; those new are not known.
+    fn grow(&mut self, len: usize) {
+        if len > self.chunks.len() {
+            self.chunks.resize(len, None);
+            self.acked.resize(len, false);
+        }
+    }
+
+    /// RFC 9260 §6.5, RFC 8260 §2.1: messages of a stream are numbered one by one, from 0 again after a reset.
+    fn check_number(&mut self, print: &Print) {
+        if !print.begin || print.unordered && !print.interleaved {
+            return;
+        }
+        let key = (print.stream, print.unordered);
+        let next = self.numbers.get(&key).copied().unwrap_or(0);
+        let anew = print.number == 0 && self.resets.contains(&key);
+        assert!(anew || print.number == next, "stream {key:?}: message {} after {next}", print.number);
+        if anew && next != 0 {
+            self.resets.remove(&key);
+        }
+        let following = print.number.wrapping_add(1);
+        self.numbers.insert(key, if print.interleaved { following } else { following & 0xffff });
+    }
+
     fn acknowledge(&mut self, place: usize) {
         if !core::mem::replace(&mut self.acked[place], true) {
-            self.acked_bytes += self.chunks[place].len as u64;
+            self.acked_bytes += self.chunks[place].map_or(0, |print| print.len as u64);
         }
     }
 }

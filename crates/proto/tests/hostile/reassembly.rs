@@ -1,0 +1,527 @@
+//! Scripts in bytes for the receiving half: fragments of DATA or I-DATA in any order, late, doubled, given up by FORWARD TSN
+//! or I-FORWARD-TSN, streams that are reset, messages larger than the buffer, a slow reader. Of an honest sender, whose
+//! messages have to come out as they went in; or of one gone mad, of whom only memory and patience are to be safe.
+//! Shared by the tests here and the fuzz target `reassembly`.
+
+use std::collections::BTreeMap;
+
+use msctp_proto::inbound::{Inbound, Received};
+use msctp_proto::{Config, Message};
+use msctp_units::Time;
+use msctp_wire::{
+    Data, DataFlags, ForwardTsn, Fragment, IData, IForwardTsn, List, Mid, PacketBuilder, Ppid, SkippedMessages,
+    SkippedStream, Ssn, StreamId, Tsn, VerificationTag,
+};
+
+use crate::bytes::Bytes;
+
+const STREAMS: u16 = 4;
+const MAX_STEPS: usize = 400;
+/// User bytes of a chunk at most.
+const MAX_CHUNK: usize = 1400;
+/// What is held at most: `inbound` says twice the buffer for what fills holes, and as much again for one message in front of
+/// them; the chunk that reaches the limit is taken.
+const HELD_BUFFERS: u64 = 4;
+
+/// Where a message is from: stream and order.
+type Flow = (u16, bool);
+
+/// A chunk with a TSN.
+struct Piece {
+    message: usize,
+    fsn: u32,
+    begin: bool,
+    end: bool,
+    /// It only takes a TSN: the end of a message that was given up before (RFC 3758 §3.5 A3).
+    phantom: bool,
+    payload: Vec<u8>,
+}
+
+/// A message of the honest sender.
+struct Told {
+    flow: Flow,
+    number: u32,
+    /// Chunks that have no TSN yet.
+    left: Vec<Vec<u8>>,
+    next_fsn: u32,
+    /// All of it, as far as it has a TSN.
+    sent: Vec<u8>,
+    given_up: bool,
+    /// Bytes read so far.
+    read: usize,
+    done: bool,
+    /// Its delivery in parts was broken off.
+    aborted: bool,
+}
+
+/// The receiving half and what is known of it.
+struct Receiver {
+    inbound: Inbound,
+    interleaving: bool,
+    buffer: u64,
+    initial: u32,
+    now: Time,
+}
+
+impl Receiver {
+    fn new(setup: u8) -> Self {
+        let buffer = [1500, 4000, 20_000, 65_536][usize::from(setup >> 1 & 3)];
+        let config = Config { receive_buffer: buffer, ..Config::default() };
+        let initial = if setup & 8 == 0 { 1 } else { u32::MAX - 5 };
+        let mut inbound = Inbound::new(&config, Tsn::new(initial), STREAMS);
+        let interleaving = setup & 1 == 1;
+        inbound.set_interleaving(interleaving);
+        Self { inbound, interleaving, buffer: buffer.into(), initial, now: Time::ZERO }
+    }
+
+    fn tsn(&self, place: usize) -> Tsn {
+        Tsn::new(self.initial.wrapping_add(place as u32))
+    }
+
+    /// Chunks cumulatively acknowledged.
+    fn cum(&self) -> usize {
+        self.inbound.cum_tsn_ack().next().get().wrapping_sub(self.initial) as usize
+    }
+
+    fn check(&self) {
+        let held = self.inbound.held_bytes();
+        let most = HELD_BUFFERS * self.buffer + MAX_CHUNK as u64;
+        assert!(held <= most, "{held} bytes held with a buffer of {}", self.buffer);
+        assert!(u64::from(self.inbound.a_rwnd()) <= self.buffer);
+    }
+
+    fn sack(&mut self) {
+        let mut out = Vec::new();
+        let mut builder = PacketBuilder::new(&mut out, 1, 2, VerificationTag::new(9), 1480);
+        self.inbound.encode_sack(&mut builder).expect("a SACK fits");
+    }
+}
+
+/// Plays a script.
+///
+/// # Panics
+/// When the receiving half panics, holds more than it may, or an honest sender's messages do not come out as they went in.
+pub(crate) fn play(bytes: &[u8]) {
+    let mut bytes = Bytes(bytes);
+    let Some(setup) = bytes.byte() else { return };
+    let receiver = Receiver::new(setup);
+    if setup & 0x10 == 0 {
+        let mut honest = Honest::new(receiver);
+        for _ in 0..MAX_STEPS {
+            if honest.step(&mut bytes).is_none() {
+                break;
+            }
+            honest.receiver.check();
+        }
+        honest.finish();
+    } else {
+        mad(receiver, &mut bytes);
+    }
+}
+
+/// A sender that keeps to the rules over a network that does not.
+struct Honest {
+    receiver: Receiver,
+    messages: Vec<Told>,
+    pieces: Vec<Piece>,
+    numbers: BTreeMap<Flow, u32>,
+    /// The last message read of each ordered stream.
+    last_read: BTreeMap<u16, usize>,
+    /// The message that is being read in parts, of each flow and number.
+    parts: BTreeMap<(Flow, u16), usize>,
+}
+
+impl Honest {
+    fn new(receiver: Receiver) -> Self {
+        Self {
+            receiver,
+            messages: Vec::new(),
+            pieces: Vec::new(),
+            numbers: BTreeMap::new(),
+            last_read: BTreeMap::new(),
+            parts: BTreeMap::new(),
+        }
+    }
+
+    fn step(&mut self, bytes: &mut Bytes<'_>) -> Option<()> {
+        let choice = bytes.byte()?;
+        match choice & 7 {
+            0 => self.compose(choice, bytes.byte()?, bytes.byte()?),
+            1 => {
+                let open: Vec<usize> = (0..self.messages.len()).filter(|&m| self.is_open(m)).collect();
+                let message = *open.get(usize::from(choice >> 3) % open.len().max(1))?;
+                self.number_next(message);
+            }
+            2 => {
+                // Any chunk, late ones too.
+                let back = usize::from(bytes.byte()?);
+                let first = self.receiver.cum().saturating_sub(4);
+                let span = self.pieces.len() - first.min(self.pieces.len());
+                if span > 0 {
+                    self.deliver(first + back % span);
+                }
+            }
+            3 => self.retransmit(),
+            4 => {
+                for _ in 0..=choice >> 3 {
+                    if !self.read() {
+                        break;
+                    }
+                }
+            }
+            5 => self.give_up(bytes.byte()?),
+            6 if choice & 8 == 0 => self.forward(),
+            6 => self.reset(choice >> 4),
+            _ => self.receiver.sack(),
+        }
+        Some(())
+    }
+
+    /// More of the message is to get a TSN.
+    fn is_open(&self, message: usize) -> bool {
+        !self.messages[message].left.is_empty() && !self.messages[message].given_up
+    }
+
+    /// A new message, cut into chunks. Without interleaving they get consecutive TSNs at once (RFC 9260 §6.9).
+    fn compose(&mut self, choice: u8, fragments: u8, size: u8) {
+        let flow: Flow = (u16::from(choice >> 3 & 3), choice & 0x20 != 0);
+        let message = self.messages.len();
+        // RFC 8260 §2.2.2: "MUST NOT process [...] more than one user message in any given stream at any time"
+        if (0..message).any(|m| self.messages[m].flow.0 == flow.0 && self.is_open(m)) {
+            return;
+        }
+        let interleaving = self.receiver.interleaving;
+        let number = self.numbers.entry(flow).or_default();
+        let id = *number;
+        if interleaving || !flow.1 {
+            *number = if interleaving { id.wrapping_add(1) } else { u32::from((id as u16).wrapping_add(1)) };
+        }
+        let count = 1 + usize::from(fragments % 32);
+        let len = 1 + usize::from(size) * (MAX_CHUNK - 1) / 255;
+        let left = (0..count).rev().map(|n| (0..len).map(|i| (message * 31 + n * 7 + i) as u8).collect());
+        self.messages.push(Told {
+            flow,
+            number: id,
+            left: left.collect(),
+            next_fsn: 0,
+            sent: Vec::new(),
+            given_up: false,
+            read: 0,
+            done: false,
+            aborted: false,
+        });
+        self.number_next(message);
+        while !interleaving && self.is_open(message) {
+            self.number_next(message);
+        }
+    }
+
+    /// The next chunk of a message gets its TSN.
+    fn number_next(&mut self, message: usize) {
+        let told = &mut self.messages[message];
+        let Some(payload) = told.left.pop() else { return };
+        told.sent.extend_from_slice(&payload);
+        let (fsn, end) = (told.next_fsn, told.left.is_empty());
+        told.next_fsn += 1;
+        self.pieces.push(Piece { message, fsn, begin: fsn == 0, end, phantom: false, payload });
+    }
+
+    fn deliver(&mut self, place: usize) {
+        let piece = &self.pieces[place];
+        if piece.phantom {
+            return;
+        }
+        let told = &self.messages[piece.message];
+        let tsn = self.receiver.tsn(place);
+        let (stream, unordered) = (StreamId::new(told.flow.0), told.flow.1);
+        let ppid = Ppid::new(piece.message as u32);
+        let inbound = &mut self.receiver.inbound;
+        let received = if self.receiver.interleaving {
+            let fragment = if piece.begin { Fragment::First(ppid) } else { Fragment::Later(piece.fsn) };
+            let mid = Mid::new(told.number);
+            let (end, payload) = (piece.end, &piece.payload[..]);
+            inbound.handle_i_data(&IData {
+                tsn,
+                stream,
+                mid,
+                fragment,
+                unordered,
+                end,
+                immediate: false,
+                payload,
+            })
+        } else {
+            let flags = DataFlags { unordered, begin: piece.begin, end: piece.end, immediate: false };
+            let ssn = Ssn::new(told.number as u16);
+            inbound.handle_data(&Data { tsn, stream, ssn, ppid, flags, payload: &piece.payload })
+        };
+        inbound.end_packet(self.receiver.now);
+        match received {
+            Ok(Received::New | Received::Duplicate | Received::Dropped) => {}
+            other => panic!("an honest chunk: {other:?}"),
+        }
+    }
+
+    /// All that is not acknowledged, in order.
+    fn retransmit(&mut self) {
+        for place in self.receiver.cum()..self.pieces.len() {
+            if !self.messages[self.pieces[place].message].given_up {
+                self.deliver(place);
+            }
+        }
+    }
+
+    fn read(&mut self) -> bool {
+        let Some(message) = self.receiver.inbound.read() else { return false };
+        self.take(&message);
+        true
+    }
+
+    /// What is read is what was sent, part by part.
+    fn take(&mut self, message: &Message) {
+        let flow: Flow = (message.stream, message.unordered);
+        let key = (flow, message.ssn);
+        let id = if message.begin {
+            let id = message.ppid as usize;
+            if !message.end {
+                self.parts.insert(key, id);
+            }
+            id
+        } else {
+            *self.parts.get(&key).expect("a part of a message that began")
+        };
+        let told = &mut self.messages[id];
+        assert_eq!((told.flow, told.number as u16), (flow, message.ssn), "message {id}: of another flow");
+        assert!(!told.done && message.begin == (told.read == 0), "message {id}: read again");
+        assert_eq!(message.ppid as usize, id, "message {id}: PPID");
+        let end = told.read + message.data.len();
+        assert_eq!(told.sent.get(told.read..end), Some(&message.data[..]), "message {id}: content");
+        told.read = end;
+        told.done = message.end;
+        if message.end {
+            assert!(told.left.is_empty() && end == told.sent.len(), "message {id}: ends too early");
+            if !message.begin {
+                self.parts.remove(&key);
+            }
+        }
+        if message.begin && !flow.1 {
+            let last = self.last_read.insert(flow.0, id);
+            assert!(last.is_none_or(|last| last < id), "stream {}: {id} after {last:?}", flow.0);
+        }
+    }
+
+    /// The sender gives a message up that is not all acknowledged (RFC 3758 §3.5 A3).
+    fn give_up(&mut self, which: u8) {
+        let cum = self.receiver.cum();
+        let mut open: Vec<usize> = self.pieces[cum..].iter().map(|piece| piece.message).collect();
+        open.extend((0..self.messages.len()).filter(|&m| self.is_open(m)));
+        open.sort_unstable();
+        open.dedup();
+        open.retain(|&m| !self.messages[m].given_up);
+        let Some(&message) = open.get(usize::from(which) % open.len().max(1)) else { return };
+        let told = &mut self.messages[message];
+        told.given_up = true;
+        if !told.left.is_empty() {
+            let fsn = told.next_fsn;
+            self.pieces.push(Piece { message, fsn, begin: false, end: true, phantom: true, payload: vec![] });
+        }
+    }
+
+    /// The receiver is told of what was given up right above what it has (RFC 3758 §3.5 C).
+    fn forward(&mut self) {
+        let cum = self.receiver.cum();
+        let is_over = |piece: &&Piece| self.messages[piece.message].given_up;
+        let passed: Vec<usize> =
+            self.pieces[cum..].iter().take_while(is_over).map(|piece| piece.message).collect();
+        if passed.is_empty() {
+            return;
+        }
+        let new_cum_tsn = self.receiver.tsn(cum + passed.len() - 1);
+        let mut largest: BTreeMap<Flow, u32> = BTreeMap::new();
+        for &message in &passed {
+            // Numbers of a flow go up with the TSN.
+            largest.insert(self.messages[message].flow, self.messages[message].number);
+        }
+        let inbound = &mut self.receiver.inbound;
+        let taken = if self.receiver.interleaving {
+            let skipped: Vec<SkippedMessages> = largest
+                .iter()
+                .map(|(&(stream, unordered), &number)| SkippedMessages {
+                    stream: StreamId::new(stream),
+                    unordered,
+                    mid: Mid::new(number),
+                })
+                .collect();
+            inbound.handle_i_forward_tsn(&IForwardTsn { new_cum_tsn, skipped: List::from(&skipped[..]) })
+        } else {
+            let skipped: Vec<SkippedStream> = largest
+                .iter()
+                .filter(|((_, unordered), _)| !unordered)
+                .map(|(&(stream, _), &number)| SkippedStream {
+                    stream: StreamId::new(stream),
+                    ssn: Ssn::new(number as u16),
+                })
+                .collect();
+            inbound.handle_forward_tsn(&ForwardTsn { new_cum_tsn, skipped: List::from(&skipped[..]) })
+        };
+        inbound.end_packet(self.receiver.now);
+        taken.expect("an honest FORWARD TSN");
+        self.take_aborts();
+    }
+
+    fn take_aborts(&mut self) {
+        while let Some(abort) = self.receiver.inbound.take_abort() {
+            // It says which once the parts are read.
+            while self.read() {}
+            let key = ((abort.stream, abort.unordered), abort.ssn);
+            let id = self.parts.remove(&key).expect("a message that was delivered in part");
+            let told = &mut self.messages[id];
+            assert!(told.given_up && !told.done, "message {id} was broken off and not given up");
+            told.aborted = true;
+        }
+    }
+
+    /// Numbers begin at 0 again, once all has come (RFC 6525 §5.1.2).
+    fn reset(&mut self, choice: u8) {
+        let quiet = (0..self.messages.len()).all(|m| !self.is_open(m));
+        if !quiet || self.receiver.cum() < self.pieces.len() {
+            return;
+        }
+        let streams: Vec<u16> = (0..STREAMS).filter(|stream| choice >> stream & 1 == 1).collect();
+        self.receiver.inbound.reset_streams(&streams);
+        self.numbers.retain(|(stream, _), _| !streams.is_empty() && !streams.contains(stream));
+        assert!(self.receiver.inbound.take_abort().is_none(), "nothing was incomplete");
+    }
+
+    /// The network works and the application reads: all that was not given up comes out.
+    fn finish(&mut self) {
+        for message in 0..self.messages.len() {
+            while self.is_open(message) {
+                self.number_next(message);
+            }
+        }
+        let mut rounds = 0;
+        while self.receiver.cum() < self.pieces.len() || self.receiver.inbound.is_readable() {
+            let before = self.receiver.cum();
+            self.forward();
+            self.retransmit();
+            self.receiver.check();
+            let mut moved = self.receiver.cum() > before;
+            while self.read() {
+                moved = true;
+            }
+            rounds += 1;
+            assert!(moved, "round {rounds}: {} of {} chunks", self.receiver.cum(), self.pieces.len());
+        }
+        for (id, told) in self.messages.iter().enumerate() {
+            assert!(told.given_up || told.done, "message {id} never came out");
+            let broken_off = told.read > 0 && !told.done;
+            assert_eq!(told.aborted, broken_off, "message {id}: broken off, and reported so");
+        }
+        assert_eq!(self.receiver.inbound.held_bytes(), 0, "nothing is left");
+        assert_eq!(u64::from(self.receiver.inbound.a_rwnd()), self.receiver.buffer, "the window is open again");
+    }
+}
+
+/// Chunks that obey nothing.
+fn mad(mut receiver: Receiver, bytes: &mut Bytes<'_>) {
+    for _ in 0..MAX_STEPS {
+        if mad_step(&mut receiver, bytes).is_none() {
+            return;
+        }
+        receiver.check();
+    }
+}
+
+/// `None`: the script is over, or the association would be aborted.
+fn mad_step(receiver: &mut Receiver, bytes: &mut Bytes<'_>) -> Option<()> {
+    let (choice, ahead) = (bytes.byte()?, bytes.byte()?);
+    // Mostly what comes next; behind, ahead, and far away too.
+    let ahead = match ahead >> 6 {
+        0 | 1 => u32::from(ahead & 0x0f),
+        2 => u32::from(ahead & 0x3f) << 8,
+        _ => u32::from(ahead & 0x3f).wrapping_neg(),
+    };
+    let tsn = Tsn::new(receiver.inbound.cum_tsn_ack().next().get().wrapping_add(ahead));
+    let fault = match choice & 7 {
+        0..=4 => {
+            let (field, len, repeat) = (bytes.byte()?, bytes.byte()?, bytes.byte()?);
+            let payload = vec![field; usize::from(len) * MAX_CHUNK / 255];
+            let repeat = if repeat < 0xf0 { 1 } else { 1 << (repeat & 7) };
+            (0..repeat).any(|n| {
+                let tsn = Tsn::new(tsn.get().wrapping_add(n));
+                let fault = mad_chunk(receiver, choice, field, tsn, n, &payload);
+                receiver.check();
+                fault
+            })
+        }
+        5 => {
+            let named = bytes.upto(usize::from(choice >> 3 & 3) * 2);
+            let inbound = &mut receiver.inbound;
+            let skip = |pair: &[u8]| (StreamId::new(u16::from(pair[0] & 7)), pair[0] & 8 != 0, pair[1]);
+            let skips = named.chunks_exact(2).map(skip);
+            if receiver.interleaving {
+                let skipped: Vec<SkippedMessages> = skips
+                    .map(|(stream, unordered, mid)| SkippedMessages {
+                        stream,
+                        unordered,
+                        mid: Mid::new(mid.into()),
+                    })
+                    .collect();
+                let skipped = List::from(&skipped[..]);
+                inbound.handle_i_forward_tsn(&IForwardTsn { new_cum_tsn: tsn, skipped }).is_err()
+            } else {
+                let skipped: Vec<SkippedStream> = skips
+                    .map(|(stream, _, ssn)| SkippedStream { stream, ssn: Ssn::new(ssn.into()) })
+                    .collect();
+                let skipped = List::from(&skipped[..]);
+                inbound.handle_forward_tsn(&ForwardTsn { new_cum_tsn: tsn, skipped }).is_err()
+            }
+        }
+        6 => {
+            for _ in 0..choice >> 3 {
+                receiver.inbound.read();
+            }
+            false
+        }
+        _ if choice & 8 == 0 => {
+            receiver.sack();
+            false
+        }
+        _ => {
+            let streams: Vec<u16> = (0..STREAMS).filter(|stream| choice >> (4 + stream) & 1 == 1).collect();
+            receiver.inbound.reset_streams(&streams);
+            false
+        }
+    };
+    receiver.inbound.end_packet(receiver.now);
+    while receiver.inbound.take_abort().is_some() {}
+    (!fault).then_some(())
+}
+
+/// True: the receiving half found out.
+fn mad_chunk(
+    receiver: &mut Receiver,
+    choice: u8,
+    field: u8,
+    tsn: Tsn,
+    step: u32,
+    payload: &[u8],
+) -> bool {
+    let stream = StreamId::new(u16::from(field & 7));
+    let number = u32::from(field >> 3 & 7);
+    let (begin, end, unordered) = (choice & 8 != 0, choice & 0x10 != 0, choice & 0x20 != 0);
+    let immediate = choice & 0x40 != 0;
+    let inbound = &mut receiver.inbound;
+    if receiver.interleaving {
+        let fragment =
+            if begin { Fragment::First(Ppid::new(7)) } else { Fragment::Later(u32::from(field >> 6) + step) };
+        let mid = Mid::new(number);
+        let chunk = IData { tsn, stream, mid, fragment, unordered, end, immediate, payload };
+        inbound.handle_i_data(&chunk).is_err()
+    } else {
+        let flags = DataFlags { unordered, begin, end, immediate };
+        let ssn = Ssn::new(number as u16);
+        inbound.handle_data(&Data { tsn, stream, ssn, ppid: Ppid::new(7), flags, payload }).is_err()
+    }
+}
