@@ -35,12 +35,13 @@ impl Filled {
 }
 
 /// RFC 9260 §6.1 rule B: room below cwnd; the last chunk may exceed it by up to PMDCS − 1. While PRR is at work its allowance
-/// takes the place of cwnd (RFC 9937); a tail loss probe goes whatever the window says (RFC 8985 §7.3).
+/// takes the place of cwnd (RFC 9937), unless nothing is in flight: no acknowledgement would come to allow more, and no T3-rtx
+/// runs (RFC 9260 §6.3.2 R2). A tail loss probe goes whatever the window says (RFC 8985 §7.3).
 #[inline]
 fn below_cwnd(path: &Path) -> bool {
     match &path.prr {
         None => path.flight_size < path.controller.window().cwnd || path.loss_probe,
-        Some(prr) => prr.allowance() > 0 || path.loss_probe,
+        Some(prr) => prr.allowance() > 0 || path.flight_size == 0 || path.loss_probe,
     }
 }
 

@@ -382,3 +382,44 @@ fn a_stream_request_tries_every_path() {
         ],
     );
 }
+
+/// All that was in flight in a recovery with PRR was found lost when its allowance was used up: with nothing in flight no
+/// acknowledgement came to allow more, no timer ran, and the rest was never sent again.
+#[test]
+fn an_empty_path_is_no_window_that_prr_closes() {
+    let setup = Setup {
+        seed: 889,
+        mobile_addresses: 0b11,
+        server_addresses: 0b110,
+        server: Tuning {
+            controller: 1,
+            sack_frequency: 16,
+            path_max_retrans: 0,
+            send_buffer: 1500,
+            pmtu: 512,
+            initial_window: 1,
+            rack: true,
+            prr: true,
+            ..Tuning::DEFAULT
+        },
+        ..PLAIN
+    };
+    let rough = Quality { jitter_ms: 1, loss: 3, duplicate: 17, corrupt: 10, ..Quality::GOOD };
+    check(
+        setup,
+        &[
+            Path { mobile: 0, server: 2, to_server: Quality::GOOD, to_mobile: rough },
+            Path { mobile: 1, server: 2, to_server: Quality::DEAD, to_mobile: Quality::GOOD },
+            Run { ms: 87 },
+            Send { side: Server, stream: 0, len: 1500, count: 2, unordered: false },
+            Run { ms: 82 },
+            RequestPrimary { side: Mobile, address: 0 },
+            Run { ms: 21 },
+            Send { side: Server, stream: 0, len: 464, count: 50, unordered: false },
+            Send { side: Server, stream: 0, len: 163, count: 75, unordered: false },
+            AddStreams { side: Mobile, incoming: true, count: 3 },
+            Send { side: Mobile, stream: 0, len: 130, count: 50, unordered: false },
+            Run { ms: 4000 },
+        ],
+    );
+}
