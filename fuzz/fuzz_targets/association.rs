@@ -1,6 +1,10 @@
 //! Plays a script of an attacker's chunks and packets between two endpoints: no panic, no answer without bound.
 #![no_main]
 
+#[path = "../../crates/proto/tests/hostile/bytes.rs"]
+mod bytes;
+#[path = "../../crates/proto/tests/hostile/forged.rs"]
+mod forged;
 #[path = "../../crates/proto/tests/hostile/script.rs"]
 mod script;
 #[path = "../../crates/proto/tests/support/mod.rs"]

@@ -269,7 +269,9 @@ impl AsconfOut {
         {
             let mut addresses = self.addresses.clone();
             let possible = apply_all(&mut addresses, &requests).is_ok()
-                && requests.iter().all(|request| self.wildcard_source(*request).is_none_or(|own| reaches(&own)));
+                && requests
+                    .iter()
+                    .all(|request| self.wildcard_source(*request).is_none_or(|own| reaches(&own)));
             // F5: what is left has to be of use
             if possible && (addresses.iter().any(&reaches) || !self.addresses.iter().any(&reaches)) {
                 self.create(requests);
@@ -283,8 +285,10 @@ impl AsconfOut {
     /// arrived can only be asked again from there.
     fn look_for_source(&mut self, reaches: &impl Fn(&IpAddr) -> bool) {
         let stranded =
-            |out: &mut Outstanding| out.transmissions == 0 && out.source.is_some_and(|own| !reaches(&own));
-        if let Some(out) = self.asked.outstanding.take_if(stranded) {
+            |out: &Outstanding| out.transmissions == 0 && out.source.is_some_and(|own| !reaches(&own));
+        if self.asked.outstanding.as_ref().is_some_and(stranded)
+            && let Some(out) = self.asked.outstanding.take()
+        {
             self.next_serial = out.serial;
             self.reject(&out.requests, Rejection::Overtaken);
         }

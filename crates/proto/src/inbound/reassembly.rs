@@ -210,6 +210,7 @@ impl Untouched for Reassembly {
         runs: BTreeMap::new(),
         opened: BTreeMap::new(),
         interleaving: false,
+        given_up: BTreeMap::new(),
         skipped_to: None,
         usual: 0,
     };

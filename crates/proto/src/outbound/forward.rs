@@ -28,6 +28,8 @@ pub(super) struct Forward {
     last: Option<(LongTsn, Time)>,
     /// The path whose T3-rtx runs for it (C5) as long as it is not acknowledged.
     timed_on: Option<PathId>,
+    /// The path on which the peer was told last and did not answer.
+    tried: Option<PathId>,
 }
 
 /// A FORWARD TSN or I-FORWARD-TSN that was written.
@@ -42,16 +44,25 @@ pub struct ForwardSummary {
 }
 
 impl Untouched for Forward {
-    const UNTOUCHED: &'static Self = &Self { point: LongTsn::LEAST, due: false, last: None, timed_on: None };
+    const UNTOUCHED: &'static Self =
+        &Self { point: LongTsn::LEAST, due: false, last: None, timed_on: None, tried: None };
 }
 
 impl Default for Forward {
     fn default() -> Self {
-        Self { point: LongTsn::LEAST, due: false, last: None, timed_on: None }
+        Self { point: LongTsn::LEAST, due: false, last: None, timed_on: None, tried: None }
     }
 }
 
 impl Forward {
+    /// Where it goes: as data does, once it was not answered to each path (RFC 9260 §6.4).
+    fn path(&self, paths: &Paths) -> Option<PathId> {
+        match self.tried {
+            Some(last) => paths.retransmission_path(last),
+            None => paths.data_path(),
+        }
+    }
+
     /// T3-rtx of this path runs for a FORWARD TSN, whether or not DATA is in flight there.
     #[inline]
     pub(super) fn is_timed_on(&self, path: PathId) -> bool {
@@ -93,6 +104,7 @@ impl Outbound {
     fn go_on_forward(&mut self, now: Time, paths: &mut Paths) {
         self.advance_peer_ack_point();
         if self.forward.point == self.sent.cum_tsn_ack() {
+            self.forward.tried = None;
             if let Some(path) = self.forward.timed_on.take().and_then(|id| paths.get_mut(id)) {
                 // RFC 9260 §6.3.2 R2
                 path.t3_rtx = path.t3_rtx.filter(|_| path.flight_size > 0);
@@ -115,7 +127,7 @@ impl Outbound {
             return;
         }
         self.advance_peer_ack_point();
-        self.forward.timed_on = None;
+        self.forward.tried = self.forward.timed_on.take().or(self.forward.tried);
         self.forward.due = self.forward.point > self.sent.cum_tsn_ack();
     }
 
@@ -124,7 +136,7 @@ impl Outbound {
         if self.forward.last.is_none() || paths.iter().any(|path| path.t3_rtx.is_some()) {
             return;
         }
-        if let Some(path) = paths.data_path().and_then(|id| paths.get_mut(id)) {
+        if let Some(path) = self.forward.path(paths).and_then(|id| paths.get_mut(id)) {
             path.t3_rtx = Some(now + path.rtt.rto());
             self.forward.timed_on = Some(path.id());
         }
@@ -133,7 +145,7 @@ impl Outbound {
     /// The path on which a FORWARD TSN is to be sent now; lets lifetimes end first.
     pub fn forward_path(&mut self, now: Time, paths: &mut Paths) -> Option<PathId> {
         self.abandon_due(now, paths);
-        let path = paths.data_path().filter(|_| self.forward.due)?;
+        let path = self.forward.path(paths).filter(|_| self.forward.due)?;
         paths.get(path).filter(|path| path.is_confirmed()).map(|_| path)
     }
 

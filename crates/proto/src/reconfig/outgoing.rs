@@ -113,7 +113,7 @@ impl Outgoing {
 
     /// Where it was sent last, unless the peer has heard of it.
     pub(crate) fn last_path(&self) -> Option<PathId> {
-        self.path
+        self.requests.path
     }
 
     pub(crate) fn next_timeout(&self) -> Option<Time> {
@@ -150,7 +150,11 @@ impl Outgoing {
 
     /// The peer's Outgoing SSN Reset Request answers our Incoming one (§5.2.2).
     pub(crate) fn on_reset_in_answer(&mut self, response_to: ReconfigSerial) -> Option<Settled> {
-        if self.awaits_reset() && response_to == self.serial { self.settle(ReconfigOutcome::Performed) } else { None }
+        if self.awaits_reset() && response_to == self.serial {
+            self.settle(ReconfigOutcome::Performed)
+        } else {
+            None
+        }
     }
 
     /// The request at hand is answered by a reset of the peer's streams.

@@ -3,6 +3,7 @@
 
 mod asconf;
 mod bytes;
+mod forged;
 #[path = "../../../wire/tests/wire/inputs.rs"]
 mod inputs;
 mod reassembly;
@@ -15,7 +16,7 @@ use std::path::Path;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-use inputs::files_below;
+use inputs::{files_below, public_corpora};
 
 /// A script that gives these bytes, an SCTP packet's chunks, to one end in every stage of the handshake.
 fn as_script(stage: u8, to: u8, packet: &[u8]) -> Vec<u8> {
@@ -55,12 +56,9 @@ fn committed_inputs() {
 
 /// Other people's inputs, where they are.
 #[test]
-fn inputs_of_msctp_corpus() {
-    let Some(folder) = std::env::var_os("MSCTP_CORPUS") else {
-        eprintln!("skipped: MSCTP_CORPUS names no folder with inputs");
-        return;
-    };
-    assert!(replay(Path::new(&folder)) > 0, "no file in {}", Path::new(&folder).display());
+fn inputs_of_the_public_corpora() {
+    let Some(folder) = public_corpora() else { return };
+    assert!(replay(&folder) > 0, "no file in {}", folder.display());
 }
 
 /// The inputs kept from fuzzing `asconf`.

@@ -9,8 +9,8 @@ use msctp_proto::inbound::{Inbound, Received};
 use msctp_proto::{Config, Message};
 use msctp_units::Time;
 use msctp_wire::{
-    Data, DataFlags, ForwardTsn, Fragment, IData, IForwardTsn, List, Mid, PacketBuilder, Ppid, SkippedMessages,
-    SkippedStream, Ssn, StreamId, Tsn, VerificationTag,
+    Data, DataFlags, ForwardTsn, Fragment, IData, IForwardTsn, List, Mid, PacketBuilder, Ppid,
+    SkippedMessages, SkippedStream, Ssn, StreamId, Tsn, VerificationTag,
 };
 
 use crate::bytes::Bytes;
@@ -419,7 +419,11 @@ impl Honest {
             assert_eq!(told.aborted, broken_off, "message {id}: broken off, and reported so");
         }
         assert_eq!(self.receiver.inbound.held_bytes(), 0, "nothing is left");
-        assert_eq!(u64::from(self.receiver.inbound.a_rwnd()), self.receiver.buffer, "the window is open again");
+        assert_eq!(
+            u64::from(self.receiver.inbound.a_rwnd()),
+            self.receiver.buffer,
+            "the window is open again"
+        );
     }
 }
 
@@ -500,14 +504,7 @@ fn mad_step(receiver: &mut Receiver, bytes: &mut Bytes<'_>) -> Option<()> {
 }
 
 /// True: the receiving half found out.
-fn mad_chunk(
-    receiver: &mut Receiver,
-    choice: u8,
-    field: u8,
-    tsn: Tsn,
-    step: u32,
-    payload: &[u8],
-) -> bool {
+fn mad_chunk(receiver: &mut Receiver, choice: u8, field: u8, tsn: Tsn, step: u32, payload: &[u8]) -> bool {
     let stream = StreamId::new(u16::from(field & 7));
     let number = u32::from(field >> 3 & 7);
     let (begin, end, unordered) = (choice & 8 != 0, choice & 0x10 != 0, choice & 0x20 != 0);

@@ -1,11 +1,12 @@
 //! A script in bytes, played on two endpoints: chunks and whole packets of the attacker's making between the steps of a
 //! transfer. Shared by the tests here and the fuzz target `association`.
 
-use msctp_proto::{Config, PathAddr, SendError};
+use msctp_proto::{Config, PathAddr, Reliability, SendError, StreamRequest};
 use msctp_units::Span;
 use msctp_wire::crc32c;
 
 use crate::bytes::Bytes;
+use crate::forged;
 use crate::support::{Fate, Flight, PORT_A, PORT_B, Pair, Side, a_ip, b_ip, message};
 
 /// Steps of one script at most: a run stays under some milliseconds.
@@ -77,7 +78,8 @@ fn tag(pair: &Pair, to: Side, choice: u8) -> u32 {
 pub(crate) fn play(bytes: &[u8]) {
     let mut bytes = Bytes(bytes);
     let Some(set_up) = bytes.byte() else { return };
-    let config = Config { outbound_streams: 3, receive_buffer: 20_000, ..Config::default() };
+    let mut config = Config { outbound_streams: 3, receive_buffer: 20_000, ..Config::default() };
+    config.streams.interleaving = set_up & 8 != 0;
     let mut pair = Pair::new(config.clone(), vec![b_ip(0), b_ip(1)]);
     pair.log = Some(Vec::new());
     pair.connect(config, vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
@@ -140,9 +142,11 @@ fn step(pair: &mut Pair, bytes: &mut Bytes<'_>) -> Option<()> {
         4 => {
             let (side, stream, len) = (side(bytes)?, bytes.byte()?, usize::from(bytes.byte()?) * 16 + 1);
             if pair.host(side).state().is_some() {
-                let sent = pair.with(side, |association, now| {
-                    association.send(now, message(u16::from(stream % 4), vec![stream; len]))
-                });
+                let mut message = message(u16::from(stream % 4), vec![stream; len]);
+                if stream & 0x80 != 0 {
+                    message.reliability = Reliability::Retransmissions(u16::from(stream >> 5 & 3));
+                }
+                let sent = pair.with(side, |association, now| association.send(now, message));
                 assert!(!matches!(sent, Err(SendError::Empty)), "{sent:?}");
             }
         }
@@ -154,7 +158,28 @@ fn step(pair: &mut Pair, bytes: &mut Bytes<'_>) -> Option<()> {
                 lost != 0 && count.is_multiple_of(u32::from(lost % 8) + 1)
             });
         }
-        6 => pair.filter = Box::new(|_| Fate::Pass),
+        6 if choice & 8 == 0 => pair.filter = Box::new(|_| Fate::Pass),
+        6 if choice & 0x10 == 0 => {
+            let to = side(bytes)?;
+            let mut packet = vec![0; 12];
+            forged::push(&mut packet, pair, to, bytes)?;
+            let tag = tag(pair, to, choice);
+            seal(&mut packet, to, tag);
+            strike(pair, to, between(to, choice), &packet);
+        }
+        6 => {
+            let (side, which) = (side(bytes)?, bytes.byte()?);
+            if pair.host(side).state().is_some() {
+                let request = match which & 3 {
+                    0 => StreamRequest::ResetOutgoing(vec![u16::from(which >> 2 & 3)]),
+                    1 => StreamRequest::ResetIncoming(vec![]),
+                    2 => StreamRequest::AddOutgoing(u16::from(which >> 2)),
+                    _ => StreamRequest::AddIncoming(u16::from(which >> 2)),
+                };
+                // What cannot be asked now is refused.
+                let _ = pair.with(side, |association, now| association.reconfigure(now, request));
+            }
+        }
         _ => pair.run_for(Span::from_millis(u64::from(bytes.byte()?) * 8)),
     }
     Some(())

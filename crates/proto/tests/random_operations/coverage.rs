@@ -22,8 +22,13 @@ pub(crate) enum Feature {
 }
 
 impl Feature {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::PartialReliability, Self::Interleaving, Self::Reconfiguration, Self::PathDeath, Self::Addresses];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::PartialReliability,
+        Self::Interleaving,
+        Self::Reconfiguration,
+        Self::PathDeath,
+        Self::Addresses,
+    ];
 }
 
 /// Features that are busy.

@@ -9,11 +9,17 @@ const BYTES: u64 = 400_000;
 pub(crate) fn plan(seed: u64) -> Plan {
     let mut dice = Dice::new(seed, "plan");
     let setup = setup(&mut dice, seed);
-    let mut writer = Writer { dice, setup, ops: Vec::new(), bytes: [0; 2], severity: 0, partial: 0, cuts: false };
+    let ops = Vec::new();
+    let mut writer = Writer { dice, setup, ops, bytes: [0; 2], severity: 0, partial: 0, cuts: false };
     writer.severity = writer.dice.pick(&[0, 5, 20, 40]);
     writer.partial = writer.dice.pick(&[0, 30, 60, 100]);
     writer.cuts = writer.dice.percent(50);
     writer.all_paths();
+    if writer.dice.percent(60) {
+        // Most of what can be asked for needs an association that is up.
+        let ms = writer.dice.between(100, 1000) as u32;
+        writer.ops.push(Op::Run { ms });
+    }
     for _ in 0..writer.dice.between(5, 40) {
         writer.operation();
     }
@@ -231,7 +237,7 @@ impl Writer {
         let (first, incoming) = (dice.pick(&[0, 0, 1, 2, 7]), dice.percent(30));
         self.ops.push(match dice.below(10) {
             0..=4 => Op::Reset { side, incoming, first, count: dice.pick(&[1, 1, 1, 3, 0]) },
-            5..=7 => Op::AddStreams { side, incoming, count: dice.pick(&[0, 1, 1, 3, 60_000]) },
+            5..=7 => Op::AddStreams { side, incoming, count: dice.pick(&[0, 1, 1, 2, 3, 60_000]) },
             8 => Op::StreamValue { side, stream: first, value: dice.below(5) as u16 },
             _ => Op::Schedule { side, scheduler: dice.below(6) as u8 },
         });
@@ -240,7 +246,7 @@ impl Writer {
     fn effort(&mut self) -> Effort {
         let dice = &mut self.dice;
         match dice.below(3) {
-            0 => Effort::LifetimeMs(dice.pick(&[0, 5, 50, 300, 2000, 20_000])),
+            0 => Effort::LifetimeMs(dice.pick(&[0, 5, 50, 300, 2000, 6000, 20_000])),
             1 => Effort::Retransmissions(dice.pick(&[0, 0, 1, 3])),
             _ => Effort::Priority(dice.below(4) as u16),
         }
@@ -260,7 +266,7 @@ impl Writer {
         };
         let len = len.min(largest);
         // More than the receive buffer holds comes in parts.
-        let len = if dice.percent(6) { largest * 5 } else { len };
+        let len = if dice.percent(10) { largest * 5 } else { len };
         let len = len.min(u64::from(own.send_buffer));
         let room = BYTES.saturating_sub(self.bytes[side.index()]) / len;
         let count = dice.pick(&[1, 1, 2, 10, 50, 300]).min(room.max(1));

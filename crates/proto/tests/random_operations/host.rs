@@ -7,8 +7,8 @@ use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::quality::LinkQuality;
 use msctp_proto::{
     AbortReason, AddressRequest, Association, AssociationState, DatagramOutcome, Endpoint, EndpointConfig,
-    Event, Handle, LocalAddrs, LossReason, OutMessage, PathAddr, PathId, PathState, PathStats, ReconfigOutcome,
-    Reliability, SendError, StreamEvent, StreamRequest,
+    Event, Handle, LocalAddrs, LossReason, OutMessage, PathAddr, PathId, PathState, PathStats,
+    ReconfigOutcome, Reliability, SendError, StreamEvent, StreamRequest,
 };
 use msctp_units::{Rate, Span, Time};
 use msctp_wire::{Checksum, Chunk, Packet};
@@ -405,8 +405,11 @@ impl Host {
             assert!(self.ended.is_none(), "{:?}: {event:?} after the end", self.side);
             match event {
                 Event::Connected { outbound_streams, inbound_streams } => {
-                    self.streams =
-                        Streams { outbound: outbound_streams, inbound: inbound_streams, ..Streams::default() };
+                    self.streams = Streams {
+                        outbound: outbound_streams,
+                        inbound: inbound_streams,
+                        ..Streams::default()
+                    };
                     assert!(self.connected.is_none(), "connected twice");
                     self.connected = Some(outbound_streams);
                 }
@@ -444,7 +447,10 @@ impl Host {
                     self.counts.address_answers += 1;
                     self.moments.push(Feature::Addresses);
                     if let AddressRequest::Add(address) = request {
-                        self.adding.retain(|ip| *ip != address);
+                        // It may be wanted again already.
+                        if let Some(index) = self.adding.iter().position(|ip| *ip == address) {
+                            self.adding.remove(index);
+                        }
                         self.wildcards.retain(|ip| *ip != address);
                     }
                     match (request, accepted) {
@@ -673,7 +679,8 @@ impl Host {
             }
             Op::Reset { incoming, first, count, .. } => {
                 let streams = (first..).take(usize::from(count)).collect();
-                let request = if incoming { StreamRequest::ResetIncoming } else { StreamRequest::ResetOutgoing };
+                let request =
+                    if incoming { StreamRequest::ResetIncoming } else { StreamRequest::ResetOutgoing };
                 self.ask(now, request(streams));
             }
             Op::AddStreams { incoming, count, .. } => {

@@ -123,11 +123,17 @@ impl Outbox {
     /// `Event::SendFailed`.
     pub(crate) fn fail(&mut self, failure: &SendFailure) {
         let message = &failure.message;
+        // It took no number.
+        self.renumbered |= failure.unsent;
         let sent = &mut self.sent[message.context as usize];
         assert!(sent.accepted, "message {} failed that was never accepted", message.context);
         assert!(sent.failed.is_none(), "message {} failed twice", message.context);
         // RFC 3758 §3.4: only what the application said may be
-        assert!(sent.partial || !failure.abandoned, "message {} was given up, and is reliable", message.context);
+        assert!(
+            sent.partial || !failure.abandoned,
+            "message {} was given up, and is reliable",
+            message.context
+        );
         let same = (u64::from(message.ppid), message.stream, message.unordered)
             == (message.context, sent.stream, sent.unordered);
         assert!(same, "the failed message is not the one that was sent: {message:?}");
@@ -210,10 +216,14 @@ impl Inbox {
             let place = self.places.entry((sent.epoch, sent.stream)).or_default();
             assert!(*place <= sent.place, "stream {}: message {id} out of order", sent.stream);
             let at = |place| (sent.epoch, sent.stream, place);
-            // What is reliable is not overtaken.
+            // What is reliable, and was not refused as the association came up, is not overtaken.
             for (_, &skipped) in from.by_place.range(at(*place)..at(sent.place)) {
-                let reliable = !from.sent[skipped as usize].partial;
-                assert!(!reliable, "stream {}: message {id} came before {skipped}", sent.stream);
+                let other = &from.sent[skipped as usize];
+                assert!(
+                    other.partial || other.failed == Some(true),
+                    "stream {}: message {id} came before {skipped}",
+                    sent.stream
+                );
             }
             *place = sent.place + 1;
             let number = sent.place & 0xffff;

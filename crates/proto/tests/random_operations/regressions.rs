@@ -361,12 +361,7 @@ fn a_stream_request_tries_every_path() {
         seed: 256,
         mobile_addresses: 0b110,
         server_addresses: 0b11,
-        mobile: Tuning {
-            hb_interval_ms: 0,
-            path_max_retrans: 1,
-            potentially_failed: 1,
-            ..Tuning::DEFAULT
-        },
+        mobile: Tuning { hb_interval_ms: 0, path_max_retrans: 1, potentially_failed: 1, ..Tuning::DEFAULT },
         heal: Heal::One,
         ..PLAIN
     };
@@ -420,6 +415,32 @@ fn an_empty_path_is_no_window_that_prr_closes() {
             AddStreams { side: Mobile, incoming: true, count: 3 },
             Send { side: Mobile, stream: 0, len: 130, count: 50, unordered: false },
             Run { ms: 4000 },
+        ],
+    );
+}
+
+/// A FORWARD TSN went over the path where data would go, however often it was not answered: with every path inactive and
+/// heartbeats off that was a dead one for ever, though another one worked.
+#[test]
+fn a_forward_tsn_tries_every_path() {
+    let setup = Setup {
+        seed: 9890,
+        mobile_addresses: 0b1101,
+        server_addresses: 0b110,
+        server: Tuning { hb_interval_ms: 0, path_max_retrans: 2, same_path: true, ..Tuning::DEFAULT },
+        heal: Heal::One,
+        ..PLAIN
+    };
+    let effort = Effort::Retransmissions(1);
+    check(
+        setup,
+        &[
+            Run { ms: 85 },
+            Send { side: Server, stream: 0, len: 1, count: 1, unordered: false },
+            Cut { side: Mobile, address: 2, dead: true },
+            Cut { side: Server, address: 2, dead: true },
+            Run { ms: 10_016 },
+            SendPartial { side: Server, stream: 0, len: 1, count: 1, unordered: false, effort },
         ],
     );
 }

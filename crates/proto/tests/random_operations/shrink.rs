@@ -159,8 +159,13 @@ fn plainer(op: &Op) -> Vec<Op> {
             all
         }
         Op::SendPartial { side, stream, len, count, unordered, effort } => {
-            let with = |stream, len, count, unordered| {
-                Op::SendPartial { side, stream, len, count, unordered, effort }
+            let with = |stream, len, count, unordered| Op::SendPartial {
+                side,
+                stream,
+                len,
+                count,
+                unordered,
+                effort,
             };
             let all = [
                 Op::Send { side, stream, len, count, unordered },

@@ -306,7 +306,10 @@ impl Watch {
         flow.blocks = blocks;
         // What fills a hole, or completes the message that the buffer is full of, is taken up to twice the buffer.
         let held = flow.acked_bytes.saturating_sub(read);
-        assert!(flow.forwarded || held <= 2 * size + pmtu, "{held} bytes held with a receive buffer of {size}");
+        assert!(
+            flow.forwarded || held <= 2 * size + pmtu,
+            "{held} bytes held with a receive buffer of {size}"
+        );
     }
 }
 

@@ -2,6 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+/// Other people's inputs: the folder that `MSCTP_CORPUS` names, else `../shared/corpora` beside the repository, if it is there.
+pub(crate) fn public_corpora() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
+    let named = std::env::var_os("MSCTP_CORPUS").map(PathBuf::from);
+    let folder = named.or_else(|| beside.is_dir().then_some(beside));
+    if folder.is_none() {
+        eprintln!(
+            "skipped: no public corpora (MSCTP_CORPUS names no folder, and ../shared/corpora is not there)"
+        );
+    }
+    folder
+}
+
 /// All files below `folder`.
 ///
 /// # Panics

@@ -1,10 +1,10 @@
-//! Replays packets from files: those committed in `tests/corpus`, and the folder that `MSCTP_CORPUS` names.
+//! Replays packets from files: those committed in `tests/corpus`, and the public corpora, where they are.
 
 use std::path::Path;
 
 use msctp_wire::{Checksum, CommonHeader, Packet};
 
-use crate::inputs::files_below;
+use crate::inputs::{files_below, public_corpora};
 use crate::support;
 
 /// Reads each file as a packet and, because some corpora hold only what follows the header, as chunks.
@@ -54,9 +54,9 @@ fn committed_packets_are_what_their_names_say() {
 }
 
 #[test]
-fn packets_of_the_folder_named_by_msctp_corpus() {
-    if let Some(folder) = std::env::var_os("MSCTP_CORPUS") {
-        let files = replay(Path::new(&folder));
+fn packets_of_the_public_corpora() {
+    if let Some(folder) = public_corpora() {
+        let files = replay(&folder);
         assert!(files > 0, "no file in {}", folder.display());
         println!("replayed {files} files");
     }

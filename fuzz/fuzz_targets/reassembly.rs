@@ -1,0 +1,10 @@
+//! Plays fragments of an honest sender, late, doubled and given up, or of one gone mad, to the receiving half: no panic, memory
+//! within the buffer and what is stated beside it, and of an honest sender every message as it went in.
+#![no_main]
+
+#[path = "../../crates/proto/tests/hostile/bytes.rs"]
+mod bytes;
+#[path = "../../crates/proto/tests/hostile/reassembly.rs"]
+mod reassembly;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| reassembly::play(bytes));
