@@ -266,8 +266,13 @@ impl Inbound {
         if !self.ordering.is_next(data.stream, data.unordered, data.number) {
             return Err(DataFault::Unfinished);
         }
-        if let Some(part) = self.reassembly.open(tsn, data)? {
-            self.ordering.arrive_part(part);
+        match self.reassembly.open(tsn, data)? {
+            Some(part) => self.ordering.arrive_part(part),
+            // All before it has come, and no beginning: it was given up, or there never was one.
+            None => {
+                let discarded = self.reassembly.drop_message(tsn, data);
+                self.discard(discarded);
+            }
         }
         Ok(())
     }

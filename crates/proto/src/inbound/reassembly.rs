@@ -402,6 +402,21 @@ impl Reassembly {
         Ok(Some(run.into_arrived(true, ppid)))
     }
 
+    /// A message that can never be complete is held no longer: of the chunk just kept, up to which all has come.
+    pub(super) fn drop_message(&mut self, tsn: LongTsn, piece: &Piece<'_>) -> Discarded {
+        if !self.interleaving {
+            return self.forward(tsn);
+        }
+        let (key, _) = self.spot(tsn, piece);
+        let mut discarded = Discarded::default();
+        while let Some((&spot, _)) = self.runs.range((key, 0)..=(key, u64::MAX)).next() {
+            if let Some(run) = self.runs.remove(&spot) {
+                discarded.add(&run);
+            }
+        }
+        discarded
+    }
+
     /// The Cumulative TSN moved over what the peer does not send any more: DATA messages that miss something up to there
     /// will never be complete (RFC 3758 §3.6). Cost: what is removed.
     pub(super) fn forward(&mut self, new_cum_tsn: LongTsn) -> Discarded {

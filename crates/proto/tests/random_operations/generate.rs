@@ -174,8 +174,8 @@ impl Writer {
         let side = self.side();
         match self.dice.below(100) {
             0..=26 => self.send(side),
-            27..=34 => self.change_streams(side),
-            35..=59 => {
+            27..=38 => self.change_streams(side),
+            39..=59 => {
                 let ms = self.dice.pick(&[1, 10, 50, 200, 500, 1000, 3000, 10_000, 40_000]);
                 let ms = self.dice.between(1, ms) as u32;
                 self.ops.push(Op::Run { ms });
