@@ -131,6 +131,17 @@ impl Outbound {
         self.forward.due = self.forward.point > self.sent.cum_tsn_ack();
     }
 
+    /// A path is gone, and with it the T3-rtx that ran for a FORWARD TSN: it is sent again elsewhere.
+    pub(super) fn forward_after_removal(&mut self, gone: PathId) {
+        if !self.partial.is_touched() {
+            return;
+        }
+        self.forward.tried = self.forward.tried.filter(|&path| path != gone);
+        if self.forward.timed_on.take_if(|path| *path == gone).is_some() {
+            self.forward.due = self.forward.point > self.sent.cum_tsn_ack();
+        }
+    }
+
     /// C5: at least one T3-rtx runs while the peer was told and has not answered.
     fn keep_t3_running(&mut self, now: Time, paths: &mut Paths) {
         if self.forward.last.is_none() || paths.iter().any(|path| path.t3_rtx.is_some()) {

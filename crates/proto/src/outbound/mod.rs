@@ -430,6 +430,7 @@ impl Outbound {
 
     /// A path is gone (RFC 5061): what was in flight there is sent again elsewhere.
     pub fn remove_path(&mut self, gone: PathId, paths: &mut Paths) {
+        self.forward_after_removal(gone);
         self.frto = None;
         if let Some(rack) = &mut self.rack {
             rack.remove(gone);

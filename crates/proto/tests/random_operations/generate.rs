@@ -190,11 +190,11 @@ impl Writer {
                 let dead = self.dice.percent(60);
                 self.ops.push(Op::Cut { side, address, dead });
             }
-            67..=78 => {
+            67..=75 => {
                 let (mobile, server) = (self.dice.below(4) as u8, self.dice.below(3) as u8);
                 self.path(mobile, server);
             }
-            79..=85 => self.change_address(side),
+            76..=85 => self.change_address(side),
             86..=90 => {
                 let path = self.dice.below(6) as u8;
                 self.ops.push(Op::SetPrimary { side, path });
@@ -220,6 +220,16 @@ impl Writer {
     }
 
     fn change_address(&mut self, side: Side) {
+        // While data is under way, and is given up half way.
+        if self.dice.percent(60) {
+            self.send(side);
+        }
+        if self.partial > 0 && self.dice.percent(60) {
+            let len = self.setup.tuning(side).send_buffer.min(20_000);
+            let effort = Effort::LifetimeMs(self.dice.pick(&[10, 30, 100]));
+            let unordered = self.dice.percent(25);
+            self.ops.push(Op::SendPartial { side, stream: 0, len, count: 3, unordered, effort });
+        }
         // A server's addresses change less often.
         let side = if self.dice.percent(50) { Side::Mobile } else { side };
         let address = self.dice.below(side.pool().len() as u64) as u8;
@@ -233,6 +243,10 @@ impl Writer {
     }
 
     fn change_streams(&mut self, side: Side) {
+        // A reset waits for what was sent before it.
+        if self.dice.percent(40) {
+            self.send(side);
+        }
         let dice = &mut self.dice;
         let (first, incoming) = (dice.pick(&[0, 0, 1, 2, 7]), dice.percent(30));
         self.ops.push(match dice.below(10) {

@@ -444,3 +444,25 @@ fn a_forward_tsn_tries_every_path() {
         ],
     );
 }
+
+/// The peer gave up the address over which it had been told of an abandoned message: with the path went the timer, the FORWARD
+/// TSN was never sent again, and the shutdown waited for it.
+#[test]
+fn a_forward_tsn_outlives_its_path() {
+    let setup = Setup { seed: 293, mobile_addresses: 0b1100, server_addresses: 0b110, ..PLAIN };
+    let effort = Effort::LifetimeMs(10);
+    let lossy = Quality { loss: 14, ..Quality::GOOD };
+    check(
+        setup,
+        &[
+            Path { mobile: 2, server: 1, to_server: Quality::GOOD, to_mobile: lossy },
+            Path { mobile: 3, server: 1, to_server: Quality::DEAD, to_mobile: Quality::GOOD },
+            Run { ms: 61 },
+            SendPartial { side: Server, stream: 0, len: 2500, count: 1, unordered: false, effort },
+            Run { ms: 2872 },
+            KeepOnly { side: Mobile, address: 3 },
+            Shutdown { side: Server },
+            Run { ms: 155 },
+        ],
+    );
+}
