@@ -159,28 +159,34 @@ fn step(pair: &mut Pair, bytes: &mut Bytes<'_>) -> Option<()> {
             });
         }
         6 if choice & 8 == 0 => pair.filter = Box::new(|_| Fate::Pass),
-        6 if choice & 0x10 == 0 => {
-            let to = side(bytes)?;
-            let mut packet = vec![0; 12];
-            forged::push(&mut packet, pair, to, bytes)?;
-            let tag = tag(pair, to, choice);
-            seal(&mut packet, to, tag);
-            strike(pair, to, between(to, choice), &packet);
-        }
-        6 => {
-            let (side, which) = (side(bytes)?, bytes.byte()?);
-            if pair.host(side).state().is_some() {
-                let request = match which & 3 {
-                    0 => StreamRequest::ResetOutgoing(vec![u16::from(which >> 2 & 3)]),
-                    1 => StreamRequest::ResetIncoming(vec![]),
-                    2 => StreamRequest::AddOutgoing(u16::from(which >> 2)),
-                    _ => StreamRequest::AddIncoming(u16::from(which >> 2)),
-                };
-                // What cannot be asked now is refused.
-                let _ = pair.with(side, |association, now| association.reconfigure(now, request));
-            }
-        }
+        6 if choice & 0x10 == 0 => forge(pair, choice, bytes)?,
+        6 => ask(pair, side(bytes)?, bytes.byte()?),
         _ => pair.run_for(Span::from_millis(u64::from(bytes.byte()?) * 8)),
     }
     Some(())
+}
+
+/// Chunks that are nearly right.
+fn forge(pair: &mut Pair, choice: u8, bytes: &mut Bytes<'_>) -> Option<()> {
+    let to = side(bytes)?;
+    let mut packet = vec![0; 12];
+    forged::push(&mut packet, pair, to, bytes)?;
+    let tag = tag(pair, to, choice);
+    seal(&mut packet, to, tag);
+    strike(pair, to, between(to, choice), &packet);
+    Some(())
+}
+
+/// The application wants other streams. What cannot be asked now is refused.
+fn ask(pair: &mut Pair, side: Side, which: u8) {
+    if pair.host(side).state().is_none() {
+        return;
+    }
+    let request = match which & 3 {
+        0 => StreamRequest::ResetOutgoing(vec![u16::from(which >> 2 & 3)]),
+        1 => StreamRequest::ResetIncoming(vec![]),
+        2 => StreamRequest::AddOutgoing(u16::from(which >> 2)),
+        _ => StreamRequest::AddIncoming(u16::from(which >> 2)),
+    };
+    let _ = pair.with(side, |association, now| association.reconfigure(now, request));
 }

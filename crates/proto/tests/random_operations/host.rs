@@ -443,47 +443,49 @@ impl Host {
                     self.counts.paths_failed += 1;
                     self.moments.push(Feature::PathDeath);
                 }
-                Event::AddressChange { request, accepted } => {
-                    self.counts.address_answers += 1;
-                    self.moments.push(Feature::Addresses);
-                    if let AddressRequest::Add(address) = request {
-                        // It may be wanted again already.
-                        if let Some(index) = self.adding.iter().position(|ip| *ip == address) {
-                            self.adding.remove(index);
-                        }
-                        self.wildcards.retain(|ip| *ip != address);
-                    }
-                    match (request, accepted) {
-                        (AddressRequest::Delete(address), true) => {
-                            self.deleting.retain(|ip| *ip != address);
-                            // It may be wanted back already.
-                            if !self.adding.contains(&address) {
-                                self.deleted.push(address);
-                            }
-                        }
-                        (AddressRequest::Delete(address), false) => {
-                            self.deleting.retain(|ip| *ip != address);
-                            self.kept.push(address);
-                        }
-                        (AddressRequest::KeepOnly(_), true) => {
-                            for address in core::mem::take(&mut self.deleting) {
-                                if !self.adding.contains(&address) {
-                                    self.deleted.push(address);
-                                }
-                            }
-                        }
-                        (AddressRequest::KeepOnly(_), false) => self.kept.append(&mut self.deleting),
-                        (AddressRequest::Add(address), true) if !self.deleting.contains(&address) => {
-                            self.kept.push(address);
-                        }
-                        _ => {}
-                    }
-                }
+                Event::AddressChange { request, accepted } => self.take_address_change(request, accepted),
                 Event::Closed | Event::Lost(_) => self.ended = Some((now, event)),
                 _ => {}
             }
         }
         writable && self.offer(now)
+    }
+
+    fn take_address_change(&mut self, request: AddressRequest, accepted: bool) {
+        self.counts.address_answers += 1;
+        self.moments.push(Feature::Addresses);
+        if let AddressRequest::Add(address) = request {
+            // It may be wanted again already.
+            if let Some(index) = self.adding.iter().position(|ip| *ip == address) {
+                self.adding.remove(index);
+            }
+            self.wildcards.retain(|ip| *ip != address);
+        }
+        match (request, accepted) {
+            (AddressRequest::Delete(address), true) => {
+                self.deleting.retain(|ip| *ip != address);
+                // It may be wanted back already.
+                if !self.adding.contains(&address) {
+                    self.deleted.push(address);
+                }
+            }
+            (AddressRequest::Delete(address), false) => {
+                self.deleting.retain(|ip| *ip != address);
+                self.kept.push(address);
+            }
+            (AddressRequest::KeepOnly(_), true) => {
+                for address in core::mem::take(&mut self.deleting) {
+                    if !self.adding.contains(&address) {
+                        self.deleted.push(address);
+                    }
+                }
+            }
+            (AddressRequest::KeepOnly(_), false) => self.kept.append(&mut self.deleting),
+            (AddressRequest::Add(address), true) if !self.deleting.contains(&address) => {
+                self.kept.push(address);
+            }
+            _ => {}
+        }
     }
 
     fn take_stream_event(&mut self, event: StreamEvent) {
@@ -567,6 +569,68 @@ impl Host {
     /// Carries an operation of this end out. What follows is `drain`'s.
     pub(crate) fn perform(&mut self, now: Time, op: &Op) {
         let Some(handle) = self.main else { return };
+        if self.send_all(now, op) || self.change_addresses(now, op) {
+            return;
+        }
+        let Some(association) = self.endpoint.association_mut(handle) else { return };
+        match *op {
+            Op::SetPrimary { path, .. } => {
+                let paths: Vec<_> = association.paths().map(|path| path.id).collect();
+                if let Some(&path) = paths.get(usize::from(path) % paths.len().max(1)) {
+                    // An unconfirmed path is refused.
+                    let _ = association.set_primary(now, path);
+                }
+            }
+            Op::LinkEvent { address, link, .. } => {
+                let local = self.side.address(address);
+                let state = match link {
+                    Link::Up => LinkState::Up,
+                    Link::Degrading => LinkState::Degrading,
+                    Link::Down => LinkState::Down,
+                    Link::PredictedDown => LinkState::PredictedDown { within: Span::from_millis(500) },
+                    Link::Report { bps, round_trip_ms, cell } => LinkState::Quality(LinkQuality {
+                        rate: Some(Rate::from_bps(bps)),
+                        round_trip: Some(Span::from_millis(u64::from(round_trip_ms))),
+                        cell: Some(u64::from(cell)),
+                        ..LinkQuality::default()
+                    }),
+                };
+                // An address that this end does not have is refused.
+                if association.link_event(now, LinkEvent { local, state }).is_ok() {
+                    self.links_down.retain(|ip| *ip != local);
+                    if link == Link::Down {
+                        self.links_down.push(local);
+                    }
+                }
+            }
+            Op::Reset { incoming, first, count, .. } => {
+                let streams = (first..).take(usize::from(count)).collect();
+                let request =
+                    if incoming { StreamRequest::ResetIncoming } else { StreamRequest::ResetOutgoing };
+                self.ask(now, request(streams));
+            }
+            Op::AddStreams { incoming, count, .. } => {
+                let request = if incoming { StreamRequest::AddIncoming } else { StreamRequest::AddOutgoing };
+                self.ask(now, request(count));
+            }
+            Op::StreamValue { stream, value, .. } => {
+                // A stream that does not exist is refused.
+                let _ = association.set_stream_value(stream, value);
+            }
+            Op::Schedule { scheduler, .. } => {
+                association.set_scheduler(scheduler_name(scheduler)).expect("one of the registry");
+            }
+            Op::Shutdown { .. } => association.shutdown(now),
+            Op::Abort { .. } => {
+                self.aborted = true;
+                association.abort(now, &AbortReason("enough".into()));
+            }
+            _ => {}
+        }
+    }
+
+    /// True: it was messages to send.
+    fn send_all(&mut self, now: Time, op: &Op) -> bool {
         let sends = match *op {
             Op::Send { stream, len, count, unordered, .. } => {
                 Some((stream, len, count, unordered, Reliability::Full))
@@ -586,22 +650,21 @@ impl Host {
                     self.offer(now);
                 }
             }
-            return;
+            return true;
         }
-        let Some(association) = self.endpoint.association_mut(handle) else { return };
+        false
+    }
+
+    /// True: it was about addresses.
+    fn change_addresses(&mut self, now: Time, op: &Op) -> bool {
+        let association = self.main.and_then(|main| self.endpoint.association_mut(main));
+        let Some(association) = association else { return false };
         match *op {
-            Op::SetPrimary { path, .. } => {
-                let paths: Vec<_> = association.paths().map(|path| path.id).collect();
-                if let Some(&path) = paths.get(usize::from(path) % paths.len().max(1)) {
-                    // An unconfirmed path is refused.
-                    let _ = association.set_primary(now, path);
-                }
-            }
             Op::AddAddress { address, .. } | Op::AddWildcard { address, .. } => {
                 let address = self.side.address(address);
                 let result = match op {
                     // It has to leave from there: not where the peer may at any time have no address that it reaches.
-                    Op::AddWildcard { .. } if address.is_ipv4() != self.anchor.is_ipv4() => return,
+                    Op::AddWildcard { .. } if address.is_ipv4() != self.anchor.is_ipv4() => return true,
                     Op::AddWildcard { .. } => {
                         self.wildcards.push(address);
                         association.add_translated_address(now, address)
@@ -655,58 +718,9 @@ impl Host {
                 let result = association.request_peer_primary(now, self.side.address(address));
                 self.counts.address_requests += u32::from(result.is_ok());
             }
-            Op::LinkEvent { address, link, .. } => {
-                let local = self.side.address(address);
-                let state = match link {
-                    Link::Up => LinkState::Up,
-                    Link::Degrading => LinkState::Degrading,
-                    Link::Down => LinkState::Down,
-                    Link::PredictedDown => LinkState::PredictedDown { within: Span::from_millis(500) },
-                    Link::Report { bps, round_trip_ms, cell } => LinkState::Quality(LinkQuality {
-                        rate: Some(Rate::from_bps(bps)),
-                        round_trip: Some(Span::from_millis(u64::from(round_trip_ms))),
-                        cell: Some(u64::from(cell)),
-                        ..LinkQuality::default()
-                    }),
-                };
-                // An address that this end does not have is refused.
-                if association.link_event(now, LinkEvent { local, state }).is_ok() {
-                    self.links_down.retain(|ip| *ip != local);
-                    if link == Link::Down {
-                        self.links_down.push(local);
-                    }
-                }
-            }
-            Op::Reset { incoming, first, count, .. } => {
-                let streams = (first..).take(usize::from(count)).collect();
-                let request =
-                    if incoming { StreamRequest::ResetIncoming } else { StreamRequest::ResetOutgoing };
-                self.ask(now, request(streams));
-            }
-            Op::AddStreams { incoming, count, .. } => {
-                let request = if incoming { StreamRequest::AddIncoming } else { StreamRequest::AddOutgoing };
-                self.ask(now, request(count));
-            }
-            Op::StreamValue { stream, value, .. } => {
-                // A stream that does not exist is refused.
-                let _ = association.set_stream_value(stream, value);
-            }
-            Op::Schedule { scheduler, .. } => {
-                association.set_scheduler(scheduler_name(scheduler)).expect("one of the registry");
-            }
-            Op::Shutdown { .. } => association.shutdown(now),
-            Op::Abort { .. } => {
-                self.aborted = true;
-                association.abort(now, &AbortReason("enough".into()));
-            }
-            Op::Run { .. }
-            | Op::Send { .. }
-            | Op::SendPartial { .. }
-            | Op::Read { .. }
-            | Op::Path { .. }
-            | Op::Cut { .. }
-            | Op::Restart { .. } => {}
+            _ => return false,
         }
+        true
     }
 
     /// A request that the association takes is to be answered.
