@@ -73,7 +73,8 @@ fn what_is_marked_is_not_lost_and_slows_down_all_the_same() {
     let (with, without) = (run(&["sctp.default.ecn=true"]), run(&[]));
     let (marked, dropped) =
         (&with.summary.associations[0].to_server, &without.summary.associations[0].to_server);
-    assert!(with.air().marked > 0 && with.air().queue_drops == 0, "{:?}", with.air());
+    // What cannot be marked, a CWR alone, is dropped at the threshold; no data is.
+    assert!(with.air().marked > 0, "{:?}", with.air());
     assert_eq!((marked.retransmitted, marked.timeouts, marked.fast_retransmits), (0, 0, 0));
     let reductions = with.count("ecn-reduction");
     assert!(reductions >= 3, "{reductions} in 20 s");
