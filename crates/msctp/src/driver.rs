@@ -34,8 +34,17 @@ const FIRST_CHUNK: usize = 12;
 #[derive(Debug)]
 struct Line {
     socket: Socket,
-    pending: VecDeque<(SocketAddr, Vec<u8>, Option<usize>, Option<EcnCodepoint>)>,
+    pending: VecDeque<Waiting>,
     pending_bytes: usize,
+}
+
+/// Packets that a socket did not take at once.
+#[derive(Debug)]
+struct Waiting {
+    to: SocketAddr,
+    bytes: Vec<u8>,
+    segment_size: Option<usize>,
+    ecn: Option<EcnCodepoint>,
 }
 
 /// Packets the core gave out.
@@ -319,14 +328,14 @@ impl Line {
             return 1;
         }
         self.pending_bytes += rest.len();
-        self.pending.push_back((to, rest.to_vec(), segment_size, ecn));
+        self.pending.push_back(Waiting { to, bytes: rest.to_vec(), segment_size, ecn });
         0
     }
 
     /// Tries again what waits.
     fn flush(&mut self, cx: &mut Context<'_>) -> u64 {
         let mut lost = 0;
-        while let Some((to, bytes, segment_size, ecn)) = self.pending.front_mut() {
+        while let Some(Waiting { to, bytes, segment_size, ecn }) = self.pending.front_mut() {
             match self.socket.poll_send_ready(cx) {
                 Poll::Pending => break,
                 Poll::Ready(_) => {}

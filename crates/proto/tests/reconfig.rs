@@ -241,6 +241,6 @@ fn request_number(pair: &Pair) -> u32 {
             _ => None,
         })
     };
-    let log = pair.log.iter().flatten();
-    log.filter(|flight| flight.from == Side::A).filter_map(|flight| number(&flight.bytes)).last().unwrap()
+    let log = pair.log.iter().flatten().rev();
+    log.filter(|flight| flight.from == Side::A).find_map(|flight| number(&flight.bytes)).unwrap()
 }

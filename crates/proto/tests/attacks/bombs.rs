@@ -91,8 +91,11 @@ fn singles(from: u16, count: u16, step: u16) -> Vec<GapBlock> {
     (0..count).map(|n| block(from + n * step, from + n * step)).collect()
 }
 
+/// A flood by its name: what is sent in turn, from the Cumulative TSN Ack on.
+type Flood<'a> = (&'a str, &'a dyn Fn(u32) -> Vec<Sack<'static>>);
+
 /// One flood of SACKs in turn, or several one after the other, at a sender that is still patient.
-fn sacks(recovery: LossRecovery, kinds: &[(&str, &dyn Fn(u32) -> Vec<Sack<'static>>)]) {
+fn sacks(recovery: LossRecovery, kinds: &[Flood<'_>]) {
     let (mut pair, first) = sender(recovery);
     let tag = pair.tag_of(Side::B);
     let cum = first.wrapping_sub(1);
@@ -107,7 +110,7 @@ fn sacks(recovery: LossRecovery, kinds: &[(&str, &dyn Fn(u32) -> Vec<Sack<'stati
     assert!(pair.b.state().is_some());
     // Nothing of it was believed for good: what is acknowledged in the end is gone, and the rest is sent.
     pair.pass_all();
-    pair.now = pair.now + Span::from_millis(1);
+    pair.now += Span::from_millis(1);
     let all = Sack { a_rwnd: 1 << 20, ..sack(first.wrapping_add(OUTSTANDING - 1), &[], &[]) };
     pair.inject(Side::B, Pair::at(Side::B), &packet(Side::B, tag, &[&all]));
     assert!(pair.with(Side::B, |b, _| b.buffered()) <= 10);
