@@ -196,7 +196,7 @@ impl Drop for Endpoint {
     }
 }
 
-/// A port that no other association to this peer has: a random one, or the next above it that is free (RFC 6056 §3.3.1).
+/// A port that no other association to this peer has: a random one, or the next above it that is free.
 fn free_port(core: &Core, remote: &RemoteAddrs) -> Result<u16, ConnectError> {
     let none =
         |want: &str| ConfigError { field: "local.port", value: "random".to_owned(), want: want.to_owned() };

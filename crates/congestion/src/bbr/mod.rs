@@ -140,9 +140,11 @@ impl Bbr {
     /// BBRSetPacingRate (§5.6.2); before the first measurement the window alone limits.
     fn set_pacing_rate(&mut self) {
         let bandwidth = self.model.bandwidth();
-        if bandwidth == 0 {
-            return;
-        }
+        let Some(min_rtt) = self.model.min_rtt().filter(|_| bandwidth > 0) else { return };
+        // The least window in a round trip: what was measured while only one small packet at a time could be sent says little of
+        // the path, and pacing at that would keep it so.
+        let least = u128::from(self.least()) * 1_000_000_000 / u128::from(min_rtt.as_nanos().max(1));
+        let bandwidth = bandwidth.max(u64::try_from(least).unwrap_or(u64::MAX));
         // §5.6.2: one per cent below, so that queues drain
         let rate = permille(permille(bandwidth, self.cycle.phase.pacing_gain()), 990);
         let headers = HEADERS[usize::from(self.config.ip_version == IpVersion::V6)];
