@@ -196,3 +196,16 @@ fn frames_with_a_lifetime_are_not_sent_when_they_are_old() {
     assert!(oldest <= 0.250 + 0.090 + 0.040 + 0.010, "{live:?}");
     assert!(insisted > 2.0 * live.p95_transfer.unwrap(), "{live:?} {reliable:?}");
 }
+
+/// A limit of the messages reaches the association: what may not be sent again is lost with its packet (RFC 7496 §3.1).
+#[test]
+fn frames_that_may_not_be_sent_again_are_lost_with_their_packets() {
+    // Long enough for the last time-out.
+    let (reliable, _) = run(&scenario(&["link.wire.loss=0.05", "duration=30s"]));
+    assert_eq!(reliable.undelivered, 0);
+    let (limited, _) =
+        run(&scenario(&["link.wire.loss=0.05", "duration=30s", "app.clip.max_retransmissions=0"]));
+    assert_eq!(limited.generated, reliable.generated);
+    // About 20 of 400 packets are lost.
+    assert!((1..=100).contains(&limited.undelivered), "{limited:?}");
+}

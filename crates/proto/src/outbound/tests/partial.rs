@@ -53,6 +53,16 @@ fn failed(sender: &mut Sender) -> Vec<(u16, bool, u64)> {
 }
 
 #[test]
+fn a_lifetime_of_what_arrived_leaves_nothing_to_wait_for() {
+    let mut sender = sender(false);
+    sender.give(message(0, 100, SECOND)).unwrap();
+    sender.flush();
+    sender.sack(1, &[]);
+    assert!(sender.out.is_drained());
+    assert_eq!(sender.out.next_timeout(&sender.paths), None, "it would be due for ever");
+}
+
+#[test]
 fn rfc3758_4_1_tr3_what_was_not_sent_gets_no_tsn() {
     for forwards in [true, false] {
         let mut sender = sender(false);
