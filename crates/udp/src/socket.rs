@@ -112,6 +112,9 @@ impl Socket {
         let _ = socket.set_send_buffer_size(options.buffer);
         socket.set_nonblocking(true)?;
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        // quinn-udp 0.6 asks for arrival times and has no room for them beside the ECN bits, which the kernel then cuts off.
+        #[cfg(target_os = "linux")]
+        nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::ReceiveTimestampns, &false)?;
         let io = UdpSocket::from_std(socket.into())?;
         let local = io.local_addr()?;
         Ok(Self { io, state, local, device })
