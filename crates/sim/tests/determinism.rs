@@ -1,24 +1,13 @@
 //! The same scenario and seed give the same bytes on every link, however many runs go on beside it.
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+mod memory;
+
+use std::sync::Arc;
 
 use msctp_sim::scenario::Scenario;
 use msctp_sim::{Simulation, Summary};
 
-/// A file in memory that outlives the simulation writing it.
-#[derive(Clone, Default)]
-struct Memory(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Memory {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("not poisoned").write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+use memory::Memory;
 
 /// The committed handover with jittered background traffic and losses on both radio links.
 fn scenario() -> Scenario {
@@ -53,7 +42,7 @@ fn run(scenario: &Scenario, seed: u64) -> (Summary, Vec<u8>) {
     simulation.capture(&["3g".to_owned(), "wlan".to_owned()], Box::new(memory.clone())).expect("memory");
     simulation.run();
     simulation.finish().expect("memory");
-    let bytes = std::mem::take(&mut *memory.0.lock().expect("not poisoned"));
+    let bytes = memory.take();
     (simulation.summary(), bytes)
 }
 

@@ -1,32 +1,13 @@
 //! Explicit congestion notification in whole runs (RFC 4960 Appendix A, RFC 3168): a queue that tells of congestion before it is
 //! full, and a transfer over it with and without ECN.
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+mod memory;
 
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::LinkSummary;
 use msctp_sim::{Simulation, Summary};
 
-/// A file in memory that outlives the simulation writing it.
-#[derive(Clone, Default)]
-struct Memory(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Memory {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("not poisoned").write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Memory {
-    fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut *self.0.lock().expect("not poisoned"))
-    }
-}
+use memory::Memory;
 
 /// What a run came to.
 struct Ran {

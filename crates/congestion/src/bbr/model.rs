@@ -54,7 +54,6 @@ pub(super) struct Model {
     /// §5.5.9
     aggregation_start: Time,
     aggregated: u64,
-    extra_acked: u64,
     /// Greatest of two halves of the filter's rounds, and the round in which the later half began.
     extra_acked_halves: [u64; 2],
     extra_acked_since: u64,
@@ -83,7 +82,6 @@ impl Default for Model {
             probe_rtt_expired: false,
             aggregation_start: Time::ZERO,
             aggregated: 0,
-            extra_acked: 0,
             extra_acked_halves: [0; 2],
             extra_acked_since: 0,
         }
@@ -118,8 +116,9 @@ impl Model {
         self.min_rtt.map(|(rtt, _)| rtt)
     }
 
+    /// BBR.extra_acked
     pub(super) fn extra_acked(&self) -> u64 {
-        self.extra_acked
+        self.extra_acked_halves[0].max(self.extra_acked_halves[1])
     }
 
     /// BBRUpdateLatestDeliverySignals, BBRUpdateRound, BBRUpdateMaxBw (§5.5.10.3, §5.5.1, §5.5.5).
@@ -167,8 +166,8 @@ impl Model {
             if self.inflight_short_term == u64::MAX {
                 self.inflight_short_term = cwnd;
             }
-            self.bandwidth_short_term = self.bandwidth_latest.max(permille(self.bandwidth_short_term, BETA));
-            self.inflight_short_term = self.inflight_latest.max(permille(self.inflight_short_term, BETA));
+            self.bandwidth_short_term = self.bandwidth_latest.max(Self::reduced(self.bandwidth_short_term));
+            self.inflight_short_term = self.inflight_latest.max(Self::reduced(self.inflight_short_term));
         }
         self.loss_in_round = false;
     }
@@ -259,6 +258,5 @@ impl Model {
             self.extra_acked_since = self.rounds;
         }
         self.extra_acked_halves[1] = self.extra_acked_halves[1].max(extra);
-        self.extra_acked = self.extra_acked_halves[0].max(self.extra_acked_halves[1]);
     }
 }

@@ -9,10 +9,13 @@ pub mod park_jang;
 
 use std::fmt;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::agreement::Agreement;
-use crate::plan::{Execution, ThreadsError};
+use crate::plan::{Execution, ThreadsError, execute};
 use crate::report::Report;
-use crate::world::World;
+use crate::world::{Simulator, World};
 
 /// A paper's experiment.
 #[derive(Clone, Copy)]
@@ -50,6 +53,44 @@ pub struct Worlds<'a> {
     pub repetitions: u64,
     /// How the simulator's are.
     pub simulator: &'a Execution<'a>,
+}
+
+/// Runs of the simulator that stand beside so many on real stacks, under each condition: they are cheap.
+pub(crate) fn beside(repetitions: u64) -> u64 {
+    repetitions.max(10)
+}
+
+/// What the runs of an experiment came to in both worlds.
+pub(crate) struct Both<K, T> {
+    pub(crate) simulated: Vec<(K, T)>,
+    pub(crate) real: Vec<(K, T)>,
+    /// Runs that failed, by name, with the reason.
+    pub(crate) failed: Vec<(String, String)>,
+    /// Runs that were not begun because the plan was cancelled.
+    pub(crate) skipped: usize,
+}
+
+impl Worlds<'_> {
+    /// Carries out the same work in both worlds. `plans`: what sets the results of the simulator and of real stacks apart from
+    /// those of other plans in the store; `keys`: of so many runs under each condition.
+    pub(crate) fn carry_out<K, T>(
+        &self,
+        plans: [&str; 2],
+        keys: impl Fn(u64) -> Vec<K>,
+        work: impl Fn(&dyn World, &K) -> Result<T, String> + Sync,
+    ) -> Result<Both<K, T>, ThreadsError>
+    where
+        K: Ord + Send + Sync + fmt::Display,
+        T: Send + Serialize + DeserializeOwned,
+    {
+        let in_simulator = |key: &K| work(&Simulator, key);
+        let simulated = execute(plans[0], keys(beside(self.repetitions)), self.simulator, in_simulator)?;
+        let real = execute(plans[1], keys(self.repetitions), self.real, |key| work(self.world, key))?;
+        let mut failed = simulated.failures();
+        failed.extend(real.failures());
+        let skipped = simulated.skipped.len() + real.skipped.len();
+        Ok(Both { simulated: simulated.done, real: real.done, failed, skipped })
+    }
 }
 
 impl fmt::Debug for Worlds<'_> {

@@ -451,18 +451,22 @@ impl Reassembly {
         let lowest = mid.wrapping_sub(i32::MAX as u32);
         let halves = if lowest <= mid { [(lowest, mid), (1, 0)] } else { [(lowest, u32::MAX), (0, mid)] };
         for (from, to) in halves.into_iter().filter(|(from, to)| from <= to) {
-            let (from, to) = ((stream, unordered, from), (stream, unordered, to));
-            while let Some((&spot, _)) = self.runs.range((from, 0)..=(to, u64::MAX)).next() {
-                if let Some(run) = self.runs.remove(&spot) {
-                    discarded.add(&run);
-                }
-            }
-            while let Some((&key, opened)) = self.opened.range(from..=to).next() {
-                discarded.abort(opened);
-                self.opened.remove(&key);
-            }
+            self.discard((stream, unordered, from), (stream, unordered, to), &mut discarded);
         }
         discarded
+    }
+
+    /// Messages from this one up to that one will never be complete.
+    fn discard(&mut self, from: Key, to: Key, discarded: &mut Discarded) {
+        while let Some((&spot, _)) = self.runs.range((from, 0)..=(to, u64::MAX)).next() {
+            if let Some(run) = self.runs.remove(&spot) {
+                discarded.add(&run);
+            }
+        }
+        while let Some((&key, opened)) = self.opened.range(from..=to).next() {
+            discarded.abort(opened);
+            self.opened.remove(&key);
+        }
     }
 
     /// A late fragment of a message that was given up when an earlier one was passed over. Only of the last: a stream has one
@@ -497,16 +501,7 @@ impl Reassembly {
         }
         self.given_up.remove(&(stream, false));
         self.given_up.remove(&(stream, true));
-        let (from, to) = ((stream, false, 0), (stream, true, u32::MAX));
-        while let Some((&spot, _)) = self.runs.range((from, 0)..=(to, u64::MAX)).next() {
-            if let Some(run) = self.runs.remove(&spot) {
-                discarded.add(&run);
-            }
-        }
-        while let Some((&key, opened)) = self.opened.range(from..=to).next() {
-            discarded.abort(opened);
-            self.opened.remove(&key);
-        }
+        self.discard((stream, false, 0), (stream, true, u32::MAX), &mut discarded);
         discarded
     }
 }

@@ -3,16 +3,13 @@
 use super::claims::{Measured, ledger, mmtt, startup_mean};
 use super::grid::{Mix, Network, RunKey, Tcp, Window};
 use super::measure::Run;
-use super::run::{run, run_in, scenario};
+use super::run::{run_in, scenario};
 use crate::agreement::{Agreement, Row};
-use crate::experiments::{Effort, Emulated, Worlds};
-use crate::plan::{ThreadsError, execute};
+use crate::experiments::{Both, Effort, Emulated, Worlds, beside};
+use crate::plan::ThreadsError;
 
 /// For the experiment's entry.
 pub(super) const EMULATED: Emulated = Emulated { plan, simulated, carry_out };
-
-/// Runs in the simulator beside them.
-const SIMULATED: u64 = 10;
 
 /// The combinations of which the paper shows figures and makes claims.
 const MIXES: [Mix; 5] = [
@@ -46,20 +43,16 @@ fn plan(effort: &Effort, repetitions: u64) -> Vec<u32> {
 
 /// The simulator's runs beside them.
 fn simulated(effort: &Effort, repetitions: u64) -> usize {
-    keys(effort.quick, SIMULATED.max(repetitions)).len()
+    keys(effort.quick, beside(repetitions)).len()
 }
 
 fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ThreadsError> {
-    let (of_real, of_simulated) = (worlds.repetitions, SIMULATED.max(worlds.repetitions));
-    let simulated = execute("eklund", keys(effort.quick, of_simulated), worlds.simulator, run)?;
-    let real = execute("eklund on real stacks", keys(effort.quick, of_real), worlds.real, |key| {
-        run_in(worlds.world, key)
-    })?;
-    let mut failed = simulated.failures();
-    failed.extend(real.failures());
-    let skipped = simulated.skipped.len() + real.skipped.len();
-    let simulated: Measured = simulated.done.into_iter().collect();
-    let real: Measured = real.done.into_iter().collect();
+    let (of_real, of_simulated) = (worlds.repetitions, beside(worlds.repetitions));
+    let plans = ["eklund", "eklund on real stacks"];
+    let Both { simulated, real, failed, skipped } =
+        worlds.carry_out(plans, |runs| keys(effort.quick, runs), run_in)?;
+    let (simulated, real): (Measured, Measured) =
+        (simulated.into_iter().collect(), real.into_iter().collect());
     Ok(Agreement {
         paper: "eklund",
         extent: format!(

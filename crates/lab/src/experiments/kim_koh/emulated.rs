@@ -5,16 +5,14 @@ use std::collections::BTreeMap;
 use super::claims::{Measured, ledger};
 use super::grid::{DURATION, Movement, RunKey, SWITCH, Scheme, WindowSet};
 use super::measure::{Handover, STEP};
-use super::run::{handover, handover_in, handover_scenario};
+use super::run::{handover_in, handover_scenario};
 use crate::agreement::{Agreement, Row};
-use crate::experiments::{Effort, Emulated, Worlds};
-use crate::plan::{ThreadsError, execute};
+use crate::experiments::{Both, Effort, Emulated, Worlds, beside};
+use crate::plan::ThreadsError;
 
 /// For the experiment's entry.
 pub(super) const EMULATED: Emulated = Emulated { plan, simulated, carry_out };
 
-/// Runs in the simulator beside them.
-const SIMULATED: u64 = 10;
 /// Background in % of the target link: those of which the paper shows curves, but for the one that scatters most.
 const LOADS: [u8; 2] = [0, 40];
 
@@ -42,24 +40,19 @@ fn plan(effort: &Effort, repetitions: u64) -> Vec<u32> {
 
 /// The simulator's runs beside them.
 fn simulated(effort: &Effort, repetitions: u64) -> usize {
-    keys(effort.quick, SIMULATED.max(repetitions)).len()
+    keys(effort.quick, beside(repetitions)).len()
 }
 
 fn carry_out(effort: &Effort, worlds: &Worlds<'_>) -> Result<Agreement, ThreadsError> {
-    let (of_real, of_simulated) = (worlds.repetitions, SIMULATED.max(worlds.repetitions));
-    let simulated =
-        execute("kim-koh handover", keys(effort.quick, of_simulated), worlds.simulator, handover)?;
-    let real = execute("kim-koh on real stacks", keys(effort.quick, of_real), worlds.real, |key| {
-        handover_in(worlds.world, key)
-    })?;
-    let mut failed = simulated.failures();
-    failed.extend(real.failures());
-    let skipped = simulated.skipped.len() + real.skipped.len();
+    let (of_real, of_simulated) = (worlds.repetitions, beside(worlds.repetitions));
+    let plans = ["kim-koh handover", "kim-koh on real stacks"];
+    let Both { simulated, real, failed, skipped } =
+        worlds.carry_out(plans, |runs| keys(effort.quick, runs), handover_in)?;
     let measured = |done: Vec<(RunKey, Handover)>| Measured {
         handovers: done.into_iter().collect(),
         estimations: BTreeMap::new(),
     };
-    let (simulated, real) = (measured(simulated.done), measured(real.done));
+    let (simulated, real) = (measured(simulated), measured(real));
     Ok(Agreement {
         paper: "kim-koh",
         extent: format!(
