@@ -212,6 +212,8 @@ fn nightly_ten_thousand_random_sequences() {
 #[ignore = "looks for a seed with a high first TSN; takes seconds in a release build; scripts/test runs it"]
 fn slow_tsn_and_ssn_wrap() {
     const MESSAGES: u32 = 70_000;
+    // World::probe: the mobile's on the stream it used and on its last one, the server's on its last one.
+    const PROBES: usize = 3;
     let setup = |seed| Setup { seed, ..regressions::PLAIN };
     let is_high = |seed: &u64| host::initial_tsn(&setup(*seed)) > u32::MAX - MESSAGES / 2;
     let seed = (0..2_000_000).find(is_high).expect("one in 122,000 is");
@@ -219,7 +221,7 @@ fn slow_tsn_and_ssn_wrap() {
     let path = Op::Path { mobile: 0, server: 0, to_server: rough, to_mobile: rough };
     let send = Op::Send { side: plan::Side::Mobile, stream: 0, len: 1, count: MESSAGES, unordered: false };
     let outcome = check(setup(seed), &[path, send, Op::Run { ms: 60_000 }]);
-    assert_eq!((outcome.delivered, outcome.seen.tsn_wraps), (MESSAGES as usize, 1));
+    assert_eq!((outcome.delivered, outcome.seen.tsn_wraps), (MESSAGES as usize + PROBES, 1));
 }
 
 /// `MSCTP_SEED=17` or `MSCTP_SEED=1000..5000`; without it there is nothing to do.
