@@ -15,7 +15,7 @@ use crate::delivery::{DeliverySample, LostPacket};
 /// [`on_idle`](Self::on_idle) per event, in the order the events happen. When one SACK both acknowledges new data
 /// and starts fast recovery, `on_ack` comes first (RFC 9260 §7.2.4, note).
 pub trait Controller: fmt::Debug + Send {
-    /// The name under which [`create`](crate::create) makes this controller.
+    /// The name under which [`create`](crate::create) makes this controller; one's own may have any.
     fn name(&self) -> &'static str;
 
     /// The control variables now.

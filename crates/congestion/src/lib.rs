@@ -9,6 +9,7 @@
 //! packet header. All arithmetic is integer.
 
 pub mod bbr;
+mod choice;
 pub mod classifier;
 mod composed;
 mod controller;
@@ -28,6 +29,7 @@ mod rtt;
 pub mod slow_start;
 
 pub use bbr::Bbr;
+pub use choice::{Choice, ControllerChoice, Entry, Maker, Own};
 pub use composed::Composed;
 pub use controller::{
     Ack, Controller, ControllerConfig, InitialWindow, IpVersion, Loss, LossKind, StartState, Window,

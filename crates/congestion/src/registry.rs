@@ -20,7 +20,10 @@ pub struct Registered<M: 'static> {
 
 impl<M> Registered<M> {
     /// The one called `name` in `registry`; `what` says in errors what was sought.
-    pub(crate) fn find(
+    ///
+    /// # Errors
+    /// [`UnknownName`] if there is none of that name.
+    pub fn find(
         registry: &'static [Self],
         what: &'static str,
         name: &str,

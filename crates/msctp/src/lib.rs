@@ -28,8 +28,36 @@
 //!
 //! With [`EndpointOptions::mobile`] the endpoint follows the host's interfaces: a new address is added to every association,
 //! verified and measured while the old one carries data; data moves as [`Mobility`] prefers and starts there with the window
-//! that the handover policy gives (`Config::handover_policy`, by name; [`policies`](handover::policies) lists them). No line
+//! that the handover policy gives (`Config::handover_policy`; [`policies`](handover::policies) lists ours). No line
 //! of application code is about it; [`Association::event`] tells of it.
+//!
+//! # Your own congestion control and handover policy
+//!
+//! `Config::controller` and `Config::handover_policy` take a name or a value: a name is looked up
+//! ([`controllers`](congestion::controllers), [`policies`](handover::policies)) and comes to the same as a value, a function that
+//! makes a [`Controller`](congestion::Controller) for each path or a [`HandoverPolicy`](handover::HandoverPolicy) for each
+//! association. Both are plain state machines that are told what happened; `examples/own_controller.rs` has one of each.
+//!
+//! ```
+//! use msctp::Config;
+//! use msctp::congestion::{ControllerChoice, ControllerConfig, InitialWindow, Reno};
+//! use msctp::handover::{Conservative, PolicyChoice};
+//!
+//! let ten = |path: &ControllerConfig| ControllerConfig { initial_window: InitialWindow::Packets(10), ..path.clone() };
+//! let config = Config {
+//!     controller: ControllerChoice::own(move |path| Box::new(Reno::new(&ten(path)))),
+//!     handover_policy: PolicyChoice::own(|options| Box::new(Conservative::new(options))),
+//!     ..Config::mobile()
+//! };
+//! assert_eq!(config.validate(), Ok(()));
+//!
+//! let wrong = Config { controller: "cubik".into(), ..Config::mobile() }.validate().unwrap_err();
+//! assert!(wrong.to_string().contains("the nearest is \"cubic\""));
+//! ```
+//!
+//! *When* data moves is decided in two places. A mobile endpoint moves it to the interface that [`Mobility::prefer`] likes best,
+//! and away from one that is down. A policy may move it too ([`SwitchPrimary`](handover::Action::SwitchPrimary)); for it to
+//! decide alone, leave `prefer` empty, which makes all interfaces equal, or do not use [`EndpointOptions::mobile`].
 //!
 //! # Bytes
 //!

@@ -187,7 +187,7 @@ async fn a_peer_that_is_not_there_or_does_not_listen_is_an_error() {
     assert!(matches!(error, ConnectError::Refused(_)), "{error:?}");
     let error = client.connect(peer_of("[::1]:9".parse().unwrap()), config.clone()).await.unwrap_err();
     assert_eq!(error.to_string(), "no local address reaches [::1]:9: bind one of its family");
-    let wrong = Config { controller: "cubik".to_owned(), ..config.clone() };
+    let wrong = Config { controller: "cubik".into(), ..config.clone() };
     let error = client.connect(peer_of(deaf.local_addresses()[0]), wrong).await.unwrap_err().to_string();
     assert!(error.contains("cubic"), "{error}");
     // Given up: the association is aborted, and the endpoint idle.

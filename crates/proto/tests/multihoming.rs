@@ -150,7 +150,7 @@ fn only_confirmed_paths_of_this_association_can_be_primary() {
 
 fn switched_with(policy: &str, options: PolicyConfig) -> (Pair, PathId, PathId) {
     let config = Config {
-        handover_policy: policy.to_owned(),
+        handover_policy: policy.into(),
         policy: options,
         initial_ssthresh: Some(40_000),
         ..config()
@@ -213,7 +213,7 @@ fn adaptive_probes_the_new_path_and_estimates() {
 #[test]
 fn copies_go_over_the_second_path_and_count_nowhere() {
     let options = PolicyConfig { bicast: true, ..PolicyConfig::default() };
-    let config = Config { handover_policy: "inherit".to_owned(), policy: options, ..config() };
+    let config = Config { handover_policy: "inherit".into(), policy: options, ..config() };
     let mut pair = two_networks(config);
     let primary = primary(&mut pair, Side::B);
     // The primary loses a tenth of its data; the copies make up for it without a retransmission being needed.

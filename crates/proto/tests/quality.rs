@@ -21,7 +21,7 @@ fn traced() -> Config {
 }
 
 fn following() -> Config {
-    Config { handover_policy: "qos-measurement".to_owned(), ..traced() }
+    Config { handover_policy: "qos-measurement".into(), ..traced() }
 }
 
 fn kbps(rate: u64) -> LinkQuality {

@@ -9,7 +9,7 @@ use crate::arrivals::Log;
 fn config(policy: Option<&str>) -> Config {
     let mut config = Config::mobile();
     if let Some(policy) = policy {
-        config.handover_policy = policy.to_owned();
+        config.handover_policy = policy.into();
     }
     config
 }

@@ -69,10 +69,10 @@ impl NetArgs {
             config.auth = authentication(file)?;
         }
         if let Some(policy) = &self.policy {
-            config.handover_policy.clone_from(policy);
+            config.handover_policy = policy.as_str().into();
         }
         if let Some(controller) = &self.controller {
-            config.controller.clone_from(controller);
+            config.controller = controller.as_str().into();
         }
         config.validate().map_err(|error| Failure::Input(error.to_string()))?;
         Ok(config)

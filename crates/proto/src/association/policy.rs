@@ -32,7 +32,7 @@ impl Handover {
         let policy =
             handover::create(&config.handover_policy, &config.policy).map_err(|error| ConfigError {
                 field: "handover_policy",
-                value: config.handover_policy.clone(),
+                value: config.handover_policy.to_string(),
                 want: error.to_string(),
             })?;
         Ok(Self {

@@ -22,12 +22,15 @@ pub use self::recovery::{LossDetection, LossRecovery, RecoveryConfig};
 pub use self::streams::StreamsConfig;
 
 use core::fmt::Display;
+use core::net::{IpAddr, Ipv4Addr};
 
-use msctp_congestion::{InitialWindow, Options, RtoConfig, classifier};
+use msctp_congestion::{
+    ControllerChoice, ControllerConfig, InitialWindow, IpVersion, Options, RtoConfig, classifier, controllers,
+};
 use msctp_units::Span;
 
-use crate::handover::PolicyConfig;
-use crate::path::PathsConfig;
+use crate::handover::{PolicyChoice, PolicyConfig};
+use crate::path::{PathsConfig, pmdcs};
 use crate::{ConfigError, handover};
 
 /// The smallest `Config::pmtu`: room for a COOKIE ECHO with our own cookie and for a SACK with gap blocks.
@@ -105,16 +108,18 @@ pub struct Config {
     pub ecn: bool,
     /// Loss recovery beyond RFC 9260.
     pub recovery: RecoveryConfig,
-    /// The congestion controller of each path, by its name in [`msctp_congestion::controllers`].
-    pub controller: String,
-    /// The controller's own options, from those that [`msctp_congestion::ControllerInfo`] lists for its name.
+    /// The congestion controller of each path: by its name in [`msctp_congestion::controllers`], or one's own
+    /// ([`Choice::own`](msctp_congestion::Choice::own)).
+    pub controller: ControllerChoice,
+    /// The controller's options, from those that [`msctp_congestion::ControllerInfo`] lists for its name; one's own has none.
     pub controller_options: Options,
     /// A path's congestion window before its first data (RFC 9260 §7.2.1).
     pub initial_window: InitialWindow,
     /// A path's slow-start threshold before its first loss, in bytes; `None`: arbitrarily high (RFC 9260 §7.2.1).
     pub initial_ssthresh: Option<u64>,
-    /// What happens at a path change, by its name in [`handover::policies`].
-    pub handover_policy: String,
+    /// What happens at a path change: by its name in [`handover::policies`], or one's own
+    /// ([`Choice::own`](msctp_congestion::Choice::own)).
+    pub handover_policy: PolicyChoice,
     /// Options of the handover policy.
     pub policy: PolicyConfig,
     /// Understand QoS_Measurement chunks; false: they are skipped as an unknown chunk of their type (RFC 9260 §3.2). True.
@@ -174,11 +179,11 @@ impl Default for Config {
             restart_rtt_after_spurious: false,
             ecn: false,
             recovery: RecoveryConfig::default(),
-            controller: msctp_congestion::controllers()[0].name.to_owned(),
+            controller: msctp_congestion::controllers()[0].name.into(),
             controller_options: Options::new(),
             initial_window: InitialWindow::default(),
             initial_ssthresh: None,
-            handover_policy: handover::policies()[0].name.to_owned(),
+            handover_policy: handover::policies()[0].name.into(),
             policy: PolicyConfig::default(),
             quality_reports: true,
             quality_interval: Span::from_millis(200),
@@ -245,16 +250,7 @@ impl Config {
     }
 
     fn validate_names(&self) -> Result<(), ConfigError> {
-        let controller = msctp_congestion::find(&self.controller).map_err(|error| ConfigError {
-            field: "controller",
-            value: self.controller.clone(),
-            want: error.to_string(),
-        })?;
-        self.controller_options.check(controller.options).map_err(|error| ConfigError {
-            field: "controller_options",
-            value: error.name.clone(),
-            want: error.to_string(),
-        })?;
+        self.validate_controller()?;
         let classifier = classifier::find(&self.loss_classifier).map_err(|error| ConfigError {
             field: "loss_classifier",
             value: self.loss_classifier.clone(),
@@ -267,10 +263,40 @@ impl Config {
         })?;
         handover::create(&self.handover_policy, &self.policy).map_err(|error| ConfigError {
             field: "handover_policy",
-            value: self.handover_policy.clone(),
+            value: self.handover_policy.to_string(),
             want: error.to_string(),
         })?;
         Ok(())
+    }
+
+    fn validate_controller(&self) -> Result<(), ConfigError> {
+        let registered = self.controller.registered(controllers(), "congestion controller");
+        let registered = registered.map_err(|error| ConfigError {
+            field: "controller",
+            value: self.controller.to_string(),
+            want: error.to_string(),
+        })?;
+        self.controller_options.check(registered.map_or(&[], |info| info.options)).map_err(|error| {
+            ConfigError { field: "controller_options", value: error.name.clone(), want: error.to_string() }
+        })?;
+        if registered.is_some() {
+            return Ok(());
+        }
+        // What comes from elsewhere is asked for the one thing without which nothing would ever be sent.
+        let pmdcs = pmdcs(self.pmtu, 0, &IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        let config = ControllerConfig {
+            initial_window: self.initial_window,
+            initial_ssthresh: self.initial_ssthresh,
+            ..ControllerConfig::rfc9260(pmdcs.into(), IpVersion::V4)
+        };
+        let made = self.paths_config().controller.make(&config);
+        let cwnd = made.window().cwnd;
+        check(
+            cwnd >= config.pmdcs,
+            "controller",
+            format_args!("{} with a window of {cwnd} bytes", made.name()),
+            format_args!("at least 1 PMDCS ({pmdcs}) before the first data"),
+        )
     }
 
     /// The options that concern paths.
@@ -292,7 +318,8 @@ impl Config {
             reserved: 0,
             pmtud: self.pmtud,
             // An unknown name was refused by `validate`.
-            controller: msctp_congestion::find(&self.controller).map_or(default.controller, |info| info.make),
+            controller: (self.controller.maker(controllers(), "congestion controller"))
+                .unwrap_or(default.controller),
             controller_options: self.controller_options.clone(),
             initial_window: self.initial_window,
             initial_ssthresh: self.initial_ssthresh,

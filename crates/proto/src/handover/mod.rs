@@ -2,8 +2,8 @@
 //!
 //! There is one [`HandoverPolicy`] per association. It hears of paths, links, estimates and the primary switch, asks
 //! for probing, copies or a switch by pushing [`Action`]s, and says how the new primary path starts. A new policy is
-//! one file here and one line in `registry.rs`; one that only chooses the starting window is one function, a
-//! [`StartRule`].
+//! one file here and one line in `registry.rs`, or a file of the user's own, given by value ([`PolicyChoice`]); one that only
+//! chooses the starting window is one function, a [`StartRule`].
 
 mod adaptive;
 mod config;
@@ -25,7 +25,7 @@ pub use large_window::LargeInitialWindow;
 pub use link_event::{LinkEvent, LinkState};
 pub use oracle::Oracle;
 pub use qos_measurement::{BdpDelay, QosMeasurement, QosRule};
-pub use registry::{PolicyError, PolicyInfo, create, policies};
+pub use registry::{PolicyChoice, PolicyError, PolicyInfo, create, policies};
 pub use start_rule::{ByRule, StartRule};
 
 use core::fmt;
@@ -43,7 +43,7 @@ use crate::{PathId, PathState};
 /// Each method may push any number of [`Action`]s; the association carries them out in order, after the method returned.
 /// A policy that does not care about an event keeps the empty default.
 pub trait HandoverPolicy: fmt::Debug + Send {
-    /// The name under which [`create`] makes this policy.
+    /// The name under which [`create`] makes this policy; one's own may have any.
     fn name(&self) -> &'static str;
 
     /// `path` may carry data from now on: it is in `view`, and its addresses are confirmed (RFC 9260 §5.4). Called once

@@ -27,7 +27,7 @@ mod testing;
 use core::net::IpAddr;
 
 use msctp_congestion::{
-    Controller, ControllerConfig, InitialWindow, IpVersion, Options, Prr, RtoConfig, RttEstimator,
+    Controller, ControllerConfig, InitialWindow, IpVersion, Maker, Options, Prr, RtoConfig, RttEstimator,
 };
 use msctp_units::{Span, Time};
 
@@ -64,7 +64,7 @@ pub struct PathsConfig {
     /// How the PMTU of each path is found (RFC 8899).
     pub pmtud: PmtudConfig,
     /// How the controller of each new path is made.
-    pub controller: fn(&ControllerConfig) -> Box<dyn Controller>,
+    pub controller: Maker<ControllerConfig, dyn Controller>,
     /// The controller's own options.
     pub controller_options: Options,
     /// The window of a path before its first data.
@@ -86,7 +86,7 @@ impl Default for PathsConfig {
             pmtu: 1500,
             reserved: 0,
             pmtud: PmtudConfig::default(),
-            controller: |config| Box::new(msctp_congestion::Rfc9260::new(config)),
+            controller: Maker::Registered(|config| Box::new(msctp_congestion::Rfc9260::new(config))),
             controller_options: Options::new(),
             initial_window: InitialWindow::default(),
             initial_ssthresh: None,
@@ -212,7 +212,7 @@ impl Path {
         let finder = pmtu::Finder::new(config, &addr);
         let pmtu = finder.as_ref().map_or(config.pmtu, |finder| finder.plpmtu());
         let pmdcs = pmdcs(pmtu, config.reserved, &addr.remote);
-        let controller = (config.controller)(&ControllerConfig {
+        let controller = config.controller.make(&ControllerConfig {
             pmdcs: u64::from(pmdcs),
             ip_version: IpVersion::of(&addr.remote),
             initial_window: config.initial_window,
@@ -371,6 +371,6 @@ pub const fn packet_overhead(remote: &IpAddr) -> u32 {
 
 /// PMDCS of a path: what the PMTU leaves after IP and common header and what is reserved, in whole words because chunks are
 /// padded.
-const fn pmdcs(pmtu: u32, reserved: u32, remote: &IpAddr) -> u32 {
+pub(crate) const fn pmdcs(pmtu: u32, reserved: u32, remote: &IpAddr) -> u32 {
     pmtu.saturating_sub(packet_overhead(remote) + reserved) & !3
 }

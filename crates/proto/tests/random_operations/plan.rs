@@ -232,13 +232,13 @@ impl Tuning {
             } else {
                 RetransmissionPath::Alternate
             },
-            controller: controllers[usize::from(self.controller) % controllers.len()].name.to_owned(),
+            controller: controllers[usize::from(self.controller) % controllers.len()].name.into(),
             initial_window: match self.initial_window {
                 0 => InitialWindow::Rfc9260,
                 packets => InitialWindow::Packets(u64::from(packets)),
             },
             initial_ssthresh: (self.initial_ssthresh > 0).then_some(u64::from(self.initial_ssthresh)),
-            handover_policy: self.policy_name().to_owned(),
+            handover_policy: self.policy_name().into(),
             policy: PolicyConfig { bicast: self.bicast, ..PolicyConfig::default() },
             outbound_streams: self.outbound_streams,
             max_inbound_streams: self.max_inbound_streams,

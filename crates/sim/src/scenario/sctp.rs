@@ -150,9 +150,10 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
 fn names(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
     let controllers: Vec<_> = controllers().iter().map(|info| (info.name, info.name)).collect();
     if let Some(name) = section.choice("controller", &controllers)? {
-        name.clone_into(&mut config.controller);
+        config.controller = name.into();
     }
-    let known = msctp_congestion::find(&config.controller).map_or(&[][..], |info| info.options);
+    let known = config.controller.name().and_then(|name| msctp_congestion::find(name).ok());
+    let known = known.map_or(&[][..], |info| info.options);
     config.controller_options = options::read(section, "controller_options", known)?;
     options::classifier(section, &mut config.loss_classifier, &mut config.loss_classifier_options)?;
     let schedulers: Vec<_> = schedulers().iter().map(|info| (info.name, info.name)).collect();
@@ -161,7 +162,7 @@ fn names(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> 
     }
     let policies: Vec<_> = policies().iter().map(|info| (info.name, info.name)).collect();
     if let Some(name) = section.choice("handover_policy", &policies)? {
-        name.clone_into(&mut config.handover_policy);
+        config.handover_policy = name.into();
     }
     Ok(())
 }

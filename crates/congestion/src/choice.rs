@@ -1,0 +1,198 @@
+//! [`Choice`]: one of a registry by its name, or any other by value. A name is looked up and gives the same thing as a value:
+//! a [`Maker`]. Knows no registry.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Controller, ControllerConfig, Registered, UnknownName};
+
+/// What makes each path's controller: one of [`controllers`](crate::controllers) by name, or one's own.
+///
+/// ```
+/// use msctp_congestion::{ControllerChoice, Reno};
+///
+/// let by_name: ControllerChoice = "cubic".into();
+/// let own = ControllerChoice::own(|path| Box::new(Reno::new(path)));
+/// assert_eq!((by_name.name(), own.name()), (Some("cubic"), None));
+/// ```
+pub type ControllerChoice = Choice<ControllerConfig, dyn Controller>;
+
+/// A thing of a registry by its name, or a function that makes it: any number of `T`, each from a `C`.
+///
+/// Two are equal that have the same name, or that are clones of one function.
+pub struct Choice<C, T: ?Sized>(Chosen<C, T>);
+
+enum Chosen<C, T: ?Sized> {
+    Named(String),
+    Own(Own<C, T>),
+}
+
+/// An entry of a registry of such things.
+pub type Entry<C, T> = Registered<fn(&C) -> Box<T>>;
+
+/// One's own function that makes such things.
+pub type Own<C, T> = Arc<dyn Fn(&C) -> Box<T> + Send + Sync>;
+
+impl<C, T: ?Sized> Choice<C, T> {
+    /// The one of this name. That there is one is looked up when it is used.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self(Chosen::Named(name.into()))
+    }
+
+    /// What `make` makes: it is called for each path (a controller) or each association (a policy), and whenever options are
+    /// checked.
+    pub fn own(make: impl Fn(&C) -> Box<T> + Send + Sync + 'static) -> Self {
+        Self(Chosen::Own(Arc::new(make)))
+    }
+
+    /// The name, if it was chosen by name.
+    pub fn name(&self) -> Option<&str> {
+        match &self.0 {
+            Chosen::Named(name) => Some(name),
+            Chosen::Own(_) => None,
+        }
+    }
+
+    /// The registry's entry, if it was chosen by name; `what` says in errors what was sought.
+    ///
+    /// # Errors
+    /// [`UnknownName`] if there is none of that name; it says which there are.
+    pub fn registered(
+        &self,
+        registry: &'static [Entry<C, T>],
+        what: &'static str,
+    ) -> Result<Option<&'static Entry<C, T>>, UnknownName> {
+        self.name().map(|name| Registered::find(registry, what, name)).transpose()
+    }
+
+    /// What makes it.
+    ///
+    /// # Errors
+    /// As [`registered`](Self::registered).
+    pub fn maker(
+        &self,
+        registry: &'static [Entry<C, T>],
+        what: &'static str,
+    ) -> Result<Maker<C, T>, UnknownName> {
+        match &self.0 {
+            Chosen::Named(name) => Ok(Maker::Registered(Registered::find(registry, what, name)?.make)),
+            Chosen::Own(make) => Ok(Maker::Own(Arc::clone(make))),
+        }
+    }
+}
+
+impl<C, T: ?Sized> From<&str> for Choice<C, T> {
+    fn from(name: &str) -> Self {
+        Self::named(name)
+    }
+}
+
+impl<C, T: ?Sized> From<String> for Choice<C, T> {
+    fn from(name: String) -> Self {
+        Self::named(name)
+    }
+}
+
+impl<C, T: ?Sized> Clone for Choice<C, T> {
+    fn clone(&self) -> Self {
+        Self(match &self.0 {
+            Chosen::Named(name) => Chosen::Named(name.clone()),
+            Chosen::Own(make) => Chosen::Own(Arc::clone(make)),
+        })
+    }
+}
+
+impl<C, T: ?Sized> PartialEq for Choice<C, T> {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Chosen::Named(name), Chosen::Named(other)) => name == other,
+            (Chosen::Own(make), Chosen::Own(other)) => Arc::ptr_eq(make, other),
+            _ => false,
+        }
+    }
+}
+
+impl<C, T: ?Sized> Eq for Choice<C, T> {}
+
+impl<C, T: ?Sized> fmt::Debug for Choice<C, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => fmt::Debug::fmt(name, f),
+            None => f.write_str("own"),
+        }
+    }
+}
+
+/// The name, or “own”.
+impl<C, T: ?Sized> fmt::Display for Choice<C, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name().unwrap_or("own"))
+    }
+}
+
+/// What a [`Choice`] comes to: makes a `T` from a `C`.
+pub enum Maker<C, T: ?Sized> {
+    /// The registry's.
+    Registered(fn(&C) -> Box<T>),
+    /// The user's.
+    Own(Own<C, T>),
+}
+
+impl<C, T: ?Sized> Maker<C, T> {
+    /// Makes one.
+    pub fn make(&self, config: &C) -> Box<T> {
+        match self {
+            Self::Registered(make) => make(config),
+            Self::Own(make) => make(config),
+        }
+    }
+}
+
+impl<C, T: ?Sized> Clone for Maker<C, T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Registered(make) => Self::Registered(*make),
+            Self::Own(make) => Self::Own(Arc::clone(make)),
+        }
+    }
+}
+
+impl<C, T: ?Sized> fmt::Debug for Maker<C, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Registered(_) => "registered",
+            Self::Own(_) => "own",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{IpVersion, Rfc9260, controllers};
+
+    #[test]
+    fn a_name_and_the_value_it_stands_for_make_the_same() {
+        let config = ControllerConfig::rfc9260(1452, IpVersion::V4);
+        let made = |choice: &ControllerChoice| {
+            format!("{:?}", choice.maker(controllers(), "congestion controller").unwrap().make(&config))
+        };
+        let named: ControllerChoice = Rfc9260::NAME.into();
+        let own = ControllerChoice::own(|path| Box::new(Rfc9260::new(path)));
+        assert_eq!(made(&named), made(&own));
+        assert_eq!((named.to_string(), own.to_string()), ("rfc9260".to_owned(), "own".to_owned()));
+        assert_eq!(named.registered(controllers(), "").unwrap().unwrap().name, "rfc9260");
+        assert!(own.registered(controllers(), "").unwrap().is_none());
+    }
+
+    #[test]
+    fn equal_are_names_and_clones() {
+        let own = || -> ControllerChoice { ControllerChoice::own(|path| Box::new(Rfc9260::new(path))) };
+        let (a, b) = (own(), own());
+        assert!(a == a.clone() && a != b && a != ControllerChoice::from("own"));
+        assert_eq!(ControllerChoice::from("reno"), ControllerChoice::from("reno".to_owned()));
+        let unknown =
+            ControllerChoice::from("renp").maker(controllers(), "congestion controller").unwrap_err();
+        assert!(unknown.to_string().contains("\"reno\""), "{unknown}");
+    }
+}
