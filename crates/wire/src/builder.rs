@@ -155,8 +155,9 @@ impl<'o> PacketBuilder<'o> {
     /// [`Full`] when it does not fit; the packet is as it was.
     pub fn begin_auth(&mut self) -> Result<(), Full> {
         // RFC 4895 §5.1: not more than once in a packet
-        let Some(plan) = self.plan.take() else { return Ok(()) };
+        let Some(plan) = self.plan else { return Ok(()) };
         self.slot = Some(self.push_auth(plan.shared_key_id, plan.hmac_id, plan.hmac_len)?);
+        self.plan = None;
         Ok(())
     }
 
@@ -411,6 +412,17 @@ mod tests {
         let mut packet = PacketBuilder::new(&mut out, 1, 2, TAG, 12 + 39);
         let error = packet.push_auth(0, HmacId::SHA256, 32).unwrap_err();
         assert_eq!(error, Full { needed: 40, remaining: 39 });
+        assert!(packet.is_empty());
+    }
+
+    #[test]
+    fn what_wants_an_auth_chunk_does_not_go_without_because_that_did_not_fit() {
+        let mut out = Vec::new();
+        let mut packet = PacketBuilder::new(&mut out, 1, 2, TAG, 12 + 39);
+        let types = [ChunkType::COOKIE_ACK].into_iter().collect();
+        packet.plan_auth(AuthPlan { types, shared_key_id: 0, hmac_id: HmacId::SHA256, hmac_len: 32 });
+        packet.begin_auth().unwrap_err();
+        packet.push(&CookieAck).unwrap_err();
         assert!(packet.is_empty());
     }
 }

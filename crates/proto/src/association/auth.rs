@@ -103,12 +103,11 @@ impl Association {
     }
 
     /// Data or its acknowledgement follows, which fill what room there is: AUTH takes its part first if either is signed.
+    /// False when it does not fit: then they may not follow either.
     #[inline]
-    pub(super) fn begin_auth(&self, builder: &mut PacketBuilder<'_>) {
-        if self.auth.packet_overhead() > 0 {
-            // Where it does not fit nothing else does.
-            let _ = builder.begin_auth();
-        }
+    #[must_use]
+    pub(super) fn begin_auth(&self, builder: &mut PacketBuilder<'_>) -> bool {
+        self.auth.packet_overhead() == 0 || builder.begin_auth().is_ok()
     }
 
     /// Completes a packet: signs it if anything in it wants that. Its length.

@@ -219,7 +219,9 @@ impl Association {
     }
 
     pub(super) fn push_sack(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) -> bool {
-        self.begin_auth(builder);
+        if !self.begin_auth(builder) {
+            return false;
+        }
         self.push_echoes(now, path, builder);
         let Some(summary) = self.inbound.encode_sack(builder) else { return false };
         self.stats.sacks_sent += 1;
@@ -252,7 +254,9 @@ impl Association {
 
     /// Writes DATA chunks; false when there was none to write. Notes what is to be copied to another path.
     pub(super) fn fill_data(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) -> bool {
-        self.begin_auth(builder);
+        if !self.begin_auth(builder) {
+            return false;
+        }
         let filled = self.outbound.fill(now, path, &mut self.paths, builder);
         self.output.ect = filled.ect;
         self.stats.data_chunks_sent += u64::from(filled.new);
@@ -453,8 +457,8 @@ impl Association {
         let entry = self.paths.get(path).filter(|entry| entry.is_usable())?;
         let (at, room) = (entry.addr(), packet_room(entry));
         let mut builder = self.builder(out, self.tags.peer_tag, room);
-        self.begin_auth(&mut builder);
-        while left > 0 && self.outbound.copy_chunk(tsn, &mut builder) {
+        let signed = self.begin_auth(&mut builder);
+        while signed && left > 0 && self.outbound.copy_chunk(tsn, &mut builder) {
             self.stats.data_chunks_copied += 1;
             tsn += 1;
             left -= 1;

@@ -466,3 +466,17 @@ fn a_forward_tsn_outlives_its_path() {
         ],
     );
 }
+
+/// A batch of packets (`max_segments`) that began with a HEARTBEAT was as long as that, too short for an AUTH chunk: the data
+/// that followed went without one, and a peer that takes it authenticated only threw it away each time.
+#[test]
+fn data_behind_a_short_packet_is_signed() {
+    let setup = Setup {
+        seed: 10456,
+        plain: false,
+        mobile: Tuning { max_segments: 16, potentially_failed: 1, ..Tuning::DEFAULT },
+        server: Tuning { receive_buffer: 1500, demands_data: true, ..Tuning::DEFAULT },
+        ..PLAIN
+    };
+    check(setup, &[Send { side: Mobile, stream: 0, len: 1, count: 7, unordered: false }]);
+}
