@@ -99,6 +99,12 @@ impl Move {
         }
     }
 
+    /// Neither link gives a core much to do.
+    #[must_use]
+    pub fn is_slow(self) -> bool {
+        matches!(self, Self::SlowUp | Self::SlowDown)
+    }
+
     /// When the switch is, in seconds: when the slow pair's queue has long been full, and the fast pair's too.
     #[must_use]
     pub fn switch(self) -> f64 {

@@ -19,7 +19,7 @@ pub struct Args {
     /// Runs of each stack in each case.
     #[arg(long, default_value_t = 5)]
     rounds: u32,
-    /// Emulations at the same time.
+    /// Emulations at the same time, where links are slow; fast ones have the machine to themselves.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
     /// These moves only.
@@ -63,37 +63,31 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .copied()
         .filter(|stack| args.stacks.is_empty() || args.stacks.contains(stack))
         .collect();
-    let mut todo = VecDeque::new();
-    for round in 0..args.rounds {
-        for case in Case::all().filter(wanted) {
-            todo.extend(
-                stacks.iter().filter(|&&stack| case.concerns(stack)).map(|&stack| (case, stack, round)),
-            );
-        }
-    }
     let folder = std::env::temp_dir().join(format!("handover-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
-    let (all, todo) = (todo.len(), Mutex::new(todo));
-    let runs = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for job in 0..args.jobs.max(1) {
-            let (todo, runs, folder) = (&todo, &runs, &folder);
-            scope.spawn(move || {
-                let next = || todo.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-                while let Some((case, stack, round)) = next() {
-                    let result = folder.join(format!("{job}.json"));
-                    match one(case, stack, round, args.policy.as_deref(), &result) {
-                        Ok(run) => {
-                            let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
-                            runs.push(run.clone());
-                            say(&run, runs.len(), all);
-                        }
-                        Err(error) => eprintln!("{} {} {stack}: {error}", case.route, case.kind),
-                    }
-                }
-            });
+    let (mut slow, mut fast) = (VecDeque::new(), VecDeque::new());
+    for round in 0..args.rounds {
+        for case in Case::all().filter(wanted) {
+            let todo = if case.route.is_slow() { &mut slow } else { &mut fast };
+            let concerned = stacks.iter().filter(|&&stack| case.concerns(stack));
+            todo.extend(concerned.map(|&stack| (case, stack, round)));
         }
-    });
+    }
+    let all = slow.len() + fast.len();
+    let runs = Mutex::new(Vec::new());
+    for (todo, jobs) in [(slow, args.jobs.max(1)), (fast, 1)] {
+        work(&Mutex::new(todo), jobs, |job, (case, stack, round)| {
+            let result = folder.join(format!("{job}.json"));
+            match one(case, stack, round, args.policy.as_deref(), &result) {
+                Ok(run) => {
+                    let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
+                    runs.push(run.clone());
+                    say(&run, runs.len(), all);
+                }
+                Err(error) => eprintln!("{} {} {stack}: {error}", case.route, case.kind),
+            }
+        });
+    }
     fs::remove_dir_all(folder)?;
     let mut runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
     runs.sort_by_key(|run| (run.case, run.stack, run.round));
@@ -105,6 +99,21 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Err(format!("{failed} of {all} runs failed").into());
     }
     Ok(())
+}
+
+/// So many threads take what is to be done from the front; each says which of them it is.
+fn work<T: Send>(todo: &Mutex<VecDeque<T>>, jobs: usize, do_it: impl Fn(usize, T) + Sync) {
+    std::thread::scope(|scope| {
+        for job in 0..jobs {
+            let do_it = &do_it;
+            scope.spawn(move || {
+                let next = || todo.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                while let Some(task) = next() {
+                    do_it(job, task);
+                }
+            });
+        }
+    });
 }
 
 fn one(case: Case, stack: Stack, round: u32, policy: Option<&str>, result: &Path) -> Result<Run, Failure> {

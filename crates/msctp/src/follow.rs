@@ -73,11 +73,27 @@ impl State {
         }
         let moves = &mut slot.moves;
         let paths: Vec<PathStats> = association.paths().collect();
-        for ip in follower.used().filter(|ip| !paths.iter().any(|path| path.at.local == *ip)) {
+        let new = follower.used().filter(|ip| !paths.iter().any(|path| path.at.local == *ip));
+        let mut new: Vec<IpAddr> = new.collect();
+        new.sort_by_key(|ip| follower.rank(*ip));
+        // Nothing works any more: everything the peer has to know in one request.
+        let mut lost = paths.iter().all(|path| follower.is_doomed(path.at.local));
+        for ip in new {
             let reachable = paths.iter().any(|path| can_pair(&ip, &path.at.remote));
             if reachable && !moves.added.contains(&ip) {
                 let added = if follower.translation().of(ip, remotes(&paths, ip)) {
                     association.add_translated_address(now, ip)
+                } else if std::mem::take(&mut lost) {
+                    let gone = doomed_addresses(follower, moves, &paths);
+                    match association.move_local_address(now, ip, &gone) {
+                        Ok(()) => {
+                            moves.peer_primary = Some(ip);
+                            moves.deleted.extend(gone);
+                            Ok(())
+                        }
+                        // One thing at a time, as far as it goes.
+                        Err(_) => association.add_local_address(now, ip),
+                    }
                 } else {
                     association.add_local_address(now, ip)
                 };
@@ -108,8 +124,8 @@ impl State {
         let works =
             |path: &PathStats| path.state == PathState::Active && follower.rank(path.at.local).is_some();
         let working: Vec<PathStats> = association.paths().filter(works).collect();
-        let mut old: Vec<IpAddr> = paths.iter().map(|path| path.at.local).collect();
-        old.retain(|ip| follower.is_doomed(*ip) && !moves.deleted.contains(ip) && !working.is_empty());
+        let mut old = doomed_addresses(follower, moves, &paths);
+        old.retain(|_| !working.is_empty());
         for ip in old {
             match association.remove_local_address(now, ip) {
                 Ok(()) => moves.deleted.push(ip),
@@ -136,6 +152,14 @@ impl State {
 /// The peer's addresses that can be reached from one of ours.
 fn remotes(paths: &[PathStats], local: IpAddr) -> impl Iterator<Item = IpAddr> {
     paths.iter().map(|path| path.at.remote).filter(move |remote| can_pair(&local, remote))
+}
+
+/// The association's addresses that are down for good, and that the peer was not asked to delete yet.
+fn doomed_addresses(follower: &Follower, moves: &Moves, paths: &[PathStats]) -> Vec<IpAddr> {
+    let mut doomed: Vec<IpAddr> = paths.iter().map(|path| path.at.local).collect();
+    doomed.retain(|ip| follower.is_doomed(*ip) && !moves.deleted.contains(ip));
+    doomed.dedup();
+    doomed
 }
 
 /// The path that is to be the primary instead of the one that is; `again`: when to ask again if it has to wait.

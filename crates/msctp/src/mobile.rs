@@ -22,7 +22,8 @@ pub struct Mobility {
     pub prefer: Vec<String>,
     /// Only interfaces whose names begin like one of these; empty, the default: all.
     pub only: Vec<String>,
-    /// How long a new path is verified and measured at least before data moves to it while the old one still works, 300 ms.
+    /// How long a new path that works is measured at least before data moves to it while the old one still works, 0 s. A handover
+    /// policy that measures wants some: 300 ms.
     pub probe: Duration,
     /// An address that comes back after its link was down waits so long while another address works, 1 s; twice as long each
     /// time it went down again within `calm`, at most 32 times. A link that comes and goes does not drag the data with it.
@@ -81,7 +82,7 @@ impl Default for Mobility {
         Self {
             prefer: ["en", "eth", "wl"].map(str::to_owned).to_vec(),
             only: Vec::new(),
-            probe: Duration::from_millis(300),
+            probe: Duration::ZERO,
             hold: Duration::from_secs(1),
             calm: Duration::from_secs(30),
             delete_after: Duration::ZERO,
@@ -260,7 +261,8 @@ impl Follower {
 
     /// Its link is down, or it is gone, for longer than the associations wait for it.
     pub(crate) fn is_doomed(&self, ip: IpAddr) -> bool {
-        self.known.get(&ip).is_some_and(|known| !known.used && known.delete_at.is_none() && !known.link_up)
+        let due = |known: &Known| known.delete_at.is_none() || self.options.delete_after.is_zero();
+        self.known.get(&ip).is_some_and(|known| !known.used && !known.link_up && due(known))
     }
 
     /// The addresses that are used.

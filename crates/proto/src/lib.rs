@@ -51,8 +51,8 @@ pub use association::Association;
 pub use auth::{AuthEvent, HmacAlgorithm, KeyError, MAX_KEYS};
 pub use config::{
     AuthConfig, AuthPolicy, BufferConfig, Config, EndpointConfig, FailoverConfig, LossDetection,
-    LossRecovery, MAX_PMTU, MIN_PMTU, OfferConfig, PmtudConfig, RecoveryConfig, RetransmissionPath,
-    SharedKey, StreamsConfig,
+    LossRecovery, MAX_PMTU, MIN_PMTU, MovesConfig, OfferConfig, PmtudConfig, RecoveryConfig,
+    RetransmissionPath, SharedKey, StreamsConfig,
 };
 pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason};
 pub use error::{AbortReason, CallError, ConfigError, SendError};

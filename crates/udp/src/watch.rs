@@ -86,6 +86,7 @@ impl InterfaceWatch {
                     if !self.changes.is_empty() {
                         self.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
                     }
+                    losses_first(&mut self.changes);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
                 Err(error) if error.raw_os_error() == Some(ENOBUFS) => {
@@ -128,6 +129,20 @@ impl InterfaceWatch {
     }
 }
 
+/// Of what is told together, what went comes before what came: an end that has nothing left moves with one request, and one that
+/// does not know it yet with several. The changes of one address stay in their order.
+fn losses_first(changes: &mut VecDeque<Change>) {
+    let ip = |change: &Change| match change {
+        Change::Up(address) => address.ip,
+        Change::Down(ip) | Change::Gone(ip) => *ip,
+    };
+    let all = changes.make_contiguous();
+    let once = all.iter().enumerate().all(|(n, change)| all[..n].iter().all(|other| ip(other) != ip(change)));
+    if once {
+        all.sort_by_key(|change| matches!(change, Change::Up(_)));
+    }
+}
+
 fn receive(socket: &Socket, buffer: &mut Vec<u8>) -> io::Result<()> {
     buffer.clear();
     socket.recv(buffer, 0).map(|_| ())
@@ -160,6 +175,26 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn what_went_is_told_before_what_came() {
+        let ip = |n: u8| std::net::IpAddr::from([10, 0, 0, n]);
+        let up = |n| {
+            Change::Up(LocalAddress {
+                ip: ip(n),
+                interface: "wlan0".to_owned(),
+                index: 1,
+                loopback: false,
+                link_local: false,
+            })
+        };
+        let mut changes = VecDeque::from([up(1), up(2), Change::Down(ip(3)), Change::Gone(ip(4))]);
+        losses_first(&mut changes);
+        assert_eq!(changes, [Change::Down(ip(3)), Change::Gone(ip(4)), up(1), up(2)]);
+        let mut blinks = VecDeque::from([up(1), Change::Down(ip(1)), Change::Down(ip(2))]);
+        losses_first(&mut blinks);
+        assert_eq!(blinks, [up(1), Change::Down(ip(1)), Change::Down(ip(2))]);
+    }
 
     #[test]
     fn the_loopback_address_is_there_from_the_start() {

@@ -224,6 +224,15 @@ impl AsconfOut {
         &self.asked.translated
     }
 
+    /// The address that the outstanding ASCONF adds, while it was never sent.
+    pub fn first_added(&self) -> Option<IpAddr> {
+        let out = self.asked.outstanding.as_ref().filter(|out| out.transmissions == 0)?;
+        out.requests.iter().find_map(|request| match request {
+            AddressRequest::Add(address) => Some(*address),
+            _ => None,
+        })
+    }
+
     /// The address from which the outstanding ASCONF has to leave, because it speaks of where it came from.
     pub fn required_source(&self) -> Option<IpAddr> {
         self.asked.outstanding.as_ref().and_then(|out| out.source)

@@ -4,7 +4,9 @@
 use core::net::IpAddr;
 
 use msctp_units::Time;
-use msctp_wire::{Asconf, AsconfAck, Cause, EncodeChunk, Heartbeat, Param, Params, Tsn};
+use msctp_wire::{
+    Asconf, AsconfAck, Cause, CommonHeader, EncodeChunk, Heartbeat, Packet, Pad, Param, Params, Tsn,
+};
 
 use super::Association;
 use crate::asconf::{Ack, AsconfEvent, AsconfIn, AsconfOut, Received, Reception, prepare_local};
@@ -12,7 +14,7 @@ use crate::extensions::Extensions;
 use crate::path::pairing::can_pair;
 use crate::path::{Path, Paths, SourceUse};
 use crate::{
-    AddressRequest, AssociationState as State, CallError, Direction, Event, LossReason, PathAddr,
+    AddressRequest, AssociationState as State, CallError, Direction, Event, LossReason, PathAddr, PathId,
     PrimaryCause, TraceKind, Transmit,
 };
 
@@ -113,6 +115,30 @@ impl Association {
     }
 
     fn add_address(&mut self, now: Time, address: IpAddr, translated: bool) -> Result<(), CallError> {
+        self.add_with(now, address, translated, &[AddressRequest::Add(address)])
+    }
+
+    /// Moves to another address at once: the peer is told of it, asked to send there, and told that the `old` ones are given up, in
+    /// one request (RFC 5061 §5.1.1 C1 wants one at a time, each a round trip), done in this order. For an end whose other
+    /// addresses are of no use any more.
+    ///
+    /// # Errors
+    ///
+    /// As [`add_local_address`](Self::add_local_address); an address in `old` is not there, or there are more than six.
+    pub fn move_local_address(&mut self, now: Time, to: IpAddr, old: &[IpAddr]) -> Result<(), CallError> {
+        let mut requests = vec![AddressRequest::Add(to), AddressRequest::SetPrimary(to)];
+        requests.extend(old.iter().map(|old| AddressRequest::Delete(*old)));
+        self.add_with(now, to, false, &requests)
+    }
+
+    /// `requests` add the address, and more.
+    fn add_with(
+        &mut self,
+        now: Time,
+        address: IpAddr,
+        translated: bool,
+        requests: &[AddressRequest],
+    ) -> Result<(), CallError> {
         if !self.may_readdress() {
             return Err(CallError::WrongState { state: self.state });
         }
@@ -121,7 +147,7 @@ impl Association {
         if !was_there {
             self.readdressing.ours.set_translated(address, translated);
         }
-        if let Err(error) = self.readdressing.ours.request(AddressRequest::Add(address)) {
+        if let Err(error) = self.readdressing.ours.request_together(requests) {
             if !was_there {
                 self.paths.remove_local(&address);
             }
@@ -295,6 +321,27 @@ impl Association {
         self.grant_wanted_primary(now);
     }
 
+    /// What a packet with ASCONFs came from may be told data before it is confirmed, as far as `MovesConfig::early_data` has it.
+    /// No third party can be flooded by it: who named its address gets no more than they sent.
+    pub(super) fn allow_early_data(&mut self, at: PathAddr, packet: &Packet<'_>) {
+        let factor = u64::from(self.config.moves.early_data);
+        let came = CommonHeader::LEN + packet.chunks().rest().len();
+        if let Some(path) = self.path_of(at).filter(|_| factor > 0) {
+            let ip_header = u64::from(crate::path::ip_header(&at.remote));
+            self.paths.allow_early_data(path, factor * (came as u64 + ip_header));
+        }
+    }
+
+    /// A packet of `len` bytes went to a path: whatever is in it, it comes off what an unconfirmed address may be told.
+    #[inline]
+    pub(super) fn spend_early(&mut self, path: Option<PathId>, len: usize) {
+        if self.config.moves.early_data > 0
+            && let Some(path) = path
+        {
+            self.paths.spend_early(path, len as u64);
+        }
+    }
+
     /// The peer wants data on another address, and may have it there (RFC 5061 §5.4, RFC 9260 §5.4).
     pub(super) fn grant_wanted_primary(&mut self, now: Time) {
         if let Some(path) = self.paths.take_wanted_primary() {
@@ -377,15 +424,26 @@ impl Association {
             return None;
         }
         let ours = &self.readdressing.ours;
-        let path = self.paths.request_path_from(ours.required_source(), ours.last_path())?;
+        let new = ours.first_added().filter(|_| self.config.moves.ask_from_new);
+        let path = match new.and_then(|new| self.paths.request_path_from(Some(new), None)) {
+            Some(path) if self.paths.get(path).is_some_and(Path::link_is_up) => path,
+            _ => self.paths.request_path_from(ours.required_source(), ours.last_path())?,
+        };
         let entry = self.paths.get(path)?;
         let (at, rto) = (entry.addr(), entry.rtt.rto());
+        let from_new = entry.source() == SourceUse::AsconfOnly;
         let mut builder = self.builder(out, self.tags.peer_tag, self.packet_room(at));
         let chunk = self.readdressing.ours.transmit(path, now, rto)?;
         builder.push(&chunk).ok()?;
         let (chunk_type, len) = (chunk.chunk_type().0, chunk.encoded_len() as u16);
         let kind = TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len };
         self.tracer.push(now, kind);
+        if from_new
+            && self.config.moves.early_data > 0
+            && let Some(pad) = Pad::filling(builder.remaining() & !3)
+        {
+            let _ = builder.push(&pad);
+        }
         Some(Transmit::new(Some(path), at, self.seal(builder)))
     }
 }

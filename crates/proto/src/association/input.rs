@@ -221,6 +221,9 @@ impl Association {
             }
             first &= rest.first() == Some(&ChunkType::AUTH.0);
         }
+        if seen.asconf && self.state != State::Closed {
+            self.allow_early_data(at, packet);
+        }
         if seen.data && self.state != State::Closed {
             self.inbound.end_packet(now);
             if seen.marked {

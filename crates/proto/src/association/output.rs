@@ -51,6 +51,7 @@ impl Association {
 
     fn after_packet(&mut self, now: Time, out: &mut Vec<u8>, transmit: &mut Transmit) {
         self.stats.packets_sent += 1;
+        self.spend_early(transmit.path, transmit.len);
         // RFC 3168 §6.1.1: what sets up is not ECT, a COOKIE ECHO with DATA neither
         if core::mem::take(&mut self.output.ect) && self.state != State::CookieEchoed {
             transmit.ecn = Ecn::Ect0;
@@ -103,6 +104,7 @@ impl Association {
                 transmit.ecn = Ecn::NotEct;
             }
             self.stats.packets_sent += 1;
+            self.spend_early(Some(path), len);
             transmit.segment_size = Some(segment);
             transmit.len += len;
             count += 1;

@@ -4,6 +4,7 @@ mod auth;
 mod buffers;
 mod endpoint;
 mod failover;
+mod moves;
 mod offer;
 mod pmtud;
 mod profile;
@@ -16,6 +17,7 @@ pub use self::buffers::BufferConfig;
 pub(crate) use self::buffers::MIN_CHARGE;
 pub use self::endpoint::EndpointConfig;
 pub use self::failover::FailoverConfig;
+pub use self::moves::MovesConfig;
 pub use self::offer::OfferConfig;
 pub use self::pmtud::PmtudConfig;
 pub use self::recovery::{LossDetection, LossRecovery, RecoveryConfig};
@@ -65,6 +67,8 @@ pub struct Config {
     pub path_max_retrans: u32,
     /// When a path that stops answering is left (RFC 7829).
     pub failover: FailoverConfig,
+    /// How addresses change.
+    pub moves: MovesConfig,
     /// Association.Max.Retrans, 10 (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
     /// Max.Init.Retransmits, 8 (RFC 9260 §4).
@@ -161,6 +165,7 @@ impl Default for Config {
             hb_max_burst: 1,
             path_max_retrans: 5,
             failover: FailoverConfig::default(),
+            moves: MovesConfig::default(),
             assoc_max_retrans: 10,
             max_init_retransmits: 8,
             sack_delay: Span::from_millis(200),
@@ -226,6 +231,7 @@ impl Config {
         self.validate_names()?;
         self.auth.validate()?;
         self.failover.validate(self.path_max_retrans)?;
+        self.moves.validate()?;
         self.pmtud.validate()?;
         self.streams.validate()?;
         check(self.assoc_max_retrans > 0, "assoc_max_retrans", self.assoc_max_retrans, "at least 1 attempt")

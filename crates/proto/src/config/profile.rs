@@ -1,13 +1,17 @@
 //! Sets of options for a purpose. [`Config::default`] is RFC 9260; these say where they differ from it, and why.
 
+use msctp_congestion::InitialWindow;
 use msctp_units::Span;
 
-use super::{AuthConfig, Config, FailoverConfig, OfferConfig, PmtudConfig};
+use super::{AuthConfig, Config, FailoverConfig, MovesConfig, OfferConfig, PmtudConfig};
 
 impl Config {
     /// For a host that moves between networks, and for the server it talks to. As [`Config::default`], but:
     ///
     /// - data leaves a path at its first time-out (RFC 7829 §6: a threshold of 0) and comes back with its first answer;
+    /// - a new address asks for itself, and data may go there before it is confirmed, as far as RFC 9000 §8.1 would let it;
+    /// - a path begins with ten packets, as TCP does (RFC 6928): what a new path carries is seen two round trips sooner;
+    /// - the buffers hold 4 MiB: what is sent over a fast path waits for what the slow one that was left still has in its queue;
     /// - the PMTU of each path is found out, since networks differ in it (RFC 8899);
     /// - RTO.Initial is 500 ms: a link often loses the first packet after it came, and that one asks to be let onto it;
     /// - RTO.Min is 400 ms, twice the delay of a SACK, and RTO.Max 10 s, so that a network that is back is found soon;
@@ -19,6 +23,10 @@ impl Config {
     pub fn mobile() -> Self {
         Self {
             failover: FailoverConfig { potentially_failed_threshold: Some(0), ..FailoverConfig::default() },
+            initial_window: InitialWindow::Packets(10),
+            receive_buffer: 4 << 20,
+            send_buffer: 4 << 20,
+            moves: MovesConfig { ask_from_new: true, early_data: 3 },
             pmtud: PmtudConfig { on: true, ..PmtudConfig::default() },
             rto_initial: Span::from_millis(500),
             rto_min: Span::from_millis(400),

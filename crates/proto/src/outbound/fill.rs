@@ -45,10 +45,11 @@ fn below_cwnd(path: &Path) -> bool {
     }
 }
 
-/// RFC 9260 §7.2.1, §7.2.3: after a timeout one packet only may be in flight until something is acknowledged.
+/// RFC 9260 §7.2.1, §7.2.3: after a timeout one packet only may be in flight until something is acknowledged. RFC 9260 §5.4: no
+/// data to an address that is not confirmed, but for what it was given before.
 #[inline]
 fn may_begin_packet(path: &Path) -> bool {
-    path.flight_size == 0 || !path.controller.one_packet_in_flight()
+    path.may_carry_packet() && (path.flight_size == 0 || !path.controller.one_packet_in_flight())
 }
 
 impl Outbound {
@@ -132,8 +133,7 @@ impl Outbound {
         if self.frto_probes() {
             return false;
         }
-        // RFC 9260 §5.4: no data to an address that is not confirmed
-        let Some(path) = paths.get(id).filter(|path| path.is_confirmed()) else { return false };
+        let Some(path) = paths.get(id) else { return false };
         may_begin_packet(path) && (flow.forced || below_cwnd(path))
     }
 

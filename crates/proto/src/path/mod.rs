@@ -189,6 +189,8 @@ pub struct Path {
     pub carried: u64,
     /// PRR at work: while in Fast Recovery it says how much may be sent (RFC 9937).
     pub prr: Option<Box<Prr>>,
+    /// Bytes of packets with data that may go here although it is not confirmed (`MovesConfig::early_data`).
+    pub(crate) early: u64,
     /// A tail loss probe is to be sent: one packet, whatever the window says (RFC 8985 §7.3).
     pub loss_probe: bool,
     /// Tail loss probes so far.
@@ -241,6 +243,7 @@ impl Path {
             rtt_slot: None,
             carried: 0,
             prr: None,
+            early: 0,
             loss_probe: false,
             loss_probes: 0,
             timeouts: 0,
@@ -270,6 +273,12 @@ impl Path {
     /// True once the pair was confirmed; data may never go to one that is not (RFC 9260 §5.4).
     pub fn is_confirmed(&self) -> bool {
         self.confirmed
+    }
+
+    /// A full packet with data may go here: it is confirmed, or was given as much before.
+    #[inline]
+    pub(crate) fn may_carry_packet(&self) -> bool {
+        self.confirmed || self.early >= u64::from(self.pmtu)
     }
 
     /// What its local address may be used for.

@@ -141,6 +141,23 @@ impl Paths {
             .or(self.data_path)
     }
 
+    /// The peer has proved that it can send from a path's remote address; so many bytes of packets with data may go there before it
+    /// has proved that it receives there (`MovesConfig::early_data`). No effect on a path that is confirmed.
+    pub(crate) fn allow_early_data(&mut self, id: PathId, bytes: u64) {
+        if let Some(path) = self.get_mut(id).filter(|path| !path.confirmed) {
+            path.early = bytes;
+            self.refresh();
+        }
+    }
+
+    /// An SCTP packet of so many bytes went to a path before it was confirmed.
+    #[inline]
+    pub(crate) fn spend_early(&mut self, id: PathId, len: u64) {
+        if let Some(path) = self.get_mut(id) {
+            path.early = path.early.saturating_sub(len + u64::from(path.ip_header()));
+        }
+    }
+
     /// Between which addresses the answer to an ASCONF that came at `at` travels: to the source address of its packet in any
     /// case, even if that is no address of the peer (RFC 5061 §5.2 E6, §5.3.2), and from where it arrived unless that
     /// address may not be a source (§5.3 F1, F4). `None`: no address of ours may be one.
@@ -183,7 +200,7 @@ impl Paths {
     }
 
     fn choose(&self) -> Option<PathId> {
-        let may_carry = |path: &&Path| path.confirmed && path.source == SourceUse::Full;
+        let may_carry = |path: &&Path| (path.confirmed || path.early > 0) && path.source == SourceUse::Full;
         let failed = |path: &&Path| path.state != PathState::Active;
         let left = self.data_path.and_then(|id| self.get(id)).filter(failed).map(|path| path.addr);
         self.list

@@ -8,8 +8,8 @@ use msctp_congestion::InitialWindow;
 use msctp_proto::handover::{PolicyConfig, policies};
 use msctp_proto::outbound::scheduler::schedulers;
 use msctp_proto::{
-    AuthConfig, BufferConfig, Config, FailoverConfig, LossRecovery, OfferConfig, RecoveryConfig, Reliability,
-    RetransmissionPath, StreamsConfig,
+    AuthConfig, BufferConfig, Config, FailoverConfig, LossRecovery, MovesConfig, OfferConfig, RecoveryConfig,
+    Reliability, RetransmissionPath, StreamsConfig,
 };
 use msctp_units::Span;
 
@@ -170,6 +170,8 @@ pub(crate) struct Tuning {
     pub(crate) peer_may_add: bool,
     /// 0: RFC 9260; else one more than RFC 7829's threshold.
     pub(crate) potentially_failed: u8,
+    /// `MovesConfig` as the mobile profile has it.
+    pub(crate) quick_moves: bool,
 }
 
 impl Tuning {
@@ -208,6 +210,7 @@ impl Tuning {
         peer_may_reset: true,
         peer_may_add: true,
         potentially_failed: 0,
+        quick_moves: false,
     };
 
     pub(crate) fn config(&self, plain: bool) -> Config {
@@ -268,6 +271,7 @@ impl Tuning {
                 ..StreamsConfig::default()
             },
             offer: OfferConfig { dynamic_addresses: self.dynamic_addresses, ..OfferConfig::default() },
+            moves: if self.quick_moves { Config::mobile().moves } else { MovesConfig::default() },
             failover: FailoverConfig {
                 potentially_failed_threshold: self.potentially_failed.checked_sub(1).map(u32::from),
                 ..FailoverConfig::default()

@@ -251,4 +251,5 @@ const TUNING_CHANGES: &[fn(&mut Tuning)] = &[
     |t| t.peer_may_reset = Tuning::DEFAULT.peer_may_reset,
     |t| t.peer_may_add = Tuning::DEFAULT.peer_may_add,
     |t| t.potentially_failed = Tuning::DEFAULT.potentially_failed,
+    |t| t.quick_moves = Tuning::DEFAULT.quick_moves,
 ];

@@ -1,0 +1,175 @@
+//! A mobile whose only network is replaced by another (break before make): what `MovesConfig` saves, and what it must not allow.
+
+mod support;
+
+use msctp_proto::handover::{LinkEvent, LinkState};
+use msctp_proto::{AddressRequest, Config, Event, MovesConfig, PathAddr};
+use msctp_units::{Span, Time};
+use msctp_wire::param::AddressRequest as Request;
+use msctp_wire::{Asconf, AsconfSerial, CorrelationId, Pad, Param, Params};
+use support::{Flight, Pair, Side, a_ip, b_ip, chunk};
+
+/// `Pair::default_delay`, twice.
+const ROUND_TRIP: Span = Span::from_millis(40);
+
+/// B sends to A without end; A's network 0 is gone, and it has moved to network 1. Gives when.
+fn moved(moves: MovesConfig) -> (Pair, Time) {
+    moved_if(moves, over(0))
+}
+
+/// As `moved`; the network drops what `lost` says from before the move.
+fn moved_if(moves: MovesConfig, lost: impl FnMut(&Flight) -> bool + 'static) -> (Pair, Time) {
+    let config = Config { moves, ..Config::default() };
+    let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    let mut waiting = (0..4000).collect();
+    pair.feed(Side::B, &mut waiting, 1000);
+    assert!(pair.run_until(Span::from_secs(5), |p| p.a.received.len() > 300));
+    pair.drop_if(lost);
+    pair.with(Side::A, |a, now| {
+        a.link_event(now, LinkEvent { local: a_ip(0), state: LinkState::Down }).unwrap();
+        a.move_local_address(now, a_ip(1), &[a_ip(0)]).unwrap();
+    });
+    let at = pair.now;
+    (pair, at)
+}
+
+fn over(network: u8) -> impl Fn(&Flight) -> bool {
+    move |flight| flight.at.local == a_ip(network) || flight.at.remote == a_ip(network)
+}
+
+/// How long it takes until data arrives again, and all of it is in order.
+fn gap(mut pair: Pair, moved: Time) -> Span {
+    let received = pair.a.received.len();
+    assert!(pair.run_until(Span::from_secs(20), |p| p.a.received.len() > received + 300));
+    for (n, message) in pair.a.received.iter().enumerate() {
+        assert_eq!(message.data[..4], (n as u32).to_be_bytes());
+    }
+    let asconfs = pair.sent_since(Side::A, 0).iter().filter(|f| f.has(ASCONF)).count();
+    assert_eq!(asconfs, 1, "one request for everything");
+    for request in
+        [AddressRequest::Add(a_ip(1)), AddressRequest::SetPrimary(a_ip(1)), AddressRequest::Delete(a_ip(0))]
+    {
+        assert!(pair.a.saw(|e| *e == Event::AddressChange { request, accepted: true }), "{request:?}");
+    }
+    let left: Vec<_> = pair.with(Side::B, |b, _| b.paths().map(|path| path.at.remote).collect());
+    assert_eq!(left, [a_ip(1)]);
+    // What was under way when the network went has arrived meanwhile.
+    let sent = pair.sent_since(Side::B, 0);
+    let first = sent.iter().find(|f| over(1)(f) && f.has(chunk::DATA)).expect("data to the new address");
+    first.sent.since(moved) + ROUND_TRIP / 2
+}
+
+const ASCONF: u8 = chunk::ASCONF;
+
+#[test]
+fn a_move_takes_two_round_trips_and_with_early_data_one() {
+    // RFC 9260 §5.4: the request, the HEARTBEAT and its answer come before data.
+    let (pair, at) = moved(MovesConfig::default());
+    let usual = gap(pair, at);
+    assert!(usual >= ROUND_TRIP * 2 && usual < ROUND_TRIP * 2 + Span::from_millis(10), "{usual}");
+    let (pair, at) = moved(MovesConfig { early_data: 3, ..MovesConfig::default() });
+    let early = gap(pair, at);
+    assert!(early >= ROUND_TRIP && early < ROUND_TRIP + Span::from_millis(10), "{early}");
+}
+
+#[test]
+fn an_address_that_never_answers_gets_no_more_than_three_times_what_came_from_it() {
+    // RFC 9000 §8.1. The address is somebody else's: B's heartbeats are not answered from there.
+    let (mut pair, _) = moved(MovesConfig { early_data: 3, ..MovesConfig::default() });
+    pair.drop_if(|flight| over(0)(flight) || flight.from == Side::A && !flight.has(ASCONF));
+    pair.run_for(Span::from_secs(30));
+    let log = pair.log.as_ref().unwrap();
+    let (mut came, mut went, mut data) = (0, 0, 0);
+    for flight in log.iter().filter(|flight| over(1)(flight)) {
+        let len = flight.bytes.len() + 20;
+        match flight.from {
+            Side::A if flight.has(ASCONF) => came += len,
+            Side::A => {}
+            // Whatever it is; HEARTBEATs alone go on when nothing is left, once per RTO (RFC 9260 §5.4).
+            Side::B => {
+                went += len;
+                if flight.has(chunk::DATA) {
+                    data += len;
+                    assert!(went <= 3 * came, "{went} bytes for {came}");
+                }
+            }
+        }
+    }
+    assert!(data > 2 * came, "the allowance is used: {data} of {came}");
+}
+
+/// Of the first ASCONF in a packet.
+fn serial(packet: &[u8]) -> AsconfSerial {
+    let mut rest = &packet[12..];
+    while rest[0] != ASCONF {
+        rest = &rest[usize::from(u16::from_be_bytes([rest[2], rest[3]])).next_multiple_of(4)..];
+    }
+    AsconfSerial::new(u32::from_be_bytes(rest[4..8].try_into().unwrap()))
+}
+
+#[test]
+fn a_forged_or_repeated_request_moves_no_data() {
+    // RFC 4895 §6.3: what is not signed is not there. `genuine`: the mobile's own request came before, and used its allowance up.
+    for genuine in [false, true] {
+        let mut left = usize::from(genuine);
+        let lost = move |flight: &Flight| {
+            let asked = flight.has(ASCONF) && std::mem::take(&mut left) > 0;
+            over(0)(flight) || flight.from == Side::A && !asked
+        };
+        let (mut pair, _) = moved_if(MovesConfig { early_data: 3, ..MovesConfig::default() }, lost);
+        pair.run_for(Span::from_secs(5));
+        let request = pair.sent_since(Side::A, 0).into_iter().find(|f| f.has(ASCONF)).unwrap().bytes;
+        let (tag, before) = (pair.tag_of(Side::B), pair.log_len());
+        let from = |remote| PathAddr { local: b_ip(0), remote };
+        let genuine_serial = serial(&request);
+        for serial in [genuine_serial, genuine_serial + 1] {
+            for address in [a_ip(1), a_ip(2)] {
+                let add = [Param::AddIpAddress(Request { correlation_id: CorrelationId::new(9), address })];
+                let forged = Asconf { serial, address, requests: Params::from(&add) };
+                let packet = support::packet(Side::B, tag, &[&forged, &Pad { padding_len: 1200 }]);
+                pair.inject(Side::B, from(address), &packet);
+            }
+        }
+        // As it was signed, from where it never came from.
+        pair.inject(Side::B, from(a_ip(2)), &request);
+        pair.run_for(Span::from_secs(5));
+        let to = |ip| move |flight: &&Flight| flight.at.remote == ip && flight.has(chunk::DATA);
+        let sent = pair.sent_since(Side::B, before);
+        assert_eq!(sent.iter().filter(to(a_ip(2))).count(), 0, "genuine: {genuine}");
+        assert_eq!(sent.iter().filter(to(a_ip(1))).count(), 0, "genuine: {genuine}");
+    }
+}
+
+#[test]
+fn without_the_option_an_unconfirmed_address_gets_no_data() {
+    // RFC 9260 §5.4
+    let (mut pair, _) = moved(MovesConfig::default());
+    pair.drop_if(|flight| over(0)(flight) || flight.from == Side::A && !flight.has(ASCONF));
+    let log = pair.log_len();
+    pair.run_for(Span::from_secs(10));
+    assert_eq!(pair.sent_since(Side::B, log).iter().filter(|f| over(1)(f) && f.has(chunk::DATA)).count(), 0);
+}
+
+#[test]
+fn a_new_address_asks_for_itself_first_and_through_another_when_it_is_not_heard() {
+    // RFC 5061 §5.3 F1, §5.1 B4
+    for (heard, ask_from_new) in [(true, true), (false, true), (true, false)] {
+        let config = Config { moves: MovesConfig { ask_from_new, early_data: 0 }, ..Config::default() };
+        let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);
+        pair.log = Some(Vec::new());
+        pair.drop_if(move |flight| !heard && over(1)(flight));
+        pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+        pair.run_for(Span::from_secs(10));
+        let asked: Vec<_> =
+            pair.sent_since(Side::A, 0).iter().filter(|f| f.has(ASCONF)).map(|f| f.at.local).collect();
+        let expected = match (heard, ask_from_new) {
+            (_, false) => vec![a_ip(0)],
+            (true, true) => vec![a_ip(1)],
+            (false, true) => vec![a_ip(1), a_ip(0)],
+        };
+        assert_eq!(asked, expected);
+        let done = Event::AddressChange { request: AddressRequest::Add(a_ip(1)), accepted: true };
+        assert!(pair.a.saw(|e| *e == done));
+    }
+}
