@@ -114,6 +114,13 @@ pub enum TraceKind {
         /// The chunk that is sent again; `None`: new data.
         tsn: Option<u32>,
     },
+    /// A path fell silent, and another one, asked, was not: it is left as if its T3-rtx had expired.
+    Silence {
+        /// Path.
+        path: PathId,
+        /// The other one.
+        by: PathId,
+    },
     /// The loss classifier was asked (`Config::loss_classifier`).
     Verdict {
         /// Path the chunk had been sent on.

@@ -19,8 +19,11 @@ fn config(failover: FailoverConfig) -> Config {
     }
 }
 
-const QUICK: FailoverConfig =
-    FailoverConfig { potentially_failed_threshold: Some(0), primary_switchover_threshold: None };
+const QUICK: FailoverConfig = FailoverConfig {
+    potentially_failed_threshold: Some(0),
+    primary_switchover_threshold: None,
+    silence: None,
+};
 
 fn networks(failover: FailoverConfig, count: u8) -> Pair {
     let (a, b) = (0..count).map(|n| (a_ip(n), b_ip(n))).unzip();

@@ -191,6 +191,11 @@ impl Association {
         packet: &Packet<'_>,
         jar: &CookieJar,
     ) -> bool {
+        if self.outbound.watches_silence()
+            && let Some(path) = self.path_of(at)
+        {
+            self.outbound.on_heard(now, path, &self.paths);
+        }
         let mut seen = Seen { marked: self.watches_mark(ecn), ..Seen::default() };
         let mut chunks = packet.chunks();
         // Nothing came yet but AUTH (RFC 4895 §6.3).

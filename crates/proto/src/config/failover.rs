@@ -1,5 +1,7 @@
 //! [`FailoverConfig`]: when data leaves a path that may have failed, and when it leaves for good (RFC 7829).
 
+use msctp_units::Span;
+
 use super::check;
 use crate::ConfigError;
 
@@ -16,6 +18,12 @@ pub struct FailoverConfig {
     /// path that carries the data, and does not get it back when it works again. `None`, the default: it does get it back.
     /// Not below the threshold at which data leaves the primary.
     pub primary_switchover_threshold: Option<u32>,
+    /// A path with a stream of data on it that shows no sign of life any more is asked, and another one is, long before its T3-rtx
+    /// expires: when nothing has come over it, and nothing sent there was acknowledged, for so long at least, four times as long as
+    /// usual lately, and longer than the round trip explains. If the other path answers and this one is still silent, that counts as an
+    /// expiration of its T3-rtx. Wants `potentially_failed_threshold` 0, or only what is sent again goes elsewhere. At least 1 ms.
+    /// `None`, the default, as RFC 9260 has it: T3-rtx alone says so, RTO.Min after the last acknowledgement at the earliest.
+    pub silence: Option<Span>,
 }
 
 impl FailoverConfig {
@@ -32,6 +40,9 @@ impl FailoverConfig {
                 threshold,
                 format_args!("{leaves} (where data leaves the primary) to 255 errors"),
             )?;
+        }
+        if let Some(silence) = self.silence {
+            check(silence >= Span::from_millis(1), "silence", silence, "at least 1ms")?;
         }
         Ok(())
     }

@@ -24,6 +24,7 @@ mod rack;
 mod reneging;
 mod sack;
 pub mod scheduler;
+mod silence;
 #[cfg(test)]
 mod tests;
 mod timeout;
@@ -52,6 +53,7 @@ use self::probe::ZeroWindowProbe;
 use self::queue::SendQueue;
 use self::rack::RackTlp;
 use self::reneging::Patience;
+use self::silence::Silence;
 use crate::config::{LossDetection, LossRecovery, MIN_CHARGE, RetransmissionPath};
 use crate::long_tsn::LongTsn;
 use crate::path::Paths;
@@ -115,6 +117,8 @@ pub struct Outbound {
     fresh_from: Option<(PathId, LongTsn)>,
     /// RACK-TLP, where it finds the losses.
     rack: Option<Box<RackTlp>>,
+    /// Other paths are asked when one is silent.
+    silence: Option<Box<Silence>>,
     /// TLP.max_ack_delay (RFC 8985 §7.2).
     max_ack_delay: Span,
     /// PRR in Fast Recovery.
@@ -136,7 +140,7 @@ impl Outbound {
     /// Nothing sent yet. The peer is unknown: until [`establish`](Self::establish) any stream may be named and no chunk is
     /// sent.
     ///
-    /// Uses `streams`, `send_buffer`, `max_burst`, `retransmission_path`, `loss_classifier` and its options, `frto`,
+    /// Uses `streams`, `send_buffer`, `max_burst`, `retransmission_path`, `failover`, `loss_classifier` and its options, `frto`,
     /// `restart_rtt_after_spurious`, `recovery`, `sack_delay` (for the peer's, which is not known) and `trace` of `config`.
     pub fn new(config: &Config, initial_tsn: Tsn) -> Self {
         Self {
@@ -175,6 +179,7 @@ impl Outbound {
             restart_rtt: config.restart_rtt_after_spurious,
             fresh_from: None,
             rack: (config.recovery.loss_recovery == LossRecovery::Rack).then(Box::default),
+            silence: config.failover.silence.map(|least| Box::new(Silence::new(least))),
             max_ack_delay: config.sack_delay,
             use_prr: config.recovery.prr,
             use_ecn: false,
@@ -420,7 +425,8 @@ impl Outbound {
     pub fn next_timeout(&self, paths: &Paths) -> Option<Time> {
         let t3 = paths.iter().filter_map(|path| path.t3_rtx).min();
         let rack = self.rack.as_ref().and_then(|rack| rack.next_timeout());
-        let waits = [t3, self.probe.deadline(), self.held_until, rack].into_iter().flatten().min();
+        let silence = self.silence_deadline(paths);
+        let waits = [t3, self.probe.deadline(), self.held_until, rack, silence].into_iter().flatten().min();
         // Few have any.
         match self.partial.next_deadline() {
             None => waits,
@@ -434,6 +440,9 @@ impl Outbound {
         self.frto = None;
         if let Some(rack) = &mut self.rack {
             rack.remove(gone);
+        }
+        if let Some(silence) = &mut self.silence {
+            silence.remove(gone);
         }
         self.forget_ecn(gone);
         if self.flows.remove(gone).is_none() {
@@ -498,6 +507,9 @@ impl Outbound {
         self.flows.clear();
         if let Some(rack) = &mut self.rack {
             rack.clear();
+        }
+        if let Some(silence) = &mut self.silence {
+            silence.clear();
         }
         self.frto = None;
         self.gaps = Rare::default();

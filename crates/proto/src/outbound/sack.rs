@@ -315,6 +315,7 @@ impl Outbound {
             self.settle_t3_rtx(index, processing.now, paths);
             self.schedule_probe(processing.now, index, processing.advanced, paths);
         }
+        self.settle_silence(processing.now, paths);
         self.settle_probe(paths);
         self.abandon_due(processing.now, paths);
         self.forward_after_sack(processing.now, paths);

@@ -25,6 +25,9 @@ impl Outbound {
             self.rack_timeout(now, paths);
             self.probe_timeout(now, paths);
         }
+        if self.silence.is_some() {
+            self.silence_timeout(now, paths);
+        }
         // By index: a path may become inactive, but none appears or goes.
         for index in 0..paths.len() {
             let due =
@@ -38,12 +41,15 @@ impl Outbound {
     }
 
     /// RFC 9260 §6.3.3
-    fn t3_rtx_expired(&mut self, now: Time, id: PathId, paths: &mut Paths) {
+    pub(super) fn t3_rtx_expired(&mut self, now: Time, id: PathId, paths: &mut Paths) {
         // §6.1 A: while the peer keeps sending SACKs, an unacknowledged zero window probe is no sign of a failure and "does
         // not affect the calculation of cwnd"; its interval grows all the same.
         let heard = self.probe == ZeroWindowProbe::Sent { heard: true };
         if let ZeroWindowProbe::Sent { heard } = &mut self.probe {
             *heard = false;
+        }
+        if let Some(silence) = &mut self.silence {
+            silence.on_timeout(id);
         }
         let Some(path) = paths.get_mut(id) else { return };
         path.t3_rtx = None;

@@ -54,7 +54,7 @@ fn op() -> impl Strategy<Value = Op> {
 fn failover() -> impl Strategy<Value = FailoverConfig> {
     let threshold = || prop::option::of(0u32..8);
     (threshold(), threshold()).prop_map(|(potentially_failed_threshold, primary_switchover_threshold)| {
-        FailoverConfig { potentially_failed_threshold, primary_switchover_threshold }
+        FailoverConfig { potentially_failed_threshold, primary_switchover_threshold, silence: None }
     })
 }
 

@@ -113,6 +113,7 @@ fn tuning(dice: &mut Dice) -> Tuning {
         peer_may_add: dice.percent(90),
         potentially_failed: dice.pick(&[0, 0, 1, 2]),
         quick_moves: dice.percent(50),
+        silence_ms: dice.pick(&[0, 0, 1, 100]),
         ..grown(dice.below(100))
     }
 }

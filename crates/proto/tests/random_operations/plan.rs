@@ -172,6 +172,8 @@ pub(crate) struct Tuning {
     pub(crate) potentially_failed: u8,
     /// `MovesConfig` as the mobile profile has it.
     pub(crate) quick_moves: bool,
+    /// 0: no.
+    pub(crate) silence_ms: u64,
 }
 
 impl Tuning {
@@ -211,6 +213,7 @@ impl Tuning {
         peer_may_add: true,
         potentially_failed: 0,
         quick_moves: false,
+        silence_ms: 0,
     };
 
     pub(crate) fn config(&self, plain: bool) -> Config {
@@ -274,6 +277,7 @@ impl Tuning {
             moves: if self.quick_moves { Config::mobile().moves } else { MovesConfig::default() },
             failover: FailoverConfig {
                 potentially_failed_threshold: self.potentially_failed.checked_sub(1).map(u32::from),
+                silence: (self.silence_ms > 0).then(|| Span::from_millis(self.silence_ms)),
                 ..FailoverConfig::default()
             },
             ..Config::default()

@@ -29,6 +29,7 @@ const KEYS: &[&str] = &[
     "path_max_retrans",
     "potentially_failed_threshold",
     "primary_switchover_threshold",
+    "silence",
     "ask_from_new",
     "early_data",
     "assoc_max_retrans",
@@ -138,6 +139,9 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
         if let Some(threshold) = section.integer(key, 0, 255)? {
             *field = Some(threshold);
         }
+    }
+    if let Some(least) = section.span("silence")? {
+        config.failover.silence = Some(least);
     }
     names(&section, &mut config)?;
     if let Some(window) = policy::initial_window(&section, "initial_window")? {

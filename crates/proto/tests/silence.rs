@@ -1,0 +1,382 @@
+//! `FailoverConfig::silence`: a path that works is never taken for silent, however full its queue, whatever it loses and however
+//! unevenly it delivers; one that swallows everything is left soon.
+
+mod support;
+
+use std::cell::Cell;
+use std::ops::RangeInclusive;
+use std::rc::Rc;
+
+use msctp_proto::{Config, FailoverConfig, TraceKind};
+use msctp_units::{Rate, Span, Time};
+use support::{Fate, Flight, Pair, Side, a_ip, b_ip, message};
+
+/// A network between the two, the same both ways.
+#[derive(Clone, Copy, Debug)]
+struct Network {
+    rate: Rate,
+    /// One way.
+    delay: Span,
+    /// Packets of 1500 bytes.
+    queue: u64,
+    /// Of a thousand, towards A, which receives the data, and back.
+    loss: [u64; 2],
+    /// At most so much is added to the delay of each packet.
+    jitter: Span,
+    /// A later packet never arrives before an earlier one.
+    in_order: bool,
+    /// Nothing leaves for so long, twice a second.
+    stall: Span,
+}
+
+const fn network(rate: Rate, delay: u64, queue: u64) -> Network {
+    Network {
+        rate,
+        delay: Span::from_millis(delay),
+        queue,
+        loss: [0, 0],
+        jitter: Span::ZERO,
+        in_order: true,
+        stall: Span::ZERO,
+    }
+}
+
+const THIRD_GENERATION: Network = network(Rate::from_kbps(384), 100, 50);
+const OLD_WLAN: Network = network(Rate::from_mbps(11), 20, 50);
+const LTE: Network = network(Rate::from_mbps(50), 25, 200);
+const WLAN: Network = network(Rate::from_mbps(100), 5, 200);
+
+/// One direction of a network.
+#[derive(Clone, Copy, Default)]
+struct Direction {
+    free: Time,
+    last: Time,
+}
+
+/// What becomes of a packet; 0 is the network that carries the data.
+struct Weather {
+    networks: [Network; 2],
+    directions: [[Direction; 2]; 2],
+    dice: u64,
+    dies: Rc<Cell<Time>>,
+}
+
+impl Weather {
+    fn roll(&mut self, below: u64) -> u64 {
+        // Knuth's MMIX
+        self.dice = self.dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.dice >> 33) % below.max(1)
+    }
+
+    fn fate(&mut self, flight: &Flight) -> Fate {
+        let (mine, theirs) = match flight.from {
+            Side::A => (flight.at.local, 1),
+            Side::B => (flight.at.remote, 0),
+        };
+        let which = usize::from(mine != a_ip(0));
+        let network = self.networks[which];
+        if which == 0 && flight.sent >= self.dies.get() {
+            return Fate::Drop;
+        }
+        let (lost, jitter) = (self.roll(1000), self.roll(network.jitter.as_nanos() + 1));
+        let direction = &mut self.directions[which][theirs];
+        let mut leaves = direction.free.max(flight.sent);
+        if leaves.since(flight.sent) > network.rate.time_for(network.queue * 1500) {
+            return Fate::Drop;
+        }
+        // Within the first part of each half second nothing leaves.
+        let into = leaves.since(Time::ZERO).as_nanos() % 500_000_000;
+        leaves += network.stall.saturating_sub(Span::from_nanos(into));
+        direction.free = leaves + network.rate.time_for(flight.bytes.len() as u64 + 28);
+        if lost < network.loss[theirs] {
+            return Fate::Drop;
+        }
+        let mut arrives = direction.free + network.delay + Span::from_nanos(jitter);
+        if network.in_order {
+            arrives = arrives.max(direction.last);
+        }
+        direction.last = direction.last.max(arrives);
+        Fate::Late(arrives.since(flight.sent))
+    }
+}
+
+/// What B sends.
+#[derive(Clone, Copy, Debug)]
+enum Load {
+    /// As much as it can.
+    Bulk,
+    /// So many messages of 1 KiB at a time, and so long between them.
+    Bursts(u32, Span),
+}
+
+struct Run {
+    pair: Pair,
+    dies: Rc<Cell<Time>>,
+}
+
+impl Run {
+    fn new(networks: [Network; 2], options: Config, seed: u64) -> Self {
+        let options = Config { trace: true, ..options };
+        let mut pair =
+            Pair::established_with(options.clone(), options, vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
+        pair.default_delay = Span::ZERO;
+        let dies = Rc::new(Cell::new(Time::MAX));
+        let mut weather = Weather {
+            networks,
+            directions: [[Direction::default(); 2]; 2],
+            dice: seed,
+            dies: Rc::clone(&dies),
+        };
+        pair.filter = Box::new(move |flight| weather.fate(flight));
+        Self { pair, dies }
+    }
+
+    fn go(&mut self, time: Span, load: Load) {
+        let end = self.pair.now + time;
+        let pause = match load {
+            Load::Bulk => Span::from_millis(5),
+            Load::Bursts(_, pause) => pause,
+        };
+        while self.pair.now < end {
+            let left = match load {
+                Load::Bulk => u32::MAX,
+                Load::Bursts(count, _) => count,
+            };
+            self.pair.with(Side::B, |b, now| {
+                for _ in 0..left {
+                    if b.send(now, message(0, vec![0; 1024])).is_err() {
+                        break;
+                    }
+                }
+            });
+            self.pair.run_for(pause);
+            // What it carried is of no interest.
+            self.pair.a.received.clear();
+            self.pair.b.trace.retain(|event| matches!(event.kind, TraceKind::Silence { .. }));
+            self.pair.a.trace.clear();
+        }
+    }
+
+    /// When B took a path for silent.
+    fn silences(&self) -> Vec<Time> {
+        let silence = |event: &&msctp_proto::TraceEvent| matches!(event.kind, TraceKind::Silence { .. });
+        self.pair.b.trace.iter().filter(silence).map(|event| event.at).collect()
+    }
+}
+
+fn options() -> Config {
+    let failover = FailoverConfig { silence: Some(Span::from_millis(100)), ..Config::mobile().failover };
+    Config { failover, ..Config::mobile() }
+}
+
+/// No network here is ever silent, so nobody may say so.
+fn never_silent(
+    seeds: &RangeInclusive<u64>,
+    networks: [Network; 2],
+    options: &Config,
+    load: Load,
+    time: Span,
+) {
+    for seed in seeds.clone() {
+        let mut run = Run::new(networks, options.clone(), seed);
+        run.go(time, load);
+        assert_eq!(run.silences(), [], "{networks:?}, {load:?}, seed {seed}");
+    }
+}
+
+const SECONDS: fn(u64) -> Span = Span::from_secs;
+
+#[test]
+fn a_queue_that_fills_is_not_silent() {
+    full_queues(1..=1);
+}
+
+fn full_queues(seeds: RangeInclusive<u64>) {
+    // The round trip grows from 0.23 s to 1.8 s, and what overflows is lost.
+    for other in [OLD_WLAN, WLAN] {
+        never_silent(&seeds, [THIRD_GENERATION, other], &options(), Load::Bulk, SECONDS(60));
+        let deep = Network { queue: 400, ..THIRD_GENERATION };
+        never_silent(&seeds, [deep, other], &options(), Load::Bulk, SECONDS(60));
+    }
+    never_silent(&seeds, [OLD_WLAN, THIRD_GENERATION], &options(), Load::Bulk, SECONDS(10));
+    never_silent(&seeds, [LTE, WLAN], &options(), Load::Bulk, SECONDS(3));
+    never_silent(&seeds, [WLAN, LTE], &options(), Load::Bulk, SECONDS(3));
+}
+
+#[test]
+fn random_losses_are_no_silence() {
+    losses(1..=1);
+}
+
+fn losses(seeds: RangeInclusive<u64>) {
+    for loss in [10, 30, 50] {
+        for (network, other, time) in
+            [(THIRD_GENERATION, OLD_WLAN, 60), (OLD_WLAN, WLAN, 30), (LTE, WLAN, 20), (WLAN, LTE, 10)]
+        {
+            let data = Network { loss: [loss, 0], ..network };
+            never_silent(&seeds, [data, other], &options(), Load::Bulk, SECONDS(time));
+            let both = Network { loss: [loss, loss], ..network };
+            never_silent(&seeds, [both, other], &options(), Load::Bulk, SECONDS(time));
+        }
+    }
+}
+
+#[test]
+fn lost_acknowledgements_are_no_silence() {
+    lost_acknowledgements(1..=1);
+}
+
+fn lost_acknowledgements(seeds: RangeInclusive<u64>) {
+    for loss in [50, 200] {
+        for (network, other, time) in [(THIRD_GENERATION, OLD_WLAN, 60), (OLD_WLAN, WLAN, 10), (WLAN, LTE, 3)]
+        {
+            let deaf = Network { loss: [0, loss], ..network };
+            never_silent(&seeds, [deaf, other], &options(), Load::Bulk, SECONDS(time));
+        }
+    }
+}
+
+#[test]
+fn jitter_is_no_silence() {
+    jitter(1..=1);
+}
+
+fn jitter(seeds: RangeInclusive<u64>) {
+    for in_order in [true, false] {
+        for jitter in [20, 60, 200] {
+            for (network, other, time) in
+                [(THIRD_GENERATION, OLD_WLAN, 60), (OLD_WLAN, WLAN, 20), (LTE, WLAN, 10), (WLAN, LTE, 10)]
+            {
+                let jitter = Span::from_millis(jitter);
+                let uneven = Network { jitter, in_order, ..network };
+                never_silent(&seeds, [uneven, other], &options(), Load::Bulk, SECONDS(time));
+            }
+        }
+    }
+}
+
+#[test]
+fn stalls_that_come_all_the_time_are_no_silence() {
+    stalls(1..=1);
+}
+
+fn stalls(seeds: RangeInclusive<u64>) {
+    // A radio that repeats, or is away to scan, twice a second.
+    for stall in [50, 90, 150] {
+        for (network, other, time) in [(THIRD_GENERATION, OLD_WLAN, 30), (OLD_WLAN, WLAN, 10), (WLAN, LTE, 5)]
+        {
+            let away = Network { stall: Span::from_millis(stall), ..network };
+            never_silent(&seeds, [away, other], &options(), Load::Bulk, SECONDS(time));
+        }
+    }
+}
+
+#[test]
+fn a_stall_that_could_be_taken_for_silence_is_so_once() {
+    long_stalls(1..=1);
+}
+
+fn long_stalls(seeds: RangeInclusive<u64>) {
+    // Longer than it takes to ask the other path: the first one tells nothing else. After that it is known.
+    let away = Network { stall: Span::from_millis(250), ..WLAN };
+    for seed in seeds {
+        let mut run = Run::new([away, LTE], options(), seed);
+        run.go(SECONDS(10), Load::Bulk);
+        assert!(run.silences().len() <= 1, "{:?}", run.silences());
+    }
+}
+
+#[test]
+fn a_peer_that_acknowledges_seldom_is_not_silent() {
+    seldom_acknowledgements(1..=1);
+}
+
+fn seldom_acknowledgements(seeds: RangeInclusive<u64>) {
+    for (sack_delay, sack_frequency) in [(500, 2), (200, 8), (500, 32)] {
+        let options = Config { sack_delay: Span::from_millis(sack_delay), sack_frequency, ..options() };
+        for (network, other) in [(THIRD_GENERATION, OLD_WLAN), (OLD_WLAN, WLAN)] {
+            never_silent(&seeds, [network, other], &options, Load::Bulk, SECONDS(20));
+            let load = Load::Bursts(40, Span::from_millis(700));
+            never_silent(&seeds, [network, other], &options, load, SECONDS(20));
+        }
+    }
+}
+
+#[test]
+fn a_sender_that_has_nothing_to_say_does_not_take_the_path_for_silent() {
+    bursts(1..=1);
+}
+
+fn bursts(seeds: RangeInclusive<u64>) {
+    for (count, pause) in [(1, 20), (2, 100), (20, 300), (60, 1000), (200, 3000)] {
+        for (network, other) in [(THIRD_GENERATION, OLD_WLAN), (OLD_WLAN, WLAN), (WLAN, LTE), (LTE, WLAN)] {
+            for loss in [0, 30] {
+                let network = Network { loss: [loss, loss], ..network };
+                let load = Load::Bursts(count, Span::from_millis(pause));
+                never_silent(&seeds, [network, other], &options(), load, SECONDS(30));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_upload_in_front_of_the_acknowledgements_is_no_silence() {
+    // A sends 60 packets at once: the SACKs that follow wait behind them for two seconds.
+    for (network, other) in [(THIRD_GENERATION, OLD_WLAN), (OLD_WLAN, WLAN)] {
+        let mut run = Run::new([network, other], options(), 1);
+        for _ in 0..8 {
+            run.go(SECONDS(4), Load::Bulk);
+            run.pair.with(Side::A, |a, now| {
+                for _ in 0..40 {
+                    a.send(now, message(0, vec![0; 1300])).unwrap();
+                }
+            });
+            run.pair.b.received.clear();
+        }
+        assert_eq!(run.silences(), []);
+    }
+}
+
+#[test]
+fn a_path_that_swallows_everything_is_left_before_its_time_out() {
+    for (old, new, within) in [
+        (THIRD_GENERATION, OLD_WLAN, 1000),
+        (OLD_WLAN, THIRD_GENERATION, 600),
+        (LTE, WLAN, 250),
+        (WLAN, LTE, 190),
+    ] {
+        for seed in 0..4 {
+            let mut run = Run::new([old, new], options(), seed);
+            run.go(SECONDS(6) + Span::from_millis(170) * seed, Load::Bulk);
+            let died = run.pair.now;
+            run.dies.set(died);
+            run.go(SECONDS(3), Load::Bulk);
+            let [left] = run.silences()[..] else { panic!("{:?}", run.silences()) };
+            let after = left.since(died);
+            assert!(
+                after <= Span::from_millis(within),
+                "{old:?} to {new:?}: left after {after}, seed {seed}"
+            );
+            let data =
+                run.pair.with(Side::B, |b, _| b.paths().max_by_key(|path| path.flight_size).unwrap().at);
+            assert_eq!(data.remote, a_ip(1));
+        }
+    }
+}
+
+#[test]
+#[ignore = "a minute"]
+fn slow_no_network_that_works_is_ever_silent() {
+    for check in [
+        full_queues,
+        losses,
+        lost_acknowledgements,
+        jitter,
+        stalls,
+        long_stalls,
+        seldom_acknowledgements,
+        bursts,
+    ] {
+        check(2..=9);
+    }
+}
