@@ -438,11 +438,15 @@ impl Association {
         let (chunk_type, len) = (chunk.chunk_type().0, chunk.encoded_len() as u16);
         let kind = TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len };
         self.tracer.push(now, kind);
-        if from_new
-            && self.config.moves.early_data > 0
-            && let Some(pad) = Pad::filling(builder.remaining() & !3)
-        {
-            let _ = builder.push(&pad);
+        if from_new && self.config.moves.early_data > 0 {
+            // What arrived last was acknowledged over the network that is gone, perhaps in vain: nothing of it is to come again.
+            // RFC 5061 §5.3 F1 lets the packet with the ASCONF leave, and a SACK may be beside it (RFC 9260 §6.10).
+            if self.paths.data_path().is_none() && self.stats.data_chunks_received > 0 {
+                self.push_sack(now, path, &mut builder);
+            }
+            if let Some(pad) = Pad::filling(builder.remaining() & !3) {
+                let _ = builder.push(&pad);
+            }
         }
         Some(Transmit::new(Some(path), at, self.seal(builder)))
     }

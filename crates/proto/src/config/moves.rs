@@ -15,7 +15,8 @@ pub struct MovesConfig {
     pub ask_from_new: bool,
     /// Data may go to an address that was just added from itself before it is confirmed (RFC 9260 §5.4 forbids it): at most so
     /// many bytes for each byte of the packet that added it, 0 to 3, the limit that RFC 9000 §8.1 sets against flooding third
-    /// parties. This end fills its own packets that add addresses with a PAD chunk (RFC 4820), so that a peer may answer with as much.
+    /// parties. This end fills its own packets that add addresses with a PAD chunk (RFC 4820), so that a peer may answer with as much,
+    /// and says in them what has arrived (a SACK) when no other address is left.
     /// 0: none.
     pub early_data: u32,
 }
