@@ -10,7 +10,7 @@ use crate::one::Run;
 use crate::report::of;
 
 /// What is drawn.
-const DRAWN: Case = Case { route: Move::FastUp, kind: Kind::BreakBeforeMake };
+pub const DRAWN: Case = Case { route: Move::FastUp, kind: Kind::BreakBeforeMake };
 
 /// From when to when, in seconds from the switch.
 const FROM: f64 = -0.2;

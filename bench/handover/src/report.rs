@@ -37,7 +37,8 @@ impl Into {
                     text.split_once(BEGIN).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
                 let (head, tail) =
                     parts.ok_or_else(|| format!("{}: want {BEGIN} and {END}", path.display()))?;
-                fs::write(path, format!("{head}{BEGIN}\n\n{table}\n{END}{tail}"))?;
+                let shown = self.shown();
+                fs::write(path, format!("{head}{BEGIN}\n\n{table}\n{shown}{END}{tail}"))?;
             }
         }
         #[cfg(feature = "picture")]
@@ -45,6 +46,24 @@ impl Into {
             fs::write(path, crate::picture::draw(runs)?)?;
         }
         Ok(())
+    }
+}
+
+impl Into {
+    /// The picture, as the document in the folder above its own shows it.
+    #[cfg(feature = "picture")]
+    fn shown(&self) -> String {
+        let name =
+            self.picture.as_ref().and_then(|path| path.file_name()).map(|name| name.display().to_string());
+        name.map_or(String::new(), |name| {
+            let drawn = crate::picture::DRAWN;
+            format!("![Arrivals around a switch {}, {}](images/{name})\n\n", drawn.route, drawn.kind)
+        })
+    }
+
+    #[cfg(not(feature = "picture"))]
+    fn shown(&self) -> String {
+        String::new()
     }
 }
 

@@ -30,7 +30,14 @@ pub(super) fn serve() -> Result<(), Failure> {
     stream.read_exact(&mut [0])?;
     let message = [0x5a; MESSAGE];
     loop {
-        stream.write_all(&message)?;
+        match stream.write_all(&message) {
+            Ok(()) => {}
+            // The receiver's time is over.
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => {
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
