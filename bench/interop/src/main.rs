@@ -19,7 +19,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use msctp_proto::Config;
+use msctp_proto::{Config, Event};
 
 use crate::checks::Check;
 use crate::frames::Frames;
@@ -33,26 +33,37 @@ const INSIDE: &str = "MSCTP_INTEROP_INSIDE";
 /// The peer that has all of it. The others are meant for WebRTC, and our end speaks to them in that profile.
 const MULTIHOMED: &str = "usrsctp";
 
-/// What is known to be wrong with a peer: peer, check, why. Such a check may fail, and says so.
-const PEERS_FAULTS: [(&str, &str, &str); 3] = [
-    (
-        "dcsctp",
-        "shutdown by the peer",
-        "version 0.1.16 sends SHUTDOWN when nothing is unacknowledged, whatever waits in its send queue \
+/// What is known to be wrong with a peer. Such a check may fail in this way, and says so; in any other way it has failed.
+struct PeersFault {
+    peer: &'static str,
+    check: &'static str,
+    /// What the failure says when it is this one: all of these.
+    seen: &'static [&'static str],
+    why: &'static str,
+}
+
+const PEERS_FAULTS: [PeersFault; 3] = [
+    PeersFault {
+        peer: "dcsctp",
+        check: "shutdown by the peer",
+        seen: &["stream 0: ", "of 100 messages arrived", "our end heard last: Closed"],
+        why: "version 0.1.16 sends SHUTDOWN when nothing is unacknowledged, whatever waits in its send queue \
 (`maybe_send_shutdown` in its `socket/shutdown.rs`; RFC 9260 §9.2: all data queued is delivered first)",
-    ),
-    (
-        "pion",
-        "shutdown by the peer",
-        "version 1.8.39 puts a TSN of its own into the Cumulative TSN Ack of its SHUTDOWN instead of the last one it received \
+    },
+    PeersFault {
+        peer: "pion",
+        check: "shutdown by the peer",
+        seen: &["our end heard last: Lost(ProtocolViolation", "SHUTDOWN for what was not sent"],
+        why: "version 1.8.39 puts a TSN of its own into the Cumulative TSN Ack of its SHUTDOWN instead of the last one it received \
 (RFC 9260 §3.3.8); it acknowledges what we never sent, and we abort",
-    ),
-    (
-        "pion",
-        "PR-SCTP by us, lifetime",
-        "version 1.8.39 ignores a FORWARD-TSN for a stream of which nothing has arrived yet, and then waits for the messages \
+    },
+    PeersFault {
+        peer: "pion",
+        check: "PR-SCTP by us, lifetime",
+        seen: &["the last message at the peer: not in time"],
+        why: "version 1.8.39 ignores a FORWARD-TSN for a stream of which nothing has arrived yet, and then waits for the messages \
 given up for ever (`handleForwardTSN`; RFC 3758 §3.6)",
-    ),
+    },
 ];
 
 struct Arguments {
@@ -156,9 +167,13 @@ fn perform(check: &Check, peer: &str, program: &str, number: u8, out: &Path) -> 
     match exchange(check, program, Net::new(number, check.v6), &file, &mut row) {
         Ok(()) => {}
         Err(Stop::Failed(seen)) => {
-            let fault = PEERS_FAULTS.iter().find(|(who, what, _)| *who == peer && *what == check.name);
-            row.outcome = match fault {
-                Some(&(_, _, why)) => Outcome::PeersFault { seen, why },
+            let is_it = |fault: &&PeersFault| {
+                fault.peer == peer
+                    && fault.check == check.name
+                    && fault.seen.iter().all(|part| seen.contains(part))
+            };
+            row.outcome = match PEERS_FAULTS.iter().find(is_it) {
+                Some(&PeersFault { why, .. }) => Outcome::PeersFault { seen, why },
                 None => Outcome::Failed(seen),
             };
         }
@@ -173,7 +188,15 @@ fn exchange(check: &Check, program: &str, net: Net, file: &Path, row: &mut Row) 
     let mut world = World::new(net, program, config, file)?;
     row.peer = world.peer_name.clone();
     world.ask(if check.v6 { "begin 6" } else { "begin" })?;
-    let result = (check.run)(&mut world);
+    let result = (check.run)(&mut world).map_err(|stop| match stop {
+        Stop::Failed(why) => {
+            // Those of messages have their bytes.
+            let told = world.events.iter().rev().find(|event| !matches!(event, Event::SendFailed(_)));
+            let last = told.map_or("nothing".to_owned(), |event| format!("{event:?}"));
+            Stop::Failed(format!("{why}; our end heard last: {last}"))
+        }
+        unsupported @ Stop::Unsupported(_) => unsupported,
+    });
     row.frames = world.finish().map_err(|e| format!("{}: {e}", file.display()))?;
     // What is wrong with the packets is said even when the exchange failed: it may be the reason.
     let frames = Frames::read(file, |address| [0, 1].map(|link| net.ours(link)).contains(&address));

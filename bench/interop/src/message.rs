@@ -63,7 +63,7 @@ impl Got {
 }
 
 impl Batch {
-    pub fn new(stream: u16, count: u32, size: usize) -> Self {
+    pub const fn new(stream: u16, count: u32, size: usize) -> Self {
         Self { stream, unordered: false, count, size, first: 0 }
     }
 

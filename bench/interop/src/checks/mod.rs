@@ -6,6 +6,7 @@ mod interleaving;
 mod multihoming;
 mod partial;
 mod readdressing;
+mod streams;
 
 use msctp_proto::Config;
 
@@ -62,6 +63,7 @@ pub fn all() -> impl Iterator<Item = &'static Check> {
         readdressing::CHECKS,
         partial::CHECKS,
         interleaving::CHECKS,
+        streams::CHECKS,
     ]
     .into_iter()
     .flatten()

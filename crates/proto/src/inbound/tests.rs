@@ -550,6 +550,39 @@ fn rfc8260_2_3_1_skipped_messages_by_stream_and_order() {
     assert_eq!((inbound.held_bytes(), inbound.cum_tsn_ack()), (0, Tsn::new(8)));
 }
 
+/// Fragments of a message given up that were on their way when the I-FORWARD-TSN came: acknowledged, not held, not delivered,
+/// whatever their order, and what follows is delivered. It ends before their TSNs, since those between are of other streams. Of
+/// a stream only the last message given up can have such fragments: all earlier ones have lower TSNs (RFC 8260 §2.2.2).
+#[test]
+fn rfc8260_2_3_1_late_fragments_of_a_message_given_up_are_thrown_away() {
+    for (unordered, beginning_came) in [(false, true), (false, false), (true, true), (true, false)] {
+        let mut inbound = interleaving(1 << 20);
+        if beginning_came {
+            inbound.handle_i_data(&i_data(2, 3, unordered, 1, 0, false)).unwrap();
+        }
+        let skip = [msctp_wire::SkippedMessages {
+            stream: StreamId::new(3),
+            unordered,
+            mid: msctp_wire::Mid::new(1),
+        }];
+        let forward = msctp_wire::IForwardTsn { new_cum_tsn: Tsn::new(2), skipped: List::from(&skip) };
+        inbound.handle_i_forward_tsn(&forward).unwrap();
+        assert_eq!(inbound.held_bytes(), 0);
+        for (tsn, fsn, end) in [(6, 3, true), (4, 1, false), (5, 2, false)] {
+            let late = i_data(tsn, 3, unordered, 1, fsn, end);
+            assert_eq!(inbound.handle_i_data(&late), Ok(Received::New), "{fsn}");
+            assert_eq!((inbound.held_bytes(), inbound.read()), (0, None), "{fsn}");
+            inbound.assert_consistent();
+        }
+        inbound.handle_i_data(&i_data(3, 4, false, 0, 0, true)).unwrap();
+        inbound.handle_i_data(&i_data(7, 3, unordered, 2, 0, true)).unwrap();
+        assert_eq!(inbound.cum_tsn_ack(), Tsn::new(7));
+        let read: Vec<_> = core::iter::from_fn(|| inbound.read()).map(|m| (m.stream, m.data.len())).collect();
+        assert_eq!(read, [(4, 10), (3, 10)]);
+        assert_eq!(inbound.held_bytes(), 0);
+    }
+}
+
 #[test]
 fn rfc8260_2_3_1_numbers_wrap() {
     let mut inbound = interleaving(1 << 20);
