@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use msctp::{Association, Config, Endpoint, EndpointOptions, PathId, Peer};
+use msctp::{Association, Config, Endpoint, EndpointOptions, PathId, Peer, Span};
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
@@ -22,7 +22,13 @@ struct Nat {
 }
 
 impl Nat {
+    /// One that keeps its entry.
     async fn new(server: SocketAddr) -> Self {
+        Self::forgetful(server, Duration::from_secs(3600)).await
+    }
+
+    /// One that takes in what comes from outside only so long after the last packet from within.
+    async fn forgetful(server: SocketAddr, after: Duration) -> Self {
         let bind = || async { Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap()) };
         let (inner, outer) = (bind().await, vec![bind().await, bind().await]);
         let current = Arc::new(AtomicUsize::new(0));
@@ -31,7 +37,7 @@ impl Nat {
         tokio::spawn(async move {
             let mut buffer = vec![0; 65_536];
             while let Ok((len, from)) = socket.recv_from(&mut buffer).await {
-                *known.lock().unwrap() = Some(from);
+                *known.lock().unwrap() = Some((from, Instant::now()));
                 let _ = out[now.load(Ordering::SeqCst)].send_to(&buffer[..len], server).await;
             }
         });
@@ -40,9 +46,10 @@ impl Nat {
             tokio::spawn(async move {
                 let mut buffer = vec![0; 65_536];
                 while let Ok((len, _)) = socket.recv_from(&mut buffer).await {
-                    let to = *client.lock().unwrap();
+                    let entry = *client.lock().unwrap();
                     // What comes to an entry that is gone is lost.
-                    if let (true, Some(to)) = (now.load(Ordering::SeqCst) == index, to) {
+                    let to = entry.filter(|(_, last): &(_, Instant)| last.elapsed() < after);
+                    if let (true, Some((to, _))) = (now.load(Ordering::SeqCst) == index, to) {
                         let _ = inner.send_to(&buffer[..len], to).await;
                     }
                 }
@@ -109,6 +116,30 @@ async fn a_rebinding_is_survived_and_a_forged_packet_changes_nothing() {
     exchange(&association, &accepted).await;
     assert_eq!(port_of(&accepted), nat.port(), "learnt from a packet of the peer");
     exchange(&accepted, &association).await;
+}
+
+#[tokio::test]
+async fn an_idle_path_is_kept_open_by_heartbeats() {
+    // In the mobile profile heartbeats leave 10 s + RTO apart, and translators forget after 15 s and more: here a
+    // fortieth of it.
+    let forgets = Duration::from_millis(600);
+    let rto = Span::from_millis(100);
+    let config =
+        Config { hb_interval: Span::from_millis(250), rto_initial: rto, rto_min: rto, ..Config::mobile() };
+    let silent = Config { hb_interval: Span::from_secs(60), ..config.clone() };
+    for (config, kept) in [(config, true), (silent, false)] {
+        let (server, client) = (endpoint(), endpoint());
+        server.listen(7, Config { hb_interval: Span::from_secs(60), ..config.clone() }).unwrap();
+        let nat = Nat::forgetful(server.local_addresses()[0], forgets).await;
+        let peer = Peer { port: 7, ..Peer::new(nat.inner.local_addr().unwrap()) };
+        let association = client.connect(peer, config).await.unwrap();
+        let accepted = server.accept(7).await.unwrap();
+        exchange(&association, &accepted).await;
+        tokio::time::sleep(3 * forgets).await;
+        accepted.send_bytes(0, "after a long silence").await.unwrap();
+        let got = timeout(forgets, association.recv()).await;
+        assert_eq!(got.is_ok(), kept, "{got:?}");
+    }
 }
 
 /// The client's SCTP port: an attacker finds it by trying.

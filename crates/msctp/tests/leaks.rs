@@ -1,0 +1,71 @@
+//! Nothing is left behind: associations and endpoints end with their tasks and their sockets.
+#![cfg(target_os = "linux")]
+
+use std::time::Duration;
+
+use msctp::{Config, Endpoint, EndpointOptions, Peer};
+use tokio::time::timeout;
+
+fn endpoint() -> Endpoint {
+    Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse().unwrap()])).unwrap()
+}
+
+fn tasks() -> usize {
+    tokio::runtime::Handle::current().metrics().num_alive_tasks()
+}
+
+fn files() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// How the two ends of one association part.
+#[derive(Clone, Copy)]
+enum End {
+    Shutdown,
+    Abort,
+    /// Both ends are dropped; what was sent is not read.
+    Dropped,
+}
+
+async fn one(server: &Endpoint, client: &Endpoint, end: End) {
+    let peer = Peer::new(server.local_addresses()[0]);
+    let both = async { tokio::join!(client.connect(peer, Config::mobile()), server.accept(9899)) };
+    let (association, accepted) = both.await;
+    let (association, accepted) = (association.unwrap(), accepted.unwrap());
+    association.send_bytes(0, vec![7; 3000]).await.unwrap();
+    match end {
+        End::Shutdown => {
+            assert_eq!(accepted.recv().await.unwrap().unwrap().data.len(), 3000);
+            association.shutdown().await.unwrap();
+        }
+        End::Abort => association.abort("enough"),
+        End::Dropped => {}
+    }
+}
+
+// The only test of this program: it counts all files of its process.
+#[tokio::test]
+async fn a_thousand_associations_and_many_endpoints_leave_nothing() {
+    let (tasks_before, files_before) = (tasks(), files());
+    {
+        let (server, client) = (endpoint(), endpoint());
+        server.listen(9899, Config::mobile()).unwrap();
+        let (tasks_idle, files_idle) = (tasks(), files());
+        for n in 0..1000 {
+            let end = [End::Shutdown, End::Abort, End::Dropped][n % 3];
+            timeout(Duration::from_secs(20), one(&server, &client, end)).await.unwrap();
+        }
+        let idle = async { tokio::join!(server.idle(), client.idle()) };
+        timeout(Duration::from_secs(40), idle).await.expect("every association ends");
+        assert_eq!((tasks(), files()), (tasks_idle, files_idle), "one task and one socket an endpoint");
+        let more: Vec<Endpoint> = (0..50).map(|_| endpoint()).collect();
+        assert_eq!(tasks(), tasks_idle + more.len());
+    }
+    let gone = async {
+        while (tasks(), files()) != (tasks_before, files_before) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let gone = timeout(Duration::from_secs(10), gone).await;
+    assert!(gone.is_ok(), "{} tasks, {} files more", tasks() - tasks_before, files() - files_before);
+}
