@@ -5,41 +5,13 @@
 
 mod tshark;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use tshark::{ERROR, capture_of, dissect};
+use tshark::{capture_of, complaints, dissect};
 
 /// Runs the handover example and gives its capture.
 fn capture(name: &str) -> PathBuf {
     capture_of("handover.toml", &["duration=45s", "link.3g.loss=0.01"], name)
-}
-
-/// What is wrong with a capture: frames with anything the dissector calls malformed, a checksum that is not good (status
-/// 1), an expert note of an error, or an unknown chunk.
-fn complaints(file: &Path) -> Option<Vec<String>> {
-    let fields = [
-        "frame.number",
-        "ip.checksum.status",
-        "sctp.checksum.status",
-        "_ws.malformed",
-        "_ws.expert.severity",
-        "sctp.chunk_type",
-    ];
-    // DATA … SHUTDOWN COMPLETE of RFC 9260, AUTH (15), ASCONF-ACK (128), PAD (132), QoS_Measurement (190), FORWARD TSN
-    // (192), ASCONF (193).
-    let known =
-        |kind: &str| kind.parse::<u8>().is_ok_and(|k| k <= 15 || [128, 132, 190, 192, 193].contains(&k));
-    let wrong = |line: &String| {
-        let columns: Vec<&str> = line.split('|').collect();
-        let [_, ip, sctp, malformed, severity, chunks] = columns[..] else { return true };
-        ip != "1"
-            || sctp != "1"
-            || !malformed.is_empty()
-            || severity.split(',').any(|s| s.parse().is_ok_and(|s: u32| s >= ERROR))
-            || chunks.is_empty()
-            || !chunks.split(',').all(known)
-    };
-    Some(dissect(file, &fields)?.into_iter().filter(wrong).collect())
 }
 
 #[test]
