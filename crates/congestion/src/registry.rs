@@ -115,11 +115,16 @@ pub struct UnknownName {
 
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no {} is called {:?}", self.what, self.name)?;
-        if let Some(nearest) = nearest_name(&self.name, self.known.iter().copied()) {
-            write!(f, "; the nearest is {nearest:?}")?;
-        }
-        write!(f, " (there are: {})", self.known.join(" "))
+        write!(f, "no {} is called {:?}; {}", self.what, self.name, self.want())
+    }
+}
+
+impl UnknownName {
+    /// What would be right, in words.
+    pub fn want(&self) -> String {
+        let nearest = nearest_name(&self.name, self.known.iter().copied());
+        let nearest = nearest.map_or(String::new(), |nearest| format!("the nearest is {nearest:?} "));
+        format!("{nearest}(there are: {})", self.known.join(" "))
     }
 }
 

@@ -13,7 +13,9 @@ use msctp_proto::{
 };
 use msctp_units::Time;
 
-use crate::error::{AssociationError, CallError, SendError};
+use crate::ending::Step;
+use crate::error::{AssociationError, CallError, FinishError, SendError};
+use crate::inbox::Item;
 use crate::state::{Phase, Shared, Slot, State};
 use crate::stream::Stream;
 
@@ -138,20 +140,24 @@ impl Association {
     ///
     /// The association was lost. What came before was given first.
     pub async fn recv(&self) -> Result<Option<Message>, AssociationError> {
-        poll_fn(|cx| self.poll_recv(cx, None)).await
+        let item = poll_fn(|cx| self.poll_recv(cx, None)).await?;
+        Ok(item.and_then(|item| match item {
+            Item::Message(message) => Some(message),
+            Item::End(_) => None,
+        }))
     }
 
     pub(crate) fn poll_recv(
         &self,
         cx: &Context<'_>,
         stream: Option<u16>,
-    ) -> Poll<Result<Option<Message>, AssociationError>> {
+    ) -> Poll<Result<Option<Item>, AssociationError>> {
         let mut state = self.shared.lock();
         let state = &mut *state;
         let slot = slot_of_parts(&mut state.slots, self.handle);
         let (core, handle) = (&mut state.core, self.handle);
         let mut opened = false;
-        let (message, others) = slot.inbox.next(stream, || {
+        let (item, others) = slot.inbox.next(stream, || {
             let message = core.association_mut(handle)?.recv();
             opened |= message.is_some();
             message
@@ -159,8 +165,8 @@ impl Association {
         if others {
             slot.readers.wake();
         }
-        let result = match message {
-            Some(message) => Poll::Ready(Ok(Some(message))),
+        let result = match item {
+            Some(item) => Poll::Ready(Ok(Some(item))),
             None => match &slot.phase {
                 Phase::Over(None) => Poll::Ready(Ok(None)),
                 Phase::Over(Some(error)) => Poll::Ready(Err(error.clone())),
@@ -185,7 +191,46 @@ impl Association {
     }
 
     pub(crate) fn release_stream(&self, stream: u16) {
-        slot_of(&mut self.shared.lock(), self.handle).inbox.release(stream);
+        let mut state = self.shared.lock();
+        let slot = slot_of(&mut state, self.handle);
+        slot.inbox.release(stream);
+        slot.endings.release(stream);
+        // What waited for its own reader is for all now.
+        slot.readers.wake();
+    }
+
+    /// Waits until a stream of ours takes data: while an end of it is under way it does not.
+    pub(crate) fn poll_open(&self, cx: &Context<'_>, stream: u16) -> Poll<()> {
+        let mut state = self.shared.lock();
+        let slot = slot_of(&mut state, self.handle);
+        if slot.endings.is_open(stream) || matches!(slot.phase, Phase::Over(_)) {
+            return Poll::Ready(());
+        }
+        slot.writers.add(cx);
+        Poll::Pending
+    }
+
+    /// Ends a stream of ours, if that was not done yet, and waits until the peer knows.
+    pub(crate) fn poll_finish(&self, cx: &Context<'_>, stream: u16) -> Poll<Result<(), FinishError>> {
+        let mut state = self.shared.lock();
+        let state = &mut *state;
+        let now = state.now();
+        let slot = slot_of_parts(&mut state.slots, self.handle);
+        // The end of the association is the end of all streams.
+        if let Phase::Over(error) = &slot.phase {
+            return Poll::Ready(error.clone().map_or(Ok(()), |error| Err(error.into())));
+        }
+        if slot.endings.step(stream).is_none() {
+            state.end_stream(now, self.handle, stream);
+        }
+        let slot = slot_of_parts(&mut state.slots, self.handle);
+        match slot.endings.step(stream) {
+            Some(Step::Over(result)) => Poll::Ready(result.clone()),
+            _ => {
+                slot.flushers.add(cx);
+                Poll::Pending
+            }
+        }
     }
 
     /// The next event (RFC 9260 §11.2), but for those that only say that a wait is over. `None` when the association is over

@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::error::{BindError, ConnectError};
 use crate::options::{EndpointOptions, Peer, over_udp};
-use crate::state::{Listener, Phase, Shared, Slot};
+use crate::state::{Listener, Phase, Shared, Slot, State};
 use crate::wakers::Wakers;
 
 /// Local SCTP ports that are taken for associations that name none (RFC 6335 §6: dynamic ports).
@@ -140,7 +140,7 @@ impl Endpoint {
         let remote = RemoteAddrs { port: peer.port, addresses: peer.addresses };
         let port = match peer.local_port {
             Some(port) => port,
-            None => free_port(&state.core, &remote)?,
+            None => free_port(state, &remote)?,
         };
         let config = state.used_options(config);
         let local = LocalAddrs { port, addresses };
@@ -197,14 +197,12 @@ impl Drop for Endpoint {
 }
 
 /// A port that no other association to this peer has: a random one, or the next above it that is free.
-fn free_port(core: &Core, remote: &RemoteAddrs) -> Result<u16, ConnectError> {
+fn free_port(state: &mut State, remote: &RemoteAddrs) -> Result<u16, ConnectError> {
     let none =
         |want: &str| ConfigError { field: "local.port", value: "random".to_owned(), want: want.to_owned() };
-    let mut bytes = [0; 2];
-    getrandom::fill(&mut bytes).map_err(|_| none("a system with random numbers, or a port"))?;
-    let first = u16::from_be_bytes(bytes);
+    let first = state.random().ok_or_else(|| none("a system with random numbers, or a port"))?;
     let mut ports = (FIRST_DYNAMIC..=u16::MAX).map(|offset| first.wrapping_add(offset) | FIRST_DYNAMIC);
-    let free = ports.find(|&port| !core.is_associated(port, remote));
+    let free = ports.find(|&port| !state.core.is_associated(port, remote));
     Ok(free.ok_or_else(|| none("fewer than 16384 associations to one peer, or another endpoint"))?)
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use msctp_proto::{ConfigError, LossReason};
+use msctp_proto::{ConfigError, LossReason, ReconfigOutcome};
 
 /// An endpoint cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +100,37 @@ impl From<SendError> for io::Error {
             SendError::Association(error) => error.into(),
             SendError::Refused(msctp_proto::SendError::Closed) => Self::new(io::ErrorKind::BrokenPipe, error),
             SendError::Refused(_) => Self::new(io::ErrorKind::InvalidInput, error),
+        }
+    }
+}
+
+/// The peer could not be told that a stream is over. What was written was delivered all the same.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FinishError {
+    /// The peer does not know stream reconfiguration (RFC 6525), or one end turned it off: only the end of the association ends a
+    /// stream there.
+    #[error(
+        "the peer cannot be told that a stream is over: stream reconfiguration (RFC 6525) was not agreed on"
+    )]
+    NotAgreedOn,
+    /// It was told, and does not want it.
+    #[error("the peer did not take the end of the stream: {0:?}")]
+    Denied(ReconfigOutcome),
+    /// By the core: there is no such stream.
+    #[error(transparent)]
+    Refused(#[from] msctp_proto::CallError),
+    /// The association was lost; not everything may have been delivered.
+    #[error(transparent)]
+    Association(#[from] AssociationError),
+}
+
+impl From<FinishError> for io::Error {
+    fn from(error: FinishError) -> Self {
+        match error {
+            FinishError::Association(error) => error.into(),
+            FinishError::NotAgreedOn => Self::new(io::ErrorKind::Unsupported, error),
+            FinishError::Denied(_) => Self::new(io::ErrorKind::PermissionDenied, error),
+            FinishError::Refused(_) => Self::new(io::ErrorKind::InvalidInput, error),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! [`Inbox`]: messages taken out of the core, sorted by who reads them. Pure bookkeeping.
+//! [`Inbox`]: messages taken out of the core, sorted by who reads them, and where streams end. Pure bookkeeping.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use msctp_proto::Message;
 
@@ -11,12 +11,40 @@ const MOST: usize = 256 << 10;
 /// Bytes taken out of the core at a time.
 const BATCH: usize = 64 << 10;
 
+/// Ends of streams that wait for messages before them to be read. A peer that ends more loses the later ones.
+const MOST_ENDS: usize = 1 << 16;
+
+/// What a reader of a stream gets next.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Item {
+    Message(Message),
+    /// The peer ended this stream here.
+    End(u16),
+}
+
+impl Item {
+    fn stream(&self) -> u16 {
+        match self {
+            Self::Message(message) => message.stream,
+            Self::End(stream) => *stream,
+        }
+    }
+}
+
 /// Messages that wait for their readers: one queue for each stream that somebody reads by itself, and one for all others.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
-    rest: VecDeque<Message>,
-    claimed: BTreeMap<u16, VecDeque<Message>>,
+    rest: VecDeque<Item>,
+    /// Streams of which an end is the last that is in `rest`: one without messages after another says nothing new.
+    ended: BTreeSet<u16>,
+    claimed: BTreeMap<u16, VecDeque<Item>>,
     bytes: usize,
+    /// Messages taken out of the core so far.
+    taken: u64,
+    /// Streams that end when so many were taken; none named: all.
+    ends: VecDeque<(u64, Vec<u16>)>,
+    /// Streams named in `ends`.
+    pending_ends: usize,
 }
 
 impl Inbox {
@@ -27,51 +55,125 @@ impl Inbox {
             return false;
         }
         let (mine, rest) =
-            std::mem::take(&mut self.rest).into_iter().partition(|message| message.stream == stream);
+            std::mem::take(&mut self.rest).into_iter().partition(|item| item.stream() == stream);
         self.rest = rest;
+        self.ended.remove(&stream);
         self.claimed.insert(stream, mine);
         true
     }
 
     /// The stream's messages go to whoever reads all streams again, and those that wait first.
     pub(crate) fn release(&mut self, stream: u16) {
-        for message in self.claimed.remove(&stream).unwrap_or_default().into_iter().rev() {
-            self.rest.push_front(message);
+        let mine = self.claimed.remove(&stream).unwrap_or_default();
+        if matches!(mine.back(), Some(Item::End(_))) {
+            self.ended.insert(stream);
+        }
+        for item in mine.into_iter().rev() {
+            self.rest.push_front(item);
         }
     }
 
-    /// The next message of `stream`, or of the streams that nobody claimed. `more` takes messages out of the core. The second
-    /// is true when others should look again: something came for them, or there is room again.
+    /// The peer ended these streams (none named: all), behind `unread` messages that are still in the core.
+    pub(crate) fn end(&mut self, streams: Vec<u16>, unread: usize) {
+        let named = streams.len().max(1);
+        if self.pending_ends + named <= MOST_ENDS {
+            self.pending_ends += named;
+            self.ends.push_back((self.taken + unread as u64, streams));
+            self.pass_ends(false);
+        }
+    }
+
+    /// Ends whose turn it is; `all`: the core has no more messages.
+    fn pass_ends(&mut self, all: bool) -> bool {
+        let mut any = false;
+        while self.ends.front().is_some_and(|(at, _)| all || *at <= self.taken)
+            && let Some((_, mut streams)) = self.ends.pop_front()
+        {
+            any = true;
+            self.pending_ends -= streams.len().max(1);
+            if streams.is_empty() {
+                let known: BTreeSet<u16> =
+                    self.rest.iter().map(Item::stream).chain(self.claimed.keys().copied()).collect();
+                streams = known.into_iter().collect();
+            }
+            for stream in streams {
+                match self.claimed.get_mut(&stream) {
+                    Some(queue) if matches!(queue.back(), Some(Item::End(_))) => {}
+                    Some(queue) => queue.push_back(Item::End(stream)),
+                    None if self.ended.insert(stream) => self.rest.push_back(Item::End(stream)),
+                    None => {}
+                }
+            }
+        }
+        any
+    }
+
+    /// The next of `stream`, or the next message of the streams that nobody claimed. `more` takes messages out of the core. The
+    /// second is true when others should look again: something came for them, or there is room again.
     pub(crate) fn next(
         &mut self,
         stream: Option<u16>,
         mut more: impl FnMut() -> Option<Message>,
-    ) -> (Option<Message>, bool) {
-        let (mut taken, mut others) = (0, false);
+    ) -> (Option<Item>, bool) {
+        let (mut bytes, mut others) = (0, false);
+        self.pass_ends(false);
+        if stream.is_none() {
+            self.skip_ends();
+        }
         // One that is claimed no more has nothing.
         let waiting = |inbox: &Self| match stream {
             None => !inbox.rest.is_empty(),
             Some(stream) => inbox.claimed.get(&stream).is_some_and(|queue| !queue.is_empty()),
         };
         if !waiting(self) {
-            while self.bytes < MOST && taken < BATCH {
-                let Some(message) = more() else { break };
-                taken += message.data.len();
-                self.bytes += message.data.len();
-                let queue = self.claimed.get_mut(&message.stream);
-                others |= if queue.is_some() { stream != Some(message.stream) } else { stream.is_some() };
-                queue.unwrap_or(&mut self.rest).push_back(message);
+            while self.bytes < MOST && bytes < BATCH {
+                let Some(message) = more() else {
+                    others |= self.pass_ends(true);
+                    break;
+                };
+                bytes += message.data.len();
+                others |= self.take(message, stream);
             }
         }
-        let message = match stream {
+        if stream.is_none() {
+            self.skip_ends();
+        }
+        let item = match stream {
             None => self.rest.pop_front(),
             Some(stream) => self.claimed.get_mut(&stream).and_then(VecDeque::pop_front),
         };
-        if let Some(message) = &message {
+        if let Some(Item::Message(message)) = &item {
             others |= self.bytes >= MOST;
             self.bytes -= message.data.len();
         }
-        (message, others)
+        (item, others)
+    }
+
+    /// Puts a message where it is waited for; true when that is not with who reads `stream`.
+    fn take(&mut self, message: Message, stream: Option<u16>) -> bool {
+        self.taken += 1;
+        self.bytes += message.data.len();
+        let number = message.stream;
+        let other = match self.claimed.get_mut(&number) {
+            Some(queue) => {
+                queue.push_back(Item::Message(message));
+                stream != Some(number)
+            }
+            None => {
+                self.ended.remove(&number);
+                self.rest.push_back(Item::Message(message));
+                stream.is_some()
+            }
+        };
+        self.pass_ends(false) || other
+    }
+
+    /// Who reads all streams is told of ends by events.
+    fn skip_ends(&mut self) {
+        while let Some(Item::End(stream)) = self.rest.front() {
+            self.ended.remove(stream);
+            self.rest.pop_front();
+        }
     }
 }
 
@@ -94,8 +196,17 @@ mod tests {
     }
 
     fn streams(inbox: &mut Inbox, reader: Option<u16>, core: &mut VecDeque<Message>) -> Vec<u16> {
-        std::iter::from_fn(|| inbox.next(reader, || core.pop_front()).0)
-            .map(|message| message.stream)
+        std::iter::from_fn(|| inbox.next(reader, || core.pop_front()).0).map(|item| item.stream()).collect()
+    }
+
+    /// What the reader of a stream sees: lengths of messages, and ends as 0.
+    fn read(inbox: &mut Inbox, stream: u16, core: &mut VecDeque<Message>) -> Vec<usize> {
+        let items = std::iter::from_fn(|| inbox.next(Some(stream), || core.pop_front()).0);
+        items
+            .map(|item| match item {
+                Item::Message(message) => message.data.len(),
+                Item::End(_) => 0,
+            })
             .collect()
     }
 
@@ -103,7 +214,7 @@ mod tests {
     fn each_message_goes_to_its_reader_in_order() {
         let (mut inbox, mut core) = (Inbox::default(), VecDeque::new());
         core.extend([0, 3, 5, 3, 0].map(|stream| message(stream, 10)));
-        assert_eq!(inbox.next(None, || core.pop_front()).0.unwrap().stream, 0);
+        assert_eq!(inbox.next(None, || core.pop_front()).0.unwrap().stream(), 0);
         assert!(inbox.claim(3) && !inbox.claim(3));
         assert_eq!(streams(&mut inbox, Some(3), &mut core), [3, 3]);
         assert_eq!(streams(&mut inbox, Some(9), &mut core), Vec::<u16>::new(), "nobody's");
@@ -128,5 +239,42 @@ mod tests {
         assert!(first.is_some() && others, "there is room again");
         assert_eq!(streams(&mut inbox, Some(1), &mut core).len(), 99);
         assert_eq!(streams(&mut inbox, Some(2), &mut core), [2]);
+    }
+
+    #[test]
+    fn a_stream_ends_behind_what_was_sent_before_and_begins_anew() {
+        let (mut inbox, mut core) = (Inbox::default(), VecDeque::new());
+        assert!(inbox.claim(4));
+        core.extend([message(4, 1), message(6, 7), message(4, 2)]);
+        inbox.end(vec![4, 6], core.len());
+        core.extend([message(4, 3), message(6, 8)]);
+        inbox.end(vec![4], core.len());
+        assert_eq!(read(&mut inbox, 4, &mut core), [1, 2, 0, 3, 0]);
+        // The other stream's end waits where its reader will find it.
+        assert!(inbox.claim(6));
+        assert_eq!(read(&mut inbox, 6, &mut core), [7, 0, 8]);
+        inbox.end(vec![6], 0);
+        inbox.release(6);
+        assert!(inbox.claim(6));
+        assert_eq!(read(&mut inbox, 6, &mut core), [0], "an end outlives its reader");
+        assert_eq!((inbox.bytes, inbox.pending_ends), (0, 0));
+    }
+
+    #[test]
+    fn ends_of_all_streams_and_ends_that_say_nothing_new() {
+        let (mut inbox, mut core) = (Inbox::default(), VecDeque::new());
+        assert!(inbox.claim(1));
+        core.push_back(message(2, 5));
+        inbox.end(Vec::new(), 1);
+        for _ in 0..1000 {
+            inbox.end(vec![1, 2, 3], 1);
+        }
+        assert_eq!(read(&mut inbox, 1, &mut core), [0]);
+        assert_eq!(inbox.rest.len(), 3, "a message and two ends");
+        assert_eq!(streams(&mut inbox, None, &mut core), [2], "who reads messages is told by events");
+        for _ in 0..100_000 {
+            inbox.end(vec![7], 1);
+        }
+        assert!(inbox.pending_ends <= MOST_ENDS && inbox.ends.len() <= MOST_ENDS);
     }
 }

@@ -76,15 +76,19 @@
 //! let association = client.connect(peer, Config::default()).await?;
 //! let mut stream = association.stream(3).ok_or("taken")?;
 //! stream.write_all(b"over stream 3").await?;
-//! stream.shutdown().await?; // everything is acknowledged
+//! stream.shutdown().await?; // everything is acknowledged, and the peer knows that this is all
 //!
 //! let accepted = server.accept(7).await.ok_or("nobody came")?;
-//! let mut text = [0; 13];
-//! accepted.stream(3).ok_or("taken")?.read_exact(&mut text).await?;
-//! assert_eq!(&text, b"over stream 3");
+//! let mut text = String::new();
+//! accepted.stream(3).ok_or("taken")?.read_to_string(&mut text).await?;
+//! assert_eq!(text, "over stream 3");
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A stream ends in each direction by itself ([`Stream::finish`], the same as `shutdown` of [`AsyncWrite`](tokio::io::AsyncWrite)):
+//! the peer's reader sees the end of file behind the last byte, the association and the other direction go on, and the number
+//! can be used again. This is the outgoing stream reset of RFC 6525, as WebRTC closes data channels (RFC 8831 §6.7).
 //!
 //! # What waits for what
 //!
@@ -95,6 +99,7 @@
 mod association;
 mod clock;
 mod driver;
+mod ending;
 mod endpoint;
 mod error;
 mod follow;
@@ -107,7 +112,7 @@ mod wakers;
 
 pub use association::Association;
 pub use endpoint::Endpoint;
-pub use error::{AssociationError, BindError, CallError, ConnectError, SendError};
+pub use error::{AssociationError, BindError, CallError, ConnectError, FinishError, SendError};
 pub use mobile::{Mobility, Translation};
 pub use options::{DEFAULT_PORT, EndpointOptions, Peer};
 pub use stream::Stream;
@@ -117,7 +122,7 @@ pub use msctp_proto::handover;
 pub use msctp_proto::{
     AddressRequest, AssociationState, AssociationStats, AuthConfig, Config, ConfigError, EndpointConfig,
     Event, LossReason, Message, OutMessage, PathAddr, PathId, PathState, PathStats, PrimaryCause,
-    SendFailure, SharedKey, TraceEvent, TraceKind,
+    ReconfigOutcome, Reliability, SendFailure, SharedKey, StreamEvent, TraceEvent, TraceKind,
 };
 pub use msctp_udp::{ENCAPSULATION_PORT, SocketError};
 pub use msctp_units::{Rate, Span, Time};

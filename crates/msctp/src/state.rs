@@ -6,12 +6,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use msctp_proto::{AbortReason, Config, Endpoint as Core, Event, Handle, LocalAddrs};
+use msctp_proto::{
+    AbortReason, CallError, Config, Endpoint as Core, Event, Handle, LocalAddrs, StreamEvent, StreamRequest,
+};
 use msctp_udp::RemotePorts;
 use msctp_units::{Span, Time};
 
 use crate::clock::Clock;
-use crate::error::AssociationError;
+use crate::ending::Endings;
+use crate::error::{AssociationError, FinishError};
 use crate::inbox::Inbox;
 use crate::mobile::{Follower, Moves};
 use crate::options::over_udp;
@@ -42,11 +45,13 @@ pub(crate) struct State {
     pub(crate) listeners: BTreeMap<u16, Listener>,
     /// Associations of which somebody wants to know when all is acknowledged.
     flushing: BTreeSet<Handle>,
+    /// Associations of which a stream is to end.
+    ending: BTreeSet<Handle>,
     /// Associations that nobody has any more, with the time when they are to be aborted.
     abandoned: BTreeMap<Handle, Time>,
     /// The same by time; one that has ended meanwhile may still stand here.
     abort_at: BTreeSet<(Time, Handle)>,
-    /// Of these two kinds those to which something happened: they are looked after. Nobody is looked at in vain, however many
+    /// Of these kinds those to which something happened: they are looked after. Nobody is looked at in vain, however many
     /// there are.
     touched: Vec<Handle>,
     /// Follows the host's interfaces.
@@ -62,6 +67,8 @@ pub(crate) struct State {
     /// The latest options of an association that we began, as given and as used: those that are equal share them.
     options: Option<(Config, Arc<Config>)>,
     driver: Option<Waker>,
+    /// Random numbers for ports: asking the system for each was half of the time that set-ups spent in system calls.
+    random: Vec<u16>,
     /// Associations looked at for their waiters.
     #[cfg(test)]
     pub(crate) looked: u64,
@@ -97,6 +104,7 @@ pub(crate) struct Slot {
     /// Outbound, inbound.
     pub(crate) streams: (u16, u16),
     pub(crate) inbox: Inbox,
+    pub(crate) endings: Endings,
     pub(crate) events: VecDeque<Event>,
     pub(crate) readers: Wakers,
     pub(crate) writers: Wakers,
@@ -115,6 +123,7 @@ impl Slot {
             queued: false,
             streams: (0, 0),
             inbox: Inbox::default(),
+            endings: Endings::default(),
             events: VecDeque::new(),
             readers: Wakers::default(),
             writers: Wakers::default(),
@@ -176,6 +185,7 @@ impl Shared {
             slots: BTreeMap::new(),
             listeners: BTreeMap::new(),
             flushing: BTreeSet::new(),
+            ending: BTreeSet::new(),
             abandoned: BTreeMap::new(),
             abort_at: BTreeSet::new(),
             touched: Vec::new(),
@@ -186,6 +196,7 @@ impl Shared {
             gone: false,
             options: None,
             driver: None,
+            random: Vec::new(),
             #[cfg(test)]
             looked: 0,
             send_errors: 0,
@@ -213,6 +224,16 @@ impl State {
                 used
             }
         }
+    }
+
+    /// 16 random bits; `None`: this system has none.
+    pub(crate) fn random(&mut self) -> Option<u16> {
+        if self.random.is_empty() {
+            let mut bytes = [0; 256];
+            getrandom::fill(&mut bytes).ok()?;
+            self.random.extend(bytes.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])));
+        }
+        self.random.pop()
     }
 
     /// The task has to look: something may have to be sent.
@@ -279,7 +300,11 @@ impl State {
 
     /// Something happened to an association: a packet, a timer, a call.
     pub(crate) fn touch(&mut self, handle: Handle) {
-        let watched = |handle| self.flushing.contains(handle) || self.abandoned.contains_key(handle);
+        let watched = |handle| {
+            self.flushing.contains(handle)
+                || self.ending.contains(handle)
+                || self.abandoned.contains_key(handle)
+        };
         if self.touched.last() != Some(&handle) && watched(&handle) {
             self.touched.push(handle);
         }
@@ -298,6 +323,7 @@ impl State {
     fn remove_slot(&mut self, handle: Handle) {
         self.slots.remove(&handle);
         self.flushing.remove(&handle);
+        self.ending.remove(&handle);
         if let Some(deadline) = self.abandoned.remove(&handle) {
             self.abort_at.remove(&(deadline, handle));
         }
@@ -311,12 +337,69 @@ impl State {
     pub(crate) fn take_events(&mut self, mut moved: impl FnMut(&mut Self, Handle, &Event)) {
         while let Some((handle, event)) = self.core.poll_event() {
             moved(self, handle, &event);
+            if let Event::Streams(change) = &event {
+                self.note_streams(handle, change);
+            }
             let Some(slot) = self.slots.get_mut(&handle) else { continue };
             slot.note(event);
             if matches!(slot.phase, Phase::Over(_)) && slot.handles == 0 && !slot.queued {
                 self.drain_unread(handle);
                 self.remove_slot(handle);
             }
+        }
+    }
+
+    /// Streams ended, the peer's or ours.
+    fn note_streams(&mut self, handle: Handle, change: &StreamEvent) {
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        match change {
+            StreamEvent::IncomingReset(streams) => {
+                // What is sent after the reset waits for our answer, which did not leave yet: all that is unread was before it.
+                let unread = self.core.association(handle).map_or(0, msctp_proto::Association::unread);
+                slot.inbox.end(streams.clone(), unread);
+                slot.readers.wake();
+            }
+            StreamEvent::Answered { request: StreamRequest::ResetOutgoing(streams), outcome } => {
+                if slot.endings.on_answer(streams, *outcome) {
+                    slot.flushers.wake();
+                    slot.writers.wake();
+                    self.touch(handle);
+                }
+            }
+            StreamEvent::Answered { .. } | StreamEvent::IncomingAdded(_) => {}
+        }
+    }
+
+    /// A stream is over: the peer is told as soon as all of it was sent.
+    pub(crate) fn end_stream(&mut self, now: Time, handle: Handle, stream: u16) {
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        slot.endings.begin(stream);
+        self.ending.insert(handle);
+        self.advance_endings(now, handle);
+        self.wake_driver();
+    }
+
+    /// Tells the peer of the ends of streams that it can be told of.
+    fn advance_endings(&mut self, now: Time, handle: Handle) {
+        let Some(slot) = self.slots.get_mut(&handle) else { return };
+        let Some(association) = self.core.association_mut(handle) else { return };
+        let streams = slot.endings.next(|stream| association.unsent_on(stream) == 0);
+        if !streams.is_empty() {
+            let error = match association.reconfigure(now, StreamRequest::ResetOutgoing(streams.clone())) {
+                Ok(()) => return slot.endings.on_asked(streams),
+                // As much as can be done is to see that it was delivered.
+                Err(CallError::PeerLacksReconfig) if association.buffered() > 0 => return,
+                Err(CallError::PeerLacksReconfig) => FinishError::NotAgreedOn,
+                // The association shuts down, which ends all streams; or others were asked for first.
+                Err(CallError::WrongState { .. } | CallError::TooManyStreamRequests) => return,
+                Err(error) => FinishError::Refused(error),
+            };
+            slot.endings.refuse(&streams, &error);
+            slot.flushers.wake();
+            slot.writers.wake();
+        }
+        if !slot.endings.is_waiting() {
+            self.ending.remove(&handle);
         }
     }
 
@@ -339,6 +422,9 @@ impl State {
             if self.abandoned.contains_key(&handle) {
                 // Nobody reads any more; unread messages would hold the peer's shutdown up.
                 self.drain_unread(handle);
+            }
+            if self.ending.contains(&handle) {
+                self.advance_endings(now, handle);
             }
             let drained = self.core.association(handle).is_none_or(|association| association.buffered() == 0);
             if drained

@@ -1,5 +1,6 @@
 //! [`Stream`]: one SCTP stream as bytes.
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -9,26 +10,63 @@ use msctp_proto::OutMessage;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::association::Association;
+use crate::error::FinishError;
+use crate::inbox::Item;
 
 /// Bytes of the messages into which written bytes are cut at most.
 const MESSAGE: usize = 64 << 10;
 
 /// A stream of an association in both directions, for code that reads and writes bytes. The bounds of messages are not kept.
 ///
-/// Reading ends when the peer has shut the association down: SCTP does not close streams one by one. Shutting the writer down
-/// waits until the peer has acknowledged everything, and leaves the association up;
-/// [`Association::shutdown`] ends it. A stream that is not read stops the others when
-/// some 256 KiB wait for its reader: the receive window is the association's.
+/// # The end
+///
+/// Each direction ends by itself. [`finish`](Self::finish), or `shutdown` of [`AsyncWrite`], ends ours; reading gives the end of
+/// file when the peer has ended its own, or has shut the association down. The number can then be used again: drop this
+/// `Stream`, and take it anew from [`Association::stream`].
+///
+/// Dropping a `Stream` ends nothing: what was written is delivered, what comes goes to [`Association::recv`]. An end that is
+/// under way goes on.
+///
+/// There is no way to take back what was written (QUIC's RESET_STREAM): a stream reset of RFC 6525 comes behind the last message
+/// and gives none up. What may be given up is sent as messages with a lifetime
+/// ([`OutMessage::reliability`](crate::OutMessage), RFC 3758); [`Association::abort`] gives everything up.
+///
+/// A stream that is not read stops the others when some 256 KiB wait for its reader: the receive window is the association's.
 #[derive(Debug)]
 pub struct Stream {
     association: Association,
     stream: u16,
     rest: Bytes,
+    /// The peer ended its direction.
+    ended: bool,
+    /// Ours is over.
+    finishing: bool,
 }
 
 impl Stream {
     pub(crate) fn new(association: Association, stream: u16) -> Self {
-        Self { association, stream, rest: Bytes::new() }
+        Self { association, stream, rest: Bytes::new(), ended: false, finishing: false }
+    }
+
+    /// Ends our direction (RFC 6525 §5.1.2). Ready when the peer has acknowledged everything that was written and knows that
+    /// this was all; its reader sees the end of file. Nothing can be written any more; reading goes on. When the wait is given up
+    /// the end is still told, and it can be waited for again.
+    ///
+    /// # Errors
+    ///
+    /// The peer cannot be told: it does not know RFC 6525 ([`FinishError::NotAgreedOn`]; everything was delivered by then), or does
+    /// not want it, or the association was lost.
+    pub async fn finish(&mut self) -> Result<(), FinishError> {
+        poll_fn(|cx| self.poll_finish(cx)).await
+    }
+
+    fn poll_finish(&mut self, cx: &Context<'_>) -> Poll<Result<(), FinishError>> {
+        if !self.finishing {
+            // A number whose last end is still under way: this one comes after it.
+            ready!(self.association.poll_open(cx, self.stream));
+            self.finishing = true;
+        }
+        self.association.poll_finish(cx, self.stream)
     }
 
     /// Its number.
@@ -48,9 +86,11 @@ impl AsyncRead for Stream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.rest.is_empty() {
+        // An empty part of a message is not the end.
+        while self.rest.is_empty() && !self.ended {
             match ready!(self.association.poll_recv(cx, Some(self.stream)))? {
-                Some(message) => self.rest = message.data,
+                Some(Item::Message(message)) => self.rest = message.data,
+                Some(Item::End(_)) => self.ended = true,
                 None => return Poll::Ready(Ok(())),
             }
         }
@@ -67,6 +107,10 @@ impl AsyncWrite for Stream {
         if len == 0 {
             return Poll::Ready(Ok(0));
         }
+        if self.finishing {
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::BrokenPipe, "this stream was finished")));
+        }
+        ready!(self.association.poll_open(cx, self.stream));
         let data = Bytes::copy_from_slice(&buf[..len]);
         let message =
             OutMessage { stream: self.stream, ppid: 0, unordered: false, data, ..OutMessage::default() };
@@ -79,8 +123,9 @@ impl AsyncWrite for Stream {
         Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.association.poll_flush(cx).map_err(io::Error::from)
+    /// As [`finish`](Stream::finish).
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_finish(cx).map_err(io::Error::from)
     }
 }
 

@@ -42,6 +42,11 @@ impl Association {
         !self.unread.is_empty() || self.inbound.is_readable()
     }
 
+    /// How many messages [`recv`](Self::recv) would give now.
+    pub fn unread(&self) -> usize {
+        self.unread.len() + self.inbound.readable()
+    }
+
     /// Bytes of messages that wait to be sent or are not yet cumulatively acknowledged; `Config::send_buffer` is the most. Small
     /// messages fill the buffer sooner: see there.
     pub fn buffered(&self) -> u64 {
@@ -51,6 +56,12 @@ impl Association {
     /// Bytes of messages that wait and of which nothing was sent yet, or not the whole.
     pub fn unsent(&self) -> u64 {
         self.outbound.unsent()
+    }
+
+    /// Messages that wait on this stream and of which nothing was sent yet, or not the whole. An outgoing stream is reset
+    /// ([`StreamRequest::ResetOutgoing`](crate::StreamRequest)) behind what was sent: what waits here goes after the reset.
+    pub fn unsent_on(&self, stream: u16) -> usize {
+        self.outbound.unsent_on(stream)
     }
 
     /// Sends a HEARTBEAT on this path now, idle or not (RFC 9260 §8.3 D, §11.1.8). It waits while the path's link is down.

@@ -33,7 +33,7 @@ impl Handover {
             handover::create(&config.handover_policy, &config.policy).map_err(|error| ConfigError {
                 field: "handover_policy",
                 value: config.handover_policy.to_string(),
-                want: error.to_string(),
+                want: error.want(),
             })?;
         Ok(Self {
             policy,

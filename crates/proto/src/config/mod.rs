@@ -260,7 +260,7 @@ impl Config {
         let classifier = classifier::find(&self.loss_classifier).map_err(|error| ConfigError {
             field: "loss_classifier",
             value: self.loss_classifier.clone(),
-            want: error.to_string(),
+            want: format!("a {}: {}", error.what, error.want()),
         })?;
         self.loss_classifier_options.check(classifier.options).map_err(|error| ConfigError {
             field: "loss_classifier_options",
@@ -270,7 +270,7 @@ impl Config {
         handover::create(&self.handover_policy, &self.policy).map_err(|error| ConfigError {
             field: "handover_policy",
             value: self.handover_policy.to_string(),
-            want: error.to_string(),
+            want: error.want(),
         })?;
         Ok(())
     }
@@ -280,7 +280,7 @@ impl Config {
         let registered = registered.map_err(|error| ConfigError {
             field: "controller",
             value: self.controller.to_string(),
-            want: error.to_string(),
+            want: format!("a {}: {}", error.what, error.want()),
         })?;
         self.controller_options.check(registered.map_or(&[], |info| info.options)).map_err(|error| {
             ConfigError { field: "controller_options", value: error.name.clone(), want: error.to_string() }

@@ -51,6 +51,16 @@ pub enum PolicyError {
     Probing(InvalidWBest),
 }
 
+impl PolicyError {
+    /// What would be right, in words.
+    pub fn want(&self) -> String {
+        match self {
+            Self::Unknown(error) => format!("a {}: {}", error.what, error.want()),
+            Self::Probing(error) => error.to_string(),
+        }
+    }
+}
+
 impl From<InvalidWBest> for PolicyError {
     fn from(error: InvalidWBest) -> Self {
         Self::Probing(error)

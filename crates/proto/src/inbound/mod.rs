@@ -332,6 +332,11 @@ impl Inbound {
         Some(message)
     }
 
+    /// Messages to [`read`](Self::read), parts of partially delivered ones included.
+    pub fn readable(&self) -> usize {
+        self.ordering.readable()
+    }
+
     /// There is a message to [`read`](Self::read).
     pub fn is_readable(&self) -> bool {
         self.ordering.is_readable()

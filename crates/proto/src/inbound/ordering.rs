@@ -208,6 +208,10 @@ impl Ordering {
         self.ready.pop_front()
     }
 
+    pub(super) fn readable(&self) -> usize {
+        self.ready.len()
+    }
+
     pub(super) fn is_readable(&self) -> bool {
         !self.ready.is_empty()
     }

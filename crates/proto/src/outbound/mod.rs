@@ -357,6 +357,11 @@ impl Outbound {
         self.queue.bytes()
     }
 
+    /// Messages of a stream that wait and were not sent yet, or not the whole.
+    pub(crate) fn unsent_on(&self, stream: u16) -> usize {
+        self.queue.len_of(stream)
+    }
+
     /// True once after a message was refused and half of the buffer has become free.
     pub fn take_writable(&mut self) -> bool {
         core::mem::take(&mut self.writable)

@@ -222,6 +222,14 @@ impl SendQueue {
         self.messages
     }
 
+    /// Messages waiting on a stream, one that was begun included.
+    pub(super) fn len_of(&self, number: u16) -> usize {
+        self.streams
+            .get(number)
+            .and_then(|stream| stream.busy.as_deref())
+            .map_or(0, |busy| busy.messages.len())
+    }
+
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.messages == 0
