@@ -9,7 +9,7 @@ impl Config {
     /// For a host that moves between networks, and for the server it talks to. As [`Config::default`], but:
     ///
     /// - data leaves a path at its first time-out (RFC 7829 §6: a threshold of 0) and comes back with its first answer;
-    /// - a path with a stream of data that has been silent for 100 ms, and four times as long as usual, is left when another one, asked,
+    /// - a path with a stream of data that has been silent for 100 ms, and three times as long as usual, is left when another one, asked,
     ///   answers: nobody tells of a network that swallows packets;
     /// - a new address asks for itself, and data may go there before it is confirmed, as far as RFC 9000 §8.1 would let it;
     /// - a path begins with ten packets, as TCP does (RFC 6928): what a new path carries is seen two round trips sooner;

@@ -28,7 +28,7 @@ const STREAM: u64 = 8;
 /// Signs of life in a stream until it is known how often they come.
 const SIGNS: u32 = 8;
 /// So many times the longest interval between two signs lately is silence.
-const PATIENCE: u64 = 4;
+const PATIENCE: u64 = 3;
 /// The most that it becomes.
 const MAX_PATIENCE: u64 = 32;
 /// A path that failed so long ago has a clean record.
