@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use msctp::{Association, Config, Endpoint, EndpointOptions, PathId, Peer, Span};
 use tokio::net::UdpSocket;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 fn endpoint() -> Endpoint {
     Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse().unwrap()])).unwrap()
