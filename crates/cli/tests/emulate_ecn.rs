@@ -3,6 +3,7 @@
 //! MSCTP_NEED_EMULATION=1 or MSCTP_NEED_TSHARK=1.
 #![cfg(target_os = "linux")]
 
+#[path = "tshark/dissect.rs"]
 mod tshark;
 
 use std::path::{Path, PathBuf};
