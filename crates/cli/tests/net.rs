@@ -88,17 +88,89 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
         (&["recv", "--out", "/no/such/folder"], 2, "want a folder that is there"),
         (&["perf", "127.0.0.1", "--len", "0"], 2, "want 1 to 1048576 bytes"),
         (&["perf"], 2, "Usage"),
+        (&["perf", "127.0.0.1", "--server"], 2, "Usage"),
+        // The same wherever a peer, a port, a name or a file can be given.
+        (&["recv", "--bind", &taken], 1, "the port is in use: take another"),
+        (&["perf", "--server", "--bind", &taken], 1, "the port is in use: take another"),
+        (&["send", "/proc/self/status", &taken, "--timeout", "1"], 1, "no answer for 1 s"),
+        (&["perf", &taken, "--timeout", "1"], 1, "no answer for 1 s"),
+        (
+            &["serve", "--bind", "127.0.0.1:0", "--policy", "adaptiv"],
+            2,
+            "want a handover policy: the nearest is",
+        ),
+        (
+            &["perf", "--server", "--controller", "cubik"],
+            2,
+            "want a congestion controller: the nearest is \"cubic\"",
+        ),
+        (&["recv", "--bind", "127.0.0.1:0", "--key", "/no/such/key"], 2, "--key /no/such/key: No such file"),
+        (&["connect", "127.0.0.1", "--key", "/etc"], 2, "--key /etc: Is a directory"),
+        (&["connect", "127.0.0.1", "--key", "/dev/null"], 2, "0 bytes; want at least 16"),
+        (&["send", "/etc", "127.0.0.1"], 2, "/etc: Is a directory"),
+        (&["recv", "--out", "/dev/null/folder"], 2, "want a folder that is there"),
+        // Nothing can be written there, not even by root.
+        (&["recv", "--out", "/proc/self"], 2, "/proc/self: cannot write there:"),
     ];
     for (args, code, message) in cases {
-        let output = run(args);
-        let errors = stderr(&output);
-        assert_eq!(output.status.code(), Some(*code), "{args:?}: {errors}");
-        assert!(errors.contains(message), "{args:?}: {errors}");
-        assert!(!errors.contains("panicked"), "{errors}");
-        if *message != "Usage" && !errors.starts_with("error:") {
-            assert_eq!(errors.lines().count(), 1, "{args:?}: {errors}");
-        }
+        is_refused(args, &run(args), *code, message);
     }
+}
+
+/// The exit code and one clear line, or the command line parser's own words.
+fn is_refused(args: &[&str], output: &Output, code: i32, message: &str) {
+    let errors = stderr(output);
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {errors}");
+    assert!(errors.contains(message), "{args:?}: {errors}");
+    assert!(!errors.contains("panicked"), "{errors}");
+    if message != "Usage" && !errors.starts_with("error:") {
+        assert_eq!(errors.lines().count(), 1, "{args:?}: {errors}");
+        assert!(errors.starts_with("msctp: "), "{args:?}: {errors}");
+    }
+}
+
+#[test]
+fn without_permission_it_says_so() {
+    // Whoever runs the tests, the program runs as nobody.
+    let nobody = |args: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]);
+        command.arg(env!("CARGO_BIN_EXE_msctp")).args(args).stdin(Stdio::null()).output()
+    };
+    if !nobody(&["--version"]).is_ok_and(|output| output.status.success()) {
+        eprintln!("left out: wants root, setpriv, and a target folder that everybody may read");
+        return;
+    }
+    let folder = folder("net-permission");
+    let key = folder.join("key");
+    fs::write(&key, "a key of enough bytes").unwrap();
+    let mut secret = fs::metadata(&key).unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut secret, 0o600);
+    fs::set_permissions(&key, secret).unwrap();
+    let (key, folder) = (key.to_str().unwrap(), folder.to_str().unwrap());
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&["serve", "--bind", "127.0.0.1:99"], 1, "no permission: ports below 1024 want root"),
+        (&["recv", "--out", folder], 2, "cannot write there: Permission denied"),
+        (&["connect", "127.0.0.1", "--key", key], 2, "Permission denied"),
+        (&["send", key, "127.0.0.1"], 2, "Permission denied"),
+    ];
+    for (args, code, message) in cases {
+        is_refused(args, &nobody(args).unwrap(), *code, message);
+    }
+}
+
+#[test]
+fn a_destination_that_cannot_be_written_is_told_to_the_sender() {
+    let folder = folder("net-destination");
+    let (file, out) = (folder.join("x"), folder.join("out"));
+    fs::create_dir(&out).unwrap();
+    fs::write(&file, b"contents").unwrap();
+    let file = file.to_str().unwrap();
+    // A folder stands where the part would be.
+    fs::create_dir(out.join(format!(".{}.part", &sha256(file)[..32]))).unwrap();
+    let server = Server::start(&["recv", "--out", out.to_str().unwrap(), "--bind", "127.0.0.1:0"]);
+    let args = ["send", file, &server.at];
+    is_refused(&args, &run(&args), 1, "Is a directory");
 }
 
 #[test]

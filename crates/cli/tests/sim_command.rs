@@ -103,6 +103,18 @@ fn wrong_input_gives_one_line_and_exits_with_2() {
             vec![path, "--pcap", "/dev/null", "--pcap-link", "wlam"],
             "msctp: --pcap-link: there is no link \"wlam\"; did you mean \"wlan\"?\n".to_owned(),
         ),
+        (
+            vec![path, "--set", "sctp.default.handover_policy=adaptiv"],
+            format!(
+                "msctp: {path}: sctp.default.handover_policy: \"adaptiv\" is unknown; did you mean \"adaptive\"?\n"
+            ),
+        ),
+        (
+            vec![path, "--set", "sctp.default.controller=cubik"],
+            format!(
+                "msctp: {path}: sctp.default.controller: \"cubik\" is unknown; did you mean \"cubic\"?\n"
+            ),
+        ),
     ] {
         let out = sim(&args);
         assert_eq!(out.status.code(), Some(2), "{args:?}");

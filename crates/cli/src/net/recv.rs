@@ -57,6 +57,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if !args.out.is_dir() {
         return Err(Failure::Input(format!("{}: want a folder that is there", args.out.display())));
     }
+    // Before somebody sends, not after.
+    if let Err(error) = can_write(&args.out) {
+        return Err(Failure::Input(format!("{}: cannot write there: {error}", args.out.display())));
+    }
     block_on(async {
         let endpoint = args.net.server()?;
         announce(&endpoint, args.net.sctp_port());
@@ -80,6 +84,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         Err(Failure::Run("the endpoint is gone".to_owned()))
     })
+}
+
+/// Writes an empty file into a folder and takes it away again.
+fn can_write(folder: &Path) -> std::io::Result<()> {
+    let file = folder.join(format!(".msctp-{}", std::process::id()));
+    std::fs::File::create(&file)?;
+    std::fs::remove_file(file)
 }
 
 /// Transfers under way, by the file's hash.

@@ -54,10 +54,10 @@ pub(crate) struct Args {
 
 /// The server to measure with; not needed by a server.
 #[derive(clap::Args)]
-#[group(required = true, multiple = false, args = ["host", "server"])]
+#[group(skip)]
 pub(crate) struct OptionalPeer {
     /// The server, with its UDP port or without (`192.0.2.1`, `[2001:db8::1]:9899`, `example.net:9899`).
-    #[arg(value_name = "HOST[:PORT]")]
+    #[arg(value_name = "HOST[:PORT]", required_unless_present = "server", conflicts_with = "server")]
     host: Option<String>,
     /// Give up when nobody has answered for so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 15)]
