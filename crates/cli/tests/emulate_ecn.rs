@@ -56,7 +56,7 @@ fn emulate(arguments: &[&str]) -> Option<Ran> {
     Some(Ran { summary: serde_json::from_str(&summary).expect("JSON"), capture, _dir: dir })
 }
 
-/// RFC 3168 §6.1: the receiver sets ECE from the first mark on, until a segment with CWR says that the sender has heard.
+/// RFC 3168 §6.1.3: the receiver sets ECE from the first mark on, until a segment with CWR says that the sender has heard.
 #[test]
 #[ignore = "takes four seconds of real time"]
 fn slow_the_kernels_tcp_is_marked_and_answers() {

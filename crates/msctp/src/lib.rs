@@ -120,9 +120,10 @@ pub use stream::Stream;
 pub use msctp_congestion as congestion;
 pub use msctp_proto::handover;
 pub use msctp_proto::{
-    AddressRequest, AssociationState, AssociationStats, AuthConfig, Config, ConfigError, EndpointConfig,
-    Event, LossReason, Message, OutMessage, PathAddr, PathId, PathState, PathStats, PrimaryCause,
-    ReconfigOutcome, Reliability, SendFailure, SharedKey, StreamEvent, TraceEvent, TraceKind,
+    AddressRequest, AssociationState, AssociationStats, AuthConfig, BufferConfig, Config, ConfigError,
+    EndpointConfig, Event, FailoverConfig, LossReason, LossRecovery, Message, MovesConfig, OfferConfig,
+    OutMessage, PathAddr, PathId, PathState, PathStats, PmtudConfig, PrimaryCause, ReconfigOutcome,
+    RecoveryConfig, Reliability, SendFailure, SharedKey, StreamEvent, StreamsConfig, TraceEvent, TraceKind,
 };
 pub use msctp_udp::{ENCAPSULATION_PORT, SocketError};
 pub use msctp_units::{Rate, Span, Time};

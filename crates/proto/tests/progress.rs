@@ -99,7 +99,7 @@ fn play(pair: &mut Pair, phases: &[Phase], seed: u64) -> Disturbed {
 ///    them it is inactive, and neither new data nor retransmissions go there while an active one is known (§6.4.1): together
 ///    `pairs` × (Path.Max.Retrans + 1) waits. Potentially failed ones (RFC 7829 §3.2) come after active and before inactive
 ///    ones, which changes the order and not the sum.
-/// 4. The counter of a dead pair is cleared only by an acknowledgement of what went over it alone (§8.2), and that arrived before
+/// 4. The counter of a dead pair is cleared only by an acknowledgement of what went over it alone (RFC 9260 §8.2), and that arrived before
 ///    the stretch: by the SACK of 2, once. So twice the sum of 3.
 /// 5. The chunk may be outstanding on the last of them when that becomes inactive: one wait more.
 /// 6. Every pair that works is active by then, or when its HEARTBEAT is answered: HB.interval + RTO, with the jitter 1.5 RTO,

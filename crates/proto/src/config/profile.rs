@@ -3,7 +3,9 @@
 use msctp_congestion::InitialWindow;
 use msctp_units::Span;
 
-use super::{AuthConfig, Config, FailoverConfig, MovesConfig, OfferConfig, PmtudConfig};
+use super::{
+    AuthConfig, Config, FailoverConfig, LossRecovery, MovesConfig, OfferConfig, PmtudConfig, RecoveryConfig,
+};
 
 impl Config {
     /// For a host that moves between networks, and for the server it talks to. As [`Config::default`], but:
@@ -21,6 +23,8 @@ impl Config {
     /// - HB.Max.Burst is 4: a few new addresses are confirmed in one round trip;
     /// - Association.Max.Retrans is 40: minutes without any network are no reason to give up. A path that is left at the
     ///   first time-out makes several paths count errors, where RFC 9260's ten are counted with one in mind;
+    /// - what is sent again and lost again is found by time (RACK-TLP, RFC 8985): where a new path's queue overflows, RFC 9260's fast
+    ///   retransmit, once per chunk, leaves the second loss to T3-rtx;
     /// - spurious time-outs are found and undone (RFC 5682), because radio links stall.
     pub fn mobile() -> Self {
         Self {
@@ -34,6 +38,7 @@ impl Config {
             send_buffer: 4 << 20,
             moves: MovesConfig { ask_from_new: true, early_data: 3 },
             pmtud: PmtudConfig { on: true, ..PmtudConfig::default() },
+            recovery: RecoveryConfig { loss_recovery: LossRecovery::Rack, ..RecoveryConfig::default() },
             rto_initial: Span::from_millis(500),
             rto_min: Span::from_millis(400),
             rto_max: Span::from_secs(10),
