@@ -112,7 +112,8 @@ impl<E: End<Wire = VecDeque<Bytes>>> Driver<E> {
             }
             let mut sent = 0;
             loop {
-                let packets = Outgoing { to, bytes: &self.burst[sent..], segment_size: Some(segment) };
+                let packets =
+                    Outgoing { to, bytes: &self.burst[sent..], segment_size: Some(segment), ecn: None };
                 sent += self.socket.send(&packets).map_err(|e| failed("sending")(&e))?;
                 if sent >= self.burst.len() {
                     break;
@@ -179,7 +180,7 @@ async fn client<E: End<Wire = VecDeque<Bytes>>>(node: E, job: &Job) -> Result<()
         driver.receive().await?;
         driver.drive().await?;
     }
-    let end = Outgoing { to: job.address, bytes: &[0; END], segment_size: None };
+    let end = Outgoing { to: job.address, bytes: &[0; END], segment_size: None, ecn: None };
     driver.socket.send(&end).map_err(|e| failed("sending")(&e))?;
     Ok(())
 }
@@ -213,7 +214,7 @@ async fn open<E: End<Wire = VecDeque<Bytes>>>(node: E, job: &Job) -> Result<(), 
     }
     pause("opened", begin.elapsed().as_nanos())?;
     pause("sent", 0)?;
-    let end = Outgoing { to: job.address, bytes: &[0; END], segment_size: None };
+    let end = Outgoing { to: job.address, bytes: &[0; END], segment_size: None, ecn: None };
     driver.socket.send(&end).map_err(|e| failed("sending")(&e))?;
     pause("closed", 0)
 }

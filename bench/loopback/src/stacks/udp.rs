@@ -100,7 +100,7 @@ pub fn client_gso(job: &Job) -> Result<(), String> {
     block_on(async {
         let socket = Socket::bind(job.own(), &SocketOptions::default()).map_err(|e| failed("bind")(&e))?;
         let bytes = vec![0x5a; PAYLOAD * SEGMENTS];
-        let packets = Outgoing { to: job.address, bytes: &bytes, segment_size: Some(PAYLOAD) };
+        let packets = Outgoing { to: job.address, bytes: &bytes, segment_size: Some(PAYLOAD), ecn: None };
         let begin = Instant::now();
         while begin.elapsed() < job.time {
             if socket.send(&packets).map_err(|e| failed("sending")(&e))? == 0 {
@@ -109,7 +109,7 @@ pub fn client_gso(job: &Job) -> Result<(), String> {
         }
         for _ in 0..ENDS {
             tokio::time::sleep(Duration::from_millis(10)).await;
-            let end = Outgoing { to: job.address, bytes: &[0; END], segment_size: None };
+            let end = Outgoing { to: job.address, bytes: &[0; END], segment_size: None, ecn: None };
             let _ = socket.send(&end);
         }
         Ok(())
