@@ -14,6 +14,7 @@ use crate::{AssociationState as State, Direction, Event, TraceKind, Transmit};
 
 impl Association {
     /// Messages that were given up are reported.
+    #[inline]
     pub(super) fn report_abandoned(&mut self) {
         if self.outbound.has_failures() {
             let failures = self.outbound.take_failures();
@@ -77,9 +78,7 @@ impl Association {
         if !self.may_send_data() {
             return None;
         }
-        let path = self.outbound.forward_path(now, &mut self.paths);
-        self.report_abandoned();
-        let path = path?;
+        let path = self.outbound.forward_path(now, &mut self.paths)?;
         let entry = self.paths.get(path)?;
         let (at, room) = (entry.addr(), packet_room(entry));
         let mut builder = self.builder(out, self.tags.peer_tag, room);

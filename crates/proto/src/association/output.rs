@@ -46,6 +46,8 @@ impl Association {
         if let Some(transmit) = &mut transmit {
             self.after_packet(now, out, transmit);
         }
+        // What was to be sent may have been found to be over.
+        self.report_abandoned();
         transmit
     }
 

@@ -480,3 +480,39 @@ fn data_behind_a_short_packet_is_signed() {
     };
     check(setup, &[Send { side: Mobile, stream: 0, len: 1, count: 7, unordered: false }]);
 }
+
+/// A message found to be over as it was to be sent was reported with the next packet that came, and not before.
+#[test]
+fn what_is_over_when_it_is_to_be_sent_is_reported_at_once() {
+    let lossy = Quality { loss: 100, ..Quality::GOOD };
+    let setup = Setup {
+        seed: 5277,
+        mobile_addresses: 0b11,
+        server_addresses: 0b101,
+        mobile: Tuning { policy: 3, receive_buffer: 1500, ..Tuning::DEFAULT },
+        server: Tuning {
+            policy: 1,
+            bicast: true,
+            send_buffer: 5000,
+            wait_for_confirmation: true,
+            ..Tuning::DEFAULT
+        },
+        ..PLAIN
+    };
+    let effort = Effort::LifetimeMs(100);
+    check(
+        setup,
+        &[
+            Path { mobile: 0, server: 0, to_server: Quality::GOOD, to_mobile: lossy },
+            Path {
+                mobile: 0,
+                server: 2,
+                to_server: Quality::GOOD,
+                to_mobile: Quality { delay_ms: 5, ..Quality::GOOD },
+            },
+            Run { ms: 1095 },
+            Send { side: Server, stream: 0, len: 83, count: 10, unordered: false },
+            SendPartial { side: Server, stream: 0, len: 5000, count: 1, unordered: false, effort },
+        ],
+    );
+}
