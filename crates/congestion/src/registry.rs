@@ -115,13 +115,17 @@ pub struct UnknownName {
 
 impl fmt::Display for UnknownName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no {} is called {:?}; {}", self.what, self.name, self.want())
+        write!(f, "no {} is called {:?}; {}", self.what, self.name, self.known())
     }
 }
 
 impl UnknownName {
     /// What would be right, in words.
     pub fn want(&self) -> String {
+        format!("a {}: {}", self.what, self.known())
+    }
+
+    fn known(&self) -> String {
         let nearest = nearest_name(&self.name, self.known.iter().copied());
         let nearest = nearest.map_or(String::new(), |nearest| format!("the nearest is {nearest:?} "));
         format!("{nearest}(there are: {})", self.known.join(" "))

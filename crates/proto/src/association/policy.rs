@@ -5,7 +5,7 @@ use msctp_units::Time;
 
 use super::Association;
 use super::quality::Quality;
-use crate::handover::{self, Action, HandoverPolicy, LinkEvent, LinkState, PathView, View};
+use crate::handover::{Action, HandoverPolicy, LinkEvent, LinkState, PathView, View};
 use crate::path::{Path, Paths, SetPrimaryError};
 use crate::{
     AssociationState as State, CallError, Config, ConfigError, Event, PathId, PathState, PrimaryCause,
@@ -29,14 +29,8 @@ pub(super) struct Handover {
 
 impl Handover {
     pub(super) fn new(config: &Config) -> Result<Self, ConfigError> {
-        let policy =
-            handover::create(&config.handover_policy, &config.policy).map_err(|error| ConfigError {
-                field: "handover_policy",
-                value: config.handover_policy.to_string(),
-                want: error.want(),
-            })?;
         Ok(Self {
-            policy,
+            policy: config.make_policy()?,
             actions: Vec::new(),
             views: Vec::new(),
             told: Vec::new(),

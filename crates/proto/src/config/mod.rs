@@ -31,7 +31,7 @@ use msctp_congestion::{
 };
 use msctp_units::Span;
 
-use crate::handover::{PolicyChoice, PolicyConfig};
+use crate::handover::{HandoverPolicy, PolicyChoice, PolicyConfig};
 use crate::path::{PathsConfig, pmdcs};
 use crate::{ConfigError, handover};
 
@@ -260,19 +260,23 @@ impl Config {
         let classifier = classifier::find(&self.loss_classifier).map_err(|error| ConfigError {
             field: "loss_classifier",
             value: self.loss_classifier.clone(),
-            want: format!("a {}: {}", error.what, error.want()),
+            want: error.want(),
         })?;
         self.loss_classifier_options.check(classifier.options).map_err(|error| ConfigError {
             field: "loss_classifier_options",
             value: error.name.clone(),
             want: error.to_string(),
         })?;
+        self.make_policy().map(drop)
+    }
+
+    /// An association's handover policy.
+    pub(crate) fn make_policy(&self) -> Result<Box<dyn HandoverPolicy>, ConfigError> {
         handover::create(&self.handover_policy, &self.policy).map_err(|error| ConfigError {
             field: "handover_policy",
             value: self.handover_policy.to_string(),
             want: error.want(),
-        })?;
-        Ok(())
+        })
     }
 
     fn validate_controller(&self) -> Result<(), ConfigError> {
@@ -280,7 +284,7 @@ impl Config {
         let registered = registered.map_err(|error| ConfigError {
             field: "controller",
             value: self.controller.to_string(),
-            want: format!("a {}: {}", error.what, error.want()),
+            want: error.want(),
         })?;
         self.controller_options.check(registered.map_or(&[], |info| info.options)).map_err(|error| {
             ConfigError { field: "controller_options", value: error.name.clone(), want: error.to_string() }

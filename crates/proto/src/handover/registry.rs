@@ -55,7 +55,7 @@ impl PolicyError {
     /// What would be right, in words.
     pub fn want(&self) -> String {
         match self {
-            Self::Unknown(error) => format!("a {}: {}", error.what, error.want()),
+            Self::Unknown(error) => error.want(),
             Self::Probing(error) => error.to_string(),
         }
     }

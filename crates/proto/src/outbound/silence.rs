@@ -170,6 +170,11 @@ impl Silence {
     }
 }
 
+/// So much is in flight that it cannot all be lost by chance.
+fn has_stream(path: &Path) -> bool {
+    path.flight_size >= STREAM * u64::from(path.pmdcs())
+}
+
 impl Outbound {
     /// Somebody wants to know of packets that come.
     #[inline]
@@ -201,8 +206,7 @@ impl Outbound {
             // The peer is there; had it been heard of over this path as well, it would be by now.
             return Some(asked.answered? + path.rtt.rtt_min().unwrap_or(least));
         }
-        let stream = path.flight_size >= STREAM * u64::from(path.pmdcs());
-        if !(watch.streaming && stream && path.is_usable()) {
+        if !(watch.streaming && has_stream(path) && path.is_usable()) {
             return None;
         }
         let oldest = self.oldest_in_flight(self.flows.of(watch.path)?)?;
@@ -299,7 +303,7 @@ impl Outbound {
                 asked.answered.is_none()
                     && chunk.is_some_and(|chunk| chunk.path != asked.by && chunk.number > asked.before)
             });
-            watch.streaming = path.flight_size >= STREAM * u64::from(path.pmdcs());
+            watch.streaming = has_stream(path);
         }
     }
 
