@@ -71,7 +71,8 @@ pub enum Event {
     AddressChange {
         /// The request.
         request: AddressRequest,
-        /// True when the peer did it.
+        /// True when the peer did it. False when it did not, or when that is not known: of a translated address whose network died
+        /// before the answer came, while other requests waited. It may be asked for again.
         accepted: bool,
     },
     /// Keys changed, or AUTH is not spoken (RFC 6458).

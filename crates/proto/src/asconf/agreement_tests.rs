@@ -131,7 +131,7 @@ impl World {
             .request_path_from(self.out.required_source(), self.out.last_path())
             .expect("F5 leaves a source");
         let addr = self.near.get(path).unwrap().addr();
-        let chunk = self.out.transmit(path, self.now, Span::from_secs(1)).expect("pending");
+        let chunk = self.out.transmit(path, addr.local, self.now, Span::from_secs(1)).expect("pending");
         let mut bytes = Vec::new();
         chunk.encode(&mut bytes);
         // F6

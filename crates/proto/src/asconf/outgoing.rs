@@ -54,6 +54,9 @@ pub enum Rejection {
     Overtaken,
     /// The peer restarted: it knows nothing of what was asked (RFC 9260 §5.2.4 A).
     Restarted,
+    /// It spoke of where it came from, that network died before the answer came, and others waited: the peer may have done it
+    /// or not. It may be asked for again: a peer that has done it has nothing to do.
+    Uncertain,
 }
 
 /// What an ASCONF-ACK was.
@@ -80,6 +83,8 @@ struct Outstanding {
     requests: Group,
     /// It says "where this came from", so it has to come from this address of ours.
     source: Option<IpAddr>,
+    /// It left from another one.
+    elsewhere: bool,
     /// The chunk as it was first sent (B4: never changed).
     chunk: Vec<u8>,
     path: Option<PathId>,
@@ -238,6 +243,16 @@ impl AsconfOut {
         self.asked.outstanding.as_ref().and_then(|out| out.source)
     }
 
+    /// Others wait for the outstanding ASCONF, and what it says of where it came from may be said of any address that the peer
+    /// lists for us already: to add that or to prefer it costs nothing (§4.2.1, §4.2.4). To keep only that would cost all
+    /// others, and to delete one beside it needs the address that was to be added.
+    pub fn may_leave_elsewhere(&self) -> bool {
+        let harmless = |request: &AddressRequest| {
+            matches!(request, AddressRequest::Add(_) | AddressRequest::SetPrimary(_))
+        };
+        !self.asked.waiting.is_empty() && self.outstanding_requests().iter().all(harmless)
+    }
+
     /// The request is told by the wildcard, from this address.
     fn wildcard_source(&self, request: AddressRequest) -> Option<IpAddr> {
         match request {
@@ -291,7 +306,7 @@ impl AsconfOut {
     }
 
     /// What has to leave from an address that reaches nothing any more, and never left, is not asked for. One that may have
-    /// arrived can only be asked again from there.
+    /// arrived has its number, which only an answer ends (A3).
     fn look_for_source(&mut self, reaches: &impl Fn(&IpAddr) -> bool) {
         let stranded =
             |out: &Outstanding| out.transmissions == 0 && out.source.is_some_and(|own| !reaches(&own));
@@ -337,6 +352,7 @@ impl AsconfOut {
             correlation,
             requests,
             source,
+            elsewhere: false,
             chunk,
             path: None,
             transmissions: 0,
@@ -372,10 +388,12 @@ impl AsconfOut {
         self.asked.outstanding.as_ref().and_then(|out| out.path)
     }
 
-    /// The ASCONF chunk, to be sent on `path` now; starts T4-rto with that path's RTO (A4, B5). `None` if none is pending.
-    pub fn transmit(&mut self, path: PathId, now: Time, rto: Span) -> Option<UnknownChunk<'_>> {
+    /// The ASCONF chunk, to be sent on `path`, from `own`, now; starts T4-rto with that path's RTO (A4, B5). `None` if none is
+    /// pending.
+    pub fn transmit(&mut self, path: PathId, own: IpAddr, now: Time, rto: Span) -> Option<UnknownChunk<'_>> {
         let out = self.asked.outstanding.as_mut().filter(|out| out.pending)?;
         out.pending = false;
+        out.elsewhere |= out.source.is_some_and(|source| source != own);
         out.path = Some(path);
         out.transmissions += 1;
         out.t4_rto = Some(now + rto);
@@ -399,7 +417,7 @@ impl AsconfOut {
         out.path
     }
 
-    /// Sends the outstanding ASCONF again at once, as when a link came up. T4-rto starts anew with it.
+    /// Sends the outstanding ASCONF again at once, as when a link came up or there is another way. T4-rto starts anew with it.
     pub fn retransmit_now(&mut self) {
         if self.asked.outstanding.is_some()
             && let Some(out) = &mut self.asked.outstanding
@@ -431,6 +449,8 @@ impl AsconfOut {
         let mut answers = Answers::read(out.correlation, out.requests.len(), ack);
         for (request, answer) in out.requests.iter().zip(answers.resolve()) {
             match answer {
+                // Which of its packets arrived first, and so what was added, the answer does not say.
+                Ok(()) if out.elsewhere => self.reject(&[*request], Rejection::Uncertain),
                 Ok(()) => {
                     // It was possible when it was sent, and only this changes the list.
                     let done = apply(&mut self.addresses, *request);

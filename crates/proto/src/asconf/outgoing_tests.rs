@@ -49,9 +49,14 @@ fn rejected(request: AddressRequest, why: Rejection) -> AsconfEvent {
 
 /// Prepares and sends on `path`; gives the chunk and drops the events.
 fn send(out: &mut AsconfOut, path: PathId, now: Time) -> Option<Vec<u8>> {
+    send_from(out, path, address(1), now)
+}
+
+/// The same, from this address.
+fn send_from(out: &mut AsconfOut, path: PathId, own: IpAddr, now: Time) -> Option<Vec<u8>> {
     out.prepare(|_| true);
     events(out);
-    let chunk = out.transmit(path, now, SECOND)?;
+    let chunk = out.transmit(path, own, now, SECOND)?;
     let mut bytes = Vec::new();
     chunk.encode(&mut bytes);
     Some(bytes)
@@ -110,9 +115,9 @@ fn one_asconf_is_outstanding_and_the_others_wait_in_order() {
     for (serial, request) in [(TSN, add(2)), (0, set_primary(2)), (1, delete(1))] {
         out.prepare(|_| true);
         assert_eq!(events(&mut out), [AsconfEvent::Started(request)]);
-        assert!(out.transmit(P0, NOW, SECOND).is_some());
+        assert!(out.transmit(P0, address(1), NOW, SECOND).is_some());
         out.prepare(|_| true);
-        assert!(out.transmit(P0, NOW, SECOND).is_none(), "nothing while it is outstanding");
+        assert!(out.transmit(P0, address(1), NOW, SECOND).is_none(), "nothing while it is outstanding");
         assert_eq!(events(&mut out), []);
         assert_eq!(out.on_ack(&success(serial)), Ack::Accepted { path: Some(P0) });
         assert_eq!(events(&mut out), [done(request)], "A8: silence is success");
@@ -339,7 +344,7 @@ fn an_address_that_alone_reaches_the_peer_stays_when_the_one_to_replace_it_was_r
     out.request(delete(1)).unwrap();
     out.prepare(reaches);
     events(&mut out);
-    assert!(out.transmit(P0, NOW, SECOND).is_some());
+    assert!(out.transmit(P0, address(1), NOW, SECOND).is_some());
     answer(&mut out, TSN, &[(1, Some(Cause::ResourceShortage(&[])))]);
     events(&mut out);
     out.prepare(reaches);
@@ -380,4 +385,60 @@ fn a_wildcard_that_cannot_leave_holds_nothing_up() {
     out.prepare(nowhere);
     assert_eq!(events(&mut out), [AsconfEvent::Started(add(3)), overtaken, AsconfEvent::Started(add(2))]);
     assert_eq!(read(&send(&mut out, P0, NOW).unwrap()).0, TSN, "its number is free");
+}
+
+/// One whose network died with its answer on the way held up all others until that network was back.
+#[test]
+fn a_wildcard_whose_network_died_is_asked_elsewhere_and_holds_nothing_up() {
+    let asked_from_3 = || {
+        let mut out = requester(&[1]);
+        out.set_translated(address(3), true);
+        out.request_together(&[add(3), set_primary(3)]).unwrap();
+        out.request(add(2)).unwrap();
+        let first = send_from(&mut out, P1, address(3), NOW).unwrap();
+        assert_eq!(out.required_source(), Some(address(3)));
+        assert!(out.may_leave_elsewhere());
+        out.handle_timeout(NOW + SECOND);
+        (out, first)
+    };
+    // B4: the same chunk. What was done there, or here, is not to be known.
+    let (mut out, first) = asked_from_3();
+    assert_eq!(send(&mut out, P0, NOW + SECOND).unwrap(), first);
+    assert_eq!(out.on_ack(&success(TSN)), Ack::Accepted { path: Some(P0) });
+    let uncertain = [add(3), set_primary(3)].map(|request| rejected(request, Rejection::Uncertain));
+    assert_eq!(events(&mut out), uncertain);
+    assert_eq!(out.addresses(), [address(1)]);
+    let next = send(&mut out, P0, NOW + SECOND).unwrap();
+    let (serial, _, requests) = read(&next);
+    let waited = Parameter { correlation_id: CorrelationId::new(3), address: address(2) };
+    assert_eq!((serial, requests), (0, vec![Param::AddIpAddress(waited)]));
+    // A refusal is one wherever it was read.
+    let (mut out, _) = asked_from_3();
+    send(&mut out, P0, NOW + SECOND).unwrap();
+    answer(&mut out, TSN, &[(1, Some(Cause::ResourceShortage(&[]))), (2, None)]);
+    let why = Rejection::Cause(CauseCode::RESOURCE_SHORTAGE);
+    assert_eq!(events(&mut out), [rejected(add(3), why), rejected(set_primary(3), Rejection::Uncertain)]);
+    // Asked again from where it came from, the answer is one.
+    let (mut out, _) = asked_from_3();
+    send_from(&mut out, P1, address(3), NOW + SECOND).unwrap();
+    out.on_ack(&success(TSN));
+    assert_eq!(events(&mut out), [done(add(3)), done(set_primary(3))]);
+    // While it holds nobody up it waits for its network.
+    let mut out = requester(&[1]);
+    out.set_translated(address(3), true);
+    out.request(add(3)).unwrap();
+    send_from(&mut out, P1, address(3), NOW).unwrap();
+    assert!(!out.may_leave_elsewhere());
+}
+
+#[test]
+fn what_would_cost_another_address_is_only_asked_from_where_it_speaks_of() {
+    for requests in [&[AddressRequest::KeepOnly(address(3))][..], &[add(4), delete(1)]] {
+        let mut out = requester(&[1, 3]);
+        out.set_translated(address(4), true);
+        out.request_together(requests).unwrap();
+        send_from(&mut out, P1, address(3), NOW).unwrap();
+        out.request(add(5)).unwrap();
+        assert!(out.required_source().is_some() && !out.may_leave_elsewhere(), "{requests:?}");
+    }
 }

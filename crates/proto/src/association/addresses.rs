@@ -57,8 +57,20 @@ impl Association {
             return Err(CallError::WrongState { state: self.state });
         }
         self.readdressing.ours.request(request)?;
+        self.make_way_for_requests();
         self.after_change(now);
         Ok(())
+    }
+
+    /// What waits now need not wait for T4-rto of a network that is dead.
+    fn make_way_for_requests(&mut self) {
+        let ours = &self.readdressing.ours;
+        let source = ours.required_source().filter(|_| ours.may_leave_elsewhere());
+        if source.is_some_and(|source| {
+            !self.paths.iter().any(|path| path.addr().local == source && path.may_deliver())
+        }) {
+            self.readdressing.ours.retransmit_now();
+        }
     }
 
     /// Tells the peer of another address of this end (RFC 5061 §4.2.1). Its paths appear at once and are used when the
@@ -153,6 +165,7 @@ impl Association {
             }
             return Err(error);
         }
+        self.make_way_for_requests();
         // Before anything is told of them.
         self.announce_paths(now, &added);
         self.after_change(now);
@@ -419,6 +432,20 @@ impl Association {
         (!builder.is_empty()).then(|| Transmit::new(path, at, self.seal(builder)))
     }
 
+    /// Where a request goes that is not sent from a new address first. One that speaks of where it came from leaves from there
+    /// while that network is not dead; then from any address that the peer lists, if that does no harm: as long as it is not
+    /// answered no other may follow (RFC 5061 §5.1 A3), and an answer that is lost is given again (§5.2 E2).
+    fn old_request_path(&self) -> Option<PathId> {
+        let ours = &self.readdressing.ours;
+        let (source, last) = (ours.required_source(), ours.last_path());
+        let from_there = self.paths.request_path_from(source, last);
+        let arrives = from_there.and_then(|path| self.paths.get(path)).is_some_and(Path::may_deliver);
+        if source.is_none() || arrives || !ours.may_leave_elsewhere() {
+            return from_there;
+        }
+        self.paths.working_request_path(last).or(from_there)
+    }
+
     fn send_request(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         if !self.readdressing.ours.is_pending() {
             return None;
@@ -427,13 +454,13 @@ impl Association {
         let new = ours.first_added().filter(|_| self.config.moves.ask_from_new);
         let path = match new.and_then(|new| self.paths.request_path_from(Some(new), None)) {
             Some(path) if self.paths.get(path).is_some_and(Path::link_is_up) => path,
-            _ => self.paths.request_path_from(ours.required_source(), ours.last_path())?,
+            _ => self.old_request_path()?,
         };
         let entry = self.paths.get(path)?;
         let (at, rto) = (entry.addr(), entry.rtt.rto());
         let from_new = entry.source() == SourceUse::AsconfOnly;
         let mut builder = self.builder(out, self.tags.peer_tag, self.packet_room(at));
-        let chunk = self.readdressing.ours.transmit(path, now, rto)?;
+        let chunk = self.readdressing.ours.transmit(path, at.local, now, rto)?;
         builder.push(&chunk).ok()?;
         let (chunk_type, len) = (chunk.chunk_type().0, chunk.encoded_len() as u16);
         let kind = TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len };

@@ -291,6 +291,11 @@ impl Path {
         self.link_up
     }
 
+    /// What leaves here may arrive: its link is up and it has not failed.
+    pub(crate) fn may_deliver(&self) -> bool {
+        self.link_up && self.state != PathState::Inactive
+    }
+
     /// Consecutive errors (RFC 9260 §8.2).
     pub fn error_count(&self) -> u32 {
         self.error_count

@@ -110,9 +110,22 @@ impl Paths {
     /// As [`request_path`](Self::request_path), from this address of ours: for a request that speaks of where it came from
     /// (RFC 5061 §4.2.1).
     pub fn request_path_from(&self, source: Option<IpAddr>, last_used: Option<PathId>) -> Option<PathId> {
+        self.request_path_among(last_used, |path| source.is_none_or(|source| path.addr.local == source))
+    }
+
+    /// As [`request_path`](Self::request_path), from an address that the peer lists for us, and only where it is likely to arrive.
+    pub fn working_request_path(&self, last_used: Option<PathId>) -> Option<PathId> {
+        self.request_path_among(last_used, |path| path.source == SourceUse::Full && path.may_deliver())
+    }
+
+    fn request_path_among(
+        &self,
+        last_used: Option<PathId>,
+        admitted: impl Fn(&Path) -> bool,
+    ) -> Option<PathId> {
         self.list
             .iter()
-            .filter(|path| source.is_none_or(|source| path.addr.local == source))
+            .filter(|path| admitted(path))
             .filter(|path| path.source != SourceUse::ReceiveOnly)
             // RFC 9260 §5.4 forbids requests to an unconfirmed address, whatever the pair.
             .filter(|path| path.confirmed || self.remote_is_confirmed(&path.addr.remote))
@@ -352,6 +365,13 @@ mod tests {
         paths.set_source_use(&local(9), SourceUse::Full, ms(3));
         paths.set_source_use(&local(0), SourceUse::ReceiveOnly, ms(3));
         assert_eq!(paths.request_path(None), Some(new), "never from the address being deleted");
+        assert_eq!(paths.working_request_path(None), Some(new));
+        paths.set_source_use(&local(9), SourceUse::AsconfOnly, ms(3));
+        assert_eq!(paths.working_request_path(None), None, "one that the peer lists");
+        paths.set_source_use(&local(0), SourceUse::Full, ms(3));
+        assert_eq!(paths.working_request_path(Some(P0)), Some(P0));
+        fail(&mut paths, P0);
+        assert_eq!((paths.request_path(None), paths.working_request_path(None)), (Some(new), None));
     }
 
     #[test]

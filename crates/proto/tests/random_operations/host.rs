@@ -88,8 +88,10 @@ pub(crate) struct Host {
     /// Those that were asked to be deleted.
     deleting: Vec<IpAddr>,
     adding: Vec<IpAddr>,
-    /// Those of them that are added in a packet from themselves.
-    pub(crate) wildcards: Vec<IpAddr>,
+    /// Those that were ever added in a packet from themselves: if its network died meanwhile, the peer may know it or not.
+    pub(crate) by_wildcard: Vec<IpAddr>,
+    /// This end's address on the only path that works.
+    pub(crate) alive: Option<IpAddr>,
     pub(crate) streams: Streams,
     /// What happened since this was last looked at.
     pub(crate) moments: Vec<Feature>,
@@ -153,7 +155,8 @@ impl Host {
             kept: setup.addresses(side),
             deleting: Vec::new(),
             adding: Vec::new(),
-            wildcards: Vec::new(),
+            by_wildcard: Vec::new(),
+            alive: None,
             streams: Streams::default(),
             moments: Vec::new(),
             aborted: false,
@@ -238,8 +241,15 @@ impl Host {
         association.state() == AssociationState::Established
             && self.backlog.is_empty()
             && association.buffered() == 0
-            && self.counts.address_answers == self.counts.address_requests
+            && self.counts.address_requests - self.counts.address_answers <= self.stranded()
             && self.streams.asked.is_empty()
+    }
+
+    /// Requests that no answer can be expected to: one that can only leave from a dead address waits for as long as that is
+    /// dead and nothing else waits for it.
+    fn stranded(&self) -> u32 {
+        let dead = |ip: &IpAddr| self.alive.is_some_and(|alive| alive != *ip);
+        u32::from(self.by_wildcard.iter().any(dead))
     }
 
     /// Grows as long as something moves.
@@ -459,7 +469,6 @@ impl Host {
             if let Some(index) = self.adding.iter().position(|ip| *ip == address) {
                 self.adding.remove(index);
             }
-            self.wildcards.retain(|ip| *ip != address);
         }
         match (request, accepted) {
             (AddressRequest::Delete(address), true) => {
@@ -665,10 +674,7 @@ impl Host {
                 let result = match op {
                     // It has to leave from there: not where the peer may at any time have no address that it reaches.
                     Op::AddWildcard { .. } if address.is_ipv4() != self.anchor.is_ipv4() => return true,
-                    Op::AddWildcard { .. } => {
-                        self.wildcards.push(address);
-                        association.add_translated_address(now, address)
-                    }
+                    Op::AddWildcard { .. } => association.add_translated_address(now, address),
                     _ => association.add_local_address(now, address),
                 };
                 // One that is there already is refused, as is one after which nothing may be asked for yet.
@@ -677,8 +683,9 @@ impl Host {
                     self.moments.push(Feature::Addresses);
                     self.deleted.retain(|ip| *ip != address);
                     self.adding.push(address);
-                } else {
-                    self.wildcards.retain(|ip| *ip != address);
+                    if let Op::AddWildcard { .. } = op {
+                        self.by_wildcard.push(address);
+                    }
                 }
             }
             Op::RemoveAddress { address, .. } => {

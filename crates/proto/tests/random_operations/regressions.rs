@@ -516,3 +516,21 @@ fn what_is_over_when_it_is_to_be_sent_is_reported_at_once() {
         ],
     );
 }
+
+/// A request told by the wildcard can be understood only where it comes from: when that network was dead before the answer came,
+/// all that was asked for after it waited as long as that.
+#[test]
+fn a_wildcard_of_a_dead_network_holds_nothing_up() {
+    let setup = Setup { seed: 9065, heal: Heal::One, ..PLAIN };
+    let outcome = check(
+        setup,
+        &[
+            Run { ms: 500 },
+            Path { mobile: 1, server: 0, to_server: Quality::GOOD, to_mobile: Quality::DEAD },
+            AddWildcard { side: Mobile, address: 1 },
+            Run { ms: 200 },
+            RequestPrimary { side: Mobile, address: 0 },
+        ],
+    );
+    assert_eq!(outcome.counts[0].address_answers, 2, "{:?}", outcome.counts);
+}

@@ -161,12 +161,12 @@ impl World {
         self.healed = Some(self.now);
         let alive = match self.setup.heal {
             Heal::All => None,
-            // A request that can only leave from a dead address waits for as long as that is dead.
-            Heal::One if self.hosts.iter().any(|host| !host.wildcards.is_empty()) => None,
             Heal::One => self.living_path(),
         };
         self.network.heal(|mobile, server| alive.is_none_or(|pair| pair == (mobile, server)));
         for side in Side::BOTH {
+            self.hosts[side.index()].alive =
+                alive.map(|pair| if side == Side::Mobile { pair.0 } else { pair.1 });
             self.hosts[side.index()].lift_links(self.now);
             self.hosts[side.index()].set_pace(self.now, Pace::AtOnce);
             self.drain(side);
@@ -303,7 +303,12 @@ impl World {
         // RFC 9260 §5.1.2: of a family that the mobile did not have in its INIT the server listed none, and need not later.
         let families: Vec<bool> =
             self.setup.addresses(Side::Mobile).iter().map(|address| address.is_ipv4()).collect();
-        let known = |pair: &(IpAddr, IpAddr)| families.contains(&pair.1.is_ipv4());
+        let [by_mobile, by_server] = self.hosts.each_ref().map(|host| &host.by_wildcard);
+        let known = |pair: &(IpAddr, IpAddr)| {
+            families.contains(&pair.1.is_ipv4())
+                && !by_mobile.contains(&pair.0)
+                && !by_server.contains(&pair.1)
+        };
         let mut mobile: Vec<_> =
             mobile.iter().map(|path| (path.at.local, path.at.remote)).filter(known).collect();
         let mut server: Vec<_> =
