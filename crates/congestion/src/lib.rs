@@ -24,7 +24,7 @@ mod prr;
 mod registry;
 pub mod reno;
 mod rfc4960;
-mod rfc9260;
+pub mod rfc9260;
 mod rtt;
 pub mod slow_start;
 

@@ -40,6 +40,11 @@ impl Pacer {
         self.at = self.at.max(now);
     }
 
+    /// The time up to which it has counted: of the last packet, or the last change.
+    pub const fn counted_to(&self) -> Time {
+        self.at
+    }
+
     /// Another rate from `now` on; what was saved up stays.
     pub fn set_rate(&mut self, now: Time, rate: Option<Rate>) {
         self.advance(now);

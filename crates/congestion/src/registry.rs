@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use crate::{Bbr, Controller, ControllerConfig, Cubic, OptionInfo, Reno, Rfc4960, Rfc9260, bbr, cubic, reno};
+use crate::{
+    Bbr, Controller, ControllerConfig, Cubic, OptionInfo, Reno, Rfc4960, Rfc9260, bbr, cubic, reno, rfc9260,
+};
 
 /// Something that can be made by name, by a function of type `M`.
 #[derive(Clone, Copy, Debug)]
@@ -45,13 +47,13 @@ const CONTROLLERS: &[ControllerInfo] = &[
     ControllerInfo {
         name: Rfc9260::NAME,
         summary: "slow start and congestion avoidance of RFC 9260 §7.2",
-        options: &[],
+        options: rfc9260::OPTIONS,
         make: |config| Box::new(Rfc9260::new(config)),
     },
     ControllerInfo {
         name: Rfc4960::NAME,
         summary: "the same, but only SACKs that advance the Cumulative TSN Ack Point open the window (RFC 4960 §7.2)",
-        options: &[],
+        options: rfc9260::OPTIONS,
         make: |config| Box::new(Rfc4960::new(config)),
     },
     ControllerInfo {

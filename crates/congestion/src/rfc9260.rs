@@ -2,12 +2,18 @@
 
 use msctp_units::{Rate, Time};
 
-use crate::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Window};
+use crate::slow_start::{self, SlowStart};
+use crate::{Ack, Controller, ControllerConfig, Loss, LossKind, OptionInfo, StartState, Window};
+
+/// HyStart++.
+pub const HYSTART: OptionInfo = slow_start::hystart(false);
+/// The options of [`Rfc9260`], which RFC 9260 does not have.
+pub const OPTIONS: &[OptionInfo] = &[slow_start::LIMIT, HYSTART];
 
 /// The controller of RFC 9260 §7.2.1 to §7.2.4.
 ///
 /// Where the text leaves room:
-/// - L, the slow-start bound in PMDCS per SACK, is 1 (§7.2.1: "SHOULD be 1").
+/// - L, the slow-start bound in PMDCS per SACK, is 1 (§7.2.1: "SHOULD be 1") unless an option says otherwise.
 /// - The window need not be moved by a SACK that advances the Cumulative TSN Ack Point: RFC 4960 asked for that,
 ///   RFC 9260 §7.2.1 names two conditions only (window fully used, not in fast recovery).
 /// - "Fully utilized" is `flight_size ≥ cwnd` before the SACK, as §7.2.2 words it. A sender that follows §6.1 rule B
@@ -18,6 +24,7 @@ use crate::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Windo
 pub struct Rfc9260 {
     config: ControllerConfig,
     window: Window,
+    slow_start: SlowStart,
     pacing_rate: Option<Rate>,
     /// The window is the configured initial one: no data was acknowledged or lost yet, no policy set another.
     initial: bool,
@@ -46,6 +53,7 @@ impl Rfc9260 {
                 ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
                 partial_bytes_acked: 0,
             },
+            slow_start: SlowStart::by_bytes(&config.options, &HYSTART),
             config,
             pacing_rate: None,
             initial: true,
@@ -79,6 +87,7 @@ impl Rfc9260 {
             if self.window.cwnd <= self.window.ssthresh {
                 self.slow_start(ack);
             } else {
+                self.slow_start.leave();
                 self.congestion_avoidance(ack);
             }
         }
@@ -90,8 +99,16 @@ impl Rfc9260 {
 
     /// RFC 9260 §7.2.1, fifth bullet
     fn slow_start(&mut self, ack: &Ack) {
-        if ack.flight_size_before >= self.window.cwnd && !ack.in_fast_recovery {
-            self.window.cwnd = self.window.cwnd.saturating_add(ack.bytes_acked.min(self.config.pmdcs));
+        if ack.in_fast_recovery {
+            return;
+        }
+        if ack.bytes_acked > 0 && self.slow_start.on_ack(ack) {
+            // RFC 9406 §4.2: slow start is over
+            self.window.ssthresh = self.window.cwnd;
+        }
+        if ack.flight_size_before >= self.window.cwnd {
+            let growth = self.slow_start.growth(ack, self.config.pmdcs, u64::MAX);
+            self.window.cwnd = self.window.cwnd.saturating_add(growth);
         }
     }
 
@@ -145,6 +162,7 @@ impl Controller for Rfc9260 {
                 self.after_timeout = true;
             }
         }
+        self.slow_start.on_loss(loss.kind);
     }
 
     fn on_recovery_exit(&mut self, _now: Time) {
@@ -215,6 +233,8 @@ impl Controller for Rfc9260 {
 
 #[cfg(test)]
 mod tests {
+    use msctp_units::Span;
+
     use super::*;
     use crate::{InitialWindow, IpVersion};
 
@@ -292,6 +312,31 @@ mod tests {
         assert_eq!(controller.window().cwnd, 4504);
         controller.on_ack(&full(&controller, 2 * PMDCS));
         assert_eq!(controller.window().cwnd, 4504 + PMDCS, "L = 1");
+    }
+
+    /// RFC 9406 is an option here: it slows the first slow start down when the round trip grows, ends it after five rounds, and
+    /// opens the window by up to eight packets per SACK until then.
+    #[test]
+    fn slow_start_with_hystart_ends_before_a_loss() {
+        let mut config = ControllerConfig::rfc9260(PMDCS, IpVersion::V4);
+        config.options.set(&HYSTART, 1).unwrap();
+        let mut controller = Rfc9260::new(&config);
+        controller.on_ack(&full(&controller, 3 * PMDCS));
+        assert_eq!(controller.window().cwnd, 4404 + 3 * PMDCS, "L = 8");
+        let mut rounds = 0;
+        while controller.window().ssthresh == u64::MAX {
+            let flight = controller.window().cwnd;
+            // The queue has been growing since the third round.
+            let rtt = Some(Span::from_millis(40 + 20 * u64::max(rounds, 2)));
+            for _ in 0..10 {
+                let ack = Ack { flight_size_before: flight, rtt, ..full(&controller, flight / 10) };
+                controller.on_ack(&ack);
+            }
+            rounds += 1;
+            assert!(rounds < 20);
+        }
+        let Window { cwnd, ssthresh, .. } = controller.window();
+        assert!(cwnd <= ssthresh + PMDCS && rounds >= 7, "{rounds} {cwnd} {ssthresh}");
     }
 
     #[test]

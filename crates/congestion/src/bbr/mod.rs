@@ -242,7 +242,12 @@ impl Controller for Bbr {
         self.after_timeout = false;
         self.cwnd_limited |= ack.flight_size_before.saturating_add(self.config.pmdcs) > self.cwnd;
         match self.sample.take() {
-            Some(sample) => self.take_sample(&sample, ack.rtt),
+            Some(sample) => {
+                // What went over another path first measures no round trip here (Karn). Until something does, the one that
+                // HEARTBEATs have measured stands for it: without any the model comes to the initial window, for good.
+                let known = self.model.min_rtt().is_some();
+                self.take_sample(&sample, ack.rtt.or(ack.srtt.filter(|_| !known)));
+            }
             // Nothing is known of what was sent when: the window grows as in any slow start.
             None if !ack.in_fast_recovery && self.model.bandwidth() == 0 => {
                 self.cwnd = self.cwnd.saturating_add(ack.bytes_acked);

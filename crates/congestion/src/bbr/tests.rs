@@ -25,10 +25,10 @@ impl Rounds {
 
     /// A round trip in which the path delivers at so many bytes per second; `lost` bytes of it were lost.
     fn round(&mut self, rate: u64, lost: u64) {
-        self.round_in(rate, lost, RTT);
+        self.round_in(rate, lost, Some(RTT));
     }
 
-    fn round_in(&mut self, rate: u64, lost: u64, rtt: Span) {
+    fn round_in(&mut self, rate: u64, lost: u64, rtt: Option<Span>) {
         let prior_delivered = self.delivered;
         let delivered = super::over(rate, RTT);
         self.now += RTT;
@@ -59,8 +59,8 @@ impl Rounds {
             cum_tsn_advanced: true,
             in_fast_recovery: false,
             nothing_outstanding: false,
-            rtt: Some(rtt),
-            srtt: Some(rtt),
+            rtt,
+            srtt: rtt.or(Some(RTT)),
         });
     }
 
@@ -103,6 +103,20 @@ fn startup_ends_when_three_rounds_bring_no_growth() {
     rounds.round(1_000_000, 0);
     assert_eq!(rounds.bbr.cycle.phase, Phase::Cruise, "there was no queue to drain");
     assert!(rounds.pacing().abs_diff(990_000) < 2000, "{}", rounds.pacing());
+}
+
+/// What went over another path first measures no round trip; the path's, known from elsewhere, does until something does.
+#[test]
+fn without_a_round_trip_of_its_own_it_takes_that_of_the_path() {
+    let mut rounds = Rounds::new();
+    for rate in [100_000, 200_000, 400_000, 800_000] {
+        rounds.round_in(rate, 0, None);
+    }
+    assert_eq!(rounds.bbr.model.min_rtt(), Some(RTT));
+    assert!(rounds.bbr.cwnd > 100_000, "{}", rounds.bbr.cwnd);
+    rounds.round_in(800_000, 0, Some(RTT / 2));
+    rounds.round_in(800_000, 0, None);
+    assert_eq!(rounds.bbr.model.min_rtt(), Some(RTT / 2));
 }
 
 /// §5.3.1.3: six samples with losses in a round of more than 2 %.
@@ -193,14 +207,14 @@ fn the_round_trip_without_a_queue_is_sought() {
     let least = rounds.bbr.model.min_rtt().unwrap();
     let began = rounds.now;
     while rounds.bbr.cycle.phase != Phase::ProbeRtt {
-        rounds.round_in(1_000_000, 0, RTT + Span::from_millis(20));
+        rounds.round_in(1_000_000, 0, Some(RTT + Span::from_millis(20)));
         assert!(rounds.now.since(began) <= Span::from_secs(6), "{:?}", rounds.bbr.cycle);
     }
-    rounds.round_in(1_000_000, 0, RTT + Span::from_millis(20));
+    rounds.round_in(1_000_000, 0, Some(RTT + Span::from_millis(20)));
     assert_eq!(rounds.bbr.window().cwnd, 50_000);
     let entered = rounds.now;
     while rounds.bbr.cycle.phase == Phase::ProbeRtt {
-        rounds.round_in(400_000, 0, RTT + Span::from_millis(10));
+        rounds.round_in(400_000, 0, Some(RTT + Span::from_millis(10)));
         assert!(rounds.now.since(entered) < Span::from_secs(1));
     }
     assert!(rounds.bbr.window().cwnd > 100_000, "the window comes back");

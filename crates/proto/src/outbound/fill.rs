@@ -74,6 +74,9 @@ impl Outbound {
         }
         if !self.may_send_new(now, data_path, max, paths) {
             self.note_limited(data_path, paths);
+            if let Some(path) = paths.get_mut(data_path) {
+                path.on_nothing_paced();
+            }
             return None;
         }
         self.may_leave(now, data_path, paths).then_some(data_path)

@@ -107,3 +107,38 @@ fn without_a_rate_or_after_it_everything_leaves_at_once() {
     assert_eq!(sender.tsns(), [0; 0]);
     assert_eq!(sender.out.next_timeout(&sender.paths), sender.path(P0).t3_rtx, "never is no deadline");
 }
+
+/// A timer that is a little late each time costs no rate; what was not waiting when its time came is not late.
+#[test]
+fn late_timers_cost_no_rate() {
+    let late = |by: u64, count: usize| {
+        let mut sender = paced(1);
+        sender.path_mut(P0).controller.start(&StartState {
+            cwnd: 1000 * PMDCS,
+            ssthresh: None,
+            pacing_rate: Some(Rate::from_mbps(12)),
+        });
+        sender.enqueue(100, FULL);
+        let mut left = sender.tsns().len();
+        for _ in 0..count {
+            sender.time_out();
+            sender.wait(Span::from_micros(by));
+            left += sender.tsns().len();
+        }
+        (left, sender.now)
+    };
+    // As many as the time allows: one at once and one per millisecond.
+    assert_eq!(late(0, 10), (11, ms(1010)));
+    assert_eq!(late(1900, 10), (21, ms(1020) + Span::from_micros(900)));
+    let (left, _) = late(50_000, 1);
+    assert_eq!(left, 7, "five milliseconds late at most");
+    // The window was full, or nothing was to be sent, when the time came.
+    let mut sender = paced(1);
+    sender.enqueue(2, FULL);
+    assert_eq!(sender.tsns(), [1]);
+    sender.time_out();
+    assert_eq!(sender.tsns(), [2]);
+    sender.wait(Span::from_millis(4));
+    sender.enqueue(3, FULL);
+    assert_eq!(sender.tsns(), [3]);
+}
