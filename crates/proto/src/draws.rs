@@ -1,10 +1,11 @@
-//! [`Draws`]: the random numbers of an association, at rest: a seed and a position instead of a generator with its buffer, a
-//! tenth of the bytes. Draws are rare (tags, nonces, jitter), associations may be many.
+//! Random numbers of an association and of an endpoint: [`Draws`] at rest, a seed and a position instead of a generator with its
+//! buffer, a tenth of the bytes, since draws are rare (nonces, jitter) and associations may be many; [`Dice`] where several are
+//! drawn one after the other.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-/// The same numbers as a [`ChaCha8Rng`] from the same seed gives.
+/// The numbers of a [`ChaCha8Rng`]. Each draw generates a buffer of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Draws {
     seed: [u8; 32],
@@ -17,20 +18,54 @@ impl Draws {
         Self { seed, position: 0 }
     }
 
-    fn with<R>(&mut self, draw: impl FnOnce(&mut ChaCha8Rng) -> R) -> R {
+    /// Several numbers at once.
+    pub(crate) fn with<R>(&mut self, draw: impl FnOnce(&mut Dice) -> R) -> R {
         let mut rng = ChaCha8Rng::from_seed(self.seed);
         rng.set_word_pos(u128::from(self.position));
-        let drawn = draw(&mut rng);
-        self.position = rng.get_word_pos() as u64;
+        let mut dice = Dice { rng, seed: self.seed };
+        let drawn = draw(&mut dice);
+        *self = dice.at_rest();
         drawn
     }
 
+    pub(crate) fn next_u64(&mut self) -> u64 {
+        self.with(Dice::next_u64)
+    }
+
+    /// See [`Dice::next_tag`].
+    pub(crate) fn next_tag(&mut self) -> u32 {
+        self.with(Dice::next_tag)
+    }
+
+    /// See [`Dice::next_seed`].
+    pub(crate) fn next_seed(&mut self) -> [u8; 32] {
+        self.with(Dice::next_seed)
+    }
+}
+
+/// The same numbers, from a generator that keeps its buffer.
+#[derive(Debug)]
+pub(crate) struct Dice {
+    seed: [u8; 32],
+    rng: ChaCha8Rng,
+}
+
+impl Dice {
+    pub(crate) fn new(seed: [u8; 32]) -> Self {
+        Self { seed, rng: ChaCha8Rng::from_seed(seed) }
+    }
+
+    /// What is drawn later goes on where this ended.
+    pub(crate) fn at_rest(&self) -> Draws {
+        Draws { seed: self.seed, position: self.rng.get_word_pos() as u64 }
+    }
+
     pub(crate) fn next_u32(&mut self) -> u32 {
-        self.with(Rng::next_u32)
+        self.rng.next_u32()
     }
 
     pub(crate) fn next_u64(&mut self) -> u64 {
-        self.with(Rng::next_u64)
+        self.rng.next_u64()
     }
 
     /// A number that is not zero, as a verification tag has to be (RFC 9260 §5.3.1).
@@ -46,7 +81,7 @@ impl Draws {
     /// The seed of another generator.
     pub(crate) fn next_seed(&mut self) -> [u8; 32] {
         let mut seed = [0; 32];
-        self.with(|rng| rng.fill_bytes(&mut seed));
+        self.rng.fill_bytes(&mut seed);
         seed
     }
 }
@@ -57,16 +92,26 @@ mod tests {
 
     #[test]
     fn the_numbers_are_those_of_the_generator_across_its_blocks() {
-        let (mut draws, mut rng) = (Draws::new([7; 32]), ChaCha8Rng::from_seed([7; 32]));
+        let (mut draws, mut dice) = (Draws::new([7; 32]), Dice::new([7; 32]));
+        let mut rng = ChaCha8Rng::from_seed([7; 32]);
         for round in 0..200 {
             match round % 3 {
-                0 => assert_eq!(draws.next_u32(), rng.next_u32(), "{round}"),
-                1 => assert_eq!(draws.next_u64(), rng.next_u64(), "{round}"),
+                0 => {
+                    let number = rng.next_u32();
+                    assert_eq!((draws.next_tag(), dice.next_tag()), (number, number), "{round}");
+                }
+                1 => {
+                    let number = rng.next_u64();
+                    assert_eq!((draws.next_u64(), dice.next_u64()), (number, number), "{round}");
+                }
                 _ => {
                     let mut seed = [0; 32];
                     rng.fill_bytes(&mut seed);
-                    assert_eq!(draws.next_seed(), seed, "{round}");
+                    assert_eq!((draws.next_seed(), dice.next_seed()), (seed, seed), "{round}");
                 }
+            }
+            if round % 50 == 10 {
+                assert_eq!(dice.at_rest().next_u64(), draws.clone().next_u64(), "{round}");
             }
         }
     }

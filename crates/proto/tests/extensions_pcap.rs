@@ -215,7 +215,10 @@ fn probes_of_the_pmtu_are_read_as_written() {
     let mut pair = Pair::new(config.clone(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     pair.connect(config, vec![a_ip(0)], vec![b_ip(0)]);
-    pair.run_for(Span::from_secs(10));
+    // Either end asks what the path carries when it has more to send than one packet takes.
+    for side in [Side::A, Side::B] {
+        pair.transfer(side, 2, 1000, Span::from_secs(10));
+    }
     let file = capture(&pair, "probes.pcap");
     let Some(()) = read_without_complaint(&file, &["HEARTBEAT", "PAD"]) else { return };
     agree(&pair, &file, &["sctp.padding_data"], 2, |chunk| match chunk {

@@ -5,13 +5,13 @@ use msctp_wire::{Auth as AuthChunk, Cause, Causes, ChunkType, Error, PacketBuild
 
 use super::Association;
 use crate::auth::{AuthOffer, MAX_LEN, RANDOM_LEN, Random, Verdict};
-use crate::draws::Draws;
+use crate::draws::Dice;
 use crate::endpoint::cookie::Cookie;
 use crate::{AuthConfig, AuthEvent, CallError, Event, PathAddr, SharedKey};
 
 /// A Random Number (RFC 4895 §6.1). Drawn only when AUTH is spoken, so that without it everything else draws as before.
-pub(crate) fn random_number(config: &AuthConfig, draws: &mut Draws) -> Random {
-    if config.enabled { draws.next_seed() } else { [0; RANDOM_LEN] }
+pub(crate) fn random_number(config: &AuthConfig, dice: &mut Dice) -> Random {
+    if config.enabled { dice.next_seed() } else { [0; RANDOM_LEN] }
 }
 
 impl Association {

@@ -23,6 +23,9 @@ impl Association {
             return Err(SendError::Closed);
         }
         let result = self.outbound.enqueue(now, message, &mut self.paths);
+        if self.paths.is_pmtu_of_use(self.outbound.unsent()) {
+            self.output.stirred = true;
+        }
         self.report_abandoned();
         result
     }

@@ -341,7 +341,7 @@ impl Association {
         // RFC 4895 §6.1: the Random Number follows the pattern of the tag
         let random = match self.auth.random().filter(|_| colliding) {
             Some(random) => random,
-            None => random_number(&self.config.auth, &mut self.draws),
+            None => self.draws.with(|dice| random_number(&self.config.auth, dice)),
         };
         // RFC 9260 §5.2.2: no Tie-Tags in COOKIE-WAIT
         let tie_tags = if self.state == State::CookieWait {

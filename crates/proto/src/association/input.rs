@@ -7,7 +7,7 @@ use msctp_wire::{
 };
 
 use super::{Association, MAX_WAITING_EVENTS};
-use crate::endpoint::cookie::CookieJar;
+use crate::endpoint::cookie::{Cookie, CookieJar};
 use crate::inbound::{DataFault, Inbound, Received};
 use crate::path::{Acknowledged, SourceUse};
 use crate::quality::MAX_PER_PACKET;
@@ -69,12 +69,13 @@ impl Association {
             .own_jar
             .take()
             .unwrap_or_else(|| Box::new(CookieJar::new(&EndpointConfig::default(), self.draws.next_seed())));
-        self.input(now, at, ecn, bytes, &mut jar);
+        self.input(now, at, ecn, bytes, &mut jar, None);
         self.own_jar = Some(jar);
     }
 
-    /// As [`handle_datagram`](Self::handle_datagram), with the cookie jar of the endpoint. True when the packet is the peer's
-    /// for certain: by its verification tag (RFC 9260 §8.5) or its cookie.
+    /// As [`handle_datagram`](Self::handle_datagram), with the cookie jar of the endpoint. `cookie`: that of the packet's COOKIE
+    /// ECHO, if the jar was asked before and it is authentic. True when the packet is the peer's for certain: by its
+    /// verification tag (RFC 9260 §8.5) or its cookie.
     pub(crate) fn input(
         &mut self,
         now: Time,
@@ -82,6 +83,7 @@ impl Association {
         ecn: Ecn,
         bytes: &[u8],
         jar: &mut CookieJar,
+        cookie: Option<&Cookie>,
     ) -> bool {
         // RFC 9653 §5.3: who said so takes a checksum of 0
         let checksum =
@@ -96,7 +98,7 @@ impl Association {
         let verified = match self.admit(&packet) {
             Admission::Ours => {
                 self.note_valid_packet();
-                if !self.take_chunks(now, at, ecn, &packet, jar) {
+                if !self.take_chunks(now, at, ecn, &packet, (jar, cookie)) {
                     self.after_data(now);
                     return true;
                 }
@@ -105,7 +107,7 @@ impl Association {
             // Valid if its cookie is.
             Admission::CookieEcho => {
                 let before = self.stats.packets_received;
-                self.take_chunks(now, at, ecn, &packet, jar);
+                self.take_chunks(now, at, ecn, &packet, (jar, cookie));
                 self.stats.packets_received > before
             }
             Admission::Init => {
@@ -189,7 +191,7 @@ impl Association {
         at: PathAddr,
         ecn: Ecn,
         packet: &Packet<'_>,
-        jar: &CookieJar,
+        (jar, cookie): (&CookieJar, Option<&Cookie>),
     ) -> bool {
         if self.outbound.watches_silence()
             && let Some(path) = self.path_of(at)
@@ -211,7 +213,10 @@ impl Association {
                     let valid = if self.auth.lacks(ChunkType::COOKIE_ECHO, seen.authenticated) {
                         self.discard_unauthenticated(ChunkType::COOKIE_ECHO)
                     } else {
-                        self.on_cookie_echo(now, at, tag, echo.cookie, jar)
+                        match cookie {
+                            Some(cookie) => self.on_cookie(now, at, tag, cookie),
+                            None => self.on_cookie_echo(now, at, tag, echo.cookie, jar),
+                        }
                     };
                     if valid {
                         self.note_valid_packet();

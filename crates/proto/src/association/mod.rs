@@ -41,7 +41,7 @@ use self::shutdown::Closing;
 use self::trace::Tracer;
 use crate::auth::{Authentication, Random};
 use crate::config::check;
-use crate::draws::Draws;
+use crate::draws::{Dice, Draws};
 use crate::endpoint::cookie::{Cookie, CookieJar};
 use crate::extensions::Extensions;
 use crate::inbound::Inbound;
@@ -155,21 +155,21 @@ impl Association {
         config.validate()?;
         check_addresses("local.addresses", "local.port", local.port, &local.addresses)?;
         check_addresses("remote.addresses", "remote.port", remote.port, &remote.addresses)?;
-        let mut draws = Draws::new(seed);
+        let mut dice = Dice::new(seed);
         let tags = Tags {
             local_port: local.port,
             peer_port: remote.port,
-            local_tag: draws.next_tag(),
+            local_tag: dice.next_tag(),
             peer_tag: 0,
-            local_tie_tag: draws.next_tag(),
-            peer_tie_tag: draws.next_tag(),
-            local_initial_tsn: Tsn::new(draws.next_u32()),
+            local_tie_tag: dice.next_tag(),
+            peer_tie_tag: dice.next_tag(),
+            local_initial_tsn: Tsn::new(dice.next_u32()),
             outbound_streams: config.outbound_streams,
             inbound_streams: 0,
             extensions: Extensions::NONE,
         };
         let handover = Handover::new(&config)?;
-        let mut new = Self::with(config, handover, tags, AssociationState::CookieWait, draws, None);
+        let mut new = Self::with(config, handover, tags, AssociationState::CookieWait, dice, None);
         let mut addresses = local.addresses;
         if !new.config.offer.list_addresses {
             addresses.truncate(1);
@@ -199,11 +199,11 @@ impl Association {
         cookie: &Cookie,
         seed: [u8; 32],
     ) -> Result<Self, ConfigError> {
-        let mut draws = Draws::new(seed);
-        let tags = Tags::of_cookie(cookie, &mut draws);
+        let mut dice = Dice::new(seed);
+        let tags = Tags::of_cookie(cookie, &mut dice);
         let handover = Handover::new(&config)?;
         let random = cookie.auth.as_ref().map(|auth| auth.random);
-        let mut new = Self::with(config, handover, tags, AssociationState::Established, draws, random);
+        let mut new = Self::with(config, handover, tags, AssociationState::Established, dice, random);
         new.begin_from_cookie(now, local, cookie);
         new.announce_connected();
         new.after_change(now);
@@ -215,11 +215,11 @@ impl Association {
         handover: Handover,
         tags: Tags,
         state: AssociationState,
-        mut draws: Draws,
+        mut dice: Dice,
         random: Option<Random>,
     ) -> Self {
-        let paths = Paths::new(config.paths_config(), draws.next_seed());
-        let random = random.unwrap_or_else(|| auth::random_number(&config.auth, &mut draws));
+        let paths = Paths::new(config.paths_config(), dice.next_seed());
+        let random = random.unwrap_or_else(|| auth::random_number(&config.auth, &mut dice));
         Self {
             // Replaced when the peer's initial TSN is known; nothing is given to it before.
             inbound: Inbound::new(&config, Tsn::new(0), 0),
@@ -247,7 +247,7 @@ impl Association {
             tags,
             state,
             paths,
-            draws,
+            draws: dice.at_rest(),
         }
     }
 

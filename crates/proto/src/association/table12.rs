@@ -6,7 +6,7 @@ use msctp_units::Time;
 use msctp_wire::{Cause, Causes, CookieAck, Error, ShutdownAck, Tsn};
 
 use super::{Association, Tags};
-use crate::draws::Draws;
+use crate::draws::Dice;
 use crate::endpoint::cookie::{Cookie, CookieJar};
 use crate::outbound::Outbound;
 use crate::path::Path;
@@ -39,14 +39,14 @@ pub(crate) fn action(tags: &Tags, cookie: &Cookie) -> Action {
 }
 
 impl Tags {
-    pub(super) fn of_cookie(cookie: &Cookie, draws: &mut Draws) -> Self {
+    pub(super) fn of_cookie(cookie: &Cookie, dice: &mut Dice) -> Self {
         Self {
             local_port: cookie.local_port,
             peer_port: cookie.peer_port,
             local_tag: cookie.local_tag,
             peer_tag: cookie.peer_tag,
-            local_tie_tag: draws.next_tag(),
-            peer_tie_tag: draws.next_tag(),
+            local_tie_tag: dice.next_tag(),
+            peer_tie_tag: dice.next_tag(),
             local_initial_tsn: Tsn::new(cookie.local_initial_tsn),
             outbound_streams: cookie.outbound_streams,
             inbound_streams: cookie.inbound_streams,
@@ -65,16 +65,23 @@ impl Association {
         bytes: &[u8],
         jar: &CookieJar,
     ) -> bool {
-        // RFC 9260 §5.2.4 steps 1 and 2, §5.1.5 step 3: authentic, and of this pair of ports and tag
-        let Some(cookie) = jar.open(bytes).filter(|cookie| {
-            cookie.local_tag == packet_tag
-                && cookie.local_port == self.tags.local_port
-                && cookie.peer_port == self.tags.peer_port
-        }) else {
+        // RFC 9260 §5.2.4 steps 1 and 2: authentic
+        let Some(cookie) = jar.open(bytes) else {
             self.stats.wrong_tag_packets += 1;
             return false;
         };
-        let action = action(&self.tags, &cookie);
+        self.on_cookie(now, at, packet_tag, &cookie)
+    }
+
+    /// As [`on_cookie_echo`](Self::on_cookie_echo), of an authentic cookie.
+    pub(super) fn on_cookie(&mut self, now: Time, at: PathAddr, packet_tag: u32, cookie: &Cookie) -> bool {
+        // §5.1.5 step 3: of this pair of ports and tag
+        let expected = (packet_tag, self.tags.local_port, self.tags.peer_port);
+        if (cookie.local_tag, cookie.local_port, cookie.peer_port) != expected {
+            self.stats.wrong_tag_packets += 1;
+            return false;
+        }
+        let action = action(&self.tags, cookie);
         // Step 3: too old counts unless both tags are those of the association
         if action != Action::Duplicate
             && let Some(staleness) = cookie.staleness(now)
@@ -95,8 +102,8 @@ impl Association {
                 self.control.push(at, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
                 return false;
             }
-            Action::Restart => self.restart(now, &cookie),
-            Action::Collision => self.resolve_collision(now, &cookie),
+            Action::Restart => self.restart(now, cookie),
+            Action::Collision => self.resolve_collision(now, cookie),
             Action::Duplicate => {
                 if self.state == State::CookieEchoed {
                     self.become_established(now);
@@ -118,7 +125,7 @@ impl Association {
         self.output.clear();
         self.setup = crate::rare::Rare::default();
         self.closing = crate::rare::Rare::default();
-        self.tags = Tags::of_cookie(cookie, &mut self.draws);
+        self.tags = self.draws.with(|dice| Tags::of_cookie(cookie, dice));
         self.keys_version += 1;
         // RFC 4895 §6.3: both ends use the new association shared key from now on
         self.agree_auth_of_cookie(cookie);
@@ -227,7 +234,7 @@ mod tests {
             peer_tag: peer_tag_of_tcb,
             local_tie_tag: TIES.0,
             peer_tie_tag: TIES.1,
-            ..Tags::of_cookie(&cookie, &mut Draws::new([0; 32]))
+            ..Tags::of_cookie(&cookie, &mut Dice::new([0; 32]))
         };
         action(&tags, &cookie)
     }

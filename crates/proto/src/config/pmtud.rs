@@ -8,7 +8,8 @@ use crate::ConfigError;
 /// Packetization-layer path MTU discovery (RFC 8899 §6.2). Off by default: `Config::pmtu` is what every path carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PmtudConfig {
-    /// Find out what each path carries, with `Config::pmtu` as the most it could (MAX_PLPMTU). False.
+    /// Find out what each path carries, with `Config::pmtu` as the most it could (MAX_PLPMTU). It begins when more waits to be
+    /// sent than one packet takes: an association that is idle or sends little has no use for it. False.
     pub on: bool,
     /// BASE_PLPMTU, 1200 bytes, 512 to 65535: what a path is expected to carry, and what it begins with. On an IPv6 path at
     /// least 1280. More than `Config::pmtu` counts as that.

@@ -1,6 +1,6 @@
 //! Which association a packet belongs to. Keys only; no association is touched here.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
 
 use super::tags::{Slot, TagTable, Tagged};
@@ -21,7 +21,18 @@ pub(super) struct Keys {
 #[derive(Debug, Default)]
 pub(super) struct Demux {
     by_tag: TagTable,
-    by_address: BTreeMap<(u16, u16, IpAddr), Slot>,
+    /// By both ports and the address, as one number: comparing keys is what a look-up consists of.
+    by_v4: BTreeMap<u64, Slot>,
+    by_v6: BTreeMap<(u128, u32), Slot>,
+}
+
+/// Local port, peer's port.
+fn ports_of(local_port: u16, peer_port: u16) -> u32 {
+    u32::from(local_port) << 16 | u32::from(peer_port)
+}
+
+fn v4_key(ports: u32, address: Ipv4Addr) -> u64 {
+    u64::from(ports) << 32 | u64::from(address.to_bits())
 }
 
 impl Demux {
@@ -34,7 +45,12 @@ impl Demux {
 
     /// By one of the peer's transport addresses.
     pub(super) fn by_address(&self, local_port: u16, peer_port: u16, peer: IpAddr) -> Option<Slot> {
-        self.by_address.get(&(local_port, peer_port, peer)).copied()
+        let ports = ports_of(local_port, peer_port);
+        let found = match peer {
+            IpAddr::V4(peer) => self.by_v4.get(&v4_key(ports, peer)),
+            IpAddr::V6(peer) => self.by_v6.get(&(peer.to_bits(), ports)),
+        };
+        found.copied()
     }
 
     /// True while an association uses this tag.
@@ -46,8 +62,12 @@ impl Demux {
     pub(super) fn insert(&mut self, slot: Slot, keys: &Keys) {
         let tagged = Tagged { slot, local_port: keys.local_port, peer_port: keys.peer_port };
         self.by_tag.insert(keys.local_tag, tagged);
+        let ports = ports_of(keys.local_port, keys.peer_port);
         for &address in &keys.peer_addresses {
-            self.by_address.entry((keys.local_port, keys.peer_port, address)).or_insert(slot);
+            match address {
+                IpAddr::V4(peer) => self.by_v4.entry(v4_key(ports, peer)).or_insert(slot),
+                IpAddr::V6(peer) => self.by_v6.entry((peer.to_bits(), ports)).or_insert(slot),
+            };
         }
     }
 
@@ -56,11 +76,15 @@ impl Demux {
         if self.by_tag.get(keys.local_tag).is_some_and(|found| found.slot == slot) {
             self.by_tag.remove(keys.local_tag);
         }
+        let ports = ports_of(keys.local_port, keys.peer_port);
         for &address in &keys.peer_addresses {
-            let key = (keys.local_port, keys.peer_port, address);
-            if self.by_address.get(&key) == Some(&slot) {
-                self.by_address.remove(&key);
+            if self.by_address(keys.local_port, keys.peer_port, address) != Some(slot) {
+                continue;
             }
+            match address {
+                IpAddr::V4(peer) => self.by_v4.remove(&v4_key(ports, peer)),
+                IpAddr::V6(peer) => self.by_v6.remove(&(peer.to_bits(), ports)),
+            };
         }
     }
 }
@@ -92,5 +116,22 @@ mod tests {
         assert!(demux.has_tag(7) && !demux.has_tag(8));
         demux.remove(0, &first);
         assert_eq!(demux.by_address(1, 2, "10.0.0.1".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn addresses_of_either_family_are_told_apart_by_family_and_ports() {
+        let mut demux = Demux::default();
+        // The last two are the same 32 bits.
+        let addresses = ["2001:db8::1", "10.0.0.1", "::ffff:10.0.0.1"];
+        for (slot, address) in addresses.into_iter().enumerate() {
+            demux.insert(slot as Slot, &keys(7 + slot as u32, &[address]));
+        }
+        for (slot, address) in addresses.into_iter().enumerate() {
+            let address: IpAddr = address.parse().unwrap();
+            assert_eq!(demux.by_address(1, 2, address), Some(slot as Slot), "{address}");
+            assert_eq!(demux.by_address(2, 1, address), None, "{address}");
+            demux.remove(slot as Slot, &keys(7 + slot as u32, &[&address.to_string()]));
+            assert_eq!(demux.by_address(1, 2, address), None, "{address}");
+        }
     }
 }

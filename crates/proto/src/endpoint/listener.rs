@@ -45,13 +45,13 @@ impl Endpoint {
         // RFC 9260 §5.1.2 D: an address that it lists may belong to an association
         let known = |address: &IpAddr| self.demux.by_address(local_port, peer_port, *address);
         if let Some(slot) = offer.addresses.iter().find_map(known) {
-            return self.give(now, at, Ecn::NotEct, packet.bytes(), slot);
+            return self.give(now, at, Ecn::NotEct, packet.bytes(), slot, None);
         }
         if !self.listeners.contains_key(&local_port) {
             // RFC 9260 §8.4 rule 3
             return self.refuse_init(at, ports, offer.tag, &[]);
         }
-        let (local_tag, local_initial_tsn) = (self.draws.next_tag(), Tsn::new(self.draws.next_u32()));
+        let (local_tag, local_initial_tsn) = (self.dice.next_tag(), Tsn::new(self.dice.next_u32()));
         let Some(listener) = self.listeners.get(&local_port) else {
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
@@ -66,7 +66,7 @@ impl Endpoint {
             local_tag,
             local_initial_tsn,
             tie_tags: (0, 0),
-            random: random_number(&listener.config.auth, &mut self.draws),
+            random: random_number(&listener.config.auth, &mut self.dice),
             at,
         };
         let mut chunk = Vec::new();
@@ -120,7 +120,7 @@ impl Endpoint {
             return self.reply(at, ports, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
         }
         if let Some(slot) = slot {
-            return self.give(now, at, Ecn::NotEct, packet.bytes(), slot);
+            return self.give(now, at, Ecn::NotEct, packet.bytes(), slot, Some(&cookie));
         }
         if self.count >= self.config.max_associations || self.demux.has_tag(cookie.local_tag) {
             return self.refuse_init(at, ports, cookie.peer_tag, &[Cause::OutOfResource]);
@@ -141,7 +141,7 @@ impl Endpoint {
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
         let handle = self.insert(association);
-        self.give(now, at, Ecn::NotEct, packet.bytes(), handle.slot);
+        self.give(now, at, Ecn::NotEct, packet.bytes(), handle.slot, Some(cookie));
         DatagramOutcome::Accepted(handle)
     }
 }

@@ -15,13 +15,13 @@ use std::sync::Arc;
 use msctp_units::{Ecn, Time};
 use msctp_wire::{EncodeChunk, PacketBuilder, PacketError, VerificationTag};
 
-use self::cookie::CookieJar;
+use self::cookie::{Cookie, CookieJar};
 use self::demux::{Demux, Keys};
 use self::listener::Listener;
 use self::schedule::Schedule;
 use crate::association::check_addresses;
 use crate::config::check;
-use crate::draws::Draws;
+use crate::draws::Dice;
 use crate::{
     Association, AssociationState, Config, ConfigError, EndpointConfig, Event, LocalAddrs, PathAddr,
     RemoteAddrs, TraceEvent, Transmit,
@@ -111,7 +111,7 @@ struct Reply {
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
-    draws: Draws,
+    dice: Dice,
     jar: CookieJar,
     listeners: BTreeMap<u16, Listener>,
     slots: Vec<Slot>,
@@ -138,11 +138,11 @@ impl Endpoint {
     /// An option that cannot be used.
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Result<Self, ConfigError> {
         config.validate()?;
-        let mut draws = Draws::new(seed);
+        let mut dice = Dice::new(seed);
         Ok(Self {
-            jar: CookieJar::new(&config, draws.next_seed()),
+            jar: CookieJar::new(&config, dice.next_seed()),
             config,
-            draws,
+            dice,
             listeners: BTreeMap::new(),
             slots: Vec::new(),
             free: Vec::new(),
@@ -218,7 +218,7 @@ impl Endpoint {
     }
 
     fn seed(&mut self) -> [u8; 32] {
-        self.draws.next_seed()
+        self.dice.next_seed()
     }
 
     fn insert(&mut self, association: Association) -> Handle {
@@ -288,7 +288,7 @@ impl Endpoint {
         bytes: &[u8],
     ) -> DatagramOutcome {
         match self.find(at, bytes) {
-            Some(slot) => self.give(now, at, ecn, bytes, slot),
+            Some(slot) => self.give(now, at, ecn, bytes, slot, None),
             None => self.take_stray(now, at, bytes),
         }
     }
@@ -305,11 +305,20 @@ impl Endpoint {
             .or_else(|| self.demux.by_address(local_port, peer_port, at.remote))
     }
 
-    /// What sets an association up is not marked (RFC 3168 §6.1.1).
-    fn give(&mut self, now: Time, at: PathAddr, ecn: Ecn, bytes: &[u8], slot: u32) -> DatagramOutcome {
+    /// What sets an association up is not marked (RFC 3168 §6.1.1). `cookie`: what the jar found in the packet, if it was asked.
+    fn give(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        ecn: Ecn,
+        bytes: &[u8],
+        slot: u32,
+        cookie: Option<&Cookie>,
+    ) -> DatagramOutcome {
         let entry = &mut self.slots[slot as usize].entry;
-        let verified =
-            entry.as_mut().is_some_and(|entry| entry.association.input(now, at, ecn, bytes, &mut self.jar));
+        let verified = entry
+            .as_mut()
+            .is_some_and(|entry| entry.association.input(now, at, ecn, bytes, &mut self.jar, cookie));
         self.mark_dirty(slot);
         let handle = self.handle(slot);
         if verified { DatagramOutcome::Association(handle) } else { DatagramOutcome::Unverified(handle) }

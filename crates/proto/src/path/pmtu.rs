@@ -93,6 +93,18 @@ impl Path {
 }
 
 impl super::Paths {
+    /// So many bytes of user data wait to be sent. True if they are more than one packet takes, for the first time: from now on
+    /// the PMTU is found out. RFC 8899 §6.2.1.1 lets that begin as soon as a path is confirmed; but an association that is idle,
+    /// sends little or only receives has no use for it, and there may be many of those.
+    #[inline]
+    pub fn is_pmtu_of_use(&mut self, unsent: u64) -> bool {
+        if !self.pmtu_of_no_use || unsent <= self.amdcs().map_or(0, u64::from) {
+            return false;
+        }
+        self.pmtu_of_no_use = false;
+        true
+    }
+
     /// A Packet Too Big message, whose quotation the caller has validated, says that packets of `mtu` bytes pass on this path
     /// and none larger (RFC 8899 §4.6). True if that was news that could be.
     pub fn on_packet_too_big(&mut self, id: PathId, mtu: u32, now: Time) -> bool {
@@ -122,6 +134,11 @@ mod tests {
         assert_eq!(paths.get(P0).unwrap().pmtu(), 1200, "RFC 8899 §5.2: BASE");
         paths.start_heartbeats(ms(0));
         assert_eq!(heartbeats(&mut paths, ms(0)).len(), 0);
+        // 1200 less the headers of IP and SCTP
+        assert!(!paths.is_pmtu_of_use(1168));
+        assert_eq!((paths.poll_probe(ms(0)), paths.next_probe_timeout()), (None, None), "no use for it yet");
+        assert!(paths.is_pmtu_of_use(1169));
+        assert!(!paths.is_pmtu_of_use(1169), "no news");
         paths
     }
 

@@ -182,6 +182,9 @@ impl Paths {
                 padding: padding(bytes, path),
             });
         }
+        if self.pmtu_of_no_use {
+            return None;
+        }
         let draws = &mut self.draws;
         self.list.iter_mut().filter(|path| path.may_probe()).find_map(|path| path.next_pmtu_probe(now, draws))
     }
@@ -201,7 +204,8 @@ impl Paths {
             if prober.interrupted { Some(Time::ZERO) } else { prober.estimator.poll_timeout() }
         };
         let probed = self.list.iter().filter(|path| path.may_probe());
-        probed.flat_map(|path| [waiting(path), path.next_pmtu_timeout()]).flatten().min()
+        let searching = |path: &Path| if self.pmtu_of_no_use { None } else { path.next_pmtu_timeout() };
+        probed.flat_map(|path| [waiting(path), searching(path)]).flatten().min()
     }
 
     /// Gives up probes that were not answered in time.

@@ -66,6 +66,8 @@ pub struct Paths {
     /// RFC 9260 §8.1
     pub(super) assoc_error_count: u32,
     pub(super) schedule: Schedule,
+    /// What the paths could carry beyond what they do is not asked yet: there was never more to send than one packet takes.
+    pub(super) pmtu_of_no_use: bool,
     pub(super) draws: Draws,
     events: VecDeque<PathEvent>,
 }
@@ -74,6 +76,7 @@ impl Paths {
     /// No addresses, no paths, no heartbeats yet. `seed` is for nonces and jitter.
     pub fn new(config: PathsConfig, seed: [u8; 32]) -> Self {
         Self {
+            pmtu_of_no_use: config.pmtud.on,
             config,
             list: Vec::new(),
             locals: Vec::new(),
