@@ -416,9 +416,9 @@ fn slot_of(state: &mut State, handle: Handle) -> &mut Slot {
     slot_of_parts(&mut state.slots, handle)
 }
 
-fn slot_of_parts(slots: &mut std::collections::BTreeMap<Handle, Slot>, handle: Handle) -> &mut Slot {
+fn slot_of_parts(slots: &mut std::collections::BTreeMap<Handle, Box<Slot>>, handle: Handle) -> &mut Slot {
     slots.entry(handle).or_insert_with(|| {
         debug_assert!(false, "a handle keeps its slot");
-        Slot::new(0, Phase::Over(Some(AssociationError::EndpointGone)), 1)
+        Box::new(Slot::new(0, Phase::Over(Some(AssociationError::EndpointGone)), 1))
     })
 }

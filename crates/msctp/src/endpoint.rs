@@ -146,7 +146,7 @@ impl Endpoint {
         let local = LocalAddrs { port, addresses };
         let now = state.now();
         let handle = state.core.connect(now, config, local, remote)?;
-        state.slots.insert(handle, Slot::new(peer.udp_port, Phase::Connecting, 1));
+        state.slots.insert(handle, Box::new(Slot::new(peer.udp_port, Phase::Connecting, 1)));
         state.wake_driver();
         Ok(Association::new(Arc::clone(&self.shared), handle))
     }

@@ -41,7 +41,8 @@ pub(crate) struct State {
     pub(crate) locals: Vec<SocketAddr>,
     /// Begin with one address and add the others (RFC 6951 §5.7), as a mobile does.
     pub(crate) one_by_one: bool,
-    pub(crate) slots: BTreeMap<Handle, Slot>,
+    /// Boxed: the map's nodes keep room for twice as many, and move them.
+    pub(crate) slots: BTreeMap<Handle, Box<Slot>>,
     pub(crate) listeners: BTreeMap<u16, Listener>,
     /// Associations of which somebody wants to know when all is acknowledged.
     flushing: BTreeSet<Handle>,
@@ -252,7 +253,7 @@ impl State {
 
     /// A new association came from `udp_port` to one of our listeners.
     pub(crate) fn enter_accepted(&mut self, handle: Handle, udp_port: u16, port: u16) {
-        let mut slot = Slot::new(udp_port, Phase::Connecting, 0);
+        let mut slot = Box::new(Slot::new(udp_port, Phase::Connecting, 0));
         let listener = self.listeners.get_mut(&port).filter(|listener| listener.queue.len() < BACKLOG);
         match listener {
             Some(listener) if self.endpoints > 0 => {

@@ -1,6 +1,5 @@
 //! [`RemotePorts`]: the UDP port at which each address of one peer is reached (RFC 6951 §5.1). Pure bookkeeping.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// The port that IANA assigned to SCTP over UDP (RFC 6951 §5.1).
@@ -14,10 +13,10 @@ pub const ENCAPSULATION_PORT: u16 = 9899;
 #[derive(Clone, Debug)]
 pub struct RemotePorts {
     initial: u16,
-    /// By (remote, local).
-    learnt: BTreeMap<(IpAddr, IpAddr), u16>,
-    /// What was learnt last: most packets say the same again.
-    last: Option<((IpAddr, IpAddr), u16)>,
+    /// By (remote, local), in this order; few.
+    learnt: Vec<((IpAddr, IpAddr), u16)>,
+    /// Where in it is what was learnt last: most packets say the same again.
+    last: usize,
 }
 
 /// Pairs remembered at most; as many as an association has paths. A peer that changes its address for ever does not fill
@@ -27,37 +26,54 @@ const MAX_PAIRS: usize = 64;
 impl RemotePorts {
     /// Every address of the peer is at `initial` until something else is learnt.
     pub fn new(initial: u16) -> Self {
-        Self { initial, learnt: BTreeMap::new(), last: None }
+        Self { initial, learnt: Vec::new(), last: 0 }
     }
 
     /// A packet from `remote`, port `port`, to `local` came, *and its verification tag is right* (RFC 6951 §5.4). True when
     /// the port is news: the pair is new, or a NAT between gave it another one.
     pub fn learn(&mut self, local: IpAddr, remote: IpAddr, port: u16) -> bool {
-        if self.last == Some(((remote, local), port)) {
+        let pair = (remote, local);
+        if self.learnt.get(self.last) == Some(&(pair, port)) {
             return false;
         }
-        if self.learnt.len() >= MAX_PAIRS && !self.learnt.contains_key(&(remote, local)) {
-            return false;
+        match self.find(pair) {
+            Ok(place) => {
+                self.last = place;
+                std::mem::replace(&mut self.learnt[place].1, port) != port
+            }
+            Err(_) if self.learnt.len() >= MAX_PAIRS => false,
+            Err(place) => {
+                self.last = place;
+                // Most associations have one.
+                self.learnt.reserve_exact(1);
+                self.learnt.insert(place, (pair, port));
+                true
+            }
         }
-        self.last = Some(((remote, local), port));
-        self.learnt.insert((remote, local), port) != Some(port)
+    }
+
+    fn find(&self, pair: (IpAddr, IpAddr)) -> Result<usize, usize> {
+        self.learnt.binary_search_by(|(known, _)| known.cmp(&pair))
     }
 
     /// Where a packet from `local` to `remote` goes.
     pub fn port(&self, local: IpAddr, remote: IpAddr) -> u16 {
-        if let Some(&port) = self.learnt.get(&(remote, local)) {
-            return port;
+        match self.find((remote, local)) {
+            Ok(place) => self.learnt[place].1,
+            // Any pair with this remote address: its neighbours, if there is one.
+            Err(_) => {
+                let first = self.learnt.partition_point(|((to, _), _)| *to < remote);
+                let same_remote = self.learnt.get(first).filter(|((to, _), _)| *to == remote);
+                same_remote.map_or(self.initial, |(_, port)| *port)
+            }
         }
-        // Any pair with this remote address: keys are ordered by it first.
-        let least = if remote.is_ipv4() { IpAddr::from([0; 4]) } else { IpAddr::from([0; 16]) };
-        let mut same_remote = self.learnt.range((remote, least)..).take_while(|((to, _), _)| *to == remote);
-        same_remote.next().map_or(self.initial, |(_, &port)| port)
     }
 
     /// A path of the association is gone.
     pub fn forget(&mut self, local: IpAddr, remote: IpAddr) {
-        self.last = None;
-        self.learnt.remove(&(remote, local));
+        if let Ok(place) = self.find((remote, local)) {
+            self.learnt.remove(place);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::Association;
 use super::auth::random_number;
 use super::negotiate::{Answer, Offer, OfferFault, address_params, our_families, our_params, streams};
 use crate::auth::AuthOffer;
-use crate::endpoint::cookie::CookieJar;
+use crate::endpoint::cookie::{Addresses, CookieJar};
 use crate::extensions::Extensions;
 use crate::inbound::Inbound;
 use crate::path::Path;
@@ -87,7 +87,7 @@ impl Association {
 
     /// Hands our INIT to `send`.
     pub(super) fn init_chunk<R>(&self, send: impl FnOnce(&Init<'_>) -> R) -> R {
-        let addresses = self.paths.locals().map(|(address, _)| address).collect::<Vec<IpAddr>>();
+        let addresses = self.paths.locals().map(|(address, _)| address).collect::<Addresses>();
         let auth = self.auth.ours(&self.config.auth);
         let chunk_types = Extensions::of_config(&self.config).chunk_types();
         let mut params =
@@ -187,7 +187,7 @@ impl Association {
         let was_stale = self.setup.was_stale;
         let retransmissions = if was_stale { self.setup.retransmissions } else { 0 };
         let cookie = cookie.to_vec();
-        self.setup = Setup { due: true, cookie, retransmissions, was_stale, ..Setup::default() }.into();
+        *self.setup = Setup { due: true, cookie, retransmissions, was_stale, ..Setup::default() };
         for param in &offer.unrecognized {
             self.setup.unrecognized.extend_from_slice(param);
             let padded = self.setup.unrecognized.len().next_multiple_of(4);

@@ -46,7 +46,7 @@ use crate::endpoint::cookie::{Cookie, CookieJar};
 use crate::extensions::Extensions;
 use crate::inbound::Inbound;
 use crate::outbound::Outbound;
-use crate::path::{PathEvent, Paths, SourceUse};
+use crate::path::{Added, PathEvent, Paths, SourceUse};
 use crate::rare::Rare;
 use crate::{
     AssociationState, AssociationStats, Config, ConfigError, Event, LocalAddrs, LossReason, Message,
@@ -153,6 +153,17 @@ impl Association {
     ) -> Result<Self, ConfigError> {
         let config = config.into();
         config.validate()?;
+        Self::begin(now, config, local, remote, seed)
+    }
+
+    /// As [`connect`](Self::connect), with options that were checked.
+    pub(crate) fn begin(
+        now: Time,
+        config: Arc<Config>,
+        local: LocalAddrs,
+        remote: RemoteAddrs,
+        seed: [u8; 32],
+    ) -> Result<Self, ConfigError> {
         check_addresses("local.addresses", "local.port", local.port, &local.addresses)?;
         check_addresses("remote.addresses", "remote.port", remote.port, &remote.addresses)?;
         let mut dice = Dice::new(seed);
@@ -176,7 +187,7 @@ impl Association {
         }
         new.enter_addresses(now, addresses, remote.addresses);
         // RFC 9260 §5.4 rule 1: addresses that the application names are confirmed
-        let named: Vec<PathId> = new.paths.iter().map(crate::path::Path::id).collect();
+        let named: Added = new.paths.iter().map(crate::path::Path::id).collect();
         check(
             !named.is_empty(),
             "remote.addresses",
@@ -252,7 +263,12 @@ impl Association {
     }
 
     /// Addresses of both ends and the paths between them.
-    fn enter_addresses(&mut self, now: Time, local: Vec<IpAddr>, remote: Vec<IpAddr>) {
+    fn enter_addresses(
+        &mut self,
+        now: Time,
+        local: impl IntoIterator<Item = IpAddr>,
+        remote: impl IntoIterator<Item = IpAddr>,
+    ) {
         for address in local {
             // What cannot be taken (twice, too many) was refused before, or is the peer's excess.
             let _ = self.paths.add_local(address, SourceUse::Full, now);

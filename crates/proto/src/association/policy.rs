@@ -2,6 +2,7 @@
 
 use msctp_congestion::estimator::Estimate;
 use msctp_units::Time;
+use smallvec::SmallVec;
 
 use super::Association;
 use super::quality::Quality;
@@ -20,7 +21,7 @@ pub(super) struct Handover {
     actions: Vec<Action>,
     views: Vec<PathView>,
     /// Paths the policy was told of.
-    told: Vec<PathId>,
+    told: SmallVec<[PathId; 4]>,
     /// New DATA on the first goes to the second in copy.
     pub(super) bicast: Option<(PathId, PathId)>,
     /// A new primary: that data goes there is no failover.
@@ -33,7 +34,7 @@ impl Handover {
             policy: config.make_policy()?,
             actions: Vec::new(),
             views: Vec::new(),
-            told: Vec::new(),
+            told: SmallVec::new(),
             bicast: None,
             expected: None,
         })
@@ -41,6 +42,8 @@ impl Handover {
 
     fn look(&mut self, paths: &Paths, quality: &Quality) {
         self.views.clear();
+        // Views are large: no room beyond what is needed.
+        self.views.reserve_exact(paths.len());
         self.views.extend(paths.iter().map(|path| view_of(path, quality)));
     }
 }
@@ -128,7 +131,7 @@ impl Association {
 
     /// The association is up: the policy hears of the paths there are.
     pub(super) fn tell_paths(&mut self, now: Time) {
-        let paths: Vec<(PathId, PathState)> =
+        let paths: SmallVec<[(PathId, PathState); 4]> =
             self.paths.iter().map(|path| (path.id(), path.state())).collect();
         for (path, state) in paths {
             self.tell_path_active(now, path, state);

@@ -176,10 +176,10 @@ impl Association {
 
     /// A new association as the cookie says (RFC 9260 §5.1.5 step 5).
     pub(super) fn begin_from_cookie(&mut self, now: Time, local: &[IpAddr], cookie: &Cookie) {
-        let remote: Vec<IpAddr> =
-            core::iter::once(cookie.at.remote).chain(cookie.addresses.iter().copied()).collect();
-        let local = if self.config.offer.list_addresses { local.to_vec() } else { vec![cookie.at.local] };
-        self.enter_addresses(now, local, remote);
+        let remote = core::iter::once(cookie.at.remote).chain(cookie.addresses.iter().copied());
+        let local =
+            if self.config.offer.list_addresses { local } else { core::slice::from_ref(&cookie.at.local) };
+        self.enter_addresses(now, local.iter().copied(), remote);
         self.agree_auth_of_cookie(cookie);
         // RFC 9260 §5.4 rule 2: confirmed is where the INIT ACK went
         if let Some(path) = self.path_of(cookie.at) {

@@ -53,10 +53,13 @@ impl AuthOffer {
     }
 
     /// RFC 4895 §6.1: the key vector: the parameters with headers and without padding, one after the other.
-    fn vector(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(64);
-        self.params().for_each(|param| param.encode(&mut bytes));
-        bytes
+    fn append_vector(&self, bytes: &mut Vec<u8>) {
+        self.params().for_each(|param| param.encode(bytes));
+    }
+
+    /// Bytes of the key vector.
+    fn vector_len(&self) -> usize {
+        self.params().map(|param| param.encoded_len()).sum()
     }
 
     /// The first algorithm listed that is supported here (RFC 4895 §6.1: SHOULD be used).
@@ -114,9 +117,16 @@ impl AuthReader {
 /// RFC 4895 §6.1: what follows the endpoint pair shared key in an association shared key: the numerically smaller key
 /// vector, then the larger; of equal ones the shorter first.
 pub(super) fn material(one: &AuthOffer, other: &AuthOffer) -> Vec<u8> {
-    let (one, other) = (one.vector(), other.vector());
-    let [first, second] = if precedes(&one, &other) { [&one, &other] } else { [&other, &one] };
-    [&first[..], second].concat()
+    let len = one.vector_len();
+    let mut both = Vec::with_capacity(len + other.vector_len());
+    one.append_vector(&mut both);
+    other.append_vector(&mut both);
+    debug_assert_eq!(both.len(), both.capacity());
+    let (first, second) = both.split_at(len);
+    if !precedes(first, second) {
+        both.rotate_left(len);
+    }
+    both
 }
 
 /// As numbers in network byte order, which may differ in length.
@@ -135,6 +145,15 @@ fn precedes(one: &[u8], other: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl AuthOffer {
+        fn vector(&self) -> Vec<u8> {
+            let mut bytes = Vec::new();
+            self.append_vector(&mut bytes);
+            assert_eq!(bytes.len(), self.vector_len());
+            bytes
+        }
+    }
 
     fn offer(first: u8, chunks: Option<&[u8]>, hmacs: &[u16]) -> AuthOffer {
         let mut random = [0x55; RANDOM_LEN];

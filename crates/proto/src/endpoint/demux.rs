@@ -3,6 +3,8 @@
 use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
 
+use smallvec::SmallVec;
+
 use super::tags::{Slot, TagTable, Tagged};
 
 /// What one association is found by.
@@ -11,7 +13,7 @@ pub(super) struct Keys {
     pub(super) local_port: u16,
     pub(super) peer_port: u16,
     pub(super) local_tag: u32,
-    pub(super) peer_addresses: Vec<IpAddr>,
+    pub(super) peer_addresses: SmallVec<[IpAddr; 1]>,
 }
 
 /// The table. A packet with a verification tag is found by the tag alone, whatever address it came from: a mobile's

@@ -69,12 +69,16 @@ impl Endpoint {
             random: random_number(&listener.config.auth, &mut self.dice),
             at,
         };
-        let mut chunk = Vec::new();
+        // A reply's buffer serves for the chunk as well.
+        let mut chunk = self.spare.pop().unwrap_or_default();
         answer.give(now, &offer, &mut self.jar, |ack| msctp_wire::EncodeChunk::encode(ack, &mut chunk));
-        match msctp_wire::UnknownChunk::new(&chunk) {
+        let outcome = match msctp_wire::UnknownChunk::new(&chunk) {
             Ok(chunk) => self.reply(at, ports, offer.tag, &chunk),
             Err(_) => DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue),
-        }
+        };
+        chunk.clear();
+        self.spare.push(chunk);
+        outcome
     }
 
     /// RFC 9260 §8.4 rule 3: an ABORT with the Initiate Tag, T bit not set.

@@ -114,6 +114,8 @@ pub struct Endpoint {
     dice: Dice,
     jar: CookieJar,
     listeners: BTreeMap<u16, Listener>,
+    /// Options of an association that were found right: most share them with the one before.
+    checked: Option<Arc<Config>>,
     slots: Vec<Slot>,
     free: Vec<u32>,
     count: usize,
@@ -144,6 +146,7 @@ impl Endpoint {
             config,
             dice,
             listeners: BTreeMap::new(),
+            checked: None,
             slots: Vec::new(),
             free: Vec::new(),
             count: 0,
@@ -198,8 +201,13 @@ impl Endpoint {
         if let Some(address) = self.associated(local.port, &remote) {
             check(false, "remote.addresses", address, "an address without an association at these ports")?;
         }
+        let config = config.into();
+        if !self.checked.as_ref().is_some_and(|checked| Arc::ptr_eq(checked, &config)) {
+            config.validate()?;
+            self.checked = Some(Arc::clone(&config));
+        }
         let seed = self.seed();
-        let association = Association::connect(now, config, local, remote, seed)?;
+        let association = Association::begin(now, config, local, remote, seed)?;
         // A tag finds one association only. One in 2^32 that it is taken; the application then tries again.
         let tag = association.tags().local_tag;
         check(!self.demux.has_tag(tag), "seed", tag, "a tag that is not in use: connect again")?;

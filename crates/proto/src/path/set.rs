@@ -14,6 +14,9 @@ use crate::draws::Draws;
 /// Names of the paths that an added address brought.
 pub type Added = SmallVec<[PathId; 4]>;
 
+/// Pairs that an address may bring.
+type Pairs = SmallVec<[PathAddr; 2]>;
+
 /// Why an address was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
@@ -53,10 +56,10 @@ pub struct Paths {
     pub(super) config: PathsConfig,
     /// Ascending ids. Without removals a path's id is its index.
     pub(super) list: Vec<Path>,
-    locals: Vec<Local>,
-    remotes: Vec<IpAddr>,
+    locals: SmallVec<[Local; 1]>,
+    remotes: SmallVec<[IpAddr; 1]>,
     /// Those of which some pair was confirmed once, even if that pair is gone.
-    confirmed_remotes: Vec<IpAddr>,
+    confirmed_remotes: SmallVec<[IpAddr; 1]>,
     next_id: u32,
     pub(super) primary: Option<PathId>,
     /// The peer wants data here.
@@ -79,9 +82,9 @@ impl Paths {
             pmtu_of_no_use: config.pmtud.on,
             config,
             list: Vec::new(),
-            locals: Vec::new(),
-            remotes: Vec::new(),
-            confirmed_remotes: Vec::new(),
+            locals: SmallVec::new(),
+            remotes: SmallVec::new(),
+            confirmed_remotes: SmallVec::new(),
             next_id: 0,
             primary: None,
             wanted_primary: None,
@@ -282,8 +285,8 @@ impl Paths {
         addr: IpAddr,
         exists: bool,
         count: usize,
-        mut pairs: Vec<PathAddr>,
-    ) -> Result<Vec<PathAddr>, AddressError> {
+        mut pairs: Pairs,
+    ) -> Result<Pairs, AddressError> {
         if exists {
             return Err(AddressError::Exists(addr));
         }
