@@ -29,7 +29,7 @@ use self::reassembly::{Assembled, Discarded, Reassembly};
 use self::sack_clock::SackClock;
 use self::slab::Slab;
 use self::tsn_map::{Place, TsnMap};
-use self::window::ReceiveWindow;
+use self::window::{ReceiveWindow, STRETCH};
 use crate::long_tsn::LongTsn;
 use crate::rare::Rare;
 use crate::{Config, Message};
@@ -41,10 +41,8 @@ const MAX_DUPLICATES: usize = 32;
 /// Largest IPv6 header, SCTP common header and DATA chunk header: what a full packet does not carry.
 const PACKET_OVERHEAD: u32 = 40 + 12 + Data::OVERHEAD as u32;
 
-/// With the window closed so many times the buffer is held: for what fills holes, and for one message.
-const MESSAGE_LIMIT: u64 = 2;
-/// For a message in front of what holes have held back already.
-const GAP_LIMIT: u64 = 2 * MESSAGE_LIMIT;
+/// So many times the buffer is held for a message in front of what holes have held back already.
+const GAP_LIMIT: u64 = 2 * STRETCH;
 
 /// What became of a DATA chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +163,9 @@ impl Inbound {
                 Received::Duplicate
             }
             Place::TooFar => Received::Dropped,
-            Place::Next | Place::Ahead(_) if !self.may_hold(tsn, place) => Received::Dropped,
+            Place::Next | Place::Ahead(_) if !self.may_hold(tsn, place, data.payload.len()) => {
+                Received::Dropped
+            }
             Place::Next | Place::Ahead(_) if data.stream >= self.streams => {
                 self.record(tsn, place);
                 self.window.pass(data.payload.len());
@@ -179,13 +179,14 @@ impl Inbound {
         // RFC 9260 §6.2: a duplicate (MAY when bundled with new data), a dropped chunk and the I bit call for a SACK at
         // once. §6.7: so does a gap; `record` looks after it.
         self.clock.on_data(received != Received::New || data.immediate);
+        self.stretch_window();
         Ok(received)
     }
 
     /// RFC 9260 §6.2: with the window closed, only what lies below the largest TSN received is taken. (We never drop what
     /// was acknowledged to make room for it: up to twice the buffer is held instead.)
-    fn may_hold(&self, tsn: LongTsn, place: Place) -> bool {
-        if self.window.a_rwnd() > 0 {
+    fn may_hold(&self, tsn: LongTsn, place: Place, len: usize) -> bool {
+        if self.window.a_rwnd() > 0 || self.window.was_granted(len) {
             return true;
         }
         if place == Place::Next && !self.ordering.is_readable() {
@@ -193,12 +194,18 @@ impl Inbound {
             // read at once, or goes on with a message that is not complete; `take` delivers that in parts in the end.
             return true;
         }
-        tsn < self.map.highest() && !self.window.holds_buffers(MESSAGE_LIMIT)
+        tsn < self.map.highest() && !self.window.holds_buffers(STRETCH)
+    }
+
+    /// A message that is longer than the buffer holds goes on at the rate of the path until it is delivered in parts.
+    #[inline]
+    fn stretch_window(&mut self) {
+        self.window.stretch(!self.ordering.is_readable() && !self.map.has_gap());
     }
 
     /// So much is held that a message that is not complete has to be delivered in parts.
     fn must_deliver_parts(&self, place: Place) -> bool {
-        let limit = if self.map.has_gap() { GAP_LIMIT } else { MESSAGE_LIMIT };
+        let limit = if self.map.has_gap() { GAP_LIMIT } else { STRETCH };
         place == Place::Next && self.window.holds_buffers(limit) && !self.ordering.is_readable()
     }
 
@@ -325,6 +332,7 @@ impl Inbound {
     pub fn read(&mut self) -> Option<Message> {
         let Arrived { message, chunks, .. } = self.ordering.read()?;
         self.window.release(message.data.len(), chunks);
+        self.stretch_window();
         // RFC 9260 §6.2: SHOULD send a SACK to update the window
         if self.window.update_due() {
             self.clock.hasten();

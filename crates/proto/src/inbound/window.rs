@@ -5,6 +5,9 @@ use msctp_units::{Span, Time};
 use super::tuning::Tuning;
 use crate::config::MIN_CHARGE;
 
+/// So many times the buffer may be held for what fills holes, and for one message.
+pub(super) const STRETCH: u64 = 2;
+
 /// Receive buffer accounting.
 ///
 /// The edge is how far (in bytes since the start) the peer was told it may send. It moves only forward, and, to avoid
@@ -17,6 +20,10 @@ pub(super) struct ReceiveWindow {
     held_chunks: u64,
     received: u64,
     edge: u64,
+    /// The whole buffer is held by what cannot be read before more comes: as much again is granted.
+    stretched: bool,
+    /// The edge that was announced so.
+    stretched_edge: u64,
     /// Where the buffer follows the path.
     tuning: Option<Box<Tuning>>,
 }
@@ -34,6 +41,8 @@ impl ReceiveWindow {
             held_chunks: 0,
             received: 0,
             edge: size,
+            stretched: false,
+            stretched_edge: 0,
             tuning: max.map(|max| Box::new(Tuning::new(max))),
         }
     }
@@ -42,9 +51,25 @@ impl ReceiveWindow {
         self.held_bytes.max(self.held_chunks * MIN_CHARGE)
     }
 
+    /// `stuck`: nothing that is held can be read before more comes. With the window closed the sender would bring that chunk by
+    /// chunk, as zero window probes (RFC 9260 §6.1 A).
+    pub(super) fn stretch(&mut self, stuck: bool) {
+        self.stretched = stuck && self.charge() + self.step > self.size;
+    }
+
+    /// Bytes that may be held.
+    fn limit(&self) -> u64 {
+        if self.stretched { STRETCH * self.size } else { self.size }
+    }
+
+    /// It was promised room for so many more bytes while the buffer was stretched.
+    pub(super) fn was_granted(&self, len: usize) -> bool {
+        self.received + len as u64 <= self.stretched_edge && !self.holds_buffers(STRETCH)
+    }
+
     /// The edge that could be announced now.
     fn next_edge(&self) -> u64 {
-        let reachable = self.received + self.size.saturating_sub(self.charge());
+        let reachable = self.received + self.limit().saturating_sub(self.charge());
         // With nothing held there is no small window to give away: the whole buffer is free.
         if self.held_chunks == 0 || reachable >= self.edge + self.step {
             self.edge.max(reachable)
@@ -56,7 +81,7 @@ impl ReceiveWindow {
     /// What a SACK sent now would say. With zero, new data is not taken.
     pub(super) fn a_rwnd(&self) -> u32 {
         // Reached before the edge only by chunks smaller than MIN_CHARGE.
-        if self.charge() >= self.size {
+        if self.charge() >= self.limit() {
             return 0;
         }
         // never above `size`, which is 32 bits
@@ -67,6 +92,9 @@ impl ReceiveWindow {
     pub(super) fn announce(&mut self) {
         let before = self.edge;
         self.edge = self.next_edge();
+        if self.stretched {
+            self.stretched_edge = self.edge;
+        }
         if let Some(tuning) = &mut self.tuning
             && self.edge > before
         {
@@ -173,6 +201,31 @@ mod tests {
         assert!(window.update_due());
         window.announce();
         assert!(!window.update_due());
+    }
+
+    #[test]
+    fn a_buffer_full_of_one_message_is_stretched_and_what_was_granted_is_taken() {
+        let mut window = ReceiveWindow::new(8000, None, 1000);
+        for _ in 0..7 {
+            window.hold(1000);
+            window.stretch(true);
+        }
+        assert_eq!(window.a_rwnd(), 1000, "not closed yet");
+        window.hold(1000);
+        window.announce();
+        assert_eq!(window.a_rwnd(), 0);
+        window.stretch(true);
+        window.announce();
+        assert_eq!(window.a_rwnd(), 8000);
+        // The message is complete and not read: no more is granted, and what was is kept.
+        window.hold(1000);
+        window.stretch(false);
+        assert_eq!(window.a_rwnd(), 0);
+        assert!(window.was_granted(7000) && !window.was_granted(7001));
+        for _ in 0..7 {
+            window.hold(1000);
+        }
+        assert!(window.holds_buffers(STRETCH) && !window.was_granted(0));
     }
 
     #[test]

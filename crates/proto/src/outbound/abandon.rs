@@ -49,7 +49,7 @@ impl Outbound {
                 self.abandon(number, paths);
             }
         }
-        self.advance_peer_ack_point();
+        self.forward_after_abandoning(now, paths);
     }
 
     /// The message of a chunk that waits to be sent again, if that may not be.
@@ -87,7 +87,7 @@ impl Outbound {
     }
 
     /// Makes room for a message of `len` bytes by giving up others of lower priority (RFC 7496 §3.2), if that makes enough.
-    pub(super) fn make_room(&mut self, len: u64, reliability: Reliability, paths: &mut Paths) {
+    pub(super) fn make_room(&mut self, now: Time, len: u64, reliability: Reliability, paths: &mut Paths) {
         let than = match reliability {
             Reliability::Priority(priority) => Some(priority),
             _ => None,
@@ -110,7 +110,7 @@ impl Outbound {
         }
         if self.free(bytes, chunks) >= len {
             victims.into_iter().for_each(|number| self.abandon(number, paths));
-            self.advance_peer_ack_point();
+            self.forward_after_abandoning(now, paths);
         }
     }
 

@@ -24,12 +24,19 @@ pub(super) struct Forward {
     point: LongTsn,
     /// To be told now.
     due: bool,
-    /// The last FORWARD TSN that was sent: the point it said, when.
-    last: Option<(LongTsn, Time)>,
+    /// The last FORWARD TSN that was sent.
+    last: Option<Told>,
     /// The path whose T3-rtx runs for it (C5) as long as it is not acknowledged.
     timed_on: Option<PathId>,
     /// The path on which the peer was told last and did not answer.
     tried: Option<PathId>,
+}
+
+/// A FORWARD TSN that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    at: Time,
+    path: Option<PathId>,
 }
 
 /// A FORWARD TSN or I-FORWARD-TSN that was written.
@@ -92,16 +99,26 @@ impl Outbound {
         }
     }
 
-    /// A SACK was taken in (A4). C3: as long as the peer is behind it is told again, at most once a round trip (F2).
+    /// Something was given up (A2, A3). Its T3-rtx may have been all that would have made the peer be told again of what was given
+    /// up before.
+    pub(super) fn forward_after_abandoning(&mut self, now: Time, paths: &mut Paths) {
+        self.advance_peer_ack_point();
+        self.keep_t3_running(now, paths);
+    }
+
+    /// A SACK was taken in (A4), which may have advanced the Cumulative TSN Ack Point. C3: as long as the peer is behind it is told again, at most once a round trip (F2).
     #[inline]
-    pub(super) fn forward_after_sack(&mut self, now: Time, paths: &mut Paths) {
+    pub(super) fn forward_after_sack(&mut self, now: Time, advanced: bool, paths: &mut Paths) {
         // Nothing can have been given up.
         if self.partial.is_touched() {
-            self.go_on_forward(now, paths);
+            self.go_on_forward(now, advanced, paths);
         }
     }
 
-    fn go_on_forward(&mut self, now: Time, paths: &mut Paths) {
+    fn go_on_forward(&mut self, now: Time, advanced: bool, paths: &mut Paths) {
+        if advanced {
+            self.settle_told(now, paths);
+        }
         self.advance_peer_ack_point();
         if self.forward.point == self.sent.cum_tsn_ack() {
             self.forward.tried = None;
@@ -115,10 +132,23 @@ impl Outbound {
             // Without a measurement T3-rtx repeats it.
             path.rtt.srtt().unwrap_or(path.rtt.rto())
         });
-        if let (Some((_, at)), Some(round_trip)) = (self.forward.last, round_trip) {
-            self.forward.due |= now.since(at) >= round_trip;
+        if let (Some(told), Some(round_trip)) = (self.forward.last, round_trip) {
+            self.forward.due |= now.since(told.at) >= round_trip;
         }
         self.keep_t3_running(now, paths);
+    }
+
+    /// The peer goes where it is told to: it is there (RFC 9260 §8.1), and what T3-rtx waits for is later now. Chunks that were
+    /// given up are acknowledged by nothing else (A2).
+    fn settle_told(&mut self, now: Time, paths: &mut Paths) {
+        let Some(told) = self.forward.last else { return };
+        paths.on_ambiguously_acknowledged();
+        for id in [told.path, self.forward.timed_on].into_iter().flatten() {
+            if let Some(path) = paths.get_mut(id).filter(|path| path.t3_rtx.is_some()) {
+                // RFC 9260 §6.3.2 R3
+                path.t3_rtx = Some(now + path.rtt.rto());
+            }
+        }
     }
 
     /// T3-rtx has expired (A5).
@@ -187,7 +217,7 @@ impl Outbound {
             (chunk.chunk_type().0, chunk.encoded_len())
         };
         self.forward.due = false;
-        self.forward.last = Some((point, now));
+        self.forward.last = Some(Told { at: now, path: self.forward.path(paths) });
         self.keep_t3_running(now, paths);
         Some(ForwardSummary { new_cum_tsn, chunk_type, len: len as u16 })
     }

@@ -316,7 +316,7 @@ impl Outbound {
             return Err(SendError::TooLarge { len, max: self.send_buffer as usize });
         }
         if len as u64 > self.free(self.buffered(), self.kept_chunks()) {
-            self.make_room(len as u64, message.reliability, paths);
+            self.make_room(now, len as u64, message.reliability, paths);
         }
         let free = self.free(self.buffered(), self.kept_chunks());
         if len as u64 > free {

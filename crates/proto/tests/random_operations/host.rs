@@ -508,7 +508,11 @@ impl Host {
                 self.moments.push(Feature::Reconfiguration);
                 // Two ends that ask each other for resets at one time are both refused (RFC 6525 §4.4, Result 4); any other
                 // error would be our own fault.
+                // And the peer may not know yet that a stream which it added is there (Result 3).
                 let ours = match outcome {
+                    ReconfigOutcome::Failed(3) if self.counts.streams_added > 0 => {
+                        !matches!(request, StreamRequest::ResetIncoming(_))
+                    }
                     ReconfigOutcome::Failed(4) => !matches!(request, StreamRequest::ResetIncoming(_)),
                     ReconfigOutcome::Failed(_) => true,
                     _ => false,

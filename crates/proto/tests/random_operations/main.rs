@@ -4,7 +4,7 @@
 //!
 //! A sequence follows from its seed. `MSCTP_SEED=17` (or `MSCTP_SEED=1000..5000`) with the test
 //! `sequences_of_the_seeds_asked_for` runs exactly that one (these). What fails is shortened and printed as Rust code to be
-//! pasted into `regressions.rs`.
+//! pasted into `regressions.rs`; with `MSCTP_TRACE=1` every packet is printed.
 
 mod coverage;
 mod dice;

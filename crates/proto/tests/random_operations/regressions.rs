@@ -1,7 +1,9 @@
 //! Sequences that once failed, each with what was wrong.
 
 use crate::check;
-use crate::plan::{Effort, Ending, Heal, Link, Op::*, Quality, Setup, Side::*, Tuning};
+use crate::plan::{
+    Effort, Effort::LifetimeMs, Ending, Heal, Link, Op::*, Pace::OneEvery, Quality, Setup, Side::*, Tuning,
+};
 
 /// One address at each end, all options as they are by default.
 pub(crate) const PLAIN: Setup = Setup {
@@ -533,4 +535,252 @@ fn a_wildcard_of_a_dead_network_holds_nothing_up() {
         ],
     );
     assert_eq!(outcome.counts[0].address_answers, 2, "{:?}", outcome.counts);
+}
+
+/// The peer had added a stream, the answer to that was lost, and a request to reset it came: refused, rightly.
+#[test]
+fn a_stream_that_was_just_added_may_be_unknown_to_the_end_that_added_it() {
+    let setup = Setup {
+        seed: 11589,
+        mobile_addresses: 0b1100,
+        server_addresses: 0b10,
+        names_all: true,
+        plain: true,
+        mobile: Tuning { path_max_retrans: 0, outbound_streams: 1, rack: true, ..Tuning::DEFAULT },
+        server: Tuning { ..Tuning::DEFAULT },
+        heal: Heal::All,
+        ending: Ending::MobileShutsDown,
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 2,
+                server: 1,
+                to_server: Quality { delay_ms: 20, jitter_ms: 0, loss: 100, duplicate: 0, corrupt: 0 },
+                to_mobile: Quality { delay_ms: 20, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
+            },
+            Send { side: Mobile, stream: 0, len: 1, count: 1, unordered: false },
+            Run { ms: 3127 },
+            AddStreams { side: Mobile, incoming: false, count: 2 },
+            Path {
+                mobile: 2,
+                server: 1,
+                to_server: Quality { delay_ms: 20, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
+                to_mobile: Quality { delay_ms: 5, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
+            },
+            Run { ms: 21 },
+            Reset { side: Server, incoming: true, first: 2, count: 1 },
+        ],
+    );
+}
+
+/// All was acknowledged or given up, and the FORWARD TSN that the receiver waited for still on its way: the test looked too early.
+#[test]
+fn what_was_given_up_in_part_is_told() {
+    let setup = Setup {
+        seed: 20675,
+        mobile_addresses: 0b1,
+        server_addresses: 0b1,
+        names_all: true,
+        plain: true,
+        mobile: Tuning { pmtu: 9000, ..Tuning::DEFAULT },
+        server: Tuning { receive_buffer: 4000, ..Tuning::DEFAULT },
+        heal: Heal::All,
+        ending: Ending::MobileShutsDown,
+    };
+    check(
+        setup,
+        &[
+            SendPartial {
+                side: Mobile,
+                stream: 0,
+                len: 5000,
+                count: 1,
+                unordered: false,
+                effort: LifetimeMs(100),
+            },
+            Run { ms: 1000 },
+            SendPartial {
+                side: Mobile,
+                stream: 0,
+                len: 10000,
+                count: 1,
+                unordered: false,
+                effort: LifetimeMs(100),
+            },
+        ],
+    );
+}
+
+/// Chunks longer than the buffer: one was held that came while something could be read, and the next one was needed.
+#[test]
+fn a_chunk_more_than_twice_the_buffer_is_taken_when_nothing_else_can_be_read() {
+    let setup = Setup {
+        seed: 53630,
+        mobile_addresses: 0b1,
+        server_addresses: 0b1,
+        names_all: true,
+        plain: true,
+        mobile: Tuning { rto_min_ms: 200, pmtu: 9000, rack: true, ..Tuning::DEFAULT },
+        server: Tuning { receive_buffer: 4000, ..Tuning::DEFAULT },
+        heal: Heal::All,
+        ending: Ending::MobileShutsDown,
+    };
+    check(
+        setup,
+        &[
+            Run { ms: 60 },
+            Send { side: Mobile, stream: 2, len: 20000, count: 1, unordered: false },
+            Read { side: Server, pace: OneEvery { ms: 234 } },
+            Reset { side: Server, incoming: true, first: 2, count: 1 },
+            Send { side: Mobile, stream: 0, len: 1, count: 2, unordered: false },
+            Run { ms: 1000 },
+        ],
+    );
+}
+
+/// A FORWARD TSN was sent while T3-rtx ran for data; the data was given up, and T3-rtx stopped with it: lost, the FORWARD TSN was never sent
+/// again, and its association stood still.
+#[test]
+fn what_is_given_up_does_not_stop_the_timer_of_a_forward_tsn() {
+    let setup = Setup {
+        seed: 17376,
+        mobile_addresses: 0b1011,
+        server_addresses: 0b1,
+        names_all: true,
+        plain: true,
+        mobile: Tuning { interleaving: true, ..Tuning::DEFAULT },
+        server: Tuning { interleaving: true, ..Tuning::DEFAULT },
+        heal: Heal::All,
+        ending: Ending::MobileShutsDown,
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 0,
+                server: 0,
+                to_server: Quality { delay_ms: 5, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
+                to_mobile: Quality { delay_ms: 5, jitter_ms: 0, loss: 1, duplicate: 0, corrupt: 0 },
+            },
+            Run { ms: 30 },
+            SendPartial {
+                side: Server,
+                stream: 0,
+                len: 724,
+                count: 10,
+                unordered: false,
+                effort: LifetimeMs(300),
+            },
+            Run { ms: 22 },
+            SendPartial {
+                side: Server,
+                stream: 0,
+                len: 1451,
+                count: 1,
+                unordered: false,
+                effort: LifetimeMs(2000),
+            },
+            Cut { side: Server, address: 3, dead: true },
+            Run { ms: 2000 },
+        ],
+    );
+}
+
+/// Between one and two buffers of messages that were not complete came at one chunk a second, as zero window probes.
+#[test]
+fn messages_longer_than_the_buffer_come_at_the_rate_of_the_path() {
+    let setup = Setup {
+        seed: 53659,
+        mobile_addresses: 0b1,
+        server_addresses: 0b1,
+        names_all: true,
+        plain: true,
+        mobile: Tuning {
+            rto_max_ms: 3000,
+            hb_interval_ms: 0,
+            pmtu: 512,
+            scheduler: 3,
+            interleaving: true,
+            ..Tuning::DEFAULT
+        },
+        server: Tuning {
+            rto_max_ms: 3000,
+            hb_interval_ms: 500,
+            receive_buffer: 65536,
+            buffer_growth: 64,
+            interleaving: true,
+            ..Tuning::DEFAULT
+        },
+        heal: Heal::All,
+        ending: Ending::MobileShutsDown,
+    };
+    check(
+        setup,
+        &[
+            Send { side: Mobile, stream: 0, len: 300000, count: 1, unordered: false },
+            Send { side: Mobile, stream: 1, len: 300000, count: 1, unordered: false },
+        ],
+    );
+}
+
+/// With every message given up before it was acknowledged, nothing restarted T3-rtx or cleared the error counters, though the peer
+/// answered each FORWARD TSN: it was taken for dead.
+#[test]
+fn giving_up_all_the_time_is_no_sign_of_a_dead_peer() {
+    let setup = Setup {
+        seed: 21335,
+        mobile_addresses: 0b1000,
+        server_addresses: 0b11,
+        names_all: true,
+        plain: true,
+        mobile: Tuning { ..Tuning::DEFAULT },
+        server: Tuning {
+            rto_max_ms: 1000,
+            assoc_max_retrans: 10,
+            send_buffer: 1500,
+            max_burst: 1,
+            ..Tuning::DEFAULT
+        },
+        heal: Heal::All,
+        ending: Ending::MobileShutsDown,
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 3,
+                server: 1,
+                to_server: Quality { delay_ms: 20, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
+                to_mobile: Quality { delay_ms: 150, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
+            },
+            Run { ms: 194 },
+            SendPartial {
+                side: Server,
+                stream: 0,
+                len: 1500,
+                count: 133,
+                unordered: false,
+                effort: LifetimeMs(5),
+            },
+        ],
+    );
+}
+
+/// The test took it for wrong that a peer whose restart was refused does not answer the SHUTDOWN of what it left.
+#[test]
+fn one_that_was_refused_as_restarted_does_not_answer_a_shutdown() {
+    let setup = Setup {
+        seed: 24929,
+        mobile_addresses: 0b110,
+        server_addresses: 0b11,
+        names_all: true,
+        plain: true,
+        mobile: Tuning { ..Tuning::DEFAULT },
+        server: Tuning { ..Tuning::DEFAULT },
+        heal: Heal::One,
+        ending: Ending::MobileShutsDown,
+    };
+    check(setup, &[Run { ms: 107 }, RemoveAddress { side: Mobile, address: 2 }, Restart { side: Mobile }]);
 }

@@ -116,6 +116,8 @@ pub(crate) struct Watch {
     pub(crate) seen: Seen,
     /// Of every packet: time, addresses, bytes.
     pub(crate) hash: u64,
+    /// `MSCTP_TRACE=1`: every packet is printed.
+    trace: bool,
 }
 
 fn mix(hash: u64, value: u64) -> u64 {
@@ -142,6 +144,7 @@ impl Watch {
             disturbed: false,
             seen: Seen::default(),
             hash: 0,
+            trace: std::env::var_os("MSCTP_TRACE").is_some(),
         }
     }
 
@@ -160,6 +163,10 @@ impl Watch {
         let packet = Packet::parse(bytes, Checksum::Verify).expect("a packet that can be read");
         packet.check_bundling().expect("bundled as RFC 9260 allows");
         let tag = packet.header.verification_tag.get();
+        if self.trace {
+            let chunks: Vec<String> = packet.chunks().map(|chunk| brief(&chunk)).collect();
+            eprintln!("{now:?} {from:?} {}: {}", transmit.at, chunks.join(", "));
+        }
         let mut control_ended = false;
         for chunk in packet.chunks() {
             match chunk.expect("a chunk that can be read") {
@@ -304,12 +311,41 @@ impl Watch {
             }
         }
         flow.blocks = blocks;
-        // What fills a hole, or completes the message that the buffer is full of, is taken up to twice the buffer.
+        // What fills a hole, or completes the message that the buffer is full of, is taken up to twice the buffer: the last of
+        // it in a packet that reaches beyond. One more is taken when nothing can be read before, and all of it is then.
         let held = flow.acked_bytes.saturating_sub(read);
         assert!(
-            flow.forwarded || held <= 2 * size + pmtu,
+            flow.forwarded || held <= 2 * (size + pmtu),
             "{held} bytes held with a receive buffer of {size}"
         );
+    }
+}
+
+/// A chunk in a line, without its user data.
+fn brief(chunk: &Result<Chunk<'_>, impl std::fmt::Debug>) -> String {
+    match chunk {
+        Ok(Chunk::Data(data)) => {
+            let print = Print::from(data);
+            format!("DATA {} {} {} of {}", data.tsn.get(), print.place(), data.payload.len(), print.number)
+        }
+        Ok(Chunk::IData(data)) => {
+            let print = Print::from(data);
+            format!("I-DATA {} {} {} of {}", data.tsn.get(), print.place(), data.payload.len(), print.number)
+        }
+        other => {
+            let mut text = format!("{other:?}");
+            text.truncate(400);
+            text
+        }
+    }
+}
+
+impl Print {
+    /// Stream and what part of a message.
+    fn place(&self) -> String {
+        let [begin, end] =
+            [(self.begin, 'B'), (self.end, 'E')].map(|(is, letter)| if is { letter } else { '-' });
+        format!("stream {}{} {begin}{end}", self.stream, if self.unordered { " unordered" } else { "" })
     }
 }
 
