@@ -81,7 +81,9 @@ pub struct Config {
     /// comparison with TCP, whose SACK option holds three or four.
     pub max_gap_blocks: u32,
     /// Bytes for data received and not yet read, 1 MiB; announced as a_rwnd. At least 1500 (RFC 9260 §3.3.2). A chunk counts
-    /// as at least 256 bytes, about what holding it takes: with smaller ones a_rwnd (RFC 9260 §6.2) comes to 0 sooner.
+    /// as at least 256 bytes, about what holding it takes: with smaller ones a_rwnd (RFC 9260 §6.2) comes to 0 sooner. As
+    /// much again is taken for a message that is not complete while nothing else can be read; a longer one is delivered in parts
+    /// (§11.1.7).
     pub receive_buffer: u32,
     /// Bytes of user messages that wait or are not yet acknowledged, 2 MiB. A message that waits and a chunk that was sent count
     /// as at least 256 bytes, about what keeping it takes: of one-byte messages 8192 fit, and take about 2 MiB.
