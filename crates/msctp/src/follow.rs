@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::path::pairing::can_pair;
 use msctp_proto::{AddressRequest, AssociationState, CallError, Event, Handle, PathState, PathStats};
-use msctp_units::Time;
+use msctp_units::{Span, Time};
 
 use crate::mobile::{Follower, Moves};
 use crate::state::State;
@@ -106,7 +106,8 @@ impl State {
             }
         }
         let mut again = None;
-        if let Some(path) = better(follower, moves, &paths, now, &mut again)
+        let probe = follower.probe(association.policy_measures());
+        if let Some(path) = better(follower, moves, &paths, (now, probe), &mut again)
             && association.set_primary(now, path.id).is_ok()
         {
             moves.confirmed.clear();
@@ -162,12 +163,13 @@ fn doomed_addresses(follower: &Follower, moves: &Moves, paths: &[PathStats]) -> 
     doomed
 }
 
-/// The path that is to be the primary instead of the one that is; `again`: when to ask again if it has to wait.
+/// The path that is to be the primary instead of the one that is, after a time of measuring it; `again`: when to ask again if it
+/// has to wait.
 fn better(
     follower: &Follower,
     moves: &mut Moves,
     paths: &[PathStats],
-    now: Time,
+    (now, probe): (Time, Span),
     again: &mut Option<Time>,
 ) -> Option<PathStats> {
     let primary = paths.iter().find(|path| path.primary)?;
@@ -185,7 +187,7 @@ fn better(
             return None;
         }
         // The old path still carries data: time to measure the new one.
-        let due = *moves.confirmed.entry(best.at.local).or_insert(now) + follower.probe();
+        let due = *moves.confirmed.entry(best.at.local).or_insert(now) + probe;
         if due > now {
             *again = Some(due);
             return None;

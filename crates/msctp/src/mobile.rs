@@ -22,9 +22,10 @@ pub struct Mobility {
     pub prefer: Vec<String>,
     /// Only interfaces whose names begin like one of these; empty, the default: all.
     pub only: Vec<String>,
-    /// How long a new path that works is measured at least before data moves to it while the old one still works, 0 s. A handover
-    /// policy that measures wants some: 300 ms.
-    pub probe: Duration,
+    /// How long a new path that works is measured before data moves to it while the old one still works. `None`, the default:
+    /// 300 ms with a handover policy that measures (`adaptive`), no time with any other. Where the peer is the one that sends, it
+    /// is its policy that counts: say it here.
+    pub probe: Option<Duration>,
     /// An address that comes back after its link was down waits so long while another address works, 1 s; twice as long each
     /// time it went down again within `calm`, at most 32 times. A link that comes and goes does not drag the data with it.
     pub hold: Duration,
@@ -82,7 +83,7 @@ impl Default for Mobility {
         Self {
             prefer: ["en", "eth", "wl"].map(str::to_owned).to_vec(),
             only: Vec::new(),
-            probe: Duration::ZERO,
+            probe: None,
             hold: Duration::from_secs(1),
             calm: Duration::from_secs(30),
             delete_after: Duration::ZERO,
@@ -101,6 +102,9 @@ impl Mobility {
             .unwrap_or(self.prefer.len())
     }
 }
+
+/// The bandwidth estimator has its first estimate after about so long.
+const MEASURE: Duration = Duration::from_millis(300);
 
 /// The longest hold, in multiples of the first.
 const MAX_HOLD: u64 = 32;
@@ -274,8 +278,9 @@ impl Follower {
         self.options.translation
     }
 
-    pub(crate) fn probe(&self) -> Span {
-        span(self.options.probe)
+    /// How long a new path is measured by a policy that does, or does not.
+    pub(crate) fn probe(&self, measures: bool) -> Span {
+        span(self.options.probe.unwrap_or(if measures { MEASURE } else { Duration::ZERO }))
     }
 }
 

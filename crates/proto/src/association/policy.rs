@@ -119,6 +119,11 @@ impl Association {
         }
     }
 
+    /// The handover policy has new paths measured before data moves there ([`HandoverPolicy::measures`]).
+    pub fn policy_measures(&self) -> bool {
+        self.handover.policy.measures()
+    }
+
     /// New estimates go to the policy.
     pub(super) fn report_estimates(&mut self, now: Time) {
         while let Some((path, estimate)) = self.paths.poll_estimate() {

@@ -46,6 +46,11 @@ pub trait HandoverPolicy: fmt::Debug + Send {
     /// The name under which [`create`] makes this policy; one's own may have any.
     fn name(&self) -> &'static str;
 
+    /// It has a new path measured before data moves there, and does better when that has time.
+    fn measures(&self) -> bool {
+        false
+    }
+
     /// `path` may carry data from now on: it is in `view`, and its addresses are confirmed (RFC 9260 §5.4). Called once
     /// for each path, those of the set-up included.
     fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {

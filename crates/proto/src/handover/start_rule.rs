@@ -43,6 +43,10 @@ impl<R: StartRule> HandoverPolicy for ByRule<R> {
         R::NAME
     }
 
+    fn measures(&self) -> bool {
+        R::NEEDS_ESTIMATES
+    }
+
     fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
         self.preparation.on_path_added(path, view, actions);
     }

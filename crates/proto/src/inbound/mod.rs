@@ -84,6 +84,8 @@ pub struct Inbound {
     duplicates: Vec<Tsn>,
     max_gap_blocks: usize,
     streams: u16,
+    /// When the packet at hand came there was nothing left to read.
+    all_was_read: bool,
     /// I-DATA chunks come instead of DATA chunks (RFC 8260 §2.2.1).
     interleaving: bool,
     /// Messages delivered in part that will not be completed, not reported yet.
@@ -109,6 +111,7 @@ impl Inbound {
             duplicates: Vec::new(),
             max_gap_blocks: usize::try_from(config.max_gap_blocks).unwrap_or(usize::MAX),
             streams,
+            all_was_read: false,
             interleaving: false,
             aborts: Vec::new(),
         }
@@ -153,6 +156,7 @@ impl Inbound {
         if data.payload.is_empty() {
             return Err(DataFault::NoUserData);
         }
+        self.all_was_read |= !self.ordering.is_readable();
         let tsn = self.map.extend(data.tsn);
         let place = self.map.place(tsn);
         let received = match place {
@@ -189,10 +193,14 @@ impl Inbound {
         if self.window.a_rwnd() > 0 || self.window.was_granted(len) {
             return true;
         }
-        if place == Place::Next && !self.ordering.is_readable() {
+        if place == Place::Next {
             // Nothing can be read before this chunk is taken: dropping it would stop the association for ever. It can be
-            // read at once, or goes on with a message that is not complete; `take` delivers that in parts in the end.
-            return true;
+            // read at once, or goes on with a message that is not complete; `take` delivers that in parts in the end. The
+            // rest of its packet is as good, within bounds: one small message for each packet would be slow.
+            let within = || self.all_was_read && !self.window.holds_buffers(GAP_LIMIT);
+            if !self.ordering.is_readable() || within() {
+                return true;
+            }
         }
         tsn < self.map.highest() && !self.window.holds_buffers(STRETCH)
     }
@@ -324,6 +332,7 @@ impl Inbound {
     /// All chunks of a packet were processed: RFC 9260 §6.2 counts packets, not chunks.
     pub fn end_packet(&mut self, now: Time) {
         self.clock.end_packet(now);
+        self.all_was_read = false;
     }
 
     /// The next message, in the order of its stream.

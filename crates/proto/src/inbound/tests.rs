@@ -264,7 +264,10 @@ fn what_everything_waits_for_is_taken_from_an_exhausted_buffer() {
     assert_eq!(held, 100, "25,600 bytes as they are charged");
     assert_eq!(take(3), Received::Dropped);
     assert_eq!(take(1), Received::New, "nothing can be read before it");
+    inbound.end_packet(Time::ZERO);
+    let mut take = |tsn: u32| inbound.handle_data(&chunk(tsn, tsn as u16, WHOLE, &[0])).unwrap();
     assert_eq!(take(2), Received::Dropped, "the application reads first");
+    inbound.end_packet(Time::ZERO);
     inbound.read().unwrap();
     let mut take = |tsn, flags| inbound.handle_data(&chunk(tsn, 2, flags, &[0; 6400]));
     assert_eq!(take(2, FIRST), Ok(Received::New));

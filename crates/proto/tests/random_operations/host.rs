@@ -90,6 +90,8 @@ pub(crate) struct Host {
     adding: Vec<IpAddr>,
     /// Those that were ever added in a packet from themselves: if its network died meanwhile, the peer may know it or not.
     pub(crate) by_wildcard: Vec<IpAddr>,
+    /// Of each request that speaks of such an address and was not answered yet, that address.
+    from_there: Vec<IpAddr>,
     /// This end's address on the only path that works.
     pub(crate) alive: Option<IpAddr>,
     pub(crate) streams: Streams,
@@ -156,6 +158,7 @@ impl Host {
             deleting: Vec::new(),
             adding: Vec::new(),
             by_wildcard: Vec::new(),
+            from_there: Vec::new(),
             alive: None,
             streams: Streams::default(),
             moments: Vec::new(),
@@ -249,7 +252,7 @@ impl Host {
     /// dead and nothing else waits for it.
     fn stranded(&self) -> u32 {
         let dead = |ip: &IpAddr| self.alive.is_some_and(|alive| alive != *ip);
-        u32::from(self.by_wildcard.iter().any(dead))
+        u32::from(self.from_there.iter().any(dead))
     }
 
     /// Grows as long as something moves.
@@ -258,6 +261,7 @@ impl Host {
         let answers = u64::from(self.counts.address_answers);
         acked
             + answers
+            + u64::from(self.counts.abandoned)
             + u64::from(self.counts.stream_answers + self.counts.streams_reset + self.counts.streams_added)
             + self.inbox.bytes
             + self.state().map_or(0, |state| state as u64)
@@ -464,6 +468,11 @@ impl Host {
     fn take_address_change(&mut self, request: AddressRequest, accepted: bool) {
         self.counts.address_answers += 1;
         self.moments.push(Feature::Addresses);
+        if let AddressRequest::Add(address) | AddressRequest::SetPrimary(address) = request
+            && let Some(index) = self.from_there.iter().position(|ip| *ip == address)
+        {
+            self.from_there.remove(index);
+        }
         if let AddressRequest::Add(address) = request {
             // It may be wanted again already.
             if let Some(index) = self.adding.iter().position(|ip| *ip == address) {
@@ -689,6 +698,7 @@ impl Host {
                     self.adding.push(address);
                     if let Op::AddWildcard { .. } = op {
                         self.by_wildcard.push(address);
+                        self.from_there.push(address);
                     }
                 }
             }
@@ -726,8 +736,11 @@ impl Host {
                 }
             }
             Op::RequestPrimary { address, .. } => {
-                let result = association.request_peer_primary(now, self.side.address(address));
-                self.counts.address_requests += u32::from(result.is_ok());
+                let address = self.side.address(address);
+                if association.request_peer_primary(now, address).is_ok() {
+                    self.counts.address_requests += 1;
+                    self.from_there.extend(self.by_wildcard.contains(&address).then_some(address));
+                }
             }
             _ => return false,
         }

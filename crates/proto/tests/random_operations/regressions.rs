@@ -784,3 +784,156 @@ fn one_that_was_refused_as_restarted_does_not_answer_a_shutdown() {
     };
     check(setup, &[Run { ms: 107 }, RemoveAddress { side: Mobile, address: 2 }, Restart { side: Mobile }]);
 }
+
+/// As above, and the FORWARD TSN was lost.
+#[test]
+fn what_was_given_up_in_part_is_told_after_a_loss() {
+    let setup = Setup {
+        seed: 58474,
+        mobile_addresses: 0b1,
+        server_addresses: 0b101,
+        names_all: true,
+        plain: true,
+        mobile: Tuning { pmtu: 9000, ..Tuning::DEFAULT },
+        server: Tuning { receive_buffer: 1500, ..Tuning::DEFAULT },
+        heal: Heal::One,
+        ending: Ending::MobileShutsDown,
+    };
+    check(
+        setup,
+        &[
+            SendPartial {
+                side: Mobile,
+                stream: 0,
+                len: 2500,
+                count: 1,
+                unordered: false,
+                effort: LifetimeMs(100),
+            },
+            Run { ms: 1126 },
+            SendPartial {
+                side: Mobile,
+                stream: 0,
+                len: 10000,
+                count: 1,
+                unordered: false,
+                effort: LifetimeMs(100),
+            },
+        ],
+    );
+}
+
+/// Without heartbeats, with a dead path first in turn: all that happened was that messages were given up, one a minute.
+#[test]
+fn giving_up_is_progress() {
+    let setup = Setup {
+        seed: 55992,
+        mobile_addresses: 0b1101,
+        server_addresses: 0b110,
+        names_all: false,
+        plain: true,
+        mobile: Tuning { hb_interval_ms: 0, path_max_retrans: 0, send_buffer: 1500, ..Tuning::DEFAULT },
+        server: Tuning { ..Tuning::DEFAULT },
+        heal: Heal::One,
+        ending: Ending::MobileShutsDown,
+    };
+    check(
+        setup,
+        &[
+            SendPartial {
+                side: Mobile,
+                stream: 0,
+                len: 1500,
+                count: 67,
+                unordered: false,
+                effort: LifetimeMs(2000),
+            },
+            Path {
+                mobile: 0,
+                server: 2,
+                to_server: Quality { delay_ms: 20, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
+                to_mobile: Quality { delay_ms: 20, jitter_ms: 0, loss: 15, duplicate: 0, corrupt: 0 },
+            },
+            Path {
+                mobile: 2,
+                server: 1,
+                to_server: Quality { delay_ms: 20, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
+                to_mobile: Quality { delay_ms: 20, jitter_ms: 0, loss: 15, duplicate: 0, corrupt: 0 },
+            },
+            Run { ms: 1620 },
+        ],
+    );
+}
+
+/// The buffer was full of small messages behind a hole: of each packet that came to fill it one message was taken.
+#[test]
+fn small_messages_behind_a_hole_come_by_the_packet() {
+    let setup = Setup {
+        seed: 36296,
+        mobile_addresses: 0b1,
+        server_addresses: 0b1,
+        names_all: true,
+        plain: true,
+        mobile: Tuning { receive_buffer: 1500, ..Tuning::DEFAULT },
+        server: Tuning { hb_interval_ms: 0, ..Tuning::DEFAULT },
+        heal: Heal::All,
+        ending: Ending::MobileShutsDown,
+    };
+    check(
+        setup,
+        &[
+            Run { ms: 65 },
+            Send { side: Server, stream: 0, len: 2500, count: 1, unordered: false },
+            Send { side: Server, stream: 0, len: 1, count: 300, unordered: false },
+        ],
+    );
+}
+
+/// A request counted as one that waits for a dead network while that one was answered: the test looked too early.
+#[test]
+fn a_request_that_waits_for_a_dead_network_is_not_taken_for_another() {
+    let setup = Setup {
+        seed: 53542,
+        mobile_addresses: 0b101,
+        server_addresses: 0b11,
+        names_all: true,
+        plain: true,
+        mobile: Tuning { ..Tuning::DEFAULT },
+        server: Tuning { ..Tuning::DEFAULT },
+        heal: Heal::One,
+        ending: Ending::MobileShutsDown,
+    };
+    check(
+        setup,
+        &[Run { ms: 103 }, AddWildcard { side: Mobile, address: 1 }, AddAddress { side: Mobile, address: 3 }],
+    );
+}
+
+/// As above, with few retransmissions allowed.
+#[test]
+fn small_messages_behind_a_hole_do_not_cost_the_association() {
+    let setup = Setup {
+        seed: 31300,
+        mobile_addresses: 0b111,
+        server_addresses: 0b1,
+        names_all: true,
+        plain: true,
+        mobile: Tuning { rto_min_ms: 200, assoc_max_retrans: 4, ..Tuning::DEFAULT },
+        server: Tuning { hb_interval_ms: 500, receive_buffer: 1500, ..Tuning::DEFAULT },
+        heal: Heal::All,
+        ending: Ending::MobileShutsDown,
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 0,
+                server: 0,
+                to_server: Quality { delay_ms: 20, jitter_ms: 10, loss: 0, duplicate: 0, corrupt: 0 },
+                to_mobile: Quality { delay_ms: 20, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
+            },
+            Run { ms: 1416 },
+            Send { side: Mobile, stream: 0, len: 1, count: 150, unordered: false },
+        ],
+    );
+}

@@ -275,7 +275,9 @@ impl World {
             whole && (mobile.ended.is_some() || mobile.state() == Some(AssociationState::Established))
         });
         // The peer may be on its way to hear what was given up of a message that it has in part: that waits in no buffer.
-        self.run_for(Span::from_secs(1));
+        if self.hosts.iter().any(|host| host.counts.abandoned > 0) {
+            self.run_for(self.patience());
+        }
         if self.hosts.iter().all(|host| host.ended.is_none()) {
             self.check_all_delivered();
             self.check_idle();
