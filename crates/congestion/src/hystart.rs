@@ -4,7 +4,7 @@
 //! Rounds are found by bytes: a round ends when as much is acknowledged as was in flight at its start, which is RFC 9406's
 //! windowEnd as long as nothing is lost; a loss ends the first slow start and this with it.
 
-use msctp_units::Span;
+use msctp_units::{Span, Time};
 
 use crate::Ack;
 
@@ -87,8 +87,7 @@ impl HyStart {
     fn judge(&mut self, current: Span, last: Span) {
         match self.conservative {
             None => {
-                let threshold = (last / MIN_RTT_DIVISOR).min(MAX_RTT_THRESH).max(MIN_RTT_THRESH);
-                if current >= last + threshold {
+                if has_grown(current, last) {
                     self.conservative = Some(Conservative { baseline: current, rounds: 0 });
                 }
             }
@@ -99,10 +98,36 @@ impl HyStart {
     }
 }
 
+/// RFC 9406 §4.2: the round trip grew by more than jitter explains.
+fn has_grown(current: Span, last: Span) -> bool {
+    current >= last + (last / MIN_RTT_DIVISOR).min(MAX_RTT_THRESH).max(MIN_RTT_THRESH)
+}
+
+/// The same measure for a controller that paces, and whose window comes from a model: a queue grows within a round then, and the next
+/// round is too late to see it. Any samples in a row count, as many as RFC 9406 wants of a round, if it took them a quarter of
+/// the round trip to come: what came together was held up together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queueing {
+    /// How many, the least of them, and when the first came.
+    samples: Option<(u32, Span, Time)>,
+}
+
+impl Queueing {
+    /// A sample; true: with the ones before it shows a queue that was not there when `baseline` was measured.
+    pub(crate) fn on_sample(&mut self, now: Time, rtt: Span, baseline: Span) -> bool {
+        let (count, least, since) = self.samples.unwrap_or((0, rtt, now));
+        let (count, least) = (count + 1, least.min(rtt));
+        if count < N_RTT_SAMPLE || now.since(since) < baseline / 4 {
+            self.samples = Some((count, least, since));
+            return false;
+        }
+        self.samples = None;
+        has_grown(least, baseline)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use msctp_units::Time;
-
     use super::*;
 
     const FLIGHT: u64 = 20_000;
@@ -170,6 +195,23 @@ mod tests {
         ] {
             assert_eq!(rounds(&[first, second]), [Standard, phase], "{first} to {second}");
         }
+    }
+
+    #[test]
+    fn eight_samples_in_a_row_show_a_queue_unless_they_came_together() {
+        let base = Span::from_millis(40);
+        let show = |apart: u64, rtt: fn(u64) -> u64| {
+            let mut queueing = Queueing::default();
+            let at = |n| Time::ZERO + Span::from_millis(apart * n);
+            let mut seen = (0..40).filter(|&n| queueing.on_sample(at(n), Span::from_millis(rtt(n)), base));
+            seen.next()
+        };
+        assert_eq!(show(2, |_| 44), None, "an eighth of 40 is 5");
+        assert_eq!(show(2, |_| 45), Some(7));
+        assert_eq!(show(0, |_| 60), None);
+        assert_eq!(show(1, |_| 60), Some(10), "10 ms are a quarter of 40");
+        assert_eq!(show(2, |n| if n % 8 == 3 { 41 } else { 90 }), None, "the least counts");
+        assert_eq!(show(2, |n| 30 + n), Some(23), "the third row is the first that is above 45 throughout");
     }
 
     #[test]

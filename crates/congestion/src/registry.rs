@@ -71,7 +71,7 @@ const CONTROLLERS: &[ControllerInfo] = &[
     ControllerInfo {
         name: bbr::NAME,
         summary: "BBR version 3 (draft-ietf-ccwg-bbr): a model of the path's bandwidth and round trip, paced",
-        options: &[],
+        options: bbr::OPTIONS,
         make: |config| Box::new(Bbr::new(config)),
     },
 ];

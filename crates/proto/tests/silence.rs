@@ -112,6 +112,9 @@ enum Load {
 struct Run {
     pair: Pair,
     dies: Rc<Cell<Time>>,
+    /// When A's application was given data last, and the longest time without, to 5 ms.
+    given: Time,
+    longest: Span,
 }
 
 impl Run {
@@ -128,7 +131,8 @@ impl Run {
             dies: Rc::clone(&dies),
         };
         pair.filter = Box::new(move |flight| weather.fate(flight));
-        Self { pair, dies }
+        let given = pair.now;
+        Self { pair, dies, given, longest: Span::ZERO }
     }
 
     fn go(&mut self, time: Span, load: Load) {
@@ -150,11 +154,26 @@ impl Run {
                 }
             });
             self.pair.run_for(pause);
-            // What it carried is of no interest.
+            if !self.pair.a.received.is_empty() {
+                self.longest = self.longest.max(self.pair.now.since(self.given));
+                self.given = self.pair.now;
+            }
+            // What it carried is of no interest beyond that.
             self.pair.a.received.clear();
-            self.pair.b.trace.retain(|event| matches!(event.kind, TraceKind::Silence { .. }));
+            let questions = |event: &msctp_proto::TraceEvent| match event.kind {
+                TraceKind::Silence { .. } => true,
+                TraceKind::LossProbe { path, .. } => path.number() != 0,
+                _ => false,
+            };
+            self.pair.b.trace.retain(questions);
             self.pair.a.trace.clear();
         }
+    }
+
+    /// How often B asked over the path that does not carry the data.
+    fn questions(&self) -> usize {
+        let asked = |event: &&msctp_proto::TraceEvent| matches!(event.kind, TraceKind::LossProbe { .. });
+        self.pair.b.trace.iter().filter(asked).count()
     }
 
     /// When B took a path for silent.
@@ -361,6 +380,37 @@ fn a_path_that_swallows_everything_is_left_before_its_time_out() {
                 run.pair.with(Side::B, |b, _| b.paths().max_by_key(|path| path.flight_size).unwrap().at);
             assert_eq!(data.remote, a_ip(1));
         }
+    }
+}
+
+/// The receiver's application is given what it waits for before the path is left: that is asked for over the other one.
+#[test]
+fn the_receiver_has_data_before_the_path_is_left() {
+    for (old, new, within) in [
+        (THIRD_GENERATION, OLD_WLAN, 300),
+        (OLD_WLAN, THIRD_GENERATION, 600),
+        (LTE, WLAN, 100),
+        (WLAN, LTE, 130),
+    ] {
+        let mut run = Run::new([old, new], options(), 1);
+        run.go(SECONDS(6), Load::Bulk);
+        run.dies.set(run.pair.now);
+        run.longest = Span::ZERO;
+        run.go(SECONDS(1), Load::Bulk);
+        assert!(run.longest <= Span::from_millis(within), "{old:?} to {new:?}: {}", run.longest);
+        assert_eq!(run.silences().len(), 1);
+    }
+}
+
+/// What is asked in vain is asked later the next time: a path that stalls all the time costs few questions.
+#[test]
+fn questions_in_vain_become_rare() {
+    for stall in [50, 90, 150] {
+        let away = Network { stall: Span::from_millis(stall), ..OLD_WLAN };
+        let mut run = Run::new([away, WLAN], options(), 1);
+        run.go(SECONDS(20), Load::Bulk);
+        assert!(run.questions() <= 6, "{stall} ms: {} questions for 40 stalls", run.questions());
+        assert_eq!(run.silences(), []);
     }
 }
 

@@ -133,8 +133,8 @@ fn a_controllers_options_are_those_that_it_lists() {
     assert_eq!(options.get(&msctp_congestion::slow_start::LIMIT), 4);
     let bad = |text: &str| error("pmtu = 1500\n\n", &format!("{}\n\n", with(text)));
     assert_eq!(
-        bad("controller_options = { l = 2 }"),
-        "small.toml:38: sctp.slow.controller_options.l: unknown key; there are none"
+        bad("controller_options = { beta = 0.5 }"),
+        "small.toml:38: sctp.slow.controller_options.beta: unknown key; want one of l, hystart"
     );
     assert_eq!(
         bad("controller = \"reno\"\ncontroller_options = { l = -1 }"),

@@ -73,6 +73,7 @@ impl NetArgs {
         }
         if let Some(controller) = &self.controller {
             config.controller = controller.as_str().into();
+            config.controller_options = msctp::congestion::Options::new();
         }
         config.validate().map_err(|error| Failure::Input(error.to_string()))?;
         Ok(config)

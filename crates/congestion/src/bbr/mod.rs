@@ -13,12 +13,22 @@ mod tests;
 use msctp_units::{Rate, Span, Time};
 
 use crate::delivery::{DeliverySample, LostPacket};
-use crate::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, StartState, Window};
+use crate::hystart::Queueing;
+use crate::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, OptionInfo, StartState, Window};
 use model::Model;
 use phase::{Cycle, Phase};
 
 /// The name in the registry.
 pub const NAME: &str = Bbr::NAME;
+
+/// What HyStart++ is to slow start.
+pub const HYSTART: OptionInfo = OptionInfo::flag(
+    "hystart",
+    false,
+    "leave Startup and each probe for bandwidth when the round trip grows, by the measure of HyStart++ (RFC 9406)",
+);
+/// The options of [`Bbr`].
+pub const OPTIONS: &[OptionInfo] = &[HYSTART];
 
 /// BBR.MinPipeCwnd (§2.7) in packets.
 const MIN_PIPE: u64 = 4;
@@ -34,6 +44,8 @@ const HEADERS: [u64; 2] = [32, 52];
 /// - The waits between probes (§5.3.3.5.3) are spread by a mix of what was delivered and when, instead of a random number: the
 ///   same run gives the same bytes.
 /// - An ECN mark counts as a loss in its round, and ends Startup or a probe; the draft says nothing of ECN.
+/// - With [`HYSTART`] Startup, and a probe for bandwidth, also end when the round trip shows a queue: the draft waits for three
+///   rounds without growth (§5.3.1.2, §5.3.3.6), which by then have overflowed a queue of one bandwidth-delay product.
 /// - After a timeout the window grows from one packet, by what is acknowledged, to what the model allows.
 #[derive(Clone, Debug)]
 pub struct Bbr {
@@ -55,6 +67,8 @@ pub struct Bbr {
     /// The window was full in this round (C.is_cwnd_limited).
     cwnd_limited: bool,
     sample: Option<DeliverySample>,
+    /// [`HYSTART`] is on.
+    queueing: Option<Queueing>,
     model: Model,
     cycle: Cycle,
 }
@@ -68,6 +82,7 @@ impl Bbr {
         let mut config = config.clone();
         config.pmdcs = config.pmdcs.max(1);
         let (cwnd, startup_limit) = (config.initial_cwnd(), config.initial_ssthresh);
+        let queueing = config.options.flag(&HYSTART).then(Queueing::default);
         Self {
             config,
             cwnd,
@@ -80,6 +95,7 @@ impl Bbr {
             startup_limit,
             cwnd_limited: false,
             sample: None,
+            queueing,
             model: Model::default(),
             cycle: Cycle::default(),
         }
@@ -127,7 +143,8 @@ impl Bbr {
         let keeps_up = matches!(self.cycle.phase, Phase::Startup | Phase::Refill | Phase::Up);
         self.model.adapt_lower_bounds(self.cwnd, keeps_up);
         self.model.update_aggregation(sample, self.cwnd, self.cycle.full_bandwidth_reached);
-        self.move_on(sample, rate);
+        let queued = rtt.is_some_and(|rtt| self.sees_queue(sample.now, rtt));
+        self.move_on(sample, rate, queued);
         let round_ended = self.model.round_start;
         self.model.end(sample, rate);
         self.set_pacing_rate();
@@ -146,14 +163,18 @@ impl Bbr {
         let least = u128::from(self.least()) * 1_000_000_000 / u128::from(min_rtt.as_nanos().max(1));
         let bandwidth = bandwidth.max(u64::try_from(least).unwrap_or(u64::MAX));
         // §5.6.2: one per cent below, so that queues drain
-        let rate = permille(permille(bandwidth, self.cycle.phase.pacing_gain()), 990);
+        let gain = match self.cycle.phase {
+            Phase::Startup if self.cycle.startup_ends => Phase::Drain.pacing_gain(),
+            phase => phase.pacing_gain(),
+        };
+        let rate = permille(permille(bandwidth, gain), 990);
         let headers = HEADERS[usize::from(self.config.ip_version == IpVersion::V6)];
         let on_wire = u128::from(rate) * u128::from(self.config.pmdcs.saturating_add(headers))
             / u128::from(self.config.pmdcs);
         let rate = Rate::from_bps(u64::try_from(on_wire * 8).unwrap_or(u64::MAX).max(8));
         // §5.6.2: in Startup it never falls
         let falls = self.paced_by_model && self.pacing_rate.is_some_and(|now| rate < now);
-        if self.cycle.full_bandwidth_reached || !falls {
+        if self.cycle.full_bandwidth_reached || self.cycle.startup_ends || !falls {
             self.pacing_rate = Some(rate);
             self.paced_by_model = true;
         }

@@ -6,6 +6,7 @@ use msctp_units::{Span, Time};
 use super::model::{Model, too_high};
 use super::{Bbr, permille};
 use crate::delivery::DeliverySample;
+use crate::hystart::Queueing;
 
 /// BBR.StartupFullLossCnt (§5.3.1.3)
 const STARTUP_LOSS_EVENTS: u64 = 6;
@@ -89,6 +90,10 @@ pub(super) struct Cycle {
     up_count: u64,
     /// Losses are of what a probe sent.
     pub(super) probe_samples: bool,
+    /// The least round trip of ProbeBW_REFILL, which makes no queue of its own.
+    refill_rtt: Option<Span>,
+    /// The queue of Startup was seen: it ends with this round, and a probe follows.
+    pub(super) startup_ends: bool,
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
     pub(super) idle_restart: bool,
@@ -123,7 +128,8 @@ impl Cycle {
 
 impl Bbr {
     /// The part of BBRUpdateModelAndState that looks at the phase (§5.2.3).
-    pub(super) fn move_on(&mut self, sample: &DeliverySample, rate: Option<u64>) {
+    pub(super) fn move_on(&mut self, sample: &DeliverySample, rate: Option<u64>, queued: bool) {
+        self.end_startup(queued);
         // Without a rate a round says nothing of growth.
         if let Some(rate) = rate {
             self.cycle.check_full_bandwidth(&self.model, sample, rate);
@@ -136,9 +142,46 @@ impl Bbr {
         }
         if self.cycle.full_bandwidth_reached {
             self.adapt_long_term(sample);
-            self.turn(sample, rate.unwrap_or(0));
+            self.turn(sample, rate.unwrap_or(0), queued);
         }
         self.check_probe_rtt(sample);
+    }
+
+    /// What is sent faster than the path has been known to deliver makes a queue: seen with [`HYSTART`](super::HYSTART) by a round
+    /// trip above the path's in Startup, above that of the refill before it in a probe. Others' queues are in both.
+    pub(super) fn sees_queue(&mut self, now: Time, rtt: Span) -> bool {
+        let Some(queueing) = &mut self.queueing else { return false };
+        let baseline = match self.cycle.phase {
+            Phase::Startup => self.model.min_rtt(),
+            Phase::Up => self.cycle.refill_rtt,
+            Phase::Refill => {
+                self.cycle.refill_rtt = Some(self.cycle.refill_rtt.map_or(rtt, |least| least.min(rtt)));
+                None
+            }
+            Phase::Drain | Phase::Down | Phase::Cruise | Phase::ProbeRtt => None,
+        };
+        match baseline {
+            Some(baseline) => queueing.on_sample(now, rtt, baseline),
+            None => {
+                *queueing = Queueing::default();
+                false
+            }
+        }
+    }
+
+    /// A queue was seen in Startup. It drains, and a round later, when all that was in flight has told how fast the path is, Startup is
+    /// over. As it may have been a burst, a probe follows at once, which grows by a quarter per round trip: that takes the place
+    /// of RFC 9406's Conservative Slow Start.
+    fn end_startup(&mut self, queued: bool) {
+        if self.cycle.phase != Phase::Startup {
+            return;
+        }
+        if self.cycle.startup_ends {
+            self.cycle.full_bandwidth_reached |= self.model.round_start;
+        } else if queued {
+            self.cycle.startup_ends = true;
+            self.model.start_round();
+        }
     }
 
     /// BBRCheckStartupDone, BBRCheckStartupHighLoss (§5.3.1.1, §5.3.1.3)
@@ -161,7 +204,7 @@ impl Bbr {
     }
 
     /// BBRUpdateProbeBWCyclePhase (§5.3.3.6)
-    fn turn(&mut self, sample: &DeliverySample, rate: u64) {
+    fn turn(&mut self, sample: &DeliverySample, rate: u64, queued: bool) {
         let phase = self.cycle.phase;
         match phase {
             Phase::Down if self.is_time_to_probe(sample.now) => self.start_refill(),
@@ -171,7 +214,7 @@ impl Bbr {
                 self.cycle.probe_samples = true;
                 self.start_up(rate);
             }
-            Phase::Up if self.is_time_to_go_down(rate) => self.start_down(sample.now),
+            Phase::Up if queued || self.is_time_to_go_down(rate) => self.start_down(sample.now),
             _ => {}
         }
     }
@@ -181,6 +224,9 @@ impl Bbr {
         self.model.reset_congestion_signals();
         self.model.start_round();
         self.pick_wait(now);
+        if core::mem::take(&mut self.cycle.startup_ends) {
+            self.cycle.wait = Span::ZERO;
+        }
         self.cycle.up_count = u64::MAX;
         self.cycle.began = now;
         self.cycle.ack_phase = AckPhase::ProbeStopping;
@@ -201,6 +247,7 @@ impl Bbr {
         self.model.start_round();
         self.cycle.up_rounds = 0;
         self.cycle.up_acked = 0;
+        self.cycle.refill_rtt = None;
         self.cycle.ack_phase = AckPhase::Refilling;
         self.cycle.phase = Phase::Refill;
     }

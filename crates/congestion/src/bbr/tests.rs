@@ -245,3 +245,55 @@ fn the_waits_are_spread() {
     }
     assert!(tenths.iter().all(|&count| (800..1200).contains(&count)), "{tenths:?}");
 }
+
+/// The option: a queue ends Startup, and a probe, at once; the draft waits for rounds without growth.
+#[test]
+fn with_hystart_a_queue_ends_startup_and_probes() {
+    let begin = |hystart: u64| {
+        let mut config = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
+        config.options.set(&super::HYSTART, hystart).unwrap();
+        Rounds { bbr: Bbr::new(&config), ..Rounds::new() }
+    };
+    let queued = Some(RTT + Span::from_millis(16));
+    let mut rounds = begin(1);
+    // The rate doubles all the time: the draft sees no end of it.
+    for n in 0..8 {
+        assert_eq!(rounds.bbr.cycle.phase, Phase::Startup, "{n}");
+        rounds.round_in(100_000 << n, 0, if n == 0 { Some(RTT) } else { queued });
+    }
+    assert_eq!(rounds.bbr.cycle.phase, Phase::Startup, "the first sample was without a queue");
+    (0..7).for_each(|n| rounds.round_in(25_600_000 << n, 0, queued));
+    assert!(rounds.pacing() > 2_000_000_000, "{}", rounds.pacing());
+    rounds.round_in(25_600_000, 0, queued);
+    let half = (25_600_000 << 6) / 2 * 99 / 100;
+    assert!(rounds.pacing().abs_diff(half) < 1_000_000, "the queue drains, {}", rounds.pacing());
+    rounds.round_in(2_000_000_000, 0, queued);
+    assert_ne!(rounds.bbr.cycle.phase, Phase::Startup);
+    assert_eq!(rounds.bbr.model.max_bandwidth(), 2_000_000_000, "what its last round tells counts");
+    rounds.until(Phase::Refill, 2_000_000_000);
+    assert!(rounds.now < Time::ZERO + Span::from_secs(3), "a probe follows at once");
+    let mut rounds = begin(0);
+    (0..16).for_each(|n| rounds.round_in(100_000 << n, 0, if n == 0 { Some(RTT) } else { queued }));
+    assert_eq!(rounds.bbr.cycle.phase, Phase::Startup);
+
+    // In a probe the refill before it is what counts, with whatever queue others had there.
+    let probe = |before: Span, within: Span| {
+        let mut rounds = begin(1);
+        [125_000, 250_000, 500_000].into_iter().for_each(|rate| rounds.round(rate, 0));
+        rounds.until(Phase::Refill, 1_000_000);
+        rounds.round_in(1_000_000, 0, Some(before));
+        rounds.until(Phase::Up, 1_000_000);
+        let mut rate = 1_000_000;
+        (0..15)
+            .take_while(|_| {
+                rate = rate * 13 / 10;
+                rounds.round_in(rate, 0, Some(within));
+                rounds.bbr.cycle.phase == Phase::Up
+            })
+            .count()
+    };
+    let ms = Span::from_millis;
+    assert_eq!(probe(RTT, RTT + ms(16)), 7);
+    assert_eq!(probe(RTT, RTT + ms(8)), 15);
+    assert_eq!(probe(RTT + ms(50), RTT + ms(50)), 15);
+}

@@ -20,8 +20,8 @@ pub struct FailoverConfig {
     pub primary_switchover_threshold: Option<u32>,
     /// A path with a stream of data on it that shows no sign of life any more is asked, and another one is, long before its T3-rtx
     /// expires: when nothing has come over it, and nothing sent there was acknowledged, for so long at least, three times as long as
-    /// usual lately, and longer than the round trip explains. If the other path answers and this one is still silent, that counts as an
-    /// expiration of its T3-rtx. Wants `potentially_failed_threshold` 0, or only what is sent again goes elsewhere. At least 1 ms.
+    /// usual lately, and longer than the round trip explains. They are asked after a quarter of that time at the earliest, and half as long
+    /// again as usual. If the other path answers and this one is still silent, that counts as an expiration of its T3-rtx. Wants `potentially_failed_threshold` 0, or only what is sent again goes elsewhere. At least 1 ms.
     /// `None`, the default, as RFC 9260 has it: T3-rtx alone says so, RTO.Min after the last acknowledgement at the earliest.
     pub silence: Option<Span>,
 }

@@ -117,7 +117,8 @@ pub struct Config {
     /// The congestion controller of each path: by its name in [`msctp_congestion::controllers`], or one's own
     /// ([`Choice::own`](msctp_congestion::Choice::own)).
     pub controller: ControllerChoice,
-    /// The controller's options, from those that [`msctp_congestion::ControllerInfo`] lists for its name; one's own has none.
+    /// The controller's options, from those that [`msctp_congestion::ControllerInfo`] lists for its name; one's own may read
+    /// them or not.
     pub controller_options: Options,
     /// A path's congestion window before its first data (RFC 9260 §7.2.1).
     pub initial_window: InitialWindow,
@@ -288,11 +289,12 @@ impl Config {
             value: self.controller.to_string(),
             want: error.want(),
         })?;
-        self.controller_options.check(registered.map_or(&[], |info| info.options)).map_err(|error| {
-            ConfigError { field: "controller_options", value: error.name.clone(), want: error.to_string() }
-        })?;
-        if registered.is_some() {
-            return Ok(());
+        if let Some(info) = registered {
+            return self.controller_options.check(info.options).map_err(|error| ConfigError {
+                field: "controller_options",
+                value: error.name.clone(),
+                want: error.to_string(),
+            });
         }
         // What comes from elsewhere is asked for the one thing without which nothing would ever be sent.
         let pmdcs = pmdcs(self.pmtu, 0, &IpAddr::V4(Ipv4Addr::UNSPECIFIED));

@@ -1,6 +1,6 @@
 //! Sets of options for a purpose. [`Config::default`] is RFC 9260; these say where they differ from it, and why.
 
-use msctp_congestion::InitialWindow;
+use msctp_congestion::{Bbr, InitialWindow, Options, bbr};
 use msctp_units::Span;
 
 use super::{
@@ -11,8 +11,9 @@ impl Config {
     /// For a host that moves between networks, and for the server it talks to. As [`Config::default`], but:
     ///
     /// - data leaves a path at its first time-out (RFC 7829 §6: a threshold of 0) and comes back with its first answer;
-    /// - a path with a stream of data that has been silent for 100 ms, and three times as long as usual, is left when another one, asked,
-    ///   answers: nobody tells of a network that swallows packets;
+    /// - a path with a stream of data that has been silent for 25 ms, and one and a half times as long as usual, has another one asked by
+    ///   what the receiver waits for; after 100 ms, and three times as long as usual, it is left if that one has answered: nobody tells
+    ///   of a network that swallows packets;
     /// - a new address asks for itself, and data may go there before it is confirmed, as far as RFC 9000 §8.1 would let it;
     /// - a path begins with ten packets, as TCP does (RFC 6928): what a new path carries is seen two round trips sooner;
     /// - the buffers hold 4 MiB: what is sent over a fast path waits for what the slow one that was left still has in its queue;
@@ -23,7 +24,9 @@ impl Config {
     /// - HB.Max.Burst is 4: a few new addresses are confirmed in one round trip;
     /// - Association.Max.Retrans is 40: minutes without any network are no reason to give up. A path that is left at the
     ///   first time-out makes several paths count errors, where RFC 9260's ten are counted with one in mind;
-    /// - what is sent again and lost again is found by time (RACK-TLP, RFC 8985): where a new path's queue overflows, RFC 9260's fast
+    /// - each path is sent at the rate it delivers (BBR), and looks for that rate until the round trip shows a queue: slow start overfills a
+    ///   new path's queue, and what is lost there holds up the rest for a round trip with that queue full;
+    /// - what is sent again and lost again is found by time (RACK-TLP, RFC 8985): where a path's queue overflows, RFC 9260's fast
     ///   retransmit, once per chunk, leaves the second loss to T3-rtx;
     /// - spurious time-outs are found and undone (RFC 5682), because radio links stall.
     pub fn mobile() -> Self {
@@ -33,6 +36,8 @@ impl Config {
                 silence: Some(Span::from_millis(100)),
                 ..FailoverConfig::default()
             },
+            controller: Bbr::NAME.into(),
+            controller_options: Options::new().with(&bbr::HYSTART, 1),
             initial_window: InitialWindow::Packets(10),
             receive_buffer: 4 << 20,
             send_buffer: 4 << 20,

@@ -3,14 +3,17 @@
 //!
 //! T3-rtx waits for the RTO after the *last* acknowledgement, never less than RTO.Min. But a path with a stream of data on it
 //! shows signs of life all the time: packets that come over it, acknowledgements of what was sent there. How long it was
-//! without one lately says what its queues, its jitter and the peer's delayed SACKs do; when it is without one for several times as
-//! long, counted from when the answer to the oldest chunk in flight was due (SRTT + RTTVAR after it was sent) or from the last sign
-//! if that is later, it is silent. That alone changes nothing: it is asked by a HEARTBEAT, and another path that works by the
-//! oldest chunk, sent again there as one packet, which also is what the receiver waits for.
+//! without one lately says what its queues, its jitter and the peer's delayed SACKs do. When it is without one for somewhat longer,
+//! counted from when the answer to the oldest chunk in flight was due (SRTT + RTTVAR after it was sent) or from the last sign
+//! if that is later, questions are asked: the path's by a HEARTBEAT, and another one's, that works, by the oldest chunks, sent again
+//! there, as many as a path begins with. They are what the receiver waits for, and when they are answered more follow, as the
+//! window there allows: the application is given data before it is known what has become of the path. A question in vain costs those
+//! packets, and the next one is asked later.
 //!
-//! Any sign of the silent path ends it. Only when the other path's answer has come, so that the peer is known to be there, and the
-//! silent one had a least round trip more to show that it is no worse, what would happen when its T3-rtx expires happens now
-//! (RFC 9260 §6.3.3, RFC 7829 §3.2), the way back included: the HEARTBEAT is on its way already.
+//! Any sign of the silent path ends it. Only when it was without one for several times as long as lately, the other path's answer has
+//! come, so that the peer is known to be there, and the silent one had a least round trip more to show that it is no worse, what would
+//! happen when its T3-rtx expires happens now (RFC 9260 §6.3.3, RFC 7829 §3.2), the way back included: the HEARTBEAT is on its way
+//! already.
 //!
 //! With few packets in flight all of them may be lost on a path that works, and silence tells nothing: T3-rtx alone does.
 
@@ -24,14 +27,20 @@ use crate::path::{Path, Paths};
 use crate::{PathId, TraceKind};
 
 /// Full packets in flight that make a stream: that so many are lost by chance on a path that works is not to be expected.
-const STREAM: u64 = 8;
+const STREAM: u64 = 4;
 /// Signs of life in a stream until it is known how often they come.
 const SIGNS: u32 = 8;
+/// After so many halves of the longest interval between two signs lately questions are asked; a half more after each that was in vain.
+const CURIOSITY: u64 = 3;
+/// And after this part of the least time that is silence.
+const CURIOUS_PART: u64 = 4;
+/// Packets of a question at most: what a path begins with, as with TCP (RFC 6928).
+const QUESTION: u64 = 10;
 /// So many times the longest interval between two signs lately is silence.
 const PATIENCE: u64 = 3;
 /// The most that it becomes.
 const MAX_PATIENCE: u64 = 32;
-/// A path that failed so long ago has a clean record.
+/// A path that failed, or was asked in vain, so long ago has a clean record.
 const CALM: Span = Span::from_secs(30);
 /// "Lately" is at least so long, and at least two round trips.
 const MEMORY: Span = Span::from_secs(1);
@@ -59,6 +68,8 @@ struct Watch {
     period_until: Time,
     /// Doubles with each failure that follows another one.
     patience: u64,
+    /// Halves of the longest interval after which it is asked.
+    curiosity: u64,
     calm_from: Time,
     asked: Option<Asked>,
 }
@@ -71,14 +82,17 @@ struct Signs {
     longest: Span,
 }
 
-/// A chunk of a silent path on its way over another one.
+/// Chunks of a silent path on their way over another one.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     by: PathId,
+    /// The first of them.
     tsn: LongTsn,
     /// Sendings up to here were made before.
     before: SendNumber,
     at: Time,
+    /// Before, nothing is done but asking.
+    patient_until: Time,
     /// When it was acknowledged.
     answered: Option<Time>,
 }
@@ -93,6 +107,7 @@ impl Watch {
             recent: [Signs::default(); 2],
             period_until: now,
             patience: PATIENCE,
+            curiosity: CURIOSITY,
             calm_from: now,
             asked: None,
         }
@@ -101,12 +116,17 @@ impl Watch {
     fn sign(&mut self, now: Time, srtt: Option<Span>) {
         let interval = now.since(self.heard);
         self.heard = now;
-        self.asked = None;
         if now >= self.calm_from {
             self.patience = PATIENCE;
+            self.curiosity = CURIOSITY;
+        }
+        let asked = self.asked.take().is_some();
+        if asked {
+            self.curiosity = (self.curiosity + 1).min(2 * PATIENCE);
+            self.calm_from = now + CALM;
         }
         // It answers after all: that is how long it may take. And what came together is one sign.
-        let counts = core::mem::take(&mut self.doubted) || self.streaming;
+        let counts = core::mem::take(&mut self.doubted) || self.streaming || asked;
         if !counts || interval.is_zero() {
             return;
         }
@@ -118,11 +138,13 @@ impl Watch {
         self.recent[0].longest = self.recent[0].longest.max(interval);
     }
 
-    /// How long it may be without a sign; `None`: not known.
-    fn bearable(&self, least: Span) -> Option<Span> {
+    /// How long it may be without a sign before it is asked, and before it is silent; `None`: not known.
+    fn bearable(&self, least: Span) -> Option<[Span; 2]> {
         let [now, before] = self.recent;
+        let longest = now.longest.max(before.longest);
         let known = now.count.saturating_add(before.count) >= SIGNS;
-        known.then(|| (now.longest.max(before.longest) * self.patience).max(least))
+        let curious = (longest * self.curiosity / 2).max(least / CURIOUS_PART);
+        known.then(|| [curious, (longest * self.patience).max(least)])
     }
 
     fn failed(&mut self, now: Time) {
@@ -204,25 +226,34 @@ impl Outbound {
         let path = paths.get(watch.path)?;
         if let Some(asked) = &watch.asked {
             // The peer is there; had it been heard of over this path as well, it would be by now.
-            return Some(asked.answered? + path.rtt.rtt_min().unwrap_or(least));
+            // And it waits as long as if it had been asked when it was silent: no longer stall than then is taken for it.
+            let answered = asked.answered?;
+            let silent = answered.max(asked.patient_until + answered.since(asked.at));
+            return Some(silent + path.rtt.rtt_min().unwrap_or(least));
         }
         if !(watch.streaming && has_stream(path) && path.is_usable()) {
             return None;
         }
-        let oldest = self.oldest_in_flight(self.flows.of(watch.path)?)?;
-        let due = self.sent.at(oldest)?.sent + path.rtt.srtt()? + path.rtt.rttvar()?;
-        let at = due.max(watch.heard) + watch.bearable(least)?;
+        let [curious, _] = watch.bearable(least)?;
+        let at = self.answer_due(watch, path)? + curious;
         let first = path.t3_rtx.is_some_and(|t3_rtx| at < t3_rtx);
         (first && self.other_path(watch.path, paths).is_some()).then_some(at)
     }
 
-    /// What was sent first of that which is in flight. What lies before it in the log was acknowledged or sent again.
-    fn oldest_in_flight(&self, flow: &Flow) -> Option<LongTsn> {
+    /// Until then a path that works need not have shown a sign.
+    fn answer_due(&self, watch: &Watch, path: &Path) -> Option<Time> {
+        let oldest = self.in_flight(self.flows.of(watch.path)?).next()?;
+        let due = self.sent.at(oldest)?.sent + path.rtt.srtt()? + path.rtt.rttvar()?;
+        Some(due.max(watch.heard))
+    }
+
+    /// What is in flight, as it was sent. What else is in the log was acknowledged or sent again.
+    fn in_flight(&self, flow: &Flow) -> impl Iterator<Item = LongTsn> {
         let in_flight = |sending: &&super::flow::Sending| {
             let chunk = self.sent.at(sending.tsn);
             chunk.is_some_and(|chunk| chunk.fate == Fate::InFlight && chunk.number == sending.number)
         };
-        flow.log.iter().find(in_flight).map(|sending| sending.tsn)
+        flow.log.iter().filter(in_flight).map(|sending| sending.tsn)
     }
 
     /// Another path that works.
@@ -251,33 +282,61 @@ impl Outbound {
     }
 
     fn ask(&mut self, now: Time, id: PathId, paths: &mut Paths) {
-        let oldest = self.flows.of(id).and_then(|flow| self.oldest_in_flight(flow));
-        let (Some(tsn), Some(by)) = (oldest, self.other_path(id, paths)) else { return };
-        let wire_len = self.sent.at(tsn).map_or(0, super::chunk::Chunk::wire_len);
-        if let Some(path) = paths.get_mut(id) {
-            path.flight_size -= wire_len;
-        }
-        paths.request_heartbeat(id);
-        self.mark(tsn, by);
-        if let Some(chunk) = self.sent.at_mut(tsn) {
-            // RFC 7053 §5.1: a single packet would be acknowledged late.
-            chunk.flags.immediate = true;
-        }
-        let to = self.flows.index(by);
-        // One packet, whatever the window there says: nothing was heard of that path either.
-        self.flows[to].forced = true;
+        let Some(by) = self.other_path(id, paths) else { return };
+        let Some(silence) = &mut self.silence else { return };
+        let (least, watch) = (silence.least, *silence.of(id, now));
+        let patience = watch.bearable(least).map_or(least, |[_, patience]| patience);
+        let due = paths.get(id).and_then(|path| self.answer_due(&watch, path)).unwrap_or(now);
+        let most = paths.get(by).map_or(0, |path| QUESTION * u64::from(path.pmdcs()));
         let before = self.next_number - 1;
+        let Some(tsn) = self.send_elsewhere(id, by, most, paths) else { return };
+        paths.request_heartbeat(id);
+        // One packet, whatever the window there says: nothing was heard of that path either.
+        let to = self.flows.index(by);
+        self.flows[to].forced = true;
         if let Some(silence) = &mut self.silence {
-            silence.of(id, now).asked = Some(Asked { by, tsn, before, at: now, answered: None });
+            let asked = Asked { by, tsn, before, at: now, patient_until: due + patience, answered: None };
+            silence.of(id, now).asked = Some(asked);
         }
         if let Some(trace) = &mut self.trace {
             trace.push_back(TraceKind::LossProbe { path: by, tsn: Some(tsn.tsn().get()) });
         }
     }
 
+    /// Sends chunks of a silent path over another one: the oldest ones, as many as the window there allows, but at least one, and no
+    /// more than `most` bytes. Gives the first.
+    fn send_elsewhere(&mut self, id: PathId, by: PathId, most: u64, paths: &mut Paths) -> Option<LongTsn> {
+        let (other, flow) = (paths.get(by)?, self.flows.of(id)?);
+        let waiting = self.flows.of(by).map_or(0, |flow| u64::from(flow.marked) * u64::from(other.pmdcs()));
+        let window = other.controller.window().cwnd.saturating_sub(other.flight_size + waiting);
+        let (mut bytes, room) = (0, window.min(most));
+        let chunk_len = |&tsn: &LongTsn| self.sent.at(tsn).map_or(0, super::chunk::Chunk::wire_len);
+        let chosen: Vec<_> = self
+            .in_flight(flow)
+            .take_while(|tsn| {
+                let fits = bytes == 0 || bytes < room;
+                bytes += chunk_len(tsn);
+                fits
+            })
+            .collect();
+        let moved = chosen.iter().map(chunk_len).sum::<u64>();
+        paths.get_mut(id)?.flight_size -= moved;
+        for &tsn in &chosen {
+            self.mark(tsn, by);
+        }
+        // RFC 7053 §5.1: a single packet, and the last one, would be acknowledged late.
+        for &tsn in [chosen.first()?, chosen.last()?] {
+            if let Some(chunk) = self.sent.at_mut(tsn) {
+                chunk.flags.immediate = true;
+            }
+        }
+        chosen.first().copied()
+    }
+
     /// A SACK was taken in: signs of life, and answers to questions.
-    pub(super) fn settle_silence(&mut self, now: Time, paths: &Paths) {
+    pub(super) fn settle_silence(&mut self, now: Time, paths: &mut Paths) {
         let Some(silence) = &mut self.silence else { return };
+        let mut answered_by = None;
         for flow in self.flows.iter() {
             let Some(path) = paths.get(flow.id) else { continue };
             let watch = silence.of(flow.id, now);
@@ -304,6 +363,13 @@ impl Outbound {
                     && chunk.is_some_and(|chunk| chunk.path != asked.by && chunk.number > asked.before)
             });
             watch.streaming = has_stream(path);
+            let by = watch.asked.and_then(|asked| asked.answered.map(|_| asked.by));
+            answered_by = answered_by.or(by.map(|by| (flow.id, by)));
+        }
+        if let Some((id, by)) = answered_by
+            && paths.get(by).is_some_and(|path| path.flight_size < path.controller.window().cwnd)
+        {
+            self.send_elsewhere(id, by, u64::MAX, paths);
         }
     }
 

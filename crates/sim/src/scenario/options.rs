@@ -11,14 +11,25 @@ use super::error::Problem;
 /// Reads the table `key` of a profile, with `known` for its keys.
 pub(super) fn read(profile: &Section<'_, '_>, key: &str, known: &[OptionInfo]) -> Result<Options, Problem> {
     let mut options = Options::new();
+    read_over(profile, key, known, &mut options)?;
+    Ok(options)
+}
+
+/// The same, over what `options` are already.
+pub(super) fn read_over(
+    profile: &Section<'_, '_>,
+    key: &str,
+    known: &[OptionInfo],
+    options: &mut Options,
+) -> Result<(), Problem> {
     let names: Vec<&str> = known.iter().map(|info| info.name).collect();
-    let Some(section) = profile.section(key, &names)? else { return Ok(options) };
+    let Some(section) = profile.section(key, &names)? else { return Ok(()) };
     for info in known {
         if let Some(value) = value(&section, info)? {
             options.set(info, value).map_err(|error| Problem::new(section.key(info.name), error.problem))?;
         }
     }
-    Ok(options)
+    Ok(())
 }
 
 /// Reads `loss_classifier` and `loss_classifier_options` of a profile.

@@ -2,7 +2,7 @@
 
 use toml::de::DeTable;
 
-use msctp_congestion::controllers;
+use msctp_congestion::{Options, controllers};
 use msctp_proto::handover::policies;
 use msctp_proto::outbound::scheduler::schedulers;
 use msctp_proto::{AuthPolicy, Config, LossRecovery, RetransmissionPath};
@@ -158,10 +158,11 @@ fn names(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> 
     let controllers: Vec<_> = controllers().iter().map(|info| (info.name, info.name)).collect();
     if let Some(name) = section.choice("controller", &controllers)? {
         config.controller = name.into();
+        config.controller_options = Options::new();
     }
     let known = config.controller.name().and_then(|name| msctp_congestion::find(name).ok());
     let known = known.map_or(&[][..], |info| info.options);
-    config.controller_options = options::read(section, "controller_options", known)?;
+    options::read_over(section, "controller_options", known, &mut config.controller_options)?;
     options::classifier(section, &mut config.loss_classifier, &mut config.loss_classifier_options)?;
     let schedulers: Vec<_> = schedulers().iter().map(|info| (info.name, info.name)).collect();
     if let Some(name) = section.choice("scheduler", &schedulers)? {
