@@ -104,12 +104,7 @@ impl Association {
                 }
                 true
             }
-            // Valid if its cookie is.
-            Admission::CookieEcho => {
-                let before = self.stats.packets_received;
-                self.take_chunks(now, at, ecn, &packet, (jar, cookie));
-                self.stats.packets_received > before
-            }
+            Admission::CookieEcho => self.take_cookie_echo(now, at, ecn, &packet, (jar, cookie)),
             Admission::Init => {
                 if let Some(Ok(Chunk::Init(init))) = packet.chunks().next() {
                     self.stats.packets_received += 1;
@@ -135,6 +130,21 @@ impl Association {
         };
         self.after_change(now);
         verified
+    }
+
+    /// Valid if its cookie is.
+    #[cold]
+    fn take_cookie_echo(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        ecn: Ecn,
+        packet: &Packet<'_>,
+        cookies: (&CookieJar, Option<&Cookie>),
+    ) -> bool {
+        let before = self.stats.packets_received;
+        self.take_chunks(now, at, ecn, packet, cookies);
+        self.stats.packets_received > before
     }
 
     fn admit(&self, packet: &Packet<'_>) -> Admission {
@@ -185,6 +195,7 @@ impl Association {
     }
 
     /// True when there was anything but DATA and SACKs.
+    #[inline(always)]
     fn take_chunks(
         &mut self,
         now: Time,

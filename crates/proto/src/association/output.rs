@@ -65,6 +65,7 @@ impl Association {
         self.tracer.collect(now, &mut self.outbound, &self.paths);
     }
 
+    #[inline(always)]
     fn next_packet(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         while !self.control.is_empty() {
             if let Some(transmit) = self.send_control(now, out) {
@@ -371,8 +372,12 @@ impl Association {
         } else {
             None
         };
+        let sack_due = self.inbound.sack_due(now);
+        if data_path.is_none() && !sack_due {
+            return None;
+        }
         let sack_path = self.sack_path();
-        let sack_due = sack_path.is_some() && self.inbound.sack_due(now);
+        let sack_due = sack_due && sack_path.is_some();
         let path = match (data_path, sack_path) {
             // A SACK that goes elsewhere, or leaves no room for the next chunk, travels alone, first.
             (Some(data), Some(sack)) if sack_due && (data != sack || !self.fits_beside_sack(data)) => sack,

@@ -46,6 +46,7 @@ impl Demux {
     }
 
     /// By one of the peer's transport addresses.
+    #[cold]
     pub(super) fn by_address(&self, local_port: u16, peer_port: u16, peer: IpAddr) -> Option<Slot> {
         let ports = ports_of(local_port, peer_port);
         let found = match peer {

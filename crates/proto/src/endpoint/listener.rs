@@ -4,7 +4,7 @@
 use core::net::IpAddr;
 use std::sync::Arc;
 
-use msctp_units::{Ecn, Time};
+use msctp_units::Time;
 use msctp_wire::{Abort, Cause, Causes, Chunk, ChunkType, Error, Init, Packet, Tsn};
 
 use super::cookie::Cookie;
@@ -45,7 +45,7 @@ impl Endpoint {
         // RFC 9260 §5.1.2 D: an address that it lists may belong to an association
         let known = |address: &IpAddr| self.demux.by_address(local_port, peer_port, *address);
         if let Some(slot) = offer.addresses.iter().find_map(known) {
-            return self.give(now, at, Ecn::NotEct, packet.bytes(), slot, None);
+            return self.give(now, at, packet.bytes(), slot, None);
         }
         if !self.listeners.contains_key(&local_port) {
             // RFC 9260 §8.4 rule 3
@@ -124,7 +124,7 @@ impl Endpoint {
             return self.reply(at, ports, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
         }
         if let Some(slot) = slot {
-            return self.give(now, at, Ecn::NotEct, packet.bytes(), slot, Some(&cookie));
+            return self.give(now, at, packet.bytes(), slot, Some(&cookie));
         }
         if self.count >= self.config.max_associations || self.demux.has_tag(cookie.local_tag) {
             return self.refuse_init(at, ports, cookie.peer_tag, &[Cause::OutOfResource]);
@@ -145,7 +145,7 @@ impl Endpoint {
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
         let handle = self.insert(association);
-        self.give(now, at, Ecn::NotEct, packet.bytes(), handle.slot, Some(cookie));
+        self.give(now, at, packet.bytes(), handle.slot, Some(cookie));
         DatagramOutcome::Accepted(handle)
     }
 }

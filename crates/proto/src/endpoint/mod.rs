@@ -267,9 +267,12 @@ impl Endpoint {
     /// The association, to call; afterwards `poll_transmit` is to be called. `None` once it is closed and everything was
     /// taken out of it.
     pub fn association_mut(&mut self, handle: Handle) -> Option<&mut Association> {
-        self.slot_of(handle)?.entry.as_ref()?;
-        self.mark_dirty(handle.slot);
-        self.slots[handle.slot as usize].entry.as_mut().map(|entry| &mut *entry.association)
+        let slot = self.slots.get_mut(handle.slot as usize)?;
+        let entry = slot.entry.as_mut().filter(|_| slot.generation == handle.generation)?;
+        if !core::mem::replace(&mut slot.dirty, true) {
+            self.dirty.push_back(handle.slot);
+        }
+        Some(&mut entry.association)
     }
 
     /// Number of associations, those included that are closed and not yet emptied.
@@ -296,7 +299,7 @@ impl Endpoint {
         bytes: &[u8],
     ) -> DatagramOutcome {
         match self.find(at, bytes) {
-            Some(slot) => self.give(now, at, ecn, bytes, slot, None),
+            Some(slot) => self.give_found(now, at, ecn, bytes, slot, None),
             None => self.take_stray(now, at, bytes),
         }
     }
@@ -314,7 +317,20 @@ impl Endpoint {
     }
 
     /// What sets an association up is not marked (RFC 3168 §6.1.1). `cookie`: what the jar found in the packet, if it was asked.
+    #[cold]
     fn give(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        bytes: &[u8],
+        slot: u32,
+        cookie: Option<&Cookie>,
+    ) -> DatagramOutcome {
+        self.give_found(now, at, Ecn::NotEct, bytes, slot, cookie)
+    }
+
+    #[inline(always)]
+    fn give_found(
         &mut self,
         now: Time,
         at: PathAddr,
@@ -413,16 +429,22 @@ impl Endpoint {
     }
 
     /// Forgets an association that is closed and out of which everything was taken.
+    #[inline]
     fn release_if_empty(&mut self, slot: u32) {
+        let entry = self.slots[slot as usize].entry.as_ref();
+        if entry.is_some_and(|entry| entry.association.state() == AssociationState::Closed) {
+            self.release_closed(slot);
+        }
+    }
+
+    #[cold]
+    fn release_closed(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         if entry.dirty {
             return;
         }
         let done = entry.entry.as_ref().is_some_and(|Entry { association, .. }| {
-            association.state() == AssociationState::Closed
-                && !association.has_events()
-                && !association.has_trace()
-                && !association.readable()
+            !association.has_events() && !association.has_trace() && !association.readable()
         });
         if done {
             entry.entry = None;
@@ -457,7 +479,12 @@ impl Endpoint {
     }
 
     /// The next event of any association. Valid after `poll_transmit` gave `None`.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<(Handle, Event)> {
+        if self.eventful.is_empty() { None } else { self.next_event() }
+    }
+
+    fn next_event(&mut self) -> Option<(Handle, Event)> {
         while let Some(&slot) = self.eventful.front() {
             let handle = self.handle(slot);
             let entry = &mut self.slots[slot as usize];

@@ -23,8 +23,9 @@ impl Schedule {
         }
         let entry = &mut self.wanted[index];
         match (*entry, deadline) {
-            (_, None) => *entry = None,
-            (Some(set), Some(deadline)) if set <= deadline => {}
+            (None, None) => return,
+            (Some(_), None) => *entry = None,
+            (Some(set), Some(deadline)) if set <= deadline => return,
             (_, Some(deadline)) => {
                 *entry = Some(deadline);
                 self.heap.push(Reverse((deadline, slot)));

@@ -57,18 +57,20 @@ impl Outbound {
     /// a zero window probe when the peer's window is found closed, and for the time to come when the packet is paced.
     pub fn next_path(&mut self, now: Time, paths: &mut Paths) -> Option<PathId> {
         self.held_until = None;
+        self.found = None;
         self.abandon_due(now, paths);
         self.reroute(paths);
         // RFC 9260 §6.1 C: retransmissions first
         for index in 0..self.flows.len() {
-            let id = self.flows[index].id;
-            if self.may_retransmit(id, paths) && self.may_leave(now, id, paths) {
+            let flow = &self.flows[index];
+            let id = flow.id;
+            if flow.marked > 0 && self.may_retransmit(id, paths) && self.may_leave(now, id, paths) {
                 return Some(id);
             }
         }
         let data_path = paths.data_path()?;
         let max = self.max_payload(paths);
-        if self.window_is_closed(max) && self.sent.is_empty() && self.probe == ZeroWindowProbe::Idle {
+        if self.sent.is_empty() && self.probe == ZeroWindowProbe::Idle && self.window_is_closed(max) {
             let rto = paths.get(data_path)?.rtt.rto();
             self.probe = ZeroWindowProbe::Waiting(now + rto);
         }
@@ -79,7 +81,8 @@ impl Outbound {
             }
             return None;
         }
-        self.may_leave(now, data_path, paths).then_some(data_path)
+        self.found = self.may_leave(now, data_path, paths).then_some(data_path);
+        self.found
     }
 
     /// Nothing is to be sent: if the path's window is not what holds it back, the path's rate cannot be measured.
@@ -115,7 +118,8 @@ impl Outbound {
     /// than the path's PMTU leaves: chunks are not fragmented again when they move to a path with a smaller PMTU (RFC 9260
     /// §6.9). Such a packet has to be begun with this limit and fragmented by IP.
     pub fn oversized_packet(&mut self, path: PathId, paths: &Paths) -> Option<usize> {
-        let tsn = self.flows.of_mut(path)?.next_marked(&self.sent)?;
+        let flow = self.flows.of_mut(path).filter(|flow| flow.marked > 0)?;
+        let tsn = flow.next_marked(&self.sent)?;
         let needed = self.sent.at(tsn)?.wire_len();
         (needed > u64::from(paths.get(path)?.pmdcs())).then_some(12 + needed as usize)
     }
@@ -140,7 +144,7 @@ impl Outbound {
         may_begin_packet(path) && (flow.forced || below_cwnd(path))
     }
 
-    #[inline]
+    #[inline(always)]
     fn may_send_new(&self, now: Time, id: PathId, max: usize, paths: &Paths) -> bool {
         if self.queue.is_idle() || self.sent.len() >= MAX_OUTSTANDING {
             return false;
@@ -195,17 +199,18 @@ impl Outbound {
         builder: &mut PacketBuilder<'_>,
     ) -> Filled {
         let mut filled = Filled::default();
+        let found = self.found.take() == Some(id);
         let index = self.flows.index(id);
         let max = self.max_payload(paths);
+        let (mut flight_before, mut t3_was_running) = (0, false);
         if let Some(path) = paths.get_mut(id) {
             // RFC 9260 §7.2.1
             path.decay_if_idle(now);
+            (flight_before, t3_was_running) = (path.flight_size, path.t3_rtx.is_some());
         }
-        let flight_before = paths.get(id).map_or(0, |path| path.flight_size);
         let first_number = self.next_number;
-        let t3_was_running = paths.get(id).is_some_and(|path| path.t3_rtx.is_some());
         let mut restart_t3 = false;
-        if self.may_retransmit(id, paths) {
+        if self.flows[index].marked > 0 && self.may_retransmit(id, paths) {
             while let Some(sent) = self.retransmit(now, index, paths, builder) {
                 restart_t3 |= sent.was_earliest;
                 filled.again += 1;
@@ -222,7 +227,7 @@ impl Outbound {
         // RFC 9260 §6.1 C: new chunks only when no marked one is left here
         if (self.flows[index].marked == 0 || self.frto_probes())
             && paths.data_path() == Some(id)
-            && (filled.again > 0 || self.may_send_new(now, id, max, paths))
+            && (filled.again > 0 || found || self.may_send_new(now, id, max, paths))
         {
             self.fill_new(now, index, max, paths, builder, &mut filled);
         }
@@ -271,7 +276,11 @@ impl Outbound {
         let id = self.flows[index].id;
         let Some(path) = paths.get_mut(id) else { return };
         self.queue.begin_packet();
-        while below_cwnd(path) && self.sent.len() < MAX_OUTSTANDING {
+        // What does not hold one byte beside the chunk's header is full; most packets are after one chunk.
+        while builder.remaining() > overhead(self.interleaving)
+            && below_cwnd(path)
+            && self.sent.len() < MAX_OUTSTANDING
+        {
             let max = self.cut(max, builder.remaining());
             let Some(len) = self.queue.next_len(max) else { break };
             let closed = self.rwnd() < len as i64;

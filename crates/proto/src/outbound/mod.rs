@@ -96,6 +96,8 @@ pub struct Outbound {
     writable: bool,
     /// Pacing holds the next packet back until then; `None`: it does not.
     held_until: Option<Time>,
+    /// Where `next_path` has just found that new data may go: `fill` need not ask again.
+    found: Option<PathId>,
     /// RFC 9260 §6.1: set the I bit on the last chunk, the association is in SHUTDOWN-PENDING.
     hurry: bool,
     /// Streams are to be reset when what was sent is acknowledged.
@@ -166,6 +168,7 @@ impl Outbound {
             refused: false,
             writable: false,
             held_until: None,
+            found: None,
             hurry: false,
             resetting: false,
             hurry_when_blocked: config.streams.sack_immediately_when_blocked,
@@ -315,10 +318,11 @@ impl Outbound {
         if len as u64 > self.send_buffer {
             return Err(SendError::TooLarge { len, max: self.send_buffer as usize });
         }
-        if len as u64 > self.free(self.buffered(), self.kept_chunks()) {
+        let mut free = self.free(self.buffered(), self.kept_chunks());
+        if len as u64 > free && self.partial.is_touched() {
             self.make_room(now, len as u64, message.reliability, paths);
+            free = self.free(self.buffered(), self.kept_chunks());
         }
-        let free = self.free(self.buffered(), self.kept_chunks());
         if len as u64 > free {
             self.refused = true;
             return Err(SendError::BufferFull { len, free: free as usize });
@@ -410,7 +414,15 @@ impl Outbound {
         self.trace.as_mut()?.pop_front()
     }
 
+    #[inline]
     fn trace_window(&mut self, path: PathId, paths: &Paths) {
+        if self.trace.is_some() {
+            self.push_window(path, paths);
+        }
+    }
+
+    #[cold]
+    fn push_window(&mut self, path: PathId, paths: &Paths) {
         if let Some(trace) = &mut self.trace
             && let Some(at) = paths.get(path)
         {
@@ -428,15 +440,25 @@ impl Outbound {
     /// When T3-rtx of a path or the zero window probe is due, or a packet that pacing holds back may leave. Valid after
     /// [`next_path`](Self::next_path) gave `None`.
     pub fn next_timeout(&self, paths: &Paths) -> Option<Time> {
-        let t3 = paths.iter().filter_map(|path| path.t3_rtx).min();
-        let rack = self.rack.as_ref().and_then(|rack| rack.next_timeout());
-        let silence = self.silence_deadline(paths);
-        let waits = [t3, self.probe.deadline(), self.held_until, rack, silence].into_iter().flatten().min();
-        // Few have any.
-        match self.partial.next_deadline() {
-            None => waits,
-            Some(deadline) => Some(waits.map_or(deadline, |at| at.min(deadline))),
+        let mut next = paths.earliest_t3();
+        let mut wait = |deadline: Option<Time>| {
+            if let Some(at) = deadline {
+                next = Some(next.map_or(at, |next| next.min(at)));
+            }
+        };
+        // Few have any of these.
+        wait(self.probe.deadline());
+        wait(self.held_until);
+        if let Some(rack) = &self.rack {
+            wait(rack.next_timeout());
         }
+        if self.silence.is_some() {
+            wait(self.silence_deadline(paths));
+        }
+        if self.partial.is_touched() {
+            wait(self.partial.next_deadline());
+        }
+        next
     }
 
     /// A path is gone (RFC 5061): what was in flight there is sent again elsewhere.

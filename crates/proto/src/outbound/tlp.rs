@@ -69,10 +69,14 @@ fn pto(now: Time, path: &Path, one_packet: bool, max_ack_delay: Span) -> Time {
 impl Outbound {
     /// RFC 8985 §7.2: starts or restarts PTO of a path after new data was sent there (`fresh`) or acknowledged; stops it where
     /// other means are at work.
+    #[inline]
     pub(super) fn schedule_probe(&mut self, now: Time, index: usize, fresh: bool, paths: &Paths) {
-        if self.rack.is_none() {
-            return;
+        if self.rack.is_some() {
+            self.reschedule_probe(now, index, fresh, paths);
         }
+    }
+
+    fn reschedule_probe(&mut self, now: Time, index: usize, fresh: bool, paths: &Paths) {
         let flow = &self.flows[index];
         let (id, repairing) =
             (flow.id, flow.recovery_exit.is_some() || flow.ld_exit.is_some() || flow.marked > 0);

@@ -195,8 +195,15 @@ impl Paths {
     }
 
     /// When the first T3-rtx expires.
+    #[inline]
     pub fn earliest_t3(&self) -> Option<Time> {
-        self.list.iter().filter_map(|path| path.t3_rtx).min()
+        let mut earliest = None;
+        for path in &self.list {
+            if let Some(at) = path.t3_rtx {
+                earliest = Some(earliest.map_or(at, |earliest: Time| earliest.min(at)));
+            }
+        }
+        earliest
     }
 
     /// Bytes outstanding on all paths.
