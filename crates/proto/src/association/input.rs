@@ -266,6 +266,7 @@ impl Association {
     }
 
     /// False when the rest of the packet is to be left alone. `rest` begins with the chunk.
+    #[inline(always)]
     fn take_chunk(
         &mut self,
         now: Time,
@@ -286,6 +287,19 @@ impl Association {
             self.take_sack(now, at, sack);
             return true;
         }
+        self.take_control(now, at, chunk, rest, seen)
+    }
+
+    /// As [`take_chunk`](Self::take_chunk), of any chunk but DATA and SACK.
+    #[inline(never)]
+    fn take_control(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        chunk: &Chunk<'_>,
+        rest: &[u8],
+        seen: &mut Seen,
+    ) -> bool {
         seen.control = true;
         if self.tracer.is_on() {
             self.trace_control(now, Direction::In, self.path_of(at), chunk);

@@ -41,6 +41,10 @@ impl Association {
     /// Appends the next packet to `out`, or, with `Config::max_segments`, several of equal size; `None` when there is
     /// nothing to send. To be called until it gives `None`.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        if self.has_nothing_to_send(now) {
+            self.report_abandoned();
+            return None;
+        }
         // Handed on in place: a copy would wait for its parts to reach memory.
         let mut transmit = self.next_packet(now, out);
         if let Some(transmit) = &mut transmit {
@@ -49,6 +53,19 @@ impl Association {
         // What was to be sent may have been found to be over.
         self.report_abandoned();
         transmit
+    }
+
+    /// Most packets are not answered at once, and after the last one that leaves this is asked once more. May be false when there
+    /// is nothing.
+    #[inline]
+    fn has_nothing_to_send(&self, now: Time) -> bool {
+        self.state == State::Established
+            && !self.output.stirred
+            && self.outbound.is_drained()
+            && !self.inbound.sack_due(now)
+            && self.control.is_empty()
+            && self.output.copies.is_none()
+            && !self.outbound.may_forward()
     }
 
     fn after_packet(&mut self, now: Time, out: &mut Vec<u8>, transmit: &mut Transmit) {

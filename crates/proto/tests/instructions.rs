@@ -1,0 +1,92 @@
+//! What a data packet costs both ends of the core together, in instructions: unlike times they are the same on a busy machine. Costs
+//! creep in with features, a few at a time, and no benchmark on a shared machine shows them.
+//!
+//! Skipped where valgrind is not installed, unless `MSCTP_NEED_VALGRIND` is set. The counts are those of valgrind's processor on
+//! x86-64: CRC32c takes 2000 of them there, for it has no AVX-512. On another architecture there is nothing to compare with.
+
+use std::process::Command;
+
+/// Of the example `pump`: the case, mebibytes of a short and a long run, instructions per data packet. What the long run takes more
+/// than the short one is what packets cost, without the set-up.
+///
+/// After a change for the better write the new number down; after one for the worse look first for where it comes from:
+/// `valgrind --tool=callgrind target/release/examples/pump 24 0`, then `callgrind_annotate`, before and after.
+const EXPECTED: [Case; 3] = [
+    Case { name: "64 KiB windows", case: 0, mebibytes: [4, 24], instructions: 8_103 },
+    Case { name: "8 MiB windows", case: 2, mebibytes: [4, 24], instructions: 7_739 },
+    Case { name: "8 MiB windows, 1 in 1000 lost", case: 3, mebibytes: [16, 96], instructions: 8_302 },
+];
+/// In percent: how the compiler happens to inline.
+const MARGIN: u64 = 3;
+
+struct Case {
+    name: &'static str,
+    case: u32,
+    mebibytes: [u32; 2],
+    instructions: u64,
+}
+
+/// The example, as users run it; `None` without valgrind.
+fn pump() -> Option<String> {
+    Command::new("valgrind").arg("--version").output().ok()?;
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--quiet", "--package", "msctp-proto", "--example", "pump"])
+        .arg("--message-format=json")
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    let messages = String::from_utf8(built.stdout).expect("JSON");
+    let executable = messages.lines().find_map(|line| {
+        let (_, rest) = line.split_once(r#""executable":""#)?;
+        rest.split_once('"').map(|(path, _)| path.to_owned()).filter(|path| path.contains("pump"))
+    });
+    Some(executable.expect("the example builds"))
+}
+
+/// The number behind `before` in the text.
+fn number_after(text: &str, before: &str) -> u64 {
+    let rest = text.split_once(before).unwrap_or_else(|| panic!("no {before:?} in {text}")).1.trim_start();
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next().expect("there is a first part");
+    digits.parse().unwrap_or_else(|_| panic!("no number behind {before:?} in {text}"))
+}
+
+/// Instructions of a run, and the data packets in it.
+fn run(pump: &str, mebibytes: u32, case: u32) -> (u64, u64) {
+    let run = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", pump])
+        .args([mebibytes.to_string(), case.to_string()])
+        .output()
+        .expect("valgrind runs");
+    let (said, found) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    (number_after(&found, "Collected :"), number_after(&said, "data packet ("))
+}
+
+#[test]
+#[ignore = "builds for release, and a minute under valgrind"]
+fn slow_a_packet_costs_no_more_instructions_than_it_did() {
+    if !cfg!(target_arch = "x86_64") {
+        eprintln!("skipped: the counts are those of x86-64");
+        return;
+    }
+    let Some(pump) = pump() else {
+        assert!(std::env::var_os("MSCTP_NEED_VALGRIND").is_none(), "valgrind is not installed");
+        eprintln!("skipped: valgrind is not installed");
+        return;
+    };
+    let mut dearer = Vec::new();
+    for Case { name, case, mebibytes, instructions } in EXPECTED {
+        let [short, long] = mebibytes.map(|mebibytes| run(&pump, mebibytes, case));
+        let cost = (long.0 - short.0) / (long.1 - short.1);
+        println!("{name}: {cost} instructions per data packet, expected {instructions}");
+        if cost * 100 > instructions * (100 + MARGIN) {
+            dearer.push(format!("{name}: {cost} instead of {instructions}"));
+        }
+    }
+    assert!(
+        dearer.is_empty(),
+        "instructions per data packet, more than {MARGIN} % above what they were: {dearer:#?}\n\
+         Find what costs more: `valgrind --tool=callgrind target/release/examples/pump 24 0` of this tree and of one before \
+         the change, `callgrind_annotate` of both. Cut it; if it is worth its price, write the new number into EXPECTED \
+         and into docs/performance.md."
+    );
+}
