@@ -3,7 +3,7 @@
 //!
 //! T3-rtx waits for the RTO after the *last* acknowledgement, never less than RTO.Min. But a path with a stream of data on it
 //! shows signs of life all the time: packets that come over it, acknowledgements of what was sent there. How long it was
-//! without one lately says what its queues, its jitter and the peer's delayed SACKs do. When it is without one for somewhat longer,
+//! without one lately, once it was watched for a second, says what its queues, its jitter and the peer's delayed SACKs do. When it is without one for somewhat longer,
 //! counted from when the answer to the oldest chunk in flight was due (SRTT + RTTVAR after it was sent) or from the last sign
 //! if that is later, questions are asked: the path's by a HEARTBEAT, and another one's, that works, by the oldest chunks, sent again
 //! there, as many as a path begins with. They are what the receiver waits for, and when they are answered more follow, as the
@@ -63,6 +63,8 @@ struct Watch {
     streaming: bool,
     /// It was taken for failed since.
     doubted: bool,
+    /// What is usual is not known before: it was watched for too short a time.
+    known_from: Time,
     /// In this period, and the one before.
     recent: [Signs; 2],
     period_until: Time,
@@ -104,6 +106,7 @@ impl Watch {
             heard: now,
             streaming: false,
             doubted: false,
+            known_from: now,
             recent: [Signs::default(); 2],
             period_until: now,
             patience: PATIENCE,
@@ -133,6 +136,9 @@ impl Watch {
         if now >= self.period_until {
             self.recent = [Signs::default(), self.recent[0]];
             self.period_until = now + MEMORY.max(srtt.unwrap_or_default() * 2);
+        }
+        if self.recent.iter().all(|signs| signs.count == 0) {
+            self.known_from = now + MEMORY;
         }
         self.recent[0].count = self.recent[0].count.saturating_add(1);
         self.recent[0].longest = self.recent[0].longest.max(interval);
@@ -235,7 +241,7 @@ impl Outbound {
             return None;
         }
         let [curious, _] = watch.bearable(least)?;
-        let at = self.answer_due(watch, path)? + curious;
+        let at = (self.answer_due(watch, path)? + curious).max(watch.known_from);
         let first = path.t3_rtx.is_some_and(|t3_rtx| at < t3_rtx);
         (first && self.other_path(watch.path, paths).is_some()).then_some(at)
     }
