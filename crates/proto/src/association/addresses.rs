@@ -64,11 +64,7 @@ impl Association {
 
     /// What waits now need not wait for T4-rto of a network that is dead.
     fn make_way_for_requests(&mut self) {
-        let ours = &self.readdressing.ours;
-        let source = ours.required_source().filter(|_| ours.may_leave_elsewhere());
-        if source.is_some_and(|source| {
-            !self.paths.iter().any(|path| path.addr().local == source && path.may_deliver())
-        }) {
+        if self.must_ask_elsewhere() {
             self.readdressing.ours.retransmit_now();
         }
     }
@@ -432,18 +428,23 @@ impl Association {
         (!builder.is_empty()).then(|| Transmit::new(path, at, self.seal(builder)))
     }
 
-    /// Where a request goes that is not sent from a new address first. One that speaks of where it came from leaves from there
-    /// while that network is not dead; then from any address that the peer lists, if that does no harm: as long as it is not
-    /// answered no other may follow (RFC 5061 §5.1 A3), and an answer that is lost is given again (§5.2 E2).
+    /// What is asked speaks of where it came from, that network is dead, others wait, and to ask from another address does no harm:
+    /// as long as it is not answered no other may follow (RFC 5061 §5.1 A3), and an answer that is lost is given again (§5.2 E2).
+    fn must_ask_elsewhere(&self) -> bool {
+        let ours = &self.readdressing.ours;
+        let Some(source) = ours.required_source().filter(|_| ours.may_leave_elsewhere()) else {
+            return false;
+        };
+        let from_there = self.paths.request_path_from(Some(source), ours.last_path());
+        !from_there.and_then(|path| self.paths.get(path)).is_some_and(Path::may_deliver)
+    }
+
+    /// Where a request goes that is not sent from a new address first.
     fn old_request_path(&self) -> Option<PathId> {
         let ours = &self.readdressing.ours;
-        let (source, last) = (ours.required_source(), ours.last_path());
-        let from_there = self.paths.request_path_from(source, last);
-        let arrives = from_there.and_then(|path| self.paths.get(path)).is_some_and(Path::may_deliver);
-        if source.is_none() || arrives || !ours.may_leave_elsewhere() {
-            return from_there;
-        }
-        self.paths.working_request_path(last).or(from_there)
+        let last = ours.last_path();
+        let elsewhere = if self.must_ask_elsewhere() { self.paths.working_request_path(last) } else { None };
+        elsewhere.or_else(|| self.paths.request_path_from(ours.required_source(), last))
     }
 
     fn send_request(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
