@@ -544,30 +544,21 @@ fn a_stream_that_was_just_added_may_be_unknown_to_the_end_that_added_it() {
         seed: 11589,
         mobile_addresses: 0b1100,
         server_addresses: 0b10,
-        names_all: true,
-        plain: true,
         mobile: Tuning { path_max_retrans: 0, outbound_streams: 1, rack: true, ..Tuning::DEFAULT },
-        server: Tuning { ..Tuning::DEFAULT },
-        heal: Heal::All,
-        ending: Ending::MobileShutsDown,
+        ..PLAIN
     };
     check(
         setup,
         &[
-            Path {
-                mobile: 2,
-                server: 1,
-                to_server: Quality { delay_ms: 20, jitter_ms: 0, loss: 100, duplicate: 0, corrupt: 0 },
-                to_mobile: Quality { delay_ms: 20, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
-            },
+            Path { mobile: 2, server: 1, to_server: Quality::DEAD, to_mobile: Quality::GOOD },
             Send { side: Mobile, stream: 0, len: 1, count: 1, unordered: false },
             Run { ms: 3127 },
             AddStreams { side: Mobile, incoming: false, count: 2 },
             Path {
                 mobile: 2,
                 server: 1,
-                to_server: Quality { delay_ms: 20, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
-                to_mobile: Quality { delay_ms: 5, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
+                to_server: Quality::GOOD,
+                to_mobile: Quality { delay_ms: 5, ..Quality::GOOD },
             },
             Run { ms: 21 },
             Reset { side: Server, incoming: true, first: 2, count: 1 },
@@ -580,14 +571,9 @@ fn a_stream_that_was_just_added_may_be_unknown_to_the_end_that_added_it() {
 fn what_was_given_up_in_part_is_told() {
     let setup = Setup {
         seed: 20675,
-        mobile_addresses: 0b1,
-        server_addresses: 0b1,
-        names_all: true,
-        plain: true,
         mobile: Tuning { pmtu: 9000, ..Tuning::DEFAULT },
         server: Tuning { receive_buffer: 4000, ..Tuning::DEFAULT },
-        heal: Heal::All,
-        ending: Ending::MobileShutsDown,
+        ..PLAIN
     };
     check(
         setup,
@@ -618,14 +604,9 @@ fn what_was_given_up_in_part_is_told() {
 fn a_chunk_more_than_twice_the_buffer_is_taken_when_nothing_else_can_be_read() {
     let setup = Setup {
         seed: 53630,
-        mobile_addresses: 0b1,
-        server_addresses: 0b1,
-        names_all: true,
-        plain: true,
         mobile: Tuning { rto_min_ms: 200, pmtu: 9000, rack: true, ..Tuning::DEFAULT },
         server: Tuning { receive_buffer: 4000, ..Tuning::DEFAULT },
-        heal: Heal::All,
-        ending: Ending::MobileShutsDown,
+        ..PLAIN
     };
     check(
         setup,
@@ -647,13 +628,9 @@ fn what_is_given_up_does_not_stop_the_timer_of_a_forward_tsn() {
     let setup = Setup {
         seed: 17376,
         mobile_addresses: 0b1011,
-        server_addresses: 0b1,
-        names_all: true,
-        plain: true,
         mobile: Tuning { interleaving: true, ..Tuning::DEFAULT },
         server: Tuning { interleaving: true, ..Tuning::DEFAULT },
-        heal: Heal::All,
-        ending: Ending::MobileShutsDown,
+        ..PLAIN
     };
     check(
         setup,
@@ -661,8 +638,8 @@ fn what_is_given_up_does_not_stop_the_timer_of_a_forward_tsn() {
             Path {
                 mobile: 0,
                 server: 0,
-                to_server: Quality { delay_ms: 5, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
-                to_mobile: Quality { delay_ms: 5, jitter_ms: 0, loss: 1, duplicate: 0, corrupt: 0 },
+                to_server: Quality { delay_ms: 5, ..Quality::GOOD },
+                to_mobile: Quality { delay_ms: 5, loss: 1, ..Quality::GOOD },
             },
             Run { ms: 30 },
             SendPartial {
@@ -693,10 +670,6 @@ fn what_is_given_up_does_not_stop_the_timer_of_a_forward_tsn() {
 fn messages_longer_than_the_buffer_come_at_the_rate_of_the_path() {
     let setup = Setup {
         seed: 53659,
-        mobile_addresses: 0b1,
-        server_addresses: 0b1,
-        names_all: true,
-        plain: true,
         mobile: Tuning {
             rto_max_ms: 3000,
             hb_interval_ms: 0,
@@ -713,8 +686,7 @@ fn messages_longer_than_the_buffer_come_at_the_rate_of_the_path() {
             interleaving: true,
             ..Tuning::DEFAULT
         },
-        heal: Heal::All,
-        ending: Ending::MobileShutsDown,
+        ..PLAIN
     };
     check(
         setup,
@@ -733,9 +705,6 @@ fn giving_up_all_the_time_is_no_sign_of_a_dead_peer() {
         seed: 21335,
         mobile_addresses: 0b1000,
         server_addresses: 0b11,
-        names_all: true,
-        plain: true,
-        mobile: Tuning { ..Tuning::DEFAULT },
         server: Tuning {
             rto_max_ms: 1000,
             assoc_max_retrans: 10,
@@ -743,8 +712,7 @@ fn giving_up_all_the_time_is_no_sign_of_a_dead_peer() {
             max_burst: 1,
             ..Tuning::DEFAULT
         },
-        heal: Heal::All,
-        ending: Ending::MobileShutsDown,
+        ..PLAIN
     };
     check(
         setup,
@@ -752,8 +720,8 @@ fn giving_up_all_the_time_is_no_sign_of_a_dead_peer() {
             Path {
                 mobile: 3,
                 server: 1,
-                to_server: Quality { delay_ms: 20, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
-                to_mobile: Quality { delay_ms: 150, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
+                to_server: Quality::GOOD,
+                to_mobile: Quality { delay_ms: 150, ..Quality::GOOD },
             },
             Run { ms: 194 },
             SendPartial {
@@ -771,17 +739,8 @@ fn giving_up_all_the_time_is_no_sign_of_a_dead_peer() {
 /// The test took it for wrong that a peer whose restart was refused does not answer the SHUTDOWN of what it left.
 #[test]
 fn one_that_was_refused_as_restarted_does_not_answer_a_shutdown() {
-    let setup = Setup {
-        seed: 24929,
-        mobile_addresses: 0b110,
-        server_addresses: 0b11,
-        names_all: true,
-        plain: true,
-        mobile: Tuning { ..Tuning::DEFAULT },
-        server: Tuning { ..Tuning::DEFAULT },
-        heal: Heal::One,
-        ending: Ending::MobileShutsDown,
-    };
+    let setup =
+        Setup { seed: 24929, mobile_addresses: 0b110, server_addresses: 0b11, heal: Heal::One, ..PLAIN };
     check(setup, &[Run { ms: 107 }, RemoveAddress { side: Mobile, address: 2 }, Restart { side: Mobile }]);
 }
 
@@ -790,14 +749,11 @@ fn one_that_was_refused_as_restarted_does_not_answer_a_shutdown() {
 fn what_was_given_up_in_part_is_told_after_a_loss() {
     let setup = Setup {
         seed: 58474,
-        mobile_addresses: 0b1,
         server_addresses: 0b101,
-        names_all: true,
-        plain: true,
         mobile: Tuning { pmtu: 9000, ..Tuning::DEFAULT },
         server: Tuning { receive_buffer: 1500, ..Tuning::DEFAULT },
         heal: Heal::One,
-        ending: Ending::MobileShutsDown,
+        ..PLAIN
     };
     check(
         setup,
@@ -831,11 +787,9 @@ fn giving_up_is_progress() {
         mobile_addresses: 0b1101,
         server_addresses: 0b110,
         names_all: false,
-        plain: true,
         mobile: Tuning { hb_interval_ms: 0, path_max_retrans: 0, send_buffer: 1500, ..Tuning::DEFAULT },
-        server: Tuning { ..Tuning::DEFAULT },
         heal: Heal::One,
-        ending: Ending::MobileShutsDown,
+        ..PLAIN
     };
     check(
         setup,
@@ -851,14 +805,14 @@ fn giving_up_is_progress() {
             Path {
                 mobile: 0,
                 server: 2,
-                to_server: Quality { delay_ms: 20, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
-                to_mobile: Quality { delay_ms: 20, jitter_ms: 0, loss: 15, duplicate: 0, corrupt: 0 },
+                to_server: Quality::GOOD,
+                to_mobile: Quality { loss: 15, ..Quality::GOOD },
             },
             Path {
                 mobile: 2,
                 server: 1,
-                to_server: Quality { delay_ms: 20, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
-                to_mobile: Quality { delay_ms: 20, jitter_ms: 0, loss: 15, duplicate: 0, corrupt: 0 },
+                to_server: Quality::GOOD,
+                to_mobile: Quality { loss: 15, ..Quality::GOOD },
             },
             Run { ms: 1620 },
         ],
@@ -870,14 +824,9 @@ fn giving_up_is_progress() {
 fn small_messages_behind_a_hole_come_by_the_packet() {
     let setup = Setup {
         seed: 36296,
-        mobile_addresses: 0b1,
-        server_addresses: 0b1,
-        names_all: true,
-        plain: true,
         mobile: Tuning { receive_buffer: 1500, ..Tuning::DEFAULT },
         server: Tuning { hb_interval_ms: 0, ..Tuning::DEFAULT },
-        heal: Heal::All,
-        ending: Ending::MobileShutsDown,
+        ..PLAIN
     };
     check(
         setup,
@@ -892,17 +841,8 @@ fn small_messages_behind_a_hole_come_by_the_packet() {
 /// A request counted as one that waits for a dead network while that one was answered: the test looked too early.
 #[test]
 fn a_request_that_waits_for_a_dead_network_is_not_taken_for_another() {
-    let setup = Setup {
-        seed: 53542,
-        mobile_addresses: 0b101,
-        server_addresses: 0b11,
-        names_all: true,
-        plain: true,
-        mobile: Tuning { ..Tuning::DEFAULT },
-        server: Tuning { ..Tuning::DEFAULT },
-        heal: Heal::One,
-        ending: Ending::MobileShutsDown,
-    };
+    let setup =
+        Setup { seed: 53542, mobile_addresses: 0b101, server_addresses: 0b11, heal: Heal::One, ..PLAIN };
     check(
         setup,
         &[Run { ms: 103 }, AddWildcard { side: Mobile, address: 1 }, AddAddress { side: Mobile, address: 3 }],
@@ -915,13 +855,9 @@ fn small_messages_behind_a_hole_do_not_cost_the_association() {
     let setup = Setup {
         seed: 31300,
         mobile_addresses: 0b111,
-        server_addresses: 0b1,
-        names_all: true,
-        plain: true,
         mobile: Tuning { rto_min_ms: 200, assoc_max_retrans: 4, ..Tuning::DEFAULT },
         server: Tuning { hb_interval_ms: 500, receive_buffer: 1500, ..Tuning::DEFAULT },
-        heal: Heal::All,
-        ending: Ending::MobileShutsDown,
+        ..PLAIN
     };
     check(
         setup,
@@ -929,8 +865,8 @@ fn small_messages_behind_a_hole_do_not_cost_the_association() {
             Path {
                 mobile: 0,
                 server: 0,
-                to_server: Quality { delay_ms: 20, jitter_ms: 10, loss: 0, duplicate: 0, corrupt: 0 },
-                to_mobile: Quality { delay_ms: 20, jitter_ms: 0, loss: 0, duplicate: 0, corrupt: 0 },
+                to_server: Quality { jitter_ms: 10, ..Quality::GOOD },
+                to_mobile: Quality::GOOD,
             },
             Run { ms: 1416 },
             Send { side: Mobile, stream: 0, len: 1, count: 150, unordered: false },
