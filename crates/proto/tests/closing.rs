@@ -4,7 +4,8 @@ mod support;
 
 use msctp_proto::{AbortReason, AssociationState as State, Config, Event, LossReason, SendError};
 use msctp_units::Span;
-use support::{Pair, Side, chunk, message, text_message};
+use msctp_wire::{Heartbeat, Param, Params};
+use support::{Pair, Side, chunk, message, packet, text_message};
 
 fn pair() -> Pair {
     let mut pair = Pair::established(Config::default());
@@ -101,6 +102,35 @@ fn data_that_comes_in_shutdown_sent_is_answered_by_shutdown() {
     pair.run_for(Span::from_secs(5));
     assert_both_closed(&pair, "");
     assert_eq!(pair.a.received.len(), 20);
+}
+
+/// RFC 9260 §8.3 wants an answer "up until" this state; in it B may have data left, and no way to A but one that it has to verify.
+#[test]
+fn a_heartbeat_is_answered_in_shutdown_sent() {
+    let mut pair = pair();
+    pair.drop_if(|flight| flight.has(chunk::SHUTDOWN));
+    pair.send(Side::B, text_message("one of B's packets"));
+    pair.run_for(Span::from_secs(1));
+    shut(&mut pair, Side::A);
+    assert_eq!(pair.a.state(), Some(State::ShutdownSent));
+    let (tag, before) = (pair.tag_of(Side::A), pair.log_len());
+    let params = [Param::HeartbeatInfo(b"who is there")];
+    let heartbeat = Heartbeat { params: Params::from(&params) };
+    pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&heartbeat]));
+    let sent: Vec<u8> = pair.sent_since(Side::A, before).iter().flat_map(|flight| flight.chunks()).collect();
+    assert_eq!(sent, [chunk::HEARTBEAT_ACK]);
+}
+
+/// RFC 9260 §9.2, §6.2: B does not answer, so it has data left, and may have missed that there is room for it.
+#[test]
+fn a_shutdown_that_is_sent_again_says_how_much_room_there_is() {
+    let mut pair = pair();
+    pair.drop_if(|_| true);
+    shut(&mut pair, Side::A);
+    pair.run_for(Span::from_secs(8));
+    let sent: Vec<Vec<u8>> = pair.sent_since(Side::A, 0).iter().map(|flight| flight.chunks()).collect();
+    let again = vec![chunk::SACK, chunk::SHUTDOWN];
+    assert_eq!(sent, [vec![chunk::SHUTDOWN], again.clone(), again.clone(), again]);
 }
 
 #[test]

@@ -568,11 +568,17 @@ impl Association {
         !action.stop
     }
 
-    /// RFC 9260 §8.3: answered from COOKIE-ECHOED on, up to SHUTDOWN-SENT and SHUTDOWN-ACK-SENT.
+    /// RFC 9260 §8.3: MUST be answered from COOKIE-ECHOED on, "up until reaching the SHUTDOWN-SENT state". It is in that state
+    /// too, which nothing forbids: a peer that still has data to send (§9.2) may have lost every address but one that it has to
+    /// verify first (§5.4), or one that it has to find working again. One in SHUTDOWN-ACK-SENT has a peer that asks no more.
     fn on_heartbeat(&mut self, at: PathAddr, heartbeat: &Heartbeat<'_>) {
         let answers = matches!(
             self.state,
-            State::CookieEchoed | State::Established | State::ShutdownPending | State::ShutdownReceived
+            State::CookieEchoed
+                | State::Established
+                | State::ShutdownPending
+                | State::ShutdownReceived
+                | State::ShutdownSent
         );
         if !answers {
             self.stats.unexpected_chunks += 1;

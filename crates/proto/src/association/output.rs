@@ -460,14 +460,16 @@ impl Association {
         Some(Transmit::new(Some(path), at, self.seal(builder)))
     }
 
-    /// SHUTDOWN or SHUTDOWN ACK, with a SACK when there is something a SHUTDOWN cannot say (RFC 9260 §9.2).
+    /// SHUTDOWN or SHUTDOWN ACK, with a SACK when there is something a SHUTDOWN cannot say (RFC 9260 §9.2): gaps, duplicates,
+    /// and, when nothing was heard since the last one, how much room there is. A peer that does not answer a SHUTDOWN has data
+    /// left, and may wait for a window whose opening it never heard of.
     fn send_shutdown(&mut self, now: Time, path: PathId, out: &mut Vec<u8>) -> Option<Transmit> {
         let entry = self.paths.get(path)?;
         let (at, room) = (entry.addr(), packet_room(entry));
         let mut builder = self.builder(out, self.tags.peer_tag, room);
         let chunk = self.shutdown_chunk();
         if self.state == State::ShutdownSent {
-            if self.inbound.sack_pending() {
+            if self.inbound.sack_pending() || self.closing.retransmissions > 0 {
                 self.push_sack(now, path, &mut builder);
             }
             self.inbound.acknowledged_by_shutdown();

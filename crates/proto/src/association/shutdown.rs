@@ -18,7 +18,8 @@ pub(super) struct Closing {
     pub(super) t2: Option<Time>,
     /// T5-shutdown-guard.
     pub(super) t5: Option<Time>,
-    retransmissions: u32,
+    /// T2 expired so often since anything was heard of the peer.
+    pub(super) retransmissions: u32,
     /// T2 expired since the last one was sent.
     unanswered: bool,
     /// Where the last one went.

@@ -395,7 +395,7 @@ impl Inbound {
             gap_blocks: sack.gap_blocks.len() as u16,
             duplicates: duplicates as u16,
         };
-        self.window.announce();
+        self.window.announce(summary.a_rwnd);
         self.clock.sent();
         self.duplicates.clear();
         Some(summary)

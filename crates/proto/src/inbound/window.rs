@@ -20,6 +20,8 @@ pub(super) struct ReceiveWindow {
     held_chunks: u64,
     received: u64,
     edge: u64,
+    /// The last SACK said 0, whatever the edge: many small chunks were held.
+    closed: bool,
     /// The whole buffer is held by what cannot be read before more comes: as much again is granted.
     stretched: bool,
     /// The edge that was announced so.
@@ -41,6 +43,7 @@ impl ReceiveWindow {
             held_chunks: 0,
             received: 0,
             edge: size,
+            closed: false,
             stretched: false,
             stretched_edge: 0,
             tuning: max.map(|max| Box::new(Tuning::new(max))),
@@ -88,8 +91,9 @@ impl ReceiveWindow {
         self.next_edge().saturating_sub(self.received).min(self.size) as u32
     }
 
-    /// A SACK with [`a_rwnd`](Self::a_rwnd) goes out.
-    pub(super) fn announce(&mut self) {
+    /// A SACK with this [`a_rwnd`](Self::a_rwnd) goes out.
+    pub(super) fn announce(&mut self, a_rwnd: u32) {
+        self.closed = a_rwnd == 0;
         let before = self.edge;
         self.edge = self.next_edge();
         if self.stretched {
@@ -117,7 +121,7 @@ impl ReceiveWindow {
 
     /// RFC 9260 §6.2: worth a SACK of its own when the window can be increased by a quarter of the buffer.
     pub(super) fn update_due(&self) -> bool {
-        let announced = self.edge.saturating_sub(self.received);
+        let announced = if self.closed { 0 } else { self.edge.saturating_sub(self.received) };
         u64::from(self.a_rwnd()).saturating_sub(announced) >= self.size.div_ceil(4)
     }
 
@@ -169,7 +173,7 @@ mod tests {
         assert_eq!(window.a_rwnd(), 65_536);
         window.hold(1452);
         assert_eq!(window.a_rwnd(), 65_536 - 1452);
-        window.announce();
+        window.announce(window.a_rwnd());
         window.release(1452, 1);
         assert_eq!(window.a_rwnd(), 65_536, "empty again");
     }
@@ -180,7 +184,7 @@ mod tests {
         for _ in 0..4 {
             window.hold(1000);
         }
-        window.announce();
+        window.announce(window.a_rwnd());
         assert_eq!(window.a_rwnd(), 0);
         window.release(999, 1);
         assert_eq!(window.a_rwnd(), 0, "less than a packet is not announced");
@@ -194,12 +198,12 @@ mod tests {
         for _ in 0..8 {
             window.hold(1000);
         }
-        window.announce();
+        window.announce(window.a_rwnd());
         window.release(1000, 1);
         assert!(!window.update_due());
         window.release(1000, 1);
         assert!(window.update_due());
-        window.announce();
+        window.announce(window.a_rwnd());
         assert!(!window.update_due());
     }
 
@@ -212,10 +216,10 @@ mod tests {
         }
         assert_eq!(window.a_rwnd(), 1000, "not closed yet");
         window.hold(1000);
-        window.announce();
+        window.announce(window.a_rwnd());
         assert_eq!(window.a_rwnd(), 0);
         window.stretch(true);
-        window.announce();
+        window.announce(window.a_rwnd());
         assert_eq!(window.a_rwnd(), 8000);
         // The message is complete and not read: no more is granted, and what was is kept.
         window.hold(1000);
@@ -242,6 +246,20 @@ mod tests {
     }
 
     #[test]
+    fn a_window_that_tiny_chunks_closed_is_opened_by_a_sack_of_its_own() {
+        let mut window = ReceiveWindow::new(20 * MIN_CHARGE as u32, None, 1000);
+        for _ in 0..20 {
+            window.hold(1);
+        }
+        window.announce(window.a_rwnd());
+        assert_eq!(window.a_rwnd(), 0, "20 bytes, and the peer may send no more");
+        window.release(1, 1);
+        assert!(window.a_rwnd() > 0 && window.update_due());
+        window.announce(window.a_rwnd());
+        assert!(!window.update_due());
+    }
+
+    #[test]
     fn the_edge_never_moves_back() {
         let size = 200 * MIN_CHARGE as u32;
         let mut window = ReceiveWindow::new(size, None, 1000);
@@ -253,7 +271,7 @@ mod tests {
         for _ in 0..50 {
             window.hold(1);
         }
-        window.announce();
+        window.announce(window.a_rwnd());
         assert_eq!(window.a_rwnd(), size - 150);
         window.release(1, 1);
         assert_eq!(window.a_rwnd(), size - 150);
@@ -272,7 +290,7 @@ mod tests {
                 window.tune(now, Some(Span::from_millis(100)));
                 window.release(1000, 1);
             }
-            window.announce();
+            window.announce(window.a_rwnd());
             let next = sent + u64::from(window.a_rwnd());
             assert!(next >= edge, "{next} after {edge}");
             edge = next;

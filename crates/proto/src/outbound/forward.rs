@@ -106,19 +106,22 @@ impl Outbound {
         self.keep_t3_running(now, paths);
     }
 
-    /// A SACK was taken in (A4), which may have advanced the Cumulative TSN Ack Point. C3: as long as the peer is behind it is told again, at most once a round trip (F2).
+    /// A SACK was taken in (A4), which may have advanced the Cumulative TSN Ack Point; what is over now is given up. C3: as long as
+    /// the peer is behind it is told again, at most once a round trip (F2).
     #[inline]
     pub(super) fn forward_after_sack(&mut self, now: Time, advanced: bool, paths: &mut Paths) {
-        // Nothing can have been given up.
+        // Nothing can have been given up, or be.
         if self.partial.is_touched() {
             self.go_on_forward(now, advanced, paths);
         }
     }
 
     fn go_on_forward(&mut self, now: Time, advanced: bool, paths: &mut Paths) {
+        // First: with all that was given up acknowledged, what the peer was told is forgotten.
         if advanced {
             self.settle_told(now, paths);
         }
+        self.abandon_due(now, paths);
         self.advance_peer_ack_point();
         if self.forward.point == self.sent.cum_tsn_ack() {
             self.forward.tried = None;

@@ -317,7 +317,6 @@ impl Outbound {
         }
         self.settle_silence(processing.now, paths);
         self.settle_probe(paths);
-        self.abandon_due(processing.now, paths);
         self.forward_after_sack(processing.now, processing.advanced, paths);
         debug_assert!(outcome.cum_tsn_advanced == processing.advanced);
     }

@@ -269,15 +269,13 @@ impl Paths {
         // RFC 9260 §8.3: exponential back-off of the RTO
         path.rtt.back_off();
         let state = path.state;
-        let carries_data = self.data_path == Some(path.id);
         let last_used = path.last_used;
+        let for_association = self.counts_for_association(index);
         // RFC 9260 §8.3: an inactive path's counter SHOULD not increase further
         if state != PathState::Inactive {
             self.count_path_error(index);
         }
-        // RFC 9260 §8.1: only heartbeats on the path that carries data count for the association, and §5.4: those of
-        // verification never do
-        if state != PathState::Unconfirmed && carries_data {
+        if for_association {
             self.count_assoc_error();
         }
         if self.list[index].heartbeats_every_rto() {
@@ -287,6 +285,19 @@ impl Paths {
             // Again with the RTO as it is now, counted from the one that was not answered.
             self.schedule_next(index, last_used);
         }
+    }
+
+    /// RFC 9260 §8.1: only heartbeats on the path that carries data count for the association, and §5.4: those of verification do
+    /// not. §5.4 knows no association without a confirmed address (its rules 1 and 2 begin with one); RFC 5061 does: the peer may
+    /// delete all but one that was not verified yet. Nothing else may go there, so what asks whether the peer is still there is
+    /// verification alone, and that of the first path that may be asked counts: were it not so, and the address dead, the
+    /// association would never end.
+    fn counts_for_association(&self, index: usize) -> bool {
+        let path = &self.list[index];
+        if self.list.iter().any(|path| path.confirmed) {
+            return path.state != PathState::Unconfirmed && self.data_path == Some(path.id);
+        }
+        self.list.iter().position(Path::may_heartbeat) == Some(index)
     }
 
     /// The next HEARTBEAT to send now; to be called until it gives `None`. Verification heartbeats are limited to
@@ -609,6 +620,27 @@ mod tests {
             assert!(sent < 100);
         }
         assert_eq!(sent, 11);
+    }
+
+    #[test]
+    fn without_a_confirmed_address_verification_alone_finds_that_the_peer_is_gone() {
+        // RFC 9260 §8.1. No address of the peer's is confirmed: RFC 5061 lets it delete those that were.
+        let mut paths = paths(2, 1);
+        paths.start_heartbeats(ms(0));
+        let mut sent = Vec::new();
+        while !events(&mut paths).contains(&PathEvent::PeerUnreachable) {
+            let at = paths.next_heartbeat_timeout().unwrap();
+            paths.handle_heartbeat_timeout(at);
+            sent.extend(heartbeat_paths(&mut paths, at));
+            assert!(sent.len() < 100);
+        }
+        assert_eq!(
+            sent.iter().filter(|path| **path == P0).count(),
+            11,
+            "they exceed Association.Max.Retrans = 10"
+        );
+        assert!(sent.contains(&P1), "whose heartbeats do not count beside them");
+        assert_eq!(paths.assoc_error_count(), 11);
     }
 
     #[test]

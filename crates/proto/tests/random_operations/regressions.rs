@@ -873,3 +873,121 @@ fn small_messages_behind_a_hole_do_not_cost_the_association() {
         ],
     );
 }
+
+/// The mobile, gone since, had deleted all its addresses but one that the server had not verified: data could not be sent, and
+/// heartbeats without an answer that verify ended nothing.
+#[test]
+fn the_only_address_left_was_never_confirmed_and_is_dead() {
+    let setup =
+        Setup { seed: 109062, mobile_addresses: 0b1010, server_addresses: 0b11, heal: Heal::One, ..PLAIN };
+    check(
+        setup,
+        &[
+            Path { mobile: 1, server: 0, to_server: Quality::GOOD, to_mobile: Quality::DEAD },
+            Run { ms: 1182 },
+            KeepOnly { side: Mobile, address: 1 },
+            Send { side: Server, stream: 0, len: 1, count: 1, unordered: false },
+            Restart { side: Mobile },
+        ],
+    );
+}
+
+/// The mobile had sent its SHUTDOWN and answered no heartbeats: the only address that it had left could not be verified, and what
+/// the server still had to send could not be sent.
+#[test]
+fn an_address_is_verified_during_the_shutdown() {
+    let setup = Setup {
+        seed: 81545,
+        mobile_addresses: 0b1011,
+        server_addresses: 0b100,
+        server: Tuning {
+            rto_max_ms: 1000,
+            hb_interval_ms: 5000,
+            path_max_retrans: 1,
+            quick_moves: true,
+            ..Tuning::DEFAULT
+        },
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path { mobile: 1, server: 2, to_server: Quality::DEAD, to_mobile: Quality::GOOD },
+            Run { ms: 86 },
+            Shutdown { side: Mobile },
+            Send { side: Server, stream: 0, len: 4688, count: 1, unordered: false },
+            KeepOnly { side: Mobile, address: 1 },
+            Run { ms: 21 },
+        ],
+    );
+}
+
+/// Many small messages closed the window, and that it had opened was not told, nor with the SHUTDOWN: the mobile waited with what it
+/// had left.
+#[test]
+fn a_shutdown_does_not_leave_the_peer_before_a_closed_window() {
+    let setup = Setup {
+        seed: 85220,
+        mobile_addresses: 0b1010,
+        mobile: Tuning { hb_interval_ms: 500, send_buffer: 5000, pmtu: 512, rack: true, ..Tuning::DEFAULT },
+        server: Tuning {
+            rto_min_ms: 200,
+            rto_max_ms: 1000,
+            hb_interval_ms: 5000,
+            assoc_max_retrans: 4,
+            receive_buffer: 1500,
+            ..Tuning::DEFAULT
+        },
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path { mobile: 1, server: 0, to_server: Quality::GOOD, to_mobile: Quality::DEAD },
+            Run { ms: 21 },
+            Path {
+                mobile: 1,
+                server: 0,
+                to_server: Quality { loss: 19, duplicate: 32, corrupt: 11, ..Quality::GOOD },
+                to_mobile: Quality { loss: 40, duplicate: 17, ..Quality::GOOD },
+            },
+            Send { side: Mobile, stream: 0, len: 1, count: 50, unordered: false },
+            Run { ms: 13000 },
+            Shutdown { side: Server },
+        ],
+    );
+}
+
+/// The peer that goes where it is told to is there; as long as more waited that may be given up, that was not seen.
+#[test]
+fn the_answer_to_a_forward_tsn_counts_beside_messages_that_wait() {
+    let setup = Setup {
+        seed: 113989,
+        mobile: Tuning { hb_interval_ms: 0, path_max_retrans: 0, quick_moves: true, ..Tuning::DEFAULT },
+        server: Tuning { sack_frequency: 1, receive_buffer: 1500, ..Tuning::DEFAULT },
+        heal: Heal::One,
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 0,
+                server: 0,
+                to_server: Quality { corrupt: 9, ..Quality::GOOD },
+                to_mobile: Quality::GOOD,
+            },
+            SendPartial {
+                side: Mobile,
+                stream: 0,
+                len: 1500,
+                count: 34,
+                unordered: false,
+                effort: Effort::Retransmissions(0),
+            },
+            Run { ms: 220 },
+            AddAddress { side: Mobile, address: 1 },
+            Run { ms: 20 },
+        ],
+    );
+}

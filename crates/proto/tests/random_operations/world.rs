@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use msctp_proto::{Association, AssociationState, Event, LossReason};
+use msctp_proto::{Association, AssociationState, Config, Event, LossReason};
 use msctp_units::{Span, Time};
 
 use crate::coverage::Meetings;
@@ -196,13 +196,17 @@ impl World {
             Heal::All => 2,
             Heal::One => 2 * failures,
         };
-        // An association of which the peer knows nothing any more may only end when it gives up.
+        // An association of which the peer knows nothing any more may only end when it gives up: data by its time-outs, and
+        // where there is no confirmed address that it may go to, verification at the rate of heartbeats, which are
+        // HB.interval and up to one and a half RTOs apart (RFC 9260 §5.4, §8.3).
         let forgotten = if self.was_restarted() || self.is_disturbed() {
-            u64::from(mobile.assoc_max_retrans.max(server.assoc_max_retrans)) + 1
+            let hb = Config::default().hb_interval.as_millis().max(hb);
+            let attempts = u64::from(mobile.assoc_max_retrans.max(server.assoc_max_retrans)) + 1;
+            attempts * (hb + rto_max + rto_max / 2)
         } else {
             0
         };
-        Span::from_millis(20_000 + STRAGGLER_MS + (2 + dead + forgotten) * rto_max + 2 * hb)
+        Span::from_millis(20_000 + STRAGGLER_MS + (2 + dead) * rto_max + forgotten + 2 * hb)
     }
 
     /// Runs until `done`; panics when nothing moves for too long, or it goes on for ever.

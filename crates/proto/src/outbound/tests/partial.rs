@@ -208,6 +208,21 @@ fn rfc3758_3_5_c3_and_f2_repeated_by_sacks_once_a_round_trip_and_by_t3() {
 }
 
 #[test]
+fn rfc9260_8_1_a_peer_that_goes_where_it_is_told_to_is_there() {
+    for waiting in [0, 1] {
+        let mut sender = sender(false);
+        sender.give(message(1, 100, ONCE)).unwrap();
+        sender.flush();
+        (0..waiting).for_each(|_| sender.give(message(1, 100, ONCE)).unwrap());
+        sender.time_out();
+        assert_eq!(sender.paths.assoc_error_count(), 1);
+        assert_eq!(forward(&mut sender), Some((1, vec![(1, false, 0)])));
+        sender.sack(1, &[]);
+        assert_eq!(sender.paths.assoc_error_count(), 0, "{waiting} wait");
+    }
+}
+
+#[test]
 fn rfc3758_3_5_c4_only_what_fits_and_the_highest_of_each_stream() {
     let mut sender = sender(false);
     for stream in [1, 2, 1, 3] {
