@@ -378,3 +378,15 @@ fn a_wildcard_that_is_lost_or_refused_leaves_both_ends_agreed() {
     assert!(pair.with(Side::A, |a, _| a.paths().all(|path| path.at.local == a_ip(0))));
     pair.transfer(Side::B, 50, 1000, Span::from_secs(20));
 }
+
+/// Without heartbeats nothing but the request asks for an answer: RFC 5061 §5.1 B2 counts each that is missing for the association.
+#[test]
+fn a_request_that_only_a_dead_network_takes_costs_no_association_whose_own_network_works() {
+    let config = Config { hb_interval: Span::ZERO, ..traced() };
+    let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);
+    pair.drop_if(|flight| [flight.at.local, flight.at.remote].contains(&a_ip(1)));
+    pair.with(Side::A, |a, now| a.add_translated_address(now, a_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(3600));
+    assert!(pair.a.state().is_some() && !pair.a.saw(|event| matches!(event, Event::Lost(_))));
+    pair.transfer(Side::A, 10, 1000, Span::from_secs(20));
+}

@@ -385,6 +385,13 @@ impl Association {
     pub(super) fn readdressing_timeout(&mut self, now: Time) {
         if let Some(path) = self.readdressing.ours.handle_timeout(now) {
             self.paths.on_request_timeout(path);
+            // B2 counts that for the association. A request that can leave from one address only says nothing of the peer if that
+            // network is dead: the peer is asked where data goes as well (RFC 9260 §8.3 D), and its answer clears the counter.
+            if self.readdressing.ours.required_source().is_some()
+                && let Some(data) = self.paths.data_path().filter(|&data| data != path)
+            {
+                self.paths.request_heartbeat(data);
+            }
         }
     }
 

@@ -245,6 +245,11 @@ impl Association {
         if seen.asconf && self.state != State::Closed {
             self.allow_early_data(at, packet);
         }
+        if (seen.control || self.paths.data_path().is_none())
+            && let Some(path) = self.path_of(at)
+        {
+            self.paths.verify_where_heard(path, now);
+        }
         if seen.data && self.state != State::Closed {
             self.inbound.end_packet(now);
             if seen.marked {

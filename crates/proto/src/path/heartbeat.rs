@@ -157,6 +157,24 @@ impl Paths {
         }
     }
 
+    /// A packet of the peer's came over this path. If it is not confirmed, nor the one that data would take, all that the peer may
+    /// wait for waits for its verification (RFC 9260 §5.4), which may have backed off, or slowed down to the rate of heartbeats,
+    /// while the network was dead: it is asked for now, at most once in RTO.Initial.
+    pub(crate) fn verify_where_heard(&mut self, id: PathId, now: Time) {
+        if !self.schedule.running
+            || self.data_path.and_then(|id| self.get(id)).is_some_and(Path::is_confirmed)
+        {
+            return;
+        }
+        let every = self.config.rto.initial;
+        let Some(path) = self.get_mut(id) else { return };
+        if !path.confirmed && path.may_heartbeat() && now >= path.last_used + every {
+            path.heartbeat.ready = true;
+            // RFC 9260 §5.4, HB.Max.Burst: no RTO of those without an answer holds it back.
+            self.schedule.burst_until = self.schedule.burst_until.min(now);
+        }
+    }
+
     /// First heartbeat of a path: at once when it is unconfirmed, else when it was idle for a period.
     pub(super) fn schedule_first(&mut self, index: usize, now: Time) {
         if !self.schedule.running {
@@ -620,6 +638,24 @@ mod tests {
             assert!(sent < 100);
         }
         assert_eq!(sent, 11);
+    }
+
+    #[test]
+    fn an_unconfirmed_path_on_which_the_peer_is_heard_is_verified_at_once_when_nothing_else_carries_data() {
+        let mut paths = paths(1, 1);
+        paths.start_heartbeats(ms(0));
+        let sent = run(&mut paths, ms(40_000));
+        assert_eq!(sent.last(), Some(&(ms(31_000), P0)), "the next one is 64 s later");
+        for (at, asks) in [(31_900, 0), (40_000, 1), (40_500, 0), (41_000, 1)] {
+            paths.verify_where_heard(P0, ms(at));
+            assert_eq!(heartbeat_paths(&mut paths, ms(at)).len(), asks, "{at}");
+        }
+        let mut paths = confirmed(1, 1);
+        let other = paths.add_remote(remote(1), ms(0)).unwrap()[0];
+        paths.start_heartbeats(ms(0));
+        assert_eq!(heartbeat_paths(&mut paths, ms(0)), [other]);
+        paths.verify_where_heard(other, ms(2000));
+        assert_eq!(heartbeat_paths(&mut paths, ms(2000)), [], "at its own pace");
     }
 
     #[test]

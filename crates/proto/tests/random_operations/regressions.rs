@@ -991,3 +991,126 @@ fn the_answer_to_a_forward_tsn_counts_beside_messages_that_wait() {
         ],
     );
 }
+
+/// As above, with lifetimes.
+#[test]
+fn the_answer_to_a_forward_tsn_counts_beside_lifetimes_that_run() {
+    let setup = Setup {
+        seed: 136551,
+        mobile_addresses: 0b10,
+        server_addresses: 0b101,
+        names_all: false,
+        mobile: Tuning {
+            hb_interval_ms: 0,
+            path_max_retrans: 2,
+            send_buffer: 5000,
+            pmtu: 65535,
+            ..Tuning::DEFAULT
+        },
+        heal: Heal::One,
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 1,
+                server: 0,
+                to_server: Quality::GOOD,
+                to_mobile: Quality { duplicate: 11, ..Quality::GOOD },
+            },
+            Path {
+                mobile: 1,
+                server: 2,
+                to_server: Quality::GOOD,
+                to_mobile: Quality { loss: 8, corrupt: 9, ..Quality::GOOD },
+            },
+            Run { ms: 131 },
+            SetPrimary { side: Mobile, path: 5 },
+            Send { side: Mobile, stream: 0, len: 1, count: 300, unordered: false },
+            Run { ms: 7000 },
+            SendPartial {
+                side: Mobile,
+                stream: 0,
+                len: 5000,
+                count: 50,
+                unordered: false,
+                effort: LifetimeMs(5),
+            },
+        ],
+    );
+}
+
+/// A request that could leave from a dead network only was not answered, nothing else was asked, and the association was given up
+/// although its own path worked.
+#[test]
+fn a_request_from_a_dead_network_does_not_cost_the_association() {
+    let setup = Setup {
+        seed: 142563,
+        mobile_addresses: 0b100,
+        server_addresses: 0b10,
+        mobile: Tuning { rto_max_ms: 10000, hb_interval_ms: 0, pmtu: 512, rack: true, ..Tuning::DEFAULT },
+        heal: Heal::One,
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 2,
+                server: 1,
+                to_server: Quality { delay_ms: 150, ..Quality::GOOD },
+                to_mobile: Quality::GOOD,
+            },
+            Run { ms: 231 },
+            SendPartial {
+                side: Mobile,
+                stream: 0,
+                len: 750,
+                count: 1,
+                unordered: false,
+                effort: LifetimeMs(10),
+            },
+            AddWildcard { side: Mobile, address: 3 },
+        ],
+    );
+}
+
+/// The only address left was verified at the rate of heartbeats, long after the network had come back and the mobile was heard, which
+/// gave up meanwhile.
+#[test]
+fn an_address_is_verified_when_the_peer_is_heard_there() {
+    let setup = Setup {
+        seed: 156328,
+        mobile_addresses: 0b111,
+        mobile: Tuning { rto_max_ms: 3000, assoc_max_retrans: 4, potentially_failed: 1, ..Tuning::DEFAULT },
+        server: Tuning { path_max_retrans: 1, ..Tuning::DEFAULT },
+        ..PLAIN
+    };
+    check(
+        setup,
+        &[
+            Path {
+                mobile: 0,
+                server: 0,
+                to_server: Quality::GOOD,
+                to_mobile: Quality { corrupt: 16, ..Quality::GOOD },
+            },
+            Path { mobile: 1, server: 0, to_server: Quality::DEAD, to_mobile: Quality::GOOD },
+            Send { side: Mobile, stream: 0, len: 1455, count: 1, unordered: false },
+            Run { ms: 106 },
+            Send { side: Server, stream: 0, len: 1, count: 1, unordered: false },
+            Run { ms: 3000 },
+            Shutdown { side: Mobile },
+            Send { side: Server, stream: 0, len: 1, count: 1, unordered: false },
+            Path {
+                mobile: 1,
+                server: 0,
+                to_server: Quality { loss: 38, ..Quality::GOOD },
+                to_mobile: Quality::GOOD,
+            },
+            KeepOnly { side: Mobile, address: 1 },
+            Run { ms: 40 },
+        ],
+    );
+}
