@@ -29,6 +29,7 @@ pre code{background:none;padding:0}
 table{border-collapse:collapse;width:100%;margin:12px 0;font-size:.95rem}
 th,td{text-align:left;vertical-align:top;padding:10px 14px 10px 0;border-bottom:1px solid var(--line)}
 th{font-weight:600;color:var(--quiet);font-size:.85rem;border-bottom-width:2px}
+tbody th{border-bottom-width:1px}
 td:last-child,th:last-child{padding-right:0}
 .ledger tr:not(.finding) td:first-child{white-space:nowrap;width:7rem}
 .ledger .id{font-weight:700;font-size:1.05rem}

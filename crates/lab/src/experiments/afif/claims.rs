@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use super::measure::Run;
 use super::plan::{CHANGES, Course, DURATION, RunKey, TO_CS1, Variant};
 use crate::claims::{Check, Claim, Comparison, Order, judge};
+use crate::words::{interval, signed};
 
 /// AF1: how long after the change a timeout counts as the change's, in seconds. The queue before the radio link holds at most 50
 /// packets, which take 25 s at CS1: what was sent before the change has arrived or is given up by then.
@@ -157,8 +158,8 @@ fn af2(measured: &Measured) -> Vec<Check> {
             match compare(at) {
                 None => Check::missing(want, "no runs"),
                 Some(comparison) => {
-                    let (mean, half) = (comparison.difference.mean, comparison.difference.half_width);
-                    let text = format!("at {at} s: {mean:+.1} ± {half:.1} TSNs of {:.0}", comparison.base);
+                    let Comparison { difference, base, .. } = &comparison;
+                    let text = format!("at {at} s: {} TSNs of {base:.0}", interval(difference));
                     Check::new(want, text, comparison.order == Order::Above)
                 }
             }
@@ -277,7 +278,7 @@ fn af5(measured: &Measured) -> Vec<Check> {
     checks.push(match compare(0.0, |run| run.total_bytes as f64) {
         None => Check::missing(bytes, "no runs of standard SCTP"),
         Some(comparison) => {
-            let text = format!("bytes {:+.2} % in the mean", comparison.relative() * 100.0);
+            let text = format!("bytes {} % in the mean", signed(comparison.relative() * 100.0));
             Check::new(bytes, text, comparison.within(AS_STANDARD))
         }
     });
@@ -285,8 +286,7 @@ fn af5(measured: &Measured) -> Vec<Check> {
         None => Check::missing(times, "no runs of standard SCTP"),
         Some(comparison) => {
             let Comparison { difference, base, order } = comparison;
-            let text =
-                format!("timeouts {:+.2} ± {:.2} of {base:.1}", difference.mean, difference.half_width);
+            let text = format!("timeouts {} of {base:.1}", interval(&difference));
             Check::new(times, text, order != Order::Above)
         }
     });

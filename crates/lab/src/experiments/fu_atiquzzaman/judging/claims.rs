@@ -277,7 +277,7 @@ fn rises_and_saturates(runs: &Runs<'_>, protocol: Protocol, axis: Axis) -> Check
         protocol.words(),
         axis.name,
         kbps(axis.from),
-        format!("{beyond:.2}").replace('-', "−")
+        format!("{beyond:.2}").replace("-0.00", "0.00").replace('-', "−")
     );
     let usually = up as f64 >= USUALLY * all as f64;
     Check::new(want, text, usually && beyond <= SATURATED && beyond < before)
