@@ -17,7 +17,7 @@ const FINDINGS: [Finding; 2] = [
         id: "AF2",
         text: "Neither sender ever leaves the radio link idle, so that neither can be ahead for long. In seed 1 the window before the change \
                to CS1 is 22 kB; rate times least round trip is some 4 kB at CS2. The rest waits before the radio. A smaller window \
-               makes that queue shorter (in seed 1, 20 s after the change to CS1, a round trip of 7.5 s instead of 10.3 s), but the link carries as much: 4.43 MB \
+               makes that queue shorter (in seed 1, 20 s after the change to CS1, a round trip of 7.5 s instead of 10.3 s), but the link carries as much: 4.44 MB \
                in the whole run either way. A lead would need a standard sender that is stopped by timeouts, which the paper's is at least \
                once (AF1) and ours hardly is.",
     },

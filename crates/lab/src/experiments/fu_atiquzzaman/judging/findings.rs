@@ -1,7 +1,10 @@
-//! Why claims do not reproduce, as far as packets and series tell. Shown only beside a verdict that needs it.
+//! Why claims do not reproduce, or hardly do, as far as packets and series tell. Shown only beside a verdict that needs it.
 
 use crate::claims::{Claim, Verdict};
 use crate::report::Finding;
+
+/// The claim whose verdict hangs on so little that what it hangs on is said beside either.
+const NARROW: &str = "FA3";
 
 const FINDINGS: [Finding; 4] = [
     Finding {
@@ -13,8 +16,11 @@ const FINDINGS: [Finding; 4] = [
                Reno’s segments are lost. A window that losses limit goes on growing as they fall.",
     },
     Finding {
-        id: "FA3",
-        text: "The gain falls with r as the paper says, but over TCP SACK it depends on w about as much as on r. Behind 28.8 \
+        id: NARROW,
+        text: "The gain falls with r as the paper says, but over TCP SACK it depends on w nearly as much as on r, so that chance \
+               can turn the verdict: with 20 seeds the spread is 7.6 points with r and 6.9 with w, in an earlier version it was 7.4 \
+               and 7.6. Bad periods come by time, and a few bytes less in SCTP’s set-up (--set sctp.sctp.reconfiguration=false) \
+               give most runs other losses. With 40 seeds it is 8.2 and 7.1 (--seeds 40). Behind 28.8 \
                and 54 kbps the slow wire is busy whatever the recovery does, so that all protocols deliver about what it \
                carries and the gain is small in these rows. In the paper’s tables the slow rows keep their gains, and the fast \
                columns have none over TCP SACK, where ours keeps some 15 %: in our runs with w of 500 and more SCTP repairs by \
@@ -44,9 +50,9 @@ const FINDINGS: [Finding; 4] = [
     },
 ];
 
-/// The findings about those of `ledger` that are not reproduced.
+/// The findings about those of `ledger` that are not reproduced, or narrowly so.
 pub(in crate::experiments::fu_atiquzzaman) fn about(ledger: &[Claim]) -> Vec<Finding> {
-    let open = |claim: &Claim| claim.verdict == Verdict::NotReproduced;
+    let open = |claim: &Claim| claim.verdict == Verdict::NotReproduced || claim.id == NARROW;
     FINDINGS
         .into_iter()
         .filter(|finding| ledger.iter().any(|claim| claim.id == finding.id && open(claim)))
