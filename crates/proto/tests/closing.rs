@@ -5,7 +5,7 @@ mod support;
 use msctp_proto::{AbortReason, AssociationState as State, Config, Event, LossReason, SendError};
 use msctp_units::Span;
 use msctp_wire::{Heartbeat, Param, Params};
-use support::{Pair, Side, chunk, message, packet, text_message};
+use support::{Pair, Side, a_ip, b_ip, chunk, message, packet, text_message};
 
 fn pair() -> Pair {
     let mut pair = Pair::established(Config::default());
@@ -234,4 +234,25 @@ fn an_abort_reason_of_any_length_fits_a_packet() {
     pair.run_for(Span::from_secs(1));
     assert!(pair.b.saw(|e| matches!(e, Event::Lost(LossReason::PeerAborted { cause: Some(12), reason })
         if !reason.is_empty() && reason.iter().all(|b| *b == b'x'))));
+}
+
+/// RFC 9260 §5.4: a SHUTDOWN ACK may not go to an unconfirmed address, and there is no other left.
+#[test]
+fn an_address_is_verified_before_the_shutdown_goes_on_there() {
+    let config = Config::default();
+    let (mobile, server) = (vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
+    let mut pair = Pair::new(config.clone(), server.clone());
+    pair.log = Some(Vec::new());
+    // Nothing that B asks is answered until A has deleted the other one and shut down.
+    pair.drop_if(|flight| flight.from == Side::A && flight.has(chunk::HEARTBEAT_ACK));
+    pair.connect(config, mobile, server);
+    pair.run_for(Span::from_secs(1));
+    pair.with(Side::A, |a, now| a.keep_only_address(now, a_ip(1))).unwrap();
+    shut(&mut pair, Side::A);
+    pair.run_for(Span::from_secs(5));
+    assert_eq!(pair.b.state(), Some(State::ShutdownReceived));
+    assert!(!pair.sent_since(Side::B, 0).iter().any(|flight| flight.has(chunk::SHUTDOWN_ACK)));
+    pair.pass_all();
+    pair.run_for(Span::from_secs(30));
+    assert_both_closed(&pair, "");
 }

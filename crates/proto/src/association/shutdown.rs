@@ -110,7 +110,9 @@ impl Association {
             _ => return,
         };
         self.give_up_unasked();
-        if !self.outbound.is_drained() {
+        // RFC 9260 §5.4: neither may go to an unconfirmed address. With no other left it is verified first, or the peer found
+        // unreachable: the heartbeats that do so end with this step.
+        if !self.outbound.is_drained() || !self.paths.has_confirmed_data_path() {
             return;
         }
         self.set_state(now, next);

@@ -161,9 +161,7 @@ impl Paths {
     /// wait for waits for its verification (RFC 9260 §5.4), which may have backed off, or slowed down to the rate of heartbeats,
     /// while the network was dead: it is asked for now, at most once in RTO.Initial.
     pub(crate) fn verify_where_heard(&mut self, id: PathId, now: Time) {
-        if !self.schedule.running
-            || self.data_path.and_then(|id| self.get(id)).is_some_and(Path::is_confirmed)
-        {
+        if !self.schedule.running || self.has_confirmed_data_path() {
             return;
         }
         let every = self.config.rto.initial;

@@ -59,6 +59,11 @@ impl Paths {
         self.data_path
     }
 
+    /// The path that data takes is confirmed: any chunk may go there (RFC 9260 §5.4).
+    pub(crate) fn has_confirmed_data_path(&self) -> bool {
+        self.data_path.and_then(|id| self.get(id)).is_some_and(Path::is_confirmed)
+    }
+
     /// Where a chunk goes whose T3-rtx expired and that was last sent on `last_used`: the usable path that differs most
     /// from it, by remote address first, because that is what RFC 9260 §6.4 asks for, then by local address; of equals
     /// the one with the fewest errors, then the least id. Without another usable path the same one if it is usable, then the
