@@ -27,8 +27,15 @@ pub const HYSTART: OptionInfo = OptionInfo::flag(
     false,
     "leave Startup and each probe for bandwidth when the round trip grows, by the measure of HyStart++ (RFC 9406)",
 );
+/// BBR.PacingMarginPercent (§2.4).
+pub const PACING_MARGIN: OptionInfo = OptionInfo::integer(
+    "pacing_margin",
+    1,
+    (0, 10),
+    "per cent by which is sent slower than what the path was measured to deliver, so that queues drain",
+);
 /// The options of [`Bbr`].
-pub const OPTIONS: &[OptionInfo] = &[HYSTART];
+pub const OPTIONS: &[OptionInfo] = &[HYSTART, PACING_MARGIN];
 
 /// BBR.MinPipeCwnd (§2.7) in packets.
 const MIN_PIPE: u64 = 4;
@@ -69,6 +76,8 @@ pub struct Bbr {
     sample: Option<DeliverySample>,
     /// [`HYSTART`] is on.
     queueing: Option<Queueing>,
+    /// What [`PACING_MARGIN`] leaves, in thousandths.
+    pace: u64,
     model: Model,
     cycle: Cycle,
 }
@@ -83,6 +92,7 @@ impl Bbr {
         config.pmdcs = config.pmdcs.max(1);
         let (cwnd, startup_limit) = (config.initial_cwnd(), config.initial_ssthresh);
         let queueing = config.options.flag(&HYSTART).then(Queueing::default);
+        let pace = 1000 - 10 * config.options.get(&PACING_MARGIN);
         Self {
             config,
             cwnd,
@@ -96,6 +106,7 @@ impl Bbr {
             cwnd_limited: false,
             sample: None,
             queueing,
+            pace,
             model: Model::default(),
             cycle: Cycle::default(),
         }
@@ -158,16 +169,18 @@ impl Bbr {
     fn set_pacing_rate(&mut self) {
         let bandwidth = self.model.bandwidth();
         let Some(min_rtt) = self.model.min_rtt().filter(|_| bandwidth > 0) else { return };
-        // The least window in a round trip: what was measured while only one small packet at a time could be sent says little of
-        // the path, and pacing at that would keep it so.
-        let least = u128::from(self.least()) * 1_000_000_000 / u128::from(min_rtt.as_nanos().max(1));
+        // What was measured while only one small packet at a time could be sent says little of the path, and pacing at that would
+        // keep it so: in Startup the initial window in a round trip (BBRInitPacingRate, §5.6.2), later the least one.
+        let seeks = !self.cycle.full_bandwidth_reached && !self.cycle.startup_ends;
+        let window = if seeks { self.config.initial_cwnd().max(self.least()) } else { self.least() };
+        let least = u128::from(window) * 1_000_000_000 / u128::from(min_rtt.as_nanos().max(1));
         let bandwidth = bandwidth.max(u64::try_from(least).unwrap_or(u64::MAX));
-        // §5.6.2: one per cent below, so that queues drain
         let gain = match self.cycle.phase {
             Phase::Startup if self.cycle.startup_ends => Phase::Drain.pacing_gain(),
             phase => phase.pacing_gain(),
         };
-        let rate = permille(permille(bandwidth, gain), 990);
+        // §5.6.2: a little below, so that queues drain
+        let rate = permille(permille(bandwidth, gain), self.pace);
         let headers = HEADERS[usize::from(self.config.ip_version == IpVersion::V6)];
         let on_wire = u128::from(rate) * u128::from(self.config.pmdcs.saturating_add(headers))
             / u128::from(self.config.pmdcs);
