@@ -34,6 +34,12 @@ pub trait Controller: fmt::Debug + Send {
         false
     }
 
+    /// It is still looking for what the path bears: slow start, and what takes its place. False once it was left.
+    fn is_starting(&self) -> bool {
+        let window = self.window();
+        window.cwnd < window.ssthresh
+    }
+
     /// What a SACK says of the path's rate, before [`on_ack`](Self::on_ack) for the same SACK; only to a controller that
     /// [models delivery](Self::models_delivery).
     fn on_delivery(&mut self, _sample: &DeliverySample) {}
@@ -122,6 +128,9 @@ pub struct Ack {
     pub rtt: Option<Span>,
     /// The path's smoothed round-trip time, this SACK's included; `None` before the first measurement.
     pub srtt: Option<Span>,
+    /// The SACK came over another path: `rtt` is one way of this path and one of that. While two paths carry data, most
+    /// of what goes over the slower one is acknowledged over the other.
+    pub answered_elsewhere: bool,
 }
 
 /// A loss event on one path.

@@ -42,6 +42,7 @@ fn ack(controller: &Cubic, now: Time, rtt: Span) -> Ack {
         nothing_outstanding: false,
         rtt: Some(rtt),
         srtt: Some(rtt),
+        answered_elsewhere: false,
     }
 }
 

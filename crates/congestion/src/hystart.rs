@@ -143,6 +143,7 @@ mod tests {
             nothing_outstanding: false,
             rtt: rtt_ms.map(Span::from_millis),
             srtt: None,
+            answered_elsewhere: false,
         }
     }
 

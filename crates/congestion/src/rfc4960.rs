@@ -96,6 +96,7 @@ mod tests {
             nothing_outstanding: false,
             rtt: None,
             srtt: None,
+            answered_elsewhere: false,
         }
     }
 

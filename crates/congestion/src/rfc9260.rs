@@ -262,6 +262,7 @@ mod tests {
             nothing_outstanding: false,
             rtt: None,
             srtt: None,
+            answered_elsewhere: false,
         }
     }
 

@@ -59,6 +59,7 @@ fn ack(now: Time, event: Event) -> Ack {
         nothing_outstanding: event.b == event.a,
         rtt: (event.what > 0).then(|| Span::from_nanos(event.span)),
         srtt: Some(Span::from_nanos(event.span)),
+        answered_elsewhere: event.what.is_multiple_of(3),
     }
 }
 
@@ -143,6 +144,7 @@ proptest! {
                     nothing_outstanding: false,
                     rtt: None,
                     srtt: None,
+                    answered_elsewhere: false,
                 });
                 let growth = controller.window().cwnd - before;
                 prop_assert!((1..=bytes_acked.max(1000)).contains(&growth), "{}: {growth}", info.name);

@@ -4,7 +4,7 @@ mod support;
 
 use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::{AddressRequest, Config, Event, MovesConfig, PathAddr};
-use msctp_units::{Span, Time};
+use msctp_units::{Rate, Span, Time};
 use msctp_wire::param::AddressRequest as Request;
 use msctp_wire::{Asconf, AsconfSerial, CorrelationId, Pad, Param, Params};
 use support::{Flight, Pair, Side, a_ip, b_ip, chunk};
@@ -158,7 +158,8 @@ fn without_the_option_an_unconfirmed_address_gets_no_data() {
 fn a_new_address_asks_for_itself_first_and_through_another_when_it_is_not_heard() {
     // RFC 5061 §5.3 F1, §5.1 B4
     for (heard, ask_from_new) in [(true, true), (false, true), (true, false)] {
-        let config = Config { moves: MovesConfig { ask_from_new, early_data: 0 }, ..Config::default() };
+        let config =
+            Config { moves: MovesConfig { ask_from_new, ..MovesConfig::default() }, ..Config::default() };
         let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);
         pair.log = Some(Vec::new());
         pair.drop_if(move |flight| !heard && over(1)(flight));
@@ -175,4 +176,93 @@ fn a_new_address_asks_for_itself_first_and_through_another_when_it_is_not_heard(
         let done = Event::AddressChange { request: AddressRequest::Add(a_ip(1)), accepted: true };
         assert!(pair.a.saw(|e| *e == done));
     }
+}
+
+#[test]
+fn a_request_in_three_copies_is_one_request_and_allows_three_times_as_much() {
+    let moves = MovesConfig { ask_from_new: true, early_data: 3, copies: 3, ..MovesConfig::default() };
+    // `lost`: the link drops so many of the copies, as one that just came up does.
+    for lost in 0..=2 {
+        let mut left = lost;
+        let drops = move |flight: &Flight| {
+            let first = flight.from == Side::A && flight.has(ASCONF) && left > 0;
+            left -= u32::from(first);
+            over(0)(flight) || first
+        };
+        let (mut pair, at) = moved_if(moves, drops);
+        let received = pair.a.received.len();
+        assert!(pair.run_until(Span::from_secs(20), |p| p.a.received.len() > received + 300));
+        let asked: Vec<_> = pair.sent_since(Side::A, 0).into_iter().filter(|f| f.has(ASCONF)).collect();
+        assert_eq!(asked.len(), 3, "{lost} lost");
+        assert!(asked.iter().all(|f| serial(&f.bytes) == serial(&asked[0].bytes) && f.sent == at));
+        for request in [
+            AddressRequest::Add(a_ip(1)),
+            AddressRequest::SetPrimary(a_ip(1)),
+            AddressRequest::Delete(a_ip(0)),
+        ] {
+            let done = Event::AddressChange { request, accepted: true };
+            assert_eq!(pair.a.events.iter().filter(|&e| *e == done).count(), 1, "{lost} lost: {request:?}");
+        }
+        // RFC 9000 §8.1: what goes there in the round trip before it has answered
+        let early = |f: &Flight| over(1)(f) && f.sent < at + ROUND_TRIP * 3 / 2;
+        let went: Vec<_> = pair.sent_since(Side::B, 0).into_iter().filter(early).collect();
+        let (went, data): (usize, usize) = (
+            went.iter().map(|f| f.bytes.len() + 20).sum(),
+            went.iter().filter(|f| f.has(chunk::DATA)).map(|f| f.bytes.len() + 20).sum(),
+        );
+        let came: usize = asked[lost as usize..].iter().map(|f| f.bytes.len() + 20).sum();
+        assert!(went <= 3 * came, "{lost} lost: {went} bytes for {came}");
+        // RFC 9260 §7.2.1: the initial window, up to one packet more
+        assert!(data > (2 * came).min(4404), "{lost} lost: {data} bytes of data for {came}");
+    }
+}
+
+/// B sends to A over network 0; A comes to network 1, asks for the data there, and keeps network 0. `delays`: one way.
+/// Gives B's packets with data from then on, for each network those of the first second, and of the third.
+fn overlapped(overlap: bool, delays: [u64; 2]) -> [[usize; 2]; 2] {
+    let mobile = Config::mobile();
+    let config = Config { moves: MovesConfig { overlap, ..mobile.moves }, ..mobile };
+    let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);
+    for network in 0..2u8 {
+        pair.delays.insert(a_ip(network), Span::from_millis(delays[usize::from(network)]));
+    }
+    // on each network: a packet of 1200 bytes in a millisecond
+    pair.rate = Some(Rate::from_bps(9_600_000));
+    pair.log = Some(Vec::new());
+    let mut waiting = (0..12_000).collect();
+    let feeding = |pair: &mut Pair, waiting: &mut std::collections::VecDeque<u32>, until: Time| {
+        while pair.now < until {
+            pair.feed(Side::B, waiting, 1000);
+            pair.run_for(Span::from_millis(1));
+        }
+    };
+    let started = pair.now;
+    feeding(&mut pair, &mut waiting, started + Span::from_secs(2));
+    pair.with(Side::A, |a, now| {
+        a.move_local_address(now, a_ip(1), &[]).unwrap();
+    });
+    let at = pair.now;
+    feeding(&mut pair, &mut waiting, at + Span::from_secs(3));
+    for (n, message) in pair.a.received.iter().enumerate() {
+        assert_eq!(message.data[..4], (n as u32).to_be_bytes());
+    }
+    let sent = pair.sent_since(Side::B, 0);
+    let count = |network: u8, from: u64| {
+        let (from, to) = (at + Span::from_millis(from), at + Span::from_millis(from + 1000));
+        sent.iter()
+            .filter(|f| f.sent >= from && f.sent < to && over(network)(f) && f.has(chunk::DATA))
+            .count()
+    };
+    [[count(0, 0), count(1, 0)], [count(0, 2000), count(1, 2000)]]
+}
+
+#[test]
+fn what_a_new_path_does_not_take_yet_goes_over_the_one_that_was_left() {
+    let [without, later] = overlapped(false, [10, 40]);
+    assert!(later[0] == 0 && later[1] > 800, "data has moved: {later:?}");
+    let [with, later] = overlapped(true, [10, 40]);
+    assert!(with[0] > without[0] + 100 && with[1] * 10 > without[1] * 9, "{with:?}, without {without:?}");
+    assert!(later[0] == 0 && later[1] > 800, "its rate is known: {later:?}");
+    // What goes over the longer path would hold up what overtakes it.
+    assert_eq!(overlapped(true, [40, 10]), overlapped(false, [40, 10]));
 }

@@ -145,9 +145,12 @@ impl Bbr {
     }
 
     /// BBRUpdateOnACK (§5.2.3): the model, the phase, then what follows for the sender.
-    fn take_sample(&mut self, sample: &DeliverySample, rtt: Option<Span>) {
+    fn take_sample(&mut self, sample: &DeliverySample, rtt: Option<Span>, elsewhere: bool) {
+        if self.model.forget_shortcut(rtt.filter(|_| !elsewhere)) {
+            self.queueing = self.queueing.take().map(|_| Queueing::default());
+        }
         let rate = sample.rate(self.model.min_rtt());
-        self.model.begin(sample, rate, rtt);
+        self.model.begin(sample, rate, rtt, elsewhere);
         if self.model.round_start {
             self.cycle.rounds_since_probe += 1;
         }
@@ -254,6 +257,10 @@ impl Controller for Bbr {
         true
     }
 
+    fn is_starting(&self) -> bool {
+        !self.cycle.full_bandwidth_reached && !self.cycle.startup_ends
+    }
+
     fn on_delivery(&mut self, sample: &DeliverySample) {
         self.sample = Some(*sample);
     }
@@ -280,7 +287,7 @@ impl Controller for Bbr {
                 // What went over another path first measures no round trip here (Karn). Until something does, the one that
                 // HEARTBEATs have measured stands for it: without any the model comes to the initial window, for good.
                 let known = self.model.min_rtt().is_some();
-                self.take_sample(&sample, ack.rtt.or(ack.srtt.filter(|_| !known)));
+                self.take_sample(&sample, ack.rtt.or(ack.srtt.filter(|_| !known)), ack.answered_elsewhere);
             }
             // Nothing is known of what was sent when: the window grows as in any slow start.
             None if !ack.in_fast_recovery && self.model.bandwidth() == 0 => {

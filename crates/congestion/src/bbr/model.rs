@@ -46,6 +46,8 @@ pub(super) struct Model {
     pub(super) loss_events: u64,
 
     min_rtt: Option<(Span, Time)>,
+    /// It was answered over another path, which is shorter: it is this path's no more once this one answers.
+    shortcut: bool,
     /// The least of the last ProbeRTTInterval (§5.3.4.3).
     probe_rtt_min: Option<(Span, Time)>,
     /// It is older than that.
@@ -78,6 +80,7 @@ impl Default for Model {
             loss_round_delivered: 0,
             loss_events: 0,
             min_rtt: None,
+            shortcut: false,
             probe_rtt_min: None,
             probe_rtt_expired: false,
             aggregation_start: Time::ZERO,
@@ -123,7 +126,13 @@ impl Model {
 
     /// BBRUpdateLatestDeliverySignals, BBRUpdateRound, BBRUpdateMaxBw (§5.5.10.3, §5.5.1, §5.5.5).
     /// `rtt`: of the latest packet that was sent once, if the SACK acknowledged one.
-    pub(super) fn begin(&mut self, sample: &DeliverySample, rate: Option<u64>, rtt: Option<Span>) {
+    pub(super) fn begin(
+        &mut self,
+        sample: &DeliverySample,
+        rate: Option<u64>,
+        rtt: Option<Span>,
+        elsewhere: bool,
+    ) {
         self.delivered = sample.total_delivered;
         self.loss_round_start = sample.prior_delivered >= self.loss_round_delivered;
         if self.loss_round_start {
@@ -145,7 +154,18 @@ impl Model {
             self.loss_in_round = true;
             self.loss_events += 1;
         }
+        let before = self.min_rtt();
         self.update_min_rtt(sample.now, rtt);
+        self.shortcut |= elsewhere && self.min_rtt() != before;
+    }
+
+    /// The path itself answers again: a least round trip that went another way back is forgotten. True if there was one.
+    pub(super) fn forget_shortcut(&mut self, rtt: Option<Span>) -> bool {
+        let forgets = self.shortcut && rtt.is_some();
+        if forgets {
+            (self.min_rtt, self.probe_rtt_min, self.shortcut) = (None, None, false);
+        }
+        forgets
     }
 
     /// BBRStartRound: a round ends when what is sent from now on is acknowledged.

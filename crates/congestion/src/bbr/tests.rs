@@ -29,6 +29,10 @@ impl Rounds {
     }
 
     fn round_in(&mut self, rate: u64, lost: u64, rtt: Option<Span>) {
+        self.round_answered(rate, lost, rtt, false);
+    }
+
+    fn round_answered(&mut self, rate: u64, lost: u64, rtt: Option<Span>, answered_elsewhere: bool) {
         let prior_delivered = self.delivered;
         let delivered = super::over(rate, RTT);
         self.now += RTT;
@@ -61,6 +65,7 @@ impl Rounds {
             nothing_outstanding: false,
             rtt,
             srtt: rtt.or(Some(RTT)),
+            answered_elsewhere,
         });
     }
 
@@ -296,4 +301,48 @@ fn with_hystart_a_queue_ends_startup_and_probes() {
     assert_eq!(probe(RTT, RTT + ms(16)), 7);
     assert_eq!(probe(RTT, RTT + ms(8)), 15);
     assert_eq!(probe(RTT + ms(50), RTT + ms(50)), 15);
+}
+
+#[test]
+fn a_round_trip_that_went_another_way_back_holds_until_the_path_itself_answers() {
+    let ms = Span::from_millis;
+    let mut rounds = Rounds::new();
+    rounds.round_answered(50_000, 0, Some(ms(100)), false);
+    assert!(rounds.bbr.is_starting());
+    rounds.round_answered(100_000, 0, Some(ms(60)), true);
+    assert_eq!(
+        rounds.bbr.model.min_rtt(),
+        Some(ms(60)),
+        "what comes back sooner is answered in less than 100 ms"
+    );
+    rounds.round_answered(100_000, 0, Some(ms(110)), false);
+    assert_eq!(rounds.bbr.model.min_rtt(), Some(ms(110)));
+    rounds.round_answered(100_000, 0, Some(ms(100)), false);
+    rounds.round_answered(100_000, 0, Some(ms(120)), true);
+    rounds.round_answered(100_000, 0, Some(ms(130)), false);
+    assert_eq!(rounds.bbr.model.min_rtt(), Some(ms(100)), "the longer way round changes nothing");
+    assert!(!Rounds::cruising().bbr.is_starting());
+}
+
+#[test]
+fn startup_is_paced_by_the_initial_window_until_more_is_known() {
+    // BBRInitPacingRate (§5.6.2): StartupPacingGain times the initial window in a round trip
+    let mut rounds = Rounds::new();
+    let initial = rounds.bbr.cwnd;
+    rounds.round(PACKET * 10, 0);
+    let least = 2773 * initial * 8 / 1000 * 10;
+    let paced = rounds.bbr.pacing_rate().unwrap().as_bps();
+    assert!(paced > least * 98 / 100 && paced < least * 106 / 100, "{paced} for {least} and headers");
+}
+
+#[test]
+fn the_margin_is_what_pacing_stays_below_the_bandwidth() {
+    for (margin, permille) in [(0, 1000), (1, 990), (10, 900)] {
+        let mut config = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
+        config.options.set(&super::PACING_MARGIN, margin).unwrap();
+        let mut rounds = Rounds { bbr: Bbr::new(&config), ..Rounds::new() };
+        rounds.until(Phase::Cruise, 1_000_000);
+        let on_wire = 8_000_000 * (PACKET + 32) / PACKET * permille / 1000;
+        assert_eq!(rounds.bbr.pacing_rate().unwrap().as_bps(), on_wire, "{margin} %");
+    }
 }

@@ -34,6 +34,7 @@ impl Rounds {
             nothing_outstanding,
             rtt: None,
             srtt: None,
+            answered_elsewhere: false,
         });
     }
 

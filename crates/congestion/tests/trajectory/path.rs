@@ -197,6 +197,7 @@ impl Path {
             nothing_outstanding: self.outstanding.is_empty(),
             rtt: Some(rtt),
             srtt: self.rtt.srtt(),
+            answered_elsewhere: false,
         });
         // Three later packets arrived.
         let lost: Vec<u64> = self.outstanding.range(..number.saturating_sub(2)).map(|(&n, _)| n).collect();

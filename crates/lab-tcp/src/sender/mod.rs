@@ -260,6 +260,7 @@ impl Sender {
             nothing_outstanding: self.at.una == self.at.max,
             rtt: None,
             srtt: self.rtt.srtt(),
+            answered_elsewhere: false,
         }
     }
 

@@ -91,6 +91,8 @@ struct Outstanding {
     transmissions: u32,
     /// To be sent, for the first time or again.
     pending: bool,
+    /// So many times more at once.
+    copies: u32,
     t4_rto: Option<Time>,
 }
 
@@ -229,9 +231,10 @@ impl AsconfOut {
         &self.asked.translated
     }
 
-    /// The address that the outstanding ASCONF adds, while it was never sent.
+    /// The address that the outstanding ASCONF adds, while it was never sent, or not as often as it is to be at first.
     pub fn first_added(&self) -> Option<IpAddr> {
-        let out = self.asked.outstanding.as_ref().filter(|out| out.transmissions == 0)?;
+        let first = |out: &&Outstanding| out.transmissions == 0 || out.copies > 0;
+        let out = self.asked.outstanding.as_ref().filter(first)?;
         out.requests.iter().find_map(|request| match request {
             AddressRequest::Add(address) => Some(*address),
             _ => None,
@@ -357,6 +360,7 @@ impl AsconfOut {
             path: None,
             transmissions: 0,
             pending: true,
+            copies: 0,
             t4_rto: None,
         });
     }
@@ -392,12 +396,29 @@ impl AsconfOut {
     /// pending.
     pub fn transmit(&mut self, path: PathId, own: IpAddr, now: Time, rto: Span) -> Option<UnknownChunk<'_>> {
         let out = self.asked.outstanding.as_mut().filter(|out| out.pending)?;
-        out.pending = false;
+        out.copies = out.copies.saturating_sub(1);
+        out.pending = out.copies > 0;
         out.elsewhere |= out.source.is_some_and(|source| source != own);
         out.path = Some(path);
         out.transmissions += 1;
         out.t4_rto = Some(now + rto);
         UnknownChunk::new(&out.chunk).ok()
+    }
+
+    /// True when an ASCONF was made and never sent.
+    pub fn is_unsent(&self) -> bool {
+        self.asked.outstanding.as_ref().is_some_and(|out| out.transmissions == 0)
+    }
+
+    /// What was just sent for the first time is to be sent so many times more at once. It stays one request: answers to the copies
+    /// are old ones.
+    pub fn repeat(&mut self, copies: u32) {
+        if copies > 0
+            && let Some(out) = &mut self.asked.outstanding
+        {
+            out.copies = copies;
+            out.pending = true;
+        }
     }
 
     /// When T4-rto expires.

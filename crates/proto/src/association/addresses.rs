@@ -467,6 +467,7 @@ impl Association {
         let entry = self.paths.get(path)?;
         let (at, rto) = (entry.addr(), entry.rtt.rto());
         let from_new = entry.source() == SourceUse::AsconfOnly;
+        let first = from_new && self.readdressing.ours.is_unsent();
         let mut builder = self.builder(out, self.tags.peer_tag, self.packet_room(at));
         let chunk = self.readdressing.ours.transmit(path, at.local, now, rto)?;
         builder.push(&chunk).ok()?;
@@ -482,6 +483,9 @@ impl Association {
             if let Some(pad) = Pad::filling(builder.remaining() & !3) {
                 let _ = builder.push(&pad);
             }
+        }
+        if first {
+            self.readdressing.ours.repeat(self.config.moves.copies - 1);
         }
         Some(Transmit::new(Some(path), at, self.seal(builder)))
     }

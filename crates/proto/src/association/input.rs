@@ -474,6 +474,7 @@ impl Association {
             };
             self.tracer.push(now, kind);
         }
+        self.paths.note_sack(at);
         match self.outbound.handle_sack(now, sack, &mut self.paths) {
             Ok(outcome) => self.note_acked(outcome.bytes_acked),
             Err(fault) => {

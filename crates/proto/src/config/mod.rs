@@ -327,6 +327,7 @@ impl Config {
             hb_max_burst: self.hb_max_burst,
             path_max_retrans: self.path_max_retrans,
             failover: self.failover,
+            overlap: self.moves.overlap,
             assoc_max_retrans: self.assoc_max_retrans,
             pmtu: self.pmtu,
             reserved: 0,

@@ -14,7 +14,9 @@ impl Config {
     /// - a path with a stream of data that has been silent for 25 ms, and one and a half times as long as usual, has another one asked by
     ///   what the receiver waits for; after 100 ms, and three times as long as usual, it is left if that one has answered: nobody tells
     ///   of a network that swallows packets;
-    /// - a new address asks for itself, and data may go there before it is confirmed, as far as RFC 9000 §8.1 would let it;
+    /// - a new address asks for itself, three times at once, and data may go there before it is confirmed, as far as RFC 9000 §8.1
+    ///   would let it;
+    /// - until the new path's rate is known, a path with a shorter round trip that was left and works goes on to carry the rest;
     /// - a path begins with ten packets, as TCP does (RFC 6928): what a new path carries is seen two round trips sooner;
     /// - the buffers hold 4 MiB: what is sent over a fast path waits for what the slow one that was left still has in its queue;
     /// - the PMTU of each path is found out, since networks differ in it (RFC 8899);
@@ -41,7 +43,7 @@ impl Config {
             initial_window: InitialWindow::Packets(10),
             receive_buffer: 4 << 20,
             send_buffer: 4 << 20,
-            moves: MovesConfig { ask_from_new: true, early_data: 3 },
+            moves: MovesConfig { ask_from_new: true, early_data: 3, copies: 3, overlap: true },
             pmtud: PmtudConfig { on: true, ..PmtudConfig::default() },
             recovery: RecoveryConfig { loss_recovery: LossRecovery::Rack, ..RecoveryConfig::default() },
             rto_initial: Span::from_millis(500),

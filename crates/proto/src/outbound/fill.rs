@@ -69,20 +69,36 @@ impl Outbound {
             }
         }
         let data_path = paths.data_path()?;
+        let carriers = paths.carriers();
+        self.note_unused(&carriers, paths);
         let max = self.max_payload(paths);
         if self.sent.is_empty() && self.probe == ZeroWindowProbe::Idle && self.window_is_closed(max) {
             let rto = paths.get(data_path)?.rtt.rto();
             self.probe = ZeroWindowProbe::Waiting(now + rto);
         }
-        if !self.may_send_new(now, data_path, max, paths) {
-            self.note_limited(data_path, paths);
-            if let Some(path) = paths.get_mut(data_path) {
-                path.on_nothing_paced();
+        for id in carriers {
+            if !self.may_send_new(now, id, max, paths) {
+                self.note_limited(id, paths);
+                if let Some(path) = paths.get_mut(id) {
+                    path.on_nothing_paced();
+                }
+            } else if self.may_leave(now, id, paths) {
+                self.found = Some(id);
+                break;
             }
-            return None;
         }
-        self.found = self.may_leave(now, data_path, paths).then_some(data_path);
         self.found
+    }
+
+    /// What carries retransmissions only is limited by how many there are.
+    #[inline]
+    fn note_unused(&mut self, carriers: &[PathId], paths: &Paths) {
+        for index in 0..self.flows.len() {
+            let flow = &self.flows[index];
+            if flow.marked == 0 && flow.unacked > 0 && !carriers.contains(&flow.id) {
+                self.note_limited(flow.id, paths);
+            }
+        }
     }
 
     /// Nothing is to be sent: if the path's window is not what holds it back, the path's rate cannot be measured.
@@ -111,7 +127,7 @@ impl Outbound {
     /// [`fill`](Self::fill) would write a chunk on this path now. It does not ask whether pacing lets it leave.
     pub fn wants_to_send(&self, now: Time, path: PathId, paths: &Paths) -> bool {
         self.may_retransmit(path, paths)
-            || paths.data_path() == Some(path) && self.may_send_new(now, path, self.max_payload(paths), paths)
+            || paths.is_carrier(path) && self.may_send_new(now, path, self.max_payload(paths), paths)
     }
 
     /// The size of the SCTP packet that the next chunk on this path needs, common header included, when that is more
@@ -226,7 +242,7 @@ impl Outbound {
         }
         // RFC 9260 §6.1 C: new chunks only when no marked one is left here
         if (self.flows[index].marked == 0 || self.frto_probes())
-            && paths.data_path() == Some(id)
+            && paths.is_carrier(id)
             && (filled.again > 0 || found || self.may_send_new(now, id, max, paths))
         {
             self.fill_new(now, index, max, paths, builder, &mut filled);

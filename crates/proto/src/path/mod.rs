@@ -12,6 +12,7 @@ mod discovery;
 mod failure;
 mod heartbeat;
 mod info;
+mod overlap;
 mod pacing;
 pub mod pairing;
 mod pmtu;
@@ -55,6 +56,8 @@ pub struct PathsConfig {
     pub path_max_retrans: u32,
     /// When a path that stops answering is left (RFC 7829).
     pub failover: FailoverConfig,
+    /// A path that data has left may go on to carry some (`MovesConfig::overlap`).
+    pub overlap: bool,
     /// Association.Max.Retrans (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
     /// Largest IP packet, header included, in bytes: on every path, or the most that is tried.
@@ -82,6 +85,7 @@ impl Default for PathsConfig {
             hb_max_burst: 1,
             path_max_retrans: 5,
             failover: FailoverConfig::default(),
+            overlap: false,
             assoc_max_retrans: 10,
             pmtu: 1500,
             reserved: 0,

@@ -163,7 +163,7 @@ impl Paths {
     /// has proved that it receives there (`MovesConfig::early_data`). No effect on a path that is confirmed.
     pub(crate) fn allow_early_data(&mut self, id: PathId, bytes: u64) {
         if let Some(path) = self.get_mut(id).filter(|path| !path.confirmed) {
-            path.early = bytes;
+            path.early = path.early.saturating_add(bytes);
             self.refresh();
         }
     }
@@ -212,6 +212,7 @@ impl Paths {
     pub(super) fn refresh(&mut self) {
         let chosen = self.choose();
         let from = core::mem::replace(&mut self.data_path, chosen);
+        self.keep_former(from.filter(|_| from != chosen));
         if from != chosen {
             self.emit(PathEvent::DataPathChanged { from, to: chosen });
         }

@@ -66,6 +66,9 @@ pub struct Paths {
     pub(super) wanted_primary: Option<IpAddr>,
     /// Where new data goes; kept by `refresh` in `select`.
     pub(super) data_path: Option<PathId>,
+    /// Where it went before and still may, and where the last SACK came while there is one; kept by `overlap`.
+    pub(super) former: Option<PathId>,
+    pub(super) heard_on: Option<PathId>,
     /// RFC 9260 §8.1
     pub(super) assoc_error_count: u32,
     pub(super) schedule: Schedule,
@@ -89,6 +92,8 @@ impl Paths {
             primary: None,
             wanted_primary: None,
             data_path: None,
+            former: None,
+            heard_on: None,
             assoc_error_count: 0,
             schedule: Schedule::default(),
             draws: Draws::new(seed),

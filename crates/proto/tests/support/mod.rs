@@ -159,9 +159,9 @@ pub struct Pair {
     /// One way, for packets with these addresses (the mobile's), else `default_delay`.
     pub delays: BTreeMap<IpAddr, Span>,
     pub default_delay: Span,
-    /// Each sender's packets leave each of its addresses one after the other at this rate; `None`: at once.
+    /// Each sender's packets leave on each path one after the other at this rate; `None`: at once.
     pub rate: Option<Rate>,
-    free: BTreeMap<(Side, IpAddr), Time>,
+    free: BTreeMap<(Side, IpAddr, IpAddr), Time>,
     pub filter: Filter,
     /// An address of A's and what B sees in its place (address translation).
     pub translate: Option<(IpAddr, IpAddr)>,
@@ -378,7 +378,7 @@ impl Pair {
             .unwrap_or(self.default_delay);
         let mut leaves = self.now;
         if let Some(rate) = self.rate {
-            let free = self.free.entry((flight.from, flight.at.local)).or_default();
+            let free = self.free.entry((flight.from, flight.at.local, flight.at.remote)).or_default();
             leaves = leaves.max(*free) + rate.time_for(flight.bytes.len() as u64 + 20);
             *free = leaves;
         }
