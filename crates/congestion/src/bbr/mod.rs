@@ -25,17 +25,17 @@ pub const NAME: &str = Bbr::NAME;
 pub const HYSTART: OptionInfo = OptionInfo::flag(
     "hystart",
     false,
-    "leave Startup and each probe for bandwidth when the round trip grows, by the measure of HyStart++ (RFC 9406)",
-);
-/// BBR.PacingMarginPercent (§2.4).
-pub const PACING_MARGIN: OptionInfo = OptionInfo::integer(
-    "pacing_margin",
-    1,
-    (0, 10),
-    "per cent by which is sent slower than what the path was measured to deliver, so that queues drain",
+    "heed the round trip: leave Startup and each probe for bandwidth when it grows, by the measure of HyStart++ (RFC 9406), \
+     stay below the bandwidth only while it shows a queue, and look for the shortest only when it was not seen",
 );
 /// The options of [`Bbr`].
-pub const OPTIONS: &[OptionInfo] = &[HYSTART, PACING_MARGIN];
+pub const OPTIONS: &[OptionInfo] = &[HYSTART];
+
+/// What BBR.PacingMarginPercent (§2.4) leaves, in thousandths.
+const BELOW_BANDWIDTH: u64 = 990;
+/// With [`HYSTART`], while the round trip shows a queue, and while it shows none.
+const DRAINING: u64 = 980;
+const NO_QUEUE: u64 = 1000;
 
 /// BBR.MinPipeCwnd (§2.7) in packets.
 const MIN_PIPE: u64 = 4;
@@ -53,6 +53,9 @@ const HEADERS: [u64; 2] = [32, 52];
 /// - An ECN mark counts as a loss in its round, and ends Startup or a probe; the draft says nothing of ECN.
 /// - With [`HYSTART`] Startup, and a probe for bandwidth, also end when the round trip shows a queue: the draft waits for three
 ///   rounds without growth (§5.3.1.2, §5.3.3.6), which by then have overflowed a queue of one bandwidth-delay product.
+///   The margin of §5.6.2 is doubled while the round trip is longer than the shortest by a sixteenth and a millisecond, and left out
+///   while it is not. And a round trip that is, within a second of the time for ProbeRTT (§5.3.4.3), takes its place: half of
+///   the window for 200 ms would find nothing else.
 /// - After a timeout the window grows from one packet, by what is acknowledged, to what the model allows.
 #[derive(Clone, Debug)]
 pub struct Bbr {
@@ -76,7 +79,7 @@ pub struct Bbr {
     sample: Option<DeliverySample>,
     /// [`HYSTART`] is on.
     queueing: Option<Queueing>,
-    /// What [`PACING_MARGIN`] leaves, in thousandths.
+    /// How much of the bandwidth is paced, in thousandths.
     pace: u64,
     model: Model,
     cycle: Cycle,
@@ -90,9 +93,10 @@ impl Bbr {
     pub fn new(config: &ControllerConfig) -> Self {
         let mut config = config.clone();
         config.pmdcs = config.pmdcs.max(1);
+        let model = Model::new(config.options.flag(&HYSTART));
         let (cwnd, startup_limit) = (config.initial_cwnd(), config.initial_ssthresh);
         let queueing = config.options.flag(&HYSTART).then(Queueing::default);
-        let pace = 1000 - 10 * config.options.get(&PACING_MARGIN);
+        let pace = if queueing.is_some() { NO_QUEUE } else { BELOW_BANDWIDTH };
         Self {
             config,
             cwnd,
@@ -107,7 +111,7 @@ impl Bbr {
             sample: None,
             queueing,
             pace,
-            model: Model::default(),
+            model,
             cycle: Cycle::default(),
         }
     }
@@ -148,6 +152,9 @@ impl Bbr {
     fn take_sample(&mut self, sample: &DeliverySample, rtt: Option<Span>, elsewhere: bool) {
         if self.model.forget_shortcut(rtt.filter(|_| !elsewhere)) {
             self.queueing = self.queueing.take().map(|_| Queueing::default());
+        }
+        if let Some(rtt) = rtt.filter(|_| self.queueing.is_some()) {
+            self.pace = if self.model.is_near_least(rtt) { NO_QUEUE } else { DRAINING };
         }
         let rate = sample.rate(self.model.min_rtt());
         self.model.begin(sample, rate, rtt, elsewhere);

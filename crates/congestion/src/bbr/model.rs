@@ -14,6 +14,8 @@ const BETA: u64 = 700;
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 /// BBR.ProbeRTTInterval (§2.8)
 const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
+/// How long a round trip near the shortest says that nothing shorter is to be found.
+const NEAR_LEAST: Span = Span::from_secs(1);
 /// BBR.ExtraAckedFilterLen (§2.7), in rounds.
 const AGGREGATION_ROUNDS: u64 = 10;
 
@@ -50,6 +52,9 @@ pub(super) struct Model {
     shortcut: bool,
     /// The least of the last ProbeRTTInterval (§5.3.4.3).
     probe_rtt_min: Option<(Span, Time)>,
+    /// With [`HYSTART`](super::HYSTART): the latest round trip near that.
+    near_least: Option<(Span, Time)>,
+    heeds_near_least: bool,
     /// It is older than that.
     pub(super) probe_rtt_expired: bool,
 
@@ -82,6 +87,8 @@ impl Default for Model {
             min_rtt: None,
             shortcut: false,
             probe_rtt_min: None,
+            near_least: None,
+            heeds_near_least: false,
             probe_rtt_expired: false,
             aggregation_start: Time::ZERO,
             aggregated: 0,
@@ -105,6 +112,16 @@ pub(super) fn inflight_at_loss(lost: &LostPacket) -> u64 {
 }
 
 impl Model {
+    /// `heeds_near_least`: what is near the shortest round trip counts as the shortest.
+    pub(super) fn new(heeds_near_least: bool) -> Self {
+        Self { heeds_near_least, ..Self::default() }
+    }
+
+    /// The path had no queue worth the name for a packet with this round trip.
+    pub(super) fn is_near_least(&self, rtt: Span) -> bool {
+        self.min_rtt().is_none_or(|least| rtt <= least + (least / 16).max(Span::from_millis(1)))
+    }
+
     /// BBR.bw in bytes per second; 0: not known.
     pub(super) fn bandwidth(&self) -> u64 {
         self.bandwidth
@@ -241,7 +258,15 @@ impl Model {
     /// BBRUpdateMinRTT (§5.3.4.3)
     fn update_min_rtt(&mut self, now: Time, rtt: Option<Span>) {
         let older = |since: Option<(Span, Time)>, than| since.is_none_or(|(_, at)| now.since(at) > than);
-        let expired = older(self.probe_rtt_min, PROBE_RTT_INTERVAL);
+        let mut expired = older(self.probe_rtt_min, PROBE_RTT_INTERVAL);
+        if self.heeds_near_least {
+            self.near_least =
+                rtt.filter(|&rtt| self.is_near_least(rtt)).map(|rtt| (rtt, now)).or(self.near_least);
+            if expired && !older(self.near_least, NEAR_LEAST) {
+                self.probe_rtt_min = self.near_least.map(|(rtt, _)| (rtt, now));
+                expired = false;
+            }
+        }
         self.probe_rtt_expired = expired && self.probe_rtt_min.is_some();
         if let Some(rtt) = rtt
             && (expired || self.probe_rtt_min.is_some_and(|(least, _)| rtt < least))

@@ -39,7 +39,7 @@ impl Config {
                 ..FailoverConfig::default()
             },
             controller: Bbr::NAME.into(),
-            controller_options: Options::new().with(&bbr::HYSTART, 1).with(&bbr::PACING_MARGIN, 0),
+            controller_options: Options::new().with(&bbr::HYSTART, 1),
             initial_window: InitialWindow::Packets(10),
             receive_buffer: 4 << 20,
             send_buffer: 4 << 20,
