@@ -78,16 +78,20 @@ impl State {
         new.sort_by_key(|ip| follower.rank(*ip));
         // Nothing works any more: everything the peer has to know in one request.
         let mut lost = paths.iter().all(|path| follower.is_doomed(path.at.local));
+        let probe = follower.probe(association.policy_measures());
         for ip in new {
             let reachable = paths.iter().any(|path| can_pair(&ip, &path.at.remote));
             if reachable && !moves.added.contains(&ip) {
                 let added = if follower.translation().of(ip, remotes(&paths, ip)) {
                     association.add_translated_address(now, ip)
-                } else if std::mem::take(&mut lost) {
+                } else if std::mem::take(&mut lost)
+                    || probe.is_zero() && is_better(follower, moves, &paths, ip)
+                {
                     let gone = doomed_addresses(follower, moves, &paths);
                     match association.move_local_address(now, ip, &gone) {
                         Ok(()) => {
                             moves.peer_primary = Some(ip);
+                            moves.moving = Some((primary_of(&paths), ip));
                             moves.deleted.extend(gone);
                             Ok(())
                         }
@@ -106,7 +110,6 @@ impl State {
             }
         }
         let mut again = None;
-        let probe = follower.probe(association.policy_measures());
         if let Some(path) = better(follower, moves, &paths, (now, probe), &mut again)
             && association.set_primary(now, path.id).is_ok()
         {
@@ -114,7 +117,10 @@ impl State {
         }
         // Whoever chose it, the handover policy or we: the peer is to send there as well.
         let primary = association.paths().find(|path| path.primary);
+        let left = primary.map(|path| path.at.local);
+        moves.moving.take_if(|(from, to)| left != *from || follower.is_doomed(*to));
         if let Some(primary) = primary
+            && moves.moving.is_none()
             && primary.state == PathState::Active
             && follower.rank(primary.at.local).is_some()
             && moves.peer_primary != Some(primary.at.local)
@@ -163,6 +169,17 @@ fn doomed_addresses(follower: &Follower, moves: &Moves, paths: &[PathStats]) -> 
     doomed
 }
 
+/// Data is to move to this new address as soon as it works, and to no other that is being added.
+fn is_better(follower: &Follower, moves: &Moves, paths: &[PathStats], ip: IpAddr) -> bool {
+    let before = |rank| primary_of(paths).is_some_and(|of| follower.rank(of).is_none_or(|of| rank < of));
+    moves.moving.is_none() && follower.rank(ip).is_some_and(before)
+}
+
+/// The address of this end from which its data goes.
+fn primary_of(paths: &[PathStats]) -> Option<IpAddr> {
+    paths.iter().find(|path| path.primary).map(|path| path.at.local)
+}
+
 /// The path that is to be the primary instead of the one that is, after a time of measuring it; `again`: when to ask again if it
 /// has to wait.
 fn better(
@@ -199,6 +216,13 @@ fn better(
 impl Moves {
     fn answered(&mut self, request: AddressRequest, accepted: bool) {
         match request {
+            // Where the peer sends is asked for again when there is a primary for it.
+            AddressRequest::Add(ip) | AddressRequest::SetPrimary(ip)
+                if !accepted && self.moving.is_some_and(|(_, to)| to == ip) =>
+            {
+                self.moving = None;
+                self.peer_primary = None;
+            }
             // What was refused is not asked for again.
             AddressRequest::Add(ip) if accepted => {
                 self.added.retain(|added| *added != ip);

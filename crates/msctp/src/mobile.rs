@@ -299,6 +299,9 @@ impl Known {
 pub(crate) struct Moves {
     /// The peer was asked to send here.
     pub(crate) peer_primary: Option<IpAddr>,
+    /// It was asked to as the address was added: from the primary's address of that time, to this one. Data of this end follows when
+    /// the path works.
+    pub(crate) moving: Option<(Option<IpAddr>, IpAddr)>,
     /// Requests that were made and not answered yet, or refused.
     pub(crate) added: Vec<IpAddr>,
     pub(crate) deleted: Vec<IpAddr>,

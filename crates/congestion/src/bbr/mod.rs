@@ -55,7 +55,8 @@ const HEADERS: [u64; 2] = [32, 52];
 ///   rounds without growth (§5.3.1.2, §5.3.3.6), which by then have overflowed a queue of one bandwidth-delay product.
 ///   The margin of §5.6.2 is doubled while the round trip is longer than the shortest by a sixteenth and a millisecond, and left out
 ///   while it is not. And a round trip that is, within a second of the time for ProbeRTT (§5.3.4.3), takes its place: half of
-///   the window for 200 ms would find nothing else.
+///   the window for 200 ms would find nothing else. ProbeRTT itself is paced, at half the bandwidth: what is sent as the window
+///   allows stands still for half a round trip and comes in bursts then.
 /// - After a timeout the window grows from one packet, by what is acknowledged, to what the model allows.
 #[derive(Clone, Debug)]
 pub struct Bbr {
@@ -187,6 +188,7 @@ impl Bbr {
         let bandwidth = bandwidth.max(u64::try_from(least).unwrap_or(u64::MAX));
         let gain = match self.cycle.phase {
             Phase::Startup if self.cycle.startup_ends => Phase::Drain.pacing_gain(),
+            Phase::ProbeRtt if self.queueing.is_some() => Phase::ProbeRtt.cwnd_gain(),
             phase => phase.pacing_gain(),
         };
         // §5.6.2: a little below, so that queues drain
@@ -215,7 +217,8 @@ impl Bbr {
         }
         self.cwnd = self.cwnd.max(self.least());
         if self.cycle.phase == Phase::ProbeRtt {
-            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
+            let evenly = self.queueing.is_some().then(|| sample.in_flight.saturating_add(self.config.pmdcs));
+            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd().max(evenly.unwrap_or_default()));
         }
         self.bound_cwnd();
     }

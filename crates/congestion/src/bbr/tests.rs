@@ -369,3 +369,24 @@ fn a_round_trip_near_the_shortest_takes_the_place_of_a_probe_for_it() {
     assert!(probes(0, ms(103)) && !probes(1, ms(103)), "no queue");
     assert!(probes(1, ms(120)), "what is behind the queue is not known");
 }
+
+#[test]
+fn a_probe_for_the_round_trip_goes_on_sending_at_half_the_rate() {
+    let mut config = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
+    config.options.set(&HYSTART, 1).unwrap();
+    let mut rounds = Rounds { bbr: Bbr::new(&config), ..Rounds::new() };
+    rounds.until(Phase::Cruise, 1_000_000);
+    let before = rounds.pacing();
+    for _ in 0..200 {
+        rounds.round_in(1_000_000, 0, Some(Span::from_millis(120)));
+        if rounds.bbr.cycle.phase == Phase::ProbeRtt {
+            break;
+        }
+    }
+    assert_eq!(rounds.bbr.cycle.phase, Phase::ProbeRtt);
+    assert!(rounds.pacing().abs_diff(before / 2) < before / 20, "{} of {before}", rounds.pacing());
+    // the whole bandwidth-delay product is in flight: room for a packet, which the pacer lets go when it is time
+    assert_eq!(rounds.bbr.cwnd, 100_000 + PACKET);
+    rounds.round_in(400_000, 0, Some(Span::from_millis(110)));
+    assert_eq!(rounds.bbr.cwnd, rounds.bbr.probe_rtt_cwnd(), "never less than the draft's");
+}

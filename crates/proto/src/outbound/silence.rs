@@ -4,8 +4,8 @@
 //! T3-rtx waits for the RTO after the *last* acknowledgement, never less than RTO.Min. But a path with a stream of data on it
 //! shows signs of life all the time: packets that come over it, acknowledgements of what was sent there. How long it was
 //! without one lately, once it was watched for a second, says what its queues, its jitter and the peer's delayed SACKs do. When it is without one for somewhat longer,
-//! counted from when the answer to the oldest chunk in flight was due (SRTT + RTTVAR after it was sent) or from the last sign
-//! if that is later, questions are asked: the path's by a HEARTBEAT, and another one's, that works, by the oldest chunks, sent again
+//! counted from when the answer to the oldest chunk in flight was due (as long after the last answer as it was sent after what that
+//! acknowledged, at most SRTT + RTTVAR after it was sent) or from the last sign if that is later, questions are asked: the path's by a HEARTBEAT, and another one's, that works, by the oldest chunks, sent again
 //! there, as many as a path begins with. They are what the receiver waits for, and when they are answered more follow, as the
 //! window there allows: the application is given data before it is known what has become of the path. A question in vain costs those
 //! packets, and the next one is asked later.
@@ -59,6 +59,8 @@ struct Watch {
     path: PathId,
     /// The last one.
     heard: Time,
+    /// When the latest chunk that was acknowledged was sent, and when that was heard of.
+    clock: Option<(Time, Time)>,
     /// After it a stream was in flight.
     streaming: bool,
     /// It was taken for failed since.
@@ -104,6 +106,7 @@ impl Watch {
         Self {
             path,
             heard: now,
+            clock: None,
             streaming: false,
             doubted: false,
             known_from: now,
@@ -155,6 +158,7 @@ impl Watch {
 
     fn failed(&mut self, now: Time) {
         self.asked = None;
+        self.clock = None;
         self.patience = (self.patience * 2).min(MAX_PATIENCE);
         self.calm_from = now + CALM;
         self.streaming = false;
@@ -180,6 +184,7 @@ impl Silence {
     pub(super) fn on_timeout(&mut self, path: PathId) {
         if let Some(watch) = self.watches.iter_mut().find(|watch| watch.path == path) {
             watch.asked = None;
+            watch.clock = None;
             watch.streaming = false;
         }
     }
@@ -249,8 +254,10 @@ impl Outbound {
     /// Until then a path that works need not have shown a sign.
     fn answer_due(&self, watch: &Watch, path: &Path) -> Option<Time> {
         let oldest = self.in_flight(self.flows.of(watch.path)?).next()?;
-        let due = self.sent.at(oldest)?.sent + path.rtt.srtt()? + path.rtt.rttvar()?;
-        Some(due.max(watch.heard))
+        let sent = self.sent.at(oldest)?.sent;
+        let usual = sent + path.rtt.srtt()? + path.rtt.rttvar()?;
+        let clocked = watch.clock.map(|(before, answered)| answered + sent.since(before));
+        Some(clocked.map_or(usual, |clocked| clocked.min(usual)).max(watch.heard))
     }
 
     /// What is in flight, as it was sent. What else is in the log was acknowledged or sent again.
@@ -359,7 +366,10 @@ impl Outbound {
                         watch.sign(now, path.rtt.srtt());
                     }
                 }
-                None if flow.ack.bytes > 0 => watch.sign(now, path.rtt.srtt()),
+                None if flow.ack.bytes > 0 => {
+                    watch.sign(now, path.rtt.srtt());
+                    watch.clock = flow.ack.latest_sent.map(|sent| (sent, now)).or(watch.clock);
+                }
                 None => {}
             }
             // What was to be sent once more, or elsewhere, is no answer of anybody.
