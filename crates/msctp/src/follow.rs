@@ -5,7 +5,9 @@ use std::net::IpAddr;
 
 use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::path::pairing::can_pair;
-use msctp_proto::{AddressRequest, AssociationState, CallError, Event, Handle, PathState, PathStats};
+use msctp_proto::{
+    AddressRequest, Association, AssociationState, CallError, Event, Handle, PathState, PathStats,
+};
 use msctp_units::{Span, Time};
 
 use crate::mobile::{Follower, Moves};
@@ -82,22 +84,12 @@ impl State {
         for ip in new {
             let reachable = paths.iter().any(|path| can_pair(&ip, &path.at.remote));
             if reachable && !moves.added.contains(&ip) {
+                let at_once = lost || probe.is_zero() && is_better(follower, moves, &paths, ip);
                 let added = if follower.translation().of(ip, remotes(&paths, ip)) {
                     association.add_translated_address(now, ip)
-                } else if std::mem::take(&mut lost)
-                    || probe.is_zero() && is_better(follower, moves, &paths, ip)
-                {
-                    let gone = doomed_addresses(follower, moves, &paths);
-                    match association.move_local_address(now, ip, &gone) {
-                        Ok(()) => {
-                            moves.peer_primary = Some(ip);
-                            moves.moving = Some((primary_of(&paths), ip));
-                            moves.deleted.extend(gone);
-                            Ok(())
-                        }
-                        // One thing at a time, as far as it goes.
-                        Err(_) => association.add_local_address(now, ip),
-                    }
+                } else if at_once {
+                    lost = false;
+                    move_to(association, follower, moves, &paths, (now, ip))
                 } else {
                     association.add_local_address(now, ip)
                 };
@@ -154,6 +146,25 @@ impl State {
             self.follow_at.insert((again, handle));
         }
     }
+}
+
+/// Adds an address, has the peer send there, and deletes what is down for good, in one request.
+fn move_to(
+    association: &mut Association,
+    follower: &Follower,
+    moves: &mut Moves,
+    paths: &[PathStats],
+    (now, ip): (Time, IpAddr),
+) -> Result<(), CallError> {
+    let gone = doomed_addresses(follower, moves, paths);
+    if association.move_local_address(now, ip, &gone).is_err() {
+        // One thing at a time, as far as it goes.
+        return association.add_local_address(now, ip);
+    }
+    moves.peer_primary = Some(ip);
+    moves.moving = Some((primary_of(paths), ip));
+    moves.deleted.extend(gone);
+    Ok(())
 }
 
 /// The peer's addresses that can be reached from one of ours.
