@@ -21,8 +21,9 @@ pub struct MovesConfig {
     /// and says in them what has arrived (a SACK) when no other address is left.
     /// 0: none.
     pub early_data: u32,
-    /// What adds an address from itself leaves so many times at once, 1 to 3; more is for T4-rto alone (RFC 5061 §5.1 B). A link
-    /// often loses the first packet after it came, and a peer that may answer with early data may answer with more.
+    /// What adds an address from itself leaves so many times at once, 1 to 3. RFC 5061 §5.1.1 C1 has one packet on its way, and T4-rto
+    /// for the lost; but a link often loses the first packet after it came, and a peer that may answer with early data may answer
+    /// with more.
     pub copies: u32,
     /// While the path to which data has just moved is still looking for its rate (slow start, Startup), what it does not take
     /// goes over the path that was left, as long as that one works and has the shorter round trip: what goes there is there no

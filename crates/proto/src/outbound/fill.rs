@@ -69,20 +69,39 @@ impl Outbound {
             }
         }
         let data_path = paths.data_path()?;
-        let carriers = paths.carriers();
-        self.note_unused(&carriers, paths);
+        if self.flows.len() > 1 {
+            self.note_unused(paths);
+        }
         let max = self.max_payload(paths);
         if self.sent.is_empty() && self.probe == ZeroWindowProbe::Idle && self.window_is_closed(max) {
             let rto = paths.get(data_path)?.rtt.rto();
             self.probe = ZeroWindowProbe::Waiting(now + rto);
         }
-        for id in carriers {
-            if !self.may_send_new(now, id, max, paths) {
-                self.note_limited(id, paths);
-                if let Some(path) = paths.get_mut(id) {
-                    path.on_nothing_paced();
-                }
-            } else if self.may_leave(now, id, paths) {
+        if paths.may_have_carriers() {
+            return self.next_carrier(now, max, paths);
+        }
+        self.found = self.offer(now, data_path, max, paths).then_some(data_path);
+        self.found
+    }
+
+    /// A packet with new data may leave on this path now.
+    #[inline]
+    fn offer(&mut self, now: Time, id: PathId, max: usize, paths: &mut Paths) -> bool {
+        if self.may_send_new(now, id, max, paths) {
+            return self.may_leave(now, id, paths);
+        }
+        self.note_limited(id, paths);
+        if let Some(path) = paths.get_mut(id) {
+            path.on_nothing_paced();
+        }
+        false
+    }
+
+    /// The first of several paths that takes new data.
+    #[cold]
+    fn next_carrier(&mut self, now: Time, max: usize, paths: &mut Paths) -> Option<PathId> {
+        for id in paths.carriers() {
+            if self.offer(now, id, max, paths) {
                 self.found = Some(id);
                 break;
             }
@@ -91,11 +110,11 @@ impl Outbound {
     }
 
     /// What carries retransmissions only is limited by how many there are.
-    #[inline]
-    fn note_unused(&mut self, carriers: &[PathId], paths: &Paths) {
+    #[cold]
+    fn note_unused(&mut self, paths: &Paths) {
         for index in 0..self.flows.len() {
             let flow = &self.flows[index];
-            if flow.marked == 0 && flow.unacked > 0 && !carriers.contains(&flow.id) {
+            if flow.marked == 0 && flow.unacked > 0 && !paths.is_carrier(flow.id) {
                 self.note_limited(flow.id, paths);
             }
         }

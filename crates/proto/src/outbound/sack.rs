@@ -323,15 +323,32 @@ impl Outbound {
 
     fn settle_flow(&mut self, index: usize, processing: Processing, paths: &mut Paths) {
         let flow = &mut self.flows[index];
-        let (id, ack) = (flow.id, flow.ack);
+        let (id, ack, fresh_from) = (flow.id, flow.ack, self.fresh_from);
         let nothing_outstanding = flow.unacked == 0;
+        let answered_elsewhere = paths.is_answered_elsewhere(id);
         let Some(path) = paths.get_mut(id) else { return };
         let flight_size_before = path.flight_size;
         path.flight_size = flight_size_before - ack.landed + ack.taken_back;
-        let answered_elsewhere = paths.is_answered_elsewhere(id);
-        self.measure(processing.now, id, paths);
-        let flow = &mut self.flows[index];
-        let Some(path) = paths.get_mut(id) else { return };
+        if let Some(slot) = path.rtt_slot
+            && let tsn = self.sent.cum_tsn_ack().nearest(Tsn::new(slot.tsn))
+            && self.sent.is_acked(tsn)
+        {
+            path.rtt_slot = None;
+            let sample: Span = processing.now.since(slot.sent);
+            if fresh_from.is_some_and(|(fresh, recover)| fresh == id && tsn > recover) {
+                self.fresh_from = None;
+                path.rtt.start_over(sample);
+                if let (Some(trace), Some(times)) = (&mut self.trace, path.rtt.round_trips()) {
+                    trace.push_back(TraceKind::RttStartedOver { path: id, sample, times });
+                }
+            } else {
+                path.rtt.on_measurement(sample);
+            }
+            if let Some(trace) = &mut self.trace {
+                let (srtt, rto) = (path.rtt.srtt().unwrap_or_default(), path.rtt.rto());
+                trace.push_back(TraceKind::Rtt { path: id, sample, srtt, rto });
+            }
+        }
         if ack.bytes > 0 {
             path.carried = path.carried.max(flight_size_before.min(path.controller.window().cwnd));
         }
@@ -366,32 +383,6 @@ impl Outbound {
                 paths.on_ambiguously_acknowledged();
             }
             self.trace_window(id, paths);
-        }
-    }
-
-    /// The chunk that is timed on a path may have been acknowledged (RFC 9260 §6.3.1 C3 to C5).
-    #[inline]
-    fn measure(&mut self, now: Time, id: PathId, paths: &mut Paths) {
-        let Some(path) = paths.get_mut(id) else { return };
-        let Some(slot) = path.rtt_slot else { return };
-        let tsn = self.sent.cum_tsn_ack().nearest(Tsn::new(slot.tsn));
-        if !self.sent.is_acked(tsn) {
-            return;
-        }
-        path.rtt_slot = None;
-        let sample: Span = now.since(slot.sent);
-        if self.fresh_from.is_some_and(|(fresh, recover)| fresh == id && tsn > recover) {
-            self.fresh_from = None;
-            path.rtt.start_over(sample);
-            if let (Some(trace), Some(times)) = (&mut self.trace, path.rtt.round_trips()) {
-                trace.push_back(TraceKind::RttStartedOver { path: id, sample, times });
-            }
-        } else {
-            path.rtt.on_measurement(sample);
-        }
-        if let Some(trace) = &mut self.trace {
-            let (srtt, rto) = (path.rtt.srtt().unwrap_or_default(), path.rtt.rto());
-            trace.push_back(TraceKind::Rtt { path: id, sample, srtt, rto });
         }
     }
 

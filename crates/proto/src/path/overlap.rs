@@ -17,9 +17,14 @@ impl Paths {
             former.filter(|&id| self.get(id).is_some_and(|path| path.is_confirmed() && path.is_usable()));
     }
 
+    /// New data may have more than one way to go.
+    #[inline]
+    pub(crate) fn may_have_carriers(&self) -> bool {
+        self.former.is_some() || self.wanted_primary.is_some()
+    }
+
     /// Where new data may go, in the order in which paths are asked whether they take it: the address that asked for it and is not
     /// confirmed yet, the data path, the path that was left.
-    #[inline]
     pub(crate) fn carriers(&mut self) -> SmallVec<[PathId; 3]> {
         let mut carriers = SmallVec::new();
         if self.wanted_primary.is_some() {
