@@ -277,6 +277,7 @@ impl Controller for Bbr {
 
     fn on_packet_lost(&mut self, now: Time, lost: &LostPacket) {
         self.model.note_loss();
+        self.cycle.startup_lost |= matches!(self.cycle.phase, Phase::Startup | Phase::Drain);
         // BBRHandleLostPacket (§5.5.10.2)
         if !self.cycle.probe_samples || !model::too_high(lost.lost, lost.tx_in_flight) {
             return;

@@ -94,6 +94,8 @@ pub(super) struct Cycle {
     refill_rtt: Option<Span>,
     /// The queue of Startup was seen: it ends with this round, and a probe follows.
     pub(super) startup_ends: bool,
+    /// What Startup sent was lost: the queue was there, and has overflowed.
+    pub(super) startup_lost: bool,
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
     pub(super) idle_restart: bool,
@@ -170,7 +172,7 @@ impl Bbr {
     }
 
     /// A queue was seen in Startup. It drains, and a round later, when all that was in flight has told how fast the path is, Startup is
-    /// over. As it may have been a burst, a probe follows at once, which grows by a quarter per round trip: that takes the place
+    /// over. As it may have been a burst, a probe follows at once if nothing was lost, which grows by a quarter per round trip: that takes the place
     /// of RFC 9406's Conservative Slow Start.
     fn end_startup(&mut self, queued: bool) {
         if self.cycle.phase != Phase::Startup {
@@ -224,7 +226,7 @@ impl Bbr {
         self.model.reset_congestion_signals();
         self.model.start_round();
         self.pick_wait(now);
-        if core::mem::take(&mut self.cycle.startup_ends) {
+        if core::mem::take(&mut self.cycle.startup_ends) && !self.cycle.startup_lost {
             self.cycle.wait = Span::ZERO;
         }
         self.cycle.up_count = u64::MAX;

@@ -390,3 +390,26 @@ fn a_probe_for_the_round_trip_goes_on_sending_at_half_the_rate() {
     rounds.round_in(400_000, 0, Some(Span::from_millis(110)));
     assert_eq!(rounds.bbr.cwnd, rounds.bbr.probe_rtt_cwnd(), "never less than the draft's");
 }
+
+#[test]
+fn what_startup_lost_is_not_taken_for_a_probes() {
+    let queued = Some(RTT + Span::from_millis(16));
+    // When the first probe after Startup begins; `lost` in the round in which the queue drains.
+    let probe = |lost: u64| {
+        let mut config = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
+        config.options.set(&HYSTART, 1).unwrap();
+        let mut rounds = Rounds { bbr: Bbr::new(&config), ..Rounds::new() };
+        rounds.round_in(50_000, 0, Some(RTT));
+        // its rate doubles until a queue is seen
+        let mut rate = 50_000;
+        while rounds.bbr.is_starting() {
+            rate *= 2;
+            rounds.round_in(rate, 0, queued);
+        }
+        rounds.round_in(rate, lost, queued);
+        rounds.until(Phase::Refill, rate);
+        rounds.now
+    };
+    let (early, late) = (probe(0), probe(5 * PACKET));
+    assert!(late.since(early) >= Span::from_secs(1), "{early:?}, with losses {late:?}");
+}
