@@ -94,10 +94,8 @@ impl Bbr {
     pub fn new(config: &ControllerConfig) -> Self {
         let mut config = config.clone();
         config.pmdcs = config.pmdcs.max(1);
-        let model = Model::new(config.options.flag(&HYSTART));
+        let heeds_round_trip = config.options.flag(&HYSTART);
         let (cwnd, startup_limit) = (config.initial_cwnd(), config.initial_ssthresh);
-        let queueing = config.options.flag(&HYSTART).then(Queueing::default);
-        let pace = if queueing.is_some() { NO_QUEUE } else { BELOW_BANDWIDTH };
         Self {
             config,
             cwnd,
@@ -110,9 +108,9 @@ impl Bbr {
             startup_limit,
             cwnd_limited: false,
             sample: None,
-            queueing,
-            pace,
-            model,
+            queueing: heeds_round_trip.then(Queueing::default),
+            pace: if heeds_round_trip { NO_QUEUE } else { BELOW_BANDWIDTH },
+            model: Model::new(heeds_round_trip),
             cycle: Cycle::default(),
         }
     }
@@ -151,8 +149,10 @@ impl Bbr {
 
     /// BBRUpdateOnACK (§5.2.3): the model, the phase, then what follows for the sender.
     fn take_sample(&mut self, sample: &DeliverySample, rtt: Option<Span>, elsewhere: bool) {
-        if self.model.forget_shortcut(rtt.filter(|_| !elsewhere)) {
-            self.queueing = self.queueing.take().map(|_| Queueing::default());
+        if self.model.forget_shortcut(rtt.filter(|_| !elsewhere))
+            && let Some(queueing) = &mut self.queueing
+        {
+            *queueing = Queueing::default();
         }
         if let Some(rtt) = rtt.filter(|_| self.queueing.is_some()) {
             self.pace = if self.model.is_near_least(rtt) { NO_QUEUE } else { DRAINING };
@@ -182,8 +182,8 @@ impl Bbr {
         let Some(min_rtt) = self.model.min_rtt().filter(|_| bandwidth > 0) else { return };
         // What was measured while only one small packet at a time could be sent says little of the path, and pacing at that would
         // keep it so: in Startup the initial window in a round trip (BBRInitPacingRate, §5.6.2), later the least one.
-        let seeks = !self.cycle.full_bandwidth_reached && !self.cycle.startup_ends;
-        let window = if seeks { self.config.initial_cwnd().max(self.least()) } else { self.least() };
+        let window =
+            if self.is_starting() { self.config.initial_cwnd().max(self.least()) } else { self.least() };
         let least = u128::from(window) * 1_000_000_000 / u128::from(min_rtt.as_nanos().max(1));
         let bandwidth = bandwidth.max(u64::try_from(least).unwrap_or(u64::MAX));
         let gain = match self.cycle.phase {

@@ -52,11 +52,11 @@ pub(super) struct Model {
     shortcut: bool,
     /// The least of the last ProbeRTTInterval (§5.3.4.3).
     probe_rtt_min: Option<(Span, Time)>,
-    /// With [`HYSTART`](super::HYSTART): the latest round trip near that.
-    near_least: Option<(Span, Time)>,
-    heeds_near_least: bool,
     /// It is older than that.
     pub(super) probe_rtt_expired: bool,
+    /// With [`HYSTART`](super::HYSTART): the latest round trip near the least.
+    near_least: Option<(Span, Time)>,
+    heeds_near_least: bool,
 
     /// §5.5.9
     aggregation_start: Time,
@@ -87,9 +87,9 @@ impl Default for Model {
             min_rtt: None,
             shortcut: false,
             probe_rtt_min: None,
+            probe_rtt_expired: false,
             near_least: None,
             heeds_near_least: false,
-            probe_rtt_expired: false,
             aggregation_start: Time::ZERO,
             aggregated: 0,
             extra_acked_halves: [0; 2],

@@ -172,8 +172,8 @@ impl Bbr {
     }
 
     /// A queue was seen in Startup. It drains, and a round later, when all that was in flight has told how fast the path is, Startup is
-    /// over. As it may have been a burst, a probe follows at once if nothing was lost, which grows by a quarter per round trip: that takes the place
-    /// of RFC 9406's Conservative Slow Start.
+    /// over. As it may have been a burst, a probe follows at once if nothing was lost, which grows by a quarter per round trip: that
+    /// takes the place of RFC 9406's Conservative Slow Start.
     fn end_startup(&mut self, queued: bool) {
         if self.cycle.phase != Phase::Startup {
             return;

@@ -407,7 +407,11 @@ impl AsconfOut {
 
     /// True when an ASCONF was made and never sent.
     pub fn is_unsent(&self) -> bool {
-        self.asked.outstanding.as_ref().is_some_and(|out| out.transmissions == 0)
+        self.unsent().is_some()
+    }
+
+    fn unsent(&self) -> Option<&Outstanding> {
+        self.asked.outstanding.as_ref().filter(|out| out.transmissions == 0)
     }
 
     /// What was just sent for the first time is to be sent so many times more at once. It stays one request: answers to the copies
@@ -451,8 +455,7 @@ impl AsconfOut {
     /// An ASCONF-ACK arrived.
     pub fn on_ack(&mut self, ack: &AsconfAck<'_>) -> Ack {
         // What was made but never sent has not been asked yet.
-        let unsent = self.asked.outstanding.as_ref().filter(|out| out.transmissions == 0);
-        let never_used = unsent.map_or(self.next_serial, |out| out.serial);
+        let never_used = self.unsent().map_or(self.next_serial, |out| out.serial);
         // F0, §4.3.4. F0 speaks of no outstanding ASCONF; an answer to one that does not exist yet is no better when
         // another is outstanding.
         if never_used.precedes_or_is(ack.serial) {

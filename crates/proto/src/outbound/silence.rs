@@ -5,9 +5,9 @@
 //! shows signs of life all the time: packets that come over it, acknowledgements of what was sent there. How long it was
 //! without one lately, once it was watched for a second, says what its queues, its jitter and the peer's delayed SACKs do. When it is without one for somewhat longer,
 //! counted from when the answer to the oldest chunk in flight was due (as long after the last answer as it was sent after what that
-//! acknowledged, at most SRTT + RTTVAR after it was sent) or from the last sign if that is later, questions are asked: the path's by a HEARTBEAT, and another one's, that works, by the oldest chunks, sent again
-//! there, as many as a path begins with. They are what the receiver waits for, and when they are answered more follow, as the
-//! window there allows: the application is given data before it is known what has become of the path. A question in vain costs those
+//! acknowledged, at most SRTT + RTTVAR after it was sent) or from the last sign if that is later, questions are asked: the path's by a
+//! HEARTBEAT, and another one's, that works, by the oldest chunks, sent again there, as many as a path begins with. They are what
+//! the receiver waits for, and when they are answered more follow, as the window there allows: the application is given data before it is known what has become of the path. A question in vain costs those
 //! packets, and the next one is asked later.
 //!
 //! Any sign of the silent path ends it. Only when it was without one for several times as long as lately, the other path's answer has

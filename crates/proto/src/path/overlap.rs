@@ -74,10 +74,8 @@ impl Paths {
     /// A SACK came at these addresses. Asked for only where two paths may carry data at a time.
     #[inline]
     pub(crate) fn note_sack(&mut self, at: PathAddr) {
-        self.heard_on = match self.config.overlap && self.list.len() > 1 {
-            true => self.list.iter().find(|path| path.addr() == at).map(Path::id),
-            false => None,
-        };
+        let asked_for = self.config.overlap && self.list.len() > 1;
+        self.heard_on = if asked_for { self.by_addr(at) } else { None };
     }
 
     /// The SACK that is processed came over another path than this one.
