@@ -22,9 +22,17 @@ use crate::stream::Stream;
 /// An SCTP association (RFC 9260). Cloned cheaply; the clones are the same association, so that one task may send while
 /// another receives.
 ///
-/// When the last clone is dropped it shuts down: what was sent is still delivered, if the peer takes it within
-/// [`EndpointOptions::linger`](crate::EndpointOptions::linger). Waits may be given up at any time: no message is lost or sent
-/// in part.
+/// # The end
+///
+/// [`shutdown`](Self::shutdown) returns `Ok` when the peer has acknowledged everything that was sent. So does
+/// [`Endpoint::close`](crate::Endpoint::close) for all associations of an endpoint. One of the two must be awaited before `main`
+/// returns, or data is lost.
+///
+/// Dropping the last clone only begins the shutdown. The endpoint's task completes it in the background, for at most
+/// [`EndpointOptions::linger`](crate::EndpointOptions::linger), and for as long as the runtime lives. When the runtime ends
+/// first, the peer gets an ABORT and what was not delivered is lost.
+///
+/// Every wait is cancel-safe: no message is lost or sent in part.
 #[derive(Debug)]
 pub struct Association {
     shared: Arc<Shared>,

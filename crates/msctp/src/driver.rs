@@ -7,7 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use msctp_proto::{DatagramOutcome, Handle, PathAddr, Transmit};
+use bytes::Bytes;
+use msctp_proto::{AbortReason, DatagramOutcome, Handle, PathAddr, Transmit};
 use msctp_udp::{Batch, Change, Datagram, EcnCodepoint, InterfaceWatch, Outgoing, Socket, SocketOptions};
 use msctp_units::{Ecn, Time};
 use tokio::time::Sleep;
@@ -23,6 +24,9 @@ const MAX_PENDING: usize = 256 << 10;
 
 /// Packets that fit every path, and may go together although they were not given out so.
 const SMALL: usize = 1200;
+
+/// Upper Layer Abort Reason in the ABORTs of associations that outlive their runtime.
+const RUNTIME_ENDED: &[u8] = b"the program ended without a shutdown";
 
 /// Chunk types at the beginning of what answers a packet that proved nothing (RFC 9260 §3.2).
 const INIT_ACK: u8 = 2;
@@ -78,6 +82,8 @@ pub(crate) struct Driver {
     outbox: Outbox,
     timer: Pin<Box<Sleep>>,
     deadline: Option<Time>,
+    /// Somebody may wait for the last packets of the last association to reach the kernel.
+    report_flush: bool,
 }
 
 impl Driver {
@@ -99,6 +105,7 @@ impl Driver {
             outbox,
             timer: Box::pin(tokio::time::sleep_until(now)),
             deadline: None,
+            report_flush: false,
         }
     }
 
@@ -228,6 +235,7 @@ impl Driver {
                 break;
             }
         }
+        self.report_flush = state.wants_flush();
         if state.endpoints == 0 && state.slots.is_empty() {
             return None;
         }
@@ -265,8 +273,33 @@ impl Driver {
         for line in self.lines.values_mut() {
             lost += line.flush(cx);
         }
-        if lost > 0 {
-            self.shared.lock().send_errors += lost;
+        let flushed = self.report_flush && self.lines.values().all(|line| line.pending.is_empty());
+        if lost > 0 || flushed {
+            let mut state = self.shared.lock();
+            state.send_errors += lost;
+            if flushed {
+                self.report_flush = false;
+                state.flushed = true;
+                state.idlers.wake();
+            }
+        }
+    }
+
+    /// Sends an ABORT for each association that is not over: the runtime ends, and nobody is left to serve them.
+    fn abort_all(&mut self) {
+        let shared = Arc::clone(&self.shared);
+        let mut state = shared.lock();
+        let now = state.now();
+        state.abort_all(now, &AbortReason(Bytes::from_static(RUNTIME_ENDED)));
+        drain(&mut state, now, None, &mut self.outbox);
+        drop(state);
+        for item in self.outbox.items.drain(..) {
+            let bytes = &self.outbox.bytes[item.start..item.start + item.len];
+            // The kernel takes it now, or it is lost: nobody waits any more.
+            if let Some(line) = self.lines.get(&item.local) {
+                let (to, segment_size, ecn) = (item.to, item.segment_size, item.ecn);
+                let _ = line.socket.send(&Outgoing { to, bytes, segment_size, ecn });
+            }
         }
     }
 }
@@ -295,6 +328,7 @@ impl Future for Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
+        self.abort_all();
         self.shared.lock().end();
     }
 }

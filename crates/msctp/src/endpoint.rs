@@ -26,9 +26,13 @@ const FIRST_DYNAMIC: u16 = 49_152;
 ///
 /// One task serves all its associations. It ends when every [`Endpoint`] and [`Association`] was dropped and the
 /// associations have shut down, which takes at most [`EndpointOptions::linger`].
+///
+/// The task runs on the runtime that [`bind`](Self::bind) was called in, and ends with it. Call [`close`](Self::close) before
+/// `main` returns: the runtime's end cuts off whatever is still being delivered. Peers of associations that are not over then
+/// get an ABORT, so that they find out at once. `std::process::exit` does not even send that.
 #[derive(Debug)]
 pub struct Endpoint {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Endpoint {
@@ -70,6 +74,10 @@ impl Endpoint {
     /// An option that cannot be used, or the port is listened at already.
     pub fn listen(&self, port: u16, config: Config) -> Result<(), ConfigError> {
         let mut state = self.shared.lock();
+        if state.closed {
+            let want = "an endpoint that is not closed: bind another".to_owned();
+            return Err(ConfigError { field: "endpoint", value: "closed".to_owned(), want });
+        }
         let config = over_udp(config, state.offload);
         let addresses = state.local_ips();
         state.core.listen(LocalAddrs { port, addresses }, config.clone())?;
@@ -122,6 +130,9 @@ impl Endpoint {
         let first = *peer.addresses.first().ok_or(ConnectError::NoRemoteAddress)?;
         let mut state = self.shared.lock();
         let state = &mut *state;
+        if state.closed {
+            return Err(ConnectError::EndpointClosed);
+        }
         let reaches = |local: &IpAddr| {
             peer.addresses.iter().any(|remote| msctp_proto::path::pairing::can_pair(local, remote))
         };
@@ -146,16 +157,17 @@ impl Endpoint {
         let local = LocalAddrs { port, addresses };
         let now = state.now();
         let handle = state.core.connect(now, config, local, remote)?;
-        state.slots.insert(handle, Box::new(Slot::new(peer.udp_port, Phase::Connecting, 1)));
+        state.insert_slot(handle, Box::new(Slot::new(peer.udp_port, Phase::Connecting, 1)));
         state.wake_driver();
         Ok(Association::new(Arc::clone(&self.shared), handle))
     }
 
-    /// Waits until every association of this endpoint has ended.
+    /// Waits until every association of this endpoint is over, and the kernel has their last packets. Handles to them may
+    /// still be held. [`close`](Self::close) also ends them.
     pub async fn idle(&self) {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
-            if state.slots.is_empty() || state.gone {
+            if state.is_idle() {
                 return Poll::Ready(());
             }
             state.idlers.add(cx);
@@ -187,10 +199,7 @@ impl Drop for Endpoint {
         let mut state = self.shared.lock();
         state.endpoints -= 1;
         if state.endpoints == 0 {
-            let ports: Vec<u16> = state.listeners.keys().copied().collect();
-            for port in ports {
-                state.close_listener(port);
-            }
+            state.close_listeners();
             state.wake_driver();
         }
     }

@@ -51,6 +51,19 @@ pub enum ConnectError {
     /// It was lost while it was set up.
     #[error(transparent)]
     Lost(AssociationError),
+    /// [`Endpoint::close`](crate::Endpoint::close) or [`Endpoint::abort`](crate::Endpoint::abort) was called before, or the
+    /// runtime that the endpoint was bound in has ended.
+    #[error("the endpoint is closed: bind another one")]
+    EndpointClosed,
+}
+
+/// [`Endpoint::close`](crate::Endpoint::close) could not shut every association down in good order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{cut_off} associations were lost or aborted before everything was delivered")]
+#[non_exhaustive]
+pub struct CloseError {
+    /// Associations that were up and ended otherwise than by a shutdown.
+    pub cut_off: u64,
 }
 
 fn detail(text: &str) -> String {

@@ -20,6 +20,7 @@
 //!
 //! association.shutdown().await?;
 //! assert_eq!(accepted.recv().await?, None);
+//! client.close().await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -90,6 +91,13 @@
 //! the peer's reader sees the end of file behind the last byte, the association and the other direction go on, and the number
 //! can be used again. This is the outgoing stream reset of RFC 6525, as WebRTC closes data channels (RFC 8831 §6.7).
 //!
+//! # Ending a program
+//!
+//! The endpoint's task delivers data in the background, and ends with the runtime it was bound in. A program that sent something
+//! awaits [`Endpoint::close`] (or [`Association::shutdown`]) before `main` returns; `Ok` means that every peer acknowledged
+//! everything. A program that must end at once awaits [`Endpoint::abort`], which takes no longer than handing packets to the kernel.
+//! Without either, unsent data is lost when the runtime ends; the peers then get an ABORT as the endpoint's task is dropped.
+//!
 //! # What waits for what
 //!
 //! One task per endpoint moves packets. [`Association::send`] waits while the send buffer is full (`Config::send_buffer`);
@@ -98,6 +106,7 @@
 
 mod association;
 mod clock;
+mod close;
 mod driver;
 mod ending;
 mod endpoint;
@@ -112,7 +121,7 @@ mod wakers;
 
 pub use association::Association;
 pub use endpoint::Endpoint;
-pub use error::{AssociationError, BindError, CallError, ConnectError, FinishError, SendError};
+pub use error::{AssociationError, BindError, CallError, CloseError, ConnectError, FinishError, SendError};
 pub use mobile::{Mobility, Translation};
 pub use options::{DEFAULT_PORT, EndpointOptions, Peer};
 pub use stream::Stream;

@@ -61,6 +61,14 @@ pub(crate) struct State {
     pub(crate) follow_at: BTreeSet<(Time, Handle)>,
     /// Tasks that wait for the last association to end.
     pub(crate) idlers: Wakers,
+    /// Associations that are not over.
+    live: usize,
+    /// The kernel has every packet of the associations that are over. Kept up to date while `live` is 0.
+    pub(crate) flushed: bool,
+    /// [`Endpoint::close`](crate::Endpoint::close) or `abort` was called: no new associations.
+    pub(crate) closed: bool,
+    /// Associations that were up and ended without a shutdown.
+    pub(crate) cut_off: u64,
     /// [`Endpoint`](crate::Endpoint)s that share this.
     pub(crate) endpoints: usize,
     /// The task ended.
@@ -193,6 +201,10 @@ impl Shared {
             follower: options.mobility.clone().map(Follower::new),
             follow_at: BTreeSet::new(),
             idlers: Wakers::default(),
+            live: 0,
+            flushed: true,
+            closed: false,
+            cut_off: 0,
             endpoints: 1,
             gone: false,
             options: None,
@@ -256,14 +268,41 @@ impl State {
         let mut slot = Box::new(Slot::new(udp_port, Phase::Connecting, 0));
         let listener = self.listeners.get_mut(&port).filter(|listener| listener.queue.len() < BACKLOG);
         match listener {
-            Some(listener) if self.endpoints > 0 => {
+            Some(listener) if self.endpoints > 0 && !self.closed => {
                 slot.queued = true;
                 listener.queue.push_back(handle);
                 listener.wakers.wake();
             }
             _ => self.give_up_at(handle, Time::ZERO),
         }
+        self.insert_slot(handle, slot);
+    }
+
+    /// Enters an association that is not over.
+    pub(crate) fn insert_slot(&mut self, handle: Handle, slot: Box<Slot>) {
         self.slots.insert(handle, slot);
+        self.live += 1;
+    }
+
+    /// Every association is over, and the kernel has their last packets.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.live == 0 && (self.flushed || self.gone)
+    }
+
+    /// The driver has to report when the kernel took the last packets.
+    pub(crate) fn wants_flush(&self) -> bool {
+        self.live == 0 && !self.flushed
+    }
+
+    /// Associations that are not over.
+    pub(crate) fn live(&self) -> Vec<Handle> {
+        let live = self.slots.iter().filter(|(_, slot)| !matches!(slot.phase, Phase::Over(_)));
+        live.map(|(&handle, _)| handle).collect()
+    }
+
+    /// Aborts an association at `deadline` if it is not over by then. Whoever has it goes on reading until then.
+    pub(crate) fn abort_at(&mut self, handle: Handle, deadline: Time) {
+        self.abort_at.insert((deadline, handle));
     }
 
     /// The last handle of an association is gone.
@@ -321,6 +360,13 @@ impl State {
         }
     }
 
+    /// Nobody accepts any more.
+    pub(crate) fn close_listeners(&mut self) {
+        while let Some((&port, _)) = self.listeners.first_key_value() {
+            self.close_listener(port);
+        }
+    }
+
     fn remove_slot(&mut self, handle: Handle) {
         self.slots.remove(&handle);
         self.flushing.remove(&handle);
@@ -329,9 +375,6 @@ impl State {
             self.abort_at.remove(&(deadline, handle));
         }
         self.follow_at.retain(|(_, waiting)| *waiting != handle);
-        if self.slots.is_empty() {
-            self.idlers.wake();
-        }
     }
 
     /// Hands the core's events on. To be called when it has nothing more to send.
@@ -342,7 +385,13 @@ impl State {
                 self.note_streams(handle, change);
             }
             let Some(slot) = self.slots.get_mut(&handle) else { continue };
+            let (was_up, was_over) = (matches!(slot.phase, Phase::Up), matches!(slot.phase, Phase::Over(_)));
             slot.note(event);
+            if !was_over && matches!(slot.phase, Phase::Over(_)) {
+                self.live -= 1;
+                self.flushed = false;
+                self.cut_off += u64::from(was_up && matches!(slot.phase, Phase::Over(Some(_))));
+            }
             if matches!(slot.phase, Phase::Over(_)) && slot.handles == 0 && !slot.queued {
                 self.drain_unread(handle);
                 self.remove_slot(handle);
@@ -482,7 +531,10 @@ impl State {
     /// The task ends, or was ended with its runtime: nobody shall wait for ever.
     pub(crate) fn end(&mut self) {
         self.gone = true;
+        self.closed = true;
+        self.live = 0;
         for slot in self.slots.values_mut() {
+            self.cut_off += u64::from(matches!(slot.phase, Phase::Up));
             if !matches!(slot.phase, Phase::Over(_)) {
                 slot.phase = Phase::Over(Some(AssociationError::EndpointGone));
             }

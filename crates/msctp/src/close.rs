@@ -1,0 +1,86 @@
+//! [`Endpoint::close`] and [`Endpoint::abort`]: the end of all associations of an endpoint.
+
+use bytes::Bytes;
+use msctp_proto::AbortReason;
+use msctp_units::Time;
+
+use crate::Endpoint;
+use crate::error::CloseError;
+use crate::state::{Phase, State};
+
+impl Endpoint {
+    /// Shuts every association down in good order (RFC 9260 §9.2) and waits until all are over and the kernel has their last
+    /// packets. Takes no new associations: [`accept`](Self::accept) returns `None`, [`connect`](Self::connect) and
+    /// [`listen`](Self::listen) fail. Associations that are being set up are aborted.
+    ///
+    /// `Ok` means that every peer acknowledged everything sent to it, apart from messages whose lifetime ended. This takes as
+    /// long as the delivery does. After [`EndpointOptions::linger`](crate::EndpointOptions::linger) what is left is aborted, so
+    /// that the peers find out. Handles may still be held; their readers can read what arrived before the end. If the wait is
+    /// cancelled the shutdowns go on.
+    ///
+    /// # Errors
+    ///
+    /// Some associations were lost or aborted instead; what was sent on them may not have been delivered.
+    pub async fn close(&self) -> Result<(), CloseError> {
+        let before = {
+            let mut state = self.shared.lock();
+            let now = state.now();
+            let before = state.cut_off;
+            state.shut_down_all(now);
+            before
+        };
+        self.idle().await;
+        match self.shared.lock().cut_off - before {
+            0 => Ok(()),
+            cut_off => Err(CloseError { cut_off }),
+        }
+    }
+
+    /// Aborts every association (RFC 9260 §9.1): each peer gets an ABORT with this reason. Ready when the kernel has the packets.
+    /// What was not delivered is lost. Takes no new associations, as after [`close`](Self::close), and ends one that waits.
+    ///
+    /// For a program that must end at once. Each peer gets one packet; one whose packet is lost finds out by itself
+    /// ([`EndpointOptions::idle_timeout`](crate::EndpointOptions::idle_timeout)).
+    pub async fn abort(&self, reason: impl Into<Bytes>) {
+        {
+            let mut state = self.shared.lock();
+            let now = state.now();
+            state.abort_all(now, &AbortReason(reason.into()));
+        }
+        self.idle().await;
+    }
+}
+
+impl State {
+    /// Shuts every association down; after the linger time what is left is aborted.
+    fn shut_down_all(&mut self, now: Time) {
+        self.closed = true;
+        self.close_listeners();
+        let deadline = now + self.linger;
+        for handle in self.live() {
+            let connecting =
+                self.slots.get(&handle).is_some_and(|slot| matches!(slot.phase, Phase::Connecting));
+            if let Some(association) = self.core.association_mut(handle) {
+                if connecting {
+                    association.abort(now, &AbortReason::default());
+                } else {
+                    association.shutdown(now);
+                    self.abort_at(handle, deadline);
+                }
+            }
+        }
+        self.wake_driver();
+    }
+
+    /// Aborts every association.
+    pub(crate) fn abort_all(&mut self, now: Time, reason: &AbortReason) {
+        self.closed = true;
+        self.close_listeners();
+        for handle in self.live() {
+            if let Some(association) = self.core.association_mut(handle) {
+                association.abort(now, reason);
+            }
+        }
+        self.wake_driver();
+    }
+}

@@ -1,0 +1,38 @@
+//! Endpoints over loopback for the tests of this folder.
+
+#![allow(dead_code, reason = "no test uses all of it")]
+
+use std::time::Duration;
+
+use msctp::{Association, Config, Endpoint, EndpointOptions, Peer};
+use tokio::time::timeout;
+
+/// Runs a test on a runtime of its own, and fails instead of waiting for ever.
+pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { timeout(Duration::from_secs(60), test).await.expect("done in time") })
+}
+
+pub(crate) fn options() -> EndpointOptions {
+    EndpointOptions::new(["127.0.0.1:0".parse().unwrap()])
+}
+
+pub(crate) fn bind() -> Endpoint {
+    Endpoint::bind(&options()).unwrap()
+}
+
+/// An endpoint that listens at `port`, and how it is reached.
+pub(crate) fn server(port: u16) -> (Endpoint, Peer) {
+    let server = bind();
+    server.listen(port, Config::default()).unwrap();
+    let peer = Peer { port, ..Peer::new(server.local_addresses()[0]) };
+    (server, peer)
+}
+
+/// Sends until the buffers of both ends are full: the peer does not read.
+pub(crate) async fn fill(association: &Association) {
+    while let Ok(sent) = timeout(Duration::from_millis(300), association.send_bytes(0, vec![7; 50_000])).await
+    {
+        sent.unwrap();
+    }
+}
