@@ -33,14 +33,15 @@ pub mod checksum;
 pub mod chunk;
 mod error;
 mod ids;
+mod layout;
 mod list;
 mod packet;
 pub mod param;
 mod read;
 mod serial;
 mod tlv;
+mod tlv_enum;
 mod unknown;
-mod value;
 
 pub use builder::{AuthPlan, AuthSlot, Full, PacketBuilder};
 pub use cause::{Cause, CauseCode, Causes};

@@ -1,11 +1,9 @@
 //! Lists of fixed-size entries: read lazily from wire bytes, or given as a slice to be encoded.
 
 use core::fmt;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::error::Malformed;
-use crate::ids::{HmacId, StreamId};
-use crate::read::{be16, be32};
-use crate::serial::Tsn;
 
 /// An entry with a fixed number of bytes on the wire.
 pub trait Item: Copy + PartialEq + fmt::Debug {
@@ -21,10 +19,12 @@ pub trait Item: Copy + PartialEq + fmt::Debug {
 #[derive(Clone, Copy)]
 pub struct List<'a, T>(Source<'a, T>);
 
+/// Where the entries of a [`List`] or [`TlvList`](crate::TlvList) are.
 #[derive(Clone, Copy)]
-enum Source<'a, T> {
-    /// Whole entries only: the length is a multiple of `T::SIZE`.
+pub(crate) enum Source<'a, T> {
+    /// In received bytes; a [`List`] holds whole entries only, a multiple of `T::SIZE`.
     Wire(&'a [u8]),
+    /// In a slice given to the list.
     Values(&'a [T]),
 }
 
@@ -104,57 +104,65 @@ impl<'a, T: Item> List<'a, T> {
     }
 }
 
-impl<'a, T> From<&'a [T]> for List<'a, T> {
-    #[inline]
-    fn from(values: &'a [T]) -> Self {
-        Self(Source::Values(values))
-    }
-}
+/// Implements construction, comparison, formatting and iteration of a list: its bound on entries and what it yields.
+macro_rules! list_traits {
+    ($list:ident, $iter:ident, $bound:path, $yield:ty) => {
+        impl<'a, T> From<&'a [T]> for $list<'a, T> {
+            #[inline]
+            fn from(values: &'a [T]) -> Self {
+                Self($crate::list::Source::Values(values))
+            }
+        }
 
-impl<'a, T, const N: usize> From<&'a [T; N]> for List<'a, T> {
-    #[inline]
-    fn from(values: &'a [T; N]) -> Self {
-        Self(Source::Values(values))
-    }
-}
+        impl<'a, T, const N: usize> From<&'a [T; N]> for $list<'a, T> {
+            #[inline]
+            fn from(values: &'a [T; N]) -> Self {
+                Self($crate::list::Source::Values(values))
+            }
+        }
 
-impl<T> Default for List<'_, T> {
-    fn default() -> Self {
-        Self(Source::Values(&[]))
-    }
-}
+        impl<T> Default for $list<'_, T> {
+            fn default() -> Self {
+                Self($crate::list::Source::Values(&[]))
+            }
+        }
 
-impl<T: Item> PartialEq for List<'_, T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.iter().eq(other.iter())
-    }
+        impl<'a, T: $bound> PartialEq for $list<'a, T> {
+            fn eq(&self, other: &Self) -> bool {
+                self.iter().eq(other.iter())
+            }
+        }
+
+        impl<'a, T: $bound> core::fmt::Debug for $list<'a, T> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_list().entries(self.iter()).finish()
+            }
+        }
+
+        impl<'a, T: $bound> IntoIterator for $list<'a, T> {
+            type Item = $yield;
+            type IntoIter = $iter<'a, T>;
+            #[inline]
+            fn into_iter(self) -> Self::IntoIter {
+                self.iter()
+            }
+        }
+
+        impl<'a, T: $bound> IntoIterator for &$list<'a, T> {
+            type Item = $yield;
+            type IntoIter = $iter<'a, T>;
+            #[inline]
+            fn into_iter(self) -> Self::IntoIter {
+                self.iter()
+            }
+        }
+    };
 }
+pub(crate) use list_traits;
+
+list_traits!(List, ListIter, Item, T);
 
 impl<T: Item + Eq> Eq for List<'_, T> {}
-
-impl<T: Item> fmt::Debug for List<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
-    }
-}
-
-impl<'a, T: Item> IntoIterator for List<'a, T> {
-    type Item = T;
-    type IntoIter = ListIter<'a, T>;
-    #[inline]
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
-impl<'a, T: Item> IntoIterator for &List<'a, T> {
-    type Item = T;
-    type IntoIter = ListIter<'a, T>;
-    #[inline]
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
 
 /// Iterator over the entries of a [`List`].
 #[derive(Clone, Copy)]
@@ -206,41 +214,51 @@ impl<T: Item> DoubleEndedIterator for ListIter<'_, T> {
 
 impl<T: Item> ExactSizeIterator for ListIter<'_, T> {}
 
-impl Item for Tsn {
-    const SIZE: usize = 4;
-    #[inline]
-    fn read(bytes: &[u8]) -> Self {
-        Self::new(be32(bytes, 0))
-    }
-    #[inline]
-    fn write(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.get().to_be_bytes());
-    }
+/// Implements [`Item`] for big-endian numbers.
+macro_rules! number_items {
+    ($($int:ty),*) => {$(
+        impl Item for $int {
+            const SIZE: usize = size_of::<Self>();
+            #[inline]
+            fn read(bytes: &[u8]) -> Self {
+                let mut number = [0; Self::SIZE];
+                number.copy_from_slice(bytes);
+                Self::from_be_bytes(number)
+            }
+            #[inline]
+            fn write(self, out: &mut Vec<u8>) {
+                out.extend_from_slice(&self.to_be_bytes());
+            }
+        }
+    )*};
 }
+number_items!(u8, u16, u32, u64, u128);
 
-impl Item for HmacId {
-    const SIZE: usize = 2;
-    fn read(bytes: &[u8]) -> Self {
-        Self::new(be16(bytes, 0))
-    }
-    fn write(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.get().to_be_bytes());
-    }
+/// Implements [`Item`] for a type that is a number on the wire, given the conversions from and to that number.
+macro_rules! item_as_number {
+    ($item:ty, $int:ty, $from:expr, $to:expr) => {
+        impl $crate::list::Item for $item {
+            const SIZE: usize = size_of::<$int>();
+            #[inline]
+            fn read(bytes: &[u8]) -> Self {
+                $from(<$int as $crate::list::Item>::read(bytes))
+            }
+            #[inline]
+            fn write(self, out: &mut Vec<u8>) {
+                $crate::list::Item::write($to(self), out);
+            }
+        }
+    };
 }
+pub(crate) use item_as_number;
 
-impl Item for StreamId {
-    const SIZE: usize = 2;
-    fn read(bytes: &[u8]) -> Self {
-        Self::new(be16(bytes, 0))
-    }
-    fn write(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.get().to_be_bytes());
-    }
-}
+item_as_number!(Ipv4Addr, u32, Self::from, u32::from);
+item_as_number!(Ipv6Addr, u128, Self::from, u128::from);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serial::Tsn;
 
     #[test]
     fn a_view_equals_the_slice_it_encodes() {

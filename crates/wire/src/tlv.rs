@@ -5,6 +5,7 @@ use core::fmt;
 use core::iter::FusedIterator;
 
 use crate::error::FramingError;
+use crate::list::{Source, list_traits};
 use crate::read::be16;
 
 /// Bytes of the header of a chunk, parameter or cause.
@@ -113,12 +114,6 @@ pub trait Tlv<'a>: Copy + PartialEq + fmt::Debug {
 #[derive(Clone, Copy)]
 pub struct TlvList<'a, T>(Source<'a, T>);
 
-#[derive(Clone, Copy)]
-enum Source<'a, T> {
-    Wire(&'a [u8]),
-    Values(&'a [T]),
-}
-
 impl<'a, T: Tlv<'a>> TlvList<'a, T> {
     /// The empty list.
     pub const EMPTY: Self = Self(Source::Values(&[]));
@@ -135,6 +130,11 @@ impl<'a, T: Tlv<'a>> TlvList<'a, T> {
     #[must_use]
     pub fn iter(&self) -> TlvListIter<'a, T> {
         TlvListIter(self.0)
+    }
+
+    /// The first of the well-formed items before a framing error that `pick` takes.
+    pub(crate) fn find<V>(&self, mut pick: impl FnMut(T) -> Option<V>) -> Option<V> {
+        self.iter().find_map(|item| pick(item.ok()?))
     }
 
     /// Whether there is neither an item nor an error.
@@ -170,55 +170,7 @@ impl<'a, T: Tlv<'a>> TlvList<'a, T> {
     }
 }
 
-impl<'a, T> From<&'a [T]> for TlvList<'a, T> {
-    #[inline]
-    fn from(values: &'a [T]) -> Self {
-        Self(Source::Values(values))
-    }
-}
-
-impl<'a, T, const N: usize> From<&'a [T; N]> for TlvList<'a, T> {
-    #[inline]
-    fn from(values: &'a [T; N]) -> Self {
-        Self(Source::Values(values))
-    }
-}
-
-impl<T> Default for TlvList<'_, T> {
-    fn default() -> Self {
-        Self(Source::Values(&[]))
-    }
-}
-
-impl<'a, T: Tlv<'a>> PartialEq for TlvList<'a, T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.iter().eq(other.iter())
-    }
-}
-
-impl<'a, T: Tlv<'a>> fmt::Debug for TlvList<'a, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.iter()).finish()
-    }
-}
-
-impl<'a, T: Tlv<'a>> IntoIterator for TlvList<'a, T> {
-    type Item = Result<T, T::Error>;
-    type IntoIter = TlvListIter<'a, T>;
-    #[inline]
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
-impl<'a, T: Tlv<'a>> IntoIterator for &TlvList<'a, T> {
-    type Item = Result<T, T::Error>;
-    type IntoIter = TlvListIter<'a, T>;
-    #[inline]
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
+list_traits!(TlvList, TlvListIter, Tlv<'a>, Result<T, T::Error>);
 
 /// Iterator over the items of a [`TlvList`]; yields at most one item per 4 bytes.
 #[derive(Clone, Copy)]

@@ -22,7 +22,7 @@ pub use parameter::MissingParams;
 use crate::ids::{HmacId, StreamId};
 use crate::serial::Tsn;
 use crate::tlv::TlvList;
-use crate::value::{Value, tlv_enum};
+use crate::tlv_enum::tlv_enum;
 
 /// A list of error causes.
 pub type Causes<'a> = TlvList<'a, Cause<'a>>;

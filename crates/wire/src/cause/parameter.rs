@@ -27,10 +27,10 @@
 //! ```
 
 use crate::error::Malformed;
+use crate::layout::Value;
 use crate::list::{Item, List};
 use crate::param::ParamType;
 use crate::read::{at_least, be32};
-use crate::value::Value;
 
 /// Bytes of the count.
 const FIXED: usize = 4;
@@ -55,7 +55,7 @@ impl<'a> Value<'a> for MissingParams<'a> {
         FIXED + self.types.encoded_len()
     }
     fn encode(&self, out: &mut Vec<u8>) {
-        Value::encode(&(self.types.len() as u32), out);
+        (self.types.len() as u32).write(out);
         self.types.encode(out);
     }
 }

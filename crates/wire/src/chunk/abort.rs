@@ -37,7 +37,7 @@ impl EncodeChunk for Abort<'_> {
     }
 
     fn flags(&self) -> u8 {
-        if self.tag_reflected { T_BIT } else { 0 }
+        u8::from(self.tag_reflected) * T_BIT
     }
 
     fn value_len(&self) -> usize {

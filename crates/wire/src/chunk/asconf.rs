@@ -2,12 +2,13 @@
 
 use core::net::IpAddr;
 
-use super::{ChunkType, EncodeChunk, put32};
+use super::{ChunkType, EncodeChunk};
 use crate::error::Malformed;
+use crate::layout::Value;
+use crate::list::Item;
 use crate::param::{Params, address};
 use crate::read::{at_least, be32};
 use crate::serial::AsconfSerial;
-use crate::tlv;
 
 /// Bytes of the fixed fields before the Address Parameter.
 const FIXED: usize = 4;
@@ -59,13 +60,13 @@ impl EncodeChunk for Asconf<'_> {
     }
 
     fn value_len(&self) -> usize {
-        FIXED + tlv::padded(address::tlv_len(self.address)) + self.requests.encoded_len()
+        FIXED + self.address.encoded_len() + self.requests.encoded_len()
     }
 
     fn encode_value(&self, out: &mut Vec<u8>) {
-        put32(out, self.serial.get());
-        // Both address parameters are multiples of 4 bytes long.
-        address::encode(self.address, out);
+        self.serial.write(out);
+        // Both address parameters are a multiple of 4 bytes long: no padding.
+        self.address.encode(out);
         self.requests.encode(out);
     }
 }

@@ -1,13 +1,8 @@
 //! ASCONF-ACK (RFC 5061 §4.1.2).
 
-use super::{ChunkType, EncodeChunk, put32};
-use crate::error::Malformed;
+use super::chunk;
 use crate::param::Params;
-use crate::read::{at_least, be32};
 use crate::serial::AsconfSerial;
-
-/// Bytes of the fixed fields.
-const FIXED: usize = 4;
 
 /// Answers an ASCONF.
 ///
@@ -36,32 +31,14 @@ pub struct AsconfAck<'a> {
     pub responses: Params<'a>,
 }
 
-impl<'a> AsconfAck<'a> {
-    pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
-        let (fixed, responses) = at_least(value, FIXED)?.split_at(FIXED);
-        Ok(Self { serial: AsconfSerial::new(be32(fixed, 0)), responses: Params::from_wire(responses) })
-    }
-}
-
-impl EncodeChunk for AsconfAck<'_> {
-    fn chunk_type(&self) -> ChunkType {
-        ChunkType::ASCONF_ACK
-    }
-
-    fn value_len(&self) -> usize {
-        FIXED + self.responses.encoded_len()
-    }
-
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        put32(out, self.serial.get());
-        self.responses.encode(out);
-    }
-}
+chunk!(AsconfAck<'a> = ASCONF_ACK { serial: AsconfSerial, ..responses });
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chunk::ChunkType;
     use crate::chunk::testing::{check, malformed};
+    use crate::error::Malformed;
     use crate::param::ErrorCauseIndication;
     use crate::{Cause, Causes, Chunk, ChunkError, CorrelationId, Param};
 

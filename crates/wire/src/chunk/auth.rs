@@ -1,13 +1,8 @@
 //! AUTH (RFC 4895 §5.1).
 
-use super::{ChunkType, EncodeChunk};
-use crate::error::Malformed;
+use super::{ChunkType, EncodeChunk, chunk};
 use crate::ids::HmacId;
-use crate::read::{at_least, be16};
 use crate::tlv::HEADER;
-
-/// Bytes of the fixed fields.
-const FIXED: usize = 4;
 
 /// Authenticates itself and all chunks after it in the packet.
 ///
@@ -34,14 +29,11 @@ pub struct Auth<'a> {
     pub hmac: &'a [u8],
 }
 
+chunk!(Auth<'a> = AUTH { shared_key_id: u16, hmac_id: HmacId, ..hmac });
+
 impl<'a> Auth<'a> {
     /// Bytes of the chunk before the HMAC.
-    pub const HMAC_OFFSET: usize = HEADER + FIXED;
-
-    pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
-        let (fixed, hmac) = at_least(value, FIXED)?.split_at(FIXED);
-        Ok(Self { shared_key_id: be16(fixed, 0), hmac_id: HmacId::new(be16(fixed, 2)), hmac })
-    }
+    pub const HMAC_OFFSET: usize = HEADER + 4;
 
     /// What the HMAC is computed over, in three parts one after the other (RFC 4895 §6.2): the start of the AUTH
     /// chunk, as many zeros as the HMAC has bytes, and what follows the HMAC.
@@ -52,22 +44,6 @@ impl<'a> Auth<'a> {
     pub fn hmac_input<'p>(&self, from_auth: &'p [u8]) -> Option<(&'p [u8], usize, &'p [u8])> {
         let (head, tail) = from_auth.split_at_checked(Self::HMAC_OFFSET)?;
         Some((head, self.hmac.len(), tail.get(self.hmac.len()..)?))
-    }
-}
-
-impl EncodeChunk for Auth<'_> {
-    fn chunk_type(&self) -> ChunkType {
-        ChunkType::AUTH
-    }
-
-    fn value_len(&self) -> usize {
-        FIXED + self.hmac.len()
-    }
-
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.shared_key_id.to_be_bytes());
-        out.extend_from_slice(&self.hmac_id.get().to_be_bytes());
-        out.extend_from_slice(self.hmac);
     }
 }
 
@@ -84,7 +60,7 @@ impl EncodeChunk for AuthToFill {
     }
 
     fn value_len(&self) -> usize {
-        FIXED + usize::from(self.hmac_len)
+        Auth::HMAC_OFFSET - HEADER + usize::from(self.hmac_len)
     }
 
     fn encode_value(&self, out: &mut Vec<u8>) {
@@ -97,6 +73,7 @@ impl EncodeChunk for AuthToFill {
 mod tests {
     use super::*;
     use crate::chunk::testing::{check, malformed};
+    use crate::error::Malformed;
     use crate::{Chunk, ChunkError};
 
     #[test]

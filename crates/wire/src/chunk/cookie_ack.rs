@@ -1,7 +1,6 @@
 //! COOKIE ACK (RFC 9260 §3.3.12).
 
-use super::{ChunkType, EncodeChunk, no_value};
-use crate::error::Malformed;
+use super::chunk;
 
 /// Acknowledges a COOKIE ECHO. Precedes any DATA or SACK of its packet.
 ///
@@ -15,28 +14,14 @@ use crate::error::Malformed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct CookieAck;
 
-impl CookieAck {
-    pub(super) fn parse(_flags: u8, value: &[u8]) -> Result<Self, Malformed> {
-        no_value(value).map(|()| Self)
-    }
-}
-
-impl EncodeChunk for CookieAck {
-    fn chunk_type(&self) -> ChunkType {
-        ChunkType::COOKIE_ACK
-    }
-
-    fn value_len(&self) -> usize {
-        0
-    }
-
-    fn encode_value(&self, _out: &mut Vec<u8>) {}
-}
+chunk!(CookieAck = COOKIE_ACK {});
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chunk::ChunkType;
     use crate::chunk::testing::{check, malformed};
+    use crate::error::Malformed;
     use crate::{Chunk, ChunkError};
 
     #[test]

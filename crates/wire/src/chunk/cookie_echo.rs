@@ -1,7 +1,6 @@
 //! COOKIE ECHO (RFC 9260 §3.3.11).
 
-use super::{ChunkType, EncodeChunk};
-use crate::error::Malformed;
+use super::chunk;
 
 /// Returns the State Cookie. Must be the first chunk of its packet (RFC 9260 §3.2.2).
 ///
@@ -21,25 +20,7 @@ pub struct CookieEcho<'a> {
     pub cookie: &'a [u8],
 }
 
-impl<'a> CookieEcho<'a> {
-    pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
-        Ok(Self { cookie: value })
-    }
-}
-
-impl EncodeChunk for CookieEcho<'_> {
-    fn chunk_type(&self) -> ChunkType {
-        ChunkType::COOKIE_ECHO
-    }
-
-    fn value_len(&self) -> usize {
-        self.cookie.len()
-    }
-
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.cookie);
-    }
-}
+chunk!(CookieEcho<'a> = COOKIE_ECHO { ..cookie });
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,6 @@
 //! CWR (type reserved by RFC 9260 §3.2; layout of RFC 4960 Appendix A).
 
-use super::{ChunkType, EncodeChunk, put32};
-use crate::error::Malformed;
-use crate::read::{at_least, be32};
+use super::chunk;
 use crate::serial::Tsn;
 
 /// Congestion window reduced: the answer to an ECNE.
@@ -25,30 +23,14 @@ pub struct Cwr {
     pub lowest_tsn: Tsn,
 }
 
-impl Cwr {
-    pub(super) fn parse(_flags: u8, value: &[u8]) -> Result<Self, Malformed> {
-        at_least(value, 4).map(|value| Self { lowest_tsn: Tsn::new(be32(value, 0)) })
-    }
-}
-
-impl EncodeChunk for Cwr {
-    fn chunk_type(&self) -> ChunkType {
-        ChunkType::CWR
-    }
-
-    fn value_len(&self) -> usize {
-        4
-    }
-
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        put32(out, self.lowest_tsn.get());
-    }
-}
+chunk!(Cwr = CWR { lowest_tsn: Tsn, .. });
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chunk::ChunkType;
     use crate::chunk::testing::{check, malformed};
+    use crate::error::Malformed;
     use crate::{Chunk, ChunkError};
 
     #[test]

@@ -1,8 +1,7 @@
 //! ERROR (Operation Error) (RFC 9260 §3.3.10).
 
-use super::{ChunkType, EncodeChunk};
+use super::chunk;
 use crate::cause::Causes;
-use crate::error::Malformed;
 
 /// Tells the peer of an error; not fatal in itself.
 ///
@@ -23,25 +22,7 @@ pub struct Error<'a> {
     pub causes: Causes<'a>,
 }
 
-impl<'a> Error<'a> {
-    pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
-        Ok(Self { causes: Causes::from_wire(value) })
-    }
-}
-
-impl EncodeChunk for Error<'_> {
-    fn chunk_type(&self) -> ChunkType {
-        ChunkType::ERROR
-    }
-
-    fn value_len(&self) -> usize {
-        self.causes.encoded_len()
-    }
-
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        self.causes.encode(out);
-    }
-}
+chunk!(Error<'a> = ERROR { ..causes });
 
 #[cfg(test)]
 mod tests {

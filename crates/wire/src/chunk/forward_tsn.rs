@@ -1,14 +1,10 @@
 //! FORWARD TSN (RFC 3758 §3.2).
 
-use super::{ChunkType, EncodeChunk, put32};
-use crate::error::Malformed;
+use super::chunk;
 use crate::ids::StreamId;
 use crate::list::{Item, List};
-use crate::read::{at_least, be16, be32};
+use crate::read::be16;
 use crate::serial::{Ssn, Tsn};
-
-/// Bytes of the fixed fields.
-const FIXED: usize = 4;
 
 /// A stream of which messages were skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,8 +21,8 @@ impl Item for SkippedStream {
         Self { stream: StreamId::new(be16(bytes, 0)), ssn: Ssn::new(be16(bytes, 2)) }
     }
     fn write(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.stream.get().to_be_bytes());
-        out.extend_from_slice(&self.ssn.get().to_be_bytes());
+        self.stream.write(out);
+        self.ssn.write(out);
     }
 }
 
@@ -56,32 +52,14 @@ pub struct ForwardTsn<'a> {
     pub skipped: List<'a, SkippedStream>,
 }
 
-impl<'a> ForwardTsn<'a> {
-    pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
-        let (fixed, skipped) = at_least(value, FIXED)?.split_at(FIXED);
-        Ok(Self { new_cum_tsn: Tsn::new(be32(fixed, 0)), skipped: List::from_wire(skipped)? })
-    }
-}
-
-impl EncodeChunk for ForwardTsn<'_> {
-    fn chunk_type(&self) -> ChunkType {
-        ChunkType::FORWARD_TSN
-    }
-
-    fn value_len(&self) -> usize {
-        FIXED + self.skipped.encoded_len()
-    }
-
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        put32(out, self.new_cum_tsn.get());
-        self.skipped.encode(out);
-    }
-}
+chunk!(ForwardTsn<'a> = FORWARD_TSN { new_cum_tsn: Tsn, ..skipped });
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chunk::ChunkType;
     use crate::chunk::testing::{check, malformed};
+    use crate::error::Malformed;
     use crate::{Chunk, ChunkError};
 
     #[test]

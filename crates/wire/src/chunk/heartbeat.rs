@@ -1,7 +1,6 @@
 //! HEARTBEAT (RFC 9260 §3.3.5).
 
-use super::{ChunkType, EncodeChunk};
-use crate::error::Malformed;
+use super::chunk;
 use crate::param::{Param, Params};
 
 /// Asks the peer to show that an address is reachable.
@@ -25,32 +24,16 @@ pub struct Heartbeat<'a> {
     pub params: Params<'a>,
 }
 
-impl<'a> Heartbeat<'a> {
-    pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
-        Ok(Self { params: Params::from_wire(value) })
-    }
+chunk!(Heartbeat<'a> = HEARTBEAT { ..params });
 
+impl<'a> Heartbeat<'a> {
     /// The Sender-Specific Heartbeat Info, if there is any before a framing error.
     #[must_use]
     pub fn info(&self) -> Option<&'a [u8]> {
-        self.params.iter().find_map(|param| match param {
-            Ok(Param::HeartbeatInfo(info)) => Some(info),
+        self.params.find(|param| match param {
+            Param::HeartbeatInfo(info) => Some(info),
             _ => None,
         })
-    }
-}
-
-impl EncodeChunk for Heartbeat<'_> {
-    fn chunk_type(&self) -> ChunkType {
-        ChunkType::HEARTBEAT
-    }
-
-    fn value_len(&self) -> usize {
-        self.params.encoded_len()
-    }
-
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        self.params.encode(out);
     }
 }
 
@@ -58,6 +41,7 @@ impl EncodeChunk for Heartbeat<'_> {
 mod tests {
     use super::*;
     use crate::Chunk;
+    use crate::chunk::EncodeChunk;
     use crate::chunk::testing::check;
 
     #[test]

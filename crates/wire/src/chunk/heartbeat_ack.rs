@@ -1,7 +1,6 @@
 //! HEARTBEAT ACK (RFC 9260 §3.3.6).
 
-use super::{ChunkType, EncodeChunk};
-use crate::error::Malformed;
+use super::chunk;
 use crate::param::{Param, Params};
 
 /// Answers a HEARTBEAT with the same parameters.
@@ -23,32 +22,16 @@ pub struct HeartbeatAck<'a> {
     pub params: Params<'a>,
 }
 
-impl<'a> HeartbeatAck<'a> {
-    pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
-        Ok(Self { params: Params::from_wire(value) })
-    }
+chunk!(HeartbeatAck<'a> = HEARTBEAT_ACK { ..params });
 
+impl<'a> HeartbeatAck<'a> {
     /// The Sender-Specific Heartbeat Info, if there is any before a framing error.
     #[must_use]
     pub fn info(&self) -> Option<&'a [u8]> {
-        self.params.iter().find_map(|param| match param {
-            Ok(Param::HeartbeatInfo(info)) => Some(info),
+        self.params.find(|param| match param {
+            Param::HeartbeatInfo(info) => Some(info),
             _ => None,
         })
-    }
-}
-
-impl EncodeChunk for HeartbeatAck<'_> {
-    fn chunk_type(&self) -> ChunkType {
-        ChunkType::HEARTBEAT_ACK
-    }
-
-    fn value_len(&self) -> usize {
-        self.params.encoded_len()
-    }
-
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        self.params.encode(out);
     }
 }
 

@@ -1,8 +1,9 @@
 //! I-DATA (RFC 8260 §2.1).
 
-use super::{ChunkType, EncodeChunk, put32};
+use super::{ChunkType, EncodeChunk};
 use crate::error::Malformed;
 use crate::ids::{Ppid, StreamId};
+use crate::list::Item;
 use crate::read::{at_least, be16, be32};
 use crate::serial::{Mid, Tsn};
 use crate::tlv::HEADER;
@@ -107,16 +108,13 @@ impl EncodeChunk for IData<'_> {
 
     fn encode_value(&self, out: &mut Vec<u8>) {
         debug_assert!(!self.payload.is_empty(), "an I-DATA chunk must hold user data");
-        put32(out, self.tsn.get());
-        put32(out, u32::from(self.stream.get()) << 16);
-        put32(out, self.mid.get());
-        put32(
-            out,
-            match self.fragment {
-                Fragment::First(ppid) => ppid.get(),
-                Fragment::Later(fsn) => fsn,
-            },
-        );
+        self.tsn.write(out);
+        (u32::from(self.stream.get()) << 16).write(out);
+        self.mid.write(out);
+        match self.fragment {
+            Fragment::First(ppid) => ppid.write(out),
+            Fragment::Later(fsn) => fsn.write(out),
+        }
         out.extend_from_slice(self.payload);
     }
 }

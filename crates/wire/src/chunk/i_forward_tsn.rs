@@ -1,14 +1,10 @@
 //! I-FORWARD-TSN (RFC 8260 §2.3.1).
 
-use super::{ChunkType, EncodeChunk, put32};
-use crate::error::Malformed;
+use super::chunk;
 use crate::ids::StreamId;
 use crate::list::{Item, List};
-use crate::read::{at_least, be16, be32};
+use crate::read::{be16, be32};
 use crate::serial::{Mid, Tsn};
-
-/// Bytes of the fixed fields.
-const FIXED: usize = 4;
 
 /// A stream of which ordered or unordered messages were skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,8 +28,9 @@ impl Item for SkippedMessages {
         }
     }
     fn write(self, out: &mut Vec<u8>) {
-        put32(out, u32::from(self.stream.get()) << 16 | u32::from(self.unordered));
-        put32(out, self.mid.get());
+        self.stream.write(out);
+        u16::from(self.unordered).write(out);
+        self.mid.write(out);
     }
 }
 
@@ -63,32 +60,14 @@ pub struct IForwardTsn<'a> {
     pub skipped: List<'a, SkippedMessages>,
 }
 
-impl<'a> IForwardTsn<'a> {
-    pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
-        let (fixed, skipped) = at_least(value, FIXED)?.split_at(FIXED);
-        Ok(Self { new_cum_tsn: Tsn::new(be32(fixed, 0)), skipped: List::from_wire(skipped)? })
-    }
-}
-
-impl EncodeChunk for IForwardTsn<'_> {
-    fn chunk_type(&self) -> ChunkType {
-        ChunkType::I_FORWARD_TSN
-    }
-
-    fn value_len(&self) -> usize {
-        FIXED + self.skipped.encoded_len()
-    }
-
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        put32(out, self.new_cum_tsn.get());
-        self.skipped.encode(out);
-    }
-}
+chunk!(IForwardTsn<'a> = I_FORWARD_TSN { new_cum_tsn: Tsn, ..skipped });
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chunk::ChunkType;
     use crate::chunk::testing::{check, malformed};
+    use crate::error::Malformed;
     use crate::{Chunk, ChunkError};
 
     #[test]

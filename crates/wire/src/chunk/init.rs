@@ -1,14 +1,9 @@
 //! INIT (RFC 9260 §3.3.2).
 
-use super::{ChunkType, EncodeChunk, put32};
-use crate::error::Malformed;
+use super::chunk;
 use crate::ids::VerificationTag;
 use crate::param::Params;
-use crate::read::{at_least, be16, be32};
 use crate::serial::Tsn;
-
-/// Bytes of the fixed fields of INIT and INIT ACK.
-pub(super) const FIXED: usize = 16;
 
 /// Initiation of an association.
 ///
@@ -50,43 +45,21 @@ pub struct Init<'a> {
     pub params: Params<'a>,
 }
 
-impl<'a> Init<'a> {
-    pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
-        let (fixed, params) = at_least(value, FIXED)?.split_at(FIXED);
-        Ok(Self {
-            initiate_tag: VerificationTag::new(be32(fixed, 0)),
-            a_rwnd: be32(fixed, 4),
-            outbound_streams: be16(fixed, 8),
-            inbound_streams: be16(fixed, 10),
-            initial_tsn: Tsn::new(be32(fixed, 12)),
-            params: Params::from_wire(params),
-        })
-    }
-}
-
-impl EncodeChunk for Init<'_> {
-    fn chunk_type(&self) -> ChunkType {
-        ChunkType::INIT
-    }
-
-    fn value_len(&self) -> usize {
-        FIXED + self.params.encoded_len()
-    }
-
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        put32(out, self.initiate_tag.get());
-        put32(out, self.a_rwnd);
-        out.extend_from_slice(&self.outbound_streams.to_be_bytes());
-        out.extend_from_slice(&self.inbound_streams.to_be_bytes());
-        put32(out, self.initial_tsn.get());
-        self.params.encode(out);
-    }
-}
+chunk!(Init<'a> = INIT {
+    initiate_tag: VerificationTag,
+    a_rwnd: u32,
+    outbound_streams: u16,
+    inbound_streams: u16,
+    initial_tsn: Tsn,
+    ..params
+});
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chunk::ChunkType;
     use crate::chunk::testing::{check, malformed};
+    use crate::error::Malformed;
     use crate::{Chunk, ChunkError, List, Param};
 
     #[test]

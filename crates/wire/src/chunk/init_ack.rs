@@ -1,7 +1,6 @@
 //! INIT ACK (RFC 9260 §3.3.3).
 
-use super::{ChunkType, EncodeChunk, Init};
-use crate::error::Malformed;
+use super::chunk;
 use crate::ids::VerificationTag;
 use crate::param::{Param, Params};
 use crate::serial::Tsn;
@@ -43,40 +42,23 @@ pub struct InitAck<'a> {
     pub params: Params<'a>,
 }
 
+chunk!(InitAck<'a> = INIT_ACK {
+    initiate_tag: VerificationTag,
+    a_rwnd: u32,
+    outbound_streams: u16,
+    inbound_streams: u16,
+    initial_tsn: Tsn,
+    ..params
+});
+
 impl<'a> InitAck<'a> {
-    pub(super) fn parse(flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
-        let Init { initiate_tag, a_rwnd, outbound_streams, inbound_streams, initial_tsn, params } =
-            Init::parse(flags, value)?;
-        Ok(Self { initiate_tag, a_rwnd, outbound_streams, inbound_streams, initial_tsn, params })
-    }
-
-    /// The same fields as an INIT, which has the same layout.
-    fn as_init(&self) -> Init<'a> {
-        let Self { initiate_tag, a_rwnd, outbound_streams, inbound_streams, initial_tsn, params } = *self;
-        Init { initiate_tag, a_rwnd, outbound_streams, inbound_streams, initial_tsn, params }
-    }
-
     /// The State Cookie, if there is a readable one before any framing error.
     #[must_use]
     pub fn state_cookie(&self) -> Option<&'a [u8]> {
-        self.params.iter().find_map(|param| match param {
-            Ok(Param::StateCookie(cookie)) => Some(cookie),
+        self.params.find(|param| match param {
+            Param::StateCookie(cookie) => Some(cookie),
             _ => None,
         })
-    }
-}
-
-impl EncodeChunk for InitAck<'_> {
-    fn chunk_type(&self) -> ChunkType {
-        ChunkType::INIT_ACK
-    }
-
-    fn value_len(&self) -> usize {
-        self.as_init().value_len()
-    }
-
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        self.as_init().encode_value(out);
     }
 }
 

@@ -61,7 +61,7 @@ pub use unknown::UnknownChunk;
 
 use core::iter::FusedIterator;
 
-use crate::error::{ChunkError, FramingError, Malformed};
+use crate::error::{ChunkError, FramingError};
 use crate::tlv::{self, HEADER};
 
 /// The T bit of ABORT and SHUTDOWN COMPLETE: the Verification Tag is reflected (RFC 9260 §3.3.7, §3.3.13).
@@ -103,6 +103,38 @@ pub trait EncodeChunk {
         self.encode_value(out);
     }
 }
+
+/// Implements reading and [`EncodeChunk`] of a chunk without flags: the struct, its type, and its [`layout!`].
+macro_rules! chunk {
+    ($chunk:ty = $typ:ident { $($layout:tt)* }) => {
+        $crate::layout::layout!($chunk { $($layout)* });
+
+        impl<'a> $chunk {
+            #[inline]
+            pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, $crate::error::Malformed> {
+                $crate::layout::Value::parse(value)
+            }
+        }
+
+        impl<'a> $crate::chunk::EncodeChunk for $chunk {
+            #[inline]
+            fn chunk_type(&self) -> $crate::chunk::ChunkType {
+                $crate::chunk::ChunkType::$typ
+            }
+
+            #[inline]
+            fn value_len(&self) -> usize {
+                $crate::layout::Value::encoded_len(self)
+            }
+
+            #[inline]
+            fn encode_value(&self, out: &mut Vec<u8>) {
+                $crate::layout::Value::encode(self, out);
+            }
+        }
+    };
+}
+use chunk;
 
 macro_rules! chunks {
     ($($(#[$doc:meta])* $variant:ident($body:ty) = $typ:ident;)*) => {
@@ -306,14 +338,3 @@ impl<'a> Iterator for Chunks<'a> {
 }
 
 impl FusedIterator for Chunks<'_> {}
-
-/// Appends a number that is a field of its own.
-#[inline]
-fn put32(out: &mut Vec<u8>, number: u32) {
-    out.extend_from_slice(&number.to_be_bytes());
-}
-
-/// The value of a chunk that has none.
-fn no_value(value: &[u8]) -> Result<(), Malformed> {
-    crate::read::exactly(value, 0).map(|_| ())
-}

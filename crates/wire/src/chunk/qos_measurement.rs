@@ -4,8 +4,7 @@
 
 use core::net::IpAddr;
 
-use super::{ChunkType, EncodeChunk};
-use crate::error::Malformed;
+use super::chunk;
 use crate::param::{Param, Params};
 
 /// Tells the peer how the radio link below one of the sender's addresses is.
@@ -34,38 +33,22 @@ pub struct QosMeasurement<'a> {
     pub params: Params<'a>,
 }
 
-impl<'a> QosMeasurement<'a> {
-    pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
-        Ok(Self { params: Params::from_wire(value) })
-    }
+chunk!(QosMeasurement<'a> = QOS_MEASUREMENT { ..params });
 
+impl<'a> QosMeasurement<'a> {
     /// The address whose link is reported, if it is named before a framing error.
     #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
-        self.params.iter().find_map(|param| param.ok()?.address())
+        self.params.find(|param| param.address())
     }
 
     /// The Report Number, if there is one before a framing error.
     #[must_use]
     pub fn number(&self) -> Option<u32> {
-        self.params.iter().find_map(|param| match param {
-            Ok(Param::ReportNumber(number)) => Some(number),
+        self.params.find(|param| match param {
+            Param::ReportNumber(number) => Some(number),
             _ => None,
         })
-    }
-}
-
-impl EncodeChunk for QosMeasurement<'_> {
-    fn chunk_type(&self) -> ChunkType {
-        ChunkType::QOS_MEASUREMENT
-    }
-
-    fn value_len(&self) -> usize {
-        self.params.encoded_len()
-    }
-
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        self.params.encode(out);
     }
 }
 
@@ -74,6 +57,7 @@ mod tests {
     use core::net::Ipv4Addr;
 
     use super::*;
+    use crate::chunk::ChunkType;
     use crate::chunk::testing::{check, malformed};
     use crate::param::{CodingScheme, UnknownParam};
     use crate::unknown::UnknownAction;

@@ -1,7 +1,6 @@
 //! RE-CONFIG (RFC 6525 §3.1).
 
-use super::{ChunkType, EncodeChunk};
-use crate::error::Malformed;
+use super::chunk;
 use crate::param::Params;
 
 /// Asks for a change of streams, or answers such a request.
@@ -27,25 +26,7 @@ pub struct ReConfig<'a> {
     pub params: Params<'a>,
 }
 
-impl<'a> ReConfig<'a> {
-    pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
-        Ok(Self { params: Params::from_wire(value) })
-    }
-}
-
-impl EncodeChunk for ReConfig<'_> {
-    fn chunk_type(&self) -> ChunkType {
-        ChunkType::RE_CONFIG
-    }
-
-    fn value_len(&self) -> usize {
-        self.params.encoded_len()
-    }
-
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        self.params.encode(out);
-    }
-}
+chunk!(ReConfig<'a> = RE_CONFIG { ..params });
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,6 @@
 //! SHUTDOWN (RFC 9260 §3.3.8).
 
-use super::{ChunkType, EncodeChunk, put32};
-use crate::error::Malformed;
-use crate::read::{be32, exactly};
+use super::chunk;
 use crate::serial::Tsn;
 
 /// Begins the graceful close.
@@ -22,30 +20,14 @@ pub struct Shutdown {
     pub cum_tsn_ack: Tsn,
 }
 
-impl Shutdown {
-    pub(super) fn parse(_flags: u8, value: &[u8]) -> Result<Self, Malformed> {
-        exactly(value, 4).map(|value| Self { cum_tsn_ack: Tsn::new(be32(value, 0)) })
-    }
-}
-
-impl EncodeChunk for Shutdown {
-    fn chunk_type(&self) -> ChunkType {
-        ChunkType::SHUTDOWN
-    }
-
-    fn value_len(&self) -> usize {
-        4
-    }
-
-    fn encode_value(&self, out: &mut Vec<u8>) {
-        put32(out, self.cum_tsn_ack.get());
-    }
-}
+chunk!(Shutdown = SHUTDOWN { cum_tsn_ack: Tsn });
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chunk::ChunkType;
     use crate::chunk::testing::{check, malformed};
+    use crate::error::Malformed;
     use crate::{Chunk, ChunkError};
 
     #[test]

@@ -1,7 +1,8 @@
 //! SHUTDOWN COMPLETE (RFC 9260 §3.3.13).
 
-use super::{ChunkType, EncodeChunk, T_BIT, no_value};
+use super::{ChunkType, EncodeChunk, T_BIT};
 use crate::error::Malformed;
+use crate::read::exactly;
 
 /// Acknowledges a SHUTDOWN ACK: the association is gone.
 ///
@@ -20,7 +21,7 @@ pub struct ShutdownComplete {
 
 impl ShutdownComplete {
     pub(super) fn parse(flags: u8, value: &[u8]) -> Result<Self, Malformed> {
-        no_value(value).map(|()| Self { tag_reflected: flags & T_BIT != 0 })
+        exactly(value, 0).map(|_| Self { tag_reflected: flags & T_BIT != 0 })
     }
 }
 
@@ -30,7 +31,7 @@ impl EncodeChunk for ShutdownComplete {
     }
 
     fn flags(&self) -> u8 {
-        if self.tag_reflected { T_BIT } else { 0 }
+        u8::from(self.tag_reflected) * T_BIT
     }
 
     fn value_len(&self) -> usize {

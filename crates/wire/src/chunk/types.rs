@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::list::Item;
+use crate::list::item_as_number;
 use crate::unknown::UnknownAction;
 
 /// Chunk Type (RFC 9260 §3.2, table 1, and the extensions' own registrations).
@@ -107,16 +107,8 @@ impl fmt::Debug for ChunkType {
     }
 }
 
-/// In the lists of RFC 4895 §3.2 and RFC 5061 §4.2.7.
-impl Item for ChunkType {
-    const SIZE: usize = 1;
-    fn read(bytes: &[u8]) -> Self {
-        Self(bytes[0])
-    }
-    fn write(self, out: &mut Vec<u8>) {
-        out.push(self.0);
-    }
-}
+// Entries of CHUNKS (RFC 4895 §3.2) and Supported Extensions (RFC 5061 §4.2.7).
+item_as_number!(ChunkType, u8, Self, |typ: Self| typ.0);
 
 #[cfg(test)]
 mod tests {

@@ -28,58 +28,25 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::ParamType;
+use super::{Param, ParamType};
 use crate::error::Malformed;
+use crate::layout::Value;
 use crate::read::exactly;
-use crate::tlv::{self, HEADER};
-use crate::value::Value;
+use crate::tlv::{self, Tlv};
 
-impl Value<'_> for Ipv4Addr {
-    fn parse(value: &[u8]) -> Result<Self, Malformed> {
-        let octets = <[u8; 4]>::try_from(value);
-        octets.map(Self::from).map_err(|_| Malformed::WrongLength { len: value.len(), expected: 4 })
+/// An address parameter, header included.
+impl<'a> Value<'a> for IpAddr {
+    fn parse(value: &'a [u8]) -> Result<Self, Malformed> {
+        let (address, rest) = split_first(value)?;
+        exactly(rest, 0)
+            .map_err(|_| Malformed::WrongLength { len: value.len(), expected: address.encoded_len() })?;
+        Ok(address)
     }
     fn encoded_len(&self) -> usize {
-        4
+        Param::from(*self).encoded_len()
     }
     fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.octets());
-    }
-}
-
-impl Value<'_> for Ipv6Addr {
-    fn parse(value: &[u8]) -> Result<Self, Malformed> {
-        let octets = <[u8; 16]>::try_from(value);
-        octets.map(Self::from).map_err(|_| Malformed::WrongLength { len: value.len(), expected: 16 })
-    }
-    fn encoded_len(&self) -> usize {
-        16
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.octets());
-    }
-}
-
-/// Bytes of the address parameter for `address`, a multiple of 4.
-pub(crate) fn tlv_len(address: IpAddr) -> usize {
-    HEADER
-        + match address {
-            IpAddr::V4(address) => address.encoded_len(),
-            IpAddr::V6(address) => address.encoded_len(),
-        }
-}
-
-/// Appends the address parameter for `address`.
-pub(crate) fn encode(address: IpAddr, out: &mut Vec<u8>) {
-    match address {
-        IpAddr::V4(address) => {
-            tlv::write_header(out, ParamType::IPV4_ADDRESS.0, address.encoded_len());
-            address.encode(out);
-        }
-        IpAddr::V6(address) => {
-            tlv::write_header(out, ParamType::IPV6_ADDRESS.0, address.encoded_len());
-            address.encode(out);
-        }
+        Param::from(*self).encode(out);
     }
 }
 
@@ -96,18 +63,10 @@ pub(crate) fn split_first(bytes: &[u8]) -> Result<(IpAddr, &[u8]), Malformed> {
     Ok((address, frame.rest))
 }
 
-/// Reads an address parameter that is all of `bytes`.
-pub(crate) fn parse_only(bytes: &[u8]) -> Result<IpAddr, Malformed> {
-    let (address, rest) = split_first(bytes)?;
-    exactly(rest, 0).map_err(|_| Malformed::WrongLength { len: bytes.len(), expected: tlv_len(address) })?;
-    Ok(address)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::list::List;
-    use crate::param::Param;
     use crate::param::testing::{check, fault};
 
     #[test]

@@ -28,15 +28,9 @@
 
 use core::net::IpAddr;
 
-use super::address;
 use crate::cause::Causes;
-use crate::error::Malformed;
 use crate::ids::CorrelationId;
-use crate::read::{at_least, be32};
-use crate::value::Value;
-
-/// Bytes of the correlation ID.
-const FIXED: usize = 4;
+use crate::layout::layout;
 
 /// Value of Add IP Address, Delete IP Address and Set Primary IP Address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,19 +42,7 @@ pub struct AddressRequest {
     pub address: IpAddr,
 }
 
-impl Value<'_> for AddressRequest {
-    fn parse(value: &[u8]) -> Result<Self, Malformed> {
-        let (id, parameter) = at_least(value, FIXED)?.split_at(FIXED);
-        Ok(Self { correlation_id: CorrelationId::new(be32(id, 0)), address: address::parse_only(parameter)? })
-    }
-    fn encoded_len(&self) -> usize {
-        FIXED + address::tlv_len(self.address)
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.correlation_id.encode(out);
-        address::encode(self.address, out);
-    }
-}
+layout!(AddressRequest { correlation_id: CorrelationId, ..address });
 
 /// Value of Error Cause Indication: why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,19 +53,7 @@ pub struct ErrorCauseIndication<'a> {
     pub causes: Causes<'a>,
 }
 
-impl<'a> Value<'a> for ErrorCauseIndication<'a> {
-    fn parse(value: &'a [u8]) -> Result<Self, Malformed> {
-        let (id, causes) = at_least(value, FIXED)?.split_at(FIXED);
-        Ok(Self { correlation_id: CorrelationId::new(be32(id, 0)), causes: Causes::from_wire(causes) })
-    }
-    fn encoded_len(&self) -> usize {
-        FIXED + self.causes.encoded_len()
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        self.correlation_id.encode(out);
-        self.causes.encode(out);
-    }
-}
+layout!(ErrorCauseIndication<'a> { correlation_id: CorrelationId, ..causes });
 
 #[cfg(test)]
 mod tests {
@@ -91,6 +61,7 @@ mod tests {
 
     use super::*;
     use crate::cause::Cause;
+    use crate::error::Malformed;
     use crate::param::testing::{check, fault};
     use crate::param::{Param, ParamType};
 

@@ -27,8 +27,8 @@ use crate::ids::{CorrelationId, HmacId};
 use crate::list::List;
 use crate::serial::ReconfigSerial;
 use crate::tlv::TlvList;
+use crate::tlv_enum::tlv_enum;
 use crate::unknown::UnknownAction;
-use crate::value::{Value, tlv_enum};
 
 /// A list of parameters.
 pub type Params<'a> = TlvList<'a, Param<'a>>;

@@ -12,7 +12,7 @@
 //! ```
 
 use crate::error::Malformed;
-use crate::value::Value;
+use crate::layout::Value;
 
 /// Value of the Padding parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

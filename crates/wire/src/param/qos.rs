@@ -25,9 +25,7 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 
-use crate::error::Malformed;
-use crate::read::{be16, exactly};
-use crate::value::Value;
+use crate::layout::layout;
 
 /// Value of Coding Scheme: the modulation and coding in use, by the number the technology gives it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -47,23 +45,12 @@ impl CodingScheme {
     pub const EGPRS: u16 = 2;
 }
 
-impl Value<'_> for CodingScheme {
-    fn parse(value: &[u8]) -> Result<Self, Malformed> {
-        let value = exactly(value, 4)?;
-        Ok(Self { technology: be16(value, 0), down: value[2], up: value[3] })
-    }
-    fn encoded_len(&self) -> usize {
-        4
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        let [high, low] = self.technology.to_be_bytes();
-        out.extend_from_slice(&[high, low, self.down, self.up]);
-    }
-}
+layout!(CodingScheme { technology: u16, down: u8, up: u8 });
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Malformed;
     use crate::param::testing::{check, fault};
     use crate::param::{Param, ParamType};
 

@@ -38,10 +38,10 @@
 
 use crate::error::Malformed;
 use crate::ids::StreamId;
-use crate::list::List;
+use crate::layout::{Value, layout};
+use crate::list::{Item, List};
 use crate::read::{at_least, be16, be32, exactly};
 use crate::serial::{ReconfigSerial, Tsn};
-use crate::value::Value;
 
 /// Value of Outgoing SSN Reset Request (RFC 6525 §4.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,26 +56,7 @@ pub struct OutgoingReset<'a> {
     pub streams: List<'a, StreamId>,
 }
 
-impl<'a> Value<'a> for OutgoingReset<'a> {
-    fn parse(value: &'a [u8]) -> Result<Self, Malformed> {
-        let (fixed, streams) = at_least(value, 12)?.split_at(12);
-        Ok(Self {
-            serial: ReconfigSerial::new(be32(fixed, 0)),
-            response_to: ReconfigSerial::new(be32(fixed, 4)),
-            last_tsn: Tsn::new(be32(fixed, 8)),
-            streams: List::from_wire(streams)?,
-        })
-    }
-    fn encoded_len(&self) -> usize {
-        12 + self.streams.encoded_len()
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        for number in [self.serial.get(), self.response_to.get(), self.last_tsn.get()] {
-            Value::encode(&number, out);
-        }
-        self.streams.encode(out);
-    }
-}
+layout!(OutgoingReset<'a> { serial: ReconfigSerial, response_to: ReconfigSerial, last_tsn: Tsn, ..streams });
 
 /// Value of Incoming SSN Reset Request (RFC 6525 §4.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,32 +67,7 @@ pub struct IncomingReset<'a> {
     pub streams: List<'a, StreamId>,
 }
 
-impl<'a> Value<'a> for IncomingReset<'a> {
-    fn parse(value: &'a [u8]) -> Result<Self, Malformed> {
-        let (fixed, streams) = at_least(value, 4)?.split_at(4);
-        Ok(Self { serial: ReconfigSerial::new(be32(fixed, 0)), streams: List::from_wire(streams)? })
-    }
-    fn encoded_len(&self) -> usize {
-        4 + self.streams.encoded_len()
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        Value::encode(&self.serial.get(), out);
-        self.streams.encode(out);
-    }
-}
-
-/// Value of SSN/TSN Reset Request (RFC 6525 §4.3): its number.
-impl Value<'_> for ReconfigSerial {
-    fn parse(value: &[u8]) -> Result<Self, Malformed> {
-        u32::parse(value).map(Self::new)
-    }
-    fn encoded_len(&self) -> usize {
-        4
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        Value::encode(&self.get(), out);
-    }
-}
+layout!(IncomingReset<'a> { serial: ReconfigSerial, ..streams });
 
 /// Value of Re-configuration Response (RFC 6525 §4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,11 +112,11 @@ impl Value<'_> for ReconfigResponse {
         if self.next_tsns.is_some() { 16 } else { 8 }
     }
     fn encode(&self, out: &mut Vec<u8>) {
-        Value::encode(&self.serial.get(), out);
-        Value::encode(&self.result, out);
+        self.serial.write(out);
+        self.result.write(out);
         if let Some((sender, receiver)) = self.next_tsns {
-            Value::encode(&sender.get(), out);
-            Value::encode(&receiver.get(), out);
+            sender.write(out);
+            receiver.write(out);
         }
     }
 }
@@ -184,8 +140,8 @@ impl Value<'_> for AddStreams {
         8
     }
     fn encode(&self, out: &mut Vec<u8>) {
-        Value::encode(&self.serial.get(), out);
-        Value::encode(&(u32::from(self.streams) << 16), out);
+        self.serial.write(out);
+        (u32::from(self.streams) << 16).write(out);
     }
 }
 

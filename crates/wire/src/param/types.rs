@@ -1,7 +1,7 @@
 //! The Parameter Type field.
 
+use crate::tlv_enum::code_field;
 use crate::unknown::UnknownAction;
-use crate::value::code_field;
 
 code_field! {
     /// Parameter Type (RFC 9260 §3.2.1, tables 6 and 8 to 10, and the extensions' own registrations).

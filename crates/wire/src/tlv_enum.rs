@@ -1,131 +1,4 @@
-//! How the values of parameters and error causes are laid out, by the type that holds them.
-
-use crate::error::Malformed;
-use crate::ids::{CorrelationId, HmacId, StreamId};
-use crate::list::{Item, List};
-use crate::read::{be16, be32, exactly};
-use crate::serial::Tsn;
-
-/// The value of a parameter or error cause.
-pub(crate) trait Value<'a>: Sized {
-    /// Reads it from exactly these bytes.
-    fn parse(value: &'a [u8]) -> Result<Self, Malformed>;
-    /// Bytes on the wire.
-    fn encoded_len(&self) -> usize;
-    /// Appends it.
-    fn encode(&self, out: &mut Vec<u8>);
-}
-
-impl<'a> Value<'a> for &'a [u8] {
-    fn parse(value: &'a [u8]) -> Result<Self, Malformed> {
-        Ok(value)
-    }
-    fn encoded_len(&self) -> usize {
-        self.len()
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self);
-    }
-}
-
-/// Nothing: parameters and causes that say all with their type.
-impl Value<'_> for () {
-    fn parse(value: &[u8]) -> Result<Self, Malformed> {
-        exactly(value, 0).map(|_| ())
-    }
-    fn encoded_len(&self) -> usize {
-        0
-    }
-    fn encode(&self, _out: &mut Vec<u8>) {}
-}
-
-impl Value<'_> for u32 {
-    fn parse(value: &[u8]) -> Result<Self, Malformed> {
-        exactly(value, 4).map(|value| be32(value, 0))
-    }
-    fn encoded_len(&self) -> usize {
-        4
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.to_be_bytes());
-    }
-}
-
-impl Value<'_> for u64 {
-    fn parse(value: &[u8]) -> Result<Self, Malformed> {
-        let octets = <[u8; 8]>::try_from(value);
-        octets.map(Self::from_be_bytes).map_err(|_| Malformed::WrongLength { len: value.len(), expected: 8 })
-    }
-    fn encoded_len(&self) -> usize {
-        8
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.to_be_bytes());
-    }
-}
-
-impl Value<'_> for CorrelationId {
-    fn parse(value: &[u8]) -> Result<Self, Malformed> {
-        u32::parse(value).map(Self::new)
-    }
-    fn encoded_len(&self) -> usize {
-        4
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        Value::encode(&self.get(), out);
-    }
-}
-
-impl Value<'_> for Tsn {
-    fn parse(value: &[u8]) -> Result<Self, Malformed> {
-        u32::parse(value).map(Self::new)
-    }
-    fn encoded_len(&self) -> usize {
-        4
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        Value::encode(&self.get(), out);
-    }
-}
-
-impl Value<'_> for HmacId {
-    fn parse(value: &[u8]) -> Result<Self, Malformed> {
-        exactly(value, 2).map(|value| Self::new(be16(value, 0)))
-    }
-    fn encoded_len(&self) -> usize {
-        2
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.get().to_be_bytes());
-    }
-}
-
-/// With the 16 reserved bits of the Invalid Stream Identifier cause (RFC 9260 §3.3.10.1): zero when sent, ignored when
-/// received.
-impl Value<'_> for StreamId {
-    fn parse(value: &[u8]) -> Result<Self, Malformed> {
-        exactly(value, 4).map(|value| Self::new(be16(value, 0)))
-    }
-    fn encoded_len(&self) -> usize {
-        4
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        let [high, low] = self.get().to_be_bytes();
-        out.extend_from_slice(&[high, low, 0, 0]);
-    }
-}
-
-impl<'a, T: Item> Value<'a> for List<'a, T> {
-    fn parse(value: &'a [u8]) -> Result<Self, Malformed> {
-        List::from_wire(value)
-    }
-    fn encoded_len(&self) -> usize {
-        List::encoded_len(self)
-    }
-    fn encode(&self, out: &mut Vec<u8>) {
-        List::encode(self, out);
-    }
-}
+//! Enums of parameters and error causes, and their 16-bit type fields.
 
 /// Defines an enum of parameters or causes: one line per type, with the type of its value.
 macro_rules! tlv_enum {
@@ -158,8 +31,8 @@ macro_rules! tlv_enum {
             fn parse_value(typ: $code, whole: &'a [u8]) -> Result<Self, $crate::error::Malformed> {
                 let value = &whole[$crate::tlv::HEADER..];
                 match typ {
-                    $($code::$constant => <$value as $crate::value::Value<'a>>::parse(value).map($name::$variant),)*
-                    $($code::$mconstant => <()>::parse(value).map(|()| $name::$marker),)*
+                    $($code::$constant => <$value as $crate::layout::Value<'a>>::parse(value).map($name::$variant),)*
+                    $($code::$mconstant => <() as $crate::layout::Value>::parse(value).map(|()| $name::$marker),)*
                     _ => Ok($name::Unknown($unknown::from_whole(whole))),
                 }
             }
@@ -177,7 +50,7 @@ macro_rules! tlv_enum {
 
             fn encoded_len(&self) -> usize {
                 $crate::tlv::HEADER + match self {
-                    $($name::$variant(value) => $crate::value::Value::encoded_len(value),)*
+                    $($name::$variant(value) => $crate::layout::Value::encoded_len(value),)*
                     $($name::$marker => 0,)*
                     $name::Unknown(unknown) => unknown.value().len(),
                 }
@@ -187,7 +60,7 @@ macro_rules! tlv_enum {
                 let value_len = self.encoded_len() - $crate::tlv::HEADER;
                 $crate::tlv::write_header(out, self.typ().0, value_len);
                 match self {
-                    $($name::$variant(value) => $crate::value::Value::encode(value, out),)*
+                    $($name::$variant(value) => $crate::layout::Value::encode(value, out),)*
                     $($name::$marker => {})*
                     $name::Unknown(unknown) => out.extend_from_slice(unknown.value()),
                 }
@@ -284,15 +157,7 @@ macro_rules! code_field {
             }
         }
 
-        impl $crate::list::Item for $name {
-            const SIZE: usize = 2;
-            fn read(bytes: &[u8]) -> Self {
-                Self($crate::read::be16(bytes, 0))
-            }
-            fn write(self, out: &mut Vec<u8>) {
-                out.extend_from_slice(&self.0.to_be_bytes());
-            }
-        }
+        $crate::list::item_as_number!($name, u16, Self, |field: Self| field.0);
     };
 }
 pub(crate) use code_field;
