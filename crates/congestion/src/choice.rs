@@ -1,12 +1,11 @@
-//! [`Choice`]: one of a registry by its name, or any other by value. A name is looked up and gives the same thing as a value:
-//! a [`Maker`]. Knows no registry.
+//! [`Choice`]: a registry entry by name, or a value of one's own; both become a [`Maker`].
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Controller, ControllerConfig, Registered, UnknownName};
 
-/// What makes each path's controller: one of [`controllers`](crate::controllers) by name, or one's own.
+/// A controller for each path: one of [`controllers`](crate::controllers) by name, or one's own.
 ///
 /// ```
 /// use msctp_congestion::{ControllerChoice, Reno};
@@ -17,9 +16,9 @@ use crate::{Controller, ControllerConfig, Registered, UnknownName};
 /// ```
 pub type ControllerChoice = Choice<ControllerConfig, dyn Controller>;
 
-/// A thing of a registry by its name, or a function that makes it: any number of `T`, each from a `C`.
+/// A registry entry by name, or a function that makes a `T` from a `C`.
 ///
-/// Two are equal that have the same name, or that are clones of one function.
+/// Two choices are equal if they have the same name, or are clones of one function.
 pub struct Choice<C, T: ?Sized>(Chosen<C, T>);
 
 enum Chosen<C, T: ?Sized> {
@@ -27,25 +26,25 @@ enum Chosen<C, T: ?Sized> {
     Own(Own<C, T>),
 }
 
-/// An entry of a registry of such things.
+/// An entry of a registry.
 pub type Entry<C, T> = Registered<fn(&C) -> Box<T>>;
 
-/// One's own function that makes such things.
+/// A user's function that makes a `T`.
 pub type Own<C, T> = Arc<dyn Fn(&C) -> Box<T> + Send + Sync>;
 
 impl<C, T: ?Sized> Choice<C, T> {
-    /// The one of this name. That there is one is looked up when it is used.
+    /// Chooses an entry by name. The name is checked on use.
     pub fn named(name: impl Into<String>) -> Self {
         Self(Chosen::Named(name.into()))
     }
 
-    /// What `make` makes: it is called for each path (a controller) or each association (a policy), and whenever options are
-    /// checked.
+    /// Chooses the function `make`. It runs for each path (controllers) or each association (policies), and
+    /// whenever options are checked.
     pub fn own(make: impl Fn(&C) -> Box<T> + Send + Sync + 'static) -> Self {
         Self(Chosen::Own(Arc::new(make)))
     }
 
-    /// The name, if it was chosen by name.
+    /// Returns the name, or `None` for a function.
     pub fn name(&self) -> Option<&str> {
         match &self.0 {
             Chosen::Named(name) => Some(name),
@@ -53,10 +52,10 @@ impl<C, T: ?Sized> Choice<C, T> {
         }
     }
 
-    /// The registry's entry, if it was chosen by name; `what` says in errors what was sought.
+    /// Returns the registry entry, or `None` for a function; errors call the entry a `what`.
     ///
     /// # Errors
-    /// [`UnknownName`] if there is none of that name; it says which there are.
+    /// [`UnknownName`] if the registry has no such name; it lists the known ones.
     pub fn registered(
         &self,
         registry: &'static [Entry<C, T>],
@@ -65,7 +64,7 @@ impl<C, T: ?Sized> Choice<C, T> {
         self.name().map(|name| Registered::find(registry, what, name)).transpose()
     }
 
-    /// What makes it.
+    /// Returns the function that makes a `T`.
     ///
     /// # Errors
     /// As [`registered`](Self::registered).
@@ -130,7 +129,7 @@ impl<C, T: ?Sized> fmt::Display for Choice<C, T> {
     }
 }
 
-/// What a [`Choice`] comes to: makes a `T` from a `C`.
+/// Makes a `T` from a `C`; the result of [`Choice::maker`].
 pub enum Maker<C, T: ?Sized> {
     /// The registry's.
     Registered(fn(&C) -> Box<T>),
@@ -172,7 +171,7 @@ mod tests {
     use crate::{IpVersion, Rfc9260, controllers};
 
     #[test]
-    fn a_name_and_the_value_it_stands_for_make_the_same() {
+    fn a_name_and_its_value_make_the_same_controller() {
         let config = ControllerConfig::rfc9260(1452, IpVersion::V4);
         let made = |choice: &ControllerChoice| {
             format!("{:?}", choice.maker(controllers(), "congestion controller").unwrap().make(&config))

@@ -1,5 +1,7 @@
-//! [`Composed`]: a controller made of slow start and a [`WindowAdjustment`], with all that TCP's controllers share: which
-//! of the two is on, idle restart, timeouts and their undoing, starts and resets. Knows no controller by name.
+//! [`Composed`]: a controller made of slow start and a [`WindowAdjustment`].
+//!
+//! Holds what TCP's controllers share: the switch between the two, idle restart, timeouts and their undo,
+//! starts and resets.
 
 use msctp_units::{Rate, Time};
 
@@ -7,53 +9,53 @@ use crate::precise::Precise;
 use crate::slow_start::SlowStart;
 use crate::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Window};
 
-/// What tells one controller from another: growth above the threshold and the step down after a loss.
+/// Window growth above the threshold, and the reduction after a loss.
 ///
-/// Sizes in bytes. Told of acknowledgements outside fast recovery only.
+/// Sizes in bytes. Receives acknowledgements outside fast recovery only.
 pub trait WindowAdjustment: Clone + core::fmt::Debug + Send {
     /// The controller's name in the registry.
     const NAME: &'static str;
     /// The least window after an ECN mark, in full packets; after a loss it is 2.
     const LEAST_AFTER_ECN: u64 = 2;
 
-    /// Before the first data, with its slow start.
+    /// Returns the state of a new path and its slow start.
     fn new(config: &ControllerConfig) -> (Self, SlowStart)
     where
         Self: Sized;
 
-    /// Data was acknowledged in congestion avoidance, and the window was used.
+    /// Handles an acknowledgement in congestion avoidance while the window is fully used.
     fn grow(&mut self, ack: &Ack, cwnd: &mut Precise, pmdcs: u64);
 
-    /// Data was acknowledged in congestion avoidance, and the window was not used.
+    /// Handles an acknowledgement in congestion avoidance while the window is not fully used.
     fn not_used(&mut self, _ack: &Ack) {}
 
-    /// The window grows though it is not used.
+    /// Whether the window grows while it is not fully used.
     fn grows_unused(&self) -> bool {
         false
     }
 
-    /// The threshold after a loss, before its floor. `flight` is what was in flight, at most cwnd. Not asked for the
-    /// second and later timeouts in a row.
+    /// Returns the threshold after a loss, before its floor. `flight` is the flight size, at most cwnd. Not
+    /// called for the second and later timeouts in a row.
     fn reduce(&mut self, loss: &Loss, flight: u64, cwnd: u64) -> u64;
 
-    /// No data was sent for at least an RTO: the window starts again.
+    /// Restarts after at least an RTO without data.
     fn restart(&mut self) {}
 
-    /// Bytes counted towards the next step.
+    /// Bytes acknowledged towards the next increase.
     fn partial_bytes_acked(&self) -> u64 {
         0
     }
 }
 
-/// A controller of slow start and `A`. As [`Controller`] says, and:
+/// A controller made of slow start and `A`. Beyond the contract of [`Controller`]:
 ///
 /// - Below the threshold slow start is on, from the threshold on `A` (RFC 5681 §3.1 leaves equality open).
-/// - The window counts as used when no full packet would have fitted before the acknowledgement. Otherwise it does not
-///   grow (RFC 7661 §1 and RFC 9438 §5.8 say why), unless `A` wants it to.
-/// - The flight size after which the window is reduced (RFC 5681 §3.1 eq. (4)) is at most cwnd, so that a loss among data
-///   sent beyond the window never opens it.
-/// - In fast recovery the window stands where [`on_loss`](Controller::on_loss) put it. TCP's inflation by duplicate
-///   acknowledgements (RFC 5681 §3.2 (3), (4)) is the sender's business.
+/// - The window counts as used when no full packet would have fitted before the acknowledgement. Otherwise it
+///   does not grow (RFC 7661 §1 and RFC 9438 §5.8 say why), unless `A` wants it to.
+/// - The flight size after which the window is reduced (RFC 5681 §3.1 eq. (4)) is at most cwnd, so that a
+///   loss among data sent beyond the window never opens it.
+/// - In fast recovery the window stands where [`on_loss`](Controller::on_loss) put it. TCP's inflation by
+///   duplicate acknowledgements (RFC 5681 §3.2 (3), (4)) is left to the sender.
 /// - After an RTO without data cwnd is at most the initial window (RFC 5681 §4.1), the threshold stays.
 #[derive(Clone, Debug)]
 pub struct Composed<A> {
@@ -62,9 +64,9 @@ pub struct Composed<A> {
     pacing_rate: Option<Rate>,
     /// The window is the configured initial one: no data was acknowledged or lost yet, no policy set another.
     initial: bool,
-    /// The retransmission timer expired and nothing was acknowledged since.
+    /// The retransmission timer expired, and nothing was acknowledged since.
     after_timeout: bool,
-    /// What a spurious timeout brings back.
+    /// The state to restore after a spurious timeout.
     before_timeout: Option<State<A>>,
 }
 
@@ -80,7 +82,7 @@ impl<A: WindowAdjustment> Composed<A> {
     /// The name in the registry.
     pub const NAME: &str = A::NAME;
 
-    /// A path before its first data.
+    /// Returns the controller of a new path.
     pub fn new(config: &ControllerConfig) -> Self {
         let mut config = config.clone();
         config.pmdcs = config.pmdcs.max(1);
@@ -105,7 +107,7 @@ impl<A: WindowAdjustment> Composed<A> {
             || self.state.adjustment.grows_unused()
     }
 
-    /// An acknowledgement in slow start; false: it ended slow start.
+    /// Handles an acknowledgement in slow start; false if it ended slow start.
     fn slow_start(&mut self, ack: &Ack, used: bool) -> bool {
         let State { cwnd, ssthresh, slow_start, .. } = &mut self.state;
         let whole = cwnd.bytes();
@@ -120,7 +122,7 @@ impl<A: WindowAdjustment> Composed<A> {
         true
     }
 
-    /// The threshold that a loss asks for, before its floor.
+    /// The threshold after a loss, before its floor.
     fn reduced(&mut self, loss: &Loss) -> u64 {
         let cwnd = self.state.cwnd.bytes();
         self.state.adjustment.reduce(loss, loss.flight_size.min(cwnd), cwnd)
@@ -190,7 +192,8 @@ impl<A: WindowAdjustment> Controller for Composed<A> {
                 };
             }
             LossKind::Timeout => {
-                // RFC 5681 §3.1: for data sent again by the timer before, "the value of ssthresh is held constant"
+                // RFC 5681 §3.1: for data that the timer has retransmitted before, "the value of ssthresh is
+                // held constant"
                 if !self.after_timeout {
                     self.before_timeout = Some(self.state.clone());
                     self.state.ssthresh = self.reduced(loss).max(floor);
@@ -237,7 +240,7 @@ impl<A: WindowAdjustment> Controller for Composed<A> {
     fn adjust(&mut self, cwnd: u64, ssthresh: u64) {
         self.state.cwnd = Precise::new(cwnd.max(self.config.pmdcs));
         self.state.ssthresh = ssthresh;
-        // What was learnt of the window before says nothing of this one.
+        // The history of the old window does not apply to this one.
         self.state.adjustment.restart();
         self.before_timeout = None;
         self.initial = false;

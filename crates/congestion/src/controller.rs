@@ -1,6 +1,6 @@
-//! [`Controller`]: how much may be in flight on one path in steady state.
+//! [`Controller`]: the congestion window of one path.
 //!
-//! Only the interface and its plain data live here; each controller is a file of its own beside this one.
+//! This file has the trait and its plain data; each controller has a file of its own.
 
 use core::fmt;
 
@@ -12,82 +12,94 @@ use crate::delivery::{DeliverySample, LostPacket};
 /// The congestion window of one path (RFC 9260 §7). One per (local, remote) address pair.
 ///
 /// The association calls exactly one of [`on_ack`](Self::on_ack), [`on_loss`](Self::on_loss) and
-/// [`on_idle`](Self::on_idle) per event, in the order the events happen. When one SACK both acknowledges new data
-/// and starts fast recovery, `on_ack` comes first (RFC 9260 §7.2.4, note).
+/// [`on_idle`](Self::on_idle) per event, in the order the events happen. When one SACK both acknowledges new
+/// data and starts fast recovery, `on_ack` comes first (RFC 9260 §7.2.4, note).
 pub trait Controller: fmt::Debug + Send {
-    /// The name under which [`create`](crate::create) makes this controller; one's own may have any.
+    /// Returns the controller's name in the registry; a user's controller may have any.
     fn name(&self) -> &'static str;
 
-    /// The control variables now.
+    /// Returns the current control variables.
     fn window(&self) -> Window;
 
-    /// True from a T3-rtx expiry until the next acknowledgement of data on the path: until then one packet at
-    /// most may be in flight, whatever the window says (RFC 9260 §7.2.1, §7.2.3).
+    /// Whether at most one packet may be in flight, whatever the window (RFC 9260 §7.2.1, §7.2.3).
+    ///
+    /// True from a T3-rtx expiry until the next acknowledgement of data on the path.
     fn one_packet_in_flight(&self) -> bool;
 
-    /// A SACK newly acknowledged data sent on this path, or left none of it outstanding.
+    /// Handles a SACK that newly acknowledged data of this path, or left none of it outstanding.
     fn on_ack(&mut self, ack: &Ack);
 
-    /// It models what the path delivers: the sender keeps a [`DeliveryRate`](crate::DeliveryRate) for the path and tells it of
-    /// every packet. Costs memory and time for each; by default it does not.
+    /// Whether the controller models delivery and needs a [`DeliverySample`] per SACK.
+    ///
+    /// The sender then keeps a [`DeliveryRate`](crate::DeliveryRate) for the path, which costs memory and
+    /// time per packet.
     fn models_delivery(&self) -> bool {
         false
     }
 
-    /// It is still looking for what the path bears: slow start, and what takes its place. False once it was left.
+    /// Whether the controller is in slow start or Startup.
     fn is_starting(&self) -> bool {
         let window = self.window();
         window.cwnd < window.ssthresh
     }
 
-    /// What a SACK says of the path's rate, before [`on_ack`](Self::on_ack) for the same SACK; only to a controller that
+    /// Handles a delivery rate sample, before [`on_ack`](Self::on_ack) for the same SACK.
+    ///
+    /// Called only if the controller [models delivery](Self::models_delivery).
     /// [models delivery](Self::models_delivery).
     fn on_delivery(&mut self, _sample: &DeliverySample) {}
 
-    /// A packet was taken for lost; only to a controller that [models delivery](Self::models_delivery), which hears of it
-    /// with the next SACK, before [`on_delivery`](Self::on_delivery). [`on_loss`](Self::on_loss) tells of the event.
+    /// Handles one lost packet, with the next SACK and before [`on_delivery`](Self::on_delivery).
+    ///
+    /// Called only if the controller [models delivery](Self::models_delivery). [`on_loss`](Self::on_loss)
+    /// reports the loss event.
     fn on_packet_lost(&mut self, _now: Time, _lost: &LostPacket) {}
 
-    /// Data sent on this path is taken for lost.
+    /// Handles a loss event: data sent on this path was declared lost.
     fn on_loss(&mut self, loss: &Loss);
 
-    /// The association left fast recovery: all data up to the exit point is acknowledged (RFC 9260 §7.2.4 (6)).
+    /// Handles the end of fast recovery: all data up to the exit point is acknowledged (RFC 9260 §7.2.4 (6)).
     fn on_recovery_exit(&mut self, now: Time);
 
-    /// The last [`LossKind::Timeout`] was spurious: what it took for lost arrived (F-RTO, RFC 5682, and others can tell). The
-    /// window and threshold saved when it was reported come back (RFC 4015 §3.2 (6)), for a window with what makes it
-    /// grow.
+    /// Undoes the last [`LossKind::Timeout`], which was spurious: the data arrived (F-RTO, RFC 5682).
     ///
-    /// Does nothing when there is nothing to come back: no timeout was reported, or since then another loss, a decay by
-    /// idle time, a start or a reset. A timeout that follows a timeout without an acknowledgement between them saves
-    /// nothing new: undone is the whole series. A window that has grown beyond the saved one meanwhile stays.
+    /// Restores the saved window and threshold, with the state that makes the window grow (RFC 4015 §3.2
+    /// (6)).
     ///
-    /// RFC 4015 sets cwnd to what is in flight plus at most an initial window instead of the old cwnd, against bursts:
-    /// how fast the returned window is filled is for the caller to limit.
+    /// Does nothing if no timeout was reported, or if another loss, idle decay, a start or a reset followed
+    /// it. A series of timeouts without an acknowledgement between them is undone as one. A window that has
+    /// since grown beyond the saved one stays.
+    ///
+    /// RFC 4015 sets cwnd to what is in flight plus at most an initial window instead of the old cwnd,
+    /// against bursts: the caller limits how fast the restored window fills.
     fn on_spurious_timeout(&mut self, now: Time);
 
-    /// No data was sent on this path for `idle_rtos` more whole RTOs (RFC 9260 §7.2.1, last bullet).
+    /// Handles `idle_rtos` more whole RTOs without data sent on this path (RFC 9260 §7.2.1, last bullet).
     ///
-    /// No timer is needed for it: before sending on a path with nothing outstanding, divide the time since the
-    /// last data was sent, or since the last call if later, by the path's RTO and pass the quotient. Zero is
-    /// harmless, calling once per RTO gives the same as calling late.
+    /// Needs no timer. Before sending on a path with nothing outstanding, divide the time since the last data
+    /// sent, or since the last call if later, by the path's RTO, and pass the quotient. Zero has no effect;
+    /// one call per RTO equals one late call.
     fn on_idle(&mut self, idle_rtos: u64);
 
-    /// Starts the path afresh with the window a handover policy chose for it; recovery and idle state are
-    /// forgotten. `start.cwnd` below 1 PMDCS is raised to it.
+    /// Restarts the path with the window a handover policy chose; forgets recovery and idle state.
+    ///
+    /// `start.cwnd` below 1 PMDCS is raised to it.
     fn start(&mut self, start: &StartState);
 
-    /// Sets window and threshold of a path that runs; everything else goes on: recovery, back-off after a timeout, idle
-    /// time. `cwnd` below 1 PMDCS is raised to it. By default the path starts afresh, which forgets those.
+    /// Sets window and threshold of a running path; recovery, back-off and idle time are kept.
+    ///
+    /// `cwnd` below 1 PMDCS is raised to it. The default implementation restarts the path, which forgets
+    /// those.
     fn adjust(&mut self, cwnd: u64, ssthresh: u64) {
         self.start(&StartState { cwnd, ssthresh: Some(ssthresh), pacing_rate: self.pacing_rate() });
     }
 
-    /// Back to the initial window and threshold (RFC 9260 §7.2.5: a route or code point change).
+    /// Returns to the initial window and threshold (RFC 9260 §7.2.5: a route or code point change).
     fn reset(&mut self);
 
-    /// The path's PMDCS (bytes: the largest DATA chunk that fits its PMTU) changed. Before any data was
-    /// acknowledged the initial window follows; later only the steps and floors do.
+    /// Sets the path's PMDCS: the largest DATA chunk, in bytes, that fits its PMTU.
+    ///
+    /// The initial window follows until data is acknowledged; later only increments and floors do.
     fn on_pmtu(&mut self, pmdcs: u64);
 
     /// The rate at which to space packets on the IP wire, or `None` for window-limited bursts.
@@ -105,7 +117,7 @@ pub struct Window {
     pub partial_bytes_acked: u64,
 }
 
-/// What one SACK said about one path. Sizes in bytes.
+/// The content of one SACK for one path. Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
     /// When the SACK arrived.
@@ -113,23 +125,23 @@ pub struct Ack {
     /// DATA chunks sent on this path and newly acknowledged, by the cumulative TSN or by gap blocks: header,
     /// data and padding.
     pub bytes_acked: u64,
-    /// The size of the path's chunks that the SACK reports as duplicate TSNs, 0 where it is not known any more.
+    /// The size of the path's chunks that the SACK reports as duplicate TSNs, 0 if no longer known.
     /// RFC 9260 §7.2.2 counts it in congestion avoidance.
     pub duplicate_bytes: u64,
     /// The path's `flight_size` just before this SACK was processed.
     pub flight_size_before: u64,
-    /// The SACK advanced the Cumulative TSN Ack Point. RFC 9260 does not ask for it (RFC 4960 §7.2.1 did).
+    /// The SACK advanced the Cumulative TSN Ack Point. RFC 9260 does not require it (RFC 4960 §7.2.1 did).
     pub cum_tsn_advanced: bool,
     /// The association was in fast recovery when the SACK arrived.
     pub in_fast_recovery: bool,
     /// After this SACK no data sent on this path is outstanding.
     pub nothing_outstanding: bool,
-    /// The round trip this SACK measured, by data sent once; `None`: it measured none.
+    /// The round trip measured by this SACK on data never retransmitted, if any.
     pub rtt: Option<Span>,
     /// The path's smoothed round-trip time, this SACK's included; `None` before the first measurement.
     pub srtt: Option<Span>,
-    /// The SACK came over another path: `rtt` is one way of this path and one of that. While two paths carry data, most
-    /// of what goes over the slower one is acknowledged over the other.
+    /// The SACK arrived on another path, so `rtt` combines one direction of each. While two paths carry data,
+    /// most data of the slower one is acknowledged on the other.
     pub answered_elsewhere: bool,
 }
 
@@ -144,12 +156,11 @@ pub struct Loss {
     pub flight_size: u64,
 }
 
-/// How a loss was detected. Kinds that a controller treats alike stay distinguishable here, for controllers and
-/// loss classifiers that do not.
+/// How a loss was detected. Kinds that one controller treats alike stay distinct for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossKind {
-    /// The third miss indication made the association *enter* fast recovery (RFC 9260 §7.2.4 (2)). Not reported
-    /// for losses found while already in fast recovery.
+    /// The third miss indication made the association *enter* fast recovery (RFC 9260 §7.2.4 (2)). Not
+    /// reported for losses found while already in fast recovery.
     Gap,
     /// T3-rtx expired (RFC 9260 §6.3.3 E1, §7.2.3).
     Timeout,
@@ -157,19 +168,20 @@ pub enum LossKind {
     Ecn,
 }
 
-/// How a path starts after a switch: a handover policy's answer.
+/// The state a handover policy gives a path after a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartState {
     /// Congestion window in bytes.
     pub cwnd: u64,
     /// Slow-start threshold in bytes; `None`: as the controller starts any path.
     pub ssthresh: Option<u64>,
-    /// Rate on the IP wire at which the window it starts with is paced; `None`: not at all. It ends with the first
-    /// acknowledgement of data on the path, one round trip later: from then on acknowledgements space what is sent.
+    /// Pacing rate of the first window, in bit/s on the IP wire; `None`: no pacing. It ends with the first
+    /// acknowledgement of data on the path, one round trip later: from then on acknowledgements clock the
+    /// sender.
     pub pacing_rate: Option<Rate>,
 }
 
-/// What a controller needs to know of its path and its options.
+/// Path parameters and options of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerConfig {
     /// The path's PMDCS in bytes: the largest DATA chunk, header and padding included, that fits its PMTU.
@@ -180,7 +192,8 @@ pub struct ControllerConfig {
     pub initial_window: InitialWindow,
     /// The threshold before the first loss in bytes; `None`: arbitrarily high, as RFC 9260 §7.2.1 says.
     pub initial_ssthresh: Option<u64>,
-    /// The controller's own options: those that [`ControllerInfo::options`](crate::ControllerInfo) of its name lists.
+    /// The controller's own options: those that [`ControllerInfo::options`](crate::ControllerInfo) of its
+    /// name lists.
     pub options: Options,
 }
 
@@ -224,7 +237,8 @@ impl IpVersion {
 /// The window before the first data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InitialWindow {
-    /// min(4·PMDCS, max(2·PMDCS, 4404)) bytes to an IPv4 address, 4344 instead of 4404 to IPv6 (RFC 9260 §7.2.1).
+    /// min(4·PMDCS, max(2·PMDCS, 4404)) bytes to an IPv4 address, 4344 instead of 4404 to IPv6 (RFC 9260
+    /// §7.2.1).
     #[default]
     Rfc9260,
     /// This many full DATA chunks (the 1 MTU of Kim & Koh, the 3, 10 and 20 segments of Eklund).

@@ -1,7 +1,7 @@
-//! [`Cubic`]: CUBIC (RFC 9438), in integers: the same window on every machine.
+//! [`Cubic`]: CUBIC (RFC 9438) in integer arithmetic, deterministic on every machine.
 //!
-//! Times are in microseconds, windows in bytes with a binary fraction, C and β in thousandths. Where RFC 9438 counts
-//! segments, here are bytes, a segment being the path's PMDCS.
+//! Times are in microseconds, windows in bytes with a binary fraction, C and β in thousandths. RFC 9438
+//! counts segments; this counts bytes, one PMDCS per segment.
 
 use msctp_units::{Span, Time};
 use num_integer::Roots;
@@ -13,16 +13,19 @@ use crate::{Ack, ControllerConfig, Loss, LossKind, OptionInfo};
 
 /// The controller of RFC 9438.
 ///
-/// Where the text leaves room:
-/// - Slow start is HyStart++ (§4.10: "SHOULD"), unless switched off. A window equal to ssthresh is in congestion
-///   avoidance, because §4.6 puts it there and §4.2 goes on from there.
-/// - A congestion avoidance stage begins with its first acknowledgement outside fast recovery that finds the window used.
-/// - The flow counts as application-limited (§5.8) when a full packet would have fitted into the window, and while
-///   nothing was outstanding; that time is not part of t.
-/// - In the Reno-friendly region (§4.3) the window is set to W_est unless it is above it already: an acknowledgement never
-///   closes it.
-/// - After an RTO without data the window starts again as RFC 5681 §4.1 says; W_max is kept for the next stage.
-/// - A stage that begins with a window above W_max is treated as one without W_max (K = 0 and W_max = cwnd, RFC 9438 §4.8, §4.10).
+/// Choices where the RFC leaves room:
+/// - Slow start is HyStart++ (§4.10: "SHOULD"), unless switched off. A window equal to ssthresh is in
+///   congestion avoidance, as §4.6 and §4.2 imply.
+/// - A congestion avoidance stage begins with the first acknowledgement, outside fast recovery, of a fully
+///   used window.
+/// - The flow counts as application-limited (§5.8) when a full packet would have fitted into the window, and
+///   while nothing was outstanding; that time is not part of t.
+/// - In the Reno-friendly region (§4.3) the window is set to W_est unless it is above it already: an
+///   acknowledgement never closes it.
+/// - After an RTO without data the window starts again as RFC 5681 §4.1 says; W_max is kept for the next
+///   stage.
+/// - A stage that begins with a window above W_max is treated as one without W_max (K = 0 and W_max = cwnd,
+///   RFC 9438 §4.8, §4.10).
 pub type Cubic = Composed<CubicCurve>;
 
 /// The name in the registry.
@@ -35,20 +38,20 @@ pub const BETA: OptionInfo = OptionInfo::thousandths(
     "beta",
     700,
     (100, 950, 1),
-    "the part of the window that is left after a loss (RFC 9438 §4.6)",
+    "share of the window kept after a loss (RFC 9438 §4.6)",
 );
 /// C.
 pub const C: OptionInfo = OptionInfo::thousandths(
     "c",
     400,
     (1, 10_000, 1),
-    "how steep the curve is, in packets per cubic second (RFC 9438 §5.1)",
+    "steepness of the curve, in packets per cubic second (RFC 9438 §5.1)",
 );
 /// Fast convergence.
 pub const FAST_CONVERGENCE: OptionInfo = OptionInfo::flag(
     "fast_convergence",
     true,
-    "leave room for new flows when the window fell twice in a row (RFC 9438 §4.7)",
+    "release bandwidth to new flows if the window fell twice in a row (RFC 9438 §4.7)",
 );
 /// The Reno-friendly region.
 pub const RENO_FRIENDLY: OptionInfo =
@@ -75,7 +78,7 @@ pub struct CubicCurve {
 /// A congestion avoidance stage.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
-    /// t_epoch, moved on by what does not count in t.
+    /// t_epoch, advanced by the time excluded from t.
     epoch: Time,
     /// K in microseconds.
     k: u64,
@@ -132,12 +135,12 @@ impl CubicCurve {
 }
 
 impl Stage {
-    /// The time up to an acknowledgement; `except` of it is part of t, the rest was without data.
+    /// Excludes the time since the last acknowledgement from t, except for `except`.
     fn skip(&mut self, now: Time, except: Span) {
         self.epoch += now.since(self.last).saturating_sub(except);
     }
 
-    fn heard(&mut self, ack: &Ack) {
+    fn record(&mut self, ack: &Ack) {
         self.last = ack.now;
         self.drained = ack.nothing_outstanding;
     }
@@ -172,7 +175,7 @@ impl WindowAdjustment for CubicCurve {
             // RFC 9438 §5.8: idle periods are not part of t; the round trip of what was sent after is.
             stage.skip(ack.now, rtt);
         }
-        stage.heard(ack);
+        stage.record(ack);
         self.grow_estimate(&mut stage, ack.bytes_acked, *cwnd, pmdcs);
         let micros = |span: Span| span.as_nanos() / 1000;
         let t = micros(ack.now.since(stage.epoch));
@@ -193,7 +196,7 @@ impl WindowAdjustment for CubicCurve {
         if let Some(stage) = &mut self.stage {
             // RFC 9438 §4.2: t MUST NOT include periods without growth for want of data
             stage.skip(ack.now, Span::ZERO);
-            stage.heard(ack);
+            stage.record(ack);
         }
     }
 

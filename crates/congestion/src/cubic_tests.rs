@@ -143,8 +143,8 @@ fn the_reno_friendly_window_grows_by_alpha_per_round_trip_and_then_by_one() {
     assert!(expected > 150.0);
 }
 
-/// What comes of losing every `between`-th packet for so many periods, from a loss at a window of `from` packets on: the mean
-/// window and that at the last loss, in packets.
+/// What comes of losing every `between`-th packet for so many periods, from a loss at a window of `from`
+/// packets on: the mean window and that at the last loss, in packets.
 fn lossy(options: Options, rtt: Span, between: u64, from: f64, periods: u32) -> (f64, f64) {
     let mut controller = avoiding(options, from as u64);
     lose(&mut controller, LossKind::Gap);
@@ -164,9 +164,9 @@ fn lossy(options: Options, rtt: Span, between: u64, from: f64, periods: u32) -> 
     (rounds.iter().sum::<f64>() / rounds.len() as f64, last)
 }
 
-/// RFC 9438 §5.1: the mean window is ((C·(3+β))/(4·(1−β)))^(1/4) · RTT^(3/4) / p^(3/4), the one at a loss 4/(3+β) times that.
-/// The model knows the curve alone. It is an equilibrium: from a little above the window falls, from a little below it rises.
-/// (Near it the curve is flat, so it is reached but slowly.)
+/// RFC 9438 §5.1: the mean window is ((C·(3+β))/(4·(1−β)))^(1/4) · RTT^(3/4) / p^(3/4), the one at a loss
+/// 4/(3+β) times that. The model knows the curve alone. It is an equilibrium: from a little above the window
+/// falls, from a little below it rises. (Near it the curve is flat, so it is reached but slowly.)
 #[test]
 fn the_mean_window_is_rfc_9438s_where_the_curve_rules() {
     let model = Options::new().with(&RENO_FRIENDLY, 0).with(&FAST_CONVERGENCE, 0);
@@ -291,8 +291,8 @@ fn slow_start_ends_when_the_round_trip_grows() {
         now = round(&mut controller, now, rtt);
     }
     let window = controller.window();
-    // The first round may hold samples from before, so it is seen within two: at most 320 packets by then, and at most a
-    // quarter more in each of five rounds.
+    // The first round may hold samples from before, so it is seen within two: at most 320 packets by then,
+    // and at most a quarter more in each of five rounds.
     let most = 320 * 5u64.pow(5) / 4u64.pow(5) * MSS;
     assert!(window.ssthresh <= most && window.cwnd >= window.ssthresh, "{window:?}");
     assert_eq!(controller.adjustment().cwnd_prior, Some(window.ssthresh), "§4.10");

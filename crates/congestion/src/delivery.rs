@@ -1,23 +1,22 @@
-//! [`DeliveryRate`]: how fast a path delivers, measured by acknowledgements (draft-ietf-ccwg-bbr §4.1). For controllers that
-//! model the path; the others pay nothing for it.
+//! [`DeliveryRate`]: the delivery rate of a path, sampled from acknowledgements (draft-ietf-ccwg-bbr §4.1).
 //!
-//! Knows sendings by their numbers, bytes and times only; no packet, no TSN.
+//! For controllers that model the path. Knows sendings by number, bytes and time; no packet, no TSN.
 
 use std::collections::VecDeque;
 
 use msctp_units::{Span, Time};
 
-/// Sendings remembered at most: as many as chunks may be outstanding. The oldest goes first and gives no measurement.
+/// Limit of remembered sendings, as many as chunks may be outstanding. The oldest is dropped unmeasured.
 const MOST_REMEMBERED: usize = 1 << 16;
 
-/// What was known when a packet left (P.* of the draft).
+/// The state when a packet was sent (P.* of the draft).
 #[derive(Clone, Copy, Debug)]
 struct Departure {
     /// The number of its first sending, and how many it has: they follow each other.
     number: u64,
     sendings: u32,
-    /// Sendings in it that are neither acknowledged nor given up.
-    waiting: u32,
+    /// Sendings in it that are neither acknowledged nor abandoned.
+    pending: u32,
     sent: Time,
     first_sent: Time,
     delivered: u64,
@@ -27,8 +26,9 @@ struct Departure {
     app_limited: bool,
 }
 
-/// Measures what one path delivers. Give it every sending, acknowledgement and loss of the path; sizes in bytes as
-/// congestion control counts them.
+/// Measures the delivery rate of one path from its sendings, acknowledgements and losses.
+///
+/// Sizes are in bytes as congestion control counts them.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryRate {
     /// C.delivered, C.delivered_time
@@ -48,7 +48,7 @@ pub struct DeliveryRate {
     newly_lost: u64,
 }
 
-/// What the acknowledgements of one SACK say of a path (RS.* of the draft). Sizes in bytes.
+/// A rate sample from one SACK (RS.* of the draft). Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeliverySample {
     /// When the SACK came.
@@ -121,7 +121,7 @@ impl DeliveryRate {
         self.departures.push_back(Departure {
             number,
             sendings,
-            waiting: sendings,
+            pending: sendings,
             sent: now,
             first_sent: self.first_sent,
             delivered: self.delivered,
@@ -143,7 +143,7 @@ impl DeliveryRate {
         }
     }
 
-    /// The sending of this number, of `bytes`, is taken for lost.
+    /// The sending of this number, of `bytes`, is declared lost.
     pub fn on_lost(&mut self, number: u64, bytes: u64) {
         self.lost += bytes;
         self.newly_lost += bytes;
@@ -158,22 +158,23 @@ impl DeliveryRate {
         }
     }
 
-    /// The next packet found lost of which nobody was told, in the order in which they were found.
+    /// Takes the next lost packet that was not taken yet, in the order of detection.
     pub fn take_lost(&mut self) -> Option<LostPacket> {
         self.lost_packets.pop_front()
     }
 
-    /// The sending of this number counts no more: its data was given up.
+    /// The sending of this number is abandoned and no longer counts.
     pub fn on_abandoned(&mut self, number: u64) {
         self.settle(number);
     }
 
-    /// The application has nothing to send, or the peer no room, while the window has (§4.1.2.4). `in_flight`: now.
+    /// The application has nothing to send, or the peer no room, while the window has (§4.1.2.4).
+    /// `in_flight`: now.
     pub fn on_limited(&mut self, in_flight: u64) {
         self.app_limited = (self.delivered + in_flight).max(1);
     }
 
-    /// What the acknowledgements since the last call say; `None`: nothing. `in_flight`: after them.
+    /// Returns the sample of the acknowledgements since the last call, if any. `in_flight`: after them.
     pub fn sample(&mut self, now: Time, in_flight: u64) -> Option<DeliverySample> {
         if self.app_limited != 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
@@ -201,7 +202,7 @@ impl DeliveryRate {
         })
     }
 
-    /// One sending of a departure is done with.
+    /// Settles one sending of a departure.
     fn settle(&mut self, number: u64) -> Option<Departure> {
         let index = self.departures.partition_point(|departure| departure.number <= number).checked_sub(1)?;
         let departure = &mut self.departures[index];
@@ -209,9 +210,9 @@ impl DeliveryRate {
             return None;
         }
         let settled = *departure;
-        // A sending may be taken for lost and acknowledged after all.
-        departure.waiting = departure.waiting.saturating_sub(1);
-        while self.departures.front().is_some_and(|front| front.waiting == 0) {
+        // A sending may be declared lost and still be acknowledged.
+        departure.pending = departure.pending.saturating_sub(1);
+        while self.departures.front().is_some_and(|front| front.pending == 0) {
             self.departures.pop_front();
         }
         Some(settled)
@@ -249,7 +250,8 @@ mod tests {
         assert_eq!(path.departures.len(), 50);
     }
 
-    /// §4.1.1.4: a burst that arrives compressed is not faster than it was sent, one sent at once not faster than it arrived.
+    /// §4.1.1.4: a burst that arrives compressed is not faster than it was sent, one sent at once not faster
+    /// than it arrived.
     #[test]
     fn the_longer_interval_counts() {
         let mut path = DeliveryRate::new();
@@ -289,9 +291,10 @@ mod tests {
         assert_eq!((sample.interval, sample.delivered()), (Span::from_millis(50), 1000));
     }
 
-    /// §4.1.2.4: what was in flight when the application ran dry, and what was sent until it is delivered, is limited by it.
+    /// §4.1.2.4: what was in flight when the application ran dry, and what was sent until it is delivered, is
+    /// limited by it.
     #[test]
-    fn what_the_application_limits_is_marked() {
+    fn app_limited_samples_are_marked() {
         let mut path = DeliveryRate::new();
         path.on_sent(ms(0), 0, 1, (0, 1000));
         path.on_limited(1000);
@@ -325,7 +328,8 @@ mod tests {
         assert_eq!(path.sample(ms(111), 5000).unwrap().lost, 0, "lost before it was sent");
     }
 
-    /// Whatever is given up or reported twice leaves nothing behind, and there is a bound for a caller that forgets.
+    /// Whatever is abandoned or reported twice leaves nothing behind, and there is a bound for a caller that
+    /// forgets.
     #[test]
     fn memory_is_bounded() {
         let mut path = DeliveryRate::new();

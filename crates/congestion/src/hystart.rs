@@ -1,8 +1,8 @@
-//! [`HyStart`]: HyStart++ (RFC 9406), which leaves slow start when the round trip grows, before the queue overflows.
+//! [`HyStart`]: HyStart++ (RFC 9406), which ends slow start when the RTT grows, before the queue overflows.
 //!
-//! A part of slow start: it is told every acknowledgement of the first slow start and says how fast the window may open.
-//! Rounds are found by bytes: a round ends when as much is acknowledged as was in flight at its start, which is RFC 9406's
-//! windowEnd as long as nothing is lost; a loss ends the first slow start and this with it.
+//! A part of slow start: it takes every acknowledgement of the first slow start and limits the window's
+//! growth. A round ends when the flight at its start is acknowledged. That is RFC 9406's windowEnd as long as
+//! nothing is lost; a loss ends the first slow start and HyStart++ with it.
 
 use msctp_units::{Span, Time};
 
@@ -21,7 +21,7 @@ pub(crate) const CSS_GROWTH_DIVISOR: u64 = 4;
 /// RFC 9406 §4.3: it lasts so many rounds, the one it began in included.
 const CSS_ROUNDS: u32 = 5;
 
-/// What RFC 9406 says after an acknowledgement.
+/// The phase after an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Slow start.
@@ -98,22 +98,24 @@ impl HyStart {
     }
 }
 
-/// RFC 9406 §4.2: the round trip grew by more than jitter explains.
+/// Whether the RTT grew by more than jitter explains (RFC 9406 §4.2).
 fn has_grown(current: Span, last: Span) -> bool {
     current >= last + (last / MIN_RTT_DIVISOR).min(MAX_RTT_THRESH).max(MIN_RTT_THRESH)
 }
 
-/// The same measure for a controller that paces, and whose window comes from a model: a queue grows within a round then, and the next
-/// round is too late to see it. Any samples in a row count, as many as RFC 9406 wants of a round, if it took them a quarter of
-/// the round trip to come: what came together was held up together.
+/// Detects a queue for a paced, model-based controller, within a round.
+///
+/// Its queue grows within a round, so the next round is too late. It takes as many consecutive samples as
+/// RFC 9406 wants of a round, if they span a quarter of the round trip: samples that arrive together were
+/// delayed together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queueing {
-    /// How many, the least of them, and when the first came.
+    /// Count, minimum, and arrival time of the first.
     samples: Option<(u32, Span, Time)>,
 }
 
 impl Queueing {
-    /// A sample; true: with the ones before it shows a queue that was not there when `baseline` was measured.
+    /// Adds a sample; true if the samples show a queue absent when `baseline` was measured.
     pub(crate) fn on_sample(&mut self, now: Time, rtt: Span, baseline: Span) -> bool {
         let (count, least, since) = self.samples.unwrap_or((0, rtt, now));
         let (count, least) = (count + 1, least.min(rtt));

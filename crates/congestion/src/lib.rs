@@ -1,12 +1,12 @@
 //! Congestion control without packets: window controllers, RTT and RTO, bandwidth estimators.
 //!
-//! What lives here answers questions for one path: how much may be in flight (a [`Controller`]), what the path can carry
-//! (an [`estimator`]), what a loss was due to (a [`classifier`]). All are told times and byte counts; none sees a packet, a
-//! socket or a clock. What happens to a window *at a path change* is not decided here but by a handover policy in
-//! `msctp-proto`, which hands its answer over as a [`StartState`].
+//! Per path: how much may be in flight (a [`Controller`]), the path's bandwidth (an [`estimator`]), and the
+//! cause of a loss (a [`classifier`]). All take times and byte counts; none sees a packet, a socket or a
+//! clock. A handover policy in `msctp-proto` chooses the window at a path change and passes it as a
+//! [`StartState`].
 //!
-//! All windows are in bytes of DATA chunks as RFC 9260 §7.2 counts them: chunk header, user data and padding, no
-//! packet header. All arithmetic is integer.
+//! All windows are in bytes of DATA chunks as RFC 9260 §7.2 counts them: chunk header, user data and padding,
+//! no packet header. All arithmetic is integer.
 
 pub mod bbr;
 mod choice;

@@ -1,7 +1,6 @@
-//! [`Options`]: what may be set of a controller or classifier beside what all of them have, by name.
+//! [`Options`]: named options of one controller or classifier.
 //!
-//! Each of them lists its own [`OptionInfo`]s in its file; scenario files and command lines find them there. Knows none of
-//! them, and no file format.
+//! Each lists its own [`OptionInfo`]s in its file; scenario files and command lines find them there.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,26 +9,26 @@ use msctp_units::Span;
 
 use crate::nearest_name;
 
-/// One option: its name, what it is, what it may be.
+/// One option: name, meaning, range and default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionInfo {
     /// Its name in scenario files.
     pub name: &'static str,
-    /// One line on what it does.
+    /// One-line description.
     pub summary: &'static str,
-    /// What its number means.
+    /// Unit of its number.
     pub kind: OptionKind,
-    /// Its value when it is not set.
+    /// Default value.
     pub default: u64,
     /// The least allowed value.
     pub least: u64,
     /// The greatest allowed value.
     pub most: u64,
-    /// Allowed are multiples of this number only.
+    /// Allowed values are multiples of this.
     pub step: u64,
 }
 
-/// What the number of an option means, and how a scenario file writes it.
+/// Unit of an option, and its form in a scenario file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionKind {
     /// 0 or 1; written `false` or `true`.
@@ -43,7 +42,7 @@ pub enum OptionKind {
 }
 
 impl OptionInfo {
-    /// Yes or no.
+    /// A boolean option.
     pub const fn flag(name: &'static str, default: bool, summary: &'static str) -> Self {
         Self { name, summary, kind: OptionKind::Flag, default: default as u64, least: 0, most: 1, step: 1 }
     }
@@ -97,7 +96,7 @@ impl OptionInfo {
         }
     }
 
-    /// What is allowed, in words.
+    /// Describes the allowed values.
     pub fn want(&self) -> String {
         if self.kind == OptionKind::Flag {
             return "true or false".to_owned();
@@ -110,17 +109,17 @@ impl OptionInfo {
     }
 }
 
-/// The options that were set; the others are at their defaults.
+/// The options that are set; the others have their defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options(BTreeMap<&'static str, u64>);
 
 impl Options {
-    /// None is set.
+    /// No option set.
     pub const fn new() -> Self {
         Self(BTreeMap::new())
     }
 
-    /// Sets one.
+    /// Sets an option.
     ///
     /// # Errors
     /// The value is out of the option's range.
@@ -133,7 +132,7 @@ impl Options {
         Ok(())
     }
 
-    /// The same with one more set, for where the value is known to be right.
+    /// Returns these options with one more set, for values known to be valid.
     ///
     /// # Panics
     /// The value is out of the option's range.
@@ -148,7 +147,7 @@ impl Options {
         self.0.get(info.name).copied().filter(|&value| info.allows(value)).unwrap_or(info.default)
     }
 
-    /// A flag is set.
+    /// Returns the value of a boolean option.
     pub fn flag(&self, info: &OptionInfo) -> bool {
         self.get(info) != 0
     }
@@ -158,7 +157,7 @@ impl Options {
         Span::from_nanos(self.get(info))
     }
 
-    /// Checks that what is set is among `known` and within its range.
+    /// Checks that every set option is in `known` and in range.
     ///
     /// # Errors
     /// The first option that is not.
@@ -177,12 +176,12 @@ impl Options {
     }
 }
 
-/// An option that cannot be used.
+/// An unknown or out-of-range option.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct BadOption {
     /// Its name.
     pub name: String,
-    /// What is wrong, and what would be right.
+    /// The fault and the allowed values.
     pub problem: String,
 }
 
@@ -203,7 +202,7 @@ mod tests {
         OptionInfo::span("wait", Span::from_millis(4), (Span::ZERO, Span::from_secs(1)), "");
 
     #[test]
-    fn what_is_not_set_has_its_default() {
+    fn unset_options_have_their_default() {
         let mut options = Options::new();
         assert!(options.flag(&FLAG));
         assert_eq!((options.get(&COUNT), options.span(&WAIT)), (2, Span::from_millis(4)));
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_says_what_would_be_right() {
+    fn out_of_range_options_name_the_allowed_range() {
         let mut options = Options::new();
         assert_eq!(options.set(&COUNT, 9).unwrap_err().to_string(), "count: 9 is out of range: want 1 to 8");
         assert_eq!(
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_of_another_is_refused() {
+    fn an_option_of_another_controller_is_rejected() {
         let options = Options::new().with(&K, 1500);
         assert!(options.check(&[FLAG, COUNT]).unwrap_err().problem.contains("the nearest is \"flag\""));
         assert!(options.check(&[]).unwrap_err().problem.contains("no options"));

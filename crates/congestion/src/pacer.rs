@@ -1,7 +1,9 @@
-//! [`Pacer`]: spaces packets so that they leave at a rate, with bursts up to a size. A token bucket in exact integers: nothing is
-//! rounded away, however often the rate changes.
+//! [`Pacer`]: a token bucket that paces packets, in exact integers.
 //!
-//! It says when a packet may leave; timers and sending are the caller's. The rate usually comes from
+//! Nothing is rounded away, however often the rate changes.
+//!
+//! It returns the departure time; the caller owns timers and sending. The rate usually comes from
+//! [`Controller::pacing_rate`](crate::Controller::pacing_rate).
 //! [`Controller::pacing_rate`](crate::Controller::pacing_rate).
 
 use msctp_units::{Rate, Span, Time};
@@ -21,8 +23,10 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// A full bucket. `rate` on the IP wire; `None`: packets leave when they will. `burst`: bytes that may leave at once after
-    /// a pause; a packet larger than that waits for a full bucket, so 0 lets one packet go at a time.
+    /// Returns a full bucket. `rate` is on the IP wire; `None`: unpaced.
+    ///
+    /// `burst` is how many bytes may leave at once after a pause. A larger packet needs a full bucket, so
+    /// with 0 one packet leaves at a time.
     pub fn new(rate: Option<Rate>, burst: u64) -> Self {
         let burst = i128::from(burst) * BYTE;
         Self { rate, burst, tokens: burst, at: Time::ZERO }
@@ -58,7 +62,8 @@ impl Pacer {
         self.tokens = self.tokens.min(self.burst);
     }
 
-    /// When a packet of so many bytes on the IP wire may leave: `now` or later; [`Time::MAX`] if never at this rate.
+    /// When a packet of so many bytes on the IP wire may leave: `now` or later; [`Time::MAX`] if never at
+    /// this rate.
     pub fn departure(&self, now: Time, bytes: u64) -> Time {
         let Some(rate) = self.rate else { return now };
         let wanted = (i128::from(bytes) * BYTE).min(self.burst);
@@ -150,10 +155,10 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// In any stretch of time no more leaves than the rate gives and one burst or one packet; a sender that always has data
-        /// gets that rate to the byte.
+        /// In any stretch of time no more leaves than the rate gives and one burst or one packet; a sender
+        /// that always has data gets that rate to the byte.
         #[test]
-        fn the_rate_is_kept_exactly(
+        fn packets_keep_the_exact_rate(
             bps in 1_000u64..10_000_000_000, burst in 0u64..20_000,
             packets in proptest::collection::vec((40u64..9000, 0u64..3_000_000), 2..80),
         ) {

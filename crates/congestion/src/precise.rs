@@ -20,8 +20,8 @@ impl Precise {
         Self(self.0.saturating_mul(u128::from(factor)))
     }
 
-    /// Adds `a · b / divisor` bytes; nothing when the divisor is zero. Saturates at 2^64 − 1 bytes. Factors above 2^47
-    /// count as 2^47, so that no product overflows.
+    /// Adds `a · b / divisor` bytes; nothing when the divisor is zero. Saturates at 2^64 − 1 bytes. Factors
+    /// above 2^47 count as 2^47, so that no product overflows.
     pub fn add_ratio(&mut self, a: u64, b: u64, divisor: Self) {
         const MOST: u64 = 1 << 47;
         let product = u128::from(a.min(MOST)) * u128::from(b.min(MOST));

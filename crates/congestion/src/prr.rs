@@ -1,14 +1,16 @@
-//! [`Prr`]: Proportional Rate Reduction (RFC 9937, before that RFC 6937): how much may be sent in fast recovery, so that what is
-//! in flight comes down to the threshold within a round trip, neither at once nor by a pause.
+//! [`Prr`]: Proportional Rate Reduction (RFC 9937, earlier RFC 6937) for fast recovery.
 //!
-//! A part of a sender's recovery: it takes byte counts, and sees no sequence numbers. It does not choose the threshold (the
+//! Bounds what may be sent so that the flight falls to the threshold within a round trip, evenly.
+//!
+//! A part of the sender's recovery: it takes byte counts and sees no sequence numbers. The
+//! [`Controller`](crate::Controller) chooses the threshold, and the sender what to send.
 //! [`Controller`](crate::Controller) does) nor what is sent.
 
-/// What an acknowledgement says during recovery, the one that starts it included. Sizes in bytes.
+/// An acknowledgement during recovery, or the one that starts it. Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrrAck {
-    /// DeliveredData: what it tells for the first time to have arrived, cumulatively or by gap blocks. Without selective
-    /// acknowledgements RFC 9937 counts a packet for each duplicate and takes these off the next advance.
+    /// DeliveredData: newly delivered bytes, acknowledged cumulatively or by gap blocks. Without selective
+    /// acknowledgements RFC 9937 counts a packet per duplicate and subtracts them from the next advance.
     pub delivered: u64,
     /// inflight (RFC 6675's pipe; SCTP's flight_size) after it was processed and losses were marked.
     pub in_flight: u64,
@@ -30,15 +32,17 @@ pub struct Prr {
 }
 
 impl Prr {
-    /// Recovery begins. `ssthresh`: what the flight shall come down to. `recover_fs`: RecoverFS, the data outstanding at the
-    /// start, without what gap blocks acknowledged earlier, with what the starting acknowledgement does. `smss`: a full
-    /// packet.
+    /// Starts recovery towards a flight of `ssthresh`.
+    ///
+    /// `recover_fs` is RecoverFS: the data outstanding at the start, without what earlier gap blocks
+    /// acknowledged, with what the starting acknowledgement does. `smss` is a full packet.
     pub fn new(ssthresh: u64, recover_fs: u64, smss: u64) -> Self {
         Self { ssthresh, recover_fs: recover_fs.max(1), smss, delivered: 0, out: 0, allowance: 0 }
     }
 
-    /// An acknowledgement arrived: how many bytes may be sent now (SndCnt). The window meanwhile is what is in flight and
-    /// that.
+    /// Handles an acknowledgement and returns SndCnt: how many bytes may be sent now.
+    ///
+    /// The window during recovery is the flight plus SndCnt.
     pub fn on_ack(&mut self, ack: &PrrAck) -> u64 {
         self.delivered = self.delivered.saturating_add(ack.delivered);
         self.allowance = if ack.in_flight > self.ssthresh {
@@ -56,14 +60,14 @@ impl Prr {
             count.min(self.ssthresh - ack.in_flight)
         };
         if self.out == 0 {
-            // RFC 9937 forces the fast retransmit upon entering recovery when SndCnt is 0. In bytes a part of a packet is as
-            // little: it would hold the retransmission back.
+            // RFC 9937 forces the fast retransmit upon entering recovery when SndCnt is 0. In bytes a part of
+            // a packet is as little: it would hold the retransmission back.
             self.allowance = self.allowance.max(self.smss);
         }
         self.allowance
     }
 
-    /// Data was sent, new or again.
+    /// Counts sent data, new or retransmitted.
     pub fn on_sent(&mut self, bytes: u64) {
         self.out = self.out.saturating_add(bytes);
         self.allowance = self.allowance.saturating_sub(bytes);
@@ -95,11 +99,12 @@ mod tests {
         packets
     }
 
-    /// RFC 6937 §3.1: a window of 20, the first packet lost, the window to be halved: one packet for every two acknowledgements,
-    /// and the flight is the threshold when a round trip is over.
+    /// RFC 6937 §3.1: a window of 20, the first packet lost, the window to be halved: one packet for every
+    /// two acknowledgements, and the flight is the threshold when a round trip is over.
     #[test]
     fn one_loss_brings_the_flight_down_evenly() {
-        // Packet 1 is lost; 2 to 4 gave duplicate acknowledgements, the third of which starts recovery and marks it lost.
+        // Packet 1 is lost; 2 to 4 gave duplicate acknowledgements, the third of which starts recovery and
+        // marks it lost.
         let mut prr = Prr::new(10 * SMSS, 18 * SMSS, SMSS);
         let mut in_flight = 17 * SMSS;
         let mut sent = Vec::new();
@@ -132,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_sent_may_be_sent_later() {
+    fn unused_allowance_is_kept() {
         let mut prr = Prr::new(10 * SMSS, 20 * SMSS, SMSS);
         for _ in 0..6 {
             prr.on_ack(&PrrAck { delivered: SMSS, in_flight: 15 * SMSS, safe: false });
@@ -154,8 +159,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// RFC 9937: while the flight is above the threshold no more is sent than its share of what was delivered; below it
-        /// no more than was delivered and a packet per safe acknowledgement, and never beyond the threshold.
+        /// RFC 9937: while the flight is above the threshold no more is sent than its share of what was
+        /// delivered; below it no more than was delivered and a packet per safe acknowledgement, and never
+        /// beyond the threshold.
         #[test]
         fn bounds(
             ssthresh in 1u64..100_000, over in 1u64..100_000,

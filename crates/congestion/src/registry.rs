@@ -1,5 +1,5 @@
-//! What is found by name: the registry of controllers, and the means for any other. A new controller is one file and one line
-//! here.
+//! Registry of controllers by name, and the tools for other registries. A new controller is one file and one
+//! line here.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use crate::{
     Bbr, Controller, ControllerConfig, Cubic, OptionInfo, Reno, Rfc4960, Rfc9260, bbr, cubic, reno, rfc9260,
 };
 
-/// Something that can be made by name, by a function of type `M`.
+/// A registry entry: made by name, with a function of type `M`.
 #[derive(Clone, Copy, Debug)]
 pub struct Registered<M: 'static> {
     /// Its name in scenario files and on the command line.
     pub name: &'static str,
-    /// One line on what it is.
+    /// One-line description.
     pub summary: &'static str,
     /// The options it reads.
     pub options: &'static [OptionInfo],
@@ -21,7 +21,7 @@ pub struct Registered<M: 'static> {
 }
 
 impl<M> Registered<M> {
-    /// The one called `name` in `registry`; `what` says in errors what was sought.
+    /// Returns the entry called `name` in `registry`; errors call it a `what`.
     ///
     /// # Errors
     /// [`UnknownName`] if there is none of that name.
@@ -81,8 +81,7 @@ pub fn controllers() -> &'static [ControllerInfo] {
     CONTROLLERS
 }
 
-/// Those that work by acknowledgements and losses alone: all but the ones that want every packet told and its departure
-/// spaced ([`Controller::models_delivery`]). For senders that do neither.
+/// Controllers that need neither packet events nor pacing ([`Controller::models_delivery`] is false).
 pub fn window_controllers() -> impl Iterator<Item = &'static ControllerInfo> {
     let config = ControllerConfig::rfc9260(1452, crate::IpVersion::V4);
     CONTROLLERS.iter().filter(move |info| !(info.make)(&config).models_delivery())
@@ -91,7 +90,7 @@ pub fn window_controllers() -> impl Iterator<Item = &'static ControllerInfo> {
 /// The controller called `name`.
 ///
 /// # Errors
-/// [`UnknownName`] if there is none of that name; it says which there are.
+/// [`UnknownName`] if there is no such name; it lists the known ones.
 pub fn find(name: &str) -> Result<&'static ControllerInfo, UnknownName> {
     Registered::find(CONTROLLERS, "congestion controller", name)
 }
@@ -104,12 +103,12 @@ pub fn create(name: &str, config: &ControllerConfig) -> Result<Box<dyn Controlle
     Ok((find(name)?.make)(config))
 }
 
-/// There is nothing of this name.
+/// A name that the registry does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct UnknownName {
-    /// What was sought, in words.
+    /// What kind of entry was requested.
     pub what: &'static str,
-    /// The name asked for.
+    /// The requested name.
     pub name: String,
     /// The names there are.
     pub known: Vec<&'static str>,
@@ -122,7 +121,7 @@ impl fmt::Display for UnknownName {
 }
 
 impl UnknownName {
-    /// What would be right, in words.
+    /// Describes the allowed names.
     pub fn want(&self) -> String {
         format!("a {}: {}", self.what, self.known())
     }
@@ -134,14 +133,14 @@ impl UnknownName {
     }
 }
 
-/// The candidate that `name` was probably meant to be: the one at the least edit distance, the first of equals,
-/// case ignored; `None` only if there is no candidate. For error messages, not for look-up.
+/// The candidate that `name` was probably meant to be: the one at the least edit distance, the first of
+/// equals, case ignored; `None` only if there is no candidate. For error messages, not for look-up.
 pub fn nearest_name<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates.into_iter().min_by_key(|candidate| edit_distance(name, candidate))
 }
 
-/// Levenshtein distance between the lower-cased texts, over at most 64 characters of each: names are short, and
-/// the text may come from a file that is not ours.
+/// Levenshtein distance between the lower-cased texts, over at most 64 characters of each: names are short,
+/// and the text may come from a file that is not ours.
 fn edit_distance(a: &str, b: &str) -> usize {
     let lower = |s: &str| s.chars().take(64).flat_map(char::to_lowercase).collect::<Vec<_>>();
     let (a, b) = (lower(a), lower(b));

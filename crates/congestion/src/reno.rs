@@ -1,14 +1,15 @@
-//! [`Reno`]: the window of TCP Reno and its descendants (RFC 5681 §3.1), counting bytes (RFC 3465) or acknowledgements.
+//! [`Reno`]: the window of TCP Reno and its descendants (RFC 5681 §3.1), counting bytes (RFC 3465) or
+//! acknowledgements.
 //!
-//! What a sender does between a loss and its repair (NewReno, SACK) is not the window's business and not here.
+//! Loss recovery (NewReno, SACK) is the sender's part and not here.
 
 use crate::composed::{Composed, WindowAdjustment};
 use crate::precise::Precise;
 use crate::slow_start::{self, SlowStart};
 use crate::{Ack, ControllerConfig, Loss, OptionInfo};
 
-/// The controller of RFC 5681: slow start, additive increase, multiplicative decrease. With [`COUNT_ACKS`] it counts as
-/// ns-2's TCP does.
+/// The controller of RFC 5681: slow start, additive increase, multiplicative decrease. With [`COUNT_ACKS`] it
+/// counts as ns-2's TCP does.
 pub type Reno = Composed<AdditiveIncrease>;
 
 /// The name in the registry.
@@ -26,7 +27,7 @@ pub const COUNT_ACKS: OptionInfo = OptionInfo::flag(
 pub const GROW_UNUSED: OptionInfo = OptionInfo::flag(
     "grow_unused",
     false,
-    "the window grows also while it is not used (RFC 5681 does not forbid it, ns-2 does it)",
+    "grow the window even if it is not fully used (RFC 5681 allows it, ns-2 does it)",
 );
 /// The options of [`Reno`].
 pub const OPTIONS: &[OptionInfo] = &[slow_start::LIMIT, HYSTART, COUNT_ACKS, GROW_UNUSED];
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_is_not_used_grows_only_by_option() {
+    fn an_unused_window_grows_only_by_option() {
         for (cwnd, ssthresh) in [(10_000, 20_000), (10_000, 5_000)] {
             for (grow, grows) in [(0, false), (1, true)] {
                 let options = Options::new().with(&GROW_UNUSED, grow).with(&COUNT_ACKS, 1);

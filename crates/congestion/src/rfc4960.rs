@@ -1,16 +1,17 @@
-//! [`Rfc4960`]: RFC 9260's controller with the older condition for growth, for comparison with implementations of
-//! RFC 4960 (docs/validation.md). Everything but the condition is [`Rfc9260`]'s.
+//! [`Rfc4960`]: RFC 9260's controller with the older condition for growth, for comparison with
+//! implementations of RFC 4960 (docs/validation.md). Everything but the condition is [`Rfc9260`]'s.
 
 use msctp_units::{Rate, Time};
 
 use crate::{Ack, Controller, ControllerConfig, Loss, Rfc9260, StartState, Window};
 
-/// The window grows only by SACKs that advance the Cumulative TSN Ack Point (RFC 4960 §7.2.1, §7.2.2), and chunks reported
-/// as duplicates do not count. RFC 9260 dropped the one and added the other.
+/// The window grows only by SACKs that advance the Cumulative TSN Ack Point (RFC 4960 §7.2.1, §7.2.2), and
+/// chunks reported as duplicates do not count. RFC 9260 dropped the one and added the other.
 ///
-/// Between a loss and its fast retransmit SACKs report gaps and advance nothing: here the window stands still then,
-/// with [`Rfc9260`] it may take one more step. What RFC 4960 has and RFC 9260 has not changed beside it, and what
-/// RFC 9260 has added (the bound on partial_bytes_acked while the window is not full), is [`Rfc9260`]'s.
+/// Between a loss and its fast retransmit SACKs report gaps and advance nothing: here the window stands still
+/// then, with [`Rfc9260`] it may take one more step. What RFC 4960 has and RFC 9260 has not changed beside
+/// it, and what RFC 9260 has added (the bound on partial_bytes_acked while the window is not full), is
+/// [`Rfc9260`]'s.
 #[derive(Clone, Debug)]
 pub struct Rfc4960(Rfc9260);
 
@@ -18,7 +19,7 @@ impl Rfc4960 {
     /// The name in the registry.
     pub const NAME: &str = "rfc4960";
 
-    /// A path before its first data.
+    /// Returns the controller of a new path.
     pub fn new(config: &ControllerConfig) -> Self {
         Self(Rfc9260::new(config))
     }

@@ -1,4 +1,4 @@
-//! [`Rfc9260`]: slow start and congestion avoidance exactly as RFC 9260 §7.2 has them.
+//! [`Rfc9260`]: slow start and congestion avoidance exactly as in RFC 9260 §7.2.
 
 use msctp_units::{Rate, Time};
 
@@ -12,14 +12,14 @@ pub const OPTIONS: &[OptionInfo] = &[slow_start::LIMIT, HYSTART];
 
 /// The controller of RFC 9260 §7.2.1 to §7.2.4.
 ///
-/// Where the text leaves room:
+/// Choices where the RFC leaves room:
 /// - L, the slow-start bound in PMDCS per SACK, is 1 (§7.2.1: "SHOULD be 1") unless an option says otherwise.
-/// - The window need not be moved by a SACK that advances the Cumulative TSN Ack Point: RFC 4960 asked for that,
-///   RFC 9260 §7.2.1 names two conditions only (window fully used, not in fast recovery).
-/// - "Fully utilized" is `flight_size ≥ cwnd` before the SACK, as §7.2.2 words it. A sender that follows §6.1 rule B
-///   (exceed cwnd by up to one packet) reaches it whenever it has enough data.
-/// - Idle decay (§7.2.1, last bullet) ages what was measured: it begins once data has been acknowledged or lost
-///   since the path started, and it never raises a window that is below 4·PMDCS.
+/// - A SACK opens the window even if it does not advance the Cumulative TSN Ack Point. RFC 4960 required
+///   that, RFC 9260 §7.2.1 names two conditions only (window fully used, not in fast recovery).
+/// - "Fully utilized" is `flight_size ≥ cwnd` before the SACK, as §7.2.2 words it. A sender that follows §6.1
+///   rule B (exceed cwnd by up to one packet) reaches it whenever it has enough data.
+/// - Idle decay (§7.2.1, last bullet) ages what was measured: it begins once data has been acknowledged or
+///   lost since the path started, and it never raises a window that is below 4·PMDCS.
 #[derive(Clone, Debug)]
 pub struct Rfc9260 {
     config: ControllerConfig,
@@ -42,7 +42,7 @@ impl Rfc9260 {
     /// The name in the registry.
     pub const NAME: &str = "rfc9260";
 
-    /// A path before its first data.
+    /// Returns the controller of a new path.
     pub fn new(config: &ControllerConfig) -> Self {
         let mut config = config.clone();
         config.pmdcs = config.pmdcs.max(1);
@@ -315,8 +315,8 @@ mod tests {
         assert_eq!(controller.window().cwnd, 4504 + PMDCS, "L = 1");
     }
 
-    /// RFC 9406 is an option here: it slows the first slow start down when the round trip grows, ends it after five rounds, and
-    /// opens the window by up to eight packets per SACK until then.
+    /// RFC 9406 is an option here: it slows the first slow start down when the round trip grows, ends it
+    /// after five rounds, and opens the window by up to eight packets per SACK until then.
     #[test]
     fn slow_start_with_hystart_ends_before_a_loss() {
         let mut config = ControllerConfig::rfc9260(PMDCS, IpVersion::V4);
@@ -497,8 +497,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// §7.2.1, §7.2.2: whatever happens, the window stays at 1 PMDCS or more, one SACK raises it by 1 PMDCS at most
-        /// and not at all while it is not full, and only a policy's start or a reset raises it otherwise.
+        /// §7.2.1, §7.2.2: whatever happens, the window stays at 1 PMDCS or more, one SACK raises it by 1
+        /// PMDCS at most and not at all while it is not full, and only a policy's start or a reset raises it
+        /// otherwise.
         #[test]
         fn any_sequence_of_events(
             events in proptest::collection::vec((0u8..8, 0u64..20_000, 0u64..200_000), 1..200),

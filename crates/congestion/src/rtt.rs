@@ -1,6 +1,6 @@
 //! [`RttEstimator`]: SRTT, RTTVAR and RTO of one path (RFC 9260 §6.3.1, §6.3.3), and the least RTT seen.
 //!
-//! What may be measured (Karn's rule C5, once per round trip C4) is the caller's business.
+//! The caller chooses what to measure (Karn's rule C5, once per round trip C4).
 
 use msctp_units::Span;
 
@@ -13,7 +13,7 @@ pub struct RtoConfig {
     pub min: Span,
     /// Greatest RTO ('RTO.Max'), also for back-off. At least `min`; a smaller value counts as `min`.
     pub max: Span,
-    /// What RTTVAR is set to when it comes out as zero: the clock's granularity G.
+    /// RTTVAR's value in place of zero: the clock granularity G.
     pub granularity: Span,
 }
 
@@ -29,7 +29,7 @@ impl Default for RtoConfig {
     }
 }
 
-/// The round-trip times of a path as a [loss classifier](crate::classifier) wants them.
+/// The round-trip times of a path for a [loss classifier](crate::classifier).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundTrips {
     /// T_cur: the last measurement.
@@ -66,7 +66,7 @@ impl RttEstimator {
         new
     }
 
-    /// One round trip took `rtt`. Undoes any back-off (RFC 9260 §6.3.3, "collapsing").
+    /// Adds an RTT measurement and undoes any back-off (RFC 9260 §6.3.3, "collapsing").
     pub fn on_measurement(&mut self, rtt: Span) {
         // A century-long sample must not overflow the sums below.
         let rtt = rtt.min(Span::from_nanos(u64::MAX / 16));
@@ -97,13 +97,14 @@ impl RttEstimator {
         self.set_rto(self.rto * 2);
     }
 
-    /// Undoes any back-off without a measurement: what was not answered was not sent, as far as the network is concerned.
+    /// Undoes any back-off without a measurement, because the unanswered data never left the host.
     pub fn end_back_off(&mut self) {
         self.set_rto(self.measured.map_or(self.config.initial, |m| m.srtt + m.rttvar * 4));
     }
 
-    /// Lets the RTO be at least `rto`, within max, until the next measurement. Not RFC 9260's: for those who know that the
-    /// path has just become slower.
+    /// Raises the RTO to at least `rto`, within max, until the next measurement.
+    ///
+    /// Not in RFC 9260: for a caller that knows that the path has just become slower.
     pub fn raise_rto(&mut self, rto: Span) {
         self.set_rto(self.rto.max(rto));
     }
@@ -133,7 +134,7 @@ impl RttEstimator {
         self.measured.map(|m| m.least)
     }
 
-    /// All of them; `None` before the first measurement.
+    /// All statistics; `None` before the first measurement.
     pub fn round_trips(&self) -> Option<RoundTrips> {
         self.measured.map(|Measured { srtt, rttvar, latest, least }| RoundTrips {
             current: latest,
@@ -143,15 +144,15 @@ impl RttEstimator {
         })
     }
 
-    /// Starts over with one round trip measured on what may be another network: T_min = T_avg = `rtt`, T_dev = `rtt` / 2, as
-    /// after a first measurement (Park & Jang §2.2: at the ACK of the first new segment after a spurious timeout). The RTO
-    /// follows, and any back-off is undone.
+    /// Starts over with one round trip measured on what may be another network: T_min = T_avg = `rtt`, T_dev
+    /// = `rtt` / 2, as after a first measurement (Park & Jang §2.2: at the ACK of the first new segment after
+    /// a spurious timeout). The RTO follows, and any back-off is undone.
     pub fn start_over(&mut self, rtt: Span) {
         self.reset();
         self.on_measurement(rtt);
     }
 
-    /// Forgets everything: the path leads somewhere else now.
+    /// Forgets all measurements, for a path whose route changed.
     pub fn reset(&mut self) {
         *self = Self::new(self.config);
     }

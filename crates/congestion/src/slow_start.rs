@@ -1,4 +1,4 @@
-//! [`SlowStart`]: how the window grows below the threshold. A part of controllers, not one itself.
+//! [`SlowStart`]: window growth below the threshold. A part of controllers, not a controller.
 
 use crate::hystart::{CSS_GROWTH_DIVISOR, HyStart, Phase};
 use crate::{Ack, LossKind, OptionInfo, Options};
@@ -26,7 +26,7 @@ pub const fn hystart(default: bool) -> OptionInfo {
 pub struct SlowStart {
     counting: Counting,
     hystart: Option<HyStart>,
-    /// What HyStart++ said last.
+    /// The last HyStart++ phase.
     phase: Phase,
     /// A timeout happened: L is 1 from then on (RFC 3465 §2.3).
     after_timeout: bool,
@@ -37,7 +37,8 @@ pub struct SlowStart {
 enum Counting {
     /// min(bytes acknowledged, L packets) per acknowledgement (RFC 5681 §3.1 eq. (2), RFC 3465 §2.2).
     Bytes { limit: u64 },
-    /// One packet per acknowledgement that advances the cumulative point, whatever it acknowledges, as ns-2's TCP.
+    /// One packet per acknowledgement that advances the cumulative point, whatever it acknowledges, as ns-2's
+    /// TCP.
     Acks,
 }
 
@@ -58,8 +59,9 @@ impl SlowStart {
         Self { counting: Counting::Acks, ..Self::by_bytes(options, hystart) }
     }
 
-    /// An acknowledgement arrived in slow start, the window being used or not. True: slow start is over, the window is
-    /// the threshold.
+    /// Handles an acknowledgement in slow start, whether or not the window is fully used.
+    ///
+    /// True if slow start is over and the window is the threshold.
     pub fn on_ack(&mut self, ack: &Ack) -> bool {
         let Some(hystart) = &mut self.hystart else { return false };
         self.phase = hystart.on_ack(ack);
@@ -70,8 +72,8 @@ impl SlowStart {
         false
     }
 
-    /// Bytes by which an acknowledgement opens a window that is used, with `room` bytes left below the threshold. By
-    /// acknowledgements, as in ns-2, the last step may go over it.
+    /// Bytes by which an acknowledgement opens a window that is used, with `room` bytes left below the
+    /// threshold. By acknowledgements, as in ns-2, the last step may go over it.
     pub fn growth(&self, ack: &Ack, pmdcs: u64, room: u64) -> u64 {
         let growth = match self.counting {
             Counting::Bytes { .. } if self.after_timeout => ack.bytes_acked.min(pmdcs).min(room),
@@ -85,13 +87,13 @@ impl SlowStart {
         }
     }
 
-    /// Slow start is over for the first time: RFC 9406 §4.3 uses HyStart++ "only for the initial slow start".
+    /// Ends the first slow start: RFC 9406 §4.3 uses HyStart++ "only for the initial slow start".
     pub fn leave(&mut self) {
         self.hystart = None;
         self.phase = Phase::Standard;
     }
 
-    /// A loss or a mark was seen.
+    /// Handles a loss or an ECN mark.
     pub fn on_loss(&mut self, kind: LossKind) {
         self.leave();
         self.after_timeout |= kind == LossKind::Timeout;

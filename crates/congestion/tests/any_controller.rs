@@ -126,8 +126,8 @@ proptest! {
         }
     }
 
-    /// Until the first loss every acknowledgement of a used window opens it, by what was acknowledged at most and, if that is
-    /// less than a packet, by a packet at most.
+    /// Until the first loss every acknowledgement of a used window opens it, by what was acknowledged at most
+    /// and, if that is less than a packet, by a packet at most.
     #[test]
     fn slow_start_opens_with_every_acknowledgement(acks in proptest::collection::vec(1u64..3000, 1..60), choice: u32) {
         for info in controllers() {
@@ -152,7 +152,8 @@ proptest! {
         }
     }
 
-    /// RFC 5682 §4, RFC 4015 §3.2: what a timeout took comes back, once, unless something else was lost since.
+    /// RFC 5682 §4, RFC 4015 §3.2: what a timeout took comes back, once, unless something else was lost
+    /// since.
     #[test]
     fn a_spurious_timeout_is_undone(
         before in proptest::collection::vec(1u64..3000, 0..60),

@@ -1,12 +1,11 @@
-//! [`Ecn`]: the two bits of an IP header by which the network says that it is congested without losing anything
-//! (RFC 3168 §5). Knows nothing of headers.
+//! [`Ecn`]: the two ECN bits of an IP header (RFC 3168 §5).
 
 use core::fmt;
 
 /// The ECN codepoint of a packet (RFC 3168 §5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ecn {
-    /// Not-ECT: who sent it does not listen; congestion is told by dropping it.
+    /// Not-ECT: the sender does not support ECN; congestion drops the packet.
     #[default]
     NotEct,
     /// ECT(1): it may be marked.
@@ -18,7 +17,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// From the low two bits of the TOS field or the traffic class; the other bits are left aside.
+    /// From the low two bits of the TOS field or the traffic class; the other bits are ignored.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 0b11 {
             0b00 => Self::NotEct,

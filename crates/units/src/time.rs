@@ -200,7 +200,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// A text that is not a span: no number, an unknown unit, negative, or too long.
+/// A string that is not a span: no number, an unknown unit, negative, or too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseSpanError;
 
@@ -215,7 +215,8 @@ impl core::error::Error for ParseSpanError {}
 impl FromStr for Span {
     type Err = ParseSpanError;
 
-    /// `20ms`, `1.5 s`, `200us`, `30ns`. Exact: decimals are taken as integers, nothing below 1 ns is allowed.
+    /// `20ms`, `1.5 s`, `200us`, `30ns`. Exact: decimals are taken as integers, nothing below 1 ns is
+    /// allowed.
     fn from_str(text: &str) -> Result<Self, ParseSpanError> {
         let text = text.trim();
         let (number, scale) = [("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", NS_PER_SEC)]

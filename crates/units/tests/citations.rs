@@ -1,5 +1,6 @@
-//! Citations of standards name sections that exist, and what docs/standards.md calls done is cited by the code that does
-//! it. Reads the sources and that page; the page's tables are the list of sections.
+//! Cited RFC sections exist, and the code cites each section that docs/standards.md calls done.
+//!
+//! Reads the sources and the tables of docs/standards.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -62,8 +63,8 @@ fn section(text: &str) -> String {
     out
 }
 
-/// Citations in lines of prose. A bare "§" belongs to the RFC named last; a line that is no prose, or the name of a paper,
-/// ends that.
+/// Citations in lines of prose. A bare "§" belongs to the RFC named last; a line that is no prose, or the
+/// name of a paper, ends that.
 fn citations<'a>(lines: impl Iterator<Item = (usize, Option<&'a str>)>) -> Vec<(usize, Citation)> {
     let mut found = Vec::new();
     let mut rfc: Option<String> = None;
@@ -118,7 +119,8 @@ fn cited() -> Vec<(String, Citation)> {
     found
 }
 
-/// The tables of docs/standards.md: RFC, section, state and note. A table follows a heading that begins with "RFC N".
+/// The tables of docs/standards.md: RFC, section, state and note. A table follows a heading that begins with
+/// "RFC N".
 fn listed() -> BTreeMap<Citation, (State, String)> {
     let page = fs::read_to_string(root().join("docs/standards.md")).expect("docs/standards.md");
     let mut rows = BTreeMap::new();
@@ -176,7 +178,7 @@ fn every_citation_names_a_section_that_exists() {
 }
 
 #[test]
-fn what_is_called_done_is_cited_where_it_is_done() {
+fn done_sections_are_cited_by_the_code() {
     let cited: BTreeSet<Citation> = cited().into_iter().map(|(_, citation)| citation).collect();
     let mut wrong = String::new();
     for ((rfc, section), (state, note)) in listed() {
@@ -196,7 +198,7 @@ fn what_is_called_done_is_cited_where_it_is_done() {
 }
 
 #[test]
-fn a_citation_is_read_as_a_reader_would() {
+fn bare_sections_belong_to_the_last_cited_rfc() {
     let read = |text: &str| -> Vec<String> {
         citations(comments(text)).into_iter().map(|(_, (rfc, section))| format!("{rfc} {section}")).collect()
     };

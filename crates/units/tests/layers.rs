@@ -1,5 +1,4 @@
-//! The arrows between layers point one way (docs/architecture.md). Reads the manifests, so that a forbidden dependency
-//! fails a test and not a review.
+//! Crates depend only on the layers below them (docs/architecture.md); checked in the manifests.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("cli", &["units", "wire", "congestion", "proto", "link", "sim", "emu", "lab", "msctp", "live"]),
 ];
 
-/// What the sans-IO crates may not have even indirectly named: runtimes, sockets, clocks, operating-system randomness.
+/// Dependencies banned from the sans-IO crates: runtimes, sockets, clocks, operating-system randomness.
 const NEVER_IN_CORE: &[&str] =
     &["tokio", "mio", "socket2", "rayon", "crossbeam", "getrandom", "rand", "chrono", "time", "libc", "nix"];
 const CORE: &[&str] = &["units", "wire", "congestion", "proto", "lab-tcp", "link"];

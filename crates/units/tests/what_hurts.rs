@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 #[test]
-fn every_row_names_a_test_that_exists() {
+fn every_row_names_an_existing_test() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository");
     let page = fs::read_to_string(root.join("docs/what-hurts.md")).expect("docs/what-hurts.md");
     let rows = page.lines().enumerate().filter(|(_, line)| {

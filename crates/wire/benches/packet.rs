@@ -8,7 +8,8 @@ use msctp_wire::{
     StreamId, Tsn, VerificationTag, checksum,
 };
 
-/// A packet for an MTU of 1500 bytes: IPv4 header 20, common header 12, DATA header 16, leaves 1452 of user data.
+/// A packet for an MTU of 1500 bytes: IPv4 header 20, common header 12, DATA header 16, leaves 1452 of user
+/// data.
 const PAYLOAD: [u8; 1452] = [0x5a; 1452];
 const MAX_LEN: usize = 1480;
 

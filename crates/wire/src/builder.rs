@@ -1,4 +1,4 @@
-//! Puts chunks into a packet.
+//! [`PacketBuilder`]: encodes chunks into a packet.
 
 use crate::checksum;
 use crate::chunk::{Auth, AuthToFill, ChunkSet, ChunkType, EncodeChunk};
@@ -17,9 +17,10 @@ pub struct Full {
     pub remaining: usize,
 }
 
-/// Builds one packet at the end of a buffer, so that several can stand one after the other in it.
+/// Builds one packet at the end of a buffer; a buffer can hold several packets.
 ///
-/// The packet is complete after [`finish`](Self::finish). Dropped before that, it is taken out of the buffer again.
+/// The packet is complete after [`finish`](Self::finish). Dropping the builder before
+/// that removes the packet from the buffer.
 #[derive(Debug)]
 pub struct PacketBuilder<'o> {
     out: &'o mut Vec<u8>,
@@ -33,16 +34,16 @@ pub struct PacketBuilder<'o> {
     without_checksum: bool,
 }
 
-/// Which chunks travel behind an AUTH chunk, and what that says (RFC 4895 §6.2).
+/// Which chunks need an AUTH chunk before them, and its fields (RFC 4895 §6.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuthPlan {
-    /// The types of these chunks.
+    /// The types of the chunks to authenticate.
     pub types: ChunkSet,
-    /// The key that signs.
+    /// The Shared Key Identifier.
     pub shared_key_id: u16,
-    /// The algorithm.
+    /// The HMAC algorithm.
     pub hmac_id: HmacId,
-    /// Bytes of its result.
+    /// Length of the HMAC in bytes.
     pub hmac_len: u16,
 }
 
@@ -55,7 +56,7 @@ impl AuthPlan {
     }
 }
 
-/// Where the HMAC of an AUTH chunk belongs, until it is known.
+/// The place of an HMAC that is not computed yet.
 #[derive(Debug)]
 #[must_use = "the AUTH chunk has no HMAC until `set_hmac` is called"]
 pub struct AuthSlot {
@@ -66,7 +67,7 @@ pub struct AuthSlot {
 impl<'o> PacketBuilder<'o> {
     /// Begins a packet of at most `max_len` bytes (common header included) at the end of `out`.
     ///
-    /// No packet is longer than 65,535 bytes, so that every Length field in it has room for its value.
+    /// No packet is longer than 65,535 bytes, so every Length field fits its value.
     #[inline]
     #[must_use]
     pub fn new(
@@ -97,7 +98,7 @@ impl<'o> PacketBuilder<'o> {
         self.end.saturating_sub(self.out.len())
     }
 
-    /// Whether no chunk has been put in, but for an AUTH chunk that waits for others.
+    /// Whether the packet has no chunk, or only an AUTH chunk that precedes none yet.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -120,7 +121,7 @@ impl<'o> PacketBuilder<'o> {
     /// Appends a chunk and its padding.
     ///
     /// # Errors
-    /// [`Full`] when they do not fit; the packet is as it was.
+    /// [`Full`] when they do not fit; the packet is unchanged.
     #[inline]
     pub fn push<C: EncodeChunk + ?Sized>(&mut self, chunk: &C) -> Result<(), Full> {
         let (needed, remaining) = (chunk.padded_len(), self.remaining());
@@ -137,22 +138,27 @@ impl<'o> PacketBuilder<'o> {
         Ok(())
     }
 
-    /// The Checksum field stays 0: the peer takes that for right, and something below SCTP protects the packet (RFC 9653 §5.2).
+    /// Leaves the Checksum field 0, for a peer that accepts it (RFC 9653 §5.2).
+    ///
+    /// A lower layer must protect the packet.
     #[inline]
     pub fn leave_out_checksum(&mut self) {
         self.without_checksum = true;
     }
 
-    /// From now on the chunks that `plan` names travel behind an AUTH chunk, which goes in before the first of them; then
+    /// Authenticates the chunk types that `plan` lists.
+    ///
+    /// The AUTH chunk is pushed before the first of them; [`take_auth`](Self::take_auth) returns the slot of
+    /// its HMAC.
     /// [`take_auth`](Self::take_auth) tells where its HMAC belongs.
     pub fn plan_auth(&mut self, plan: AuthPlan) {
         self.plan = Some(plan);
     }
 
-    /// The AUTH chunk goes in now, whatever follows it: for packets whose size is reckoned before they are filled.
+    /// Pushes the planned AUTH chunk now, for a packet whose size is computed before it is filled.
     ///
     /// # Errors
-    /// [`Full`] when it does not fit; the packet is as it was.
+    /// [`Full`] when it does not fit; the packet is unchanged.
     pub fn begin_auth(&mut self) -> Result<(), Full> {
         // RFC 4895 §5.1: not more than once in a packet
         let Some(plan) = self.plan else { return Ok(()) };
@@ -161,7 +167,7 @@ impl<'o> PacketBuilder<'o> {
         Ok(())
     }
 
-    /// Room is needed for a chunk of this type: the AUTH chunk goes in before it if it wants one.
+    /// Pushes the planned AUTH chunk first if a chunk of type `typ` needs it.
     #[cold]
     fn authenticate(&mut self, typ: ChunkType, needed: usize) -> Result<(), Full> {
         let Some(plan) = self.plan.as_ref().filter(|plan| plan.types.has(typ)) else { return Ok(()) };
@@ -172,22 +178,22 @@ impl<'o> PacketBuilder<'o> {
         self.begin_auth()
     }
 
-    /// An AUTH chunk went in as planned, and waits for its HMAC.
+    /// Whether the planned AUTH chunk is in the packet and has no HMAC yet.
     #[inline]
     #[must_use]
     pub fn has_auth(&self) -> bool {
         self.slot.is_some()
     }
 
-    /// The AUTH chunk that went in as planned, if one did: its HMAC is to be set when the packet is complete.
+    /// Takes the slot of the planned AUTH chunk, if it was pushed. Set its HMAC when the packet is complete.
     pub fn take_auth(&mut self) -> Option<AuthSlot> {
         self.slot.take()
     }
 
-    /// Appends an AUTH chunk whose HMAC of `hmac_len` bytes is zero until [`set_hmac`](Self::set_hmac) gives it.
+    /// Appends an AUTH chunk with `hmac_len` zero bytes until [`set_hmac`](Self::set_hmac) fills them.
     ///
     /// # Errors
-    /// [`Full`] when it does not fit; the packet is as it was.
+    /// [`Full`] when it does not fit; the packet is unchanged.
     pub fn push_auth(
         &mut self,
         shared_key_id: u16,
@@ -200,24 +206,23 @@ impl<'o> PacketBuilder<'o> {
         Ok(AuthSlot { chunk, hmac: hmac_start..hmac_start + usize::from(hmac_len) })
     }
 
-    /// What the HMAC of `slot` is computed over: the AUTH chunk with a zero HMAC, and all chunks put in after it
-    /// (RFC 4895 §6.2). Ask when the packet is complete.
+    /// Returns the bytes that the HMAC of `slot` covers: the AUTH chunk with a zero HMAC, and all later
+    /// chunks (RFC 4895 §6.2). Call it when the packet is complete.
     #[must_use]
     pub fn auth_input(&self, slot: &AuthSlot) -> &[u8] {
         self.out.get(slot.chunk..).unwrap_or_default()
     }
 
-    /// Puts the HMAC into its AUTH chunk. An HMAC of another length than announced is a bug of the caller; as much as
-    /// there is room for is written.
+    /// Writes the HMAC into its AUTH chunk. Its length must be the announced one; excess bytes are dropped.
     pub fn set_hmac(&mut self, slot: AuthSlot, hmac: &[u8]) {
-        debug_assert_eq!(hmac.len(), slot.hmac.len(), "HMAC of another length than push_auth was told");
+        debug_assert_eq!(hmac.len(), slot.hmac.len(), "HMAC length differs from the one given to push_auth");
         if let Some(room) = self.out.get_mut(slot.hmac) {
             let len = room.len().min(hmac.len());
             room[..len].copy_from_slice(&hmac[..len]);
         }
     }
 
-    /// Completes the packet, with its CRC32c unless that is left out, and says how many bytes it has.
+    /// Completes the packet and returns its length in bytes. Writes the CRC32c unless it is left out.
     #[inline]
     pub fn finish(mut self) -> usize {
         if !self.without_checksum {
@@ -416,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_wants_an_auth_chunk_does_not_go_without_because_that_did_not_fit() {
+    fn a_chunk_that_needs_auth_is_rejected_if_the_auth_chunk_does_not_fit() {
         let mut out = Vec::new();
         let mut packet = PacketBuilder::new(&mut out, 1, 2, TAG, 12 + 39);
         let types = [ChunkType::COOKIE_ACK].into_iter().collect();

@@ -1,7 +1,7 @@
-//! What can be wrong with bytes from a peer, per level: packet, chunk, parameter, error cause.
+//! Parse errors by level: packet, chunk, parameter, error cause.
 //!
-//! A *framing* error means the next item cannot be found, so iteration ends after it. A *malformed* item is well
-//! framed but its value breaks the rules of its type; the items after it can still be read.
+//! After a *framing* error the next item cannot be located, and iteration ends. A *malformed* item is well
+//! framed, but its value breaks the rules of its type; later items are still parsed.
 
 use crate::cause::CauseCode;
 use crate::chunk::ChunkType;
@@ -64,7 +64,8 @@ pub enum FramingError {
     },
 }
 
-/// Why the value of a well-framed item cannot be what its type says. Lengths are of the value, without the header.
+/// Why the value of a well-framed item cannot be what its type says. Lengths are of the value, without the
+/// header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// The value has a fixed size, and this is not it.

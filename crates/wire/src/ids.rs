@@ -1,4 +1,4 @@
-//! Identifiers that are numbers on the wire but must not be mixed up.
+//! Identifiers: numbers on the wire, distinct types in code.
 
 use core::fmt;
 
@@ -45,7 +45,7 @@ identifier! {
     StreamId(u16), "{}"
 }
 identifier! {
-    /// Payload Protocol Identifier (RFC 9260 §3.3.1): carried for the application, 0 means none given.
+    /// Payload Protocol Identifier (RFC 9260 §3.3.1): opaque to SCTP, 0 means unspecified.
     Ppid(u32), "{}"
 }
 identifier! {

@@ -1,4 +1,5 @@
-//! [`Value`]: reading and writing the value of a chunk, parameter or error cause; [`layout!`] derives it from the fields.
+//! [`Value`]: reading and writing the value of a chunk, parameter or error cause; [`layout!`] derives it from
+//! the fields.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -28,8 +29,8 @@ pub(crate) fn take<T: Item>(bytes: &[u8]) -> (T, &[u8]) {
 
 /// Implements [`Value`] for a struct whose fields stand on the wire in order.
 ///
-/// `{ a: A, b: B }` is fixed fields and nothing else; `{ a: A, ..rest }` ends with a [`Value`] that takes what is left;
-/// `{ a: A, .. }` ignores what is left.
+/// `{ a: A, b: B }` is fixed fields and nothing else; `{ a: A, ..rest }` ends with a [`Value`] that takes
+/// what is left; `{ a: A, .. }` ignores what is left.
 macro_rules! layout {
     ($value:ty { $($field:ident: $type:ty),* }) => {
         $crate::layout::layout!(@ $value, exactly, $($field: $type),*;);
@@ -104,7 +105,8 @@ macro_rules! item_values {
 }
 item_values!(u32, u64, CorrelationId, HmacId, ReconfigSerial, Tsn, Ipv4Addr, Ipv6Addr);
 
-/// Adds the 16 reserved bits of Invalid Stream Identifier (RFC 9260 §3.3.10.1): sent as zero, ignored when received.
+/// Adds the 16 reserved bits of Invalid Stream Identifier (RFC 9260 §3.3.10.1): sent as zero, ignored when
+/// received.
 impl Value<'_> for StreamId {
     fn parse(value: &[u8]) -> Result<Self, Malformed> {
         exactly(value, 4).map(|value| Self::new(be16(value, 0)))

@@ -1,8 +1,8 @@
 //! SCTP on the wire: packets, chunks, parameters, error causes and the CRC32c.
 //!
-//! Nothing here keeps state or knows the time. Parsing is total: every input gives a value or a typed error, the
-//! work is bounded by the number of bytes, and nothing is allocated. The same types are used both ways: what a
-//! parser yields is a view into the input, what a builder takes is the same struct made from slices.
+//! Stateless and sans-IO. Parsing is total: every input gives a value or a typed error, in time linear in
+//! its length and without allocation. One type serves both directions: the parser returns a view into the
+//! input, and a builder takes the same struct made from slices.
 //!
 //! ```
 //! use msctp_wire::{Checksum, Chunk, Data, DataFlags, Packet, PacketBuilder};

@@ -1,4 +1,4 @@
-//! Lists of fixed-size entries: read lazily from wire bytes, or given as a slice to be encoded.
+//! [`List`]: fixed-size entries, read lazily from wire bytes or encoded from a slice.
 
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -104,7 +104,8 @@ impl<'a, T: Item> List<'a, T> {
     }
 }
 
-/// Implements construction, comparison, formatting and iteration of a list: its bound on entries and what it yields.
+/// Implements construction, comparison, formatting and iteration of a list: its bound on entries and what it
+/// yields.
 macro_rules! list_traits {
     ($list:ident, $iter:ident, $bound:path, $yield:ty) => {
         impl<'a, T> From<&'a [T]> for $list<'a, T> {
@@ -234,7 +235,8 @@ macro_rules! number_items {
 }
 number_items!(u8, u16, u32, u64, u128);
 
-/// Implements [`Item`] for a type that is a number on the wire, given the conversions from and to that number.
+/// Implements [`Item`] for a type that is a number on the wire, given the conversions from and to that
+/// number.
 macro_rules! item_as_number {
     ($item:ty, $int:ty, $from:expr, $to:expr) => {
         impl $crate::list::Item for $item {

@@ -6,15 +6,15 @@ use crate::error::{BundlingError, PacketError};
 use crate::ids::VerificationTag;
 use crate::read::{be16, be32};
 
-/// What to do with the Checksum field of a received packet.
+/// How to check the Checksum field of a received packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {
-    /// Refuse the packet when the field does not hold its CRC32c (RFC 9260 §6.8).
+    /// Rejects the packet if the field is not its CRC32c (RFC 9260 §6.8).
     Verify,
-    /// As [`Verify`](Self::Verify), but take 0 for right as well, where something below SCTP protects the packet (RFC 9653
-    /// §5.3). Never in a packet that begins with INIT or COOKIE ECHO, which no sender leaves without (§5.2).
+    /// As [`Verify`](Self::Verify), but accepts 0 if a lower layer protects the packet (RFC 9653 §5.3).
+    /// A packet that begins with INIT or COOKIE ECHO always needs its checksum (§5.2).
     ZeroOrRight,
-    /// Do not look at it: something else has verified the packet.
+    /// Ignores the field: another layer has verified the packet.
     Skip,
 }
 
@@ -65,10 +65,10 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads the common header of `bytes`, which must be all of a packet. The chunks are read when asked for.
+    /// Parses the common header of `bytes`, a whole packet. The chunks are parsed lazily.
     ///
     /// # Errors
-    /// When there is no whole header, a port is 0, or the checksum is to be verified and wrong.
+    /// If the header is truncated, a port is 0, or the checksum is checked and wrong.
     #[inline]
     pub fn parse(bytes: &'a [u8], checksum: Checksum) -> Result<Self, PacketError> {
         if bytes.len() < CommonHeader::LEN {
@@ -101,7 +101,9 @@ impl<'a> Packet<'a> {
         Chunks::new(&self.bytes[CommonHeader::LEN..])
     }
 
-    /// The chunks in order, without an AUTH chunk at the front: what decides where the packet belongs (RFC 4895 §6.3).
+    /// The chunks in order, without a leading AUTH chunk.
+    ///
+    /// The first of them decides which association the packet belongs to (RFC 4895 §6.3).
     #[must_use]
     pub fn chunks_past_auth(&self) -> Chunks<'a> {
         let mut chunks = self.chunks();
@@ -118,18 +120,20 @@ impl<'a> Packet<'a> {
         self.bytes
     }
 
-    /// Type of the first chunk, if there is a well-framed one. Enough to tell an INIT, which decides how the
-    /// Verification Tag is checked (RFC 9260 §8.5.1).
+    /// Returns the type of the first chunk, if it is well framed.
+    ///
+    /// An INIT changes how the Verification Tag is checked (RFC 9260 §8.5.1).
     #[must_use]
     pub fn first_chunk_type(&self) -> Option<ChunkType> {
         Some(self.chunks().next_raw()?.ok()?.0)
     }
 
-    /// Whether INIT, INIT ACK and SHUTDOWN COMPLETE stand alone (RFC 9260 §3). Looks at chunk headers only; chunks after
-    /// a framing error are not looked at.
+    /// Checks that INIT, INIT ACK and SHUTDOWN COMPLETE are alone in their packet (RFC 9260 §3).
+    ///
+    /// Reads chunk headers only, up to the first framing error.
     ///
     /// # Errors
-    /// Names the first chunk that must be alone and is not.
+    /// [`BundlingError`] names the first chunk that must be alone and is not.
     pub fn check_bundling(&self) -> Result<(), BundlingError> {
         let mut chunks = self.chunks();
         let mut count = 0;

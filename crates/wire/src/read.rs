@@ -14,7 +14,7 @@ pub(crate) fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// `value`, if it has exactly `expected` bytes.
+/// Returns `value` if it has exactly `expected` bytes.
 #[inline]
 pub(crate) fn exactly(value: &[u8], expected: usize) -> Result<&[u8], Malformed> {
     if value.len() == expected {
@@ -24,7 +24,7 @@ pub(crate) fn exactly(value: &[u8], expected: usize) -> Result<&[u8], Malformed>
     }
 }
 
-/// `value`, if it has `min` bytes or more.
+/// Returns `value` if it has at least `min` bytes.
 #[inline]
 pub(crate) fn at_least(value: &[u8], min: usize) -> Result<&[u8], Malformed> {
     if value.len() >= min { Ok(value) } else { Err(Malformed::TooShort { len: value.len(), min }) }

@@ -1,7 +1,7 @@
-//! Numbers that wrap: TSN, SSN and the ASCONF serial number, with RFC 1982 serial arithmetic.
+//! Sequence numbers with RFC 1982 serial arithmetic: TSN, SSN, MID and request numbers.
 //!
 //! Serial order is not total (two numbers half the space apart precede neither way), so these types have no
-//! `PartialOrd`: [`Tsn::precedes`] and [`Tsn::distance_from`] say what is meant.
+//! `PartialOrd`; use [`Tsn::precedes`] and [`Tsn::distance_from`].
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -113,7 +113,8 @@ serial_number! {
     Ssn(u16)
 }
 serial_number! {
-    /// Message Identifier (RFC 8260 §2.1): one per message of a stream, ordered and unordered apart; wraps at 2^32.
+    /// Message Identifier (RFC 8260 §2.1): one per message of a stream, ordered and unordered apart; wraps at
+    /// 2^32.
     Mid(u32)
 }
 serial_number! {

@@ -1,5 +1,6 @@
-//! The framing that chunks, parameters and error causes share (RFC 9260 §3.2, §3.2.1, §3.3.10): a 4-byte header whose
-//! last 16 bits count header and value, then zero to three bytes of padding.
+//! Type-length-value framing of chunks, parameters and error causes (RFC 9260 §3.2, §3.2.1, §3.3.10).
+//!
+//! A 4-byte header, whose last 16 bits count header and value, then zero to three bytes of padding.
 
 use core::fmt;
 use core::iter::FusedIterator;
@@ -53,9 +54,9 @@ impl<'a> Frame<'a> {
 
 /// Delimits the first item of `bytes`, which must not be empty.
 ///
-/// Padding is skipped whatever it holds ("The receiver MUST ignore the padding bytes", RFC 9260 §3.2). Missing padding
-/// after the last item is accepted: a chunk's Length does not count the padding of its last parameter (§3.2), and a
-/// packet cut before its last padding byte is still unambiguous.
+/// Ignores the content of padding (RFC 9260 §3.2) and accepts that the last item has none. A chunk's
+/// Length does not count the padding of its last parameter (§3.2), and a packet that lacks its last padding
+/// bytes is still unambiguous.
 #[inline]
 pub(crate) fn split(bytes: &[u8]) -> Result<Frame<'_>, FramingError> {
     if bytes.len() < HEADER {
@@ -75,8 +76,8 @@ pub(crate) fn split(bytes: &[u8]) -> Result<Frame<'_>, FramingError> {
 
 /// Appends a header with type `typ` for a value of `value_len` bytes.
 ///
-/// A value too long for the Length field is the caller's bug; [`PacketBuilder`](crate::PacketBuilder) never lets one
-/// through, because no packet is that long.
+/// The value must fit the Length field. [`PacketBuilder`](crate::PacketBuilder) ensures it: no packet is
+/// that long.
 #[inline]
 pub(crate) fn write_header(out: &mut Vec<u8>, typ: u16, value_len: usize) {
     let length = HEADER + value_len;
@@ -91,26 +92,25 @@ pub(crate) fn write_header(out: &mut Vec<u8>, typ: u16, value_len: usize) {
 
 /// An item of a list of type-length-value items: a [`Param`](crate::Param) or a [`Cause`](crate::Cause).
 pub trait Tlv<'a>: Copy + PartialEq + fmt::Debug {
-    /// What can be wrong with it.
+    /// The error of [`parse`](Self::parse).
     type Error: Copy + PartialEq + fmt::Debug + From<FramingError>;
 
-    /// Reads the first item of `bytes`; what follows it is not looked at.
+    /// Reads the first item of `bytes`; later bytes are ignored.
     ///
     /// # Errors
-    /// When the bytes are badly framed, or the value breaks the rules of its type.
+    /// If the bytes are badly framed, or the value breaks the rules of its type.
     fn parse(bytes: &'a [u8]) -> Result<Self, Self::Error>;
 
     /// Bytes of header and value, without padding.
     fn encoded_len(&self) -> usize;
 
-    /// Appends header and value, without padding. A value that does not fit the 16-bit Length field is a bug of the
-    /// caller.
+    /// Appends header and value, without padding. The value must fit the 16-bit Length field.
     fn encode(&self, out: &mut Vec<u8>);
 }
 
 /// A list of parameters or causes, borrowed either from a received chunk or from a slice of values.
 ///
-/// A list from the wire is encoded as it was received, unknown and malformed items included.
+/// A list from the wire is encoded unchanged, with its unknown and malformed items.
 #[derive(Clone, Copy)]
 pub struct TlvList<'a, T>(Source<'a, T>);
 
@@ -125,14 +125,14 @@ impl<'a, T: Tlv<'a>> TlvList<'a, T> {
         Self(Source::Wire(bytes))
     }
 
-    /// The items in order. After a framing error the iteration ends.
+    /// Iterates over the items; ends after a framing error.
     #[inline]
     #[must_use]
     pub fn iter(&self) -> TlvListIter<'a, T> {
         TlvListIter(self.0)
     }
 
-    /// The first of the well-formed items before a framing error that `pick` takes.
+    /// Returns the first `Some` of `pick` for a well-formed item.
     pub(crate) fn find<V>(&self, mut pick: impl FnMut(T) -> Option<V>) -> Option<V> {
         self.iter().find_map(|item| pick(item.ok()?))
     }

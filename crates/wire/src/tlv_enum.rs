@@ -13,7 +13,7 @@ macro_rules! tlv_enum {
         pub enum $name<'a> {
             $($(#[$vdoc])* $variant($value),)*
             $($(#[$mdoc])* $marker,)*
-            /// Of a type that is not known here.
+            /// An item of unknown type.
             Unknown($unknown<'a>),
         }
 
@@ -78,7 +78,7 @@ macro_rules! tlv_enum {
             /// The first item of `bytes`, whatever its type.
             ///
             /// # Errors
-            /// When the bytes are badly framed.
+            /// If the bytes are badly framed.
             pub fn new(bytes: &'a [u8]) -> Result<Self, $crate::error::FramingError> {
                 $crate::tlv::split(bytes).map(|frame| Self { bytes: frame.whole })
             }
@@ -93,7 +93,7 @@ macro_rules! tlv_enum {
                 $code($crate::read::be16(self.bytes, 0))
             }
 
-            /// Header and value without padding: what is quoted when it is reported.
+            /// Header and value without padding, as quoted in a report.
             #[must_use]
             pub const fn bytes(&self) -> &'a [u8] {
                 self.bytes
@@ -132,7 +132,7 @@ macro_rules! code_field {
         impl $name {
             $($(#[$cdoc])* pub const $constant: Self = Self($value);)*
 
-            /// The name the RFCs use, if it is known here.
+            /// Returns the name in the RFCs, or `None` if unknown.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self {

@@ -1,16 +1,17 @@
-//! What to do with a chunk or parameter of a type that is not known: the two highest bits of the type say.
+//! [`UnknownAction`]: how a receiver treats a chunk or parameter of unknown type.
 
 /// Treatment of an unrecognised chunk (RFC 9260 §3.2, table 2) or parameter (§3.2.1, table 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownAction {
-    /// Chunk: discard it and all further chunks of the packet. Parameter: process no further parameter of the chunk.
+    /// Chunk: discard it and all further chunks of the packet. Parameter: process no further parameter of the
+    /// chunk.
     pub stop: bool,
     /// Report it to the peer ('Unrecognized Chunk Type' cause; for parameters see RFC 9260 §3.2.2).
     pub report: bool,
 }
 
 impl UnknownAction {
-    /// The action for a type whose highest byte this is.
+    /// Returns the action encoded in the two highest bits of the type's highest byte.
     #[must_use]
     pub const fn of_highest_byte(byte: u8) -> Self {
         Self { stop: byte & 0x80 == 0, report: byte & 0x40 != 0 }

@@ -1,9 +1,10 @@
-//! [`Bbr`]: BBR version 3 (draft-ietf-ccwg-bbr), a controller that models the path: the bandwidth it delivers, its round trip
-//! without a queue, and how much in flight it bears without losing more than 2 %. Sends at the bandwidth, not as much as a window
-//! allows until something is lost.
+//! [`Bbr`]: BBR version 3 (draft-ietf-ccwg-bbr), a model-based controller.
 //!
-//! The model is in `model.rs`, what it does at which time in `phase.rs`; here is what a sender is told: window and pacing rate.
-//! Integers throughout: rates in bytes per second, gains in thousandths.
+//! Models the path's bandwidth, its round trip without a queue, and the flight it carries with at most 2 %
+//! loss. Sends at the bandwidth, instead of filling a window until a loss.
+//!
+//! `model.rs` holds the model, `phase.rs` the state machine, and this file window and pacing rate. Integers
+//! throughout: rates in bytes per second, gains in thousandths.
 
 mod model;
 mod phase;
@@ -21,7 +22,7 @@ use phase::{Cycle, Phase};
 /// The name in the registry.
 pub const NAME: &str = Bbr::NAME;
 
-/// What HyStart++ is to slow start.
+/// Ends Startup when the RTT shows a queue, as HyStart++ ends slow start.
 pub const HYSTART: OptionInfo = OptionInfo::flag(
     "hystart",
     false,
@@ -39,23 +40,25 @@ const NO_QUEUE: u64 = 1000;
 
 /// BBR.MinPipeCwnd (§2.7) in packets.
 const MIN_PIPE: u64 = 4;
-/// What a packet has around its chunks: the IPv4 or IPv6 header and the SCTP common header. Pacing counts it, the model does not.
+/// Bytes of a packet around its chunks: IPv4 or IPv6 header and SCTP common header. Pacing counts them, the
+/// model does not.
 const HEADERS: [u64; 2] = [32, 52];
 
 /// The controller of draft-ietf-ccwg-bbr.
 ///
 /// Where SCTP or this project differs from the draft:
-/// - It is told of losses with the SACK after the one that shows them, and sees the model's samples once per SACK.
-/// - A handover policy's threshold ([`StartState::ssthresh`]) is what the policy thinks the path bears: Startup ends when the
-///   model comes to as much.
-/// - The waits between probes (§5.3.3.5.3) are spread by a mix of what was delivered and when, instead of a random number: the
-///   same run gives the same bytes.
-/// - An ECN mark counts as a loss in its round, and ends Startup or a probe; the draft says nothing of ECN.
-/// - With [`HYSTART`] Startup, and a probe for bandwidth, also end when the round trip shows a queue: the draft waits for three
-///   rounds without growth (§5.3.1.2, §5.3.3.6), which by then have overflowed a queue of one bandwidth-delay product.
-///   The margin of §5.6.2 is doubled while the round trip is longer than the shortest by a sixteenth and a millisecond, and left out
-///   while it is not. And a round trip that is, within a second of the time for ProbeRTT (§5.3.4.3), takes its place: half of
-///   the window for 200 ms would find nothing else. ProbeRTT itself is paced, at half the bandwidth: what is sent as the window
+/// - It receives losses with the SACK after the one that shows them, and samples once per SACK.
+/// - A handover policy's threshold ([`StartState::ssthresh`]) is its estimate of the path's capacity: Startup
+///   ends when the model reaches it.
+/// - The waits between probes (§5.3.3.5.3) are spread by a hash of delivered bytes and time instead of a
+///   random number: runs stay deterministic.
+/// - An ECN mark counts as a loss in its round, and ends Startup or a probe; the draft does not cover ECN.
+/// - With [`HYSTART`] Startup, and a probe for bandwidth, also end when the round trip shows a queue: the
+///   draft waits for three rounds without growth (§5.3.1.2, §5.3.3.6), which by then have overflowed a queue
+///   of one bandwidth-delay product. The margin of §5.6.2 is doubled while the round trip is longer than the
+///   shortest by a sixteenth and a millisecond, and left out while it is not. And a round trip that is,
+///   within a second of the time for ProbeRTT (§5.3.4.3), takes its place: half of the window for 200 ms
+///   would find nothing else. ProbeRTT itself is paced, at half the bandwidth: what is sent as the window
 ///   allows stands still for half a round trip and comes in bursts then.
 /// - After a timeout the window grows from one packet, by what is acknowledged, to what the model allows.
 #[derive(Clone, Debug)]
@@ -71,9 +74,9 @@ pub struct Bbr {
     initial: bool,
     /// The retransmission timer expired and nothing was acknowledged since.
     after_timeout: bool,
-    /// What a spurious timeout brings back.
+    /// The state to restore after a spurious timeout.
     before_timeout: Option<u64>,
-    /// The model comes to so many bytes: Startup is over.
+    /// The model's size in bytes at which Startup ends.
     startup_limit: Option<u64>,
     /// The window was full in this round (C.is_cwnd_limited).
     cwnd_limited: bool,
@@ -90,7 +93,7 @@ impl Bbr {
     /// The name in the registry.
     pub const NAME: &str = "bbr";
 
-    /// A path before its first data.
+    /// Returns the controller of a new path.
     pub fn new(config: &ControllerConfig) -> Self {
         let mut config = config.clone();
         config.pmdcs = config.pmdcs.max(1);
@@ -130,7 +133,8 @@ impl Bbr {
         self.quantized(self.bdp(bandwidth, gain))
     }
 
-    /// BBRQuantizationBudget. A burst is what a millisecond of pacing lets out (§5.6.3), at least two packets.
+    /// BBRQuantizationBudget. A burst is what a millisecond of pacing lets out (§5.6.3), at least two
+    /// packets.
     fn quantized(&self, inflight: u64) -> u64 {
         let burst =
             over(self.model.bandwidth(), Span::from_millis(1)).max(self.config.pmdcs.saturating_mul(2));
@@ -180,8 +184,9 @@ impl Bbr {
     fn set_pacing_rate(&mut self) {
         let bandwidth = self.model.bandwidth();
         let Some(min_rtt) = self.model.min_rtt().filter(|_| bandwidth > 0) else { return };
-        // What was measured while only one small packet at a time could be sent says little of the path, and pacing at that would
-        // keep it so: in Startup the initial window in a round trip (BBRInitPacingRate, §5.6.2), later the least one.
+        // Rate samples taken while only one small packet could be in flight are too low, and pacing at them
+        // would keep them low. Startup uses the initial window per round trip (BBRInitPacingRate, §5.6.2),
+        // later phases the least one.
         let window =
             if self.is_starting() { self.config.initial_cwnd().max(self.least()) } else { self.least() };
         let least = u128::from(window) * 1_000_000_000 / u128::from(min_rtt.as_nanos().max(1));
@@ -295,12 +300,12 @@ impl Controller for Bbr {
         self.cwnd_limited |= ack.flight_size_before.saturating_add(self.config.pmdcs) > self.cwnd;
         match self.sample.take() {
             Some(sample) => {
-                // What went over another path first measures no round trip here (Karn). Until something does, the one that
-                // HEARTBEATs have measured stands for it: without any the model comes to the initial window, for good.
+                // Karn: data first sent on another path measures no round trip here. Until a sample comes,
+                // use the one of HEARTBEATs: without any, the model stays at the initial window for good.
                 let known = self.model.min_rtt().is_some();
                 self.take_sample(&sample, ack.rtt.or(ack.srtt.filter(|_| !known)), ack.answered_elsewhere);
             }
-            // Nothing is known of what was sent when: the window grows as in any slow start.
+            // Without samples the window grows as in slow start.
             None if !ack.in_fast_recovery && self.model.bandwidth() == 0 => {
                 self.cwnd = self.cwnd.saturating_add(ack.bytes_acked);
             }
@@ -311,7 +316,7 @@ impl Controller for Bbr {
     fn on_loss(&mut self, loss: &Loss) {
         self.initial = false;
         match loss.kind {
-            // The model hears of every packet (on_packet_lost); the event says nothing more.
+            // on_packet_lost has already counted every packet.
             LossKind::Gap => self.before_timeout = None,
             LossKind::Ecn => {
                 self.before_timeout = None;
@@ -331,7 +336,7 @@ impl Controller for Bbr {
     }
 
     fn on_recovery_exit(&mut self, _now: Time) {
-        // §5.6.4.4: recovery took nothing that would have to come back.
+        // §5.6.4.4: recovery left nothing to restore.
     }
 
     fn on_spurious_timeout(&mut self, _now: Time) {

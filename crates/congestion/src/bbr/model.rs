@@ -1,5 +1,4 @@
-//! [`Model`]: what [`Bbr`](super::Bbr) believes of the path (draft-ietf-ccwg-bbr §5.5). Knows no phase; what depends on one is
-//! told it.
+//! [`Model`]: the path model of [`Bbr`](super::Bbr) (draft-ietf-ccwg-bbr §5.5), independent of the phase.
 
 use msctp_units::{Span, Time};
 
@@ -21,7 +20,8 @@ const AGGREGATION_ROUNDS: u64 = 10;
 
 #[derive(Clone, Debug)]
 pub(super) struct Model {
-    /// The greatest delivery rate of the probe cycle before this one and of this one (§5.5.5, MaxBwFilterLen = 2).
+    /// The greatest delivery rate of the probe cycle before this one and of this one (§5.5.5, MaxBwFilterLen
+    /// = 2).
     max_bandwidth: [u64; 2],
     /// BBR.bw_shortterm, BBR.inflight_shortterm; `u64::MAX`: no losses bound them.
     bandwidth_short_term: u64,
@@ -103,7 +103,8 @@ pub(super) fn too_high(lost: u64, in_flight: u64) -> bool {
     lost > permille(in_flight, LOSS_THRESHOLD)
 }
 
-/// BBRInflightAtLoss (§5.5.10.2): with how much in flight the losses crossed the threshold, before this packet did.
+/// BBRInflightAtLoss (§5.5.10.2): with how much in flight the losses crossed the threshold, before this
+/// packet did.
 pub(super) fn inflight_at_loss(lost: &LostPacket) -> u64 {
     let in_flight = lost.tx_in_flight.saturating_sub(lost.bytes);
     let lost_before = lost.lost.saturating_sub(lost.bytes);
@@ -176,7 +177,8 @@ impl Model {
         self.shortcut |= elsewhere && self.min_rtt() != before;
     }
 
-    /// The path itself answers again: a least round trip that went another way back is forgotten. True if there was one.
+    /// The path itself answers again: a least round trip that went another way back is forgotten. True if
+    /// there was one.
     pub(super) fn forget_shortcut(&mut self, rtt: Option<Span>) -> bool {
         let forgets = self.shortcut && rtt.is_some();
         if forgets {
@@ -190,8 +192,8 @@ impl Model {
         self.next_round_delivered = self.delivered;
     }
 
-    /// BBRAdaptLowerBoundsFromCongestion (§5.5.10.3), once per loss round. While the path is probed upwards, losses are told by
-    /// the long-term bound.
+    /// BBRAdaptLowerBoundsFromCongestion (§5.5.10.3), once per loss round. While the path is probed upwards,
+    /// losses are told by the long-term bound.
     pub(super) fn adapt_lower_bounds(&mut self, cwnd: u64, probing: bool) {
         if !self.loss_round_start {
             return;

@@ -1,5 +1,4 @@
-//! [`Phase`] and [`Cycle`]: when [`Bbr`] seeks the path's bandwidth, when it leaves room, when it looks for the round trip
-//! without a queue (draft-ietf-ccwg-bbr §5.3).
+//! [`Phase`] and [`Cycle`]: the state machine of [`Bbr`] (draft-ietf-ccwg-bbr §5.3).
 
 use msctp_units::{Span, Time};
 
@@ -70,7 +69,7 @@ enum AckPhase {
     ProbeStopping,
 }
 
-/// Where the state machine stands.
+/// State of the state machine.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cycle {
     pub(super) phase: Phase,
@@ -149,8 +148,10 @@ impl Bbr {
         self.check_probe_rtt(sample);
     }
 
-    /// What is sent faster than the path has been known to deliver makes a queue: seen with [`HYSTART`](super::HYSTART) by a round
-    /// trip above the path's in Startup, above that of the refill before it in a probe. Others' queues are in both.
+    /// Detects the queue of sending faster than the known delivery rate, with [`HYSTART`](super::HYSTART).
+    ///
+    /// In Startup the RTT is compared with the path's least, in a probe with that of the refill before it,
+    /// which includes other flows' queues.
     pub(super) fn sees_queue(&mut self, now: Time, rtt: Span) -> bool {
         let Some(queueing) = &mut self.queueing else { return false };
         let baseline = match self.cycle.phase {
@@ -171,9 +172,11 @@ impl Bbr {
         }
     }
 
-    /// A queue was seen in Startup. It drains, and a round later, when all that was in flight has told how fast the path is, Startup is
-    /// over. As it may have been a burst, a probe follows at once if nothing was lost, which grows by a quarter per round trip: that
-    /// takes the place of RFC 9406's Conservative Slow Start.
+    /// Handles a queue detected in Startup: it drains, and Startup ends a round later.
+    ///
+    /// The round lets all data in flight measure the path. The queue may have been a burst, so a probe
+    /// follows at once if nothing was lost. It grows by a quarter per round trip, in place of RFC 9406's
+    /// Conservative Slow Start.
     fn end_startup(&mut self, queued: bool) {
         if self.cycle.phase != Phase::Startup {
             return;
@@ -235,8 +238,9 @@ impl Bbr {
         self.cycle.phase = Phase::Down;
     }
 
-    /// BBRPickProbeWait (§5.3.3.5.3): 2 to 3 s, and 0 or 1 round of those of a Reno flow. Flows that share a bottleneck come to
-    /// different times and deliver different amounts: that spreads them as a random number would.
+    /// BBRPickProbeWait (§5.3.3.5.3): 2 to 3 s, and 0 or 1 round of those of a Reno flow. Flows that share a
+    /// bottleneck come to different times and deliver different amounts: that spreads them as a random number
+    /// would.
     fn pick_wait(&mut self, now: Time) {
         let mixed = mix(now.as_nanos() ^ self.model.max_bandwidth().rotate_left(32) ^ self.cwnd);
         self.cycle.rounds_since_probe = mixed & 1;

@@ -110,7 +110,8 @@ fn startup_ends_when_three_rounds_bring_no_growth() {
     assert!(rounds.pacing().abs_diff(990_000) < 2000, "{}", rounds.pacing());
 }
 
-/// What went over another path first measures no round trip; the path's, known from elsewhere, does until something does.
+/// What went over another path first measures no round trip; the path's, known from elsewhere, does until
+/// something does.
 #[test]
 fn without_a_round_trip_of_its_own_it_takes_that_of_the_path() {
     let mut rounds = Rounds::new();
@@ -170,7 +171,8 @@ fn bandwidth_is_probed_every_two_to_three_seconds() {
     assert_eq!(rounds.bbr.window().cwnd, 3 * 195_312);
 }
 
-/// §5.5.10.2: what was in flight before the loss rate of a probe went over 2 % is the bound of the next cycles.
+/// §5.5.10.2: what was in flight before the loss rate of a probe went over 2 % is the bound of the next
+/// cycles.
 #[test]
 fn a_probe_that_loses_too_much_ends_and_bounds_the_next() {
     let mut rounds = Rounds::cruising();
@@ -187,7 +189,8 @@ fn a_probe_that_loses_too_much_ends_and_bounds_the_next() {
     assert!(rounds.bbr.window().cwnd > 134_000 - 20_100, "refilled up to the bound");
 }
 
-/// §5.5.10.3: losses while cruising lower the bandwidth by 30 % a round, to what is delivered at least, until the next probe.
+/// §5.5.10.3: losses while cruising lower the bandwidth by 30 % a round, to what is delivered at least, until
+/// the next probe.
 #[test]
 fn losses_while_cruising_bound_the_short_term() {
     let mut rounds = Rounds::cruising();
@@ -205,9 +208,10 @@ fn losses_while_cruising_bound_the_short_term() {
     assert_eq!(rounds.bbr.model.bandwidth(), 1_000_000, "forgotten for the probe");
 }
 
-/// §5.3.4: five seconds without a lower round trip, then 200 ms and a round with half of a bandwidth-delay product.
+/// §5.3.4: five seconds without a lower round trip, then 200 ms and a round with half of a bandwidth-delay
+/// product.
 #[test]
-fn the_round_trip_without_a_queue_is_sought() {
+fn probe_rtt_measures_the_round_trip_without_a_queue() {
     let mut rounds = Rounds::cruising();
     let least = rounds.bbr.model.min_rtt().unwrap();
     let began = rounds.now;
@@ -385,14 +389,15 @@ fn a_probe_for_the_round_trip_goes_on_sending_at_half_the_rate() {
     }
     assert_eq!(rounds.bbr.cycle.phase, Phase::ProbeRtt);
     assert!(rounds.pacing().abs_diff(before / 2) < before / 20, "{} of {before}", rounds.pacing());
-    // the whole bandwidth-delay product is in flight: room for a packet, which the pacer lets go when it is time
+    // the whole bandwidth-delay product is in flight: room for a packet, which the pacer lets go when it is
+    // time
     assert_eq!(rounds.bbr.cwnd, 100_000 + PACKET);
     rounds.round_in(400_000, 0, Some(Span::from_millis(110)));
     assert_eq!(rounds.bbr.cwnd, rounds.bbr.probe_rtt_cwnd(), "never less than the draft's");
 }
 
 #[test]
-fn what_startup_lost_is_not_taken_for_a_probes() {
+fn startup_losses_do_not_count_for_a_probe() {
     let queued = Some(RTT + Span::from_millis(16));
     // When the first probe after Startup begins; `lost` in the round in which the queue drains.
     let probe = |lost: u64| {

@@ -1,4 +1,4 @@
-//! [`None`]: no differentiation.
+//! [`None`]: no loss differentiation.
 
 use super::{Cause, Evidence, LossClassifier};
 

@@ -1,8 +1,8 @@
-//! [`Oracle`]: the simulator tells. What the best classifier could reach.
+//! [`Oracle`]: returns the simulator's truth, the upper bound for any classifier.
 
 use super::{Cause, Evidence, LossClassifier};
 
-/// Believes [`Evidence::truth`]; without it, congestion.
+/// Returns [`Evidence::truth`], or congestion without it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Oracle;
 
@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_truth_if_it_is_known() {
+    fn returns_the_truth_or_congestion() {
         let asked = |truth| Oracle.classify(&Evidence { round_trips: None, truth });
         assert_eq!(asked(Some(Cause::Wireless)), Cause::Wireless);
         assert_eq!(asked(Some(Cause::Congestion)), Cause::Congestion);

@@ -1,15 +1,17 @@
 //! [`ParkJang`]: the loss differentiation of Park & Jang §2.1, after Lim & Jang (2008).
 //!
-//! A loss is congestion when the round trip is long for its usual spread, the longer the nearer it is to the least:
+//! A loss is congestion when the round trip is long for its usual spread, the longer the nearer it is to the
+//! least:
 //!
 //! ```text
 //! (T_cur − T_avg) / T_dev  >  2·(T_min / T_cur)^k − 1        (1)
 //! ```
 //!
-//! Computed in integers, so that the answer is the same on every machine: T_min/T_cur is a fraction of 2^62, rounded down;
-//! k is a multiple of ½, so its power is products and one integer square root, each rounded down; the division by T_dev is a
-//! multiplication on the other side. So the right side comes out too small by less than 2^-50 for round trips up to a million
-//! times the least: a millionth of a nanosecond for a T_dev of a second. Two equal sides may count as congestion then.
+//! Computed in integers, so that the answer is the same on every machine: T_min/T_cur is a fraction of 2^62,
+//! rounded down; k is a multiple of ½, so its power is products and one integer square root, each rounded
+//! down; the division by T_dev is a multiplication on the other side. So the right side comes out too small
+//! by less than 2^-50 for round trips up to a million times the least: a millionth of a nanosecond for a
+//! T_dev of a second. Two equal sides may count as congestion then.
 
 use super::{Cause, Evidence, LossClassifier};
 use crate::{OptionInfo, Options, RoundTrips};

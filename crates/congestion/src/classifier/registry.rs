@@ -36,7 +36,7 @@ pub fn classifiers() -> &'static [ClassifierInfo] {
 /// The classifier called `name`.
 ///
 /// # Errors
-/// [`UnknownName`] if there is none of that name; it says which there are.
+/// [`UnknownName`] if there is no such name; it lists the known ones.
 pub fn find(name: &str) -> Result<&'static ClassifierInfo, UnknownName> {
     Registered::find(CLASSIFIERS, "loss classifier", name)
 }

@@ -1,21 +1,21 @@
-//! [`Tally`]: what a classifier said of losses, against what the simulator knows of them.
+//! [`Tally`]: counts a classifier's verdicts against the simulator's truth.
 
 use super::Cause;
 
-/// Verdicts on losses, counted by the truth. Only a simulator knows it: this is a yardstick, not a part of any protocol.
+/// Verdicts on losses by their truth, which only a simulator knows. For measurement, not for a protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// A radio link lost the packet, and the classifier said so.
+    /// A radio link lost the packet, and the classifier was right.
     pub wireless_as_wireless: u64,
     /// A radio link lost the packet, and the classifier took it for congestion: a window cut without need.
     pub wireless_as_congestion: u64,
     /// A queue lost the packet, and the classifier took it for the radio: a window kept without right.
     pub congestion_as_wireless: u64,
-    /// A queue lost the packet, and the classifier said so.
+    /// A queue lost the packet, and the classifier was right.
     pub congestion_as_congestion: u64,
-    /// Taken for wireless, the truth not known, or the packet not lost.
+    /// Classified as wireless, the truth not known, or the packet not lost.
     pub unknown_as_wireless: u64,
-    /// Taken for congestion, the truth not known, or the packet not lost.
+    /// Classified as congestion, the truth not known, or the packet not lost.
     pub unknown_as_congestion: u64,
 }
 

@@ -1,7 +1,7 @@
-//! Bandwidth estimators: what a path can carry, found by probing it.
+//! Bandwidth estimators: the capacity of a path, measured by probing.
 //!
-//! An estimator says when to send a probe of which size, and is told when the answer to it came. What a probe is
-//! (a HEARTBEAT padded with PAD, for one) and how it is authenticated is the caller's business.
+//! An estimator decides when to send a bandwidth probe and its size, and receives the arrival times of the
+//! answers. The caller builds and authenticates the probes, for example HEARTBEATs padded with PAD.
 
 mod wbest;
 
@@ -9,13 +9,13 @@ pub use wbest::{InvalidWBest, Probe, WBest, WBestConfig};
 
 use msctp_units::{Rate, Span};
 
-/// What an estimator found out about a path.
+/// An estimate of a path's bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
     /// C: the bottleneck's capacity, bit/s of IP packets.
     pub capacity: Rate,
-    /// B: what of it is free, bit/s of IP packets, smoothed over iterations. May exceed `capacity` when that fell
-    /// since the last iteration.
+    /// B: what of it is free, bit/s of IP packets, smoothed over iterations. May exceed `capacity` when that
+    /// fell since the last iteration.
     pub available: Rate,
     /// Least round-trip time of all probes so far.
     pub rtt_min: Span,

@@ -1,34 +1,36 @@
-//! [`WBest`]: the modified WBest of Kim & Koh (2009) §3.2, which measures a path's capacity C and its available
-//! bandwidth B with pairs and trains of equal probes.
+//! [`WBest`]: the modified WBest of Kim & Koh (2009) §3.2, which measures a path's capacity C and its
+//! available bandwidth B with pairs and trains of equal probes.
 //!
 //! One iteration, L being the probe's size on the IP wire:
 //!
 //! 1. `pairs` pairs of probes back to back. T is the time between the arrivals of a pair's two answers;
 //!    C = median(L / T). For an even number of values the median is the mean of the middle two.
-//! 2. A train of `train` probes at rate C. R = L / mean(T); B = C·(2 − C/R), within 0 and C: 0 when R < C/2 (the
-//!    paper leaves it open), C when the answers came faster than the probes went. With p of the train lost,
-//!    B·(1 − p).
+//! 2. A train of `train` probes at rate C. R = L / mean(T); B = C·(2 − C/R), within 0 and C: 0 when R < C/2
+//!   (the paper leaves it open), C when the answers came faster than the probes went. With p of the train
+//!   lost, B·(1 − p).
 //! 3. B(k) = α·B + (1 − α)·B(k−1); the next iteration follows after `interval`.
 //!
-//! What the paper leaves open, and what is done here:
+//! Choices where the paper leaves room:
 //!
-//! - **Spacing of pairs.** A pair goes out when the one before it was answered or given up, so that no pair queues
-//!   behind another, at the cost of one round trip per pair. The train waits for the last pair likewise.
-//! - **Disturbed pairs.** A pair counts only if both its answers came, in order, further apart than the two probes
-//!   were sent (which also drops answers that arrive at one instant). Cross traffic between the two probes makes T
-//!   larger and L/T smaller; as in the paper only the median defends against it, so C falls below the true
-//!   capacity when more than half of the pairs are disturbed. Without any usable pair the iteration ends without
-//!   an estimate and the next one begins: the last estimate stands.
-//! - **Losses in the train.** T is taken between neighbours that were both answered, in order: a lost probe counts
-//!   in p, not in T as well. If no two neighbours were answered, T is the time from the first to the last answer
-//!   divided by the probes between; with fewer than two answers B is 0.
-//! - **When a pair or train ends.** When its last probe is answered (links are FIFO: what is missing then counts as
-//!   lost, even if it comes later) or, that failing, one retransmission timeout after the last probe or answer. The
-//!   timeout follows RFC 9260 §6.3.1 over the probes' own round trips, within 200 ms and `response_timeout`.
-//! - **B(0)**, by which the first iteration is smoothed, is `initial_capacity`; without one the first B stands as
-//!   measured.
-//! - **Answers** are assumed to be spread only by the forward path: the reverse path must carry small answers at
-//!   the rate at which probes arrive.
+//! - **Spacing of pairs.** A pair is sent when the one before it was answered or timed out, so that no pair
+//!   queues behind another, at the cost of one round trip per pair. The train waits for the last pair
+//!   likewise.
+//! - **Disturbed pairs.** A pair counts only if both its answers came, in order, further apart than the two
+//!   probes were sent (which also drops answers that arrive at one instant). Cross traffic between the two
+//!   probes makes T larger and L/T smaller; as in the paper only the median defends against it, so C falls
+//!   below the true capacity when more than half of the pairs are disturbed. Without any usable pair the
+//!   iteration ends without an estimate and the next one begins: the last estimate stands.
+//! - **Losses in the train.** T is taken between neighbours that were both answered, in order: a lost probe
+//!   counts in p, not in T as well. If no two neighbours were answered, T is the time from the first to the
+//!   last answer divided by the probes between; with fewer than two answers B is 0.
+//! - **When a pair or train ends.** When its last probe is answered (links are FIFO: what is missing then
+//!   counts as lost, even if it comes later) or, that failing, one retransmission timeout after the last
+//!   probe or answer. The timeout follows RFC 9260 §6.3.1 over the probes' own round trips, within 200 ms and
+//!   `response_timeout`.
+//! - **B(0)**, by which the first iteration is smoothed, is `initial_capacity`; without one the first B
+//!   stands as measured.
+//! - **Answers** are assumed to be spread only by the forward path: the reverse path must carry small answers
+//!   at the rate at which probes arrive.
 //!
 //! Memory is two words per probe of one train.
 
@@ -37,8 +39,8 @@ use msctp_units::{Rate, Span, Time};
 use super::Estimate;
 use crate::{RtoConfig, RttEstimator};
 
-/// Parameters of [`WBest`]. The default is the paper's for a path of unknown capacity, with the pairs and train
-/// of a movement to WLAN.
+/// Parameters of [`WBest`]. The default is the paper's for a path of unknown capacity, with the pairs and
+/// train of a movement to WLAN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WBestConfig {
     /// n: pairs per iteration, 1 to 1000. The paper: 6 towards WLAN, 4 towards 3G.
@@ -122,8 +124,9 @@ pub struct Probe {
     pub bytes: u32,
 }
 
-/// The estimator for one path. Sans-IO: after each call, send what [`poll_probe`](Self::poll_probe) gives until it
-/// gives `None`, take [`poll_estimate`](Self::poll_estimate), and call [`handle_timeout`](Self::handle_timeout) at
+/// The estimator for one path. Sans-IO: after each call, send what [`poll_probe`](Self::poll_probe) gives
+/// until it gives `None`, take [`poll_estimate`](Self::poll_estimate), and call
+/// [`handle_timeout`](Self::handle_timeout) at
 /// [`poll_timeout`](Self::poll_timeout). Probing ends by dropping it.
 #[derive(Debug)]
 pub struct WBest {
@@ -158,7 +161,7 @@ struct Group {
     size: usize,
     probes: Vec<Sent>,
     answered: usize,
-    /// When to give up the missing answers; `None` while probes remain to be sent.
+    /// When missing answers time out; `None` while probes remain to be sent.
     deadline: Option<Time>,
 }
 
@@ -220,8 +223,8 @@ impl WBest {
         Some(Probe { id, bytes: self.config.probe_bytes })
     }
 
-    /// When [`poll_probe`](Self::poll_probe) or [`handle_timeout`](Self::handle_timeout) has something to do next;
-    /// in the past if that is already so.
+    /// When [`poll_probe`](Self::poll_probe) or [`handle_timeout`](Self::handle_timeout) has something to do
+    /// next; in the past if that is already so.
     pub fn poll_timeout(&self) -> Option<Time> {
         match self.phase {
             Phase::Pause { until } => Some(until),
@@ -229,7 +232,7 @@ impl WBest {
         }
     }
 
-    /// The answer to probe `id` arrived. Answers to probes that were given up, unknown ones and duplicates change
+    /// The answer to probe `id` arrived. Answers to probes that timed out, unknown ones and duplicates change
     /// nothing.
     pub fn on_probe_ack(&mut self, now: Time, id: u64) {
         let Some(sent) = self.group.answer(id, now) else { return };
@@ -240,7 +243,7 @@ impl WBest {
         }
     }
 
-    /// Gives up what was not answered in time. Calling it early is harmless.
+    /// Times out unanswered probes. An early call has no effect.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.group.deadline.is_some_and(|deadline| deadline <= now) {
             if self.group.answered == 0 {
@@ -260,7 +263,7 @@ impl WBest {
         self.estimate
     }
 
-    /// Probes sent and neither answered nor given up.
+    /// Probes sent, and neither answered nor timed out.
     pub fn outstanding(&self) -> usize {
         self.group.outstanding()
     }
@@ -363,8 +366,8 @@ impl Group {
         id
     }
 
-    /// Marks probe `id` as answered and gives the time it was sent; `None` if it is not one of ours or answered
-    /// before.
+    /// Marks probe `id` as answered and gives the time it was sent; `None` if it is not one of ours or
+    /// answered before.
     fn answer(&mut self, id: u64, now: Time) -> Option<Time> {
         let index = usize::try_from(id.checked_sub(self.first_id)?).ok()?;
         let probe = self.probes.get_mut(index)?;

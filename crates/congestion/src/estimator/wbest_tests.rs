@@ -130,7 +130,8 @@ fn cross_traffic_is_taken_off_the_capacity() {
     for (load, expected) in [(2, 9), (4, 7), (6, 5)] {
         let path = Path::new(WLAN, Span::from_millis(35)).with_cross(40, Rate::from_mbps(load));
         let config = WBestConfig { pairs: 1, ..WBestConfig::default() };
-        // The pair's own dispersion: back to back, only cross packets that arrived before it stand ahead of it.
+        // The pair's own dispersion: back to back, only cross packets that arrived before it stand ahead of
+        // it.
         let estimates = measure(config, path, 5);
         assert!(estimates.len() > 20);
         for estimate in &estimates {
@@ -140,8 +141,8 @@ fn cross_traffic_is_taken_off_the_capacity() {
     }
 }
 
-/// The paper's two links and background of packets as large as the probes and larger: a train sees the background to
-/// within one of its packets, C stays the capacity. Overload leaves nothing.
+/// The paper's two links and background of packets as large as the probes and larger: a train sees the
+/// background to within one of its packets, C stays the capacity. Overload leaves nothing.
 #[test]
 fn the_papers_links_under_background() {
     for (rate, one_way_ms, pairs, train, loads_kbps) in

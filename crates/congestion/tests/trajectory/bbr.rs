@@ -1,5 +1,6 @@
-//! What BBR promises of a path (draft-ietf-ccwg-bbr §1, §3): the bandwidth, with hardly a queue, whatever the buffer; more than a
-//! loss-based controller where packets are lost at random; more bandwidth is found within seconds.
+//! What BBR promises of a path (draft-ietf-ccwg-bbr §1, §3): the bandwidth, with hardly a queue, whatever the
+//! buffer; more than a loss-based controller where packets are lost at random; more bandwidth is found within
+//! seconds.
 
 use msctp_congestion::{ControllerConfig, IpVersion, create};
 use msctp_units::{Rate, Span, Time};
@@ -53,10 +54,10 @@ fn a_shallow_buffer_is_enough() {
     assert!(lost < 3, "{lost} %");
 }
 
-/// Each loss outside of a probe lowers the rate to what just arrived, until the next probe (§5.5.10.3): it costs a fifth here, and
-/// a controller that halves its window four fifths.
+/// Each loss outside of a probe lowers the rate to what just arrived, until the next probe (§5.5.10.3): it
+/// costs a fifth here, and a controller that halves its window four fifths.
 #[test]
-fn one_per_cent_of_random_losses_is_borne() {
+fn one_percent_random_loss_keeps_the_rate() {
     let mut bbr = path("bbr", 100);
     bbr.loses_every = 100;
     let (share, _) = run(&mut bbr, 3, 33);

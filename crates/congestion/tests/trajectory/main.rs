@@ -1,7 +1,7 @@
 //! The window of every controller of the registry through a path's life, held against committed tables.
 //!
-//! A change of a table is a change of behaviour: read it, and if it is meant, accept it with `cargo insta accept` or
-//! `INSTA_UPDATE=always cargo test -p msctp-congestion --test trajectory`.
+//! A change of a table is a change of behaviour: read it, and if it is meant, accept it with `cargo insta
+//! accept` or `INSTA_UPDATE=always cargo test -p msctp-congestion --test trajectory`.
 
 mod bbr;
 mod path;
@@ -110,8 +110,8 @@ fn life(controller: Box<dyn Controller>) -> String {
     path.table
 }
 
-/// A bottleneck of 10 Mbps, 60 ms and 50 packets (the path holds 51): full use, an outage, an application with little to send,
-/// idle time, a stall that only looks like a loss, a mark, a start by a policy.
+/// A bottleneck of 10 Mbps, 60 ms and 50 packets (the path holds 51): full use, an outage, an application
+/// with little to send, idle time, a stall that only looks like a loss, a mark, a start by a policy.
 fn trajectory(controller: Box<dyn Controller>) -> String {
     let link = path::Link { rate: Rate::from_mbps(10), rtt: Span::from_millis(60), queue: 50 };
     let mut path = path::Path::new(controller, link);

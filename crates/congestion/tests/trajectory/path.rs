@@ -1,5 +1,5 @@
-//! A path in miniature: one bottleneck with a drop-tail queue, a sender that has data, every packet acknowledged alone. No
-//! randomness: the same window on every machine.
+//! A path in miniature: one bottleneck with a drop-tail queue, a sender that has data, every packet
+//! acknowledged alone. No randomness: the same window on every machine.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
@@ -35,9 +35,10 @@ pub(crate) struct Path {
     /// When what is outstanding was sent.
     outstanding: BTreeMap<u64, Time>,
     acks: VecDeque<(Time, u64)>,
-    /// Fast recovery goes on until all packets before this one are acknowledged or lost, and a later one is acknowledged.
+    /// Fast recovery goes on until all packets before this one are acknowledged or lost, and a later one is
+    /// acknowledged.
     recovery_exit: Option<u64>,
-    /// Packets before this one were given up by the timer.
+    /// Packets before this one were declared lost by the timer.
     given_up: u64,
     last_sent: Time,
     pacer: Pacer,
@@ -254,7 +255,8 @@ impl Path {
         }
     }
 
-    /// One line: the time, the window, a bar of a character per two packets of it, what happened since the last line.
+    /// One line: the time, the window, a bar of a character per two packets of it, what happened since the
+    /// last line.
     pub(crate) fn row(&mut self, phase: &str) {
         let window = self.controller.window();
         let ssthresh = match window.ssthresh {

@@ -1,5 +1,5 @@
-//! Faults of addresses: Unresolvable Address (RFC 9260 §3.3.10.5), Restart of an Association with New Addresses
-//! (§3.3.10.11).
+//! Faults of addresses: Unresolvable Address (RFC 9260 §3.3.10.5), Restart of an Association with New
+//! Addresses (§3.3.10.11).
 //!
 //! ```text
 //!  0                   1                   2                   3

@@ -1,6 +1,7 @@
 //! Error causes (RFC 9260 §3.3.10), one file per family.
 //!
-//! Causes that quote parameters or chunks keep them as bytes: the quote is exact, and is read, if at all, with
+//! Causes quote parameters and chunks as bytes. Parse them with
+//! [`Params::from_wire`](crate::Params::from_wire) or [`Chunk::parse`](crate::Chunk::parse).
 //! [`Params::from_wire`](crate::Params::from_wire) or [`Chunk::parse`](crate::Chunk::parse).
 
 mod abort;
@@ -35,7 +36,7 @@ tlv_enum! {
         InvalidStreamIdentifier(StreamId) = INVALID_STREAM_IDENTIFIER;
         /// Missing Mandatory Parameter (RFC 9260 §3.3.10.2).
         MissingMandatoryParameter(MissingParams<'a>) = MISSING_MANDATORY_PARAMETER;
-        /// Stale Cookie (RFC 9260 §3.3.10.3): microseconds since the State Cookie expired, 0 if not told.
+        /// Stale Cookie (RFC 9260 §3.3.10.3): microseconds since the State Cookie expired, 0 if unknown.
         StaleCookie(u32) = STALE_COOKIE;
         /// Unresolvable Address (RFC 9260 §3.3.10.5): the address or host name parameter.
         UnresolvableAddress(&'a [u8]) = UNRESOLVABLE_ADDRESS;

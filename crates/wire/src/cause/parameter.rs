@@ -1,5 +1,5 @@
-//! Faults of parameters: Missing Mandatory Parameter (RFC 9260 §3.3.10.2), Invalid Mandatory Parameter (§3.3.10.7),
-//! Unrecognized Parameters (§3.3.10.8).
+//! Faults of parameters: Missing Mandatory Parameter (RFC 9260 §3.3.10.2), Invalid Mandatory Parameter
+//! (§3.3.10.7), Unrecognized Parameters (§3.3.10.8).
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -38,7 +38,7 @@ const FIXED: usize = 4;
 /// Value of Missing Mandatory Parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MissingParams<'a> {
-    /// The parameters that should have been there.
+    /// Types of the missing parameters.
     pub types: List<'a, ParamType>,
 }
 

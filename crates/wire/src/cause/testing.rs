@@ -1,4 +1,4 @@
-//! What every error cause's tests check.
+//! Checks shared by the tests of all error causes.
 
 use super::{Cause, Causes};
 use crate::error::{CauseError, Malformed};

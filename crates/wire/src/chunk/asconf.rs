@@ -38,8 +38,8 @@ const FIXED: usize = 4;
 pub struct Asconf<'a> {
     /// Sequence Number, returned in the ASCONF-ACK.
     pub serial: AsconfSerial,
-    /// An address of the sender that is already part of the association. The wildcard (0.0.0.0 or ::) says: find the
-    /// association by other means.
+    /// An address of the sender that is already part of the association. With the wildcard (0.0.0.0 or ::)
+    /// the receiver finds the association by other means.
     pub address: IpAddr,
     /// Requests: Add IP Address, Delete IP Address, Set Primary Address.
     pub requests: Params<'a>,

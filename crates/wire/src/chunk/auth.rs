@@ -21,11 +21,11 @@ use crate::tlv::HEADER;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Auth<'a> {
-    /// Which endpoint pair shared key is used.
+    /// Shared Key Identifier: the endpoint pair shared key in use.
     pub shared_key_id: u16,
-    /// Which message digest is used.
+    /// HMAC Identifier: the message digest in use.
     pub hmac_id: HmacId,
-    /// Result of the HMAC.
+    /// The HMAC.
     pub hmac: &'a [u8],
 }
 
@@ -35,11 +35,13 @@ impl<'a> Auth<'a> {
     /// Bytes of the chunk before the HMAC.
     pub const HMAC_OFFSET: usize = HEADER + 4;
 
-    /// What the HMAC is computed over, in three parts one after the other (RFC 4895 §6.2): the start of the AUTH
-    /// chunk, as many zeros as the HMAC has bytes, and what follows the HMAC.
+    /// Returns the bytes that the HMAC covers, in three parts: a slice, a number of zeros, a slice.
     ///
-    /// `from_auth` is the packet from the AUTH chunk on ([`Chunks::rest`](super::Chunks::rest) before it was read).
-    /// `None` if those bytes are too few to hold this chunk.
+    /// These are the start of the AUTH chunk, zeros in place of the HMAC, and all that follows (RFC 4895
+    /// §6.2).
+    ///
+    /// `from_auth` is the packet from the AUTH chunk on: [`Chunks::rest`](super::Chunks::rest) before parsing
+    /// it. `None` if it is too short to hold this chunk.
     #[must_use]
     pub fn hmac_input<'p>(&self, from_auth: &'p [u8]) -> Option<(&'p [u8], usize, &'p [u8])> {
         let (head, tail) = from_auth.split_at_checked(Self::HMAC_OFFSET)?;
@@ -47,7 +49,7 @@ impl<'a> Auth<'a> {
     }
 }
 
-/// An AUTH chunk whose HMAC is not known yet: zeros stand in its place, as the HMAC itself wants (RFC 4895 §6.2).
+/// An AUTH chunk with zeros for its HMAC, which is computed over them (RFC 4895 §6.2).
 pub(crate) struct AuthToFill {
     pub(crate) shared_key_id: u16,
     pub(crate) hmac_id: HmacId,

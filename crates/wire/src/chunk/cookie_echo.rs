@@ -16,7 +16,7 @@ use super::chunk;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CookieEcho<'a> {
-    /// The value of the State Cookie parameter, as it came.
+    /// The value of the State Cookie parameter, unchanged.
     pub cookie: &'a [u8],
 }
 

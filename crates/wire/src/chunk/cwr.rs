@@ -15,8 +15,8 @@ use crate::serial::Tsn;
 /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 /// ```
 ///
-/// RFC 9260 §3.2 reserves the type without a layout; this is RFC 4960 Appendix A's. Some stacks add a counter after it,
-/// which is skipped.
+/// RFC 9260 §3.2 reserves the type without a layout; this is RFC 4960 Appendix A's. Some stacks add a counter
+/// after it, which is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cwr {
     /// Lowest TSN of the ECNE that is answered.

@@ -24,12 +24,12 @@ pub struct DataFlags {
     pub begin: bool,
     /// E: last fragment of a message.
     pub end: bool,
-    /// I: the sender would like the SACK without delay (RFC 7053).
+    /// I: requests an immediate SACK (RFC 7053).
     pub immediate: bool,
 }
 
 impl DataFlags {
-    /// Flags of an ordered message in one piece (B and E set).
+    /// Flags of an unfragmented ordered message (B and E set).
     pub const UNFRAGMENTED: Self = Self { unordered: false, begin: true, end: true, immediate: false };
 
     /// Reads the flags; the four reserved bits are ignored.
@@ -145,7 +145,7 @@ impl EncodeChunk for Data<'_> {
         out.extend_from_slice(self.payload);
     }
 
-    /// As the default does it, but with header and fields in one write: this is the hot path.
+    /// Writes header and fields at once: this is the hot path.
     #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
         let length = self.encoded_len();

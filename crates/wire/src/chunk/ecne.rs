@@ -3,7 +3,7 @@
 use super::chunk;
 use crate::serial::Tsn;
 
-/// Explicit congestion notification echo: a packet came with the Congestion Experienced mark.
+/// Explicit congestion notification echo: a packet arrived marked Congestion Experienced.
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -15,8 +15,8 @@ use crate::serial::Tsn;
 /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 /// ```
 ///
-/// RFC 9260 §3.2 reserves the type without a layout; this is RFC 4960 Appendix A's. Some stacks add a counter after it,
-/// which is skipped.
+/// RFC 9260 §3.2 reserves the type without a layout; this is RFC 4960 Appendix A's. Some stacks add a counter
+/// after it, which is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ecne {
     /// Lowest TSN of the packet that was marked.

@@ -3,7 +3,7 @@
 use super::chunk;
 use crate::cause::Causes;
 
-/// Tells the peer of an error; not fatal in itself.
+/// Reports errors to the peer; not fatal by itself.
 ///
 /// ```text
 ///  0                   1                   2                   3

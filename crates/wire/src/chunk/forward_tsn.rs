@@ -6,7 +6,7 @@ use crate::list::{Item, List};
 use crate::read::be16;
 use crate::serial::{Ssn, Tsn};
 
-/// A stream of which messages were skipped.
+/// A stream with skipped messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SkippedStream {
     /// Stream Identifier.
@@ -26,7 +26,7 @@ impl Item for SkippedStream {
     }
 }
 
-/// Moves the receiver's cumulative TSN over messages that are not sent again.
+/// Advances the receiver's cumulative TSN past abandoned messages.
 ///
 /// ```text
 ///  0                   1                   2                   3

@@ -3,7 +3,7 @@
 use super::chunk;
 use crate::param::{Param, Params};
 
-/// Asks the peer to show that an address is reachable.
+/// Probes whether a peer address is reachable.
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -20,7 +20,7 @@ use crate::param::{Param, Params};
 /// The answer is `HeartbeatAck { params: heartbeat.params }`: the parameters go back as they came.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Heartbeat<'a> {
-    /// The Heartbeat Info parameter (mandatory), and whatever else the sender put in.
+    /// The Heartbeat Info parameter (mandatory), and any others the sender added.
     pub params: Params<'a>,
 }
 

@@ -18,7 +18,7 @@ use crate::param::{Param, Params};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeartbeatAck<'a> {
-    /// The Heartbeat Info parameter (mandatory), and whatever else the sender put in.
+    /// The Heartbeat Info parameter (mandatory), and any others the sender added.
     pub params: Params<'a>,
 }
 

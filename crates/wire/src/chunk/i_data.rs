@@ -13,10 +13,11 @@ use super::data::DataFlags;
 /// Bytes of the fixed fields of the value.
 const FIXED: usize = 16;
 
-/// Which fragment of its message a chunk holds. The B bit says which of the two the field is.
+/// Position of a fragment in its message; the B bit selects the variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fragment {
-    /// The first (B set), fragment sequence number 0; the Payload Protocol Identifier is here and nowhere else.
+    /// The first (B set), fragment sequence number 0; the Payload Protocol Identifier is here and nowhere
+    /// else.
     First(Ppid),
     /// A later one: its Fragment Sequence Number, from 1, wraps at 2^32.
     Later(u32),
@@ -57,7 +58,7 @@ pub struct IData<'a> {
     pub unordered: bool,
     /// E: last fragment of a message.
     pub end: bool,
-    /// I: the sender would like the SACK without delay (RFC 7053).
+    /// I: requests an immediate SACK (RFC 7053).
     pub immediate: bool,
     /// User data, at least one byte.
     pub payload: &'a [u8],

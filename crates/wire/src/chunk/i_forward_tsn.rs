@@ -6,12 +6,12 @@ use crate::list::{Item, List};
 use crate::read::{be16, be32};
 use crate::serial::{Mid, Tsn};
 
-/// A stream of which ordered or unordered messages were skipped.
+/// A stream with skipped ordered or unordered messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SkippedMessages {
     /// Stream Identifier.
     pub stream: StreamId,
-    /// U: it is about unordered messages.
+    /// U: the skipped messages are unordered.
     pub unordered: bool,
     /// Largest Message Identifier skipped.
     pub mid: Mid,
@@ -34,7 +34,7 @@ impl Item for SkippedMessages {
     }
 }
 
-/// FORWARD TSN of an association with interleaving.
+/// FORWARD TSN for an association that interleaves messages.
 ///
 /// ```text
 ///  0                   1                   2                   3

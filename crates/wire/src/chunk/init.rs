@@ -27,8 +27,8 @@ use crate::serial::Tsn;
 /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 /// ```
 ///
-/// Values that the RFC forbids (tag 0, no streams, a window under 1500) are values here: the answer to them is an
-/// ABORT with that tag, which is the association's affair.
+/// Forbidden values (tag 0, no streams, a window under 1500) parse: the association answers them with an
+/// ABORT that carries the tag.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Init<'a> {
     /// Tag that the receiver must put into every packet it sends back; not 0.

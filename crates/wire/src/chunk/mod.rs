@@ -67,7 +67,7 @@ use crate::tlv::{self, HEADER};
 /// The T bit of ABORT and SHUTDOWN COMPLETE: the Verification Tag is reflected (RFC 9260 §3.3.7, §3.3.13).
 const T_BIT: u8 = 0x01;
 
-/// What can be put into a packet: every chunk struct, and [`Chunk`] itself.
+/// A chunk that can be encoded: every chunk struct, and [`Chunk`] itself.
 pub trait EncodeChunk {
     /// The Chunk Type field.
     fn chunk_type(&self) -> ChunkType;
@@ -89,14 +89,17 @@ pub trait EncodeChunk {
         HEADER + self.value_len()
     }
 
-    /// Bytes the chunk takes in a packet: [`encoded_len`](Self::encoded_len) and the padding to a multiple of 4.
+    /// Bytes the chunk takes in a packet: [`encoded_len`](Self::encoded_len) and the padding to a multiple of
+    /// 4.
     #[inline]
     fn padded_len(&self) -> usize {
         tlv::padded(self.encoded_len())
     }
 
-    /// Appends header and value, without padding. Most callers want [`PacketBuilder::push`](crate::PacketBuilder::push);
-    /// this is for quoting a chunk inside an error cause. A chunk of more than 65,535 bytes is a bug of the caller.
+    /// Appends header and value, without padding; for quoting a chunk in an error cause.
+    ///
+    /// [`PacketBuilder::push`](crate::PacketBuilder::push) adds the padding. The chunk must have at most
+    /// 65,535 bytes.
     #[inline]
     fn encode(&self, out: &mut Vec<u8>) {
         tlv::write_header(out, u16::from_be_bytes([self.chunk_type().0, self.flags()]), self.value_len());
@@ -104,7 +107,7 @@ pub trait EncodeChunk {
     }
 }
 
-/// Implements reading and [`EncodeChunk`] of a chunk without flags: the struct, its type, and its [`layout!`].
+/// Implements parsing and [`EncodeChunk`] of a chunk without flags, given its struct, type and [`layout!`].
 macro_rules! chunk {
     ($chunk:ty = $typ:ident { $($layout:tt)* }) => {
         $crate::layout::layout!($chunk { $($layout)* });
@@ -142,7 +145,7 @@ macro_rules! chunks {
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub enum Chunk<'a> {
             $($(#[$doc])* $variant($body),)*
-            /// A chunk of a type that is not known here; [`UnknownChunk::action`] says what to do with it.
+            /// A chunk of unknown type; see [`UnknownChunk::action`].
             Unknown(UnknownChunk<'a>),
         }
 
@@ -237,7 +240,7 @@ chunks! {
     Auth(Auth<'a>) = AUTH;
     /// Padding.
     Pad(Pad) = PAD;
-    /// Radio link quality.
+    /// Radio link quality (private use).
     QosMeasurement(QosMeasurement<'a>) = QOS_MEASUREMENT;
     /// Forward cumulative TSN.
     ForwardTsn(ForwardTsn<'a>) = FORWARD_TSN;
@@ -260,10 +263,10 @@ impl<'a> From<UnknownChunk<'a>> for Chunk<'a> {
 }
 
 impl<'a> Chunk<'a> {
-    /// Reads the first chunk of `bytes`; what follows it is not looked at.
+    /// Parses the first chunk of `bytes`; later bytes are ignored.
     ///
     /// # Errors
-    /// When the bytes are badly framed, or the value breaks the rules of its type.
+    /// If the bytes are badly framed, or the value breaks the rules of its type.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, ChunkError> {
         Self::from_whole(split(bytes)?.whole)
     }
@@ -302,14 +305,14 @@ impl<'a> Chunks<'a> {
 
     /// The bytes not read yet, beginning with the next chunk.
     ///
-    /// Taken before the chunk that turns out to be an AUTH, they are what its HMAC covers (RFC 4895 §6.3).
+    /// If the next chunk is an AUTH, its HMAC covers these bytes (RFC 4895 §6.3).
     #[inline]
     #[must_use]
     pub const fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The next chunk without a look into its value: its type, and header and value without padding.
+    /// Returns the next chunk unparsed: its type, and its header and value without padding.
     #[inline]
     pub fn next_raw(&mut self) -> Option<Result<(ChunkType, &'a [u8]), ChunkError>> {
         if self.rest.is_empty() {

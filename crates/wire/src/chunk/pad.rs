@@ -4,7 +4,7 @@ use super::{ChunkType, EncodeChunk};
 use crate::error::Malformed;
 use crate::tlv::HEADER;
 
-/// Makes a packet larger; the receiver discards it.
+/// Enlarges a packet; the receiver discards it.
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -24,7 +24,8 @@ pub struct Pad {
 }
 
 impl Pad {
-    /// The PAD chunk that takes `bytes` bytes in a packet; `None` unless `bytes` is a multiple of 4 from 4 to 65,532.
+    /// The PAD chunk that takes `bytes` bytes in a packet; `None` unless `bytes` is a multiple of 4 from 4 to
+    /// 65,532.
     #[must_use]
     pub fn filling(bytes: usize) -> Option<Self> {
         let padding_len = u16::try_from(bytes.checked_sub(HEADER)?).ok()?;

@@ -1,13 +1,11 @@
-//! QoS_Measurement (Afif, Martins, Tabbane, Godlewski: "SCTP-Cross Layer Mechanism Performance For EGPRS Data Handover in
-//! Variable Radio Transmission Conditions", §IV). Not an RFC's: the paper gives the chunk's layout, neither its type nor
-//! its parameters' types.
+//! QoS_Measurement: a private chunk that reports radio link quality. Not defined by an RFC.
 
 use core::net::IpAddr;
 
 use super::chunk;
 use crate::param::{Param, Params};
 
-/// Tells the peer how the radio link below one of the sender's addresses is.
+/// Reports the quality of the radio link below one of the sender's addresses.
 ///
 /// ```text
 ///  0                   1                   2                   3
@@ -21,12 +19,12 @@ use crate::param::{Param, Params};
 /// +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 /// ```
 ///
-/// The parameters are of the common form (RFC 9260 §3.2.1): Report Number, IPv4 or IPv6 Address (whose link it is),
-/// Coding Scheme, Nominal Rate, Block Error Rate, Link Round-Trip Time, Link One-Way Delay, Cell Identity; each at most
-/// once, in any order. A parameter that the receiver does not know is skipped, as its type's high bits say.
+/// The parameters have the common form (RFC 9260 §3.2.1), each at most once, in any order. They are Report
+/// Number, IPv4 or IPv6 Address (of the link), Coding Scheme, Nominal Rate, Block Error Rate, Link Round-Trip
+/// Time, Link One-Way Delay and Cell Identity. A receiver skips unknown ones.
 ///
-/// The type's two highest bits are 10: a receiver that does not know the chunk skips it and does not report it
-/// (RFC 9260 §3.2).
+/// The type's two highest bits are 10: a receiver that does not know the chunk skips it and does not report
+/// it (RFC 9260 §3.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QosMeasurement<'a> {
     /// What is reported.
@@ -100,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_skips_it_in_silence() {
+    fn receivers_without_it_skip_it_without_a_report() {
         let action = UnknownAction { stop: false, report: false };
         assert_eq!(ChunkType::QOS_MEASUREMENT.unknown_action(), action);
         assert_eq!(ChunkType::QOS_MEASUREMENT.to_string(), "QoS_Measurement");
@@ -110,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_inside_is_skipped() {
+    fn unknown_inner_parameters_are_skipped() {
         let bytes = [0xbe, 0, 0, 20, 0xbe, 0xff, 0, 6, 9, 9, 0, 0, 0xbe, 0x01, 0, 8, 0, 0, 0, 3];
         let unknown = UnknownParam::new(&bytes[4..12]).unwrap();
         let params = [Param::Unknown(unknown), Param::ReportNumber(3)];
@@ -119,7 +117,8 @@ mod tests {
         assert_eq!((chunk.number(), chunk.address()), (Some(3), None));
     }
 
-    /// Every cut of the chunk and every value of each Length field is a value or a typed error, here those inside too.
+    /// Every cut of the chunk and every value of each Length field is a value or a typed error, here those
+    /// inside too.
     #[test]
     fn every_truncation_and_every_inner_length() {
         for len in 0..BYTES.len() {

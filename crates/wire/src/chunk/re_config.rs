@@ -22,7 +22,7 @@ use crate::param::Params;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReConfig<'a> {
-    /// One or two parameters of RFC 6525 §4. That there are no more, and which two may be together, is for the association.
+    /// One or two parameters of RFC 6525 §4. The association checks their number and combination.
     pub params: Params<'a>,
 }
 

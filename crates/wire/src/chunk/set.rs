@@ -1,4 +1,4 @@
-//! [`ChunkSet`]: a set of chunk types. One bit for each of the 256, so that asking costs a shift.
+//! [`ChunkSet`]: a set of chunk types, one bit for each of the 256.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use super::ChunkType;
 pub struct ChunkSet([u64; 4]);
 
 impl ChunkSet {
-    /// No type.
+    /// The empty set.
     pub const EMPTY: Self = Self([0; 4]);
 
     /// Whether the type is in the set.
@@ -24,7 +24,7 @@ impl ChunkSet {
         self.0[(typ.0 >> 6) as usize] |= 1 << (typ.0 & 63);
     }
 
-    /// Takes a type out.
+    /// Removes a type.
     pub const fn remove(&mut self, typ: ChunkType) {
         self.0[(typ.0 >> 6) as usize] &= !(1 << (typ.0 & 63));
     }

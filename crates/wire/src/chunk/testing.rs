@@ -1,13 +1,12 @@
-//! What every chunk's tests check.
+//! Checks shared by the tests of all chunks.
 
 use super::{Chunk, EncodeChunk};
 use crate::error::ChunkError;
 use crate::tlv;
 
-/// `bytes` (with padding) and `chunk` are the same: parsed, encoded, and their lengths.
+/// Asserts that `bytes` (with padding) parse to `chunk`, and that `chunk` encodes to `bytes`.
 ///
-/// Every truncation and every value of the Length field gives a value or an error, and what gives a value survives
-/// being encoded and parsed again.
+/// Every truncation and every Length gives a value or an error; every value survives encoding and parsing.
 pub(crate) fn check(bytes: &[u8], chunk: Chunk<'_>) {
     assert_eq!(Chunk::parse(bytes), Ok(chunk));
     let mut out = Vec::new();

@@ -14,7 +14,7 @@ macro_rules! types {
         impl ChunkType {
             $($(#[$doc])* pub const $name: Self = Self($value);)*
 
-            /// The name the RFCs use, if the type is known here.
+            /// Returns the name in the RFCs, or `None` for an unknown type.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self {
@@ -67,8 +67,8 @@ types! {
     RE_CONFIG = 0x82, "RE-CONFIG";
     /// RFC 4820 §3.
     PAD = 0x84, "PAD";
-    /// Afif et al.; the paper names no type. Ours is from the range that strangers skip without a report (RFC 9260 §3.2),
-    /// and not assigned by IANA.
+    /// Private use, not assigned by IANA. Receivers that do not know it skip it without a report
+    /// (RFC 9260 §3.2).
     QOS_MEASUREMENT = 0xbe, "QoS_Measurement";
     /// RFC 3758 §3.2.
     FORWARD_TSN = 0xc0, "FORWARD TSN";
@@ -79,7 +79,7 @@ types! {
 }
 
 impl ChunkType {
-    /// What a receiver that does not know the type does with the chunk (RFC 9260 §3.2, table 2).
+    /// How a receiver that does not know the type treats the chunk (RFC 9260 §3.2, table 2).
     #[must_use]
     pub const fn unknown_action(self) -> UnknownAction {
         UnknownAction::of_highest_byte(self.0)
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn extensions_say_what_strangers_do_with_them() {
+    fn extension_types_encode_the_unknown_action() {
         // RFC 5061 §4.1.1: skip and report; RFC 4820 §3: skip; RFC 4895 §5: discard it and all that follow.
         assert_eq!(ChunkType::ASCONF.unknown_action(), UnknownAction { stop: false, report: true });
         assert_eq!(ChunkType::PAD.unknown_action(), UnknownAction { stop: false, report: false });

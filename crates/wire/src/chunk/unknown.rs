@@ -1,4 +1,4 @@
-//! A chunk of a type that is not known here.
+//! [`UnknownChunk`]: a chunk of unknown type.
 
 use core::fmt;
 
@@ -18,7 +18,7 @@ impl<'a> UnknownChunk<'a> {
     /// The first chunk of `bytes`, whatever its type.
     ///
     /// # Errors
-    /// When the bytes are badly framed.
+    /// If the bytes are badly framed.
     pub fn new(bytes: &'a [u8]) -> Result<Self, ChunkError> {
         split(bytes).map(|frame| Self { bytes: frame.whole })
     }
@@ -40,7 +40,7 @@ impl<'a> UnknownChunk<'a> {
         &self.bytes[HEADER..]
     }
 
-    /// What to do with the chunk (RFC 9260 §3.2, table 2).
+    /// How a receiver treats the chunk (RFC 9260 §3.2, table 2).
     #[must_use]
     pub fn action(&self) -> UnknownAction {
         self.chunk_type().unknown_action()

@@ -35,21 +35,21 @@ use crate::layout::layout;
 /// Value of Add IP Address, Delete IP Address and Set Primary IP Address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressRequest {
-    /// Returned in the response, so that the sender finds the request.
+    /// Returned in the response to identify the request.
     pub correlation_id: CorrelationId,
-    /// The address. The wildcard (0.0.0.0 or ::, [`IpAddr::is_unspecified`]) means the packet's source address when
-    /// adding or setting the primary, and all addresses but that one when deleting.
+    /// The address. The wildcard (0.0.0.0 or ::, [`IpAddr::is_unspecified`]) means the packet's source
+    /// address when adding or setting the primary, and all addresses but that one when deleting.
     pub address: IpAddr,
 }
 
 layout!(AddressRequest { correlation_id: CorrelationId, ..address });
 
-/// Value of Error Cause Indication: why a request failed.
+/// Value of Error Cause Indication: the causes for which a request failed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ErrorCauseIndication<'a> {
     /// Correlation ID of the request.
     pub correlation_id: CorrelationId,
-    /// Why.
+    /// The error causes.
     pub causes: Causes<'a>,
 }
 

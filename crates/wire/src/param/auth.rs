@@ -22,7 +22,8 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 //!
-//! The HMAC's key is made from these parameters as they were sent, header included and padding not (RFC 4895 §6.1):
+//! The HMAC key is derived from these parameters as sent, with header and without padding (RFC 4895 §6.1):
+//! the bytes of [`Tlv::encode`](crate::Tlv::encode).
 //! [`Tlv::encode`](crate::Tlv::encode) gives those bytes.
 
 #[cfg(test)]

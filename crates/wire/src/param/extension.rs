@@ -1,5 +1,7 @@
-//! What an endpoint can do, said in INIT and INIT ACK: Supported Extensions (RFC 5061 §4.2.7), Adaptation Layer Indication
-//! (RFC 5061 §4.2.6), Forward-TSN-Supported (RFC 3758 §3.1), ECN Capable (reserved by RFC 9260 §3.3.2).
+//! Extensions announced in INIT and INIT ACK.
+//!
+//! Supported Extensions (RFC 5061 §4.2.7), Adaptation Layer Indication (RFC 5061 §4.2.6),
+//! Forward-TSN-Supported (RFC 3758 §3.1), ECN Capable (reserved by RFC 9260 §3.3.2).
 //!
 //! ```text
 //!  0                   1                   2                   3

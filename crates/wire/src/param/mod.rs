@@ -36,7 +36,7 @@ pub type Params<'a> = TlvList<'a, Param<'a>>;
 tlv_enum! {
     /// A parameter of any type.
     ///
-    /// Every parameter is read wherever it stands; which belong into which chunk is for the association to say.
+    /// Parsing accepts any parameter in any chunk; the association checks which belong where.
     Param, ParamType, ParamError { typ }, UnknownParam;
     values {
         /// Sender-Specific Heartbeat Info (RFC 9260 §3.3.5).
@@ -47,15 +47,17 @@ tlv_enum! {
         Ipv6Address(Ipv6Addr) = IPV6_ADDRESS;
         /// State Cookie (RFC 9260 §3.3.3.1.1).
         StateCookie(&'a [u8]) = STATE_COOKIE;
-        /// Unrecognized Parameter (RFC 9260 §3.3.3.1.2): the whole parameter, readable with [`Params::from_wire`].
+        /// Unrecognized Parameter (RFC 9260 §3.3.3.1.2): the whole parameter, readable with
+        /// [`Params::from_wire`].
         UnrecognizedParameter(&'a [u8]) = UNRECOGNIZED_PARAMETER;
-        /// Cookie Preservative (RFC 9260 §3.3.2.1.3): suggested increment of the cookie's life span in milliseconds.
+        /// Cookie Preservative (RFC 9260 §3.3.2.1.3): suggested increment of the cookie's life span in
+        /// milliseconds.
         CookiePreservative(u32) = COOKIE_PRESERVATIVE;
         /// Host Name Address (RFC 9260 §3.3.2.1.4): deprecated, never sent, answered with an ABORT.
         HostName(&'a [u8]) = HOST_NAME;
         /// Supported Address Types (RFC 9260 §3.3.2.1.5).
         SupportedAddressTypes(List<'a, ParamType>) = SUPPORTED_ADDRESS_TYPES;
-        /// Zero Checksum Acceptable (RFC 9653 §4): the identifier of the error detection method that stands in for the checksum.
+        /// Zero Checksum Acceptable (RFC 9653 §4): the alternate error detection method's identifier.
         ZeroChecksumAcceptable(u32) = ZERO_CHECKSUM_ACCEPTABLE;
         /// RANDOM (RFC 4895 §3.1).
         Random(&'a [u8]) = RANDOM;
@@ -91,7 +93,7 @@ tlv_enum! {
         AddOutgoingStreams(AddStreams) = ADD_OUTGOING_STREAMS;
         /// Add Incoming Streams Request (RFC 6525 §4.6).
         AddIncomingStreams(AddStreams) = ADD_INCOMING_STREAMS;
-        /// Report Number of a QoS_Measurement: grows by one per report, modulo 2^32, so that an older one is known.
+        /// Report Number of a QoS_Measurement: increments per report, modulo 2^32.
         ReportNumber(u32) = REPORT_NUMBER;
         /// Coding Scheme of a QoS_Measurement.
         CodingScheme(CodingScheme) = CODING_SCHEME;
@@ -136,7 +138,7 @@ impl From<IpAddr> for Param<'_> {
 }
 
 impl UnknownParam<'_> {
-    /// What to do with the parameter (RFC 9260 §3.2.1, table 3).
+    /// How a receiver treats the parameter (RFC 9260 §3.2.1, table 3).
     #[must_use]
     pub fn action(&self) -> UnknownAction {
         self.typ().unknown_action()

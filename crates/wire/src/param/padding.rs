@@ -1,4 +1,4 @@
-//! Padding (RFC 4820 §4): makes an INIT larger; the receiver discards it.
+//! Padding (RFC 4820 §4): enlarges an INIT; the receiver discards it.
 //!
 //! ```text
 //!  0                   1                   2                   3

@@ -1,6 +1,5 @@
-//! Parameters of QoS_Measurement (Afif et al. §IV, figure 3, has "QoS_parameter" TLVs and leaves them open; their types
-//! and layouts are ours). All speak of the link below one address of the chunk's sender, and of the direction *towards*
-//! that sender where there are two.
+//! Parameters of QoS_Measurement, a private chunk. They describe the link below one address of the chunk's
+//! sender; where the direction matters, towards that sender.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -30,11 +29,11 @@ use crate::layout::layout;
 /// Value of Coding Scheme: the modulation and coding in use, by the number the technology gives it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CodingScheme {
-    /// What numbers the schemes: 0 not told, 1 GPRS (CS1 to CS4 are 1 to 4), 2 EGPRS (MCS1 to MCS9 are 1 to 9).
+    /// Radio technology: 0 unknown, 1 GPRS (CS1 to CS4 are 1 to 4), 2 EGPRS (MCS1 to MCS9 are 1 to 9).
     pub technology: u16,
-    /// Scheme towards the sender of the report, 0 if not told.
+    /// Scheme towards the sender of the report, 0 if unknown.
     pub down: u8,
-    /// Scheme away from it, 0 if not told.
+    /// Scheme away from it, 0 if unknown.
     pub up: u8,
 }
 

@@ -48,11 +48,12 @@ use crate::serial::{ReconfigSerial, Tsn};
 pub struct OutgoingReset<'a> {
     /// Number of this request.
     pub serial: ReconfigSerial,
-    /// Number of the Incoming SSN Reset Request that it answers; else the next number expected of the peer, less one.
+    /// Number of the Incoming SSN Reset Request it answers, else the next number expected from the peer,
+    /// minus one.
     pub response_to: ReconfigSerial,
-    /// The last TSN that the sender gave to a chunk.
+    /// The last TSN that the sender assigned.
     pub last_tsn: Tsn,
-    /// Streams of the sender to reset; none: all.
+    /// Streams of the sender to reset; empty means all.
     pub streams: List<'a, StreamId>,
 }
 
@@ -63,7 +64,7 @@ layout!(OutgoingReset<'a> { serial: ReconfigSerial, response_to: ReconfigSerial,
 pub struct IncomingReset<'a> {
     /// Number of this request.
     pub serial: ReconfigSerial,
-    /// Streams of the receiver of this to reset; none: all.
+    /// Streams of the receiver to reset; empty means all.
     pub streams: List<'a, StreamId>,
 }
 
@@ -72,11 +73,12 @@ layout!(IncomingReset<'a> { serial: ReconfigSerial, ..streams });
 /// Value of Re-configuration Response (RFC 6525 §4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReconfigResponse {
-    /// Number of the request that is answered.
+    /// Number of the answered request.
     pub serial: ReconfigSerial,
-    /// What became of it: one of the constants here.
+    /// Result: one of the constants of this type.
     pub result: u32,
-    /// Sender's Next TSN and Receiver's Next TSN: both or none. In answer to an SSN/TSN Reset Request.
+    /// Sender's Next TSN and Receiver's Next TSN: both or none. Present in the response to an SSN/TSN Reset
+    /// Request.
     pub next_tsns: Option<(Tsn, Tsn)>,
 }
 
@@ -121,8 +123,9 @@ impl Value<'_> for ReconfigResponse {
     }
 }
 
-/// Value of Add Outgoing Streams Request and Add Incoming Streams Request (RFC 6525 §4.5, §4.6). The 16 reserved bits are
-/// zero when sent and ignored when received.
+/// Value of Add Outgoing Streams Request and Add Incoming Streams Request (RFC 6525 §4.5, §4.6).
+///
+/// The 16 reserved bits are sent as zero and ignored when received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddStreams {
     /// Number of this request.

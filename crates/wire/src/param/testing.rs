@@ -1,4 +1,4 @@
-//! What every parameter's tests check.
+//! Checks shared by the tests of all parameters.
 
 use super::{Param, Params};
 use crate::error::{Malformed, ParamError};

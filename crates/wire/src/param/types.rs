@@ -48,7 +48,7 @@ code_field! {
     PADDING = 0x8005, "Padding";
     /// RFC 5061 §4.2.7.
     SUPPORTED_EXTENSIONS = 0x8008, "Supported Extensions";
-    /// QoS_Measurement, as the next six; from the range that strangers skip without a report, not assigned by IANA.
+    /// QoS_Measurement, as the next six: private use, skipped without a report by those who do not know it.
     REPORT_NUMBER = 0xbe01, "Report Number";
     /// QoS_Measurement.
     CODING_SCHEME = 0xbe02, "Coding Scheme";
@@ -79,7 +79,7 @@ code_field! {
 }
 
 impl ParamType {
-    /// What a receiver that does not know the type does with the parameter (RFC 9260 §3.2.1, table 3).
+    /// How a receiver that does not know the type treats the parameter (RFC 9260 §3.2.1, table 3).
     #[must_use]
     pub const fn unknown_action(self) -> UnknownAction {
         UnknownAction::of_highest_byte(self.0.to_be_bytes()[0])
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strangers_skip_extensions_and_report_those_of_rfc_5061() {
+    fn unknown_extensions_are_skipped_and_those_of_rfc_5061_reported() {
         assert_eq!(ParamType::RANDOM.unknown_action(), UnknownAction { stop: false, report: false });
         assert_eq!(
             ParamType::SET_PRIMARY_ADDRESS.unknown_action(),

@@ -1,4 +1,4 @@
-//! Unrecognized Parameter (RFC 9260 §3.3.3.1.2), and parameters that are not recognised here.
+//! Unrecognized Parameter (RFC 9260 §3.3.3.1.2), and parameters of unknown type.
 //!
 //! ```text
 //!  0                   1                   2                   3

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// Other people's inputs: the folder that `MSCTP_CORPUS` names, else `../shared/corpora` beside the repository, if it is there.
+/// Inputs of other implementations: the folder that `MSCTP_CORPUS` names, else `../shared/corpora` beside the
+/// repository, if it is there.
 pub(crate) fn public_corpora() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpora");
     let named = std::env::var_os("MSCTP_CORPUS").map(PathBuf::from);

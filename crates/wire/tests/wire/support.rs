@@ -1,12 +1,12 @@
-//! Shared by the integration tests and the fuzz targets: read all there is in some bytes, and send it back out.
+//! Parses all items of some bytes and encodes them again; shared by integration tests and fuzz targets.
 
 use msctp_wire::{
     Cause, Causes, Checksum, Chunk, Chunks, EncodeChunk, Packet, PacketBuilder, Param, Params, Tlv,
     VerificationTag,
 };
 
-/// Reads every chunk, parameter, cause and list entry in `bytes`, which follow a common header; gives the number of
-/// errors among them.
+/// Reads every chunk, parameter, cause and list entry in `bytes`, which follow a common header; gives the
+/// number of errors among them.
 ///
 /// # Panics
 /// When a list yields more items than one per 4 bytes, or more entries than it has bytes.
