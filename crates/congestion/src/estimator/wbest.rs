@@ -6,8 +6,8 @@
 //! 1. `pairs` pairs of probes back to back. T is the time between the arrivals of a pair's two answers;
 //!    C = median(L / T). For an even number of values the median is the mean of the middle two.
 //! 2. A train of `train` probes at rate C. R = L / mean(T); B = C·(2 − C/R), within 0 and C: 0 when R < C/2
-//!   (the paper leaves it open), C when the answers came faster than the probes went. With p of the train
-//!   lost, B·(1 − p).
+//!    (the paper leaves it open), C when the answers came faster than the probes went. With p of the train
+//!    lost, B·(1 − p).
 //! 3. B(k) = α·B + (1 − α)·B(k−1); the next iteration follows after `interval`.
 //!
 //! Choices where the paper leaves room:
