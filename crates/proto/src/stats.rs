@@ -198,6 +198,11 @@ pub struct AssociationStats {
     pub malformed_packets: u64,
     /// Packets dropped: verification tag wrong (RFC 9260 §8.5).
     pub wrong_tag_packets: u64,
+    /// Replies not sent: to an address that is not confirmed at most three bytes go for each that came from it.
+    pub replies_withheld: u64,
+    /// Chunks dropped that the peer sends again (ASCONF, COOKIE ECHO of a restart): the application has to take its events or
+    /// messages first.
+    pub chunks_held_off: u64,
     /// Chunks ignored: value or framing wrong.
     pub malformed_chunks: u64,
     /// Chunks ignored: not expected in this state.

@@ -10,11 +10,12 @@ const PAGE: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct StreamTable<T> {
     pages: Vec<Option<Box<[T]>>>,
+    touched: usize,
 }
 
 impl<T: Default> StreamTable<T> {
     pub(crate) const fn new() -> Self {
-        Self { pages: Vec::new() }
+        Self { pages: Vec::new(), touched: 0 }
     }
 
     /// The state of `stream`. That the stream exists is the caller's to check.
@@ -34,6 +35,7 @@ impl<T: Default> StreamTable<T> {
             self.pages.resize_with(page + 1, || None);
         }
         self.pages[page] = Some((0..PAGE).map(|_| T::default()).collect());
+        self.touched += 1;
     }
 
     /// The states of all streams whose pages were touched.
@@ -43,6 +45,12 @@ impl<T: Default> StreamTable<T> {
                 each((page * PAGE + slot) as u16, state);
             }
         }
+    }
+
+    /// Bytes that the pages take.
+    pub(crate) fn memory(&self) -> u64 {
+        let pages = self.pages.len() * size_of::<Option<Box<[T]>>>();
+        (pages + self.touched * PAGE * size_of::<T>()) as u64
     }
 
     /// The state of `stream` if its page was touched.
@@ -64,5 +72,6 @@ mod tests {
         *table.entry(3) = 9;
         assert_eq!((*table.entry(65_534), *table.entry(3), *table.entry(4)), (7, 9, 0));
         assert_eq!(table.pages.iter().flatten().count(), 2);
+        assert_eq!(table.memory(), 1024 * 16 + 2 * 64 * 2);
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct Readdressing {
     theirs: AsconfIn,
     /// Where the answers to the last packet with ASCONFs go.
     answer_at: Option<PathAddr>,
+    /// Bytes of the SCTP packet with them at most.
+    answer_room: u32,
 }
 
 impl Readdressing {
@@ -39,6 +41,7 @@ impl Readdressing {
             ours: AsconfOut::new(initial_tsn, addresses, supported),
             theirs: AsconfIn::new(peer_initial_tsn),
             answer_at: None,
+            answer_room: u32::MAX,
         }
     }
 }
@@ -231,10 +234,10 @@ impl Association {
                             self.trace_local_address(now, AddressRequest::Delete(gone));
                         }
                     }
-                    self.events.push_back(Event::AddressChange { request, accepted: true });
+                    self.events.push(Event::AddressChange { request, accepted: true });
                 }
                 AsconfEvent::Rejected { request, .. } => {
-                    self.events.push_back(Event::AddressChange { request, accepted: false });
+                    self.events.push(Event::AddressChange { request, accepted: false });
                 }
                 AsconfEvent::Started(_) | AsconfEvent::Unsupported => {}
             }
@@ -304,16 +307,20 @@ impl Association {
             self.stats.unexpected_chunks += 1;
             return;
         }
+        // Its effects are events. Dropped, it comes again (RFC 5061 §5.1 B) when the application has taken those that wait.
+        if self.events.is_full() {
+            self.stats.chunks_held_off += 1;
+            return;
+        }
         let addresses: Vec<IpAddr> = self.paths.remotes().collect();
         let locals: Vec<IpAddr> = self.paths.locals().map(|(address, _)| address).collect();
-        let auth_len = self.auth.plan().map_or(0, |plan| plan.chunk_len());
         let received = Received {
             source: at.remote,
             addresses: &addresses,
             locals: &locals,
             wildcards: self.config.auth.wildcards,
             room: self.paths.room_for_remotes(),
-            max_ack: self.packet_room(at) - msctp_wire::CommonHeader::LEN - auth_len,
+            max_ack: self.packet_room(at) - self.least_packet(),
         };
         // RFC 5061 §5.2 E6
         self.readdressing.answer_at = self.paths.asconf_ack_addr(at);
@@ -328,6 +335,13 @@ impl Association {
             self.forget_paths(now, &applied.removed, old);
         }
         self.grant_wanted_primary(now);
+    }
+
+    /// A packet with ASCONFs was taken: its answers may take what its other replies left of its credit. An answer from the cache can be
+    /// much longer than what asks for it again (RFC 5061 §5.2 E2).
+    pub(super) fn limit_asconf_acks(&mut self) {
+        let to = self.readdressing.answer_at;
+        self.readdressing.answer_room = to.map_or(u32::MAX, |to| self.reply_room(to));
     }
 
     /// What a packet with ASCONFs came from may be told data before it is confirmed, as far as `MovesConfig::early_data` has it.
@@ -413,7 +427,12 @@ impl Association {
             return None;
         };
         let path = self.path_of(at);
-        let mut builder = self.builder(out, self.tags.peer_tag, self.packet_room(at));
+        let room = self.packet_room(at).min(self.readdressing.answer_room as usize);
+        if room < self.least_packet() {
+            self.readdressing.theirs.begin_packet();
+            return None;
+        }
+        let mut builder = self.builder(out, self.tags.peer_tag, room);
         for answer in self.readdressing.theirs.answers() {
             if builder.push(&answer).is_err() {
                 break;

@@ -42,7 +42,7 @@ impl Association {
     /// It is the active one, or was not set.
     pub fn deactivate_auth_key(&mut self, id: u16) -> Result<(), CallError> {
         self.auth.deactivate_key(id)?;
-        self.events.push_back(Event::Authentication(AuthEvent::FreeKey { key: id }));
+        self.events.push(Event::Authentication(AuthEvent::FreeKey { key: id }));
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl Association {
     /// The association is up: the application hears if AUTH is not spoken though it was offered (RFC 6458).
     pub(super) fn announce_auth(&mut self) {
         if self.config.auth.enabled && !self.auth.is_spoken() {
-            self.events.push_back(Event::Authentication(AuthEvent::NotSpoken));
+            self.events.push(Event::Authentication(AuthEvent::NotSpoken));
         }
     }
 
@@ -153,7 +153,7 @@ impl Association {
             Verdict::Valid { new_key } => {
                 *authenticated = true;
                 if let Some(key) = new_key {
-                    self.events.push_back(Event::Authentication(AuthEvent::NewKey { key }));
+                    self.events.push(Event::Authentication(AuthEvent::NewKey { key }));
                 }
                 true
             }
@@ -163,7 +163,7 @@ impl Association {
                 self.stats.unauthenticated_chunks += 1;
                 let causes = [Cause::UnsupportedHmac(id)];
                 let to = self.reply_addr(at);
-                self.control.push(to, self.tags.peer_tag, &Error { causes: Causes::from(&causes) });
+                self.reply(to, &Error { causes: Causes::from(&causes) });
                 false
             }
             Verdict::Invalid => {

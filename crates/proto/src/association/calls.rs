@@ -6,8 +6,10 @@ use msctp_wire::{Checksum, Chunk, Packet};
 
 use super::Association;
 use crate::path::Path;
+use crate::rare::Rare;
 use crate::{
-    AssociationState as State, AssociationStats, CallError, Message, OutMessage, PathId, PathStats, SendError,
+    AssociationState as State, AssociationStats, CallError, Message, OutMessage, PathAddr, PathId, PathStats,
+    SendError,
 };
 
 impl Association {
@@ -32,7 +34,7 @@ impl Association {
 
     /// The next message received, in the order of its stream. May be called after the association is closed.
     pub fn recv(&mut self) -> Option<Message> {
-        let message = self.unread.pop_front().or_else(|| self.inbound.read());
+        let message = self.next_unread().or_else(|| self.inbound.read());
         match &message {
             Some(message) => self.stats.bytes_delivered += message.data.len() as u64,
             None => self.readable_told = false,
@@ -40,14 +42,27 @@ impl Association {
         message
     }
 
+    /// The next one that came before the peer restarted.
+    fn next_unread(&mut self) -> Option<Message> {
+        if !self.unread.is_touched() {
+            return None;
+        }
+        let Some(message) = self.unread.messages.pop_front() else {
+            self.unread = Rare::default();
+            return None;
+        };
+        self.unread.bytes -= message.data.len() as u64;
+        Some(message)
+    }
+
     /// True when [`recv`](Self::recv) has something.
     pub fn readable(&self) -> bool {
-        !self.unread.is_empty() || self.inbound.is_readable()
+        !self.unread.messages.is_empty() || self.inbound.is_readable()
     }
 
     /// How many messages [`recv`](Self::recv) would give now.
     pub fn unread(&self) -> usize {
-        self.unread.len() + self.inbound.readable()
+        self.unread.messages.len() + self.inbound.readable()
     }
 
     /// Bytes of messages that wait to be sent or are not yet cumulatively acknowledged; `Config::send_buffer` is the most. Small
@@ -82,6 +97,24 @@ impl Association {
         self.paths.request_heartbeat(path);
         self.after_change(now);
         Ok(())
+    }
+
+    /// The path between these addresses, if there is one.
+    pub fn path_between(&self, at: PathAddr) -> Option<PathId> {
+        self.paths.by_addr(at)
+    }
+
+    /// The interface did not take an SCTP packet of `len` bytes that this end gave out for a path ("message too long"): with
+    /// `Config::pmtud` on, the PMTU is less from now on, and found out anew. Chunks that were cut already keep their size (RFC 9260 §6.9):
+    /// their packets come with [`Transmit::may_fragment`](crate::Transmit). True if it was news.
+    pub fn packet_refused(&mut self, now: Time, at: PathAddr, len: usize) -> bool {
+        let Some(path) = self.paths.by_addr(at) else { return false };
+        let size = u32::try_from(len).unwrap_or(u32::MAX).saturating_add(crate::path::ip_header(&at.remote));
+        let news = self.paths.on_packet_refused(path, size, now);
+        if news {
+            self.after_change(now);
+        }
+        news
     }
 
     /// A Packet Too Big message says that of the packets this end sends on a path those of more than `mtu` bytes, IP header

@@ -118,7 +118,7 @@ impl Association {
         if due {
             state.answered = Some(now);
             state.stats.answers_sent += 1;
-            self.control.push(to, self.tags.peer_tag, &Cwr { lowest_tsn: echo.lowest_tsn });
+            self.reply(to, &Cwr { lowest_tsn: echo.lowest_tsn });
         }
     }
 

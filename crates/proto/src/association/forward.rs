@@ -69,7 +69,7 @@ impl Association {
     /// Messages delivered in part that will not be completed are reported.
     pub(super) fn report_partial_aborts(&mut self) {
         while let Some(abort) = self.inbound.take_abort() {
-            self.events.push_back(Event::PartialDeliveryAborted(abort));
+            self.events.push(Event::PartialDeliveryAborted(abort));
         }
     }
 

@@ -213,7 +213,7 @@ impl Association {
         self.begin_readdressing(initial_tsn);
         self.begin_reconfiguration(initial_tsn);
         for failure in self.outbound.establish(a_rwnd, self.tags.outbound_streams) {
-            self.events.push_back(Event::SendFailed(failure));
+            self.events.push(Event::SendFailed(failure));
         }
         self.tell_writable();
     }

@@ -6,7 +6,7 @@ use msctp_wire::{
     Malformed, Packet, Sack, ShutdownComplete, Tsn, UnknownChunk,
 };
 
-use super::{Association, MAX_WAITING_EVENTS};
+use super::Association;
 use crate::endpoint::cookie::{Cookie, CookieJar};
 use crate::inbound::{DataFault, Inbound, Received};
 use crate::path::{Acknowledged, SourceUse};
@@ -95,6 +95,7 @@ impl Association {
         if self.state == State::Closed {
             return false;
         }
+        self.begin_credit(at, bytes.len());
         let verified = match self.admit(&packet) {
             Admission::Ours => {
                 self.note_valid_packet();
@@ -243,6 +244,7 @@ impl Association {
             first &= rest.first() == Some(&ChunkType::AUTH.0);
         }
         if seen.asconf && self.state != State::Closed {
+            self.limit_asconf_acks();
             self.allow_early_data(at, packet);
         }
         if (seen.control || self.paths.data_path().is_none())
@@ -445,7 +447,7 @@ impl Association {
                 self.stats.data_chunks_received += 1;
                 let causes = [Cause::InvalidStreamIdentifier(stream)];
                 let to = self.reply_addr(at);
-                self.control.push(to, self.tags.peer_tag, &Error { causes: Causes::from(&causes) });
+                self.reply(to, &Error { causes: Causes::from(&causes) });
             }
         }
         if self.tracer.is_on() {
@@ -496,7 +498,7 @@ impl Association {
     /// There may be room again in the send buffer.
     pub(super) fn tell_writable(&mut self) {
         if self.outbound.take_writable() {
-            self.events.push_back(Event::Writable);
+            self.events.push(Event::Writable);
         }
     }
 
@@ -569,7 +571,7 @@ impl Association {
         if action.report && self.tags.peer_tag != 0 {
             let causes = [Cause::UnrecognizedChunkType(chunk.bytes())];
             let to = self.reply_addr(at);
-            self.control.push(to, self.tags.peer_tag, &Error { causes: Causes::from(&causes) });
+            self.reply(to, &Error { causes: Causes::from(&causes) });
         }
         !action.stop
     }
@@ -595,7 +597,7 @@ impl Association {
             Some(SourceUse::Full) | None => at,
             Some(_) => self.reply_addr(at),
         };
-        self.control.push(to, self.tags.peer_tag, &HeartbeatAck { params: heartbeat.params });
+        self.reply(to, &HeartbeatAck { params: heartbeat.params });
     }
 
     fn on_heartbeat_ack(&mut self, now: Time, ack: &HeartbeatAck<'_>) {
@@ -620,9 +622,7 @@ impl Association {
                 // RFC 5061 §5.1.1 A9: the peer does not know ASCONF after all
                 self.readdressing.ours.on_unrecognized();
             }
-            if self.events.len() < MAX_WAITING_EVENTS {
-                self.events.push_back(Event::PeerError { cause: cause.typ().0 });
-            }
+            self.events.push(Event::PeerError { cause: cause.typ().0 });
         }
     }
 

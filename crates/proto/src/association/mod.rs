@@ -6,6 +6,7 @@ pub(crate) mod auth;
 mod calls;
 mod control;
 mod ecn;
+mod events;
 mod forward;
 mod handshake;
 mod input;
@@ -14,12 +15,14 @@ mod output;
 mod policy;
 mod quality;
 mod reconfig;
+mod replies;
 mod shutdown;
 mod streams;
 mod table12;
 mod timers;
 mod trace;
 
+pub(crate) use self::replies::AMPLIFICATION_LIMIT;
 pub(crate) use self::table12::stale_cookie;
 
 use core::net::IpAddr;
@@ -32,6 +35,7 @@ use msctp_wire::Tsn;
 use self::addresses::Readdressing;
 use self::control::ControlQueue;
 use self::ecn::EcnState;
+use self::events::EventQueue;
 use self::handshake::Setup;
 use self::output::Output;
 use self::policy::Handover;
@@ -47,15 +51,11 @@ use crate::extensions::Extensions;
 use crate::inbound::Inbound;
 use crate::outbound::Outbound;
 use crate::path::{Added, PathEvent, Paths, SourceUse};
-use crate::rare::Rare;
+use crate::rare::{Rare, Untouched};
 use crate::{
     AssociationState, AssociationStats, Config, ConfigError, Event, LocalAddrs, LossReason, Message,
     PathAddr, PathId, PrimaryCause, RemoteAddrs, TraceKind,
 };
-
-/// Events about single packets of the peer (ERROR chunks) are dropped while so many wait: an application that does not
-/// read must not let a peer fill the memory.
-const MAX_WAITING_EVENTS: usize = 1024;
 
 /// One end of an SCTP association (RFC 9260), with dynamic addresses (RFC 5061).
 ///
@@ -72,7 +72,7 @@ pub struct Association {
     closing: Rare<Closing>,
     control: ControlQueue,
     output: Output,
-    events: VecDeque<Event>,
+    events: EventQueue,
     tracer: Tracer,
     stats: AssociationStats,
     draws: Draws,
@@ -83,7 +83,7 @@ pub struct Association {
     quality: Quality,
     ecn: Option<Box<EcnState>>,
     /// Messages that had come before the peer restarted.
-    unread: VecDeque<Message>,
+    unread: Rare<Unread>,
     /// `Event::Readable` was given and not everything read since.
     readable_told: bool,
     /// `Event::Readable` is to be given: the one event as frequent as packets, so it has no place in the queue.
@@ -93,6 +93,17 @@ pub struct Association {
     own_jar: Option<Box<CookieJar>>,
     /// Counts changes of what an endpoint finds this association by.
     keys_version: u32,
+}
+
+/// Messages and their bytes.
+#[derive(Debug, Default)]
+struct Unread {
+    messages: VecDeque<Message>,
+    bytes: u64,
+}
+
+impl Untouched for Unread {
+    const UNTOUCHED: &'static Self = &Self { messages: VecDeque::new(), bytes: 0 };
 }
 
 /// How the two ends know each other.
@@ -239,10 +250,10 @@ impl Association {
             closing: Rare::default(),
             control: ControlQueue::default(),
             output: Output::default(),
-            events: VecDeque::new(),
+            events: EventQueue::default(),
             tracer: Tracer::new(config.trace),
             stats: AssociationStats::default(),
-            unread: VecDeque::new(),
+            unread: Rare::default(),
             readable_told: false,
             readable_event: false,
             handover,
@@ -288,7 +299,7 @@ impl Association {
     fn announce_paths(&mut self, now: Time, added: &[PathId]) {
         for &path in added {
             let Some(at) = self.paths.get(path).map(crate::path::Path::addr) else { continue };
-            self.events.push_back(Event::PathAdded { path, at });
+            self.events.push(Event::PathAdded { path, at });
             self.tracer.push(now, TraceKind::PathAdded { path, at });
         }
     }
@@ -308,7 +319,7 @@ impl Association {
 
     fn announce_connected(&mut self) {
         self.begin_quality();
-        self.events.push_back(Event::Connected {
+        self.events.push(Event::Connected {
             outbound_streams: self.tags.outbound_streams,
             inbound_streams: self.tags.inbound_streams,
         });
@@ -346,13 +357,13 @@ impl Association {
                 // Several timers may have expired at once: after the end there is nothing more to tell.
                 _ if self.state == AssociationState::Closed => {}
                 PathEvent::StateChanged { path, from, to } => {
-                    self.events.push_back(Event::PathState { path, state: to });
+                    self.events.push(Event::PathState { path, state: to });
                     self.tracer.push(now, TraceKind::PathState { path, from, to });
                     self.tell_path_active(now, path, to);
                 }
                 PathEvent::DataPathChanged { from, to } => self.on_data_path_changed(now, from, to),
                 PathEvent::PmtuChanged { path, pmtu } => {
-                    self.events.push_back(Event::PathMtu { path, pmtu });
+                    self.events.push(Event::PathMtu { path, pmtu });
                 }
                 PathEvent::PrimarySwitchover { to } => {
                     // A path that went away meanwhile cannot take over.
@@ -376,7 +387,7 @@ impl Association {
         self.closing = Rare::default();
         self.paths.stop_heartbeats();
         self.report_undelivered();
-        self.events.push_back(match reason {
+        self.events.push(match reason {
             None => Event::Closed,
             Some(reason) => Event::Lost(reason),
         });
@@ -393,14 +404,7 @@ impl Association {
         if core::mem::take(&mut self.readable_event) {
             return Some(Event::Readable);
         }
-        if self.events.is_empty() {
-            if self.events.capacity() > 0 {
-                // Events are rare, associations may be many: no room is kept for them.
-                self.events = VecDeque::new();
-            }
-            return None;
-        }
-        self.events.pop_front()
+        self.events.pop()
     }
 
     /// The next entry of the trace; always `None` when `Config::trace` is off.
@@ -426,12 +430,25 @@ impl Association {
     /// Messages that the application has not read yet outlive the state they came with.
     fn save_unread(&mut self) {
         while let Some(message) = self.inbound.read() {
-            self.unread.push_back(message);
+            self.unread.bytes += message.data.len() as u64;
+            self.unread.messages.push_back(message);
         }
     }
 
     pub(crate) fn tags(&self) -> &Tags {
         &self.tags
+    }
+
+    /// Bytes that the peer makes this end hold (`EndpointConfig::receive_memory`).
+    #[inline]
+    pub(crate) fn received_memory(&self) -> u64 {
+        self.inbound.memory() + self.unread.bytes
+    }
+
+    /// The endpoint has so many bytes for it; `u64::MAX`: no limit but its own.
+    #[inline]
+    pub(crate) fn set_memory_share(&mut self, share: u64) {
+        self.inbound.set_share(share.saturating_sub(self.unread.bytes));
     }
 
     pub(crate) fn keys_version(&self) -> u32 {

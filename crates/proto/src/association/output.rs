@@ -17,6 +17,8 @@ use crate::{AssociationState as State, Direction, PathAddr, PathId, TraceKind, T
 pub(super) struct Output {
     /// Where the last DATA came from: SACKs go back there (RFC 9260 §6.4).
     pub(super) sack_to: Option<PathAddr>,
+    /// Bytes with which the packet at hand may be answered where it came from, if that address is not confirmed.
+    pub(super) credit: u32,
     /// The packet that was filled last may be sent ECT.
     ect: bool,
     /// Chunks to be sent in copy: path, first TSN, number.
@@ -457,7 +459,8 @@ impl Association {
             builder.push(&Pad { padding_len: padding.min(u32::from(u16::MAX)) as u16 }).ok()?;
         }
         self.trace_control(now, Direction::Out, Some(path), &heartbeat);
-        Some(Transmit::new(Some(path), at, self.seal(builder)))
+        let probe = padding.is_some();
+        Some(Transmit { probe, ..Transmit::new(Some(path), at, self.seal(builder)) })
     }
 
     /// SHUTDOWN or SHUTDOWN ACK, with a SACK when there is something a SHUTDOWN cannot say (RFC 9260 §9.2): gaps, duplicates,

@@ -172,7 +172,7 @@ impl Association {
             return;
         }
         self.handover.expected = Some(new.id);
-        self.events.push_back(Event::PrimaryChanged { path: new.id, cause });
+        self.events.push(Event::PrimaryChanged { path: new.id, cause });
         self.tracer.push(now, TraceKind::Primary { from: old.id, to: new.id, cause });
         // What the data seen to arrive on the old path was, is what reports may give back on the new one.
         let carried = self.paths.get(old.id).map_or(0, |path| path.carried);
@@ -202,7 +202,7 @@ impl Association {
         if self.handover.expected.take() == Some(to) {
             return;
         }
-        self.events.push_back(Event::PrimaryChanged { path: to, cause: PrimaryCause::Failover });
+        self.events.push(Event::PrimaryChanged { path: to, cause: PrimaryCause::Failover });
         self.tracer.push(now, TraceKind::Primary { from, to, cause: PrimaryCause::Failover });
     }
 
@@ -222,7 +222,7 @@ impl Association {
                 self.handover.bicast = None;
                 self.tracer.push(now, TraceKind::Bicast { to: None });
             }
-            self.events.push_back(Event::PathRemoved { path: id, at: path.addr() });
+            self.events.push(Event::PathRemoved { path: id, at: path.addr() });
             self.tracer.push(now, TraceKind::PathRemoved { path: id });
         }
         self.after_switch(now, old, PrimaryCause::Removed);

@@ -5,7 +5,7 @@ use msctp_wire::param::{AddStreams, IncomingReset, OutgoingReset, ReconfigRespon
 use msctp_wire::{EncodeChunk, List, Param, Params, ReConfig, ReconfigSerial, StreamId, Tsn};
 use smallvec::SmallVec;
 
-use super::{Association, MAX_WAITING_EVENTS};
+use super::Association;
 use crate::extensions::Extensions;
 use crate::path::Path;
 use crate::reconfig::{
@@ -217,7 +217,8 @@ impl Association {
             Answer::BadSequenceNumber => ReconfigResponse::BAD_SEQUENCE_NUMBER,
             Answer::Again(result) => result,
             Answer::New => {
-                let result = act(self);
+                // An application that does not read what happened must not let a peer fill the memory.
+                let result = if self.events.is_full() { ReconfigResponse::DENIED } else { act(self) };
                 self.reconfig.theirs.answer(serial, result);
                 result
             }
@@ -229,13 +230,12 @@ impl Association {
     fn push_response(&mut self, at: PathAddr, serial: ReconfigSerial, result: u32) {
         let params = [Param::ReconfigResponse(ReconfigResponse { serial, result, next_tsns: None })];
         let to = self.reply_addr(at);
-        self.control.push(to, self.tags.peer_tag, &ReConfig { params: Params::from(&params) });
+        self.reply(to, &ReConfig { params: Params::from(&params) });
     }
 
     /// Outgoing SSN Reset Request (RFC 6525 §5.2.2).
     fn incoming_reset(&mut self, reset: &OutgoingReset<'_>) -> u32 {
-        // An application that does not read what happened must not let a peer fill the memory.
-        if !self.config.streams.peer_may_reset || self.events.len() >= MAX_WAITING_EVENTS {
+        if !self.config.streams.peer_may_reset {
             return ReconfigResponse::DENIED;
         }
         if reset.streams.iter().any(|stream| stream.get() >= self.tags.inbound_streams) {
@@ -269,7 +269,7 @@ impl Association {
         self.inbound.reset_streams(&streams);
         self.report_partial_aborts();
         self.tell_readable();
-        self.events.push_back(Event::Streams(StreamEvent::IncomingReset(streams)));
+        self.events.push(Event::Streams(StreamEvent::IncomingReset(streams)));
     }
 
     /// Incoming SSN Reset Request (RFC 6525 §5.2.3): answered by an Outgoing SSN Reset Request of ours.
@@ -313,7 +313,7 @@ impl Association {
         }
         self.tags.inbound_streams = streams;
         self.inbound.set_streams(streams);
-        self.events.push_back(Event::Streams(StreamEvent::IncomingAdded(streams)));
+        self.events.push(Event::Streams(StreamEvent::IncomingAdded(streams)));
         ReconfigResponse::PERFORMED
     }
 
@@ -356,6 +356,6 @@ impl Association {
     }
 
     fn tell_settled(&mut self, Settled { request, outcome }: Settled) {
-        self.events.push_back(Event::Streams(StreamEvent::Answered { request, outcome }));
+        self.events.push(Event::Streams(StreamEvent::Answered { request, outcome }));
     }
 }

@@ -207,7 +207,7 @@ impl Association {
                 }
                 if self.state != State::ShutdownReceived {
                     self.set_state(now, State::ShutdownReceived);
-                    self.events.push_back(Event::PeerShutdown);
+                    self.events.push(Event::PeerShutdown);
                 }
             }
             State::ShutdownSent => {

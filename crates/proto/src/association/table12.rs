@@ -102,6 +102,11 @@ impl Association {
                 self.control.push(at, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
                 return false;
             }
+            // What a restart leaves behind is the application's: one more waits until it has taken that. A COOKIE ECHO comes again.
+            Action::Restart if self.events.is_full() || !self.unread.messages.is_empty() => {
+                self.stats.chunks_held_off += 1;
+                return false;
+            }
             Action::Restart => self.restart(now, cookie),
             Action::Collision => self.resolve_collision(now, cookie),
             Action::Duplicate => {
@@ -149,9 +154,9 @@ impl Association {
         }
         self.set_state(now, State::Established);
         self.paths.start_heartbeats(now);
-        self.events.push_back(Event::Restarted);
+        self.events.push(Event::Restarted);
         if room_again {
-            self.events.push_back(Event::Writable);
+            self.events.push(Event::Writable);
         }
         self.announce_connected();
     }

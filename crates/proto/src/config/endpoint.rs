@@ -17,6 +17,11 @@ pub struct EndpointConfig {
     pub max_pending_replies: usize,
     /// Associations held at a time, 65536; beyond it a COOKIE ECHO is answered by ABORT (Out of Resource).
     pub max_associations: usize,
+    /// Bytes that peers may make all associations together hold: received data that nobody has read or that waits for other data, what
+    /// keeping it takes, and streams begun. 256 MiB, at least 64 KiB. While they hold more than half of it, each
+    /// association may hold an equal share of the other half (4 KiB at least): the window of one that holds more is closed, and new
+    /// data for it is dropped. Idle associations take about 4 KiB each beside it.
+    pub receive_memory: u64,
     /// A Cookie Preservative can lengthen a cookie's life by at most so much, 10 s (RFC 9260 §3.3.2.1.3).
     pub max_cookie_preservative: Span,
 }
@@ -28,6 +33,7 @@ impl Default for EndpointConfig {
             cookie_secret_life: Span::from_secs(3600),
             max_pending_replies: 256,
             max_associations: 65_536,
+            receive_memory: 256 << 20,
             max_cookie_preservative: Span::from_secs(10),
         }
     }
@@ -59,6 +65,12 @@ impl EndpointConfig {
             "at least 1 packet",
         )?;
         check(self.max_associations >= 1, "max_associations", self.max_associations, "at least 1")?;
+        check(
+            self.receive_memory >= 64 << 10,
+            "receive_memory",
+            self.receive_memory,
+            "at least 65536 bytes",
+        )?;
         check(
             self.max_cookie_preservative <= Span::from_secs(3600),
             "max_cookie_preservative",

@@ -2,9 +2,8 @@
 
 use super::check;
 use crate::ConfigError;
+use crate::association::AMPLIFICATION_LIMIT;
 
-/// Bytes to an address that is not confirmed, for each that came from it: what RFC 9000 §8.1 allows.
-const MOST_EARLY_DATA: u32 = 3;
 /// Packets of a request: with what they carry beside it less than any initial window (RFC 9260 §7.2.1).
 const MOST_COPIES: u32 = 3;
 
@@ -39,8 +38,8 @@ impl Default for MovesConfig {
 
 impl MovesConfig {
     pub(super) fn validate(self) -> Result<(), ConfigError> {
-        let allowed = self.early_data <= MOST_EARLY_DATA;
-        check(allowed, "early_data", self.early_data, format_args!("0 to {MOST_EARLY_DATA}"))?;
+        let allowed = self.early_data <= AMPLIFICATION_LIMIT;
+        check(allowed, "early_data", self.early_data, format_args!("0 to {AMPLIFICATION_LIMIT}"))?;
         check(
             (1..=MOST_COPIES).contains(&self.copies),
             "copies",

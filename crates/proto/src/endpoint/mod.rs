@@ -30,6 +30,9 @@ use crate::{
 /// Largest IP packet without an association. An INIT ACK with every address and report that we put into it is smaller.
 const REPLY_PMTU: u32 = 1500;
 
+/// Bytes that an association may hold however little memory the endpoint has: a full packet and its keeping.
+const LEAST_SHARE: u64 = 4096;
+
 /// Names an association of one endpoint. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle {
@@ -83,6 +86,8 @@ struct Entry {
     association: Box<Association>,
     keys: Keys,
     keys_version: u32,
+    /// What it is charged of `EndpointConfig::receive_memory`.
+    memory: u64,
 }
 
 #[derive(Debug, Default)]
@@ -119,6 +124,8 @@ pub struct Endpoint {
     slots: Vec<Slot>,
     free: Vec<u32>,
     count: usize,
+    /// Bytes that peers make all associations hold.
+    memory: u64,
     demux: Demux,
     schedule: Schedule,
     /// Associations that may have something to send.
@@ -150,6 +157,7 @@ impl Endpoint {
             slots: Vec::new(),
             free: Vec::new(),
             count: 0,
+            memory: 0,
             demux: Demux::default(),
             schedule: Schedule::default(),
             dirty: VecDeque::new(),
@@ -238,7 +246,7 @@ impl Endpoint {
         self.demux.insert(slot, &keys);
         let keys_version = association.keys_version();
         let entry = &mut self.slots[slot as usize];
-        entry.entry = Some(Entry { association: Box::new(association), keys, keys_version });
+        entry.entry = Some(Entry { association: Box::new(association), keys, keys_version, memory: 0 });
         self.count += 1;
         self.mark_dirty(slot);
         self.handle(slot)
@@ -339,13 +347,23 @@ impl Endpoint {
         slot: u32,
         cookie: Option<&Cookie>,
     ) -> DatagramOutcome {
+        let share = self.memory_share();
         let entry = &mut self.slots[slot as usize].entry;
-        let verified = entry
-            .as_mut()
-            .is_some_and(|entry| entry.association.input(now, at, ecn, bytes, &mut self.jar, cookie));
+        let verified = entry.as_mut().is_some_and(|entry| {
+            entry.association.set_memory_share(share);
+            entry.association.input(now, at, ecn, bytes, &mut self.jar, cookie)
+        });
         self.mark_dirty(slot);
         let handle = self.handle(slot);
         if verified { DatagramOutcome::Association(handle) } else { DatagramOutcome::Unverified(handle) }
+    }
+
+    /// What each association may hold: as much as its buffer while all together hold less than half of the endpoint's memory, then an
+    /// equal share of the other half, so that no peer can take everybody's.
+    #[inline]
+    fn memory_share(&self) -> u64 {
+        let half = self.config.receive_memory / 2;
+        if self.memory <= half { u64::MAX } else { (half / self.count.max(1) as u64).max(LEAST_SHARE) }
     }
 
     /// Enters the association's addresses and tag anew if they changed.
@@ -417,7 +435,9 @@ impl Endpoint {
         self.refresh_keys(slot);
         let entry = &mut self.slots[slot as usize];
         entry.dirty = false;
-        let Some(Entry { association, .. }) = &entry.entry else { return };
+        let Some(Entry { association, memory, .. }) = &mut entry.entry else { return };
+        let before = core::mem::replace(memory, association.received_memory());
+        self.memory = self.memory - before + *memory;
         self.schedule.set(slot, association.poll_timeout());
         if association.has_events() && !core::mem::replace(&mut entry.eventful, true) {
             self.eventful.push_back(slot);
@@ -447,7 +467,7 @@ impl Endpoint {
             !association.has_events() && !association.has_trace() && !association.readable()
         });
         if done {
-            entry.entry = None;
+            self.memory -= entry.entry.take().map_or(0, |entry| entry.memory);
             entry.generation = entry.generation.wrapping_add(1);
             self.schedule.set(slot, None);
             self.free.push(slot);

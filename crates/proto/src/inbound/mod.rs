@@ -167,7 +167,7 @@ impl Inbound {
                 Received::Duplicate
             }
             Place::TooFar => Received::Dropped,
-            Place::Next | Place::Ahead(_) if !self.may_hold(tsn, place, data.payload.len()) => {
+            Place::Next | Place::Ahead(_) if !self.may_hold(tsn, place, data.stream, data.payload.len()) => {
                 Received::Dropped
             }
             Place::Next | Place::Ahead(_) if data.stream >= self.streams => {
@@ -189,7 +189,11 @@ impl Inbound {
 
     /// RFC 9260 §6.2: with the window closed, only what lies below the largest TSN received is taken. (We never drop what
     /// was acknowledged to make room for it: up to twice the buffer is held instead.)
-    fn may_hold(&self, tsn: LongTsn, place: Place, len: usize) -> bool {
+    fn may_hold(&self, tsn: LongTsn, place: Place, stream: u16, len: usize) -> bool {
+        // What a stream takes is never given back: none is begun while the endpoint is short of memory.
+        if self.window.is_squeezed(self.ordering.memory()) && !self.ordering.has_begun(stream) {
+            return false;
+        }
         if self.window.a_rwnd() > 0 || self.window.was_granted(len) {
             return true;
         }
@@ -415,6 +419,18 @@ impl Inbound {
     /// (RFC 9260 §6.2).
     pub fn has_gap(&self) -> bool {
         self.map.has_gap()
+    }
+
+    /// Bytes that the peer makes this end hold: user data, what keeping it takes, and streams.
+    pub fn memory(&self) -> u64 {
+        self.window.charge() + self.ordering.memory()
+    }
+
+    /// The endpoint has so many bytes for this association; `u64::MAX`: as many as its buffer. Beyond them the window is closed, as
+    /// if the buffer were so large.
+    #[inline]
+    pub fn set_share(&mut self, share: u64) {
+        self.window.set_share(share);
     }
 
     /// Number of holes below the highest TSN received.

@@ -216,6 +216,16 @@ impl Ordering {
         !self.ready.is_empty()
     }
 
+    /// Bytes that streams take.
+    pub(super) fn memory(&self) -> u64 {
+        self.streams.memory()
+    }
+
+    /// The stream takes memory already.
+    pub(super) fn has_begun(&self, stream: u16) -> bool {
+        self.streams.get(stream).is_some()
+    }
+
     /// User bytes and chunks held, counted anew.
     #[cfg(test)]
     pub(super) fn held(&self, streams: u16) -> (u64, u64) {

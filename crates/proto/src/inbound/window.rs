@@ -28,6 +28,8 @@ pub(super) struct ReceiveWindow {
     stretched_edge: u64,
     /// Where the buffer follows the path.
     tuning: Option<Box<Tuning>>,
+    /// What the endpoint lets this association hold (`EndpointConfig::receive_memory`).
+    share: u64,
 }
 
 impl ReceiveWindow {
@@ -47,22 +49,41 @@ impl ReceiveWindow {
             stretched: false,
             stretched_edge: 0,
             tuning: max.map(|max| Box::new(Tuning::new(max))),
+            share: u64::MAX,
         }
     }
 
-    fn charge(&self) -> u64 {
+    /// Bytes that are held, with what keeping small chunks takes.
+    pub(super) fn charge(&self) -> u64 {
         self.held_bytes.max(self.held_chunks * MIN_CHARGE)
+    }
+
+    /// The endpoint has so many bytes for this association; more than the buffer: no limit.
+    #[inline]
+    pub(super) fn set_share(&mut self, share: u64) {
+        self.share = share;
+    }
+
+    /// The buffer, or the share of it that the endpoint has room for.
+    fn size(&self) -> u64 {
+        self.size.min(self.share)
+    }
+
+    /// The endpoint is short of memory, and this association holds its share, with `more` bytes beside user data.
+    #[inline]
+    pub(super) fn is_squeezed(&self, more: u64) -> bool {
+        self.share != u64::MAX && self.charge() + more >= self.share
     }
 
     /// `stuck`: nothing that is held can be read before more comes. With the window closed the sender would bring that chunk by
     /// chunk, as zero window probes (RFC 9260 §6.1 A).
     pub(super) fn stretch(&mut self, stuck: bool) {
-        self.stretched = stuck && self.charge() + self.step > self.size;
+        self.stretched = stuck && self.charge() + self.step > self.size();
     }
 
     /// Bytes that may be held.
     fn limit(&self) -> u64 {
-        if self.stretched { STRETCH * self.size } else { self.size }
+        if self.stretched { STRETCH * self.size() } else { self.size() }
     }
 
     /// It was promised room for so many more bytes while the buffer was stretched.
@@ -87,8 +108,11 @@ impl ReceiveWindow {
         if self.charge() >= self.limit() {
             return 0;
         }
+        let promised = self.next_edge().saturating_sub(self.received).min(self.size);
+        // What was promised is taken back only where the endpoint has no room for it.
+        let room = if self.share < self.size { self.limit() - self.charge() } else { promised };
         // never above `size`, which is 32 bits
-        self.next_edge().saturating_sub(self.received).min(self.size) as u32
+        promised.min(room) as u32
     }
 
     /// A SACK with this [`a_rwnd`](Self::a_rwnd) goes out.
@@ -149,7 +173,7 @@ impl ReceiveWindow {
 
     /// So many times the buffer is held.
     pub(super) fn holds_buffers(&self, times: u64) -> bool {
-        self.charge() >= self.size * times
+        self.charge() >= self.size() * times
     }
 
     #[cfg(test)]

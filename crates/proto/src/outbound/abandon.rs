@@ -182,6 +182,7 @@ impl Outbound {
             misses: 0,
             fast_retransmitted: false,
             acked_before: false,
+            duplicate_credited: false,
         });
     }
 

@@ -71,6 +71,8 @@ pub(super) struct Chunk {
     pub(super) fast_retransmitted: bool,
     /// A gap block acknowledged it before the peer reneged: a second acknowledgement tells nothing new.
     pub(super) acked_before: bool,
+    /// A duplicate of it was credited to the window.
+    pub(super) duplicate_credited: bool,
 }
 
 /// Bytes of a chunk that are not user data.

@@ -407,6 +407,7 @@ impl Outbound {
             misses: 0,
             fast_retransmitted: false,
             acked_before: false,
+            duplicate_credited: false,
         };
         let pushed = chunk.push(tsn, builder);
         debug_assert!(pushed.is_ok(), "room was checked");

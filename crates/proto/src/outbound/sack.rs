@@ -283,15 +283,20 @@ impl Outbound {
         flow.ack.taken_back += chunk.wire_len();
     }
 
-    /// RFC 9260 §7.2.2: bytes of duplicates count, as far as the chunk is still known.
+    /// RFC 9260 §7.2.2: bytes of duplicates count, as far as the chunk is still known: once, of what was sent more than once and is
+    /// acknowledged. A receiver that reports more would have the window grow by more than PMDCS per RTT, which the section forbids.
     fn count_duplicate(&mut self, tsn: Tsn) {
         if let Some(rack) = &mut self.rack {
             rack.on_duplicate(self.sent.first(), tsn);
         }
         let tsn = self.sent.first().nearest(tsn);
-        if let Some(chunk) = self.sent.at(tsn).filter(|chunk| chunk.fate != Fate::Abandoned)
+        let credible = |chunk: &&mut Chunk| {
+            chunk.fate == Fate::GapAcked && (chunk.again || !chunk.one_path) && !chunk.duplicate_credited
+        };
+        if let Some(chunk) = self.sent.at_mut(tsn).filter(credible)
             && let Some(flow) = self.flows.of_mut(chunk.path)
         {
+            chunk.duplicate_credited = true;
             flow.ack.duplicates += chunk.wire_len();
         }
     }

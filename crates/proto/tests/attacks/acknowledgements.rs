@@ -111,3 +111,59 @@ fn acknowledging_ahead_of_arrival_is_bounded_by_slow_start_and_the_buffer() {
     }
     assert_eq!(pair.b.state(), Some(State::Established));
 }
+
+/// cwnd after each of thirty round trips of congestion avoidance, with so many duplicates in each SACK.
+fn with_duplicates(lies: usize) -> Vec<u64> {
+    let mut pair = Pair::established(Config {
+        send_buffer: 64 << 20,
+        receive_buffer: 32 << 20,
+        max_burst: 0,
+        initial_ssthresh: Some(20_000),
+        ..Config::default()
+    });
+    pair.log = Some(Vec::new());
+    pair.with(Side::A, |a, now| a.request_heartbeat(now, msctp_proto::PathId::new(0))).unwrap();
+    pair.with(Side::B, |b, now| b.request_heartbeat(now, msctp_proto::PathId::new(0))).unwrap();
+    pair.run_for(Span::from_millis(200));
+    let tag = pair.tag_of(Side::B);
+    pair.filter = Box::new(|_| Fate::Drop);
+    let log = pair.log_len();
+    for _ in 0..5_000 {
+        pair.send(Side::B, message(0, vec![1; 1400]));
+    }
+    let newest = |pair: &Pair| {
+        let tsns = pair.sent_since(Side::B, log).into_iter().filter_map(|flight| flight.tsn());
+        tsns.reduce(|a, b| if b.wrapping_sub(a) < 1 << 31 { b } else { a }).expect("data")
+    };
+    let mut acked =
+        pair.sent_since(Side::B, log).iter().find_map(|flight| flight.tsn()).unwrap().wrapping_sub(1);
+    let mut windows = Vec::new();
+    for _ in 0..30 {
+        pair.now += Span::from_millis(20);
+        let last = newest(&pair);
+        while acked != last {
+            acked = acked.wrapping_add(2.min(last.wrapping_sub(acked)));
+            let duplicates = vec![Tsn::new(last); lies];
+            let sack = Sack {
+                cum_tsn_ack: Tsn::new(acked),
+                a_rwnd: 32 << 20,
+                gap_blocks: List::from(&[]),
+                duplicates: List::from(&duplicates[..]),
+            };
+            let bytes = packet(Side::B, tag, &[&sack]);
+            pair.inject(Side::B, Pair::at(Side::B), &bytes);
+        }
+        windows.push(cwnd(&mut pair));
+    }
+    windows
+}
+
+#[test]
+fn duplicates_that_were_reported_and_never_sent_grow_no_window() {
+    // RFC 9260 §7.2.2 counts their bytes, and "cwnd MUST NOT be increased by more than PMDCS per RTT"
+    let (honest, liar) = (with_duplicates(0), with_duplicates(300));
+    assert_eq!(liar, honest);
+    let avoidance = honest.windows(2).filter(|pair| pair[0] > 20_000);
+    assert!(avoidance.clone().all(|pair| pair[1] <= pair[0] + 1468), "{honest:?}");
+    assert!(avoidance.count() > 20);
+}

@@ -5,13 +5,17 @@ mod acknowledgements;
 mod amplification;
 mod bit_flips;
 mod bombs;
+mod clocks;
 mod cookies;
 mod ecn;
+mod events;
 mod flood;
 mod listed_victims;
 mod no_auth;
+mod null_key;
 mod off_path;
 mod parameters;
+mod reflection;
 mod replay;
 #[path = "../support/mod.rs"]
 mod support;

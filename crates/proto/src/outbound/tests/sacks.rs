@@ -106,12 +106,21 @@ fn reneging_on_a_path_that_is_gone_sends_elsewhere() {
 }
 
 #[test]
-fn rfc9260_7_2_2_duplicates_count_while_the_chunk_is_known() {
+fn rfc9260_7_2_2_a_duplicate_counts_once_and_only_of_what_was_sent_twice() {
     let mut sender = in_flight(5);
     // cwnd 20, flight 5: not full, so that partial_bytes_acked shows what was counted
     sender.sack_with(1, &[(2, 2)], &[3, 1, 99]);
-    // 1 and 3 acknowledged, 3 reported again; 1 is forgotten and 99 was never sent
-    assert_eq!(sender.path(P0).controller.window().partial_bytes_acked, 3 * PMDCS);
+    // 1 and 3 acknowledged; 3 was sent once, 1 is forgotten and 99 was never sent
+    assert_eq!(sender.path(P0).controller.window().partial_bytes_acked, 2 * PMDCS);
+    let counted = |duplicates: &[u32]| {
+        let mut sender = in_flight(8);
+        packet_bytes(|builder| assert!(sender.out.copy_chunk(Tsn::new(3), builder)), 1480);
+        sender.sack_with(1, &[(2, 3)], duplicates);
+        sender.sack_with(1, &[(2, 4)], duplicates);
+        sender.path(P0).controller.window().partial_bytes_acked
+    };
+    assert_eq!(counted(&[3]), counted(&[]) + PMDCS, "3 was sent twice");
+    assert_eq!(counted(&[3, 3, 3, 4, 2]), counted(&[3]), "once; 4 was sent once, 2 has not arrived");
 }
 
 #[test]

@@ -1,0 +1,54 @@
+//! Replies to the sender of a packet, within the anti-amplification limit: an address that is not confirmed gets at most
+//! [`AMPLIFICATION_LIMIT`] bytes for each byte that came from it.
+//!
+//! A confirmed address is the peer's, and needs no limit. Early data (`MovesConfig::early_data`) has the same limit and is counted
+//! per path; replies come off that count when they are sent. Here one number is kept, the credit of the packet at hand, so that
+//! forged sources take no memory. HEARTBEATs that verify a path are bounded by HB.Max.Burst instead (RFC 9260 §5.4).
+
+use msctp_wire::{CommonHeader, EncodeChunk};
+
+use super::Association;
+use crate::PathAddr;
+use crate::path::ip_header;
+
+/// Bytes that may go to an address that is not confirmed, for each that came from it. RFC 9260 §5.4 leaves the number open; this is
+/// that of RFC 9000 §8.1.
+pub(crate) const AMPLIFICATION_LIMIT: u32 = 3;
+
+impl Association {
+    /// A packet of `len` bytes came from there: what answers it is bounded by that.
+    #[inline]
+    pub(super) fn begin_credit(&mut self, at: PathAddr, len: usize) {
+        // A packet is no longer than 65,535 bytes, whatever the network below.
+        let came = len.min(1 << 16) as u32 + ip_header(&at.remote);
+        self.output.credit = AMPLIFICATION_LIMIT * came;
+    }
+
+    /// Queues a chunk that answers the packet at hand. Drops it if it goes to an address that is not confirmed and has had its
+    /// share.
+    pub(super) fn reply(&mut self, to: PathAddr, chunk: &impl EncodeChunk) {
+        if !self.paths.remote_is_confirmed(&to.remote) {
+            // As if each reply were a packet of its own: some are.
+            let packet = ip_header(&to.remote) as usize + self.least_packet() + chunk.padded_len();
+            let Some(left) = self.output.credit.checked_sub(packet as u32) else {
+                self.stats.replies_withheld += 1;
+                return;
+            };
+            self.output.credit = left;
+        }
+        self.control.push(to, self.tags.peer_tag, chunk);
+    }
+
+    /// Bytes of an SCTP packet that are not chunks, with an AUTH chunk where one may be needed.
+    pub(super) fn least_packet(&self) -> usize {
+        CommonHeader::LEN + self.auth.plan().map_or(0, |plan| plan.chunk_len())
+    }
+
+    /// Bytes of the SCTP packet that may answer the packet at hand beside its other replies; `u32::MAX`: no limit.
+    pub(super) fn reply_room(&self, to: PathAddr) -> u32 {
+        if self.paths.remote_is_confirmed(&to.remote) {
+            return u32::MAX;
+        }
+        self.output.credit.saturating_sub(ip_header(&to.remote))
+    }
+}

@@ -1,0 +1,69 @@
+//! A peer that makes events faster than the application takes them: what waits is bounded, and what matters is not lost.
+
+use msctp_proto::{AssociationState as State, AuthConfig, Config, Event};
+use msctp_units::Span;
+use msctp_wire::param::AddressRequest as Request;
+use msctp_wire::{Asconf, AsconfSerial, CorrelationId, Param, Params};
+
+use crate::support::{Pair, Side, a_ip, chunk, ip, packet};
+use crate::victim::last_serial;
+
+/// The documented limit, and what one packet may bring beyond it.
+const LIMIT: usize = 1024 + 256;
+
+#[test]
+fn address_changes_wait_until_the_application_has_taken_its_events() {
+    let mut pair = Pair::established(Config { auth: AuthConfig::without(), ..Config::default() });
+    pair.log = Some(Vec::new());
+    pair.transfer(Side::A, 1, 10, Span::from_secs(2));
+    let tag = pair.tag_of(Side::B);
+    pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+    pair.run_for(Span::from_secs(1));
+    let mut serial = last_serial(&pair);
+    let request =
+        |n: u32| Request { correlation_id: CorrelationId::new(n), address: ip(88, (n / 2) as u8 + 1) };
+    let params: Vec<Param<'_>> =
+        (0..80)
+            .map(|n| {
+                if n % 2 == 0 { Param::AddIpAddress(request(n)) } else { Param::DeleteIpAddress(request(n)) }
+            })
+            .collect();
+    let (handle, now, mut out) = (pair.b.handle.unwrap(), pair.now, Vec::new());
+    // True if it is answered.
+    let mut ask = |pair: &mut Pair, serial: u32| {
+        let asconf = Asconf {
+            serial: AsconfSerial::new(serial),
+            address: a_ip(0),
+            requests: Params::from(&params[..]),
+        };
+        pair.b.endpoint.handle_datagram(now, Pair::at(Side::B), &packet(Side::B, tag, &[&asconf]));
+        let mut answered = false;
+        while pair.b.endpoint.poll_transmit(now, &mut out).is_some() {
+            answered |= out[12] == chunk::ASCONF_ACK;
+            out.clear();
+        }
+        answered
+    };
+    let mut done = 0;
+    for _ in 0..2000 {
+        if ask(&mut pair, serial.wrapping_add(1)) {
+            serial = serial.wrapping_add(1);
+            done += 1;
+        }
+    }
+    let mut waiting = Vec::new();
+    while let Some((of, event)) = pair.b.endpoint.poll_event() {
+        assert_eq!(of, handle);
+        waiting.push(event);
+    }
+    assert!(waiting.len() <= LIMIT, "{} events wait after {done} requests", waiting.len());
+    // None of what was done is missing: each address that came also went.
+    let count = |wanted: fn(&Event) -> bool| waiting.iter().filter(|event| wanted(event)).count();
+    let added = count(|event| matches!(event, Event::PathAdded { .. }));
+    assert_eq!((added, count(|event| matches!(event, Event::PathRemoved { .. }))), (done * 40, done * 40));
+    assert!(
+        ask(&mut pair, serial.wrapping_add(1)),
+        "the request that was not done is done when it comes again"
+    );
+    assert_eq!(pair.b.state(), Some(State::Established));
+}
