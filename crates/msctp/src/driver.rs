@@ -9,7 +9,9 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use msctp_proto::{AbortReason, DatagramOutcome, Handle, PathAddr, Transmit};
-use msctp_udp::{Batch, Change, Datagram, EcnCodepoint, InterfaceWatch, Outgoing, Socket, SocketOptions};
+use msctp_udp::{
+    Batch, Change, Datagram, EcnCodepoint, Fragment, InterfaceWatch, Outgoing, Socket, SocketOptions,
+};
 use msctp_units::{Ecn, Time};
 use tokio::time::Sleep;
 
@@ -49,6 +51,8 @@ struct Waiting {
     bytes: Vec<u8>,
     segment_size: Option<usize>,
     ecn: Option<EcnCodepoint>,
+    fragment: Fragment,
+    handle: Option<Handle>,
 }
 
 /// Packets the core gave out.
@@ -68,7 +72,12 @@ struct Item {
     len: usize,
     segment_size: Option<usize>,
     ecn: Option<EcnCodepoint>,
+    fragment: Fragment,
+    handle: Option<Handle>,
 }
+
+/// A packet that was longer than the interface takes: whose it was, where it went, bytes.
+type Refused = (Handle, PathAddr, usize);
 
 /// The task.
 #[derive(Debug)]
@@ -259,30 +268,37 @@ impl Driver {
         Some(busy || due)
     }
 
-    /// Hands everything to the kernel.
-    fn flush(&mut self, cx: &mut Context<'_>) {
+    /// Hands everything to the kernel. True if the core has to hear of packets that were too long.
+    fn flush(&mut self, cx: &mut Context<'_>) -> bool {
         let mut lost = 0;
+        let mut refused = Vec::new();
         for item in self.outbox.items.drain(..) {
             let bytes = &self.outbox.bytes[item.start..item.start + item.len];
             match self.lines.get_mut(&item.local) {
-                Some(line) => lost += line.send(item.to, bytes, item.segment_size, item.ecn),
+                Some(line) => lost += line.send(&item, bytes, &mut refused),
                 None => lost += 1,
             }
         }
         self.outbox.bytes.clear();
         for line in self.lines.values_mut() {
-            lost += line.flush(cx);
+            lost += line.flush(cx, &mut refused);
         }
         let flushed = self.report_flush && self.lines.values().all(|line| line.pending.is_empty());
-        if lost > 0 || flushed {
-            let mut state = self.shared.lock();
-            state.send_errors += lost;
-            if flushed {
-                self.report_flush = false;
-                state.flushed = true;
-                state.idlers.wake();
-            }
+        if lost == 0 && !flushed && refused.is_empty() {
+            return false;
         }
+        let mut state = self.shared.lock();
+        state.send_errors += lost;
+        if flushed {
+            self.report_flush = false;
+            state.flushed = true;
+            state.idlers.wake();
+        }
+        let now = state.now();
+        refused.into_iter().fold(false, |any, (handle, at, len)| {
+            let association = state.core.association_mut(handle);
+            association.is_some_and(|association| association.packet_refused(now, at, len)) || any
+        })
     }
 
     /// Sends an ABORT for each association that is not over: the runtime ends, and nobody is left to serve them.
@@ -297,8 +313,8 @@ impl Driver {
             let bytes = &self.outbox.bytes[item.start..item.start + item.len];
             // The kernel takes it now, or it is lost: nobody waits any more.
             if let Some(line) = self.lines.get(&item.local) {
-                let (to, segment_size, ecn) = (item.to, item.segment_size, item.ecn);
-                let _ = line.socket.send(&Outgoing { to, bytes, segment_size, ecn });
+                let Item { to, segment_size, ecn, fragment, .. } = item;
+                let _ = line.socket.send(&Outgoing { to, bytes, segment_size, ecn, fragment });
             }
         }
     }
@@ -316,8 +332,8 @@ impl Future for Driver {
                 driver.flush(cx);
                 return Poll::Ready(());
             };
-            driver.flush(cx);
-            if !(received || watched || busy) {
+            let refused = driver.flush(cx);
+            if !(received || watched || busy || refused) {
                 return Poll::Pending;
             }
         }
@@ -339,17 +355,12 @@ impl Line {
     }
 
     /// Sends, or lets wait what the kernel does not take now. The number of packets lost.
-    fn send(
-        &mut self,
-        to: SocketAddr,
-        bytes: &[u8],
-        segment_size: Option<usize>,
-        ecn: Option<EcnCodepoint>,
-    ) -> u64 {
+    fn send(&mut self, item: &Item, bytes: &[u8], refused: &mut Vec<Refused>) -> u64 {
+        let &Item { to, segment_size, ecn, fragment, handle, .. } = item;
         let sent = if self.pending.is_empty() {
-            match self.socket.send(&Outgoing { to, bytes, segment_size, ecn }) {
-                Ok(sent) => sent,
-                Err(_) => return 1,
+            match self.hand_over(&Outgoing { to, bytes, segment_size, ecn, fragment }, handle, refused) {
+                Some(sent) => sent,
+                None => return 1,
             }
         } else {
             0
@@ -362,29 +373,47 @@ impl Line {
             return 1;
         }
         self.pending_bytes += rest.len();
-        self.pending.push_back(Waiting { to, bytes: rest.to_vec(), segment_size, ecn });
+        let bytes = rest.to_vec();
+        self.pending.push_back(Waiting { to, bytes, segment_size, ecn, fragment, handle });
         0
     }
 
+    /// Gives packets to the kernel: how many bytes it took; `None`: they are lost.
+    fn hand_over(
+        &self,
+        packets: &Outgoing<'_>,
+        handle: Option<Handle>,
+        refused: &mut Vec<Refused>,
+    ) -> Option<usize> {
+        let sent = self.socket.send(packets).ok()?;
+        if let (Some(len), Some(handle)) = (sent.too_long, handle) {
+            let at = PathAddr { local: self.socket.local().ip(), remote: packets.to.ip() };
+            refused.push((handle, at, len));
+        }
+        Some(sent.bytes)
+    }
+
     /// Tries again what waits.
-    fn flush(&mut self, cx: &mut Context<'_>) -> u64 {
+    fn flush(&mut self, cx: &mut Context<'_>, refused: &mut Vec<Refused>) -> u64 {
         let mut lost = 0;
-        while let Some(Waiting { to, bytes, segment_size, ecn }) = self.pending.front_mut() {
-            match self.socket.poll_send_ready(cx) {
-                Poll::Pending => break,
-                Poll::Ready(_) => {}
+        while let Some(mut waiting) = self.pending.pop_front() {
+            if self.socket.poll_send_ready(cx).is_pending() {
+                self.pending.push_front(waiting);
+                break;
             }
-            match self.socket.send(&Outgoing { to: *to, bytes, segment_size: *segment_size, ecn: *ecn }) {
-                Ok(sent) if sent < bytes.len() => {
-                    bytes.drain(..sent);
+            let Waiting { to, segment_size, ecn, fragment, handle, .. } = waiting;
+            let packets = Outgoing { to, bytes: &waiting.bytes, segment_size, ecn, fragment };
+            match self.hand_over(&packets, handle, refused) {
+                Some(sent) if sent < waiting.bytes.len() => {
+                    waiting.bytes.drain(..sent);
                     self.pending_bytes -= sent;
+                    self.pending.push_front(waiting);
                     continue;
                 }
-                Ok(_) => {}
-                Err(_) => lost += 1,
+                Some(_) => {}
+                None => lost += 1,
             }
-            self.pending_bytes -= bytes.len();
-            self.pending.pop_front();
+            self.pending_bytes -= waiting.bytes.len();
         }
         lost
     }
@@ -432,34 +461,45 @@ fn take(
             *before = Some((handle, datagram.remote));
             // Most packets of a batch have one origin.
             if last != *before {
-                if let Some(slot) = state.slots.get_mut(&handle) {
-                    slot.ports.learn(at.local, at.remote, udp_port);
-                }
+                let is_path = state.learn_port(handle, at, udp_port);
                 state.touch(handle);
+                // Nothing is learnt of where no path is, but what answers it goes back to where it came from.
+                if !is_path {
+                    *before = None;
+                    drain(state, now, Some(Stray { handle, at, udp_port, verified: true }), outbox);
+                }
             }
         }
         DatagramOutcome::Accepted(handle) => {
             let port = datagram.bytes.get(2..4).map_or(0, |port| u16::from_be_bytes([port[0], port[1]]));
             state.enter_accepted(handle, udp_port, port);
-            if let Some(slot) = state.slots.get_mut(&handle) {
-                slot.ports.learn(at.local, at.remote, udp_port);
-            }
+            state.learn_port(handle, at, udp_port);
         }
         // What answers it goes back to where it came from, and nothing else does.
-        DatagramOutcome::Unverified(handle) => drain(state, now, Some((handle, at, udp_port)), outbox),
+        DatagramOutcome::Unverified(handle) => {
+            drain(state, now, Some(Stray { handle, at, udp_port, verified: false }), outbox);
+        }
         DatagramOutcome::Replied => {
             let start = outbox.bytes.len();
             if let Some((None, reply)) = state.core.poll_transmit_from(now, &mut outbox.bytes) {
-                outbox.push(start, &reply, udp_port);
+                outbox.push(start, &reply, None, udp_port);
             }
         }
         DatagramOutcome::Ignored(_) => {}
     }
 }
 
-/// Takes everything the core has to send. `stray`: whom an answer goes to that the packet taken last provoked, and that
-/// proved nothing.
-fn drain(state: &mut State, now: Time, stray: Option<(Handle, PathAddr, u16)>, outbox: &mut Outbox) {
+/// Where the packet taken last came from, of which no port was learnt: what answers it goes back there.
+struct Stray {
+    handle: Handle,
+    at: PathAddr,
+    udp_port: u16,
+    /// It was the peer's. Of others only what they can provoke is an answer.
+    verified: bool,
+}
+
+/// Takes everything the core has to send.
+fn drain(state: &mut State, now: Time, stray: Option<Stray>, outbox: &mut Outbox) {
     loop {
         let start = outbox.bytes.len();
         let Some((handle, transmit)) = state.core.poll_transmit_from(now, &mut outbox.bytes) else { break };
@@ -467,20 +507,24 @@ fn drain(state: &mut State, now: Time, stray: Option<(Handle, PathAddr, u16)>, o
         let known = slot.map(|slot| slot.ports.port(transmit.at.local, transmit.at.remote));
         let first_chunk = outbox.bytes.get(start + FIRST_CHUNK);
         let answers = matches!(first_chunk, Some(&(INIT_ACK | ABORT)));
-        let port = match stray {
-            Some((from, at, port)) if answers && handle == Some(from) && at == transmit.at => Some(port),
+        let port = match &stray {
+            Some(stray)
+                if (stray.verified || answers) && handle == Some(stray.handle) && stray.at == transmit.at =>
+            {
+                Some(stray.udp_port)
+            }
             _ => known,
         };
         // Without a port nobody waits for it: its association is gone.
         match port {
-            Some(port) => outbox.push(start, &transmit, port),
+            Some(port) => outbox.push(start, &transmit, handle, port),
             None => outbox.bytes.truncate(start),
         }
     }
 }
 
 impl Outbox {
-    fn push(&mut self, start: usize, transmit: &Transmit, udp_port: u16) {
+    fn push(&mut self, start: usize, transmit: &Transmit, handle: Option<Handle>, udp_port: u16) {
         let item = Item {
             local: transmit.at.local,
             to: SocketAddr::new(transmit.at.remote, udp_port),
@@ -488,6 +532,12 @@ impl Outbox {
             len: transmit.len,
             segment_size: transmit.segment_size,
             ecn: EcnCodepoint::from_bits(transmit.ecn.bits()),
+            fragment: match transmit {
+                Transmit { probe: true, .. } => Fragment::Never,
+                Transmit { may_fragment: true, .. } => Fragment::Anywhere,
+                _ => Fragment::Here,
+            },
+            handle,
         };
         if !self.offload || !self.items.last_mut().is_some_and(|last| last.take_in(&item)) {
             self.items.push(item);
@@ -500,8 +550,8 @@ impl Item {
     fn take_in(&mut self, next: &Self) -> bool {
         let segment = self.segment_size.unwrap_or(self.len);
         let follows = (self.local, self.to, self.start + self.len) == (next.local, next.to, next.start);
-        let fits =
-            segment <= SMALL && next.segment_size.is_none() && next.len <= segment && self.ecn == next.ecn;
+        let alike = self.ecn == next.ecn && [self.fragment, next.fragment] == [Fragment::Here; 2];
+        let fits = segment <= SMALL && next.segment_size.is_none() && next.len <= segment && alike;
         if !follows || !fits || !self.len.is_multiple_of(segment) {
             return false;
         }
@@ -519,7 +569,16 @@ mod tests {
     fn small_packets_of_one_length_to_one_place_go_together() {
         let to: SocketAddr = "192.0.2.1:9899".parse().unwrap();
         let local = IpAddr::from([192, 0, 2, 2]);
-        let item = |start, len, to| Item { local, to, start, len, segment_size: None, ecn: None };
+        let item = |start, len, to| Item {
+            local,
+            to,
+            start,
+            len,
+            segment_size: None,
+            ecn: None,
+            fragment: Fragment::Here,
+            handle: None,
+        };
         let mut first = item(0, 100, to);
         assert!(first.take_in(&item(100, 100, to)));
         assert!(!first.take_in(&item(300, 100, to)), "it does not follow");

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use msctp_proto::{
-    AbortReason, CallError, Config, Endpoint as Core, Event, Handle, LocalAddrs, StreamEvent, StreamRequest,
+    AbortReason, CallError, Config, Endpoint as Core, Event, Handle, LocalAddrs, PathAddr, StreamEvent,
+    StreamRequest,
 };
 use msctp_udp::RemotePorts;
 use msctp_units::{Span, Time};
@@ -336,6 +337,19 @@ impl State {
     /// Somebody waits until all is acknowledged.
     pub(crate) fn await_flush(&mut self, handle: Handle) {
         self.flushing.insert(handle);
+    }
+
+    /// A packet of the peer's came from this port. Learnt only where the association has a path (RFC 6951 §5.4). False: it has none
+    /// there.
+    pub(crate) fn learn_port(&mut self, handle: Handle, at: PathAddr, udp_port: u16) -> bool {
+        let Some(slot) = self.slots.get_mut(&handle) else { return true };
+        let association = self.core.association(handle);
+        let mut is_path = true;
+        slot.ports.learn(at.local, at.remote, udp_port, || {
+            is_path = association.is_some_and(|association| association.path_between(at).is_some());
+            is_path
+        });
+        is_path
     }
 
     /// Something happened to an association: a packet, a timer, a call.

@@ -30,5 +30,5 @@ mod watch;
 pub use change::{Change, LocalAddress};
 pub use ports::{ENCAPSULATION_PORT, RemotePorts};
 pub use quinn_udp::EcnCodepoint;
-pub use socket::{Batch, Datagram, Outgoing, Socket, SocketError, SocketOptions, UDP_HEADER};
+pub use socket::{Batch, Datagram, Fragment, Outgoing, Sent, Socket, SocketError, SocketOptions, UDP_HEADER};
 pub use watch::InterfaceWatch;

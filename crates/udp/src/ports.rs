@@ -29,9 +29,16 @@ impl RemotePorts {
         Self { initial, learnt: Vec::new(), last: 0 }
     }
 
-    /// A packet from `remote`, port `port`, to `local` came, *and its verification tag is right* (RFC 6951 §5.4). True when
-    /// the port is news: the pair is new, or a NAT between gave it another one.
-    pub fn learn(&mut self, local: IpAddr, remote: IpAddr, port: u16) -> bool {
+    /// A packet from `remote`, port `port`, to `local` came, *and its verification tag is right* (RFC 6951 §5.4). `is_path`: the
+    /// association has a path between them; asked about a pair that is not known. Of others nothing is learnt: who has seen one packet
+    /// can send from any number of addresses. True when the port is news: the pair is new, or a NAT between gave it another one.
+    pub fn learn(
+        &mut self,
+        local: IpAddr,
+        remote: IpAddr,
+        port: u16,
+        is_path: impl FnOnce() -> bool,
+    ) -> bool {
         let pair = (remote, local);
         if self.learnt.get(self.last) == Some(&(pair, port)) {
             return false;
@@ -41,7 +48,7 @@ impl RemotePorts {
                 self.last = place;
                 std::mem::replace(&mut self.learnt[place].1, port) != port
             }
-            Err(_) if self.learnt.len() >= MAX_PAIRS => false,
+            Err(_) if self.learnt.len() >= MAX_PAIRS || !is_path() => false,
             Err(place) => {
                 self.last = place;
                 // Most associations have one.
@@ -90,29 +97,44 @@ mod tests {
         let mut ports = RemotePorts::new(9899);
         let (wlan, cell, server) = (ip("10.1.0.2"), ip("10.2.0.2"), ip("192.0.2.1"));
         assert_eq!(ports.port(wlan, server), 9899);
-        assert!(ports.learn(wlan, server, 4000));
-        assert!(!ports.learn(wlan, server, 4000), "no news");
+        assert!(ports.learn(wlan, server, 4000, || true));
+        assert!(!ports.learn(wlan, server, 4000, || true), "no news");
         assert_eq!(ports.port(wlan, server), 4000);
         assert_eq!(ports.port(cell, server), 4000, "the same remote address on another pair");
         assert_eq!(ports.port(cell, ip("192.0.2.9")), 9899);
-        assert!(ports.learn(cell, server, 5000), "another NAT");
+        assert!(ports.learn(cell, server, 5000, || true), "another NAT");
         assert_eq!((ports.port(wlan, server), ports.port(cell, server)), (4000, 5000));
-        assert!(ports.learn(wlan, server, 4001), "rebound");
+        assert!(ports.learn(wlan, server, 4001, || true), "rebound");
         assert_eq!(ports.port(wlan, server), 4001);
         ports.forget(cell, server);
         assert_eq!(ports.port(cell, server), 4001);
     }
 
     #[test]
+    fn forged_sources_leave_the_table_alone() {
+        let (mut ports, server) = (RemotePorts::new(9899), ip("192.0.2.1"));
+        assert!(ports.learn(server, ip("198.51.100.1"), 40_000, || true));
+        for n in 0..=255 {
+            assert!(!ports.learn(server, IpAddr::from([203, 0, 113, n]), 1, || false));
+        }
+        let moved = ip("198.51.100.9");
+        assert!(ports.learn(server, moved, 51_111, || true), "the mobile moved behind another NAT");
+        assert_eq!(ports.port(server, moved), 51_111);
+    }
+
+    #[test]
     fn families_do_not_mix_and_the_table_is_bounded() {
         let mut ports = RemotePorts::new(7);
-        assert!(ports.learn(ip("2001:db8::2"), ip("2001:db8::1"), 8));
+        assert!(ports.learn(ip("2001:db8::2"), ip("2001:db8::1"), 8, || true));
         assert_eq!(ports.port(ip("2001:db8::3"), ip("2001:db8::1")), 8);
         assert_eq!(ports.port(ip("10.0.0.2"), ip("10.0.0.1")), 7);
         for n in 0..=255 {
-            ports.learn(ip("10.0.0.2"), IpAddr::from([10, 0, 1, n]), 9);
+            ports.learn(ip("10.0.0.2"), IpAddr::from([10, 0, 1, n]), 9, || true);
         }
         assert_eq!(ports.learnt.len(), MAX_PAIRS);
-        assert!(ports.learn(ip("2001:db8::2"), ip("2001:db8::1"), 10), "what is known can still change");
+        assert!(
+            ports.learn(ip("2001:db8::2"), ip("2001:db8::1"), 10, || true),
+            "what is known can still change"
+        );
     }
 }

@@ -76,6 +76,29 @@ pub struct Outgoing<'a> {
     /// The ECN bits of the outer IP header, which are those the SCTP packet would have without UDP (RFC 6951 §5.8); `None`: who sends
     /// it does not know ECN.
     pub ecn: Option<EcnCodepoint>,
+    /// What IP may do with packets that are larger than the interface takes.
+    pub fragment: Fragment,
+}
+
+/// What IP may do with a packet that is larger than a link takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fragment {
+    /// Never fragment it: a probe, whose size is the question (RFC 8899 §3).
+    Never,
+    /// Don't fragment it on its way; where this host's own interface does not take it, fragment it rather than lose it.
+    Here,
+    /// Fragment it anywhere: it is known to be larger than its path takes (RFC 9260 §6.9).
+    Anywhere,
+}
+
+/// What became of packets that were handed to the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Bytes that need not be handed to it again; fewer than asked for when it takes no more now
+    /// ([`poll_send_ready`](Socket::poll_send_ready)).
+    pub bytes: usize,
+    /// The least packet, in bytes, that the interface did not take because of its size.
+    pub too_long: Option<usize>,
 }
 
 /// A UDP socket bound to one local address.
@@ -130,25 +153,60 @@ impl Socket {
         self.device.as_deref()
     }
 
-    /// Sends packets, in as few system calls as the kernel allows. The bytes that were sent; fewer than asked for when the
-    /// kernel takes no more now ([`poll_send_ready`](Self::poll_send_ready)).
+    /// Sends packets, in as few system calls as the kernel allows.
     ///
     /// # Errors
     ///
-    /// What the kernel says when it refuses them: no route, too large for the interface. They are lost then, as packets are.
-    pub fn send(&self, packets: &Outgoing<'_>) -> io::Result<usize> {
+    /// What the kernel says when it refuses them, as that there is no route. They are lost then, as packets are.
+    pub fn send(&self, packets: &Outgoing<'_>) -> io::Result<Sent> {
+        if packets.fragment == Fragment::Anywhere {
+            return self.send_fragmented(packets);
+        }
         let segment = packets.segment_size.unwrap_or(packets.bytes.len()).max(1);
-        let mut sent = 0;
-        while sent < packets.bytes.len() {
-            let rest = &packets.bytes[sent..];
-            let at_once = self.state.max_gso_segments().min(MAX_OFFLOAD / segment).max(1) * segment;
+        let mut most = self.state.max_gso_segments();
+        let mut sent = Sent::default();
+        while sent.bytes < packets.bytes.len() {
+            let rest = &packets.bytes[sent.bytes..];
+            let at_once = most.min(self.state.max_gso_segments()).min(MAX_OFFLOAD / segment).max(1) * segment;
             let contents = &rest[..rest.len().min(at_once)];
             let segment_size = (contents.len() > segment).then_some(segment);
             match self.send_some(packets.to, contents, segment_size, packets.ecn) {
-                Ok(()) => sent += contents.len(),
+                Ok(()) => sent.bytes += contents.len(),
+                Err(error) if is_too_long(&error) => {
+                    // Which of them is too long shows one by one.
+                    if segment_size.is_some() {
+                        most = 1;
+                        continue;
+                    }
+                    let least = sent.too_long.map_or(contents.len(), |least| least.min(contents.len()));
+                    sent.too_long = Some(least);
+                    if packets.fragment == Fragment::Here {
+                        let one = Outgoing { bytes: contents, segment_size: None, ..*packets };
+                        if self.send_fragmented(&one)?.bytes == 0 {
+                            break;
+                        }
+                    }
+                    sent.bytes += contents.len();
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // An interface without offload: the kernel said so, and is not asked again.
                 Err(_) if segment_size.is_some() && self.state.max_gso_segments() == 1 => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Sends packets one by one, without "don't fragment".
+    fn send_fragmented(&self, packets: &Outgoing<'_>) -> io::Result<Sent> {
+        let mut sent = Sent::default();
+        for packet in packets.bytes.chunks(packets.segment_size.unwrap_or(packets.bytes.len()).max(1)) {
+            allow_fragments(&self.io, self.local, true)?;
+            let result = self.send_some(packets.to, packet, None, packets.ecn);
+            allow_fragments(&self.io, self.local, false)?;
+            match result {
+                Ok(()) => sent.bytes += packet.len(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
             }
         }
@@ -211,6 +269,35 @@ impl Socket {
             }
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+fn is_too_long(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(nix::errno::Errno::EMSGSIZE as i32)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_too_long(_error: &io::Error) -> bool {
+    false
+}
+
+/// Lets IP fragment what is sent next, or no more. `UdpSocketState` forbids it, and keeps the kernel's own PMTU out of it.
+#[cfg(target_os = "linux")]
+fn allow_fragments(socket: &UdpSocket, local: SocketAddr, allowed: bool) -> io::Result<()> {
+    use rustix::net::sockopt::{
+        Ipv4PathMtuDiscovery as V4, Ipv6PathMtuDiscovery as V6, set_ip_mtu_discover, set_ipv6_mtu_discover,
+    };
+    if local.is_ipv4() {
+        set_ip_mtu_discover(socket, if allowed { V4::DONT } else { V4::PROBE })?;
+    } else {
+        set_ipv6_mtu_discover(socket, if allowed { V6::DONT } else { V6::PROBE })?;
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn allow_fragments(_socket: &UdpSocket, _local: SocketAddr, _allowed: bool) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(target_os = "linux")]
@@ -300,8 +387,14 @@ mod tests {
             for (from, to) in [("127.0.0.2:0", "127.0.0.3:0"), ("[::1]:0", "[::1]:0")] {
                 let (a, b) = (bound(from), bound(to));
                 let sent: Vec<u8> = (0..2500).map(|n| (n / 1000) as u8).collect();
-                let packets = Outgoing { to: b.local(), bytes: &sent, segment_size: Some(1000), ecn: None };
-                assert_eq!(a.send(&packets).unwrap(), 2500);
+                let packets = Outgoing {
+                    to: b.local(),
+                    bytes: &sent,
+                    segment_size: Some(1000),
+                    ecn: None,
+                    fragment: Fragment::Here,
+                };
+                assert_eq!(a.send(&packets).unwrap().bytes, 2500);
                 let mut got = Vec::new();
                 while got.len() < 3 {
                     got.extend(receive(&b, &mut batch).await);
@@ -322,9 +415,14 @@ mod tests {
                 let (a, b) = (bound(from), bound(to));
                 for ecn in [None, Some(EcnCodepoint::Ect0), Some(EcnCodepoint::Ect1), Some(EcnCodepoint::Ce)]
                 {
-                    let packets =
-                        Outgoing { to: b.local(), bytes: &[7; 2500], segment_size: Some(1000), ecn };
-                    assert_eq!(a.send(&packets).unwrap(), 2500);
+                    let packets = Outgoing {
+                        to: b.local(),
+                        bytes: &[7; 2500],
+                        segment_size: Some(1000),
+                        ecn,
+                        fragment: Fragment::Here,
+                    };
+                    assert_eq!(a.send(&packets).unwrap().bytes, 2500);
                     let mut got = 0;
                     while got < 3 {
                         poll_fn(|cx| b.poll_recv(cx, &mut batch)).await.unwrap();
@@ -343,8 +441,14 @@ mod tests {
         run(async {
             let (a, b) = (bound("127.0.0.1:0"), bound("127.0.0.1:0"));
             let sent = vec![7; 150 * 1000];
-            let packets = Outgoing { to: b.local(), bytes: &sent, segment_size: Some(1000), ecn: None };
-            assert_eq!(a.send(&packets).unwrap(), sent.len());
+            let packets = Outgoing {
+                to: b.local(),
+                bytes: &sent,
+                segment_size: Some(1000),
+                ecn: None,
+                fragment: Fragment::Here,
+            };
+            assert_eq!(a.send(&packets).unwrap().bytes, sent.len());
             let (mut batch, mut count) = (Batch::default(), 0);
             while count < 150 {
                 let got = receive(&b, &mut batch).await;

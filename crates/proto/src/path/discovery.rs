@@ -208,6 +208,27 @@ impl Discovery {
         true
     }
 
+    /// This host's interface does not take packets of `size` bytes: they were never sent. True if that was news.
+    pub(super) fn on_refused(&mut self, now: Time, size: u32) -> bool {
+        let refused = size.next_multiple_of(STEP);
+        if refused >= self.fails || refused <= self.sizes.min {
+            return false;
+        }
+        self.fails = refused;
+        self.losses = 0;
+        self.probe.take_if(|probe| probe.size >= refused);
+        if refused <= self.sizes.base {
+            self.plpmtu = self.sizes.min;
+            self.begin(Phase::Error);
+        } else if refused <= self.plpmtu {
+            self.restart();
+        }
+        // It may be much less than that: halves find it sooner than steps.
+        self.try_top = false;
+        self.settle(now);
+        true
+    }
+
     /// The path may be another one than before: everything is found out anew.
     fn restart(&mut self) {
         self.plpmtu = self.sizes.base;

@@ -116,6 +116,17 @@ impl super::Paths {
         news
     }
 
+    /// The interface below this path did not take a packet of `size` bytes, IP header included. True if the PMTU is found out
+    /// and that was news.
+    pub fn on_packet_refused(&mut self, id: PathId, size: u32, now: Time) -> bool {
+        let Some(path) = self.get_mut(id) else { return false };
+        let Some(finder) = &mut path.finder else { return false };
+        let news = finder.discovery.on_refused(now, size);
+        let event = path.apply_pmtu();
+        self.emit_all(event);
+        news
+    }
+
     pub(super) fn emit_all(&mut self, events: impl IntoIterator<Item = PathEvent>) {
         events.into_iter().for_each(|event| self.emit(event));
     }
