@@ -147,3 +147,22 @@ fn a_cwr_for_what_was_not_echoed_ends_no_echo() {
     pair.run_for(Span::from_millis(300));
     assert!(pair.sent_since(Side::B, log).iter().any(|flight| flight.has(chunk::ECNE)));
 }
+
+#[test]
+fn an_ecne_for_every_window_slows_a_sender_and_never_stops_it() {
+    let (mut pair, _) = sending();
+    pair.pass_all();
+    pair.run_for(Span::from_secs(2));
+    let tag = pair.tag_of(Side::B);
+    let log = pair.log_len();
+    for _ in 0..200 {
+        pair.send(Side::B, message(0, vec![1; 1000]));
+        let newest = pair.sent_since(Side::B, log).iter().rev().find_map(crate::support::Flight::tsn);
+        // The newest TSN: each is a window of its own.
+        newest.iter().for_each(|tsn| echo(&mut pair, tag, &[*tsn]));
+        pair.run_for(Span::from_millis(50));
+    }
+    let (cwnd, _, stats) = view(&mut pair, Side::B);
+    assert!(stats.reductions > 100 && cwnd >= 1000, "{cwnd} bytes after {} reductions", stats.reductions);
+    assert_eq!(pair.with(Side::B, |b, _| b.buffered()), 0, "all was sent");
+}

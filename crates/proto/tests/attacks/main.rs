@@ -3,6 +3,7 @@
 
 mod acknowledgements;
 mod amplification;
+mod bandwidth_probes;
 mod bit_flips;
 mod bombs;
 mod clocks;
@@ -17,8 +18,11 @@ mod off_path;
 mod parameters;
 mod reflection;
 mod replay;
+mod silence;
 #[path = "../support/mod.rs"]
 mod support;
 mod victim;
+mod wraps;
 mod wrong_key;
+mod zero_checksum;
 mod zero_window;

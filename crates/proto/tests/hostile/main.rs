@@ -8,6 +8,7 @@ mod forged;
 mod inputs;
 mod reassembly;
 mod script;
+mod session;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -168,4 +169,24 @@ fn random_fragments() {
 #[ignore = "half a minute"]
 fn slow_many_random_fragments() {
     random_reassemblies(3_000..300_000);
+}
+
+fn random_sessions(count: u64) {
+    for seed in 0..count {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut bytes = vec![0; 200 + rng.next_u32() as usize % 1200];
+        rng.fill_bytes(&mut bytes);
+        session::play(&bytes);
+    }
+}
+
+#[test]
+fn random_mutants_of_live_sessions() {
+    random_sessions(40);
+}
+
+#[test]
+#[ignore = "minutes"]
+fn slow_many_random_mutants_of_live_sessions() {
+    random_sessions(5_000);
 }

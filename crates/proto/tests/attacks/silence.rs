@@ -1,0 +1,64 @@
+//! The silence detector (`FailoverConfig::silence`) against a peer that plays dead, and one that only seems alive.
+
+use msctp_proto::{AssociationState as State, Config};
+use msctp_units::{Rate, Span};
+
+use crate::support::{Fate, Pair, Side, a_ip, b_ip, message};
+
+/// B sends to A over two networks of 20 Mbit/s.
+fn download() -> Pair {
+    let networks = vec![a_ip(0), a_ip(1)];
+    let mut pair =
+        Pair::established_with(Config::mobile(), Config::mobile(), networks, vec![b_ip(0), b_ip(1)]);
+    pair.rate = Some(Rate::from_mbps(20));
+    pair
+}
+
+/// Keeps B's buffer full for so long; what it sent and sent again, in chunks.
+fn feed(pair: &mut Pair, span: Span) -> (u64, u64) {
+    let end = pair.now + span;
+    while pair.now < end && pair.b.state().is_some() {
+        while pair.with(Side::B, |b, now| b.send(now, message(0, vec![1; 1100]))).is_ok() {}
+        pair.a.received.clear();
+        pair.run_for(Span::from_millis(20));
+    }
+    let stats = pair.with(Side::B, |b, _| b.stats());
+    (stats.data_chunks_sent, stats.data_chunks_retransmitted)
+}
+
+#[test]
+fn a_peer_that_plays_dead_again_and_again_makes_little_be_sent_twice() {
+    let mut pair = download();
+    let begin = pair.now;
+    // What goes to its first address gets no answer for 150 ms of every second.
+    pair.filter = Box::new(move |flight| {
+        let dead = flight.sent.since(begin).as_millis() % 1000 < 150;
+        let first = flight.at.remote == a_ip(0) || flight.at.local == a_ip(0);
+        if dead && first { Fate::Drop } else { Fate::Pass }
+    });
+    let (new, again) = feed(&mut pair, Span::from_secs(60));
+    assert_eq!(pair.b.state(), Some(State::Established));
+    assert!(new > 10_000, "{new} chunks");
+    // It loses up to 15 % of them; all that is beside that was asked for by silence.
+    assert!(again < new / 4, "{again} of {new} chunks again");
+}
+
+#[test]
+fn a_peer_that_is_heard_of_and_acknowledges_nothing_is_left_by_t3_rtx() {
+    let mut pair = download();
+    feed(&mut pair, Span::from_secs(5));
+    // Packets keep coming from its first address; what goes there is lost.
+    pair.filter = Box::new(|flight| {
+        let lost = flight.from == Side::B && flight.at.remote == a_ip(0);
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    let before = pair.with(Side::B, |b, _| b.stats().bytes_acked);
+    let end = pair.now + Span::from_secs(5);
+    while pair.now < end {
+        // A talks over the path that swallows B's data.
+        let _ = pair.with(Side::A, |a, now| a.send(now, message(0, vec![1; 100])));
+        feed(&mut pair, Span::from_millis(20));
+    }
+    let acked = pair.with(Side::B, |b, _| b.stats().bytes_acked) - before;
+    assert!(acked > 2_000_000, "{acked} bytes over the other path");
+}
