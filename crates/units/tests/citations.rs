@@ -5,7 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+
+use common::{files, root};
+
+mod common;
 
 /// A citation: number of the RFC and section, as in ("9260", "6.2.1") or ("9260", "A").
 type Citation = (String, String);
@@ -18,26 +21,6 @@ enum State {
     No,
     /// Nothing to build: introductions, registries, references.
     Nothing,
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository").to_path_buf()
-}
-
-/// Files below `folder` that end in `extension`, build folders left out, in order.
-fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> =
-        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            if path.file_name().is_some_and(|name| name != "target") {
-                files(&path, extension, found);
-            }
-        } else if path.extension().is_some_and(|is| is == extension) {
-            found.push(path);
-        }
-    }
 }
 
 /// The section a text begins with: "6.2.1" of "6.2.1 C4)", "A" of "A.1"? no: "A.1". Empty when there is none.
