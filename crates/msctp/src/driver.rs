@@ -87,6 +87,8 @@ pub(crate) struct Driver {
     watch: Option<InterfaceWatch>,
     /// The UDP port of sockets that are made later (RFC 6951 §5.1: one for all of them).
     udp_port: u16,
+    /// Unspecified addresses that the endpoint was bound to: each stands for those of its family that come later, too.
+    wildcards: Vec<SocketAddr>,
     batch: Batch,
     outbox: Outbox,
     timer: Pin<Box<Sleep>>,
@@ -101,6 +103,7 @@ impl Driver {
         sockets: Vec<Socket>,
         watch: Option<InterfaceWatch>,
         udp_port: u16,
+        wildcards: Vec<SocketAddr>,
     ) -> Self {
         let lines = sockets.into_iter().map(|socket| (socket.local().ip(), Line::new(socket))).collect();
         let now = tokio::time::Instant::now();
@@ -110,6 +113,7 @@ impl Driver {
             lines,
             watch,
             udp_port,
+            wildcards,
             batch: Batch::default(),
             outbox,
             timer: Box::pin(tokio::time::sleep_until(now)),
@@ -175,9 +179,39 @@ impl Driver {
         let steps = {
             let mut state = self.shared.lock();
             let now = state.now();
-            state.follower.as_mut().map(|follower| follower.change(now, change)).unwrap_or_default()
+            match &mut state.follower {
+                Some(follower) => follower.change(now, change),
+                None => {
+                    drop(state);
+                    return self.change_wildcards(change);
+                }
+            }
         };
         self.take_steps(steps);
+    }
+
+    /// Keeps the sockets of a wildcard, of an endpoint whose associations do not move: they and their paths stay as they
+    /// are, new associations have the new addresses.
+    fn change_wildcards(&mut self, change: Change) {
+        let wildcard = |ip: &IpAddr| self.wildcards.iter().find(|any| any.is_ipv4() == ip.is_ipv4());
+        match change {
+            Change::Up(address) if !address.link_local && !self.lines.contains_key(&address.ip) => {
+                let port =
+                    wildcard(&address.ip).map(|any| if any.port() == 0 { self.udp_port } else { any.port() });
+                let at = port.map(|port| SocketAddr::new(address.ip, port));
+                // Taken by another program there: as without the address.
+                let socket = at.and_then(|at| Socket::bind(at, &SocketOptions::default()).ok());
+                if let Some(socket) = socket {
+                    let mut state = self.shared.lock();
+                    state.locals.push(socket.local());
+                    state.listen_again();
+                    drop(state);
+                    self.lines.insert(address.ip, Line::new(socket));
+                }
+            }
+            Change::Gone(ip) if wildcard(&ip).is_some() => self.close(ip),
+            Change::Up(_) | Change::Down(_) | Change::Gone(_) => {}
+        }
     }
 
     fn take_steps(&mut self, steps: Vec<Step>) {

@@ -47,8 +47,10 @@ impl Endpoint {
         let host: Vec<LocalAddress> = watch.as_ref().map(InterfaceWatch::usable).unwrap_or_default();
         let sockets = bind_all(options, &host)?;
         let udp_port = sockets.first().map(|socket| socket.local().port()).ok_or(BindError::NoAddress)?;
+        let wildcards: Vec<SocketAddr> =
+            options.bind.iter().filter(|address| address.ip().is_unspecified()).copied().collect();
         let watch = match (&options.mobility, watch) {
-            (None, _) => None,
+            (None, watch) => watch.ok().filter(|_| !wildcards.is_empty()),
             (Some(_), Ok(watch)) => Some(watch),
             (Some(_), Err(source)) => return Err(BindError::System { what: "interfaces", source }),
         };
@@ -58,7 +60,8 @@ impl Endpoint {
         let core = Core::new(options.core.clone(), seed)?;
         let locals = sockets.iter().map(Socket::local).collect();
         let shared = Shared::new(core, Clock::start(), locals, options);
-        let _task = runtime.spawn(Driver::new(Arc::clone(&shared), sockets, watch, udp_port));
+        let driver = Driver::new(Arc::clone(&shared), sockets, watch, udp_port, wildcards);
+        let _task = runtime.spawn(driver);
         Ok(Self { shared })
     }
 

@@ -15,10 +15,10 @@ pub const DEFAULT_PORT: u16 = ENCAPSULATION_PORT;
 #[derive(Clone, Debug)]
 pub struct EndpointOptions {
     /// Local addresses with their UDP ports: one socket each. An unspecified address stands for every address of its family
-    /// that the host has and that is up. Port 0 takes a free one, the same for all addresses where that can be had
+    /// that the host has and that is up, and on Linux for those that come later: new associations use them. Port 0 takes a free one, the same for all addresses where that can be had
     /// (RFC 6951 §5.1).
     pub bind: Vec<SocketAddr>,
-    /// Follow the host's interfaces; `None`: the addresses stay as they are.
+    /// Move associations as the host's interfaces come and go; `None`: each keeps the addresses it began with.
     pub mobility: Option<Mobility>,
     /// Hand packets to the kernel in batches (segmentation offload). True: `Config::max_segments` is what one call takes, where
     /// it is 1, and `Config::max_burst` is no less than 4 such batches. RFC 9260's 4 packets are for an end that is told of every
