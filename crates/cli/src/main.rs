@@ -1,7 +1,8 @@
 //! The msctp command.
 //!
 //! One file per subcommand, each with an `Args` and a `run`. Exit codes: 0 when the work was done, 1 when it
-//! failed on the way, 2 when what was asked for makes no sense (arguments, scenario file).
+//! failed on the way, 2 when what was asked for makes no sense (arguments, scenario file), 128 and the
+//! signal's number when a signal ended it (130 for Ctrl-C, 143 for SIGTERM).
 
 mod bench;
 mod compare;
@@ -20,7 +21,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Mobile SCTP: run scenarios and reproduce papers in virtual time, over emulated links; move data over real networks.
+/// Mobile SCTP: run scenarios and reproduce papers in virtual time, over emulated links; move data over real
+/// networks.
 #[derive(Parser)]
 #[command(name = "msctp", version, about, propagate_version = true)]
 struct Cli {
@@ -57,6 +59,34 @@ enum Failure {
     Run(String),
     /// What was asked for makes no sense: exit code 2.
     Input(String),
+    /// This signal ended it: exit code 128 + the signal's number.
+    #[cfg(feature = "net")]
+    Signal(u8),
+}
+
+impl Failure {
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Run(_) => 1,
+            Self::Input(_) => 2,
+            #[cfg(feature = "net")]
+            Self::Signal(number) => 128 + number,
+        }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Run(message) | Self::Input(message) => f.write_str(message),
+            #[cfg(feature = "net")]
+            Self::Signal(2) => f.write_str("interrupted"),
+            #[cfg(feature = "net")]
+            Self::Signal(15) => f.write_str("terminated"),
+            #[cfg(feature = "net")]
+            Self::Signal(number) => write!(f, "ended by signal {number}"),
+        }
+    }
 }
 
 fn main() -> ExitCode {
@@ -82,13 +112,9 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Run(message)) => {
-            eprintln!("msctp: {message}");
-            ExitCode::from(1)
-        }
-        Err(Failure::Input(message)) => {
-            eprintln!("msctp: {message}");
-            ExitCode::from(2)
+        Err(failure) => {
+            eprintln!("msctp: {failure}");
+            ExitCode::from(failure.exit_code())
         }
     }
 }

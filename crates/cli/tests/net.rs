@@ -1,73 +1,15 @@
 //! The commands for real networks over the loopback interface, from outside: what they print, how they exit.
 #![cfg(feature = "net")]
 
+mod process;
+
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::net::UdpSocket;
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-fn msctp(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
-    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
-fn run(args: &[&str]) -> Output {
-    msctp(args).output().expect("msctp runs")
-}
-
-/// A server that is ended with the test.
-struct Server {
-    child: Child,
-    errors: BufReader<ChildStderr>,
-    /// Where it listens, as HOST:PORT.
-    at: String,
-}
-
-impl Server {
-    fn start(args: &[&str]) -> Self {
-        let mut child = msctp(args).stdin(Stdio::piped()).spawn().expect("msctp runs");
-        let mut errors = BufReader::new(child.stderr.take().expect("piped"));
-        let mut line = String::new();
-        errors.read_line(&mut line).expect("a line");
-        let at = line.strip_prefix("listening at ").and_then(|rest| rest.split(',').next());
-        let at = at.unwrap_or_else(|| panic!("{line}")).to_owned();
-        Self { child, errors, at }
-    }
-
-    fn output(mut self) -> (Option<i32>, String, String) {
-        drop(self.child.stdin.take());
-        let (mut out, mut errors) = (String::new(), String::new());
-        self.child.stdout.take().expect("piped").read_to_string(&mut out).expect("UTF-8");
-        self.errors.read_to_string(&mut errors).expect("UTF-8");
-        (self.child.wait().expect("it ends").code(), out, errors)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("a folder");
-    folder
-}
-
-/// By another program than ours.
-fn sha256(file: &str) -> String {
-    let output = Command::new("sha256sum").arg(file).output().expect("sha256sum runs");
-    String::from_utf8_lossy(&output.stdout)[..64].to_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use process::{Server, folder, msctp, run, sha256, stderr};
 
 #[test]
 fn wrong_use_gives_one_clear_error_and_its_exit_code() {
@@ -82,6 +24,15 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
         // Somebody is there, and answers nothing.
         (&["connect", &taken, "--timeout", "1"], 1, "no answer for 1 s"),
         (&["connect", "no such host"], 2, "want HOST or HOST:PORT"),
+        (&["connect", "127.0.0.1:99999"], 2, "\"99999\" is no port: want 1 to 65535"),
+        (&["connect", "127.0.0.1:0"], 2, "\"0\" is no port: want 1 to 65535"),
+        (&["serve", "--bind", "127.0.0.1:99999"], 2, "\"99999\" is no port: want 0 to 65535"),
+        (&["connect", "127.0.0.1", "--policy", "foo"], 2, "--policy foo: want a handover policy"),
+        (&["serve", "--controller", "foo"], 2, "--controller foo: want a congestion controller"),
+        (&["serve", "--mtu", "100"], 2, "--mtu 100: want 512 to 65535 bytes"),
+        (&["send", "/etc", "127.0.0.1"], 2, "/etc: Is a directory; want a file: `tar c /etc"),
+        (&["send", "/no/such/file", "127.0.0.1"], 2, "No such file or directory; want the path of a file"),
+        (&["perf", "127.0.0.1", "--time", "0"], 2, "0 is not in 1..=86400"),
         (&["connect", "127.0.0.1", "--bind", "::1"], 1, "no local address reaches 127.0.0.1:9899"),
         (&["serve", "--bind", "localhost"], 2, "want an IP address, with :PORT or without"),
         (&["send", "/no/such/file", "127.0.0.1"], 2, "/no/such/file: No such file"),
@@ -123,6 +74,7 @@ fn is_refused(args: &[&str], output: &Output, code: i32, message: &str) {
     assert_eq!(output.status.code(), Some(code), "{args:?}: {errors}");
     assert!(errors.contains(message), "{args:?}: {errors}");
     assert!(!errors.contains("panicked"), "{errors}");
+    assert!(!errors.contains("os error"), "{errors}");
     if message != "Usage" && !errors.starts_with("error:") {
         assert_eq!(errors.lines().count(), 1, "{args:?}: {errors}");
         assert!(errors.starts_with("msctp: "), "{args:?}: {errors}");
@@ -190,7 +142,9 @@ fn a_key_is_needed_where_one_is_set_and_a_wrong_one_gets_no_answer() {
     };
     let (right, wrong) = (key("right", "a key of enough bytes\n"), key("wrong", "another of enough bytes"));
     let short = key("short", "short\n");
-    let server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--key", &right]);
+    let mut server = Server::start(&["serve", "--bind", "127.0.0.1:0", "--key", &right]);
+    // A client waits for the end of the server's input.
+    server.end_input();
     let output = run(&["connect", &server.at, "--key", &short]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("5 bytes; want at least 16"), "{}", stderr(&output));
@@ -212,7 +166,8 @@ fn a_key_is_needed_where_one_is_set_and_a_wrong_one_gets_no_answer() {
 
 #[test]
 fn connect_and_serve_exchange_bytes_as_netcat_does() {
-    let server = Server::start(&["serve", "--bind", "127.0.0.1:0"]);
+    let mut server = Server::start(&["serve", "--bind", "127.0.0.1:0"]);
+    server.end_input();
     let mut client = msctp(&["connect", &server.at]).stdin(Stdio::piped()).spawn().unwrap();
     let text: String = (0..20_000).map(|n| format!("line {n}\n")).collect();
     client.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();

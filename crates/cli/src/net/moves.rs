@@ -2,7 +2,8 @@
 
 use msctp::{AddressRequest, Association, Event, PathState};
 
-/// Tells on standard error of every move until the association is over; the number of times that data took another path.
+/// Tells on standard error of every move until the association is over; the number of times that data took
+/// another path.
 pub(crate) async fn tell(association: &Association, say: impl Fn(String)) -> u32 {
     let (mut switches, mut last) = (0, None);
     while let Some(event) = association.event().await {

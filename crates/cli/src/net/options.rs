@@ -1,34 +1,39 @@
 //! Arguments that the commands for real networks have in common.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use msctp::{
-    Association, AuthConfig, BindError, Config, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT, Endpoint,
-    EndpointOptions, Mobility, Peer, SharedKey, Translation,
+    Association, AuthConfig, BindError, Config, ConfigError, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT,
+    Endpoint, EndpointOptions, Mobility, Peer, SharedKey, Translation,
 };
+use tokio::time::Instant;
 
+use super::Open;
+use super::text::{shown, system};
 use crate::Failure;
 
 /// How packets leave and how the association behaves.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct NetArgs {
-    /// Local address, with a UDP port or without (`192.0.2.1`, `192.0.2.1:9899`, `[2001:db8::1]:9899`). May be repeated; without it
-    /// every address of this host.
+    /// Local address, with a UDP port or without (`192.0.2.1`, `192.0.2.1:9899`, `[2001:db8::1]:9899`). May
+    /// be repeated; without it every address of this host, and those that it gets later.
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_bind)]
     bind: Vec<(IpAddr, Option<u16>)>,
-    /// Keep the addresses there are at the start, instead of following the host's interfaces.
+    /// Keep an association's addresses as they are when it begins. Otherwise a client moves it as the host's
+    /// interfaces come and go; a server only with --prefer or --only.
     #[arg(long)]
     fixed: bool,
-    /// Interfaces by the beginnings of their names, the best first. Wired before WLAN before all others where not given.
+    /// Interfaces by the beginnings of their names, the best first; wired, then WLAN, then others if not
+    /// given. A server moves its associations as interfaces come and go only with this or --only.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     prefer: Vec<String>,
-    /// Use no interfaces but those whose names begin like this.
+    /// Use only interfaces whose names begin like this. On a server as --prefer.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
-    /// Whether an address translator is before this host: the server is then told of a new address as the one that the
-    /// packet came from. `auto`: where this host's address is private and the server's is not.
+    /// Whether an address translator is before this host: the server is then told of a new address as the one
+    /// that the packet came from. `auto`: where this host's address is private and the server's is not.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Nat::Auto)]
     nat: Nat,
     /// What happens to the window at a path change: a handover policy by name.
@@ -43,8 +48,8 @@ pub(crate) struct NetArgs {
     /// Largest IP packet in bytes; smaller ones are found out for each path.
     #[arg(long, value_name = "BYTES", default_value_t = Config::default().pmtu)]
     mtu: u32,
-    /// A file with a key that the other end has too (RFC 4895): set-up and changes of addresses are taken from nobody else. The
-    /// data itself is neither signed nor encrypted.
+    /// A file with a key that the other end has too (RFC 4895): set-up and changes of addresses are taken
+    /// from nobody else. The data itself is neither signed nor encrypted.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 }
@@ -62,6 +67,10 @@ impl NetArgs {
         self.sctp_port
     }
 
+    pub(crate) fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
     /// The association's options; an unknown name is the caller's mistake.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         let mut config = Config { pmtu: self.mtu, ..Config::mobile() };
@@ -75,7 +84,7 @@ impl NetArgs {
             config.controller = controller.as_str().into();
             config.controller_options = msctp::congestion::Options::new();
         }
-        config.validate().map_err(|error| Failure::Input(error.to_string()))?;
+        config.validate().map_err(|error| refused(&error))?;
         Ok(config)
     }
 
@@ -97,19 +106,20 @@ impl NetArgs {
     }
 
     /// An endpoint that takes associations.
-    pub(crate) fn server(&self) -> Result<Endpoint, Failure> {
+    pub(crate) fn server(&self, open: &Open) -> Result<Endpoint, Failure> {
         let every = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
         let bind = self.bind_or(&every, ENCAPSULATION_PORT);
         let mut options = EndpointOptions::new(bind);
-        // A server stays where it is unless it is told which interfaces to follow.
+        // A server's associations stay where they are unless it is told which interfaces to follow.
         options.mobility = self.mobility().filter(|_| !self.prefer.is_empty() || !self.only.is_empty());
-        let endpoint = bind_endpoint(&options)?;
-        endpoint.listen(self.sctp_port, self.config()?).map_err(|error| Failure::Input(error.to_string()))?;
+        let endpoint = Endpoint::bind(&options).map_err(unbound)?;
+        open.add(&endpoint);
+        endpoint.listen(self.sctp_port, self.config()?).map_err(|error| refused(&error))?;
         Ok(endpoint)
     }
 
     /// An endpoint to connect from, to a peer of this family.
-    fn client(&self, remote: IpAddr) -> Result<Endpoint, Failure> {
+    fn client(&self, remote: IpAddr) -> Result<Endpoint, BindError> {
         let every = if remote.is_ipv4() {
             IpAddr::V4(Ipv4Addr::UNSPECIFIED)
         } else {
@@ -117,7 +127,7 @@ impl NetArgs {
         };
         let mut options = EndpointOptions::new(self.bind_or(&[every], 0));
         options.mobility = self.mobility();
-        bind_endpoint(&options)
+        Endpoint::bind(&options)
     }
 
     fn bind_or(&self, every: &[IpAddr], port: u16) -> Vec<SocketAddr> {
@@ -134,9 +144,21 @@ pub(crate) struct PeerArgs {
     /// The server, with its UDP port or without (`192.0.2.1`, `[2001:db8::1]:9899`, `example.net:9899`).
     #[arg(value_name = "HOST[:PORT]")]
     host: String,
-    /// Give up when nobody has answered for so many seconds.
+    /// Give up when for so many seconds there was no network, nobody answered, or whoever did said nothing.
     #[arg(long, value_name = "SECONDS", default_value_t = 15)]
     timeout: u64,
+}
+
+/// How often it is looked whether there is a network now.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Why a connection did not come about.
+enum Unconnected {
+    /// This host has no network yet, in these words.
+    NoNetwork(String),
+    /// It has another address than at the start of the attempt.
+    NewAddress,
+    Failed(Failure),
 }
 
 impl PeerArgs {
@@ -145,41 +167,153 @@ impl PeerArgs {
         Self { host: host.to_owned(), timeout }
     }
 
-    /// Binds and connects.
-    pub(crate) async fn connect(&self, net: &NetArgs) -> Result<(Endpoint, Association), Failure> {
-        let config = net.config()?;
-        let address = self.address()?;
-        let endpoint = net.client(address.ip())?;
-        let peer = Peer { port: net.sctp_port(), ..Peer::new(address) };
-        let wait = Duration::from_secs(self.timeout);
-        let association = match tokio::time::timeout(wait, endpoint.connect(peer, config)).await {
-            Ok(Ok(association)) => association,
-            Ok(Err(ConnectError::Config(error))) => return Err(Failure::Input(error.to_string())),
-            Ok(Err(error)) => return Err(Failure::Run(format!("{address}: {error}"))),
-            Err(_) => {
-                let key = if net.key.is_some() { ", with the same key" } else { "" };
-                return Err(Failure::Run(format!(
-                    "{address}: no answer for {} s (is `msctp serve`, `recv` or `perf --server` running there{key}?)",
-                    self.timeout
-                )));
-            }
-        };
-        Ok((endpoint, association))
+    /// How long to wait for an answer.
+    pub(crate) fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout)
     }
 
-    fn address(&self) -> Result<SocketAddr, Failure> {
-        let unknown = |error: &dyn std::fmt::Display| {
-            Failure::Input(format!("{}: {error}; want HOST or HOST:PORT", self.host))
-        };
-        if let Ok((ip, port)) = parse_bind(&self.host) {
-            return Ok(SocketAddr::new(ip, port.unwrap_or(ENCAPSULATION_PORT)));
+    /// Binds and connects. A host that follows its interfaces and has none waits for one.
+    pub(crate) async fn connect(
+        &self,
+        net: &NetArgs,
+        open: &Open,
+    ) -> Result<(Endpoint, Association), Failure> {
+        let config = net.config()?;
+        let target = Target::of(&self.host)?;
+        let deadline = Instant::now() + self.timeout();
+        let mut told = false;
+        loop {
+            let attempt = async {
+                let address = target.address().await?;
+                connect_once(address, net, &config, open).await
+            };
+            let why = match tokio::time::timeout_at(deadline, attempt).await {
+                Ok(Ok(connected)) => return Ok(connected),
+                Ok(Err(Unconnected::Failed(failure))) => return Err(failure),
+                Ok(Err(Unconnected::NewAddress)) => continue,
+                Ok(Err(Unconnected::NoNetwork(why))) => why,
+                Err(_) => return Err(self.nobody(net)),
+            };
+            if net.mobility().is_none() || Instant::now() + LOOK >= deadline {
+                return Err(Failure::Run(why));
+            }
+            if !std::mem::replace(&mut told, true) {
+                eprintln!("{why}; waiting for a network for up to {} s", self.timeout);
+            }
+            tokio::time::sleep(LOOK).await;
         }
-        let with_port = match self.host.rsplit_once(':') {
-            Some((_, port)) if port.parse::<u16>().is_ok() => self.host.clone(),
-            _ => format!("{}:{ENCAPSULATION_PORT}", self.host),
+    }
+
+    fn nobody(&self, net: &NetArgs) -> Failure {
+        let key = if net.key.is_some() { ", with the same key" } else { "" };
+        Failure::Run(format!(
+            "{}: no answer for {} s (is `msctp serve`, `recv` or `perf --server` running there{key}?)",
+            self.host, self.timeout
+        ))
+    }
+}
+
+/// One attempt, from the addresses that this host has now.
+async fn connect_once(
+    address: SocketAddr,
+    net: &NetArgs,
+    config: &Config,
+    open: &Open,
+) -> Result<(Endpoint, Association), Unconnected> {
+    let endpoint = net.client(address.ip()).map_err(|error| match error {
+        BindError::NoAddress => Unconnected::NoNetwork("this host has no address".to_owned()),
+        error => Unconnected::Failed(unbound(error)),
+    })?;
+    let peer = Peer { port: net.sctp_port(), ..Peer::new(address) };
+    let association = tokio::select! {
+        connected = endpoint.connect(peer, config.clone()) => connected.map_err(|error| match error {
+            ConnectError::Config(error) => Unconnected::Failed(refused(&error)),
+            error @ ConnectError::NoLocalAddress(_) => Unconnected::NoNetwork(error.to_string()),
+            error => Unconnected::Failed(Failure::Run(shown(&format!("{address}: {error}")))),
+        })?,
+        () = new_address(&endpoint, address.ip()), if net.mobility().is_some() => return Err(Unconnected::NewAddress),
+    };
+    open.add(&endpoint);
+    Ok((endpoint, association))
+}
+
+/// Waits until the endpoint has an address towards `remote` that it had not: a set-up begins with those there
+/// were.
+async fn new_address(endpoint: &Endpoint, remote: IpAddr) {
+    let before = endpoint.local_addresses();
+    let is_new = |address: &SocketAddr| address.is_ipv4() == remote.is_ipv4() && !before.contains(address);
+    while !endpoint.local_addresses().iter().any(is_new) {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Where a command connects to.
+#[derive(Debug, PartialEq, Eq)]
+enum Target {
+    Address(SocketAddr),
+    Name { name: String, port: u16 },
+}
+
+impl Target {
+    fn of(host: &str) -> Result<Self, Failure> {
+        let unusable = |why: &str| Failure::Input(format!("{host}: {why}; want HOST or HOST:PORT"));
+        if let Ok(ip) = host.parse::<IpAddr>() {
+            return Ok(Self::Address(SocketAddr::new(ip, ENCAPSULATION_PORT)));
+        }
+        let (name, port) = match host.rsplit_once(':') {
+            Some((name, port)) => match port.parse::<u16>() {
+                Ok(port) if port > 0 => (name, port),
+                _ if host.ends_with(']') => (host, ENCAPSULATION_PORT),
+                _ => return Err(unusable(&format!("{port:?} is no port: want 1 to 65535"))),
+            },
+            None => (host, ENCAPSULATION_PORT),
         };
-        let mut found = with_port.to_socket_addrs().map_err(|error| unknown(&error))?;
-        found.next().ok_or_else(|| unknown(&"this name has no address"))
+        let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+        match bare.unwrap_or(name).parse::<IpAddr>() {
+            Ok(ip) => Ok(Self::Address(SocketAddr::new(ip, port))),
+            Err(_) if bare.is_some() || name.is_empty() || name.contains(':') => {
+                Err(unusable("no address and no name"))
+            }
+            Err(_) => Ok(Self::Name { name: name.to_owned(), port }),
+        }
+    }
+
+    /// The address, asked for where it is a name.
+    async fn address(&self) -> Result<SocketAddr, Unconnected> {
+        let (name, port) = match self {
+            Self::Address(address) => return Ok(*address),
+            Self::Name { name, port } => (name, *port),
+        };
+        let unknown =
+            |why: &str| Unconnected::Failed(Failure::Input(format!("{name}: {why}; want HOST or HOST:PORT")));
+        match tokio::net::lookup_host((name.as_str(), port)).await {
+            Ok(mut found) => found.next().ok_or_else(|| unknown("this name has no address")),
+            // No name server can be reached: perhaps no network.
+            Err(error) if error.to_string().contains("Temporary failure") => {
+                Err(Unconnected::NoNetwork(format!("{name}: {}", system(&error))))
+            }
+            Err(error) => Err(unknown(&system(&error))),
+        }
+    }
+}
+
+/// An option that cannot be used, by the name of its flag.
+fn refused(error: &ConfigError) -> Failure {
+    let flag = match error.field {
+        "handover_policy" => "--policy",
+        "controller" => "--controller",
+        "pmtu" => "--mtu",
+        "port" | "local.port" => "--sctp-port",
+        field => field,
+    };
+    Failure::Input(format!("{flag} {}: want {}", error.value, error.want))
+}
+
+/// An endpoint that cannot be bound.
+fn unbound(error: BindError) -> Failure {
+    match error {
+        BindError::Config(error) => refused(&error),
+        error => Failure::Run(error.to_string()),
     }
 }
 
@@ -191,7 +325,8 @@ const MIN_KEY: usize = 16;
 /// Authentication with the key in a file; an end of line that an editor left is no part of it.
 fn authentication(file: &Path) -> Result<AuthConfig, Failure> {
     let wrong = |why: &dyn std::fmt::Display| Failure::Input(format!("--key {}: {why}", file.display()));
-    let mut secret = std::fs::read(file).map_err(|error| wrong(&error))?;
+    let mut secret = std::fs::read(file)
+        .map_err(|error| wrong(&format_args!("{}; want a file with the key", system(&error))))?;
     while secret.last().is_some_and(u8::is_ascii_whitespace) {
         secret.pop();
     }
@@ -206,21 +341,21 @@ fn authentication(file: &Path) -> Result<AuthConfig, Failure> {
     })
 }
 
-fn bind_endpoint(options: &EndpointOptions) -> Result<Endpoint, Failure> {
-    Endpoint::bind(options).map_err(|error| match error {
-        BindError::Config(error) => Failure::Input(error.to_string()),
-        error => Failure::Run(error.to_string()),
-    })
-}
-
 /// An address, with or without a port.
 fn parse_bind(text: &str) -> Result<(IpAddr, Option<u16>), String> {
     if let Ok(address) = text.parse::<SocketAddr>() {
         return Ok((address.ip(), Some(address.port())));
     }
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    let ip = bare.parse::<IpAddr>().map_err(|_| "want an IP address, with :PORT or without".to_owned())?;
-    Ok((ip, None))
+    if let Ok(ip) = bare.parse::<IpAddr>() {
+        return Ok((ip, None));
+    }
+    Err(match text.rsplit_once(':') {
+        Some((ip, port)) if ip.trim_matches(['[', ']']).parse::<IpAddr>().is_ok() => {
+            format!("{port:?} is no port: want 0 to 65535")
+        }
+        _ => "want an IP address, with :PORT or without".to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -236,5 +371,27 @@ mod tests {
         assert_eq!(parse_bind("[2001:db8::1]"), Ok((ip("2001:db8::1"), None)));
         assert_eq!(parse_bind("[2001:db8::1]:80"), Ok((ip("2001:db8::1"), Some(80))));
         assert!(parse_bind("192.0.2.1:x").is_err() && parse_bind("example.net").is_err());
+    }
+
+    #[test]
+    fn hosts_with_and_without_ports() {
+        let address = |text: &str| Target::Address(text.parse().unwrap());
+        let name = |name: &str, port| Target::Name { name: name.to_owned(), port };
+        for (host, target) in [
+            ("192.0.2.1", address("192.0.2.1:9899")),
+            ("192.0.2.1:80", address("192.0.2.1:80")),
+            ("2001:db8::1", address("[2001:db8::1]:9899")),
+            ("[2001:db8::1]", address("[2001:db8::1]:9899")),
+            ("[2001:db8::1]:80", address("[2001:db8::1]:80")),
+            ("example.net", name("example.net", 9899)),
+            ("example.net:80", name("example.net", 80)),
+        ] {
+            assert_eq!(Target::of(host).unwrap(), target, "{host}");
+        }
+        for host in ["127.0.0.1:99999", "example.net:0", "[::1]:65536", "example.net:http"] {
+            let error = Target::of(host).unwrap_err().to_string();
+            assert!(error.contains("is no port: want 1 to 65535"), "{error}");
+        }
+        assert!(Target::of("").is_err() && Target::of(":80").is_err() && Target::of("[x]:80").is_err());
     }
 }

@@ -1,29 +1,33 @@
 //! `msctp send`: a file to `msctp recv`, going on where an earlier attempt stopped.
 
 use std::fs::File;
-use std::io::{IsTerminal, Read, Seek, SeekFrom};
+use std::io::{ErrorKind, IsTerminal, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
 use indicatif::{ProgressBar, ProgressStyle};
-use msctp::Association;
+use msctp::{Association, AssociationState};
 use serde::Serialize;
 
 use super::options::{NetArgs, PeerArgs};
-use super::transfer::{Control, DATA, Hash, PIECE};
-use super::{block_on, failed, moves};
+use super::service::{DATA, LAST_WORDS, Service};
+use super::text::{count, shown, system};
+use super::transfer::{Control, Hash, PIECE};
+use super::{Open, block_on, failed, moves};
 use crate::Failure;
 use crate::running::print;
 
-/// Send a file to `msctp recv`. It survives changes of the network; interrupted, the same command goes on where it stopped.
+/// Send a file to `msctp recv`. It survives changes of the network; interrupted, the same command goes on
+/// where it stopped.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   msctp send film.mkv 192.0.2.1
   msctp send film.mkv example.net:9899 --policy inherit --prefer wlan,wwan
 
-Exit codes: 0 the file is there and its hash is right, 1 it is not, 2 wrong arguments.")]
+Without a network it waits for one until --timeout.
+Exit codes: 0 the file is there and its hash is right, 1 it is not, 2 wrong arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
     /// The file.
     file: PathBuf,
@@ -31,7 +35,7 @@ pub(crate) struct Args {
     peer: PeerArgs,
     #[command(flatten)]
     net: NetArgs,
-    /// Connect again so many times when the association is lost.
+    /// Reconnect up to so many times when the association is lost.
     #[arg(long, value_name = "TIMES", default_value_t = 3)]
     retry: u32,
     /// Print what happened as JSON.
@@ -46,7 +50,9 @@ pub(crate) struct Args {
 #[derive(Default, Serialize)]
 struct Summary {
     bytes: u64,
-    /// Sent this time; less when the receiver had a part already.
+    /// Of these, what the receiver had before.
+    resumed: u64,
+    /// The others: what this command brought there.
     sent: u64,
     seconds: f64,
     /// Times that data took another path.
@@ -69,20 +75,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     args.net.config()?;
     let name = args.file.file_name().and_then(|name| name.to_str());
     let name = name.ok_or_else(|| Failure::Input(format!("{shown}: want a file with a plain name")))?;
-    let (hash, size) = Hash::of_file(&args.file).map_err(|e| Failure::Input(format!("{shown}: {e}")))?;
+    let (hash, size) = read(&args.file)?;
     let offer = Offer { path: &args.file, name: name.to_owned(), size, sha256: hash.text() };
-    block_on(async {
+    block_on(async |open| {
         let bar = progress(args.quiet, size);
         let mut summary = Summary { bytes: size, sha256: offer.sha256.clone(), ..Summary::default() };
         let begin = tokio::time::Instant::now();
         loop {
-            match attempt(args, &offer, &bar, &mut summary).await {
+            match attempt(args, &offer, open, &bar, &mut summary).await {
                 Ok(()) => break,
                 Err(Lost::ForGood(failure)) => return Err(failure),
                 Err(Lost::Again(failure)) if summary.retries >= args.retry => return Err(failure),
-                Err(Lost::Again(Failure::Run(why) | Failure::Input(why))) => {
+                Err(Lost::Again(failure)) => {
                     summary.retries += 1;
-                    bar.suspend(|| eprintln!("{why}; once more"));
+                    let again = format!("{failure}; reconnecting ({} of {})", summary.retries, args.retry);
+                    bar.suspend(|| eprintln!("{again}"));
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
             }
@@ -93,6 +100,22 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
+/// The hash and length of the file to send.
+fn read(file: &Path) -> Result<(Hash, u64), Failure> {
+    let shown = file.display();
+    Hash::of_file(file, || ()).map_err(|error| {
+        let remedy = match error.kind() {
+            ErrorKind::IsADirectory => {
+                format!("; want a file: `tar c {shown} | msctp connect HOST` sends a folder to `msctp serve`")
+            }
+            ErrorKind::NotFound => "; want the path of a file".to_owned(),
+            ErrorKind::PermissionDenied => "; want a file that you may read".to_owned(),
+            _ => String::new(),
+        };
+        Failure::Input(format!("{shown}: {}{remedy}", system(&error)))
+    })
+}
+
 fn report(args: &Args, summary: &Summary) -> Result<(), Failure> {
     let rate = summary.sent as f64 * 8.0 / summary.seconds.max(1e-9) / 1e6;
     print(|out| {
@@ -100,10 +123,17 @@ fn report(args: &Args, summary: &Summary) -> Result<(), Failure> {
             serde_json::to_writer_pretty(&mut *out, summary)?;
             return writeln!(out);
         }
+        let resumed = match summary.resumed {
+            0 => String::new(),
+            resumed => format!(" ({resumed} were there)"),
+        };
         writeln!(
             out,
-            "{} bytes in {:.1} s, {rate:.1} Mbps, {} path changes; SHA-256 {} is right",
-            summary.sent, summary.seconds, summary.switches, summary.sha256
+            "{}{resumed} in {:.1} s, {rate:.1} Mbps, {}; SHA-256 {} is right",
+            count(summary.sent, "byte"),
+            summary.seconds,
+            count(summary.switches.into(), "path change"),
+            summary.sha256
         )
     })
 }
@@ -132,12 +162,13 @@ enum Lost {
 async fn attempt(
     args: &Args,
     offer: &Offer<'_>,
+    open: &Open,
     bar: &ProgressBar,
     summary: &mut Summary,
 ) -> Result<(), Lost> {
     // Nobody there: at first the caller's to mend, later perhaps the network's.
     let nobody = |failure| if summary.retries == 0 { Lost::ForGood(failure) } else { Lost::Again(failure) };
-    let (_endpoint, association) = args.peer.connect(&args.net).await.map_err(nobody)?;
+    let (_endpoint, association) = args.peer.connect(&args.net, open).await.map_err(nobody)?;
     let watched = association.clone();
     let (quiet, shown) = (args.quiet, bar.clone());
     let watch = tokio::spawn(async move {
@@ -148,49 +179,112 @@ async fn attempt(
         })
         .await
     });
-    let result = deliver(&association, offer, bar, summary).await;
+    let result = deliver(args, &association, offer, bar, summary).await;
     if result.is_err() {
         association.abort("the transfer failed");
     }
-    let ended = association.shutdown().await;
+    // The file is there, or is not: how the association ends changes nothing.
+    let _ = tokio::time::timeout(LAST_WORDS, association.shutdown()).await;
+    association.abort("the peer did not answer the shutdown");
     summary.switches += watch.await.unwrap_or(0);
-    // The file is there: how the association ends changes nothing.
-    drop(ended);
     result
 }
 
 async fn deliver(
+    args: &Args,
     association: &Association,
     offer: &Offer<'_>,
     bar: &ProgressBar,
     summary: &mut Summary,
 ) -> Result<(), Lost> {
-    let first = Control::Offer { name: offer.name.clone(), size: offer.size, sha256: offer.sha256.clone() };
-    first.send(association).await.map_err(Lost::Again)?;
-    let offset = match Control::receive(association).await.map_err(Lost::Again)? {
-        Control::From { offset } if offset <= offer.size => offset,
-        Control::Refused { why } => return Err(Lost::ForGood(Failure::Run(format!("refused: {why}")))),
-        other => return Err(Lost::ForGood(Failure::Run(format!("the receiver said {other:?}")))),
+    let offset = begin(args, association, offer, bar).await?;
+    if summary.retries == 0 {
+        summary.resumed = offset;
+        summary.sent = offer.size - offset;
+    }
+    let mut answer = std::pin::pin!(Service::Files.hear(association));
+    let answer = tokio::select! {
+        biased;
+        // Before everything was sent: that it cannot be taken.
+        answer = &mut answer => answer,
+        sent = send(association, offer, offset, bar) => {
+            sent?;
+            answer.await
+        }
     };
-    let unreadable =
-        |error: &dyn std::error::Error| Lost::ForGood(failed(&offer.path.display().to_string())(error));
-    let mut file = File::open(offer.path).map_err(|e| unreadable(&e))?;
-    file.seek(SeekFrom::Start(offset)).map_err(|e| unreadable(&e))?;
+    match answer.map_err(Lost::Again)? {
+        Control::Done => Ok(()),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Offers the file; where the receiver wants it from.
+async fn begin(
+    args: &Args,
+    association: &Association,
+    offer: &Offer<'_>,
+    bar: &ProgressBar,
+) -> Result<u64, Lost> {
+    let first = Control::Offer { name: offer.name.clone(), size: offer.size, sha256: offer.sha256.clone() };
+    Service::Files.say(association, &first).await.map_err(Lost::Again)?;
+    let mut answer = Service::Files.answer(association, args.peer.timeout()).await.map_err(|failure| {
+        // A receiver that ends it here does not want it, and another service says so.
+        let wanted = association.state() == AssociationState::Established;
+        if wanted { Lost::Again(failure) } else { Lost::ForGood(failure) }
+    })?;
+    loop {
+        match answer {
+            Control::From { offset } if offset <= offer.size => return Ok(offset),
+            Control::Wait { why } => {
+                if !args.quiet {
+                    bar.suspend(|| eprintln!("the receiver says: {}; waiting", shown(&why)));
+                }
+                answer = Service::Files.hear(association).await.map_err(Lost::Again)?;
+            }
+            other => return Err(unexpected(&other)),
+        }
+    }
+}
+
+/// The receiver does not take the file, or breaks the protocol.
+fn unexpected(control: &Control) -> Lost {
+    Lost::ForGood(Failure::Run(match control {
+        Control::Refused { why } => format!("refused: {}", shown(why)),
+        other => format!("the receiver said {other:?} out of turn"),
+    }))
+}
+
+/// Sends the file from `offset` on.
+async fn send(
+    association: &Association,
+    offer: &Offer<'_>,
+    offset: u64,
+    bar: &ProgressBar,
+) -> Result<(), Lost> {
+    let shown = offer.path.display();
+    let unreadable = |at: u64, error: &std::io::Error| {
+        Lost::ForGood(Failure::Run(match error.kind() {
+            ErrorKind::UnexpectedEof => {
+                format!(
+                    "{shown}: shorter than its {} bytes at the start: it changed; send it again",
+                    offer.size
+                )
+            }
+            _ => format!("{shown}: cannot read at byte {at}: {}", system(error)),
+        }))
+    };
+    let mut file = File::open(offer.path).map_err(|e| unreadable(0, &e))?;
+    file.seek(SeekFrom::Start(offset)).map_err(|e| unreadable(offset, &e))?;
     bar.set_position(offset);
-    let mut left = offer.size - offset;
-    while left > 0 {
-        let mut piece = vec![0; left.min(PIECE as u64) as usize];
-        file.read_exact(&mut piece).map_err(|e| unreadable(&e))?;
-        left -= piece.len() as u64;
-        summary.sent += piece.len() as u64;
-        let data = Bytes::from(piece);
-        let len = data.len() as u64;
-        association.send_bytes(DATA, data).await.map_err(|e| Lost::Again(failed("sending")(&e)))?;
+    let mut at = offset;
+    while at < offer.size {
+        let mut piece = vec![0; (offer.size - at).min(PIECE as u64) as usize];
+        file.read_exact(&mut piece).map_err(|e| unreadable(at, &e))?;
+        let len = piece.len() as u64;
+        let sent = association.send_bytes(DATA, Bytes::from(piece)).await;
+        sent.map_err(|e| Lost::Again(failed("sending")(&e)))?;
+        at += len;
         bar.inc(len);
     }
-    match Control::receive(association).await.map_err(Lost::Again)? {
-        Control::Done => Ok(()),
-        Control::Refused { why } => Err(Lost::ForGood(Failure::Run(format!("refused: {why}")))),
-        other => Err(Lost::ForGood(Failure::Run(format!("the receiver said {other:?}")))),
-    }
+    Ok(())
 }

@@ -1,11 +1,9 @@
-//! `msctp serve`: takes associations and exchanges their bytes with standard input and output, as netcat does.
+//! `msctp serve`: connects associations to standard input and output, as netcat does.
 
-use std::pin::pin;
+use msctp::Endpoint;
 
-use msctp::{Association, Endpoint};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-
-use super::{block_on, failed, options::NetArgs};
+use super::exchange::{Input, exchange};
+use super::{block_on, options::NetArgs};
 use crate::Failure;
 
 /// Wait for an association and connect it to standard input and output.
@@ -14,79 +12,46 @@ use crate::Failure;
 Examples:
   msctp serve                                    wait at every address, UDP port 9899
   msctp serve --bind 192.0.2.1 --bind 198.51.100.1
+  msctp serve > film.mkv                         receive
+  msctp serve < film.mkv                         send to whom connects
   msctp serve --keep > log                       one association after another
 
-SCTP has no half-closed state: when the peer has sent everything it shuts the association down.
-Exit codes: 0 the peer shut down, 1 the association was lost or the port is taken, 2 wrong arguments.")]
+Each direction ends by itself: the end of standard input tells the peer that this was all, and the command ends when the
+peer's input has ended too. Standard input is not read where it is a terminal and standard output is not.
+Without --key, anybody who can reach this port can connect.
+Exit codes: 0 both directions ended, 1 the association was lost or the port is taken, 2 wrong arguments, 130 Ctrl-C,
+143 SIGTERM.")]
 pub(crate) struct Args {
     #[command(flatten)]
     net: NetArgs,
-    /// Take the next association when one is over, instead of ending.
+    /// Take the next association when one is over, instead of ending. Standard input is not read.
     #[arg(long)]
     keep: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    block_on(async {
-        let endpoint = args.net.server()?;
-        announce(&endpoint, args.net.sctp_port());
+    block_on(async |open| {
+        let endpoint = args.net.server(open)?;
+        announce(&endpoint, &args.net, "connect");
         loop {
             let Some(association) = endpoint.accept(args.net.sctp_port()).await else {
                 return Err(Failure::Run("the endpoint is gone".to_owned()));
             };
-            let result = exchange(&association, false).await;
             if !args.keep {
-                return result;
+                return exchange(&association, Input::standard()).await;
             }
-            if let Err(Failure::Run(error) | Failure::Input(error)) = result {
-                eprintln!("msctp: {error}");
+            if let Err(failure) = exchange(&association, Input::Empty).await {
+                eprintln!("msctp: {failure}");
             }
         }
     })
 }
 
-/// Says where it listens.
-pub(crate) fn announce(endpoint: &Endpoint, sctp_port: u16) {
+/// Says where it listens, and what anybody may do there.
+pub(crate) fn announce(endpoint: &Endpoint, net: &NetArgs, may: &str) {
     let addresses: Vec<String> = endpoint.local_addresses().iter().map(ToString::to_string).collect();
-    eprintln!("listening at {}, SCTP port {sctp_port}", addresses.join(", "));
-}
-
-/// Standard input to stream 0, every message to standard output. `end`: shut down at the end of the input.
-pub(crate) async fn exchange(association: &Association, end: bool) -> Result<(), Failure> {
-    let outward = async {
-        let (mut input, mut buffer) = (tokio::io::stdin(), vec![0; 1 << 16]);
-        loop {
-            let len = input.read(&mut buffer).await.map_err(|e| failed("standard input")(&e))?;
-            if len == 0 {
-                break;
-            }
-            let data = bytes::Bytes::copy_from_slice(&buffer[..len]);
-            association.send_bytes(0, data).await.map_err(|e| failed("sending")(&e))?;
-        }
-        if end {
-            association.shutdown().await.map_err(|e| failed("shutting down")(&e))?;
-        }
-        Ok(())
-    };
-    let inward = async {
-        let mut output = tokio::io::stdout();
-        while let Some(message) = association.recv().await.map_err(|e| failed("receiving")(&e))? {
-            output.write_all(&message.data).await.map_err(|e| failed("standard output")(&e))?;
-            output.flush().await.map_err(|e| failed("standard output")(&e))?;
-        }
-        Ok(())
-    };
-    // Over when the peer has shut down, or something failed; not when the input ends.
-    let (mut outward, mut inward) = (pin!(outward), pin!(inward));
-    let mut sending = true;
-    std::future::poll_fn(|cx| {
-        if sending && let std::task::Poll::Ready(result) = outward.as_mut().poll(cx) {
-            sending = false;
-            if result.is_err() {
-                return std::task::Poll::Ready(result);
-            }
-        }
-        inward.as_mut().poll(cx)
-    })
-    .await
+    eprintln!("listening at {}, SCTP port {}", addresses.join(", "), net.sctp_port());
+    if !net.has_key() {
+        eprintln!("no --key: anybody who can reach this port can {may}");
+    }
 }

@@ -1,24 +1,23 @@
-//! How `msctp send` and `msctp recv` talk: control messages as JSON on stream 0, the file's bytes on stream 1.
+//! How `msctp send` and `msctp recv` talk: control messages ([`Service::Files`](super::service::Service)) and
+//! the file's bytes on [`DATA`](super::service::DATA). Both ends read all the time: either may say at any
+//! moment that it cannot go on.
 //!
-//! The sender offers a file, the receiver answers from where it wants it, the bytes come, the receiver says whether the hash
-//! is right. What a receiver has of a file it keeps under the file's hash, so another file never goes on from it.
+//! The sender offers a file, the receiver answers from where it wants it, the bytes come, the receiver says
+//! whether the hash is right. A receiver keeps an incomplete file under the file's hash, so another file
+//! never goes on from it.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use msctp::{Association, OutMessage};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::Failure;
-
-/// Stream and payload protocol identifier of control messages.
-const CONTROL: u16 = 0;
-/// Stream of the file's bytes.
-pub(crate) const DATA: u16 = 1;
 /// Bytes read and sent at a time.
 pub(crate) const PIECE: usize = 64 << 10;
+
+/// The longest file name that Linux and most file systems take, in bytes.
+const MAX_NAME: usize = 255;
 
 /// What is said about a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +32,11 @@ pub(crate) enum Control {
         /// SHA-256 in hexadecimal digits.
         sha256: String,
     },
+    /// The receiver answers later: it hashes what it has, or another sender is sending the same bytes.
+    Wait {
+        /// Why.
+        why: String,
+    },
     /// The receiver wants the bytes from here on.
     From {
         /// Bytes it has already.
@@ -45,34 +49,6 @@ pub(crate) enum Control {
         /// Why.
         why: String,
     },
-}
-
-impl Control {
-    pub(crate) async fn send(&self, association: &Association) -> Result<(), Failure> {
-        let text = serde_json::to_vec(self).map_err(|e| super::failed("control message")(&e))?;
-        let message = OutMessage {
-            stream: CONTROL,
-            ppid: 0,
-            unordered: false,
-            data: text.into(),
-            ..OutMessage::default()
-        };
-        association.send(message).await.map_err(|e| super::failed("sending")(&e))
-    }
-
-    /// Reads one; what comes on another stream is against the rules.
-    pub(crate) fn read(message: &msctp::Message) -> Result<Self, Failure> {
-        if message.stream != CONTROL {
-            return Err(Failure::Run(format!("data on stream {} where none belongs", message.stream)));
-        }
-        serde_json::from_slice(&message.data)
-            .map_err(|error| Failure::Run(format!("the peer is no `msctp send` or `recv`: {error}")))
-    }
-
-    pub(crate) async fn receive(association: &Association) -> Result<Self, Failure> {
-        let message = association.recv().await.map_err(|e| super::failed("receiving")(&e))?;
-        Self::read(&message.ok_or_else(|| Failure::Run("the peer ended the transfer".to_owned()))?)
-    }
 }
 
 /// The file's hash as it grows.
@@ -89,8 +65,8 @@ impl Hash {
         self.0.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Of a file, and its length.
-    pub(crate) fn of_file(path: &Path) -> io::Result<(Self, u64)> {
+    /// Of a file, and its length. Calls `progress` after each mebibyte.
+    pub(crate) fn of_file(path: &Path, mut progress: impl FnMut()) -> io::Result<(Self, u64)> {
         let (mut hash, mut len) = (Self::default(), 0);
         let (mut file, mut buffer) = (File::open(path)?, vec![0; 1 << 20]);
         loop {
@@ -100,6 +76,7 @@ impl Hash {
             }
             hash.update(&buffer[..read]);
             len += read as u64;
+            progress();
         }
     }
 }
@@ -107,7 +84,8 @@ impl Hash {
 /// The file's own name, if a receiver may make a file of that name.
 pub(crate) fn plain_name(name: &str) -> Option<&str> {
     let plain = Path::new(name).file_name()?.to_str()?;
-    (plain == name && !name.starts_with('.') && !name.contains(['/', '\\', '\0'])).then_some(name)
+    let plain = plain == name && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
+    (plain && name.len() <= MAX_NAME).then_some(name)
 }
 
 #[cfg(test)]
@@ -120,6 +98,8 @@ mod tests {
             assert_eq!(plain_name(bad), None, "{bad}");
         }
         assert_eq!(plain_name("a file.tar.gz"), Some("a file.tar.gz"));
+        let (longest, longer) = ("x".repeat(255), "x".repeat(256));
+        assert!(plain_name(&longest).is_some() && plain_name(&longer).is_none());
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod soak;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, ChildStderr, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use net::{Host, Net, SERVER};
@@ -159,6 +159,55 @@ fn a_file_survives_a_make_before_break_and_a_break_before_make() {
     assert_eq!(sent["retries"], 0, "{sent}");
     assert!(sent["switches"].as_u64() >= Some(2), "{sent}");
     assert!(received["longest_gap"].as_f64() < Some(5.0), "{received}");
+}
+
+/// The receiver of a file at every address of the server, with its errors, the file, and where it goes.
+fn wildcard_receiver(name: &str, net: &Net) -> ((Guard, BufReader<ChildStderr>), PathBuf, PathBuf) {
+    let folder = folder(name);
+    let (file, out) = (folder.join("file"), folder.join("out"));
+    fs::write(&file, "contents").expect("written");
+    let mut receiver = Guard(spawn(&net.server, &["recv", "--once", "--out", out.to_str().expect("UTF-8")]));
+    let mut errors = BufReader::new(receiver.0.stderr.take().expect("piped"));
+    errors.read_line(&mut String::new()).expect("it listens");
+    ((receiver, errors), file, out.join("file"))
+}
+
+#[test]
+fn a_send_without_a_network_waits_for_one() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    let (_receiver, file, arrived) = wildcard_receiver("moves-no-network", &net);
+    let args = ["send", file.to_str().expect("UTF-8"), SERVER, "--timeout", "60"];
+    let mut sender = spawn(&net.mobile, &args);
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(sender.try_wait().expect("its state").is_none(), "it waits");
+    net.carrier("cell0", true);
+    let sent = finish(sender, Duration::from_secs(60));
+    let errors = String::from_utf8_lossy(&sent.stderr);
+    assert_eq!(sent.status.code(), Some(0), "{errors}");
+    assert!(errors.contains("waiting for a network for up to 60 s"), "{errors}");
+    assert_eq!(fs::read(arrived).expect("it arrived"), b"contents");
+    // And not for ever.
+    net.carrier("cell0", false);
+    let late = finish(spawn(&net.mobile, &["connect", SERVER, "--timeout", "1"]), Duration::from_secs(20));
+    assert_eq!(late.status.code(), Some(1), "{}", String::from_utf8_lossy(&late.stderr));
+}
+
+#[test]
+fn a_wildcard_listener_takes_an_address_that_came_later() {
+    if net::missing().is_some() {
+        return;
+    }
+    let net = Net::new();
+    let (_receiver, file, arrived) = wildcard_receiver("moves-wildcard", &net);
+    // The server's end of the link and its address come up.
+    net.carrier("cell0", true);
+    let args = ["send", file.to_str().expect("UTF-8"), "10.2.0.1", "--timeout", "30"];
+    let sent = finish(spawn(&net.mobile, &args), Duration::from_secs(60));
+    assert_eq!(sent.status.code(), Some(0), "{}", String::from_utf8_lossy(&sent.stderr));
+    assert_eq!(fs::read(arrived).expect("it arrived"), b"contents");
 }
 
 /// Ten handovers, both kinds, both directions. `MSCTP_MB`: the file's size, 100; `MSCTP_SEED`: other moments.

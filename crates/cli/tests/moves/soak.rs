@@ -279,11 +279,11 @@ fn slow_soak() {
             }
         }
     });
-    // The server's part first: the association ends when the client's input does.
+    // The association ends when both inputs have.
     let [up, down] = &mut flows;
-    let (from_server, _server_in) = down.finish();
+    let (from_server, server_in) = down.finish();
     let (from_client, client_in) = up.finish();
-    drop(client_in);
+    drop((server_in, client_in));
     for (name, process) in [("connect", &mut client), ("serve", &mut server)] {
         let ended = process.0.wait().expect("it ends");
         let errors = fs::read_to_string(folder.join(name)).unwrap_or_default();

@@ -3,19 +3,28 @@
 mod measure;
 mod wire;
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
 use msctp::Association;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use self::measure::{Interval, Meter, Report, Side, cpu_seconds, head, row};
-use self::wire::{CONTROL, DATA, Message};
+use self::wire::Message;
 use super::options::{NetArgs, PeerArgs};
 use super::serve::announce;
-use super::{block_on, failed, moves};
+use super::service::{CONTROL, DATA, LAST_WORDS, Service, see_off};
+use super::{Open, block_on, failed, moves};
 use crate::Failure;
 use crate::running::print;
+
+/// The longest measurement: a day.
+const MAX_SECONDS: u64 = 86_400;
+
+/// A client that sends nothing for so long is gone.
+const SILENT: Duration = Duration::from_secs(60);
 
 /// Measure the throughput of one association, second by second, and what its paths do meanwhile.
 #[derive(clap::Args)]
@@ -26,7 +35,9 @@ Examples:
   msctp perf 192.0.2.1 --reverse --len 1024      receive messages of 1 KiB
   msctp perf 192.0.2.1 --json | jq .receiver.goodput_bps
 
-Exit codes: 0 measured, 1 failed on the way, 2 wrong arguments.")]
+A server measures with one client at a time; others are told that it is busy. Without --key, anybody who can reach its port
+can measure with it.
+Exit codes: 0 measured, 1 failed on the way or the server is busy, 2 wrong arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
     /// Wait for measurements instead of making one.
     #[arg(long, conflicts_with_all = ["time", "len", "reverse", "interval", "json"])]
@@ -35,8 +46,8 @@ pub(crate) struct Args {
     peer: OptionalPeer,
     #[command(flatten)]
     net: NetArgs,
-    /// Seconds.
-    #[arg(long, short, default_value_t = 10)]
+    /// Seconds, 1 to 86400.
+    #[arg(long, short, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
     time: u64,
     /// Bytes of each message.
     #[arg(long, short, default_value_t = 16_384)]
@@ -59,7 +70,7 @@ pub(crate) struct OptionalPeer {
     /// The server, with its UDP port or without (`192.0.2.1`, `[2001:db8::1]:9899`, `example.net:9899`).
     #[arg(value_name = "HOST[:PORT]", required_unless_present = "server", conflicts_with = "server")]
     host: Option<String>,
-    /// Give up when nobody has answered for so many seconds.
+    /// Give up when for so many seconds there was no network, nobody answered, or whoever did said nothing.
     #[arg(long, value_name = "SECONDS", default_value_t = 15)]
     timeout: u64,
 }
@@ -71,11 +82,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if !(0.05..=3600.0).contains(&args.interval) {
         return Err(Failure::Input(format!("--interval {}: want 0.05 to 3600 seconds", args.interval)));
     }
-    let Some(host) = &args.peer.host else { return block_on(serve(args)) };
+    let Some(host) = &args.peer.host else { return block_on(async |open| serve(args, open).await) };
     let peer = PeerArgs::new(host, args.peer.timeout);
-    block_on(async {
-        let (endpoint, association) = peer.connect(&args.net).await?;
-        let report = measure(args, &association).await?;
+    block_on(async |open| {
+        let (_endpoint, association) = peer.connect(&args.net, open).await?;
+        let report = measure(args, &association, peer.timeout()).await?;
         print(|out| {
             if args.json {
                 serde_json::to_writer_pretty(&mut *out, &report)?;
@@ -84,47 +95,92 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 report.write(out)
             }
         })?;
-        association.shutdown().await.map_err(|e| failed("shutting down")(&e))?;
-        drop(association);
-        endpoint.idle().await;
+        // Both ends know the result: how the association ends changes nothing.
+        let _ = tokio::time::timeout(LAST_WORDS, association.shutdown()).await;
         Ok(())
     })
 }
 
-async fn serve(args: &Args) -> Result<(), Failure> {
-    let endpoint = args.net.server()?;
-    announce(&endpoint, args.net.sctp_port());
+async fn serve(args: &Args, open: &Open) -> Result<(), Failure> {
+    let endpoint = args.net.server(open)?;
+    announce(&endpoint, &args.net, "measure with it");
+    let mut running: Option<Running> = None;
+    let mut turned_away = JoinSet::new();
     loop {
-        let Some(association) = endpoint.accept(args.net.sctp_port()).await else {
-            return Err(Failure::Run("the endpoint is gone".to_owned()));
-        };
-        if let Err(Failure::Run(why) | Failure::Input(why)) = serve_one(&association).await {
-            eprintln!("msctp: {why}");
-            association.abort(why);
+        tokio::select! {
+            () = over(&mut running) => running = None,
+            accepted = endpoint.accept(args.net.sctp_port()) => {
+                let Some(association) = accepted else {
+                    return Err(Failure::Run("the endpoint is gone".to_owned()));
+                };
+                if running.is_some() {
+                    turned_away.spawn(turn_away(association));
+                    while turned_away.try_join_next().is_some() {}
+                } else {
+                    running = Some(Box::pin(serve_one(association)));
+                }
+            }
         }
     }
 }
 
-async fn serve_one(association: &Association) -> Result<(), Failure> {
-    let Message::Start { milliseconds, len, reverse } = wire::receive(association).await? else {
+/// The measurement that is going on.
+type Running = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Works at the measurement until it is over.
+async fn over(running: &mut Option<Running>) {
+    match running {
+        Some(running) => running.await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Another client is being measured with.
+async fn turn_away(association: Association) {
+    if Service::Perf.first::<Message>(&association).await.is_ok() {
+        let _ = Service::Perf.say(&association, &Message::Busy).await;
+        see_off(&association, "busy with another measurement").await;
+    }
+}
+
+async fn serve_one(association: Association) {
+    match serve_measurement(&association).await {
+        Ok(()) => see_off(&association, "the measurement is over").await,
+        Err(failure) => {
+            eprintln!("msctp: {failure}");
+            association.abort(failure.to_string());
+        }
+    }
+}
+
+async fn serve_measurement(association: &Association) -> Result<(), Failure> {
+    let Message::Start { milliseconds, len, reverse } = Service::Perf.first(association).await? else {
         return Err(Failure::Run("a measurement begins with its parameters".to_owned()));
     };
+    Service::Perf.say(association, &Message::Ready).await?;
     let mut quiet = |_: &Interval| {};
     let side = if reverse {
-        let time = Duration::from_millis(milliseconds.min(86_400_000));
+        let time = Duration::from_millis(milliseconds.min(MAX_SECONDS * 1000));
         let len = len.clamp(1, 1 << 20);
         send(association, time, len, &mut Meter::new(Duration::MAX), &mut quiet).await?
     } else {
         receive(association, &mut Meter::new(Duration::MAX), &mut quiet).await?
     };
-    Message::Result { side }.send(association).await?;
-    association.closed().await.map_err(|e| failed("after the measurement")(&e))
+    Service::Perf.say(association, &Message::Result { side }).await
 }
 
 /// The client's part: what both sides found.
-async fn measure(args: &Args, association: &Association) -> Result<Report, Failure> {
+async fn measure(args: &Args, association: &Association, patience: Duration) -> Result<Report, Failure> {
     let start = Message::Start { milliseconds: args.time * 1000, len: args.len, reverse: args.reverse };
-    start.send(association).await?;
+    Service::Perf.say(association, &start).await?;
+    match Service::Perf.answer(association, patience).await? {
+        Message::Ready => {}
+        Message::Busy => {
+            let why = "the server is busy with another measurement: try again when that is over";
+            return Err(Failure::Run(why.to_owned()));
+        }
+        _ => return Err(Failure::Run("the server begins a measurement with its consent".to_owned())),
+    }
     let mut meter = Meter::new(Duration::from_secs_f64(args.interval));
     let mut intervals = Vec::new();
     let json = args.json;
@@ -151,7 +207,7 @@ async fn measure(args: &Args, association: &Association) -> Result<Report, Failu
     } else {
         send(association, Duration::from_secs(args.time), args.len, &mut meter, &mut note).await?
     };
-    let Message::Result { side: theirs } = wire::receive(association).await? else {
+    let Message::Result { side: theirs } = Service::Perf.answer(association, patience).await? else {
         return Err(Failure::Run("the server ends a measurement with its result".to_owned()));
     };
     watch.abort();
@@ -187,7 +243,7 @@ async fn send(
     // Streams are ordered each for itself: the end is said when all data is there.
     association.flush().await.map_err(|e| failed("sending")(&e))?;
     let seconds = begin.elapsed().as_secs_f64();
-    Message::End.send(association).await?;
+    Service::Perf.say(association, &Message::End).await?;
     Ok(Side { bytes, seconds, cpu_seconds: cpu_seconds() - cpu, longest_gap: None })
 }
 
@@ -200,11 +256,12 @@ async fn receive(
     let (mut begin, cpu) = (None, cpu_seconds());
     let (mut bytes, mut last, mut gap) = (0_u64, Instant::now(), Duration::ZERO);
     loop {
-        if let Ok(message) = tokio::time::timeout(meter.left(), association.recv()).await {
+        let left = meter.left().min(SILENT.saturating_sub(last.elapsed()));
+        if let Ok(message) = tokio::time::timeout(left, association.recv()).await {
             let message = message.map_err(|e| failed("receiving")(&e))?;
             let message = message.ok_or_else(|| Failure::Run("the sender ended early".to_owned()))?;
             if message.stream == CONTROL {
-                let Message::End = Message::read(&message)? else {
+                let Message::End = Service::Perf.read(&message)? else {
                     return Err(Failure::Run("a measurement ends with its end".to_owned()));
                 };
                 break;
@@ -217,6 +274,8 @@ async fn receive(
             }
             last = now;
             bytes += message.data.len() as u64;
+        } else if last.elapsed() >= SILENT {
+            return Err(Failure::Run(format!("no data for {} s: the sender is gone", SILENT.as_secs())));
         }
         if let Some(interval) = meter.tick(association, bytes) {
             note(&interval);

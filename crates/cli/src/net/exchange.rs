@@ -1,0 +1,138 @@
+//! The bytes that `connect` and `serve` exchange: standard input to stream [`BYTES`], what comes to standard
+//! output. Each direction ends by itself (RFC 6525).
+
+use std::io::IsTerminal;
+use std::pin::pin;
+
+use msctp::{Association, Stream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
+
+use super::failed;
+use super::service::{BYTES, LAST_WORDS, Service};
+use super::text::system;
+use crate::Failure;
+
+/// Bytes read at a time.
+const PIECE: usize = 64 << 10;
+
+/// Where this end's bytes come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// Standard input.
+    Standard,
+    /// Nowhere: this end has nothing to send.
+    Empty,
+}
+
+impl Input {
+    /// Standard input, unless it is a terminal and the output is not: who stores what comes has nothing to
+    /// type.
+    pub(crate) fn standard() -> Self {
+        if std::io::stdin().is_terminal() && !std::io::stdout().is_terminal() {
+            Self::Empty
+        } else {
+            Self::Standard
+        }
+    }
+}
+
+/// Exchanges bytes until both directions have ended, then shuts down.
+pub(crate) async fn exchange(association: &Association, input: Input) -> Result<(), Failure> {
+    let stream = association.stream(BYTES).ok_or_else(|| Failure::Run("stream 0 is in use".to_owned()))?;
+    let (reader, writer) = tokio::io::split(stream);
+    let (mut outward, mut inward) = (pin!(outward(writer, input)), pin!(inward(reader)));
+    let mut others = pin!(others(association));
+    let (mut sending, mut receiving, mut over) = (true, true, false);
+    while receiving || sending && !over {
+        tokio::select! {
+            biased;
+            received = &mut inward, if receiving => {
+                received?;
+                receiving = false;
+                if sending && input == Input::Standard && std::io::stdin().is_terminal() {
+                    eprintln!("the peer has sent everything; Ctrl-D ends this side");
+                }
+            }
+            rest = &mut others, if !over => {
+                rest?;
+                over = true;
+            }
+            told = &mut outward, if sending && !over => {
+                sending = false;
+                if !told? && receiving {
+                    eprintln!("the peer does not know RFC 6525: shutting down, what it answers later is lost");
+                    break;
+                }
+            }
+        }
+    }
+    if over {
+        return association.closed().await.map_err(|e| failed("receiving")(&e));
+    }
+    let ending = async {
+        let shutdown = async { association.shutdown().await.map_err(|e| failed("shutting down")(&e)) };
+        let received = async { if receiving { inward.await } else { Ok(()) } };
+        tokio::try_join!(shutdown, received, others).map(|_| ())
+    };
+    if receiving {
+        return ending.await;
+    }
+    // Both ends have everything: an answer to the shutdown that is lost changes nothing.
+    tokio::time::timeout(LAST_WORDS, ending).await.unwrap_or(Ok(()))
+}
+
+/// Sends the input and ends the direction. False: the peer cannot be told that it has ended.
+async fn outward(mut writer: WriteHalf<Stream>, input: Input) -> Result<bool, Failure> {
+    if input == Input::Standard {
+        let (mut input, mut buffer) = (tokio::io::stdin(), vec![0; PIECE]);
+        loop {
+            let len = read(&mut input, &mut buffer).await?;
+            if len == 0 {
+                break;
+            }
+            writer.write_all(&buffer[..len]).await.map_err(|e| failed("sending")(&e))?;
+        }
+    }
+    match writer.shutdown().await {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::Unsupported => Ok(false),
+        Err(error) => Err(failed("ending the direction")(&error)),
+    }
+}
+
+async fn read(input: &mut (impl AsyncRead + Unpin), buffer: &mut [u8]) -> Result<usize, Failure> {
+    input.read(buffer).await.map_err(|e| Failure::Run(format!("cannot read standard input: {}", system(&e))))
+}
+
+/// Prints what comes until the peer has ended its direction.
+async fn inward(mut reader: ReadHalf<Stream>) -> Result<(), Failure> {
+    let mut buffer = vec![0; PIECE];
+    loop {
+        let len = reader.read(&mut buffer).await.map_err(|e| failed("receiving")(&e))?;
+        if len == 0 {
+            return Ok(());
+        }
+        write(&buffer[..len]).await?;
+    }
+}
+
+/// Prints what a peer of another make sends on other streams; a client of another command is turned away.
+/// Ends with the association.
+async fn others(association: &Association) -> Result<(), Failure> {
+    while let Ok(Some(message)) = association.recv().await {
+        match Service::of(&message) {
+            Service::Bytes => write(&message.data).await?,
+            wanted => return Err(Service::Bytes.turn_away(association, wanted)),
+        }
+    }
+    Ok(())
+}
+
+async fn write(data: &[u8]) -> Result<(), Failure> {
+    let mut output = tokio::io::stdout();
+    let written = async {
+        output.write_all(data).await?;
+        output.flush().await
+    };
+    written.await.map_err(|e| Failure::Run(format!("cannot write standard output: {}", system(&e))))
+}

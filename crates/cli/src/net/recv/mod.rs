@@ -1,0 +1,353 @@
+//! `msctp recv`: files from `msctp send`.
+
+mod store;
+mod turns;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use msctp::{Association, Endpoint};
+use serde::Serialize;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use self::store::{Part, Store, There};
+use self::turns::{Turn, Turns};
+use super::options::NetArgs;
+use super::serve::announce;
+use super::service::{DATA, LAST_WORDS, Service, see_off};
+use super::text::{count, shown, system};
+use super::transfer::{Control, plain_name};
+use super::{block_on, failed};
+use crate::Failure;
+use crate::running::print;
+
+/// Receive files from `msctp send` into a folder. A file appears under its name when its hash is right.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  msctp recv                          into this folder, one file after another, until Ctrl-C
+  msctp recv --out downloads --once   one file
+
+What came of an interrupted transfer is kept in the folder as .HASH.part; the same `msctp send` goes on from there.
+Without --key, anybody who can reach this port can send files.
+
+Exit codes: 0 received (with --once), 1 the folder cannot be written (with --once) or the port is taken, 2 wrong
+arguments, 130 Ctrl-C, 143 SIGTERM.")]
+pub(crate) struct Args {
+    /// The folder that files come into; nothing in it is ever replaced.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    out: PathBuf,
+    /// End after the first file. A sender that is lost may come again.
+    #[arg(long)]
+    once: bool,
+    #[command(flatten)]
+    net: NetArgs,
+    /// Print what came as JSON, one line for each file.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A file that came.
+#[derive(Serialize)]
+struct Received {
+    file: PathBuf,
+    bytes: u64,
+    /// Of these, what an earlier attempt had brought.
+    resumed: u64,
+    seconds: f64,
+    /// The longest time in which no data arrived, in seconds.
+    longest_gap: f64,
+    sha256: String,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if !args.out.is_dir() {
+        return Err(Failure::Input(format!("{}: want a folder that is there", args.out.display())));
+    }
+    let store = Store::new(&args.out);
+    // Before somebody sends, not after.
+    if let Err(error) = store.check_writable() {
+        let why = system(&error);
+        return Err(Failure::Input(format!(
+            "{}: cannot write there: {why}; name another folder with --out",
+            args.out.display()
+        )));
+    }
+    block_on(async |open| {
+        let endpoint = args.net.server(open)?;
+        announce(&endpoint, &args.net, "send files here");
+        let (results, mut finished) = mpsc::channel(16);
+        // Dropped, and with it all transfers, when this ends.
+        let mut accepting = JoinSet::new();
+        accepting.spawn(accept(endpoint.clone(), args.net.sctp_port(), store, results));
+        while let Some((from, result)) = finished.recv().await {
+            match result {
+                Ok(received) => {
+                    report(args, &received)?;
+                    if args.once {
+                        last_words(&endpoint, args).await;
+                        return Ok(());
+                    }
+                }
+                Err(Fault::Storage(why)) if args.once => {
+                    last_words(&endpoint, args).await;
+                    return Err(Failure::Run(why));
+                }
+                // A sender that comes again goes on where this one stopped, so even with --once this is not
+                // the end.
+                Err(fault) => eprintln!("msctp: {from}: {fault}"),
+            }
+        }
+        Err(Failure::Run("the endpoint is gone".to_owned()))
+    })
+}
+
+/// Lets the sender read the result before the process ends.
+async fn last_words(endpoint: &Endpoint, args: &Args) {
+    endpoint.stop_listening(args.net.sctp_port());
+    let _ = tokio::time::timeout(LAST_WORDS, endpoint.idle()).await;
+}
+
+/// What came of one association, and where from.
+type Outcome = (String, Result<Received, Fault>);
+
+/// Takes associations, each in a task of its own: one whose sender is gone must not keep it waiting when it
+/// comes again.
+async fn accept(endpoint: Endpoint, sctp_port: u16, store: Store, results: mpsc::Sender<Outcome>) {
+    let turns = Turns::default();
+    let mut tasks = JoinSet::new();
+    while let Some(association) = endpoint.accept(sctp_port).await {
+        let (turns, store, results) = (turns.clone(), store.clone(), results.clone());
+        tasks.spawn(async move {
+            let from =
+                association.paths().first().map_or("peer".to_owned(), |path| path.at.remote.to_string());
+            let result = take(&association, &store, &turns).await;
+            let last = match &result {
+                Ok(_) => "the file is there".to_owned(),
+                Err(fault) => fault.to_string(),
+            };
+            if matches!(result, Err(Fault::Refused(_) | Fault::Storage(_))) {
+                let _ = Service::Files.say(&association, &Control::Refused { why: last.clone() }).await;
+            }
+            // Nobody waits any more when one file was enough.
+            let _ = results.send((from, result)).await;
+            see_off(&association, &last).await;
+        });
+        while tasks.try_join_next().is_some() {}
+    }
+}
+
+fn report(args: &Args, received: &Received) -> Result<(), Failure> {
+    let new = received.bytes - received.resumed;
+    let rate = new as f64 * 8.0 / received.seconds.max(1e-9) / 1e6;
+    print(|out| {
+        if args.json {
+            serde_json::to_writer(&mut *out, received)?;
+            return writeln!(out);
+        }
+        let resumed = match received.resumed {
+            0 => String::new(),
+            resumed => format!(" ({resumed} of them were there)"),
+        };
+        writeln!(
+            out,
+            "{}: {}{resumed}, {rate:.1} Mbps, longest gap {:.3} s, SHA-256 {}",
+            shown(&received.file.display().to_string()),
+            count(received.bytes, "byte"),
+            received.longest_gap,
+            received.sha256
+        )
+    })
+}
+
+/// Why a file did not come.
+#[derive(Debug)]
+enum Fault {
+    /// The association is lost, or the peer is no sender.
+    Lost(Failure),
+    /// The offer cannot be taken; the sender is told.
+    Refused(String),
+    /// The folder cannot be written; the sender is told.
+    Storage(String),
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Lost(failure) => failure.fmt(f),
+            Self::Refused(why) | Self::Storage(why) => f.write_str(why),
+        }
+    }
+}
+
+/// A file on offer.
+struct Offer {
+    /// Its name as it may be printed.
+    name: String,
+    file: PathBuf,
+    size: u64,
+    sha256: String,
+}
+
+/// One file.
+async fn take(association: &Association, store: &Store, turns: &Turns) -> Result<Received, Fault> {
+    let Control::Offer { name, size, sha256 } =
+        Service::Files.first(association).await.map_err(Fault::Lost)?
+    else {
+        return Err(Fault::Refused("an offer comes first".to_owned()));
+    };
+    let hex = sha256.len() == 64 && sha256.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let Some(plain) = plain_name(&name).filter(|_| hex) else {
+        return Err(Fault::Refused(format!("{}: not a plain file name with its SHA-256", shown(&name))));
+    };
+    let offer = Offer { file: store.file(plain), name: shown(plain), size, sha256 };
+    let begin = Instant::now();
+    if store.must_hash(&offer.file, size) {
+        wait(association, "comparing with the file of that name").await?;
+    }
+    let mut there = compare(store, &offer).await?;
+    let mut filled = (size, Duration::ZERO);
+    if there == There::Nothing {
+        if turns.is_taken(&offer.sha256) {
+            wait(association, "another sender is sending the same bytes").await?;
+        }
+        let turn = turns.take(&offer.sha256, association).await;
+        // Perhaps that sender brought it.
+        there = compare(store, &offer).await?;
+        if there == There::Nothing {
+            filled = fill(association, store, turn, &offer).await?;
+        }
+    }
+    if there == There::Same {
+        say(association, &Control::From { offset: size }).await?;
+    }
+    say(association, &Control::Done).await?;
+    let (resumed, longest_gap) = filled;
+    let seconds = begin.elapsed().as_secs_f64();
+    let longest_gap = longest_gap.as_secs_f64();
+    Ok(Received { file: offer.file, bytes: size, resumed, seconds, longest_gap, sha256: offer.sha256 })
+}
+
+async fn say(association: &Association, control: &Control) -> Result<(), Fault> {
+    Service::Files.say(association, control).await.map_err(Fault::Lost)
+}
+
+/// Tells the sender that the answer takes a while.
+async fn wait(association: &Association, why: &str) -> Result<(), Fault> {
+    say(association, &Control::Wait { why: why.to_owned() }).await
+}
+
+/// What is there under the offered name; another file is a reason to refuse.
+async fn compare(store: &Store, offer: &Offer) -> Result<There, Fault> {
+    match store.compare(&offer.file, offer.size, &offer.sha256).await {
+        There::Other => Err(Fault::Refused(format!(
+            "another file of that name is there: rename one of them ({})",
+            offer.name
+        ))),
+        there => Ok(there),
+    }
+}
+
+/// Completes the part that is there and gives it its name; how long it was, and the longest gap.
+async fn fill(
+    association: &Association,
+    store: &Store,
+    turn: Turn,
+    offer: &Offer,
+) -> Result<(u64, Duration), Fault> {
+    let path = store.part(&offer.sha256);
+    if std::fs::metadata(&path).is_ok_and(|part| part.is_file() && part.len() > 0) {
+        wait(association, "hashing what is here already").await?;
+    }
+    let (turn, size, opened) = (Arc::new(turn), offer.size, path.clone());
+    let hashing = Arc::clone(&turn);
+    let part = tokio::task::spawn_blocking(move || Part::open(opened, size, || hashing.progress())).await;
+    let mut part = part
+        .unwrap_or_else(|error| Err(io::Error::other(error)))
+        .map_err(|error| Fault::Storage(format!("cannot write {}: {}", path.display(), system(&error))))?;
+    let resumed = part.len;
+    let longest_gap = match write(association, &turn, &mut part, offer).await {
+        Ok(longest_gap) => longest_gap,
+        Err(fault) => {
+            part.remove_if_empty();
+            return Err(fault);
+        }
+    };
+    let discard = |why: String| {
+        let _ = std::fs::remove_file(&part.path);
+        Fault::Refused(why)
+    };
+    if part.hash.text() != offer.sha256 {
+        return Err(discard("the hash is wrong: send it again from the start".to_owned()));
+    }
+    match store.publish(&part.path, &offer.file) {
+        Ok(()) => Ok((resumed, longest_gap)),
+        // Somebody else was faster with this name; who sent the same bytes had to wait for its turn.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            match store.compare(&offer.file, offer.size, &offer.sha256).await {
+                There::Same => {
+                    let _ = std::fs::remove_file(&part.path);
+                    Ok((resumed, longest_gap))
+                }
+                _ => Err(discard(format!(
+                    "another file of that name came meanwhile: rename one of them ({})",
+                    offer.name
+                ))),
+            }
+        }
+        Err(error) => Err(Fault::Storage(format!(
+            "cannot give {} its name: {}; it is complete as {}",
+            offer.name,
+            system(&error),
+            part.path.display()
+        ))),
+    }
+}
+
+/// Writes what comes behind what is there; the longest gap.
+async fn write(
+    association: &Association,
+    turn: &Turn,
+    part: &mut Part,
+    offer: &Offer,
+) -> Result<Duration, Fault> {
+    let kept = |len: u64, path: &Path| match len {
+        0 => String::new(),
+        len => format!("; {len} of {} are kept in {}", count(offer.size, "byte"), path.display()),
+    };
+    let lost = |why: &str, part: &Part| {
+        let goes_on = if part.len > 0 { ": the same `msctp send` goes on from there" } else { "" };
+        Fault::Lost(Failure::Run(format!("{}: {why}{}{goes_on}", offer.name, kept(part.len, &part.path))))
+    };
+    say(association, &Control::From { offset: part.len }).await?;
+    let (mut last, mut longest_gap) = (None, Duration::ZERO);
+    while part.len < offer.size {
+        let message =
+            association.recv().await.map_err(|e| lost(&failed("receiving")(&e).to_string(), part))?;
+        let message = message.ok_or_else(|| lost("the sender ended the transfer", part))?;
+        if message.stream != DATA || message.data.len() as u64 > offer.size - part.len {
+            return Err(Fault::Refused("more or other data than was offered".to_owned()));
+        }
+        let now = Instant::now();
+        longest_gap = last.map_or(longest_gap, |last| longest_gap.max(now - last));
+        last = Some(now);
+        if let Err(error) = part.file.write_all(&message.data) {
+            // What was written of the message is not in the hash.
+            let _ = part.file.set_len(part.len);
+            return Err(Fault::Storage(format!(
+                "cannot write {}: {}{}: make room and send it again, or delete that file",
+                offer.name,
+                system(&error),
+                kept(part.len, &part.path)
+            )));
+        }
+        part.hash.update(&message.data);
+        part.len += message.data.len() as u64;
+        turn.progress();
+    }
+    Ok(longest_gap)
+}

@@ -1,0 +1,210 @@
+//! [`Store`]: the folder that files come into, their incomplete parts, and the hashes of the files that are
+//! there. Files are hashed on a thread of their own, so that no other transfer waits.
+
+use std::collections::BTreeMap;
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use tokio::sync::Semaphore;
+
+use crate::net::transfer::Hash;
+
+/// Hashes remembered, of files that were offered again.
+const REMEMBERED: usize = 256;
+
+/// A folder.
+#[derive(Clone)]
+pub(super) struct Store {
+    folder: PathBuf,
+    known: Arc<Mutex<BTreeMap<PathBuf, (Stamp, String)>>>,
+    /// One file is hashed at a time: twenty offers of one name read it once, and leave threads for others.
+    hashing: Arc<Semaphore>,
+}
+
+/// Length and time of change: the file is the one that was hashed.
+type Stamp = (u64, Option<SystemTime>);
+
+/// What is there under an offered name.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum There {
+    Nothing,
+    /// The file that is offered.
+    Same,
+    Other,
+}
+
+impl Store {
+    pub(super) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), known: Arc::default(), hashing: Arc::new(Semaphore::new(1)) }
+    }
+
+    /// Writes an empty file into the folder and takes it away again.
+    pub(super) fn check_writable(&self) -> io::Result<()> {
+        let file = self.folder.join(format!(".msctp-{}", std::process::id()));
+        File::create(&file)?;
+        std::fs::remove_file(file)
+    }
+
+    /// Where a file of this name goes.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Where an incomplete file with this hash is kept.
+    pub(super) fn part(&self, sha256: &str) -> PathBuf {
+        self.folder.join(format!(".{}.part", &sha256[..32]))
+    }
+
+    /// Tells whether a file of the offered length is there, which takes its hash to compare.
+    pub(super) fn must_hash(&self, file: &Path, size: u64) -> bool {
+        std::fs::metadata(file).is_ok_and(|there| is_alike(&there, size))
+    }
+
+    /// Compares the file that is there with the one offered.
+    pub(super) async fn compare(&self, file: &Path, size: u64, sha256: &str) -> There {
+        match std::fs::symlink_metadata(file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return There::Nothing,
+            _ => {}
+        }
+        // Bytes are compared only where the length is right: an offer costs nothing else.
+        match std::fs::metadata(file) {
+            Ok(there) if is_alike(&there, size) => {}
+            _ => return There::Other,
+        }
+        match self.hash(file).await {
+            Ok(hash) if hash == sha256 => There::Same,
+            _ => There::Other,
+        }
+    }
+
+    async fn hash(&self, file: &Path) -> io::Result<String> {
+        let _one = self.hashing.acquire().await.map_err(io::Error::other)?;
+        let there = std::fs::metadata(file)?;
+        let stamp = (there.len(), there.modified().ok());
+        if let Some((before, hash)) = self.known().get(file)
+            && *before == stamp
+        {
+            return Ok(hash.clone());
+        }
+        let path = file.to_owned();
+        let read = tokio::task::spawn_blocking(move || Hash::of_file(&path, || ()));
+        let hash = read.await.map_err(io::Error::other)??.0.text();
+        let mut known = self.known();
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(file.to_owned(), (stamp, hash.clone()));
+        Ok(hash)
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, BTreeMap<PathBuf, (Stamp, String)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a complete part its name without replacing anything.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::AlreadyExists`] where something of that name is there; the part is left.
+    pub(super) fn publish(&self, part: &Path, file: &Path) -> io::Result<()> {
+        match std::fs::hard_link(part, file) {
+            Ok(()) => std::fs::remove_file(part),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+            // A file system without hard links (FAT): the name is taken first, and what is replaced is ours
+            // and empty.
+            Err(_) => {
+                File::create_new(file)?;
+                std::fs::rename(part, file)
+            }
+        }
+    }
+}
+
+fn is_alike(there: &Metadata, size: u64) -> bool {
+    there.is_file() && there.len() == size
+}
+
+/// An incomplete file, open to be completed by this process alone.
+pub(super) struct Part {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    pub(super) hash: Hash,
+    pub(super) len: u64,
+}
+
+impl Part {
+    /// Opens or creates the part and hashes what it has. One that is longer than `size` begins anew.
+    pub(super) fn open(path: PathBuf, size: u64, progress: impl FnMut()) -> io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(&path)?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                return Err(io::Error::new(ErrorKind::WouldBlock, "another `msctp recv` is writing it"));
+            }
+            // Where files cannot be locked, two processes in one folder are noticed by the hash.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        let there = file.metadata()?.len();
+        let (hash, len) = match there {
+            0 => Default::default(),
+            _ if there <= size => Hash::of_file(&path, progress)?,
+            _ => {
+                file.set_len(0)?;
+                Default::default()
+            }
+        };
+        Ok(Self { path, file, hash, len })
+    }
+
+    /// Removes the part if it has nothing.
+    pub(super) fn remove_if_empty(&self) {
+        if self.len == 0 {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_given_once_and_never_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path());
+        let (file, part) = (store.file("x"), folder.path().join("part"));
+        std::fs::write(&part, "first").unwrap();
+        store.publish(&part, &file).unwrap();
+        assert!(!part.exists());
+        std::fs::write(&part, "second").unwrap();
+        assert_eq!(store.publish(&part, &file).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read(&file).unwrap(), b"first");
+    }
+
+    #[test]
+    fn a_part_belongs_to_one_process_and_is_cut_when_too_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("part");
+        std::fs::write(&path, "abc").unwrap();
+        let part = Part::open(path.clone(), 3, || ()).unwrap();
+        assert_eq!((part.len, &part.hash.text()[..8]), (3, "ba7816bf"));
+        assert_eq!(Part::open(path.clone(), 3, || ()).err().unwrap().kind(), ErrorKind::WouldBlock);
+        drop(part);
+        assert_eq!(Part::open(path, 2, || ()).unwrap().len, 0);
+    }
+
+    #[test]
+    fn an_offer_of_another_length_is_told_apart_without_reading() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path());
+        let (file, abc) = (store.file("x"), Hash::of_file(Path::new("/dev/null"), || ()).unwrap().0.text());
+        let compare = |size| runtime.block_on(store.compare(&file, size, &abc));
+        assert_eq!(compare(0), There::Nothing);
+        std::fs::write(&file, "").unwrap();
+        assert_eq!((compare(1), store.known().len()), (There::Other, 0));
+        assert_eq!((compare(0), store.known().len()), (There::Same, 1));
+    }
+}

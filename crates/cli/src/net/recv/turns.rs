@@ -1,0 +1,97 @@
+//! [`Turns`]: transfers of the same bytes go one after another, since they complete the same file on disk.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use msctp::Association;
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::Instant;
+
+/// A transfer that made no progress for so long loses its turn to another sender of the same bytes: usually
+/// that sender's earlier attempt, whose association is dead and does not know it yet.
+const STALLED: Duration = Duration::from_secs(3);
+
+/// The turns of all hashes.
+#[derive(Clone, Default)]
+pub(super) struct Turns(Arc<Mutex<BTreeMap<String, Arc<Queue>>>>);
+
+/// Those who send the same bytes.
+#[derive(Default)]
+struct Queue {
+    turn: Arc<tokio::sync::Mutex<()>>,
+    holder: Mutex<Option<Holder>>,
+}
+
+struct Holder {
+    association: Association,
+    /// Of its last progress.
+    at: Instant,
+}
+
+/// The right to complete the file with a hash.
+pub(super) struct Turn {
+    hash: String,
+    turns: Turns,
+    queue: Arc<Queue>,
+    _guard: OwnedMutexGuard<()>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Turns {
+    /// Somebody sends these bytes now.
+    pub(super) fn is_taken(&self, hash: &str) -> bool {
+        lock(&self.0).get(hash).is_some_and(|queue| lock(&queue.holder).is_some())
+    }
+
+    /// Waits for the turn. A holder that stalls is aborted.
+    pub(super) async fn take(&self, hash: &str, association: &Association) -> Turn {
+        let queue = Arc::clone(lock(&self.0).entry(hash.to_owned()).or_default());
+        let mut guard = std::pin::pin!(Arc::clone(&queue.turn).lock_owned());
+        let guard = loop {
+            match tokio::time::timeout(queue.patience(), &mut guard).await {
+                Ok(guard) => break guard,
+                Err(_) => queue.abort_stalled(),
+            }
+        };
+        *lock(&queue.holder) = Some(Holder { association: association.clone(), at: Instant::now() });
+        Turn { hash: hash.to_owned(), turns: self.clone(), queue, _guard: guard }
+    }
+}
+
+impl Queue {
+    /// The time until the holder counts as stalled.
+    fn patience(&self) -> Duration {
+        lock(&self.holder).as_ref().map_or(STALLED, |holder| STALLED.saturating_sub(holder.at.elapsed()))
+    }
+
+    fn abort_stalled(&self) {
+        if let Some(holder) = lock(&self.holder).as_mut().filter(|holder| holder.at.elapsed() >= STALLED) {
+            holder.association.abort("stalled, and another sender of the same bytes came");
+            holder.at = Instant::now();
+        }
+    }
+}
+
+impl Turn {
+    /// The holder does not stall.
+    pub(super) fn progress(&self) {
+        if let Some(holder) = lock(&self.queue.holder).as_mut() {
+            holder.at = Instant::now();
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *lock(&self.queue.holder) = None;
+        let mut queues = lock(&self.turns.0);
+        // The map's and ours: nobody else waits.
+        if Arc::strong_count(&self.queue) == 2 {
+            queues.remove(&self.hash);
+        }
+    }
+}

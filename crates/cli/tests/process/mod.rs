@@ -1,0 +1,73 @@
+//! The command as a process: servers that end with the test, folders, hashes by another program.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+pub(crate) fn msctp(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+pub(crate) fn run(args: &[&str]) -> Output {
+    msctp(args).output().expect("msctp runs")
+}
+
+/// A server that is ended with the test.
+pub(crate) struct Server {
+    pub(crate) child: Child,
+    pub(crate) errors: BufReader<ChildStderr>,
+    /// Where it listens, as HOST:PORT.
+    pub(crate) at: String,
+}
+
+impl Server {
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let mut child = msctp(args).stdin(Stdio::piped()).spawn().expect("msctp runs");
+        let mut errors = BufReader::new(child.stderr.take().expect("piped"));
+        let mut line = String::new();
+        errors.read_line(&mut line).expect("a line");
+        let at = line.strip_prefix("listening at ").and_then(|rest| rest.split(',').next());
+        let at = at.unwrap_or_else(|| panic!("{line}")).to_owned();
+        Self { child, errors, at }
+    }
+
+    /// Ends its standard input.
+    pub(crate) fn end_input(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
+    pub(crate) fn output(mut self) -> (Option<i32>, String, String) {
+        self.end_input();
+        let (mut out, mut errors) = (String::new(), String::new());
+        self.child.stdout.take().expect("piped").read_to_string(&mut out).expect("UTF-8");
+        self.errors.read_to_string(&mut errors).expect("UTF-8");
+        (self.child.wait().expect("it ends").code(), out, errors)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a folder");
+    folder
+}
+
+/// By another program than ours.
+pub(crate) fn sha256(file: &str) -> String {
+    let output = Command::new("sha256sum").arg(file).output().expect("sha256sum runs");
+    String::from_utf8_lossy(&output.stdout)[..64].to_owned()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}

@@ -1,0 +1,33 @@
+//! The README agrees with what it shows: the program with the compiled example, the demo's rows with the script.
+
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn the_library_program_of_the_readme_is_the_compiled_example() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = fs::read_to_string(root.join("README.md")).expect("README.md");
+    let example = fs::read_to_string(root.join("crates/msctp/examples/hello.rs")).expect("the example");
+    let (_, program) = example.split_once("\n\n").expect("the program comes after its description");
+    let block = readme.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next());
+    assert_eq!(
+        block.expect("a block of Rust"),
+        program,
+        "copy crates/msctp/examples/hello.rs into README.md"
+    );
+    assert!(readme.contains("[dependencies]\nmsctp = "), "what to put into Cargo.toml");
+}
+
+#[test]
+fn the_demo_of_the_readme_has_the_rows_of_the_script() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |file: &str| fs::read_to_string(root.join(file)).expect("a file of the repository");
+    let (readme, script) = (read("README.md"), read("scripts/demo-handover"));
+    let rows: Vec<&str> =
+        script.lines().filter_map(|line| line.strip_prefix("run ")?.split(' ').next()).collect();
+    assert_eq!(rows, ["TCP", "MPTCP", "msctp"]);
+    for row in rows {
+        let shown = format!("{row:<6} 10.000 s: link-down wifi: ");
+        assert!(readme.lines().any(|line| line.starts_with(&shown)), "{shown}");
+    }
+}
