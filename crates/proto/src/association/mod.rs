@@ -31,6 +31,7 @@ use std::sync::Arc;
 
 use msctp_units::Time;
 use msctp_wire::Tsn;
+use smallvec::SmallVec;
 
 use self::addresses::Readdressing;
 use self::control::ControlQueue;
@@ -54,7 +55,7 @@ use crate::path::{Added, PathEvent, Paths, SourceUse};
 use crate::rare::{Rare, Untouched};
 use crate::{
     AssociationState, AssociationStats, Config, ConfigError, Event, LocalAddrs, LossReason, Message,
-    PathAddr, PathId, PrimaryCause, RemoteAddrs, TraceKind,
+    PathAddr, PathId, PathState, PrimaryCause, RemoteAddrs, TraceKind,
 };
 
 /// One end of an SCTP association (RFC 9260), with dynamic addresses (RFC 5061).
@@ -332,6 +333,7 @@ impl Association {
         self.report_abandoned();
         self.report_path_events(now);
         self.report_estimates(now);
+        self.report_round_trips(now);
         self.grant_wanted_primary(now);
         self.advance_readdressing(now);
         self.advance_reconfig();
@@ -344,7 +346,8 @@ impl Association {
     /// As [`after_change`](Self::after_change), when nothing but DATA and SACKs came in.
     #[inline]
     fn after_data(&mut self, now: Time) {
-        if self.paths.has_events() || self.state != AssociationState::Established {
+        let news = self.paths.has_events() || self.state != AssociationState::Established;
+        if self.report_round_trips(now) || news {
             self.after_change(now);
         } else {
             self.tracer.collect(now, &mut self.outbound, &self.paths);
@@ -352,6 +355,7 @@ impl Association {
     }
 
     fn report_path_events(&mut self, now: Time) {
+        let mut changed: SmallVec<[(PathId, PathState); 4]> = SmallVec::new();
         while let Some(event) = self.paths.poll_event() {
             match event {
                 // Several timers may have expired at once: after the end there is nothing more to tell.
@@ -359,6 +363,9 @@ impl Association {
                 PathEvent::StateChanged { path, from, to } => {
                     self.events.push(Event::PathState { path, state: to });
                     self.tracer.push(now, TraceKind::PathState { path, from, to });
+                    if self.knows_path(path) {
+                        changed.push((path, from));
+                    }
                     self.tell_path_active(now, path, to);
                 }
                 PathEvent::DataPathChanged { from, to } => self.on_data_path_changed(now, from, to),
@@ -373,6 +380,10 @@ impl Association {
             }
         }
         self.forget_switch();
+        // After the failovers that came of them: a switch the policy wants now is the last word.
+        for (path, from) in changed {
+            self.tell_path_state(now, path, from);
+        }
     }
 
     /// The association is over: `None` in good order, else lost. What waits to be sent last (ABORT, SHUTDOWN COMPLETE) is

@@ -1,12 +1,13 @@
 //! The handover policy of an association: builds its view, calls it, carries out what it asks for. Decides nothing itself.
 
+use msctp_congestion::RoundTrips;
 use msctp_congestion::estimator::Estimate;
 use msctp_units::Time;
 use smallvec::SmallVec;
 
 use super::Association;
 use super::quality::Quality;
-use crate::handover::{Action, HandoverPolicy, LinkEvent, LinkState, PathView, View};
+use crate::handover::{Action, HandoverPolicy, LinkEvent, LinkState, MIN_TIMER, PathView, View};
 use crate::path::{Path, Paths, SetPrimaryError};
 use crate::{
     AssociationState as State, CallError, Config, ConfigError, Event, PathId, PathState, PrimaryCause,
@@ -26,17 +27,40 @@ pub(super) struct Handover {
     pub(super) bicast: Option<(PathId, PathId)>,
     /// A new primary: that data goes there is no failover.
     expected: Option<PathId>,
+    /// The round-trip times the policy heard of last, for a policy that wants them.
+    round_trips: Option<Vec<(PathId, RoundTrips)>>,
+    /// When the policy's timer expires.
+    pub(super) timer: Option<Time>,
 }
 
 impl Handover {
     pub(super) fn new(config: &Config) -> Result<Self, ConfigError> {
+        let policy = config.make_policy()?;
         Ok(Self {
-            policy: config.make_policy()?,
+            round_trips: policy.wants_round_trips().then(Vec::new),
+            timer: None,
+            policy,
             actions: Vec::new(),
             views: Vec::new(),
             told: SmallVec::new(),
             bicast: None,
             expected: None,
+        })
+    }
+
+    /// The first path whose round-trip times the policy does not know yet; from now on it does.
+    fn next_round_trip(&mut self, paths: &Paths) -> Option<(PathId, RoundTrips)> {
+        let known = self.round_trips.as_mut()?;
+        let told = &self.told;
+        let mut measured = paths.iter().filter(|path| told.contains(&path.id()));
+        measured.find_map(|path| {
+            let news = (path.id(), path.rtt.round_trips()?);
+            match known.iter_mut().find(|(id, _)| *id == news.0) {
+                Some(entry) if *entry == news => return None,
+                Some(entry) => *entry = news,
+                None => known.push(news),
+            }
+            Some(news)
         })
     }
 
@@ -81,6 +105,8 @@ impl Association {
         let answer = ask(handover.policy.as_mut(), &view, &mut actions);
         // Questions are rare and views large: no room is kept for them.
         handover.views = Vec::new();
+        // A probe or the policy's timer may be the next thing due.
+        self.output.stirred |= !actions.is_empty();
         for action in actions.drain(..) {
             self.carry_out(now, &action);
         }
@@ -116,6 +142,44 @@ impl Association {
                 // A policy that names a path that is gone or not confirmed changes nothing.
                 let _ = self.switch_primary(now, path, PrimaryCause::Policy);
             }
+            Action::SetTimer { at } => self.handover.timer = at.map(|at| at.max(now + MIN_TIMER)),
+        }
+    }
+
+    /// Lets the policy's timer expire.
+    pub(super) fn policy_timeout(&mut self, now: Time) {
+        if self.handover.timer.take_if(|at| *at <= now).is_some() {
+            self.ask_policy(now, |policy, view, actions| policy.on_timer(view, actions));
+        }
+    }
+
+    /// Passes new round-trip times on to a policy that wants them. Returns whether there were some.
+    #[inline]
+    pub(super) fn report_round_trips(&mut self, now: Time) -> bool {
+        self.handover.round_trips.is_some() && self.tell_round_trips(now)
+    }
+
+    fn tell_round_trips(&mut self, now: Time) -> bool {
+        let mut any = false;
+        while let Some((path, times)) = self.handover.next_round_trip(&self.paths) {
+            any = true;
+            self.ask_policy(now, |policy, view, actions| {
+                policy.on_round_trip(path, times.current, view, actions);
+            });
+        }
+        any
+    }
+
+    /// Whether the policy was told of a path.
+    pub(super) fn knows_path(&self, path: PathId) -> bool {
+        self.handover.told.contains(&path)
+    }
+
+    /// The state of a path the policy knows was `from` and is another now.
+    pub(super) fn tell_path_state(&mut self, now: Time, path: PathId, from: PathState) {
+        // Closed meanwhile, or the path is gone: there is nothing to be done about it.
+        if self.state != State::Closed && self.knows_path(path) {
+            self.ask_policy(now, |policy, view, actions| policy.on_path_state(path, from, view, actions));
         }
     }
 
@@ -230,6 +294,9 @@ impl Association {
             let id = path.id();
             if let Some(index) = self.handover.told.iter().position(|&told| told == id) {
                 self.handover.told.remove(index);
+                if let Some(known) = self.handover.round_trips.as_mut() {
+                    known.retain(|&(known, _)| known != id);
+                }
                 self.ask_policy(now, |policy, view, actions| policy.on_path_removed(id, view, actions));
             }
         }

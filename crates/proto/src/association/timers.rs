@@ -31,11 +31,12 @@ impl Association {
         earlier(earlier(next, self.setup.t1), earlier(self.closing.t2, self.closing.t5))
     }
 
-    /// When a heartbeat, a probe, a quality report or an address request is due, or its answer overdue.
+    /// When a heartbeat, a probe, a quality report, an address request or the policy's timer is due, or an
+    /// answer overdue.
     pub(super) fn upkeep_timeout(&self) -> Option<Time> {
         let watch = if self.watches_paths() { self.paths.next_timeout() } else { None };
         let requests = earlier(self.readdressing.ours.next_timeout(), self.reconfig.next_timeout());
-        earlier(earlier(watch, requests), self.quality_timeout())
+        earlier(earlier(earlier(watch, requests), self.quality_timeout()), self.handover.timer)
     }
 
     /// HEARTBEATs are sent from ESTABLISHED until the SHUTDOWN or SHUTDOWN ACK (RFC 9260 §8.3), those that measure included.
@@ -57,6 +58,7 @@ impl Association {
         }
         self.readdressing_timeout(now);
         self.reconfig_timeout(now);
+        self.policy_timeout(now);
         self.after_change(now);
     }
 }

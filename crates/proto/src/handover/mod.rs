@@ -78,6 +78,30 @@ pub trait HandoverPolicy: fmt::Debug + Send {
         let _ = (path, report, view, actions);
     }
 
+    /// Whether [`on_round_trip`](Self::on_round_trip) is called. Asked once, when the policy is made: a
+    /// policy that says no costs nothing per packet.
+    fn wants_round_trips(&self) -> bool {
+        false
+    }
+
+    /// A measurement changed the round-trip times of `path`; `sample` is the latest, and the path's view has
+    /// it already. Called at most once per packet received and path, and only if
+    /// [`wants_round_trips`](Self::wants_round_trips). Paths that carry no data are measured by heartbeats.
+    fn on_round_trip(&mut self, path: PathId, sample: Span, view: &View<'_>, actions: &mut Vec<Action>) {
+        let _ = (path, sample, view, actions);
+    }
+
+    /// The state of `path` changed from `from` to the one in `view` (RFC 9260 §8.2, RFC 7829). A path that
+    /// becomes active for the first time is [added](Self::on_path_added) instead.
+    fn on_path_state(&mut self, path: PathId, from: PathState, view: &View<'_>, actions: &mut Vec<Action>) {
+        let _ = (path, from, view, actions);
+    }
+
+    /// The time of the policy's [`Action::SetTimer`] has come. The timer is off until it is set again.
+    fn on_timer(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
+        let _ = (view, actions);
+    }
+
     /// The primary path has just changed from `old` to `new`, whoever wanted it; `view.primary` is `new` already.
     ///
     /// Gives the state in which `new` starts; `None` leaves its controller as it is.
@@ -136,7 +160,17 @@ pub enum Action {
         /// The path.
         path: PathId,
     },
+    /// Call [`HandoverPolicy::on_timer`] at this time. Replaces the time set before; `None` turns the timer
+    /// off.
+    SetTimer {
+        /// When, at least [`MIN_TIMER`] from now.
+        at: Option<Time>,
+    },
 }
+
+/// The shortest time after which a policy's timer fires. An earlier [`Action::SetTimer`] waits for it, so
+/// that a policy that always asks for "now" does not keep its association busy.
+pub const MIN_TIMER: Span = Span::from_millis(1);
 
 /// The association as a policy sees it.
 #[derive(Clone, Copy, Debug)]
