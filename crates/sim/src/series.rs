@@ -43,6 +43,18 @@ impl Bins {
         }
     }
 
+    /// Ends the recording at `end`: the instant of the end belongs to the last interval, not to a new one.
+    fn finish(&mut self, end: Time) {
+        self.extend_to(end - Span::from_nanos(1));
+        if self.sums.len() > 1 && self.end - self.interval >= end {
+            let at_the_end = self.sums.pop().unwrap_or_default();
+            self.end = self.end - self.interval;
+            if let Some(last) = self.sums.last_mut() {
+                *last += at_the_end;
+            }
+        }
+    }
+
     /// The rates in bit/s, one per interval, for sums of bytes.
     pub fn rates(&self) -> impl Iterator<Item = Rate> + '_ {
         self.sums.iter().map(|&bytes| Rate::of(bytes, self.interval).unwrap_or_default())
@@ -75,11 +87,9 @@ impl DeliverySeries {
     }
 
     pub(crate) fn finish(&mut self, end: Time) {
-        // The instant of the end belongs to the last interval, not to a new one.
-        let last = end - Span::from_nanos(1);
-        self.total.extend_to(last);
+        self.total.finish(end);
         for (_, bins) in &mut self.per_path {
-            bins.extend_to(last);
+            bins.finish(end);
         }
     }
 }
@@ -401,5 +411,19 @@ mod tests {
         };
         series.finish(Time::ZERO + Span::from_millis(300));
         assert_eq!(series.total.sums, [0, 0, 0]);
+    }
+
+    #[test]
+    fn a_delivery_at_the_very_end_counts_in_the_last_interval() {
+        let mut bins = Bins::new(Span::from_millis(100));
+        let at = |ms| Time::ZERO + Span::from_millis(ms);
+        bins.add(at(250), 1);
+        bins.add(at(300), 7);
+        bins.finish(at(300));
+        assert_eq!(bins.sums, [0, 0, 8]);
+        let mut cut_off = Bins::new(Span::from_millis(100));
+        cut_off.add(at(250), 5);
+        cut_off.finish(at(250));
+        assert_eq!(cut_off.sums, [0, 0, 5], "the last interval is not over");
     }
 }

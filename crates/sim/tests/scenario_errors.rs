@@ -172,7 +172,7 @@ fn values_that_cannot_be_say_what_can() {
     );
     assert_eq!(
         error("\"11Mbps\"", "11"),
-        "small.toml:30: link.right.rate: 11 is a whole number: want a text as \"11Mbps\""
+        "small.toml:30: link.right.rate: 11 is a whole number: want a string, as \"11Mbps\""
     );
     assert_eq!(
         error("\"11Mbps\"", "\"0bps\""),
@@ -330,7 +330,7 @@ fn radio_links_are_checked() {
     );
     assert_eq!(
         egprs("scheme = \"CS4\"\nrate = \"1Mbps\""),
-        "small.toml:32: link.right.rate: unknown key; did you mean \"name\"?"
+        "small.toml:32: link.right.rate: links of type egprs have no rate: want it left out, or type = \"plain\" or \"wlan\" or \"lte\""
     );
     assert_eq!(
         egprs("scheme = \"CS4\"\nrrbp = \"10ms\""),
@@ -479,4 +479,66 @@ fn overrides_replace_values_and_are_named_in_errors() {
         with(&["duration"]).unwrap_err(),
         "override duration: want KEY=VALUE, as duration=10s or link.wlan.rate=5Mbps"
     );
+}
+
+#[test]
+fn a_key_of_another_link_type_names_the_types_that_have_it() {
+    assert_eq!(
+        error("loss = 0.01", "bler = 0.01"),
+        "small.toml:32: link.right.bler: links of type plain have no bler: want it left out, or type = \"egprs\" or \"lte\""
+    );
+    assert_eq!(
+        error("loss = 0.01", "type = \"trace\""),
+        "small.toml:30: link.right.rate: links of type trace have no rate: want it left out, or type = \"plain\" or \"wlan\" or \"lte\""
+    );
+}
+
+#[test]
+fn a_queue_that_is_a_number_says_what_it_can_be() {
+    assert_eq!(
+        error("queue = { packets = 50 }", "queue = 50"),
+        "small.toml:23: link.left.queue: 50 is no limit: want { packets = 50 }, { bytes = 75000 } or the string \"unlimited\""
+    );
+}
+
+#[test]
+fn too_many_decimals_are_said() {
+    assert_eq!(
+        error("\"20ms\"", "\"15.649999999999999ms\""),
+        "small.toml:31: link.right.delay: \"15.649999999999999ms\" is more precise than 1 ns: want at most 3 decimals of \
+         us, 6 of ms, 9 of s"
+    );
+}
+
+#[test]
+fn an_override_of_a_profile_that_nothing_uses_names_those_in_use() {
+    let error =
+        |pair: &str| Scenario::from_toml(GOOD, "small.toml", &[pair.to_owned()]).expect_err(pair).to_string();
+    assert_eq!(
+        error("sctp.default.pmtu=1400"),
+        "override sctp.default.pmtu=1400: changes nothing: no association uses the profile \"default\"; want one of slow"
+    );
+    assert_eq!(
+        error("tcp-profile.default.timestamps=true"),
+        "override tcp-profile.default.timestamps=true: changes nothing: no TCP connection uses the profile \"default\"; there are none"
+    );
+    Scenario::from_toml(GOOD, "small.toml", &["sctp.slow.pmtu=1400".to_owned()]).expect("in use");
+}
+
+#[test]
+fn what_nothing_uses_is_listed() {
+    let unused = |more: &str| {
+        let text = GOOD.to_owned() + more;
+        Scenario::from_toml(&text, "small.toml", &[]).unwrap_or_else(|e| panic!("{e}")).unused()
+    };
+    assert_eq!(unused(""), [""; 0]);
+    assert_eq!(
+        unused("[tcp-profile.spare]\ntimestamps = true\n"),
+        ["tcp-profile.spare is not used: no TCP connection names it"]
+    );
+    let second = "[[link]]\nname = \"spare\"\na = \"a\"\nb = \"r\"\naddress_a = \"10.0.2.1\"\nrate = \"1Mbps\"\ndelay = \"1ms\"\n";
+    assert_eq!(unused(second), ["link.spare is not used: no traffic is routed over it"]);
+    let added =
+        "[[action]]\nat = \"6s\"\ndo = \"add-address\"\nassociation = \"x\"\naddress = \"10.0.2.1\"\n";
+    assert_eq!(unused(&format!("{second}{added}")), [""; 0], "an address that is added is used");
 }

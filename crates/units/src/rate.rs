@@ -99,15 +99,26 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A text that is not a rate: no number, an unknown unit, negative, or too large.
+/// Why a string is not a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParseRateError;
+#[non_exhaustive]
+pub enum ParseRateError {
+    /// No number, an unknown unit, negative, or too large.
+    Malformed,
+    /// Parts of 1 bit/s.
+    TooPrecise,
+}
 
 impl fmt::Display for ParseRateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "not a rate: want a number of at least 0 with a unit, as 384kbps, 11Mbps, 1Gbps or 9600bps",
-        )
+        f.write_str(match self {
+            Self::Malformed => {
+                "not a rate: want a number of at least 0 with a unit, as 384kbps, 11Mbps, 1Gbps or 9600bps"
+            }
+            Self::TooPrecise => {
+                "more precise than 1 bps: want at most 3 decimals of kbps, 6 of Mbps, 9 of Gbps"
+            }
+        })
     }
 }
 
@@ -122,32 +133,47 @@ impl FromStr for Rate {
         let (number, scale) = [("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("kbps", 1_000), ("bps", 1)]
             .iter()
             .find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?.trim_end(), scale)))
-            .ok_or(ParseRateError)?;
-        parse_decimal(number, scale).map(Self).ok_or(ParseRateError)
+            .ok_or(ParseRateError::Malformed)?;
+        match parse_decimal(number, scale) {
+            Ok(bps) => Ok(Self(bps)),
+            Err(DecimalError::Malformed) => Err(ParseRateError::Malformed),
+            Err(DecimalError::TooPrecise) => Err(ParseRateError::TooPrecise),
+        }
     }
 }
 
-/// `digits[.digits]` times `scale` (a power of ten), exactly; `None` if malformed, inexact or too large.
-pub(crate) fn parse_decimal(text: &str, scale: u64) -> Option<u64> {
+/// Why a decimal number cannot be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DecimalError {
+    /// No number, or too large.
+    Malformed,
+    /// It has decimals beyond the scale.
+    TooPrecise,
+}
+
+/// `digits[.digits]` times `scale` (a power of ten), exactly.
+pub(crate) fn parse_decimal(text: &str, scale: u64) -> Result<u64, DecimalError> {
+    const MALFORMED: DecimalError = DecimalError::Malformed;
     let (whole, fraction) = match text.split_once('.') {
         Some((whole, fraction)) if !fraction.is_empty() => (whole, fraction),
-        Some(_) => return None,
+        Some(_) => return Err(MALFORMED),
         None => (text, ""),
     };
     let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
     if whole.is_empty() || !digits(whole) || !digits(fraction) {
-        return None;
+        return Err(MALFORMED);
     }
-    let mut value = whole.parse::<u64>().ok()?.checked_mul(scale)?;
+    let whole = whole.parse::<u64>().ok().and_then(|whole| whole.checked_mul(scale));
+    let mut value = whole.ok_or(MALFORMED)?;
     let mut unit = scale;
     for digit in fraction.bytes().map(|b| u64::from(b - b'0')) {
         if digit != 0 && !unit.is_multiple_of(10) {
-            return None;
+            return Err(DecimalError::TooPrecise);
         }
         unit /= 10;
-        value = value.checked_add(digit * unit)?;
+        value = value.checked_add(digit * unit).ok_or(MALFORMED)?;
     }
-    Some(value)
+    Ok(value)
 }
 
 #[cfg(test)]
@@ -165,8 +191,11 @@ mod tests {
             assert_eq!(rate.as_bps(), bps, "{text}");
             assert_eq!(rate.to_string().parse::<Rate>(), Ok(rate));
         }
-        for bad in ["", "Mbps", "-1Mbps", "5", "5mbps", "0.5bps", "99999999999Gbps"] {
-            assert_eq!(bad.parse::<Rate>(), Err(ParseRateError), "{bad}");
+        for bad in ["", "Mbps", "-1Mbps", "5", "5mbps", "99999999999Gbps"] {
+            assert_eq!(bad.parse::<Rate>(), Err(ParseRateError::Malformed), "{bad}");
+        }
+        for bad in ["0.5bps", "1.0001kbps"] {
+            assert_eq!(bad.parse::<Rate>(), Err(ParseRateError::TooPrecise), "{bad}");
         }
     }
 

@@ -4,6 +4,8 @@ use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use core::str::FromStr;
 
+use crate::rate::{DecimalError, parse_decimal};
+
 const NS_PER_SEC: u64 = 1_000_000_000;
 
 /// An instant: nanoseconds since an origin chosen by the caller. Never read from a clock here.
@@ -200,13 +202,24 @@ impl fmt::Display for Span {
     }
 }
 
-/// A string that is not a span: no number, an unknown unit, negative, or too long.
+/// Why a string is not a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ParseSpanError;
+#[non_exhaustive]
+pub enum ParseSpanError {
+    /// No number, an unknown unit, negative, or too long.
+    Malformed,
+    /// Parts of a nanosecond.
+    TooPrecise,
+}
 
 impl fmt::Display for ParseSpanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not a time: want a number of at least 0 with a unit, as 20ms, 1.5s, 200us or 30ns")
+        f.write_str(match self {
+            Self::Malformed => {
+                "not a time: want a number of at least 0 with a unit, as 20ms, 1.5s, 200us or 30ns"
+            }
+            Self::TooPrecise => "more precise than 1 ns: want at most 3 decimals of us, 6 of ms, 9 of s",
+        })
     }
 }
 
@@ -222,8 +235,12 @@ impl FromStr for Span {
         let (number, scale) = [("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", NS_PER_SEC)]
             .iter()
             .find_map(|&(unit, scale)| Some((text.strip_suffix(unit)?.trim_end(), scale)))
-            .ok_or(ParseSpanError)?;
-        crate::rate::parse_decimal(number, scale).map(Self).ok_or(ParseSpanError)
+            .ok_or(ParseSpanError::Malformed)?;
+        match parse_decimal(number, scale) {
+            Ok(ns) => Ok(Self(ns)),
+            Err(DecimalError::Malformed) => Err(ParseSpanError::Malformed),
+            Err(DecimalError::TooPrecise) => Err(ParseSpanError::TooPrecise),
+        }
     }
 }
 
@@ -242,9 +259,13 @@ mod tests {
             assert_eq!(span.as_nanos(), ns, "{text}");
             assert_eq!(span.to_string().parse::<Span>(), Ok(span));
         }
-        for bad in ["", "s", "-1s", "1", "1h", "0.5ns", "1e3s", "99999999999999s", "1.s", ".5s"] {
-            assert_eq!(bad.parse::<Span>(), Err(ParseSpanError), "{bad}");
+        for bad in ["", "s", "-1s", "1", "1h", "1e3s", "99999999999999s", "1.s", ".5s"] {
+            assert_eq!(bad.parse::<Span>(), Err(ParseSpanError::Malformed), "{bad}");
         }
+        for bad in ["0.5ns", "15.649999999999999ms", "0.0000000001s"] {
+            assert_eq!(bad.parse::<Span>(), Err(ParseSpanError::TooPrecise), "{bad}");
+        }
+        assert_eq!("15.650000000000000ms".parse(), Ok(Span::from_micros(15_650)), "zeros are no digits");
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn unique<'s, T>(
         if name.is_empty() || name.contains(['.', '/']) {
             return fail(
                 format!("{kind}.{name}"),
-                format!("\"{name}\" cannot be a name: want a text without . and /"),
+                format!("\"{name}\" cannot be a name: want a string without . and /"),
             );
         }
         if map.insert(name, value).is_some() {

@@ -250,7 +250,7 @@ impl<'d, 't> Section<'d, 't> {
         match self.value(key) {
             None => Ok(None),
             Some(DeValue::String(text)) => Ok(Some(text)),
-            Some(other) => Err(self.wrong_type(key, other, "a text in quotes")),
+            Some(other) => Err(self.wrong_type(key, other, "a string in quotes")),
         }
     }
 
@@ -264,7 +264,7 @@ impl<'d, 't> Section<'d, 't> {
             Some(DeValue::String(text)) => {
                 text.parse().map(Some).map_err(|e| Problem::new(self.key(key), format!("\"{text}\" is {e}")))
             }
-            Some(other) => Err(self.wrong_type(key, other, &format!("a text as {example}"))),
+            Some(other) => Err(self.wrong_type(key, other, &format!("a string, as {example}"))),
         }
     }
 
@@ -407,6 +407,16 @@ impl<'d, 't> Section<'d, 't> {
         matches!(self.value(key), Some(DeValue::Table(_)))
     }
 
+    /// Is the value a string?
+    pub(super) fn is_string(&self, key: &str) -> bool {
+        matches!(self.value(key), Some(DeValue::String(_)))
+    }
+
+    /// The value as it was written, for a message.
+    pub(super) fn show(&self, key: &str) -> String {
+        self.value(key).map(show).unwrap_or_default()
+    }
+
     /// Is the value a whole number?
     pub(super) fn is_integer(&self, key: &str) -> bool {
         matches!(self.value(key), Some(DeValue::Integer(_)))
@@ -461,7 +471,7 @@ impl<'d, 't> Section<'d, 't> {
 
 fn kind(value: &DeValue<'_>) -> &'static str {
     match value {
-        DeValue::String(_) => "a text",
+        DeValue::String(_) => "a string",
         DeValue::Integer(_) => "a whole number",
         DeValue::Float(_) => "a number",
         DeValue::Boolean(_) => "a truth value",

@@ -16,6 +16,7 @@ mod read;
 mod routes;
 mod sctp;
 mod tcp;
+mod usage;
 
 pub use crate::mobile_ip::{AgentOptions, MobileOptions, Switching};
 pub use crate::mobility::{Position, Waypoint};

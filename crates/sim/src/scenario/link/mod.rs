@@ -233,6 +233,7 @@ pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result
     let word = table.get("type").and_then(|value| value.get_ref().as_str());
     let kind = TYPES.iter().find(|kind| word.is_none_or(|word| word == kind.word));
     let Some(kind) = kind else { return Err(unknown_type(table, &path)) };
+    not_of_another_type(table, &path, kind)?;
     let keys: Vec<&str> = KEYS.iter().chain(kind.keys).chain(kind.shared).copied().collect();
     let section = Section::open(table, path, &keys)?;
     section.text("type")?;
@@ -259,6 +260,26 @@ pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result
         forward: (kind.read)(&Layers { link: &section, own: forward.as_ref(), open })?,
         reverse: (kind.read)(&Layers { link: &section, own: reverse.as_ref(), open })?,
     })
+}
+
+/// Rejects a key that only links of other types have, and names them.
+fn not_of_another_type(table: &DeTable<'_>, path: &str, kind: &LinkType) -> Result<(), Problem> {
+    let has = |kind: &LinkType, key: &str| kind.keys.iter().chain(kind.shared).any(|&known| known == key);
+    let inner = |way: &str| Some((format!("{path}.{way}"), table.get(way)?.get_ref().as_table()?));
+    let tables = [Some((path.to_owned(), table)), inner("forward"), inner("reverse")];
+    for (path, table) in tables.into_iter().flatten() {
+        for key in table.keys().map(|key| &**key.get_ref()) {
+            let others: Vec<_> =
+                TYPES.iter().filter(|other| has(other, key)).map(|other| other.word).collect();
+            if !KEYS.contains(&key) && !has(kind, key) && !others.is_empty() {
+                let (word, others) = (kind.word, others.join("\" or \""));
+                let message =
+                    format!("links of type {word} have no {key}: want it left out, or type = \"{others}\"");
+                return Err(Problem::new(format!("{path}.{key}"), message));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn unknown_type(table: &DeTable<'_>, path: &str) -> Problem {

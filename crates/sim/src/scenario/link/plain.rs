@@ -47,6 +47,13 @@ pub(super) fn queue(section: &Section<'_, '_>) -> Result<QueueLimit, Problem> {
     if !section.has("queue") {
         return Ok(QueueLimit::Packets(50));
     }
+    if !section.is_table("queue") && !section.is_string("queue") {
+        let example = "want { packets = 50 }, { bytes = 75000 } or the string \"unlimited\"";
+        return Err(Problem::new(
+            section.key("queue"),
+            format!("{} is no limit: {example}", section.show("queue")),
+        ));
+    }
     if !section.is_table("queue") {
         let unlimited = section.choice("queue", &[("unlimited", QueueLimit::Unbounded)])?;
         return section.required("queue", unlimited, "{ packets = 50 }");

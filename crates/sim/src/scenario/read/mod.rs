@@ -27,9 +27,11 @@ pub(super) fn scenario<T>(
     let document = Document::parse(text, file, overrides)?;
     let read = whole(&document.root, open).and_then(|scenario| {
         check::scenario(&scenario)?;
-        then(scenario)
+        Ok(scenario)
     });
-    read.map_err(|problem| document.locate(problem))
+    let scenario = read.map_err(|problem| document.locate(problem))?;
+    scenario.check_overrides(overrides)?;
+    then(scenario).map_err(|problem| document.locate(problem))
 }
 
 fn whole(root: &DeTable<'_>, open: &Open<'_>) -> Result<Scenario, Problem> {

@@ -1,0 +1,128 @@
+//! What of a scenario nothing uses: profiles, nodes and links that change no packet. Overriding an unused
+//! profile is an error, since the run would measure something else; the rest is a warning.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use super::error::{Problem, ScenarioError, remedy};
+use super::routes::{Interface, Routes};
+use super::{AppKind, Do, NodeKind, Scenario};
+
+impl Scenario {
+    /// What the scenario declares and nothing uses, a sentence each: profiles no association or connection
+    /// names, hosts nothing runs on, links no packet can pass. Routers count by their links. Empty for a
+    /// scenario in which everything has a purpose.
+    #[must_use]
+    pub fn unused(&self) -> Vec<String> {
+        let mut unused = Vec::new();
+        for (kind, declared, used, by) in self.profiles() {
+            let left = declared.into_iter().filter(|name| !used.contains(name));
+            unused.extend(left.map(|name| format!("{kind}.{name} is not used: no {by} names it")));
+        }
+        // Agents and mobiles reach each other in ways that routes do not show.
+        if self.nodes.iter().all(|node| !node.kind.is_agent() && node.mobile.is_none()) {
+            self.unused_topology(&mut unused);
+        }
+        unused
+    }
+
+    /// Kinds of profiles: the word of the section, those declared, those in use, who may name one.
+    fn profiles(&self) -> [(&'static str, Vec<&str>, BTreeSet<&str>, &'static str); 2] {
+        let sctp = self.associations.iter().flat_map(|a| [&a.client_profile, &a.server_profile]);
+        let tcp = self.tcp.iter().flat_map(|tcp| [&tcp.client_profile, &tcp.server_profile]);
+        [
+            (
+                "sctp",
+                self.sctp.iter().map(|profile| profile.name.as_str()).collect(),
+                sctp.filter_map(Option::as_deref).collect(),
+                "association",
+            ),
+            (
+                "tcp-profile",
+                self.tcp_profiles.iter().map(|profile| profile.name.as_str()).collect(),
+                tcp.filter_map(Option::as_deref).collect(),
+                "TCP connection",
+            ),
+        ]
+    }
+
+    /// Refuses an override of a profile that nothing uses.
+    pub(super) fn check_overrides(&self, overrides: &[String]) -> Result<(), ScenarioError> {
+        for pair in overrides {
+            let Some((key, _)) = pair.split_once('=') else { continue };
+            let mut steps = key.trim().split('.');
+            let (Some(section), Some(name)) = (steps.next(), steps.next()) else { continue };
+            let kinds = self.profiles();
+            let Some((_, _, used, by)) = kinds.iter().find(|kind| kind.0 == section) else { continue };
+            if !used.contains(name) {
+                let remedy = remedy(name, used.iter().copied());
+                let message = format!("changes nothing: no {by} uses the profile \"{name}\"{remedy}");
+                return Err(Problem::new(format!("override {pair}"), message).without_file());
+            }
+        }
+        Ok(())
+    }
+
+    /// Hosts and links that no traffic reaches.
+    fn unused_topology(&self, unused: &mut Vec<String>) {
+        let routes = Routes::of(self);
+        let mut links = vec![false; self.links.len()];
+        let mut hosts = BTreeSet::new();
+        for (from, to) in self.talks(&routes) {
+            for (from, to) in [(from, to), (to, from)] {
+                hosts.insert(from.node);
+                for direction in routes.path(&from, &to).unwrap_or_default() {
+                    links[direction / 2] = true;
+                }
+            }
+        }
+        for (number, node) in self.nodes.iter().enumerate() {
+            let linked = self.links.iter().any(|link| link.a == node.name || link.b == node.name);
+            if !linked {
+                unused.push(format!("node.{} is not used: it has no link", node.name));
+            } else if node.kind == NodeKind::Host && !hosts.contains(&number) {
+                unused.push(format!("node.{} is not used: no traffic starts or ends there", node.name));
+            }
+        }
+        let left = self.links.iter().zip(links).filter(|(_, used)| !used);
+        unused.extend(
+            left.map(|(link, _)| format!("link.{} is not used: no traffic is routed over it", link.name)),
+        );
+    }
+
+    /// Pairs of interfaces that may send to each other.
+    fn talks(&self, routes: &Routes) -> Vec<(Interface, Interface)> {
+        let mut pairs: Vec<(IpAddr, IpAddr)> = Vec::new();
+        for association in &self.associations {
+            let added: Vec<IpAddr> =
+                self.actions.iter().filter_map(|action| address_of(&action.what)).collect();
+            let ends = [
+                (&association.client, &association.client_addresses),
+                (&association.server, &association.server_addresses),
+            ];
+            let [client, server] = ends.map(|(node, named)| {
+                let own = |address: &&IpAddr| {
+                    routes.interface(**address).is_some_and(|at| self.nodes[at.node].name == *node)
+                };
+                named.iter().chain(added.iter().filter(own)).copied().collect::<Vec<_>>()
+            });
+            pairs.extend(client.iter().flat_map(|&from| server.iter().map(move |&to| (from, to))));
+        }
+        pairs.extend(self.tcp.iter().map(|tcp| (tcp.client_address, tcp.server_address)));
+        pairs.extend(self.apps.iter().filter_map(|app| match app.kind {
+            AppKind::Cbr { from, to, .. } => Some((from, to)),
+            _ => None,
+        }));
+        let known =
+            pairs.into_iter().filter_map(|(from, to)| Some((routes.interface(from)?, routes.interface(to)?)));
+        known.map(|(from, to)| (*from, *to)).collect()
+    }
+}
+
+/// The address an action brings into an association.
+fn address_of(what: &Do) -> Option<IpAddr> {
+    match what {
+        Do::AddressUp { address } | Do::AddAddress { address, .. } => Some(*address),
+        _ => None,
+    }
+}
