@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use msctp_lab::compare::{self, Comparison};
 use msctp_lab::plan::Execution;
-use msctp_lab::report::Sheet;
+use msctp_lab::report::{Sheet, publish};
+use msctp_lab::words::counted;
 
 use crate::Failure;
-use crate::running::{cancel_on_interrupt, done_with, outcome, print, progress, store};
+use crate::interrupt::Interrupt;
+use crate::running::{done_with, outcome, print, progress, say_extent, store};
 
 /// Compare every handover policy on the papers' handovers, with an oracle as the yardstick.
 ///
@@ -18,7 +20,7 @@ use crate::running::{cancel_on_interrupt, done_with, outcome, print, progress, s
 #[command(after_help = "Examples:
   msctp compare --quick                a look
   msctp compare --json | jq '.[].cells[] | {policy, regret}'
-Exit code 0 when every run completed; 1 when one failed or was interrupted; 2 for wrong arguments.")]
+Exit code 0 when every run completed; 1 when one failed; 2 for wrong arguments; 130 for Ctrl-C, 143 for SIGTERM.")]
 pub(crate) struct Args {
     /// Fewer seeds.
     #[arg(long)]
@@ -50,19 +52,25 @@ pub(crate) fn runs(quick: bool, seeds: Option<u64>) -> usize {
 /// Runs the comparison.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let store = store(&args.out)?;
-    let cancel = cancel_on_interrupt()?;
+    let interrupt = Interrupt::watch()?;
     let progress = progress(runs(args.quick, args.seeds));
-    let execution =
-        Execution { threads: args.threads, cancel: &cancel, progress: &progress, store: Some(&store) };
+    let execution = Execution {
+        threads: args.threads,
+        cancel: interrupt.flag(),
+        progress: &progress,
+        store: Some(&store),
+    };
     let seeds = seeds(args.quick, args.seeds);
     let comparison = compare::compare(seeds, &execution).map_err(|e| Failure::Run(e.to_string()))?;
     let elapsed = progress.elapsed();
     progress.finish_and_clear();
     let (failed, skipped) = (comparison.failed(), comparison.outcomes.skipped.len());
     let sheet = sheet(args, seeds, &comparison);
-    let page =
-        sheet.write(&args.out).map_err(|e| Failure::Run(format!("the report could not be written: {e}")))?;
-    if failed.is_empty() && skipped == 0 {
+    let complete = failed.is_empty() && skipped == 0;
+    let page = publish(&args.out, complete, |dir| sheet.write(dir).map(drop))
+        .map_err(|e| Failure::Run(format!("the report could not be written: {e}")))?;
+    say_extent(comparison.outcomes.done.len(), &store, elapsed);
+    if complete {
         done_with(store, &args.out)?;
     }
     if args.json {
@@ -71,9 +79,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     } else {
         print(|out| write!(out, "{}", comparison.text()))?;
     }
-    eprintln!("{} runs in {:.1} s", comparison.outcomes.done.len(), elapsed.as_secs_f64());
     eprintln!("Report: {}", page.display());
-    outcome(&failed, skipped)
+    outcome(&failed, skipped, &page, &interrupt)
 }
 
 fn sheet(args: &Args, seeds: u64, comparison: &Comparison) -> Sheet {
@@ -87,7 +94,8 @@ fn sheet(args: &Args, seeds: u64, comparison: &Comparison) -> Sheet {
     Sheet {
         title: "Every policy on all ground".to_owned(),
         lead: format!(
-            "The handover policies of the core on the handovers of the papers, {seeds} seeds each, the same for every policy."
+            "The handover policies of the core on the handovers of the papers, {} each, the same for every policy.",
+            counted(seeds, "seed")
         ),
         command,
         version: env!("CARGO_PKG_VERSION").to_owned(),

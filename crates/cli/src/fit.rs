@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use indicatif::{ProgressBar, ProgressStyle};
 use msctp_lab::experiments::fu_atiquzzaman::fit::{Budget, FitError, fit};
-use msctp_lab::experiments::fu_atiquzzaman::parameters::{FILE, Frozen};
+use msctp_lab::experiments::fu_atiquzzaman::parameters::FILE;
 use msctp_lab::plan::Execution;
-use msctp_lab::table::write_file;
 
 use crate::Failure;
-use crate::running::cancel_on_interrupt;
+use crate::interrupt::Interrupt;
+use crate::output::Output;
 
 /// Fit the parameters that a paper leaves open, and freeze them in a file.
 ///
@@ -50,16 +50,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             folder.display()
         )));
     }
-    let cancel = cancel_on_interrupt()?;
+    let output = Output::open("--out", &args.out)?;
+    let interrupt = Interrupt::watch()?;
     let progress = progress(budget.runs());
-    let execution = Execution { threads: args.threads, cancel: &cancel, progress: &progress, store: None };
+    let execution =
+        Execution { threads: args.threads, cancel: interrupt.flag(), progress: &progress, store: None };
     let frozen = fit(budget, &execution).map_err(|error| match error {
-        FitError::Interrupted => Failure::Run(format!("interrupted: {} is as it was", args.out.display())),
+        FitError::Interrupted => {
+            interrupt.failure(format!("interrupted: {} is as it was", args.out.display()))
+        }
         other => Failure::Run(other.to_string()),
     })?;
     let elapsed = progress.elapsed();
     progress.finish_and_clear();
-    write(&frozen, &args.out)?;
+    let text = frozen.to_toml().map_err(|error| Failure::Run(error.to_string()))?;
+    output.write(text.as_bytes())?;
     let record = &frozen.fit;
     println!(
         "{} parameter sets in {:.0} s: median relative error of the {} cells {:.1} %",
@@ -70,11 +75,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     );
     println!("Written: {}. Build again before msctp reproduce.", args.out.display());
     Ok(())
-}
-
-fn write(frozen: &Frozen, out: &std::path::Path) -> Result<(), Failure> {
-    let text = frozen.to_toml().map_err(|error| Failure::Run(error.to_string()))?;
-    write_file(out, text.as_bytes()).map_err(|error| Failure::Run(format!("{}: {error}", out.display())))
 }
 
 /// A bar on a terminal; in a log each better parameter set has its line.

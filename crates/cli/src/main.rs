@@ -9,8 +9,10 @@ mod compare;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod fit;
+mod interrupt;
 #[cfg(feature = "net")]
 mod net;
+mod output;
 mod reproduce;
 mod running;
 mod sim;
@@ -19,12 +21,12 @@ mod validate;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Mobile SCTP: run scenarios and reproduce papers in virtual time, over emulated links; move data over real
 /// networks.
 #[derive(Parser)]
-#[command(name = "msctp", version, about, propagate_version = true)]
+#[command(name = "msctp", version, propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -59,9 +61,8 @@ enum Failure {
     Run(String),
     /// What was asked for makes no sense: exit code 2.
     Input(String),
-    /// This signal ended it: exit code 128 + the signal's number.
-    #[cfg(feature = "net")]
-    Signal(u8),
+    /// This signal ended it, with what came of that: exit code 128 + the signal's number.
+    Signal(u8, String),
 }
 
 impl Failure {
@@ -69,8 +70,7 @@ impl Failure {
         match self {
             Self::Run(_) => 1,
             Self::Input(_) => 2,
-            #[cfg(feature = "net")]
-            Self::Signal(number) => 128 + number,
+            Self::Signal(number, _) => 128 + number,
         }
     }
 }
@@ -78,19 +78,17 @@ impl Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Run(message) | Self::Input(message) => f.write_str(message),
-            #[cfg(feature = "net")]
-            Self::Signal(2) => f.write_str("interrupted"),
-            #[cfg(feature = "net")]
-            Self::Signal(15) => f.write_str("terminated"),
-            #[cfg(feature = "net")]
-            Self::Signal(number) => write!(f, "ended by signal {number}"),
+            Self::Run(message) | Self::Input(message) | Self::Signal(_, message) => f.write_str(message),
         }
     }
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    // A subcommand's --version is that of the program, and says so.
+    let mut program = Cli::command().mut_subcommands(|subcommand| subcommand.display_name("msctp"));
+    let arguments = program.get_matches_mut();
+    let cli = Cli::from_arg_matches(&arguments).unwrap_or_else(|error| error.format(&mut program).exit());
+    let result = match cli.command {
         Command::Sim(args) => sim::run(&args),
         #[cfg(target_os = "linux")]
         Command::Emulate(args) => emulate::run(&args),

@@ -1,14 +1,15 @@
-//! What commands that carry out many runs share: the bar, Ctrl-C, results kept for going on.
+//! What commands that carry out many runs share: the progress bar, results kept for resuming, how it ends.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use msctp_lab::store::Store;
+use msctp_lab::words::counted;
 
 use crate::Failure;
+use crate::interrupt::Interrupt;
 
 /// Where results are kept in a report's folder until all runs are done.
 const KEPT: &str = ".runs";
@@ -22,7 +23,8 @@ pub(crate) fn store(out: &Path) -> Result<Store, Failure> {
     let dir = kept(out);
     let store = Store::open(&dir, &program).map_err(|e| Failure::Input(format!("{}: {e}", dir.display())))?;
     if !store.is_empty() {
-        eprintln!("Resuming: {} runs are done already.", store.len());
+        let verb = if store.len() == 1 { "is" } else { "are" };
+        eprintln!("Resuming: {} {verb} done already.", counted(store.len() as u64, "run"));
     }
     Ok(store)
 }
@@ -36,37 +38,46 @@ fn kept(out: &Path) -> PathBuf {
     out.join(KEPT)
 }
 
-/// Whether every run was made: the error names the first that failed, or how many are to go.
-pub(crate) fn outcome(failed: &[(String, String)], skipped: usize) -> Result<(), Failure> {
+/// Says how many runs were made in this time, and how many an earlier one had left.
+pub(crate) fn say_extent(done: usize, store: &Store, elapsed: Duration) {
+    let reused = store.reused().min(done);
+    let made = counted((done - reused) as u64, "run");
+    let before = match reused {
+        0 => String::new(),
+        some => format!("; {some} more came from the run before"),
+    };
+    eprintln!("{made} in {:.1} s{before}", elapsed.as_secs_f64());
+}
+
+/// Whether every run was made: the error names the first that failed, or how many are to go, and where the
+/// report is.
+pub(crate) fn outcome(
+    failed: &[(String, String)],
+    skipped: usize,
+    page: &Path,
+    interrupt: &Interrupt,
+) -> Result<(), Failure> {
     if let Some((key, reason)) = failed.first() {
         return Err(Failure::Run(format!(
-            "{} runs failed, the first: {key}: {reason}; the report names them all",
-            failed.len()
+            "{} failed, the first: {key}: {reason}; {} names them all",
+            counted(failed.len() as u64, "run"),
+            page.display()
         )));
     }
     if skipped > 0 {
-        return Err(Failure::Run(format!(
-            "interrupted with {skipped} runs to go; the report has what was done, and the same command goes on from there"
+        return Err(interrupt.failure(format!(
+            "interrupted with {} to go; {} has what was done, and the same command goes on from there",
+            counted(skipped as u64, "run"),
+            page.display()
         )));
     }
     Ok(())
 }
 
-/// The first Ctrl-C lets the runs under way finish and writes what was done; the second ends at once.
-pub(crate) fn cancel_on_interrupt() -> Result<Arc<AtomicBool>, Failure> {
-    let cancel = Arc::new(AtomicBool::new(false));
-    let interrupt = signal_hook::consts::SIGINT;
-    // In this order: the shutdown looks at the flag before the first interrupt has set it.
-    signal_hook::flag::register_conditional_shutdown(interrupt, 130, Arc::clone(&cancel))
-        .and_then(|_| signal_hook::flag::register(interrupt, Arc::clone(&cancel)))
-        .map_err(|e| Failure::Run(format!("cannot watch for Ctrl-C: {e}")))?;
-    Ok(cancel)
-}
-
 /// A bar on a terminal, a line in a log.
 pub(crate) fn progress(runs: usize) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
-        eprintln!("{runs} runs …");
+        eprintln!("{} …", counted(runs as u64, "run"));
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(runs as u64);

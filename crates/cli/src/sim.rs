@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -12,6 +11,8 @@ use msctp_sim::scenario::Scenario;
 use msctp_sim::{Series, Simulation};
 use msctp_units::{Span, Time};
 
+use crate::interrupt::Interrupt;
+use crate::output::Output;
 use crate::running::print;
 use crate::{Failure, sim_text};
 
@@ -28,7 +29,9 @@ Examples:
   msctp sim scenarios/handover.toml --series plots --hash
   msctp sim scenarios/handover.toml --events events.jsonl && jq -c 'select(.event == \"primary\")' events.jsonl
 
-Exit codes: 0 done, 1 failed on the way (also when interrupted), 2 wrong arguments or scenario.")]
+Files appear when the run is over, also when a signal ended it; one that was there stays until then.
+
+Exit codes: 0 done, 1 failed on the way, 2 wrong arguments or scenario, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
     /// The scenario file (TOML).
     scenario: PathBuf,
@@ -82,37 +85,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         scenario.probes.messages = true;
         scenario.probes.queues.get_or_insert(THROUGHPUT_INTERVAL);
     }
+    warn_of_unused(&scenario);
     let mut simulation =
         Simulation::new(&scenario, args.seed).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
     if args.hash {
         simulation.hash_trace();
     }
-    if let Some(path) = &args.pcap {
-        let out = BufWriter::new(create(path)?);
-        simulation.capture(&args.pcap_link, Box::new(out)).map_err(|e| match e.kind() {
-            io::ErrorKind::InvalidInput => Failure::Input(format!("--pcap-link: {e}")),
-            _ => Failure::Run(format!("{}: {e}", path.display())),
-        })?;
-    }
-    if let Some(path) = &args.events {
-        simulation.write_events(Box::new(BufWriter::new(create(path)?)));
-    }
-    let stop = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&stop))
-        .map_err(|e| Failure::Run(format!("cannot watch for Ctrl-C: {e}")))?;
+    let outputs = Outputs::open(args, &mut simulation)?;
+    let interrupt = Interrupt::watch()?;
     let until = args.until.map_or(simulation.end(), |span| simulation.end().min(Time::ZERO + span));
-    let complete = run_in_pieces(&mut simulation, until, &stop);
-    // Interrupted or not, what was written so far is made whole.
-    if let Some(path) = &args.pcap {
-        simulation.finish().map_err(|e| Failure::Run(format!("{}: {e}", path.display())))?;
-    }
-    if let Some(path) = &args.events {
-        simulation.finish_events().map_err(|e| Failure::Run(format!("{}: {e}", path.display())))?;
-    }
+    let complete = run_in_pieces(&mut simulation, until, interrupt.flag());
     let summary = simulation.summary();
-    if let Some(dir) = &args.series {
-        write_series(&simulation.into_series(), dir, &SERIES)?;
-    }
+    let written = outputs.finish(simulation);
     print(|mut out| {
         if args.json {
             serde_json::to_writer_pretty(&mut out, &summary)?;
@@ -121,10 +105,59 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             sim_text::write(&mut out, &summary)
         }
     })?;
+    written?;
     if complete {
         Ok(())
     } else {
-        Err(Failure::Run(format!("interrupted at {} s", simulation_time(summary.duration))))
+        Err(interrupt.failure(format!("interrupted at {} s", simulation_time(summary.duration))))
+    }
+}
+
+/// Names on standard error what the scenario declares and nothing uses.
+pub(crate) fn warn_of_unused(scenario: &Scenario) {
+    for what in scenario.unused() {
+        eprintln!("msctp: warning: {what}");
+    }
+}
+
+/// The files of a run, opened before it.
+struct Outputs {
+    pcap: Option<Output>,
+    events: Option<Output>,
+    series: Option<SeriesFiles>,
+}
+
+impl Outputs {
+    /// Opens what the arguments name, and has the simulation write there.
+    fn open(args: &Args, simulation: &mut Simulation) -> Result<Self, Failure> {
+        let outputs = Self {
+            pcap: Output::open_optional("--pcap", args.pcap.as_deref())?,
+            events: Output::open_optional("--events", args.events.as_deref())?,
+            series: args.series.as_deref().map(|dir| SeriesFiles::open(dir, &SERIES)).transpose()?,
+        };
+        if let Some(pcap) = &outputs.pcap {
+            simulation.capture(&args.pcap_link, Box::new(pcap.writer()?)).map_err(|e| match e.kind() {
+                io::ErrorKind::InvalidInput => Failure::Input(format!("--pcap-link: {e}")),
+                _ => pcap.failure(e),
+            })?;
+        }
+        if let Some(events) = &outputs.events {
+            simulation.write_events(Box::new(events.writer()?));
+        }
+        Ok(outputs)
+    }
+
+    /// Completes every file, whether or not the run came to its end. A file that fails does not keep the
+    /// others back.
+    fn finish(self, mut simulation: Simulation) -> Result<(), Failure> {
+        let finish = |output: Option<Output>, finished: io::Result<()>| match output {
+            Some(output) => finished.map_err(|e| output.failure(e)).and_then(|()| output.commit()),
+            None => Ok(()),
+        };
+        let pcap = finish(self.pcap, simulation.finish());
+        let events = finish(self.events, simulation.finish_events());
+        let series = self.series.map_or(Ok(()), |files| files.write(&simulation.into_series()));
+        pcap.and(events).and(series)
     }
 }
 
@@ -135,10 +168,6 @@ pub(crate) fn beside(scenario: &Path, name: &str) -> PathBuf {
 
 fn simulation_time(seconds: f64) -> String {
     format!("{seconds:.3}")
-}
-
-pub(crate) fn create(path: &Path) -> Result<File, Failure> {
-    File::create(path).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))
 }
 
 /// Runs to `end` or until `stop`; true when it came to `end`.
@@ -161,10 +190,11 @@ fn run_in_pieces(simulation: &mut Simulation, end: Time, stop: &AtomicBool) -> b
     true
 }
 
-type Writer = fn(&Series, &mut BufWriter<File>) -> io::Result<()>;
+/// A file of what is recorded over time, and who writes it.
+pub(crate) type Column = (&'static str, fn(&Series, &mut BufWriter<File>) -> io::Result<()>);
 
 /// What `sim` records over time, a file each.
-pub(crate) const SERIES: [(&str, Writer); 6] = [
+pub(crate) const SERIES: [Column; 6] = [
     ("throughput.csv", Series::write_throughput_csv),
     ("window.csv", Series::write_window_csv),
     ("rtt.csv", Series::write_rtt_csv),
@@ -173,13 +203,23 @@ pub(crate) const SERIES: [(&str, Writer); 6] = [
     ("message.csv", Series::write_message_csv),
 ];
 
-pub(crate) fn write_series(series: &Series, dir: &Path, files: &[(&str, Writer)]) -> Result<(), Failure> {
-    let failure = |path: &Path, e: io::Error| Failure::Run(format!("{}: {e}", path.display()));
-    std::fs::create_dir_all(dir).map_err(|e| failure(dir, e))?;
-    for (name, write) in files {
-        let path = dir.join(name);
-        let mut out = BufWriter::new(create(&path)?);
-        write(series, &mut out).and_then(|()| out.flush()).map_err(|e| failure(&path, e))?;
+/// The files of `--series`, opened before the run.
+pub(crate) struct SeriesFiles(Vec<(Column, Output)>);
+
+impl SeriesFiles {
+    /// Opens the files in their folder, which is made if need be.
+    pub(crate) fn open(dir: &Path, columns: &[Column]) -> Result<Self, Failure> {
+        std::fs::create_dir_all(dir).map_err(|e| Failure::Run(format!("--series {}: {e}", dir.display())))?;
+        let open = |column: &Column| Ok((*column, Output::open("--series", &dir.join(column.0))?));
+        columns.iter().map(open).collect::<Result<_, _>>().map(Self)
     }
-    Ok(())
+
+    /// Writes every file, then puts all in their places.
+    pub(crate) fn write(self, series: &Series) -> Result<(), Failure> {
+        for ((_, write), output) in &self.0 {
+            let mut out = output.writer()?;
+            write(series, &mut out).and_then(|()| out.flush()).map_err(|e| output.failure(e))?;
+        }
+        self.0.into_iter().try_for_each(|(_, output)| output.commit())
+    }
 }

@@ -2,17 +2,21 @@
 
 use std::io::{self, Write};
 
+use msctp_lab::words::counted;
 use msctp_sim::summary::{
-    AssociationSummary, CbrSummary, FlowSummary, HandoverSummary, LinkSummary, MobileIpSummary, Summary,
-    TcpFlowSummary, TcpSummary,
+    AgentSummary, AssociationSummary, CbrSummary, FlowSummary, HandoverSummary, LinkSummary, MobileIpSummary,
+    Summary, TcpFlowSummary, TcpSummary, VideoSummary,
 };
 
 /// Writes the summary.
 pub(crate) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     writeln!(
         out,
-        "{}: {:.3} s, seed {}, {} packets delivered by links",
-        summary.scenario, summary.duration, summary.seed, summary.packets
+        "{}: {:.3} s, seed {}, {} delivered by links",
+        summary.scenario,
+        summary.duration,
+        summary.seed,
+        counted(summary.packets, "packet")
     )?;
     for association in &summary.associations {
         write_association(out, association)?;
@@ -21,24 +25,14 @@ pub(crate) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
         write_tcp(out, connection)?;
     }
     write_cbr(out, &summary.cbr)?;
-    if !summary.video.is_empty() {
-        writeln!(out, "\nvideo                  sent  delivered   transfer mean   95 %    max (s)")?;
-        for video in &summary.video {
-            let [mean, p95, max] = [video.mean_transfer, video.p95_transfer, video.max_transfer]
-                .map(|time| time.map_or_else(|| "-".to_owned(), |time| format!("{time:.3}")));
-            writeln!(
-                out,
-                "  {:<14} {:>10} {:>10} {mean:>15} {p95:>6} {max:>6}",
-                video.name, video.generated, video.delivered
-            )?;
-        }
-    }
+    write_video(out, &summary.video)?;
     write_links(out, &summary.links)?;
     if summary.no_address + summary.no_route > 0 {
         writeln!(
             out,
-            "  {} packets for or from an address that was not there, {} without a route",
-            summary.no_address, summary.no_route
+            "  {} for or from an address that was not there, {} without a route",
+            counted(summary.no_address, "packet"),
+            summary.no_route
         )?;
     }
     if let Some(mobile_ip) = &summary.mobile_ip {
@@ -58,29 +52,65 @@ pub(crate) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes a table: the first column to the left, the others to the right, each as wide as its longest cell.
+fn write_table<const N: usize>(
+    out: &mut impl Write,
+    head: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> io::Result<()> {
+    let rows: Vec<[String; N]> = rows.into_iter().collect();
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([head[column].chars().count()]).max().unwrap_or(0)
+    };
+    let widths: [usize; N] = std::array::from_fn(width);
+    let mut line = |indent: &str, cells: &dyn Fn(usize) -> String| {
+        let first = format!("{indent}{:<1$}", cells(0), widths[0] + 2 - indent.len());
+        let others = (1..N).map(|column| format!("  {:>1$}", cells(column), widths[column]));
+        writeln!(out, "{}", (first + &others.collect::<String>()).trim_end())
+    };
+    line("", &|column| head[column].to_owned())?;
+    rows.iter().try_for_each(|row| line("  ", &|column| row[column].clone()))
+}
+
+/// Writes how long the messages of video applications took.
+fn write_video(out: &mut impl Write, all: &[VideoSummary]) -> io::Result<()> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let seconds = |time: Option<f64>| time.map_or_else(|| "-".to_owned(), |time| format!("{time:.3}"));
+    let head = ["video", "sent", "delivered", "transfer mean (s)", "95 % (s)", "max (s)"];
+    let row = |video: &VideoSummary| {
+        let [mean, p95, max] = [video.mean_transfer, video.p95_transfer, video.max_transfer].map(seconds);
+        [video.name.clone(), video.generated.to_string(), video.delivered.to_string(), mean, p95, max]
+    };
+    write_table(out, head, all.iter().map(row))
+}
+
 /// Writes what the constant-rate sources did.
 pub(crate) fn write_cbr(out: &mut impl Write, all: &[CbrSummary]) -> io::Result<()> {
-    if !all.is_empty() {
-        writeln!(out, "\nconstant rate          sent   received       lost")?;
-        for cbr in all {
-            let lost = cbr.sent - cbr.received;
-            writeln!(out, "  {:<14} {:>10} {:>10} {:>10}", cbr.name, cbr.sent, cbr.received, lost)?;
-        }
+    if all.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    writeln!(out)?;
+    let row = |cbr: &CbrSummary| {
+        let [sent, received, lost] = [cbr.sent, cbr.received, cbr.sent - cbr.received].map(|n| n.to_string());
+        [cbr.name.clone(), sent, received, lost]
+    };
+    write_table(out, ["constant rate", "sent", "received", "lost"], all.iter().map(row))
 }
 
 /// Writes what became of packets on the links.
 pub(crate) fn write_links(out: &mut impl Write, links: &[LinkSummary]) -> io::Result<()> {
-    writeln!(out, "\nlink                  delivered     queue full   lost  down  too big")?;
-    for link in links {
-        writeln!(
-            out,
-            "  {:<18} {:>10} {:>14} {:>6} {:>5} {:>8}",
-            link.name, link.delivered, link.queue_drops, link.losses, link.down_drops, link.too_big
-        )?;
-    }
-    Ok(())
+    writeln!(out)?;
+    let row = |link: &LinkSummary| {
+        let [delivered, full, lost, down, too_big] =
+            [link.delivered, link.queue_drops, link.losses, link.down_drops, link.too_big]
+                .map(|count| count.to_string());
+        [link.name.clone(), delivered, full, lost, down, too_big]
+    };
+    write_table(out, ["link", "delivered", "queue full", "lost", "down", "too big"], links.iter().map(row))
 }
 
 fn write_association(out: &mut impl Write, association: &AssociationSummary) -> io::Result<()> {
@@ -106,9 +136,9 @@ fn write_association(out: &mut impl Write, association: &AssociationSummary) -> 
 fn write_flow(out: &mut impl Write, way: &str, flow: &FlowSummary) -> io::Result<()> {
     writeln!(
         out,
-        "  {way}: {} bytes in {} messages, {} over the run",
-        flow.bytes,
-        flow.messages,
+        "  {way}: {} in {}, {} over the run",
+        counted(flow.bytes, "byte"),
+        counted(flow.messages, "message"),
         rate(flow.goodput)
     )?;
     if let Some(at) = flow.completed {
@@ -116,8 +146,12 @@ fn write_flow(out: &mut impl Write, way: &str, flow: &FlowSummary) -> io::Result
     }
     writeln!(
         out,
-        "    {} chunks, {} sent again, {} time-outs, {} fast retransmits, {} SACKs",
-        flow.data_chunks, flow.retransmitted, flow.timeouts, flow.fast_retransmits, flow.sacks
+        "    {}, {} retransmitted, {}, {}, {}",
+        counted(flow.data_chunks, "chunk"),
+        flow.retransmitted,
+        counted(flow.timeouts, "timeout"),
+        counted(flow.fast_retransmits, "fast retransmit"),
+        counted(flow.sacks, "SACK")
     )?;
     writeln!(
         out,
@@ -157,8 +191,12 @@ fn write_tcp_flow(out: &mut impl Write, way: &str, flow: &TcpFlowSummary) -> io:
     };
     writeln!(
         out,
-        "    {} segments, {} sent again, {} time-outs{spurious}, {} fast retransmits, {} ACKs",
-        flow.segments, flow.retransmitted, flow.timeouts, flow.fast_retransmits, flow.acks
+        "    {}, {} retransmitted, {}{spurious}, {}, {}",
+        counted(flow.segments, "segment"),
+        flow.retransmitted,
+        counted(flow.timeouts, "timeout"),
+        counted(flow.fast_retransmits, "fast retransmit"),
+        counted(flow.acks, "ACK")
     )?;
     write_gap(out, flow)
 }
@@ -187,25 +225,30 @@ fn write_handover(out: &mut impl Write, handover: &HandoverSummary) -> io::Resul
 }
 
 fn write_mobile_ip(out: &mut impl Write, mobile_ip: &MobileIpSummary) -> io::Result<()> {
-    writeln!(out, "\nmobility agents    registrations  denied  into the tunnel  to visitors  to strangers")?;
-    for agent in &mobile_ip.agents {
-        writeln!(
-            out,
-            "  {:<8} {:<8} {:>12} {:>7} {:>16} {:>12} {:>13}",
-            agent.name,
-            agent.role,
-            agent.accepted,
-            agent.denied,
-            agent.tunnelled,
-            agent.delivered,
-            agent.strangers
-        )?;
-    }
+    writeln!(out)?;
+    let head = [
+        "mobility agent",
+        "role",
+        "registrations",
+        "denied",
+        "into the tunnel",
+        "to visitors",
+        "to strangers",
+    ];
+    let row = |agent: &AgentSummary| {
+        let [accepted, denied, tunnelled, delivered, strangers] =
+            [agent.accepted, agent.denied, agent.tunnelled, agent.delivered, agent.strangers]
+                .map(|count| count.to_string());
+        [agent.name.clone(), agent.role.to_owned(), accepted, denied, tunnelled, delivered, strangers]
+    };
+    write_table(out, head, mobile_ip.agents.iter().map(row))?;
     for mobile in &mobile_ip.mobiles {
         writeln!(
             out,
-            "\nmobile {}: {} registrations renewed, {} denied",
-            mobile.name, mobile.renewals, mobile.denied
+            "\nmobile {}: {} renewed, {} denied",
+            mobile.name,
+            counted(mobile.renewals, "registration"),
+            mobile.denied
         )?;
         for handover in &mobile.handovers {
             write!(out, "  >> {:.3} s: to {}", handover.at, handover.to)?;

@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 
 use msctp_lab::plan::Execution;
 use msctp_lab::validation::{self, Case, Comparison, ValidationError, Ways};
+use msctp_lab::words::counted;
 
 use crate::Failure;
-use crate::running::{cancel_on_interrupt, print, progress};
+use crate::interrupt::Interrupt;
+use crate::output::Output;
+use crate::running::{print, progress};
 
 /// Compare msctp with ns-2's SCTP and TCP, figure by figure.
 ///
@@ -26,7 +29,7 @@ Examples:
   msctp validate --json | jq '.[] | select(.metric == \"goodput_kbps\")'
   msctp validate --out docs/validation.md
 
-Exit codes: 0 done, whatever the differences; 1 failed on the way (also when interrupted), 2 wrong arguments.")]
+Exit codes: 0 done, whatever the differences; 1 failed on the way, 2 wrong arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
     /// Only these cases: a case (c_wlan_loss0.01), a family (a, c, c_3g) or one transport of a case ('a stock_big',
     /// 'a reno w718'), or all with TCP in it ('a reno').
@@ -60,11 +63,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     // Read before the work, so that a wrong file costs no time.
     let document = args.out.as_deref().map(|path| read(path).map(|text| (path, text))).transpose()?;
-    let compared = carry_out(&cases, args.threads)?;
-    if let Some((path, text)) = document {
+    let output = Output::open_optional("--out", args.out.as_deref())?;
+    let interrupt = Interrupt::watch()?;
+    let compared = carry_out(&cases, args.threads, &interrupt)?;
+    if let (Some((path, text)), Some(output)) = (document, output) {
         let updated = validation::replace_generated(&text, &validation::tables(&compared))
             .map_err(|e| Failure::Input(format!("{}: {e}", path.display())))?;
-        std::fs::write(path, updated).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))?;
+        output.write(updated.as_bytes())?;
     }
     let rows: Vec<&Comparison> = compared.iter().flat_map(|(_, rows)| rows).collect();
     print(|out| {
@@ -81,6 +86,7 @@ fn select(names: &[String]) -> Result<Vec<Case>, Failure> {
     let all = validation::cases().map_err(|e| Failure::Run(e.to_string()))?;
     if let Some(name) = names.iter().find(|name| !all.iter().any(|case| case.is_meant_by(name))) {
         let mut known: Vec<&str> = all.iter().map(|case| case.name.as_str()).collect();
+        known.sort_unstable();
         known.dedup();
         return Err(Failure::Input(format!(
             "--case: there is no case \"{name}\"; want one of {}, alone or with its parameters as 'a stock_big'",
@@ -99,21 +105,26 @@ fn read(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn carry_out(cases: &[Case], threads: Option<NonZeroUsize>) -> Result<Vec<(Case, Vec<Comparison>)>, Failure> {
-    let cancel = cancel_on_interrupt()?;
+fn carry_out(
+    cases: &[Case],
+    threads: Option<NonZeroUsize>,
+    interrupt: &Interrupt,
+) -> Result<Vec<(Case, Vec<Comparison>)>, Failure> {
     let progress = progress(validation::runs(cases));
-    let result =
-        validation::run(cases, &Execution { threads, cancel: &cancel, progress: &progress, store: None });
+    let result = validation::run(
+        cases,
+        &Execution { threads, cancel: interrupt.flag(), progress: &progress, store: None },
+    );
     progress.finish_and_clear();
     result.map_err(|e| match e {
-        ValidationError::Cancelled { .. } => Failure::Run("interrupted".to_owned()),
+        ValidationError::Cancelled { .. } => interrupt.failure("interrupted".to_owned()),
         other => Failure::Run(other.to_string()),
     })
 }
 
 fn list(out: &mut dyn Write, cases: &[Case]) -> io::Result<()> {
     for case in cases {
-        writeln!(out, "{case} ({} seeds)", case.seeds)?;
+        writeln!(out, "{case} ({})", counted(case.seeds, "seed"))?;
         for ways in Ways::ALL {
             writeln!(out, "  {:11} {}", ways.words(), case.command(ways))?;
         }

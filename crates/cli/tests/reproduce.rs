@@ -106,6 +106,59 @@ fn killed_at_any_moment_it_goes_on_to_the_same_report() {
     }
 }
 
+/// An interrupted re-run leaves the complete report as it is, says so, and goes on from there.
+#[cfg(unix)]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "waits for another process")]
+fn an_interrupted_rerun_leaves_the_complete_report() {
+    let dir = tempfile::tempdir().unwrap();
+    quick(dir.path(), "2");
+    let out = dir.path().join("report");
+    let files = ["index.html", "claims.json", "provenance.json", "data/runs.csv"];
+    let complete = files.map(|name| read(&out.join(name)));
+    let started = Command::new(env!("CARGO_BIN_EXE_msctp"))
+        .args(["reproduce", "kim-koh", "--quick", "--seeds", "3", "--threads", "1", "--out"])
+        .arg(&out)
+        .stderr(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let kept = |out: &Path| {
+        let of_this_program = std::fs::read_dir(out.join(".runs")).ok()?.next()?.ok()?.path();
+        std::fs::read_dir(of_this_program).ok().map(Iterator::count)
+    };
+    while kept(&out).unwrap_or(0) < 3 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let kill = Command::new("kill").args(["-TERM", &started.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let ended = started.wait_with_output().unwrap();
+    let stderr = text(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(143), "{stderr}");
+    assert!(stderr.contains("interrupted with ") && stderr.contains("incomplete/index.html"), "{stderr}");
+    assert!(complete == files.map(|name| read(&out.join(name))), "the complete report is as it was");
+    assert!(read(&out.join("incomplete/index.html")).contains("Interrupted"));
+
+    let again = msctp(
+        dir.path(),
+        &[
+            "reproduce",
+            "kim-koh",
+            "--quick",
+            "--seeds",
+            "3",
+            "--threads",
+            "2",
+            "--out",
+            out.to_str().unwrap(),
+        ],
+    );
+    let stderr = text(&again.stderr);
+    assert!(again.status.success(), "{stderr}");
+    assert!(stderr.contains(" more came from the run before"), "{stderr}");
+    assert!(read(&out.join("data/runs.csv")) != complete[3] && !out.join("incomplete").exists());
+}
+
 #[test]
 fn all_papers_come_in_one_report() {
     let dir = tempfile::tempdir().unwrap();

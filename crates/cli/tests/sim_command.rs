@@ -132,36 +132,46 @@ fn what_cannot_be_written_exits_with_1() {
     assert!(text(&out.stderr).starts_with("msctp: /nowhere/file.pcapng: "), "{}", text(&out.stderr));
 }
 
-/// Ctrl-C in the middle of a long run: a valid capture, a summary of what was, exit code 1.
+/// A signal in the middle of a long run: a valid capture instead of the old one, a summary of what was, the
+/// signal's exit code.
 #[cfg(unix)]
 #[test]
 #[expect(clippy::disallowed_methods, reason = "waits for the process to have written something")]
-fn an_interrupt_leaves_a_valid_capture() {
-    let file = temporary("interrupted.pcapng");
-    let _ = std::fs::remove_file(&file);
-    let child = Command::new(env!("CARGO_BIN_EXE_msctp"))
-        .arg("sim")
-        .arg(scenario("bulk-wlan.toml"))
-        .args(["--set", "duration=1000000s", "--pcap-link", "wlan/reverse", "--pcap"])
-        .arg(&file)
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("msctp runs");
-    for _ in 0..200 {
-        if std::fs::metadata(&file).is_ok_and(|m| m.len() > 10_000) {
-            break;
+fn a_signal_leaves_a_valid_capture_and_its_exit_code() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let file = temporary(&format!("interrupted{signal}.pcapng"));
+        std::fs::write(&file, "old").expect("written");
+        let child = Command::new(env!("CARGO_BIN_EXE_msctp"))
+            .arg("sim")
+            .arg(scenario("bulk-wlan.toml"))
+            .args(["--set", "duration=1000000s", "--pcap-link", "wlan/reverse", "--pcap"])
+            .arg(&file)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("msctp runs");
+        let part = PathBuf::from(format!("{}.{}.part", file.display(), child.id()));
+        for _ in 0..400 {
+            if std::fs::metadata(&part).is_ok_and(|m| m.len() > 10_000) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
         }
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert_eq!(std::fs::read(&file).expect("there"), b"old", "until the run is over");
+        let kill = Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill");
+        assert!(kill.success());
+        let out = child.wait_with_output().expect("ends");
+        assert_eq!(out.status.code(), Some(code), "{}", text(&out.stderr));
+        assert!(text(&out.stderr).starts_with("msctp: interrupted at "), "{}", text(&out.stderr));
+        assert!(text(&out.stdout).starts_with("bulk-wlan: "), "{}", text(&out.stdout));
+        assert!(!part.exists());
+        assert_whole_capture(&std::fs::read(file).expect("written"));
     }
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
-    assert!(kill.success());
-    let out = child.wait_with_output().expect("ends");
-    assert_eq!(out.status.code(), Some(1));
-    assert!(text(&out.stderr).starts_with("msctp: interrupted at "), "{}", text(&out.stderr));
-    assert!(text(&out.stdout).starts_with("bulk-wlan: "), "{}", text(&out.stdout));
-    // Blocks of pcapng, each with its length at both ends, up to the last byte.
-    let bytes = std::fs::read(file).expect("written");
+}
+
+/// Blocks of pcapng, each with its length at both ends, up to the last byte.
+fn assert_whole_capture(bytes: &[u8]) {
+    assert!(bytes.len() > 10_000, "{} bytes", bytes.len());
     let word =
         |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]) as usize;
     let mut at = 0;
@@ -170,4 +180,107 @@ fn an_interrupt_leaves_a_valid_capture() {
         assert_eq!(word(at + len - 4), len, "block at {at}");
         at += len;
     }
+}
+
+/// A folder of its own with these files, each with the content "old".
+fn folder(name: &str, files: &[&str]) -> PathBuf {
+    let dir = temporary(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).expect("made");
+    for file in files {
+        std::fs::write(dir.join(file), "old").expect("written");
+    }
+    dir
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).expect("a folder");
+    let mut names: Vec<String> =
+        entries.map(|e| e.expect("one").file_name().into_string().expect("UTF-8")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_refused_command_leaves_the_files_it_would_have_written() {
+    let path = scenario("handover.toml");
+    let path = path.to_str().expect("UTF-8");
+    let dir = folder("refused", &["keep.pcapng", "keep.jsonl"]);
+    let [pcap, events] = ["keep.pcapng", "keep.jsonl"].map(|name| dir.join(name).display().to_string());
+    for (args, code) in [
+        (vec![path, "--events", &events, "--pcap", &pcap, "--pcap-link", "typo"], 2),
+        (vec![path, "--pcap", &pcap, "--events", "/nowhere/events.jsonl"], 1),
+        (vec![path, "--pcap", &pcap, "--series", "/dev/null/series"], 1),
+    ] {
+        let out = sim(&args);
+        assert_eq!(out.status.code(), Some(code), "{args:?}: {}", text(&out.stderr));
+        assert!(out.stdout.is_empty(), "known before the run: {}", text(&out.stdout));
+        assert_eq!(names(&dir), ["keep.jsonl", "keep.pcapng"], "nothing else is left");
+        for file in [&pcap, &events] {
+            assert_eq!(std::fs::read(file).expect("there"), b"old", "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn standard_output_is_no_capture_file() {
+    let dir = folder("dash", &[]);
+    let path = std::fs::canonicalize(scenario("handover.toml")).expect("there");
+    let out = Command::new(env!("CARGO_BIN_EXE_msctp"))
+        .current_dir(&dir)
+        .arg("sim")
+        .arg(path)
+        .args(["--pcap", "-"])
+        .output()
+        .expect("msctp runs");
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).starts_with("msctp: --pcap -: standard output has the summary"));
+    assert_eq!(names(&dir), [""; 0], "no file called -");
+}
+
+#[test]
+fn an_override_of_a_profile_nobody_uses_is_refused_and_what_is_not_used_is_named() {
+    let path = scenario("handover.toml");
+    let path = path.to_str().expect("UTF-8");
+    let out = sim(&[path, "--set", "sctp.defualt.pmtu=1400"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert_eq!(
+        text(&out.stderr),
+        "msctp: override sctp.defualt.pmtu=1400: changes nothing: no association uses the profile \"defualt\"; did you mean \"default\"?\n"
+    );
+    let out = sim(&[path, "--until", "1s"]);
+    assert_eq!(text(&out.stderr), "", "everything in it is used");
+    let dir = folder("unused", &[]);
+    let file = dir.join("unused.toml");
+    let more = "\n[sctp.spare]\npmtu = 1400\n\n[[node]]\nname = \"alone\"\nkind = \"host\"\n\n[[node]]\nname = \"idle\"\nkind = \"host\"\n\n\
+                [[link]]\nname = \"unneeded\"\na = \"r\"\nb = \"idle\"\naddress_b = \"10.9.0.1\"\nrate = \"1Mbps\"\ndelay = \"1ms\"\n";
+    let written = std::fs::read_to_string(path).expect("there") + more;
+    std::fs::write(&file, written).expect("written");
+    let out = sim(&[file.to_str().expect("UTF-8"), "--until", "1s"]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    assert_eq!(
+        text(&out.stderr),
+        "msctp: warning: sctp.spare is not used: no association names it\n\
+         msctp: warning: node.alone is not used: it has no link\n\
+         msctp: warning: node.idle is not used: no traffic starts or ends there\n\
+         msctp: warning: link.unneeded is not used: no traffic is routed over it\n"
+    );
+}
+
+#[test]
+fn the_version_is_the_programs_and_counts_agree_with_their_nouns() {
+    assert!(
+        text(&sim(&["--version"]).stdout).starts_with("msctp 0."),
+        "{}",
+        text(&sim(&["--version"]).stdout)
+    );
+    let path = scenario("handover.toml");
+    let out = sim(&[path.to_str().expect("UTF-8")]);
+    let stdout = text(&out.stdout);
+    assert!(!stdout.contains(" 1 timeouts") && !stdout.contains("time-out"), "{stdout}");
+    // Numbers stand in columns, whatever the names are.
+    let table: Vec<&str> = stdout.lines().skip_while(|line| !line.starts_with("link ")).take(11).collect();
+    let ends: Vec<usize> = table.iter().map(|line| line.chars().count()).collect();
+    assert!(ends.iter().all(|end| *end == ends[0]), "{}", table.join("\n"));
+    assert!(table[2].starts_with("  core/reverse") || table[2].starts_with("  core"), "{}", table.join("\n"));
 }

@@ -26,7 +26,16 @@ pub enum Role {
     /// The first process of its PID namespace: go on.
     Inner,
     /// The one that was started: the inner one has ended with this.
-    Outer(ExitStatus),
+    Outer(Outcome),
+}
+
+/// How the inner process ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// Its status.
+    pub status: ExitStatus,
+    /// The first signal that asked for the end.
+    pub signal: Option<i32>,
 }
 
 /// Starts this program again, with the same arguments, in a PID namespace, and waits for its end; in that second one,
@@ -48,7 +57,7 @@ pub fn enter() -> io::Result<Role> {
     }
 }
 
-fn outer() -> io::Result<ExitStatus> {
+fn outer() -> io::Result<Outcome> {
     let own = identity(&getpid().to_string())?;
     // First, so that no signal is missed; they come without a thread, which could not be started after the next line.
     let mut signals = Signals::new([SIGCHLD, SIGINT, SIGTERM, SIGHUP])?;
@@ -59,16 +68,18 @@ fn outer() -> io::Result<ExitStatus> {
         .env(PARENT, own)
         .spawn()?;
     let pid = Pid::from_raw(inner.id() as i32);
+    let mut first = None;
     for signal in signals.forever() {
         if signal != SIGCHLD {
+            first.get_or_insert(signal);
             // A terminal has told the inner process already; to be told twice does not hurt it.
             let _ = kill(pid, Signal::SIGTERM);
         }
         if let Some(status) = inner.try_wait()? {
-            return Ok(status);
+            return Ok(Outcome { status, signal: first });
         }
     }
-    inner.wait()
+    Ok(Outcome { status: inner.wait()?, signal: first })
 }
 
 /// A process by its number and the time it started, which no other has.
@@ -79,9 +90,12 @@ fn identity(pid: &str) -> io::Result<String> {
     Ok(format!("{pid} {}", started.unwrap_or_default()))
 }
 
-/// The exit code that stands for the way the inner process ended.
+/// The exit code that stands for the way the inner process ended: 128 and the signal's number when one cut it
+/// short.
 #[must_use]
-pub fn code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+pub fn code(outcome: Outcome) -> u8 {
+    let Outcome { status, signal } = outcome;
+    let signal = signal.filter(|_| !status.success()).or(status.signal());
+    let code = signal.map(|signal| 128 + signal).or(status.code());
     u8::try_from(code.unwrap_or(1)).unwrap_or(1)
 }

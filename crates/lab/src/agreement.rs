@@ -9,6 +9,7 @@ use crate::claims::{Claim, Verdict};
 use crate::report::{Cell, Data, Figure, Grid, Tone};
 use crate::stats::{Mean, Ratio};
 use crate::table::Table;
+use crate::words::spread;
 
 /// The ratio is wanted to lie within this of one.
 pub const AIM: f64 = 0.10;
@@ -84,12 +85,11 @@ impl Row {
 fn mean_text(values: &[f64]) -> String {
     Mean::of(values).map_or("–".to_owned(), |mean| {
         let digits = if mean.mean < 1.0 { 3 } else { 2 - usize::from(mean.mean >= 100.0) };
-        let half_width = mean.half_width;
-        if half_width.is_finite() {
-            format!("{:.digits$} ± {half_width:.digits$}", mean.mean)
-        } else {
-            format!("{:.digits$}", mean.mean)
+        let value = format!("{:.digits$}", mean.mean);
+        if mean.half_width.is_infinite() {
+            return value;
         }
+        format!("{value}{}", spread(&mean, |width| format!("{width:.digits$}")))
     })
 }
 

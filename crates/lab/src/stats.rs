@@ -24,7 +24,9 @@ impl Mean {
             return None;
         }
         let n = values.len();
-        let mean = values.iter().sum::<f64>() / n as f64;
+        // Rounding must not make a spread of equal values.
+        let equal = values.iter().all(|value| *value == values[0]);
+        let mean = if equal { values[0] } else { values.iter().sum::<f64>() / n as f64 };
         if n == 1 {
             return Some(Self { n, mean, half_width: f64::INFINITY });
         }
@@ -143,6 +145,7 @@ mod tests {
     #[test]
     fn equal_values_give_an_interval_of_no_width() {
         assert_eq!(Mean::of(&[7.0; 10]).unwrap().half_width, 0.0);
+        assert_eq!(Mean::of(&[0.1; 3]).unwrap().half_width, 0.0);
     }
 
     #[test]

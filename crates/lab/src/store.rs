@@ -7,18 +7,21 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use crate::table::write_file;
+use crate::output::{is_part, write_file};
 
 /// A folder of results.
 #[derive(Debug)]
 pub struct Store {
     root: PathBuf,
     dir: PathBuf,
+    /// Results that were taken from here instead of being made.
+    reused: AtomicUsize,
 }
 
 impl Store {
@@ -37,13 +40,14 @@ impl Store {
                 fs::remove_dir_all(entry.path())?;
             }
         }
-        Ok(Self { root: root.to_owned(), dir })
+        Ok(Self { root: root.to_owned(), dir, reused: AtomicUsize::new(0) })
     }
 
     /// How many results there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        fs::read_dir(&self.dir).map_or(0, Iterator::count)
+        let whole = |entry: &fs::DirEntry| !is_part(Path::new(&entry.file_name()));
+        fs::read_dir(&self.dir).map_or(0, |entries| entries.flatten().filter(whole).count())
     }
 
     /// True when nothing is kept.
@@ -60,7 +64,15 @@ impl Store {
     #[must_use]
     pub fn load<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         let bytes = fs::read(self.path(key)).ok()?;
-        postcard::from_bytes(&bytes).ok()
+        let result = postcard::from_bytes(&bytes).ok()?;
+        self.reused.fetch_add(1, Ordering::Relaxed);
+        Some(result)
+    }
+
+    /// How many results were loaded since the store was opened.
+    #[must_use]
+    pub fn reused(&self) -> usize {
+        self.reused.load(Ordering::Relaxed)
     }
 
     /// Keeps a result under `key`.
@@ -104,8 +116,10 @@ mod tests {
         store.keep("a run, seed 1", &value).unwrap();
         drop(store);
         let again = Store::open(&root, b"program").unwrap();
+        assert_eq!(again.reused(), 0);
         assert_eq!(again.load("a run, seed 1"), Some(value));
         assert_eq!(again.load::<u64>("a run, seed 2"), None);
+        assert_eq!(again.reused(), 1);
         let other = Store::open(&root, b"another program").unwrap();
         assert!(other.is_empty());
         assert_eq!(other.load::<(f64, u64, Vec<Option<String>>)>("a run, seed 1"), None);

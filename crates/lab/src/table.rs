@@ -1,9 +1,6 @@
 //! A table of results: named columns of one length, written as CSV and as Parquet.
-//!
-//! Files are written beside their place and then moved into it, so that an interrupted program leaves no half file.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,6 +11,8 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
+
+use crate::output::write_file;
 
 /// The values of a column. A missing value is `None`.
 #[derive(Clone, Debug, PartialEq)]
@@ -213,21 +212,6 @@ fn quoted(field: &str) -> String {
 
 fn file_error(path: &Path, source: io::Error) -> TableError {
     TableError::File { path: path.display().to_string(), source }
-}
-
-/// Writes `bytes` to `path` in one step: the file is there whole or not at all.
-///
-/// # Errors
-/// Those of the file system.
-pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let beside = Path::new(&beside);
-    let mut file = BufWriter::new(File::create(beside)?);
-    file.write_all(bytes)?;
-    file.flush()?;
-    drop(file);
-    fs::rename(beside, path)
 }
 
 #[cfg(test)]

@@ -7,12 +7,25 @@ use crate::stats::Mean;
 /// As `+94.1 ± 3.2`.
 #[must_use]
 pub fn interval(difference: &Mean) -> String {
-    let mean = signed(difference.mean);
-    if difference.half_width.is_infinite() {
-        format!("{mean}, one run")
-    } else {
-        format!("{mean} ± {}", number(difference.half_width))
+    format!("{}{}", signed(difference.mean), spread(difference, number))
+}
+
+/// The confidence interval to write behind a mean, as ` ± 3.2`. Runs without any spread have none (`, all 10
+/// runs equal`): an interval of width zero would claim that another seed gives the same. One run has none
+/// either (`, one run`).
+#[must_use]
+pub fn spread(mean: &Mean, width: impl FnOnce(f64) -> String) -> String {
+    match mean.half_width {
+        none if none.is_infinite() => ", one run".to_owned(),
+        0.0 => format!(", all {} runs equal", mean.n),
+        some => format!(" ± {}", width(some)),
     }
+}
+
+/// `1 run`, `2 runs`: a count with its noun.
+#[must_use]
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A number with at least three figures, and commas between thousands.
@@ -55,5 +68,7 @@ mod tests {
         let mean = |half_width| Mean { n: 2, mean: 94.12, half_width };
         assert_eq!(interval(&mean(3.2)), "+94.1 ± 3.2");
         assert_eq!(interval(&mean(f64::INFINITY)), "+94.1, one run");
+        assert_eq!(interval(&mean(0.0)), "+94.1, all 2 runs equal");
+        assert_eq!([0, 1, 2].map(|n| counted(n, "seed")), ["0 seeds", "1 seed", "2 seeds"]);
     }
 }

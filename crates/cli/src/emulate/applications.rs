@@ -1,18 +1,18 @@
 //! `msctp emulate SCENARIO --applications`: the scenario's own associations and applications on real stacks.
 
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use msctp_emu::need;
 use msctp_live::{Error, Live, Options};
 use msctp_sim::scenario::Scenario;
 
 use super::Args;
+use super::outputs::Outputs;
 use crate::Failure;
+use crate::interrupt::Interrupt;
 use crate::running::print;
-use crate::sim::{SERIES, THROUGHPUT_INTERVAL, beside, create, write_series};
+use crate::sim::{SERIES, THROUGHPUT_INTERVAL, beside, warn_of_unused};
 use crate::sim_text;
 
 /// Reads the scenario, checks what is needed, carries it out and says what came of it.
@@ -28,14 +28,12 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
         scenario.probes.messages = true;
     }
     need::check().map_err(|missing| Failure::Run(missing.to_string()))?;
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))
-            .map_err(|e| Failure::Run(format!("cannot watch for signals: {e}")))?;
-    }
-    let mut options = Options { seed: args.seed, capture: None, cancel: &stop };
-    if let Some(path) = &args.pcap {
-        options.capture = Some((args.pcap_link.clone(), Box::new(BufWriter::new(create(path)?))));
+    warn_of_unused(&scenario);
+    let outputs = Outputs::open(args, &SERIES)?;
+    let interrupt = Interrupt::watch()?;
+    let mut options = Options { seed: args.seed, capture: None, cancel: interrupt.flag() };
+    if let Some(pcap) = &outputs.pcap {
+        options.capture = Some((args.pcap_link.clone(), Box::new(pcap.writer()?)));
     }
     if !args.quiet {
         eprintln!("{}: {} in real time", scenario.name, scenario.duration);
@@ -45,20 +43,12 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
         Error::Emulator(msctp_emu::Error::System(e)) if e.kind() == io::ErrorKind::InvalidInput => {
             Failure::Input(format!("--pcap-link: {e}"))
         }
-        e => Failure::Run(e.to_string()),
+        e => interrupt.failure(e.to_string()),
     })?;
-    if let Some(dir) = &args.series {
-        write_series(&series, dir, &SERIES)?;
-    }
-    if let Some(path) = &args.summary {
-        let failure = |e: io::Error| Failure::Run(format!("{}: {e}", path.display()));
-        let mut out = BufWriter::new(create(path)?);
-        let both = serde_json::json!({ "applications": summary, "emulation": emulation });
-        serde_json::to_writer_pretty(&mut out, &both).map_err(|e| failure(e.into()))?;
-        writeln!(out).and_then(|()| out.flush()).map_err(failure)?;
-    }
+    let both = serde_json::json!({ "applications": summary, "emulation": emulation });
+    let written = outputs.write(&series, &both);
     if args.quiet {
-        return Ok(());
+        return written;
     }
     print(|mut out| {
         sim_text::write(&mut out, &summary)?;
@@ -71,5 +61,6 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
             1e3 * late.p99,
             if emulation.real_time { "" } else { " (without real-time priority)" },
         )
-    })
+    })?;
+    written
 }

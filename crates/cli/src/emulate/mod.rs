@@ -2,6 +2,7 @@
 
 #[cfg(feature = "net")]
 mod applications;
+mod outputs;
 mod self_test;
 mod session;
 mod text;
@@ -33,7 +34,7 @@ Ctrl-C. What else runs then is asked to end, and killed after 1.5 s.
 
 It needs root, or the root of a user namespace (unshare --user --map-root-user msctp emulate …), /dev/net/tun and iproute2.
 
-Exit codes: 0 done, 1 failed on the way (COMMAND too, or interrupted), 2 wrong arguments or scenario.")]
+Exit codes: 0 done, 1 failed on the way (COMMAND too), 2 wrong arguments or scenario, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
     /// The scenario file (TOML).
     #[arg(required_unless_present = "self_test")]

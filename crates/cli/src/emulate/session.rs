@@ -12,9 +12,13 @@ use msctp_emu::{Emulation, Error, Options, need};
 use msctp_sim::Series;
 use msctp_sim::scenario::{NodeKind, Scenario, WithOutsideHosts};
 
+use super::outputs::Outputs;
 use super::{Args, text};
 use crate::Failure;
-use crate::sim::{THROUGHPUT_INTERVAL, beside, create, write_series};
+use crate::sim::{Column, THROUGHPUT_INTERVAL, beside};
+
+/// Of what is recorded over time, what an emulation of commands has.
+const QUEUES: Column = ("queue.csv", Series::write_queue_csv);
 
 /// Reads the scenario, checks what is needed, and has it emulated by a process of its own.
 pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
@@ -30,9 +34,9 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
     let (helpers, main) = tasks(args, &scenario)?;
     need::check().map_err(|missing| Failure::Run(missing.to_string()))?;
     match contain::enter().map_err(|e| Failure::Run(format!("cannot make a PID namespace: {e}")))? {
-        Role::Outer(status) if status.success() => Ok(()),
+        Role::Outer(outcome) if outcome.status.success() => Ok(()),
         // The inner process has said why.
-        Role::Outer(status) => std::process::exit(contain::code(status).into()),
+        Role::Outer(outcome) => std::process::exit(contain::code(outcome).into()),
         Role::Inner => {
             if !left_out.is_empty() && !args.quiet {
                 eprintln!("not run, your commands take their place: {}", left_out.join(", "));
@@ -89,8 +93,9 @@ fn emulate(args: &Args, scenario: &Scenario, helpers: &[Task], main: Option<&Tas
         events: Some(events),
         ..Options::default()
     };
-    if let Some(path) = &args.pcap {
-        options.capture = Some((args.pcap_link.clone(), Box::new(BufWriter::new(create(path)?))));
+    let outputs = Outputs::open(args, &[QUEUES])?;
+    if let Some(pcap) = &outputs.pcap {
+        options.capture = Some((args.pcap_link.clone(), Box::new(pcap.writer()?)));
     }
     let emulation = Emulation::start(scenario, options).map_err(|e| match e {
         Error::Scenario(e) => Failure::Input(e.to_string()),
@@ -113,15 +118,7 @@ fn emulate(args: &Args, scenario: &Scenario, helpers: &[Task], main: Option<&Tas
     };
     let ended = msctp_emu::session::run(&emulation, helpers, main, args.settle, tell);
     let (summary, simulation) = emulation.finish().map_err(|e| Failure::Run(e.to_string()))?;
-    if let Some(dir) = &args.series {
-        write_series(&simulation.into_series(), dir, &[("queue.csv", Series::write_queue_csv)])?;
-    }
-    if let Some(path) = &args.summary {
-        let failure = |e: io::Error| Failure::Run(format!("{}: {e}", path.display()));
-        let mut out = BufWriter::new(create(path)?);
-        serde_json::to_writer_pretty(&mut out, &summary).map_err(|e| failure(e.into()))?;
-        writeln!(out).and_then(|()| out.flush()).map_err(failure)?;
-    }
+    let written = outputs.write(&simulation.into_series(), &summary);
     if !args.quiet {
         let mut out = BufWriter::new(io::stderr().lock());
         if io::stderr().is_terminal() {
@@ -129,6 +126,7 @@ fn emulate(args: &Args, scenario: &Scenario, helpers: &[Task], main: Option<&Tas
         }
         let _ = text::write(&mut out, &summary).and_then(|()| out.flush());
     }
+    written?;
     match ended.map_err(|e| Failure::Run(e.to_string()))? {
         Ended::Commands(status) if status.success() => Ok(()),
         Ended::Commands(status) => Err(Failure::Run(match main {

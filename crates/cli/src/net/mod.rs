@@ -54,7 +54,8 @@ async fn signal() -> Failure {
                 _ = interrupted.recv() => interrupt,
                 _ = terminated.recv() => terminate,
             };
-            Failure::Signal(u8::try_from(kind.as_raw_value()).unwrap_or(0))
+            let how = if kind == interrupt { "interrupted" } else { "terminated" };
+            Failure::Signal(u8::try_from(kind.as_raw_value()).unwrap_or(0), how.to_owned())
         }
         (Err(error), _) | (_, Err(error)) => {
             Failure::Run(format!("cannot watch for signals: {}", text::system(&error)))

@@ -10,6 +10,7 @@ use msctp_emu::need;
 use msctp_emu::summary::Quantiles;
 use msctp_lab::agreement::Agreement;
 use msctp_lab::experiments::{Effort, Emulated, Worlds};
+use msctp_lab::output::write_file;
 use msctp_lab::plan::Execution;
 use msctp_lab::validation::replace_generated_by;
 use msctp_lab::world::World;
@@ -109,7 +110,7 @@ pub(super) fn replace(path: &Path, paper: &str, agreement: Option<&Agreement>) -
     match agreement {
         None => Ok(()),
         Some(_) => {
-            std::fs::write(path, updated).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))
+            write_file(path, updated.as_bytes()).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))
         }
     }
 }

@@ -12,10 +12,13 @@ use msctp_lab::agreement::Agreement;
 use msctp_lab::claims::{Claim, render};
 use msctp_lab::compare::Comparison;
 use msctp_lab::experiments::{self, EXPERIMENTS, Effort, Experiment};
+#[cfg(all(feature = "net", target_os = "linux"))]
+use msctp_lab::output::write_file;
 use msctp_lab::plan::Execution;
-use msctp_lab::report::{Overview, Report, ReportError};
+use msctp_lab::report::{Overview, Report, ReportError, publish};
 
-use crate::running::{cancel_on_interrupt, done_with, outcome, print, progress, store};
+use crate::interrupt::Interrupt;
+use crate::running::{done_with, outcome, print, progress, say_extent, store};
 use crate::{Failure, compare};
 
 /// Carry out a paper's experiment, or all of them: judge the claims, write the report.
@@ -27,7 +30,7 @@ use crate::{Failure, compare};
   msctp reproduce kim-koh              one paper, all of it
   msctp reproduce kim-koh --seeds 30   more runs under each condition
   sudo msctp reproduce kim-koh --emulated   the handovers on real stacks too
-Exit code 0 when every run completed, whatever the verdicts; 1 when one failed or was interrupted; 2 for wrong arguments.")]
+Exit code 0 when every run completed, whatever the verdicts; 1 when one failed; 2 for wrong arguments; 130 for Ctrl-C, 143 for SIGTERM.")]
 pub(crate) struct Args {
     /// The paper [default: all of them, in one report].
     #[arg(value_parser = papers())]
@@ -80,12 +83,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let out = args.out.clone().unwrap_or_else(|| one.map_or(root.clone(), |one| root.join(one.name)));
     let real = real_runs(args, one, &effort)?;
     let store = store(&out)?;
-    let cancel = cancel_on_interrupt()?;
+    let interrupt = Interrupt::watch()?;
     let runs: usize = chosen.iter().map(|experiment| (experiment.size)(&effort)).sum();
     let compared = if one.is_some() { 0 } else { compare::runs(args.quick, args.seeds) };
     let progress = progress(runs + compared + real);
-    let execution =
-        Execution { threads: args.threads, cancel: &cancel, progress: &progress, store: Some(&store) };
+    let execution = Execution {
+        threads: args.threads,
+        cancel: interrupt.flag(),
+        progress: &progress,
+        store: Some(&store),
+    };
     let mut reports = Vec::new();
     for experiment in &chosen {
         progress.set_message(format!("{}, ", experiment.name));
@@ -111,19 +118,23 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         data: comparison.iter().map(Comparison::data).collect(),
     };
     let (failed, skipped) = unmade(&overview.reports, comparison.as_ref());
-    let page = match overview.reports.as_slice() {
-        [report] if one.is_some() => report.write(&out),
-        _ => overview.write(&out),
-    };
+    let complete = failed.is_empty() && skipped == 0;
+    let page = publish(&out, complete, |dir| {
+        match overview.reports.as_slice() {
+            [report] if one.is_some() => report.write(dir)?,
+            _ => overview.write(dir)?,
+        };
+        keep(dir, agreements.as_ref())
+    });
     let page = page.map_err(unwritten)?;
-    keep(args, &out, agreements)?;
-    if failed.is_empty() && skipped == 0 {
+    update(args, agreements.as_ref().filter(|_| complete))?;
+    say_extent(runs + compared - failed.len() - skipped, &store, elapsed);
+    if complete {
         done_with(store, &out)?;
     }
     print_ledger(&overview.claims().cloned().collect::<Vec<_>>(), args.json)?;
-    eprintln!("{} runs in {:.1} s", runs + compared - failed.len() - skipped, elapsed.as_secs_f64());
     eprintln!("Report: {}", page.display());
-    outcome(&failed, skipped)
+    outcome(&failed, skipped, &page, &interrupt)
 }
 
 /// How many runs there will be for `--emulated`: those on real stacks, which are announced, and the simulator's beside them.
@@ -164,17 +175,21 @@ fn beside(
     Ok(Some(agreement))
 }
 
-/// Writes what came of real stacks as JSON into the report's folder, and the table where it was wanted.
+/// Writes what came of real stacks as JSON into the report's folder.
 #[cfg(all(feature = "net", target_os = "linux"))]
-fn keep(args: &Args, out: &Path, agreement: Option<Agreement>) -> Result<(), Failure> {
+fn keep(dir: &Path, agreement: Option<&Agreement>) -> Result<(), ReportError> {
     let Some(agreement) = agreement else { return Ok(()) };
-    let path = out.join("real-stacks.json");
-    let text = serde_json::to_string_pretty(&agreement).map_err(|e| Failure::Run(e.to_string()))?;
-    std::fs::write(&path, text).map_err(|e| Failure::Run(format!("{}: {e}", path.display())))?;
-    let complete = agreement.failed.is_empty() && agreement.skipped == 0;
-    match args.table.as_deref().filter(|_| complete) {
-        Some(table) => emulated::replace(table, agreement.paper, Some(&agreement)),
-        None => Ok(()),
+    let path = dir.join("real-stacks.json");
+    let text = serde_json::to_string_pretty(agreement)?;
+    write_file(&path, text.as_bytes()).map_err(|source| ReportError::File { path, source })
+}
+
+/// Writes the table of a complete comparison where it was wanted.
+#[cfg(all(feature = "net", target_os = "linux"))]
+fn update(args: &Args, agreement: Option<&Agreement>) -> Result<(), Failure> {
+    match (args.table.as_deref(), agreement) {
+        (Some(table), Some(agreement)) => emulated::replace(table, agreement.paper, Some(agreement)),
+        _ => Ok(()),
     }
 }
 
@@ -190,12 +205,17 @@ fn beside(
     _: &Effort,
     _: &Execution<'_>,
     _: &mut [Report],
-) -> Result<(), Failure> {
+) -> Result<Option<()>, Failure> {
+    Ok(None)
+}
+
+#[cfg(not(all(feature = "net", target_os = "linux")))]
+fn keep(_: &Path, _: Option<&()>) -> Result<(), ReportError> {
     Ok(())
 }
 
 #[cfg(not(all(feature = "net", target_os = "linux")))]
-fn keep(_: &Args, _: &Path, (): ()) -> Result<(), Failure> {
+fn update(_: &Args, _: Option<&()>) -> Result<(), Failure> {
     Ok(())
 }
 

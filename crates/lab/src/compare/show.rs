@@ -9,6 +9,7 @@ use crate::figure::{Axis, Chart, Mark, Point, Series, Style, round_up};
 use crate::report::{self, Data, Figure, Grid, Panel, Tone};
 use crate::stats::Mean;
 use crate::table::Table;
+use crate::words::spread;
 
 /// Regret from which a cell is marked as bad, and up to which as good.
 const BAD: f64 = 0.10;
@@ -20,7 +21,10 @@ fn rate(bps: f64) -> String {
 
 fn percent(share: &Mean) -> String {
     let value = format!("{:+.1} %", share.mean * 100.0).replace('-', "−");
-    if share.half_width.is_finite() { format!("{value} ± {:.1}", share.half_width * 100.0) } else { value }
+    if share.half_width.is_infinite() {
+        return value;
+    }
+    format!("{value}{}", spread(share, |width| format!("{:.1}", width * 100.0)))
 }
 
 impl Comparison {
@@ -34,7 +38,7 @@ impl Comparison {
             for cell in &row.cells {
                 let _ = writeln!(
                     text,
-                    "  {:<22} {:>11} in the 5 s after   gap {:>6.3} s   regret {:>16}   {}",
+                    "  {:<22} {:>11} in the 5 s after   gap {:>6.3} s   regret {:>26}   {}",
                     cell.policy,
                     rate(cell.after.mean),
                     cell.gap.mean,

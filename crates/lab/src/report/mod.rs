@@ -4,6 +4,7 @@
 
 mod overview;
 mod page;
+mod publish;
 mod sheet;
 mod style;
 
@@ -14,11 +15,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 pub use overview::Overview;
+pub use publish::publish;
 pub use sheet::Sheet;
 
 use crate::claims::Claim;
 use crate::figure::{Chart, FigureError};
-use crate::table::{Table, TableError, write_file};
+use crate::output::write_file;
+use crate::table::{Table, TableError};
 
 /// One chart of a figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -237,8 +240,8 @@ impl Report {
         self.provenance.failed.is_empty() && self.provenance.skipped == 0
     }
 
-    /// Writes the report into `dir`, which is made if need be. Files of an earlier report there are replaced. The page
-    /// is written last, so that it never points to what is not there.
+    /// Writes the report's files into `dir`, which is made if need be; [`publish`] gives it a folder that
+    /// replaces an earlier report.
     ///
     /// # Errors
     /// The first file that could not be written.

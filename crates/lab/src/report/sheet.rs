@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use maud::html;
+use serde::Serialize;
 
 use super::page::{document, figure, footer, tight};
-use super::{Data, Figure, ReportError, folder, put, write_data, write_figures};
+use super::{Data, Figure, ReportError, folder, json, put, write_data, write_figures};
 
 /// A page of figures with the numbers behind them.
 #[derive(Debug)]
@@ -28,8 +29,17 @@ pub struct Sheet {
     pub data: Vec<Data>,
 }
 
+/// What the sheet's `provenance.json` says.
+#[derive(Serialize)]
+struct Origin<'s> {
+    version: &'s str,
+    command: &'s str,
+    failed: &'s [(String, String)],
+    skipped: usize,
+}
+
 impl Sheet {
-    /// Writes the page and what belongs to it into `dir`, which is made if need be; the page last.
+    /// Writes the page, its figures, its data and `provenance.json` into `dir`, which is made if need be.
     ///
     /// # Errors
     /// The first file that could not be written.
@@ -58,6 +68,8 @@ impl Sheet {
             }
             (footer(&self.version))
         };
+        let Self { version, command, failed, skipped, .. } = self;
+        put(&dir.join("provenance.json"), &json(&Origin { version, command, failed, skipped: *skipped })?)?;
         let page = dir.join("index.html");
         put(&page, document(&self.title, &body).into_string().as_bytes())?;
         Ok(page)

@@ -6,6 +6,7 @@ use super::plan::{Course, DURATION, RunKey, TO_CS1, Variant};
 use crate::figure::{Axis, Chart, Mark, Marker, Point, Series, Style, round_up};
 use crate::report::{Cell, Figure, Grid, Panel, Tone};
 use crate::stats::{Mean, paired_difference};
+use crate::words::spread;
 
 /// The seed whose runs are shown.
 const SHOWN: u64 = 1;
@@ -305,8 +306,8 @@ fn rows(
         let difference = paired_difference(&other, &standard)?;
         let mean = |values: &[f64]| Some(cell(format!("{:.2} {unit}", Mean::of(values)?.mean)));
         let spread =
-            if difference.n > 1 { format!(" ± {:.2}", difference.half_width) } else { String::new() };
-        let paired = cell(format!("{:+.2}{spread} {unit}", difference.mean));
+            if difference.n > 1 { spread(&difference, |width| format!("{width:.2}")) } else { String::new() };
+        let paired = cell(format!("{:+.2} {unit}{spread}", difference.mean));
         Some((name.to_owned(), vec![mean(&standard)?, mean(&other)?, paired]))
     };
     figures.iter().filter_map(row).collect()

@@ -7,6 +7,7 @@ use super::grid::{Mix, Network, RunKey, Tcp, Window, video_rate};
 use super::measure::{CURVE, Run, START_UP};
 use crate::claims::{Check, Claim, Comparison, Order, judge};
 use crate::stats::{Mean, paired_difference};
+use crate::words::spread;
 
 /// What a transfer time is good to, in ms: less is not told apart.
 const GRAIN: f64 = 1.0;
@@ -148,10 +149,9 @@ fn ms(value: f64) -> String {
 
 fn interval(mean: &Mean, unit: &str) -> String {
     let value = format!("{:+.1}", mean.mean).replace('-', "−");
-    if mean.half_width.is_finite() {
-        format!("{value} ± {:.1} {unit}", mean.half_width)
-    } else {
-        format!("{value} {unit}, one run")
+    match mean.half_width {
+        width if width.is_finite() && width > 0.0 => format!("{value} ± {width:.1} {unit}"),
+        _ => format!("{value} {unit}{}", spread(mean, |_| String::new())),
     }
 }
 
@@ -326,7 +326,11 @@ fn ek3(runs: Runs<'_>) -> Vec<Check> {
     checks.push(match runs.mean(mix, Window::Three, competing(mix.network)) {
         None => Check::missing(want, no_runs(mix)),
         Some(found) => {
-            let text = format!("TCP takes {:.2} ± {:.2} Mbps", found.mean * 1e-6, found.half_width * 1e-6);
+            let text = format!(
+                "TCP takes {:.2} Mbps{}",
+                found.mean * 1e-6,
+                spread(&found, |width| format!("{:.2}", width * 1e-6))
+            );
             Check::new(want, text, found.low() > left)
         }
     });
@@ -396,7 +400,11 @@ fn ek6(runs: Runs<'_>) -> Vec<Check> {
         checks.push(match runs.mean(mix, Window::Three, |run| Some(f64::from(run.startup_losses))) {
             None => Check::missing(want, no_runs(mix)),
             Some(found) => {
-                let text = format!("{mix}: {:.1} ± {:.1} loss events", found.mean, found.half_width);
+                let text = format!(
+                    "{mix}: {:.1} loss events{}",
+                    found.mean,
+                    spread(&found, |width| format!("{width:.1}"))
+                );
                 Check::new(want, text, found.low() > 0.0)
             }
         });

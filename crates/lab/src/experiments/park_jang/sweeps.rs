@@ -9,7 +9,7 @@ use super::measure::{Confusion, Transfer};
 use crate::figure::{Axis, Chart, Mark, Point, Series, Style, round_up};
 use crate::report::{Cell as GridCell, Figure, Grid, Panel, Tone};
 use crate::stats::{Mean, paired_difference};
-use crate::words::signed;
+use crate::words::{signed, spread};
 
 /// The runs of one point of a sweep.
 fn runs(measured: &Measured, subject: Subject, transport: Transport, told: Told) -> Vec<&Transfer> {
@@ -32,7 +32,7 @@ fn change(a: &[f64], b: &[f64]) -> Option<Mean> {
 }
 
 fn change_text(change: &Mean) -> (String, String) {
-    let note = finite(change).map_or("one run".to_owned(), |width| format!("± {width:.0}"));
+    let note = spread(change, |width| format!("{width:.0}")).trim_start_matches([',', ' ']).to_owned();
     (format!("{} %", signed(change.mean)), note)
 }
 

@@ -8,7 +8,7 @@ use crate::experiments::fu_atiquzzaman::paper::{WIRED, WIRELESS, cell};
 use crate::figure::{Axis, Chart, Mark, Marker, Point, Series, Style, round_up};
 use crate::report::{Cell, Figure, Grid, Panel};
 use crate::stats::Mean;
-use crate::words::{number, signed};
+use crate::words::{number, signed, spread};
 use Protocol::{Reno, Sack, Sctp};
 
 /// Every figure for which there are runs.
@@ -313,7 +313,9 @@ fn blocks(measured: &Measured) -> Option<Figure> {
             text: mean(protocol, limit).map_or(String::new(), |mean| whole(mean.mean)),
             note: mean(protocol, limit)
                 .filter(|mean| mean.half_width.is_finite())
-                .map_or(String::new(), |mean| format!("± {}", number(mean.half_width))),
+                .map_or(String::new(), |mean| {
+                    spread(&mean, number).trim_start_matches([',', ' ']).to_owned()
+                }),
             ..Cell::default()
         });
         (if protocol == Sack { "TCP" } else { "SCTP" }.to_owned(), cells.collect())

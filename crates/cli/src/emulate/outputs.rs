@@ -1,0 +1,43 @@
+//! The files `msctp emulate` writes.
+
+use serde::Serialize;
+
+use super::Args;
+use crate::Failure;
+use crate::output::Output;
+use crate::sim::{Column, SeriesFiles};
+use msctp_sim::Series;
+
+/// Files opened before the emulation.
+pub(super) struct Outputs {
+    pub(super) pcap: Option<Output>,
+    series: Option<SeriesFiles>,
+    summary: Option<Output>,
+}
+
+impl Outputs {
+    /// Opens what the arguments name.
+    pub(super) fn open(args: &Args, columns: &[Column]) -> Result<Self, Failure> {
+        Ok(Self {
+            pcap: Output::open_optional("--pcap", args.pcap.as_deref())?,
+            series: args.series.as_deref().map(|dir| SeriesFiles::open(dir, columns)).transpose()?,
+            summary: Output::open_optional("--summary", args.summary.as_deref())?,
+        })
+    }
+
+    /// Writes everything and puts it in its place. The capture was written already.
+    pub(super) fn write(self, series: &Series, summary: &impl Serialize) -> Result<(), Failure> {
+        if let Some(pcap) = self.pcap {
+            pcap.commit()?;
+        }
+        if let Some(files) = self.series {
+            files.write(series)?;
+        }
+        if let Some(output) = self.summary {
+            let mut json = serde_json::to_vec_pretty(summary).map_err(|e| output.failure(e))?;
+            json.push(b'\n');
+            output.write(&json)?;
+        }
+        Ok(())
+    }
+}

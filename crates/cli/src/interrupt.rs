@@ -1,0 +1,49 @@
+//! Signals that end a command which writes: the first lets it finish what it has begun to write, the second
+//! ends it at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use crate::Failure;
+
+/// Watches for SIGINT (Ctrl-C), SIGTERM and SIGHUP.
+pub(crate) struct Interrupt {
+    stop: Arc<AtomicBool>,
+    /// Which one came.
+    signals: Vec<(u8, Arc<AtomicBool>)>,
+}
+
+impl Interrupt {
+    /// Watches from now on.
+    pub(crate) fn watch() -> Result<Self, Failure> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let failed = |e| Failure::Run(format!("cannot watch for signals: {e}"));
+        let mut signals = Vec::new();
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            let seen = Arc::new(AtomicBool::new(false));
+            // In this order: the shutdown looks at the flag before the first signal has set it.
+            flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop)).map_err(failed)?;
+            flag::register(signal, Arc::clone(&seen)).map_err(failed)?;
+            flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
+            signals.push((u8::try_from(signal).unwrap_or(0), seen));
+        }
+        Ok(Self { stop, signals })
+    }
+
+    /// Becomes true with the first signal.
+    pub(crate) fn flag(&self) -> &AtomicBool {
+        &self.stop
+    }
+
+    /// The failure to end with when work was cut short: the signal's, if one came.
+    pub(crate) fn failure(&self, message: String) -> Failure {
+        let came = self.signals.iter().find(|(_, seen)| seen.load(Ordering::Relaxed));
+        match came {
+            Some(&(signal, _)) => Failure::Signal(signal, message),
+            None => Failure::Run(message),
+        }
+    }
+}
