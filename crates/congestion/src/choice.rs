@@ -1,11 +1,11 @@
-//! [`Choice`]: a registry entry by name, or a value of one's own; both become a [`Maker`].
+//! [`Choice`]: a registry entry by name, or a user's function; both become a [`Maker`].
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Controller, ControllerConfig, Registered, UnknownName};
 
-/// A controller for each path: one of [`controllers`](crate::controllers) by name, or one's own.
+/// A controller for each path: one of [`controllers`](crate::controllers) by name, or a user's.
 ///
 /// ```
 /// use msctp_congestion::{ControllerChoice, Reno};

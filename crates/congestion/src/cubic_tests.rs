@@ -143,7 +143,7 @@ fn the_reno_friendly_window_grows_by_alpha_per_round_trip_and_then_by_one() {
     assert!(expected > 150.0);
 }
 
-/// What comes of losing every `between`-th packet for so many periods, from a loss at a window of `from`
+/// The result of losing every `between`-th packet for so many periods, from a loss at a window of `from`
 /// packets on: the mean window and that at the last loss, in packets.
 fn lossy(options: Options, rtt: Span, between: u64, from: f64, periods: u32) -> (f64, f64) {
     let mut controller = avoiding(options, from as u64);

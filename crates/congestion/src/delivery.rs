@@ -74,7 +74,7 @@ pub struct DeliverySample {
 }
 
 impl DeliverySample {
-    /// What was delivered between the latest packet's departure and its acknowledgement.
+    /// Bytes delivered between the latest packet's departure and its acknowledgement.
     pub const fn delivered(&self) -> u64 {
         self.total_delivered - self.prior_delivered
     }

@@ -17,7 +17,7 @@ pub struct Pacer {
     rate: Option<Rate>,
     /// The bucket's size, in [`BYTE`]s.
     burst: i128,
-    /// What may leave at `at`; below zero after a packet larger than the bucket.
+    /// Tokens at `at`; below zero after a packet larger than the bucket.
     tokens: i128,
     at: Time,
 }
@@ -194,7 +194,7 @@ mod tests {
             proptest::prop_assert!((least..=most).contains(&took), "{took} ns: {least} to {most}");
         }
 
-        /// What it says is when it may leave: not a nanosecond earlier, and at that time at once.
+        /// A packet may leave at the returned time and not a nanosecond earlier.
         #[test]
         fn the_departure_is_the_earliest(bps: u64, burst: u64, bytes: u64, sent: u64, at: u64, now: u64) {
             let mut pacer = Pacer::new(Some(Rate::from_bps(bps)), burst);

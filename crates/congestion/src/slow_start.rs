@@ -32,7 +32,7 @@ pub struct SlowStart {
     after_timeout: bool,
 }
 
-/// How slow start counts.
+/// Unit of growth in slow start.
 #[derive(Clone, Copy, Debug)]
 enum Counting {
     /// min(bytes acknowledged, L packets) per acknowledgement (RFC 5681 §3.1 eq. (2), RFC 3465 §2.2).

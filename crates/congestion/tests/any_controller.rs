@@ -1,4 +1,4 @@
-//! What holds for every controller of the registry, whatever happens to it, with any options.
+//! Properties of every registered controller, for any events and options.
 
 use msctp_congestion::{
     Ack, Controller, ControllerConfig, ControllerInfo, InitialWindow, IpVersion, Loss, LossKind, Options,

@@ -13,7 +13,7 @@ mod common;
 /// A citation: number of the RFC and section, as in ("9260", "6.2.1") or ("9260", "A").
 type Citation = (String, String);
 
-/// What a row of a table says of its section.
+/// State of a section in its row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Done,

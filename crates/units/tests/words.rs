@@ -49,7 +49,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What is wrong with a line of a source.
+/// Returns the faults of a line of a source.
 fn faults(line: &str) -> Vec<String> {
     let mut found = Vec::new();
     let columns = line.chars().count();

@@ -28,9 +28,9 @@ pub enum PacketError {
     /// The Checksum field does not hold the CRC32c of the packet (RFC 9260 §6.8).
     #[error("checksum field holds {found:#010x}, the CRC32c of the packet is {computed:#010x}")]
     BadChecksum {
-        /// What the packet says.
+        /// Value of the Checksum field.
         found: u32,
-        /// What it should say.
+        /// The correct value.
         computed: u32,
     },
 }
@@ -136,7 +136,7 @@ pub enum ChunkError {
     Malformed {
         /// Type of the chunk.
         typ: ChunkType,
-        /// What is wrong.
+        /// The fault.
         fault: Malformed,
     },
 }
@@ -152,7 +152,7 @@ pub enum ParamError {
     Malformed {
         /// Type of the parameter.
         typ: ParamType,
-        /// What is wrong.
+        /// The fault.
         fault: Malformed,
     },
 }
@@ -168,7 +168,7 @@ pub enum CauseError {
     Malformed {
         /// Cause code.
         code: CauseCode,
-        /// What is wrong.
+        /// The fault.
         fault: Malformed,
     },
 }

@@ -41,7 +41,7 @@ macro_rules! serial_number {
                 Self(self.0.wrapping_sub(1))
             }
 
-            /// How many steps of [`next`](Self::next) lead from `earlier` to `self` (wrapping).
+            /// Number of steps of [`next`](Self::next) from `earlier` to `self` (wrapping).
             #[inline]
             #[must_use]
             pub const fn distance_from(self, earlier: Self) -> $int {

@@ -34,7 +34,7 @@ pub(crate) fn pad(out: &mut Vec<u8>, start: usize) {
 pub(crate) struct Frame<'a> {
     /// Header and value, without padding; at least 4 bytes.
     pub(crate) whole: &'a [u8],
-    /// What follows the padding.
+    /// The bytes after the padding.
     pub(crate) rest: &'a [u8],
 }
 
@@ -45,7 +45,7 @@ impl<'a> Frame<'a> {
         be16(self.whole, 0)
     }
 
-    /// What follows the header.
+    /// The value.
     #[inline]
     pub(crate) fn value(&self) -> &'a [u8] {
         &self.whole[HEADER..]

@@ -32,7 +32,7 @@ pub const HYSTART: OptionInfo = OptionInfo::flag(
 /// The options of [`Bbr`].
 pub const OPTIONS: &[OptionInfo] = &[HYSTART];
 
-/// What BBR.PacingMarginPercent (§2.4) leaves, in thousandths.
+/// Share of the bandwidth after BBR.PacingMarginPercent (§2.4), in thousandths.
 const BELOW_BANDWIDTH: u64 = 990;
 /// With [`HYSTART`], while the round trip shows a queue, and while it shows none.
 const DRAINING: u64 = 980;
@@ -83,7 +83,7 @@ pub struct Bbr {
     sample: Option<DeliverySample>,
     /// [`HYSTART`] is on.
     queueing: Option<Queueing>,
-    /// How much of the bandwidth is paced, in thousandths.
+    /// Share of the bandwidth that is paced, in thousandths.
     pace: u64,
     model: Model,
     cycle: Cycle,

@@ -13,7 +13,7 @@ const BETA: u64 = 700;
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 /// BBR.ProbeRTTInterval (§2.8)
 const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
-/// How long a round trip near the shortest says that nothing shorter is to be found.
+/// How long a round trip near the shortest replaces a ProbeRTT.
 const NEAR_LEAST: Span = Span::from_secs(1);
 /// BBR.ExtraAckedFilterLen (§2.7), in rounds.
 const AGGREGATION_ROUNDS: u64 = 10;
@@ -193,7 +193,7 @@ impl Model {
     }
 
     /// BBRAdaptLowerBoundsFromCongestion (§5.5.10.3), once per loss round. While the path is probed upwards,
-    /// losses are told by the long-term bound.
+    /// the long-term bound records losses.
     pub(super) fn adapt_lower_bounds(&mut self, cwnd: u64, probing: bool) {
         if !self.loss_round_start {
             return;

@@ -93,7 +93,7 @@ pub(super) struct Cycle {
     refill_rtt: Option<Span>,
     /// The queue of Startup was seen: it ends with this round, and a probe follows.
     pub(super) startup_ends: bool,
-    /// What Startup sent was lost: the queue was there, and has overflowed.
+    /// Data sent in Startup was lost: its queue has overflowed.
     pub(super) startup_lost: bool,
     probe_rtt_done: Option<Time>,
     probe_rtt_round_done: bool,
@@ -131,7 +131,7 @@ impl Bbr {
     /// The part of BBRUpdateModelAndState that looks at the phase (§5.2.3).
     pub(super) fn move_on(&mut self, sample: &DeliverySample, rate: Option<u64>, queued: bool) {
         self.end_startup(queued);
-        // Without a rate a round says nothing of growth.
+        // Without a rate sample a round cannot show growth.
         if let Some(rate) = rate {
             self.cycle.check_full_bandwidth(&self.model, sample, rate);
         }

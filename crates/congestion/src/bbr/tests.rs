@@ -110,7 +110,7 @@ fn startup_ends_when_three_rounds_bring_no_growth() {
     assert!(rounds.pacing().abs_diff(990_000) < 2000, "{}", rounds.pacing());
 }
 
-/// What went over another path first measures no round trip; the path's, known from elsewhere, does until
+/// Data first sent on another path measures no round trip; the path's, known from elsewhere, does until
 /// something does.
 #[test]
 fn without_a_round_trip_of_its_own_it_takes_that_of_the_path() {

@@ -39,7 +39,7 @@ pub struct Evidence {
     /// The path's round-trip times, the last measured before the loss was seen; `None`: none was measured
     /// yet.
     pub round_trips: Option<RoundTrips>,
-    /// What the simulator knows of the lost packet; `None` on a real network, or when it cannot tell. Only
+    /// The simulator's truth about the lost packet; `None` on a real network, or when it cannot tell. Only
     /// [`Oracle`] may look at it.
     pub truth: Option<Cause>,
 }

@@ -21,6 +21,6 @@ pub struct Estimate {
     pub rtt_min: Span,
     /// Share of this iteration's train that was lost, in millionths.
     pub loss_ppm: u32,
-    /// Which iteration it comes from, counted from 1.
+    /// Number of its iteration, from 1.
     pub iteration: u64,
 }

@@ -109,9 +109,9 @@ impl WBestConfig {
 pub struct InvalidWBest {
     /// The field.
     pub field: &'static str,
-    /// What it was set to.
+    /// Its value.
     pub value: u64,
-    /// What would be right.
+    /// The allowed values.
     pub want: &'static str,
 }
 

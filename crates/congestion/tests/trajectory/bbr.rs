@@ -1,4 +1,4 @@
-//! What BBR promises of a path (draft-ietf-ccwg-bbr §1, §3): the bandwidth, with hardly a queue, whatever the
+//! BBR uses a path's bandwidth with hardly a queue (draft-ietf-ccwg-bbr §1, §3), whatever the
 //! buffer; more than a loss-based controller where packets are lost at random; more bandwidth is found within
 //! seconds.
 

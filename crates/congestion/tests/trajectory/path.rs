@@ -50,7 +50,7 @@ pub(crate) struct Path {
     /// Packets that found the queue full.
     pub(crate) overflows: u64,
     timer: Option<Time>,
-    /// What happened since the last row.
+    /// Events since the last row.
     events: BTreeMap<&'static str, u64>,
     pub(crate) table: String,
 }

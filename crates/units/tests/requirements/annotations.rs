@@ -153,7 +153,8 @@ fn meta_start(line: usize) -> usize {
     line - 1
 }
 
-/// The item an annotation belongs to, and whether that is a test: the one that begins below it, or the function around it.
+/// The item an annotation belongs to, and whether that is a test: the one that begins below it, or the
+/// function around it.
 fn item(lines: &[&str], start: usize, end: usize) -> (String, bool) {
     let is_beside = |line: &&str| {
         let line = line.trim_start();

@@ -1,10 +1,11 @@
 //! Every MUST and SHALL of the RFCs below is held by code and by a test, or says why not.
 //!
-//! The sentences are extracted from `docs/requirements/rfcN.txt` into `rfcN.toml` beside it (the format of the tool
-//! `duvet`); annotations in the sources quote them. `docs/results/requirements.md` lists where each is held.
+//! The sentences are extracted from `docs/requirements/rfcN.txt` into `rfcN.toml` beside it (the format of
+//! the tool `duvet`); annotations in the sources quote them. `docs/results/requirements.md` lists where each
+//! is held.
 //!
-//! `MSCTP_WRITE=1 cargo test -p msctp-units --test requirements` writes the requirements, the table, and removes from
-//! `docs/requirements/pending.txt` the sentences that are annotated by now.
+//! `MSCTP_WRITE=1 cargo test -p msctp-units --test requirements` writes the requirements, the table, and
+//! removes from `docs/requirements/pending.txt` the sentences that are annotated by now.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

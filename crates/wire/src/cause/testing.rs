@@ -29,7 +29,7 @@ pub(crate) fn check(bytes: &[u8], cause: Cause<'_>) {
     }
 }
 
-/// What is wrong with the value of the cause in `bytes`.
+/// Returns the parse error of the value of the cause in `bytes`.
 pub(crate) fn fault(bytes: &[u8]) -> Malformed {
     match Cause::parse(bytes) {
         Err(CauseError::Malformed { code, fault }) => {

@@ -27,7 +27,7 @@ use crate::param::{Param, Params};
 /// it (RFC 9260 §3.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QosMeasurement<'a> {
-    /// What is reported.
+    /// The report.
     pub params: Params<'a>,
 }
 

@@ -70,7 +70,7 @@ pub struct Sack<'a> {
     pub cum_tsn_ack: Tsn,
     /// Receive buffer space in bytes.
     pub a_rwnd: u32,
-    /// What was received beyond the Cumulative TSN Ack.
+    /// TSNs received beyond the Cumulative TSN Ack.
     pub gap_blocks: List<'a, GapBlock>,
     /// TSNs received again since the last SACK, once for each time.
     pub duplicates: List<'a, Tsn>,

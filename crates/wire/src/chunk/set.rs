@@ -38,7 +38,7 @@ impl ChunkSet {
     /// The types in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = ChunkType> {
         (0_u8..).zip(self.0).flat_map(|(word, bits)| {
-            // What is left of the word, without its lowest bit each time.
+            // The rest of the word, each time without its lowest bit.
             let rest = core::iter::successors(Some(bits), |bits| Some(bits & bits.wrapping_sub(1)));
             let rest = rest.take_while(|bits| *bits != 0);
             rest.map(move |bits| ChunkType(word << 6 | bits.trailing_zeros() as u8))

@@ -29,7 +29,7 @@ pub(crate) fn check(bytes: &[u8], param: Param<'_>) {
     }
 }
 
-/// What is wrong with the value of the parameter in `bytes`.
+/// Returns the parse error of the value of the parameter in `bytes`.
 pub(crate) fn fault(bytes: &[u8]) -> Malformed {
     match Param::parse(bytes) {
         Err(ParamError::Malformed { typ, fault }) => {

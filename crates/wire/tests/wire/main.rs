@@ -1,4 +1,4 @@
-//! What holds for whole packets, whatever is in them.
+//! Properties of whole packets with any content.
 
 mod inputs;
 mod replay;

@@ -1,4 +1,4 @@
-//! What is encoded is parsed back as it was, for arbitrary chunks and packets of them.
+//! Encoding and parsing are inverse, for arbitrary chunks and packets of them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
