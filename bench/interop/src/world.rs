@@ -174,7 +174,7 @@ impl World {
             self.events.push(event);
         }
         if let Some(association) = self.handle.and_then(|handle| self.endpoint.association_mut(handle)) {
-            while let Some(message) = association.recv() {
+            while let Some(message) = association.recv().or_else(|_| association.recv()).ok().flatten() {
                 self.ours.push(Got::new(message.stream, message.unordered, message.ppid, &message.data));
             }
         }

@@ -146,7 +146,7 @@ impl End for Node {
         let Some(handle) = self.first else { return 0 };
         let Some(association) = self.endpoint.association_mut(handle) else { return 0 };
         let mut bytes = 0;
-        while let Some(message) = association.recv() {
+        while let Ok(Some(message)) = association.recv() {
             bytes += std::hint::black_box(message.data).len() as u64;
         }
         bytes

@@ -146,12 +146,13 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The association was lost. What came before was given first.
+    /// The association was lost. What came before was given first. [`AssociationError::Restarted`] says once,
+    /// between the messages before and after it, that the peer restarted; the association goes on.
     pub async fn recv(&self) -> Result<Option<Message>, AssociationError> {
         let item = poll_fn(|cx| self.poll_recv(cx, None)).await?;
         Ok(item.and_then(|item| match item {
             Item::Message(message) => Some(message),
-            Item::End(_) => None,
+            Item::End(_) | Item::Restarted => None,
         }))
     }
 
@@ -166,14 +167,16 @@ impl Association {
         let (core, handle) = (&mut state.core, self.handle);
         let mut opened = false;
         let (item, others) = slot.inbox.next(stream, || {
-            let message = core.association_mut(handle)?.recv();
-            opened |= message.is_some();
+            let Some(association) = core.association_mut(handle) else { return Ok(None) };
+            let message = association.recv();
+            opened |= matches!(message, Ok(Some(_)));
             message
         });
         if others {
             slot.readers.wake();
         }
         let result = match item {
+            Some(Item::Restarted) => Poll::Ready(Err(AssociationError::Restarted)),
             Some(item) => Poll::Ready(Ok(Some(item))),
             None => match &slot.phase {
                 Phase::Over(None) => Poll::Ready(Ok(None)),

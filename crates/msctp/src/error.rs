@@ -77,6 +77,11 @@ pub enum AssociationError {
     /// Why, as the core says it.
     #[error("{}", words(.0))]
     Lost(LossReason),
+    /// The peer restarted (RFC 9260 §5.2.4 A): what is read from here on belongs to a new association.
+    /// Without shared keys anyone who receives packets at the peer's address can do that. This one is not
+    /// over: reading may go on.
+    #[error("the peer restarted the association: close it, or read on what the new one brings")]
+    Restarted,
     /// Its endpoint is gone: the runtime ended, or a socket broke.
     #[error("the endpoint is gone")]
     EndpointGone,
@@ -89,6 +94,7 @@ impl From<AssociationError> for io::Error {
                 io::ErrorKind::TimedOut
             }
             AssociationError::Lost(LossReason::PeerAborted { .. }) => io::ErrorKind::ConnectionReset,
+            AssociationError::Restarted => io::ErrorKind::ConnectionReset,
             AssociationError::Lost(_) => io::ErrorKind::ConnectionAborted,
             AssociationError::EndpointGone => io::ErrorKind::NotConnected,
         };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use msctp_proto::Message;
+use msctp_proto::{Message, Restarted};
 
 /// Bytes of messages kept here for others than the one who reads. Beyond it the rest stays in the core, where it closes the
 /// window: a reader that never comes stops the peer and does not fill the memory.
@@ -20,13 +20,17 @@ pub(crate) enum Item {
     Message(Message),
     /// The peer ended this stream here.
     End(u16),
+    /// The peer restarted here: every reader gets this once, in its place among the messages.
+    Restarted,
 }
 
 impl Item {
-    fn stream(&self) -> u16 {
+    /// `None`: it concerns all streams.
+    fn stream(&self) -> Option<u16> {
         match self {
-            Self::Message(message) => message.stream,
-            Self::End(stream) => *stream,
+            Self::Message(message) => Some(message.stream),
+            Self::End(stream) => Some(*stream),
+            Self::Restarted => None,
         }
     }
 }
@@ -54,9 +58,17 @@ impl Inbox {
         if self.claimed.contains_key(&stream) {
             return false;
         }
-        let (mine, rest) =
-            std::mem::take(&mut self.rest).into_iter().partition(|item| item.stream() == stream);
-        self.rest = rest;
+        let mut mine = VecDeque::new();
+        for item in std::mem::take(&mut self.rest) {
+            match item.stream() {
+                Some(number) if number == stream => mine.push_back(item),
+                Some(_) => self.rest.push_back(item),
+                None => {
+                    mine.push_back(Item::Restarted);
+                    self.rest.push_back(item);
+                }
+            }
+        }
         self.ended.remove(&stream);
         self.claimed.insert(stream, mine);
         true
@@ -68,9 +80,21 @@ impl Inbox {
         if matches!(mine.back(), Some(Item::End(_))) {
             self.ended.insert(stream);
         }
-        for item in mine.into_iter().rev() {
+        let told = self.rest.contains(&Item::Restarted);
+        for item in mine.into_iter().rev().filter(|item| !told || *item != Item::Restarted) {
             self.rest.push_front(item);
         }
+    }
+
+    /// The peer restarted behind the messages that were taken so far.
+    fn restart(&mut self) {
+        for queue in self.claimed.values_mut().chain([&mut self.rest]) {
+            // One who reads nothing is told once.
+            if queue.back() != Some(&Item::Restarted) {
+                queue.push_back(Item::Restarted);
+            }
+        }
+        self.ended.clear();
     }
 
     /// The peer ended these streams (none named: all), behind `unread` messages that are still in the core.
@@ -93,7 +117,7 @@ impl Inbox {
             self.pending_ends -= streams.len().max(1);
             if streams.is_empty() {
                 let known: BTreeSet<u16> =
-                    self.rest.iter().map(Item::stream).chain(self.claimed.keys().copied()).collect();
+                    self.rest.iter().filter_map(Item::stream).chain(self.claimed.keys().copied()).collect();
                 streams = known.into_iter().collect();
             }
             for stream in streams {
@@ -113,7 +137,7 @@ impl Inbox {
     pub(crate) fn next(
         &mut self,
         stream: Option<u16>,
-        mut more: impl FnMut() -> Option<Message>,
+        mut more: impl FnMut() -> Result<Option<Message>, Restarted>,
     ) -> (Option<Item>, bool) {
         let (mut bytes, mut others) = (0, false);
         self.pass_ends(false);
@@ -127,12 +151,20 @@ impl Inbox {
         };
         if !waiting(self) {
             while self.bytes < MOST && bytes < BATCH {
-                let Some(message) = more() else {
-                    others |= self.pass_ends(true);
-                    break;
-                };
-                bytes += message.data.len();
-                others |= self.take(message, stream);
+                match more() {
+                    Ok(Some(message)) => {
+                        bytes += message.data.len();
+                        others |= self.take(message, stream);
+                    }
+                    Err(Restarted) => {
+                        self.restart();
+                        others = true;
+                    }
+                    Ok(None) => {
+                        others |= self.pass_ends(true);
+                        break;
+                    }
+                }
             }
         }
         if stream.is_none() {
@@ -196,16 +228,19 @@ mod tests {
     }
 
     fn streams(inbox: &mut Inbox, reader: Option<u16>, core: &mut VecDeque<Message>) -> Vec<u16> {
-        std::iter::from_fn(|| inbox.next(reader, || core.pop_front()).0).map(|item| item.stream()).collect()
+        std::iter::from_fn(|| inbox.next(reader, || Ok(core.pop_front())).0)
+            .filter_map(|item| item.stream())
+            .collect()
     }
 
     /// What the reader of a stream sees: lengths of messages, and ends as 0.
     fn read(inbox: &mut Inbox, stream: u16, core: &mut VecDeque<Message>) -> Vec<usize> {
-        let items = std::iter::from_fn(|| inbox.next(Some(stream), || core.pop_front()).0);
+        let items = std::iter::from_fn(|| inbox.next(Some(stream), || Ok(core.pop_front())).0);
         items
             .map(|item| match item {
                 Item::Message(message) => message.data.len(),
                 Item::End(_) => 0,
+                Item::Restarted => usize::MAX,
             })
             .collect()
     }
@@ -214,7 +249,7 @@ mod tests {
     fn each_message_goes_to_its_reader_in_order() {
         let (mut inbox, mut core) = (Inbox::default(), VecDeque::new());
         core.extend([0, 3, 5, 3, 0].map(|stream| message(stream, 10)));
-        assert_eq!(inbox.next(None, || core.pop_front()).0.unwrap().stream(), 0);
+        assert_eq!(inbox.next(None, || Ok(core.pop_front())).0.unwrap().stream(), Some(0));
         assert!(inbox.claim(3) && !inbox.claim(3));
         assert_eq!(streams(&mut inbox, Some(3), &mut core), [3, 3]);
         assert_eq!(streams(&mut inbox, Some(9), &mut core), Vec::<u16>::new(), "nobody's");
@@ -232,13 +267,38 @@ mod tests {
         core.extend((0..100).map(|_| message(1, 10_000)));
         core.push_back(message(2, 1));
         for _ in 0..20 {
-            assert_eq!(inbox.next(Some(2), || core.pop_front()).0, None);
+            assert_eq!(inbox.next(Some(2), || Ok(core.pop_front())).0, None);
         }
         assert_eq!(core.len(), 101 - MOST.div_ceil(10_000));
-        let (first, others) = inbox.next(Some(1), || core.pop_front());
+        let (first, others) = inbox.next(Some(1), || Ok(core.pop_front()));
         assert!(first.is_some() && others, "there is room again");
         assert_eq!(streams(&mut inbox, Some(1), &mut core).len(), 99);
         assert_eq!(streams(&mut inbox, Some(2), &mut core), [2]);
+    }
+
+    #[test]
+    fn a_restart_is_told_to_every_reader_once_between_the_messages() {
+        let mut inbox = Inbox::default();
+        assert!(inbox.claim(1));
+        let mut core: VecDeque<_> = [1, 2].map(|stream| Ok(Some(message(stream, 1)))).into();
+        core.push_back(Err(Restarted));
+        core.extend([1, 2, 3].map(|stream| Ok(Some(message(stream, 2)))));
+        let mut more = || core.pop_front().unwrap_or(Ok(None));
+        let mut next = |inbox: &mut Inbox, stream| match inbox.next(stream, &mut more).0 {
+            Some(Item::Message(message)) => message.data.len(),
+            Some(Item::Restarted) => 99,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([(); 3].map(|()| next(&mut inbox, Some(1))), [1, 99, 2]);
+        assert_eq!(next(&mut inbox, None), 1);
+        assert!(inbox.claim(3), "its messages are those after the restart");
+        assert_eq!([(); 2].map(|()| next(&mut inbox, Some(3))), [99, 2]);
+        assert_eq!([(); 2].map(|()| next(&mut inbox, None)), [99, 2]);
+        inbox.restart();
+        inbox.restart();
+        inbox.release(1);
+        assert_eq!(next(&mut inbox, None), 99);
+        assert!(inbox.rest.is_empty());
     }
 
     #[test]

@@ -469,7 +469,7 @@ impl State {
 
     fn drain_unread(&mut self, handle: Handle) {
         if let Some(association) = self.core.association_mut(handle) {
-            while association.recv().is_some() {}
+            while !matches!(association.recv(), Ok(None)) {}
         }
     }
 

@@ -91,7 +91,8 @@ impl AsyncRead for Stream {
             match ready!(self.association.poll_recv(cx, Some(self.stream)))? {
                 Some(Item::Message(message)) => self.rest = message.data,
                 Some(Item::End(_)) => self.ended = true,
-                None => return Poll::Ready(Ok(())),
+                // A restart is an error of `poll_recv`.
+                None | Some(Item::Restarted) => return Poll::Ready(Ok(())),
             }
         }
         let len = self.rest.len().min(buf.remaining());

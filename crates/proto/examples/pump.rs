@@ -104,7 +104,7 @@ impl Pump {
 
     fn read(&mut self, handle: Handle) {
         let Some(association) = self.ends[1].association_mut(handle) else { return };
-        while let Some(message) = association.recv() {
+        while let Ok(Some(message)) = association.recv() {
             self.received += message.data.len() as u64;
         }
     }

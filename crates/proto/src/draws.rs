@@ -2,27 +2,37 @@
 //! buffer, a tenth of the bytes, since draws are rare (nonces, jitter) and associations may be many; [`Dice`] where several are
 //! drawn one after the other.
 
+use core::fmt;
+
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
+use zeroize::Zeroizing;
 
 /// The numbers of a [`ChaCha8Rng`]. Each draw generates a buffer of them.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Draws {
-    seed: [u8; 32],
+    seed: Zeroizing<[u8; 32]>,
     /// Words of 32 bits drawn so far.
     position: u64,
 }
 
+impl fmt::Debug for Draws {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Tags, Random Numbers and cookie secrets follow from the seed: it is in no log.
+        f.debug_struct("Draws").field("position", &self.position).finish_non_exhaustive()
+    }
+}
+
 impl Draws {
     pub(crate) fn new(seed: [u8; 32]) -> Self {
-        Self { seed, position: 0 }
+        Self { seed: Zeroizing::new(seed), position: 0 }
     }
 
     /// Several numbers at once.
     pub(crate) fn with<R>(&mut self, draw: impl FnOnce(&mut Dice) -> R) -> R {
-        let mut rng = ChaCha8Rng::from_seed(self.seed);
+        let mut rng = ChaCha8Rng::from_seed(*self.seed);
         rng.set_word_pos(u128::from(self.position));
-        let mut dice = Dice { rng, seed: self.seed };
+        let mut dice = Dice { rng, seed: self.seed.clone() };
         let drawn = draw(&mut dice);
         *self = dice.at_rest();
         drawn
@@ -44,20 +54,25 @@ impl Draws {
 }
 
 /// The same numbers, from a generator that keeps its buffer.
-#[derive(Debug)]
 pub(crate) struct Dice {
-    seed: [u8; 32],
+    seed: Zeroizing<[u8; 32]>,
     rng: ChaCha8Rng,
+}
+
+impl fmt::Debug for Dice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dice").finish_non_exhaustive()
+    }
 }
 
 impl Dice {
     pub(crate) fn new(seed: [u8; 32]) -> Self {
-        Self { seed, rng: ChaCha8Rng::from_seed(seed) }
+        Self { seed: Zeroizing::new(seed), rng: ChaCha8Rng::from_seed(seed) }
     }
 
     /// What is drawn later goes on where this ended.
     pub(crate) fn at_rest(&self) -> Draws {
-        Draws { seed: self.seed, position: self.rng.get_word_pos() as u64 }
+        Draws { seed: self.seed.clone(), position: self.rng.get_word_pos() as u64 }
     }
 
     pub(crate) fn next_u32(&mut self) -> u32 {

@@ -127,6 +127,11 @@ pub enum CallError {
     UnknownAssociation,
 }
 
+/// The peer restarted the association: messages from here on are of the new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the peer restarted the association: what it sent from here on belongs to a new one")]
+pub struct Restarted;
+
 /// Why this end aborts: becomes a User-Initiated Abort cause (RFC 9260 §3.3.10.12).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AbortReason(pub bytes::Bytes);

@@ -20,7 +20,8 @@ pub enum Event {
         inbound_streams: u16,
     },
     /// The peer restarted and the association began anew (RFC 9260 §11.2.7). Messages under way were reported by
-    /// [`Event::SendFailed`] first.
+    /// [`Event::SendFailed`] first. Who only reads learns of it in its place among the messages, from
+    /// [`recv`](crate::Association::recv).
     Restarted,
     /// There is a message to `recv`. Given once each time the queue stops being empty.
     Readable,

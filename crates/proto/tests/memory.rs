@@ -57,7 +57,10 @@ impl Pair {
                     moved = true;
                 }
                 while let Some((handle, _)) = self.ends[end].poll_event() {
-                    while self.ends[end].association_mut(handle).is_some_and(|it| it.recv().is_some()) {}
+                    while self.ends[end]
+                        .association_mut(handle)
+                        .is_some_and(|it| it.recv().unwrap().is_some())
+                    {}
                 }
             }
         }

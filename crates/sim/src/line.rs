@@ -129,7 +129,8 @@ impl Line {
         let (mut bytes, mut messages) = (0, 0);
         let mut ending = false;
         while end.reader.as_ref().is_none_or(|(_, reader)| reader.may_read(now))
-            && let Some(message) = association.recv()
+            // Ends of a scenario do not restart.
+            && let Ok(Some(message)) = association.recv()
         {
             let len = message.data.len();
             bytes += len as u64;

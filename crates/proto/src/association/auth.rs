@@ -1,13 +1,14 @@
 //! Authentication in an association (RFC 4895): packets signed before they leave, AUTH chunks judged, keys changed by the
 //! application. What a signature is, is in `auth`.
 
-use msctp_wire::{Auth as AuthChunk, Cause, Causes, ChunkType, Error, PacketBuilder};
+use msctp_wire::{Auth as AuthChunk, Cause, Causes, Chunk, ChunkType, Error, Packet, PacketBuilder};
 
 use super::Association;
-use crate::auth::{AuthOffer, MAX_LEN, RANDOM_LEN, Random, Verdict};
+use super::table12::{Action, action};
+use crate::auth::{AuthOffer, RANDOM_LEN, Random, Verdict};
 use crate::draws::Dice;
-use crate::endpoint::cookie::Cookie;
-use crate::{AuthConfig, AuthEvent, CallError, Event, PathAddr, SharedKey};
+use crate::endpoint::cookie::{Cookie, CookieJar};
+use crate::{AssociationState as State, AuthConfig, AuthEvent, CallError, Event, PathAddr, SharedKey};
 
 /// A Random Number (RFC 4895 §6.1). Drawn only when AUTH is spoken, so that without it everything else draws as before.
 pub(crate) fn random_number(config: &AuthConfig, dice: &mut Dice) -> Random {
@@ -114,18 +115,16 @@ impl Association {
     #[inline(always)]
     pub(super) fn seal(&mut self, mut builder: PacketBuilder<'_>) -> usize {
         if builder.has_auth() {
-            self.sign(&mut builder);
+            self.auth.sign_packet(&mut builder);
         }
         builder.finish()
     }
 
-    #[cold]
-    fn sign(&mut self, builder: &mut PacketBuilder<'_>) {
-        if let Some(slot) = builder.take_auth() {
-            let mut hmac = [0; MAX_LEN];
-            let len = self.auth.sign(builder.auth_input(&slot), &mut hmac);
-            builder.set_hmac(slot, &hmac[..len]);
-        }
+    /// A chunk of this type may come without the AUTH chunk that is demanded: an ABORT that answers our INIT.
+    /// No key is agreed before the INIT ACK, so nobody could sign it; an observer could end this set-up by a
+    /// forged INIT ACK as well.
+    pub(super) fn may_come_unsigned(&self, typ: ChunkType) -> bool {
+        typ == ChunkType::ABORT && self.state == State::CookieWait
     }
 
     /// A chunk that is taken authenticated only came otherwise. False when the rest of the packet is to be left alone:
@@ -134,6 +133,34 @@ impl Association {
     pub(super) fn discard_unauthenticated(&mut self, typ: ChunkType) -> bool {
         self.stats.unauthenticated_chunks += 1;
         typ != ChunkType::ASCONF && typ != ChunkType::COOKIE_ECHO
+    }
+
+    /// The first chunk of a packet is AUTH. As [`on_auth`](Self::on_auth), except before the COOKIE ECHO of a
+    /// peer that restarted or began at the same time: its cookie and a shared key authenticate it.
+    ///
+    /// RFC 4895 §6.3 has the association's own key verify it, with which no restart and no collision would
+    /// ever be authentic. A secret key is needed either way; who replays an older cookie meets §5.2.4 and the
+    /// cookie that is used.
+    pub(super) fn on_first_auth(
+        &mut self,
+        at: PathAddr,
+        packet: &Packet<'_>,
+        (chunk, from_auth): (&AuthChunk<'_>, &[u8]),
+        (jar, cookie): (&CookieJar, Option<&Cookie>),
+        authenticated: &mut bool,
+    ) -> bool {
+        if self.config.auth.has_secret()
+            && let Some(Ok(Chunk::CookieEcho(echo))) = packet.chunks_past_auth().next()
+            && let Some(cookie) = cookie.cloned().or_else(|| jar.open(echo.cookie))
+            && action(&self.tags, &cookie) != Action::Duplicate
+        {
+            let mut auth = self.auth.for_cookie(&self.config.auth, cookie.auth.as_ref());
+            *authenticated =
+                matches!(auth.verify(&self.config.auth, chunk, from_auth), Verdict::Valid { .. });
+            self.stats.unauthenticated_chunks += u64::from(!*authenticated);
+            return *authenticated;
+        }
+        self.on_auth(at, chunk, from_auth, authenticated)
     }
 
     /// An AUTH chunk; `from_auth` is the packet from it on. False when the rest is to be left alone.

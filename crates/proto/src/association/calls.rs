@@ -4,12 +4,12 @@ use msctp_congestion::classifier::Cause;
 use msctp_units::Time;
 use msctp_wire::{Checksum, Chunk, Packet};
 
-use super::Association;
+use super::{Association, Saved};
 use crate::path::Path;
 use crate::rare::Rare;
 use crate::{
     AssociationState as State, AssociationStats, CallError, Message, OutMessage, PathAddr, PathId, PathStats,
-    SendError,
+    Restarted, SendError,
 };
 
 impl Association {
@@ -33,36 +33,48 @@ impl Association {
     }
 
     /// The next message received, in the order of its stream. May be called after the association is closed.
-    pub fn recv(&mut self) -> Option<Message> {
-        let message = self.next_unread().or_else(|| self.inbound.read());
+    ///
+    /// # Errors
+    ///
+    /// The peer restarted (RFC 9260 §5.2.4 A), said once: all messages of before were given, and those that
+    /// follow come from whoever holds the peer's address now. Without shared keys that may be somebody else:
+    /// close the association, or go on.
+    pub fn recv(&mut self) -> Result<Option<Message>, Restarted> {
+        let message = match self.next_saved() {
+            Some(Saved::Restarted) => return Err(Restarted),
+            Some(Saved::Message(message)) => Some(message),
+            None => self.inbound.read(),
+        };
         match &message {
             Some(message) => self.stats.bytes_delivered += message.data.len() as u64,
             None => self.readable_told = false,
         }
-        message
+        Ok(message)
     }
 
-    /// The next one that came before the peer restarted.
-    fn next_unread(&mut self) -> Option<Message> {
+    /// The next one of before the peer restarted.
+    fn next_saved(&mut self) -> Option<Saved> {
         if !self.unread.is_touched() {
             return None;
         }
-        let Some(message) = self.unread.messages.pop_front() else {
+        let Some(saved) = self.unread.saved.pop_front() else {
             self.unread = Rare::default();
             return None;
         };
-        self.unread.bytes -= message.data.len() as u64;
-        Some(message)
+        if let Saved::Message(message) = &saved {
+            self.unread.bytes -= message.data.len() as u64;
+        }
+        Some(saved)
     }
 
-    /// True when [`recv`](Self::recv) has something.
+    /// True when [`recv`](Self::recv) has something: a message, or that the peer restarted.
     pub fn readable(&self) -> bool {
-        !self.unread.messages.is_empty() || self.inbound.is_readable()
+        !self.unread.saved.is_empty() || self.inbound.is_readable()
     }
 
     /// How many messages [`recv`](Self::recv) would give now.
     pub fn unread(&self) -> usize {
-        self.unread.messages.len() + self.inbound.readable()
+        self.unread.messages() + self.inbound.readable()
     }
 
     /// Bytes of messages that wait to be sent or are not yet cumulatively acknowledged; `Config::send_buffer` is the most. Small

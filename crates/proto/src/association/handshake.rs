@@ -9,12 +9,15 @@ use msctp_wire::{Abort, Cause, Causes, Init, InitAck, List, ParamType, Params, V
 
 use super::Association;
 use super::auth::random_number;
-use super::negotiate::{Answer, Offer, OfferFault, address_params, our_families, our_params, streams};
+use super::negotiate::{
+    Answer, Offer, OfferFault, address_params, answer_room, our_families, our_params, padding, streams,
+};
 use crate::auth::AuthOffer;
 use crate::endpoint::cookie::{Addresses, CookieJar};
 use crate::extensions::Extensions;
 use crate::inbound::Inbound;
 use crate::path::Path;
+use crate::path::pairing::can_pair;
 use crate::rare::{Rare, Untouched};
 use crate::{AssociationState as State, Event, LossReason, PathAddr, PathId, TraceKind};
 
@@ -99,6 +102,7 @@ impl Association {
         if let Some(ms) = self.setup.preservative {
             params.push(msctp_wire::Param::CookiePreservative(ms));
         }
+        params.extend(padding(&params));
         send(&Init {
             initiate_tag: VerificationTag::new(self.tags.local_tag),
             a_rwnd: self.config.receive_buffer,
@@ -219,7 +223,7 @@ impl Association {
     }
 
     /// The peer's addresses are these and no others (RFC 9260 §5.1.2 A and C).
-    fn set_peer_addresses(&mut self, now: Time, addresses: &[IpAddr]) {
+    pub(super) fn set_peer_addresses(&mut self, now: Time, addresses: &[IpAddr]) {
         for &address in addresses {
             self.add_peer_address(now, address);
         }
@@ -233,7 +237,10 @@ impl Association {
 
     /// Takes an INIT ACK that cannot be used for what it is (RFC 9260 §3.3.3).
     fn refuse_init_ack(&mut self, now: Time, at: PathAddr, initiate_tag: u32, fault: OfferFault<'_>) {
-        let what = "INIT ACK that cannot be used";
+        let what = match fault {
+            OfferFault::NoAuth => "the peer does not speak AUTH, which shared keys require",
+            _ => "INIT ACK that cannot be used",
+        };
         let cause = fault.cause();
         let code = cause.map_or(msctp_wire::CauseCode::INVALID_MANDATORY_PARAMETER.0, |cause| cause.typ().0);
         let causes: &[Cause<'_>] = cause.as_slice();
@@ -254,7 +261,8 @@ impl Association {
             | OfferFault::HostName(_)
             | OfferFault::Malformed
             | OfferFault::Random
-            | OfferFault::AsconfWithoutAuth => {
+            | OfferFault::AsconfWithoutAuth
+            | OfferFault::NoAuth => {
                 self.tags.peer_tag = initiate_tag;
                 self.abort_with(now, causes, LossReason::ProtocolViolation { cause: code, what });
             }
@@ -306,11 +314,36 @@ impl Association {
         self.set_state(now, State::CookieWait);
     }
 
-    /// An INIT for this association (RFC 9260 §5.2.1, §5.2.2). Never changes it.
-    pub(super) fn on_init(&mut self, now: Time, at: PathAddr, init: &Init<'_>, jar: &mut CookieJar) {
+    /// Where the INIT ACK to an INIT from `at` goes; `None`: nowhere.
+    ///
+    /// RFC 9260 §5.2.1, COOKIE-WAIT: only to an address that the upper layer passed and that the INIT comes
+    /// from or lists. Anyone can send an INIT, and the INIT ACK has our tag in it.
+    fn init_ack_addr(&self, at: PathAddr, init: &Init<'_>) -> Option<PathAddr> {
+        if self.state != State::CookieWait || self.paths.remote_is_confirmed(&at.remote) {
+            return Some(at);
+        }
+        let mut listed = init.params.iter().flatten().filter_map(|param| param.address());
+        let remote =
+            listed.find(|address| self.paths.remote_is_confirmed(address) && can_pair(&at.local, address))?;
+        Some(PathAddr { remote, ..at })
+    }
+
+    /// An INIT for this association, in a packet of `len` bytes (RFC 9260 §5.2.1, §5.2.2). Never changes it.
+    pub(super) fn on_init(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        init: &Init<'_>,
+        len: usize,
+        jar: &mut CookieJar,
+    ) {
         if self.state == State::Closed {
             return;
         }
+        let Some(at) = self.init_ack_addr(at, init) else {
+            self.stats.unexpected_chunks += 1;
+            return;
+        };
         if self.state == State::ShutdownAckSent {
             // RFC 9260 §9.2: SHOULD discard the INIT and retransmit the SHUTDOWN ACK
             self.closing.due = true;
@@ -328,10 +361,16 @@ impl Association {
                 return;
             }
         };
+        let colliding = matches!(self.state, State::CookieWait | State::CookieEchoed);
         if self.state != State::CookieWait && self.refuse_new_addresses(at, &offer) {
             return;
         }
-        let colliding = matches!(self.state, State::CookieWait | State::CookieEchoed);
+        if !colliding && !self.config.auth.accept_restarts {
+            let causes = [Cause::UserInitiatedAbort(b"restarts are not accepted here")];
+            let abort = Abort { tag_reflected: false, causes: Causes::from(&causes) };
+            self.control.push_alone(at, offer.tag, &abort);
+            return;
+        }
         // RFC 9260 §5.2.1: in a collision tag and TSN are those of our INIT; §5.2.2: else the tag is new
         let (local_tag, local_initial_tsn) = if colliding {
             (self.tags.local_tag, self.tags.local_initial_tsn)
@@ -360,6 +399,7 @@ impl Association {
             tie_tags,
             random,
             at,
+            room: answer_room(len, &at.remote),
         };
         let control = &mut self.control;
         answer.give(now, &offer, jar, |ack| control.push_alone(at, offer.tag, ack));

@@ -110,7 +110,7 @@ impl Association {
                 if let Some(Ok(Chunk::Init(init))) = packet.chunks().next() {
                     self.stats.packets_received += 1;
                     self.trace_control(now, Direction::In, self.path_of(at), &init);
-                    self.on_init(now, at, &init, jar);
+                    self.on_init(now, at, &init, packet.bytes().len(), jar);
                 }
                 false
             }
@@ -141,7 +141,7 @@ impl Association {
         at: PathAddr,
         ecn: Ecn,
         packet: &Packet<'_>,
-        cookies: (&CookieJar, Option<&Cookie>),
+        cookies: (&mut CookieJar, Option<&Cookie>),
     ) -> bool {
         let before = self.stats.packets_received;
         self.take_chunks(now, at, ecn, packet, cookies);
@@ -173,7 +173,20 @@ impl Association {
     /// The tag is the peer's own: only the T bit makes the packet valid.
     fn take_reflected(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>) {
         let path = self.path_of(at);
-        match packet.chunks().next() {
+        let mut chunks = packet.chunks();
+        let from_auth = chunks.rest();
+        let (mut chunk, mut authenticated) = (chunks.next(), false);
+        if let Some(Ok(Chunk::Auth(auth))) = &chunk {
+            if !self.on_auth(at, auth, from_auth, &mut authenticated) {
+                return;
+            }
+            chunk = chunks.next();
+        }
+        match chunk {
+            // RFC 4895 §6.3: with or without the T bit
+            Some(Ok(chunk)) if self.auth.lacks(chunk.chunk_type(), authenticated) => {
+                self.discard_unauthenticated(chunk.chunk_type());
+            }
             // RFC 5061 §5.3.1: one that answers what left from an address that is gone, or going, is no end
             Some(Ok(Chunk::Abort(_))) if self.must_ignore_abort(at) || !self.paths.has_local(&at.local) => {
                 self.stats.unexpected_chunks += 1;
@@ -203,7 +216,7 @@ impl Association {
         at: PathAddr,
         ecn: Ecn,
         packet: &Packet<'_>,
-        (jar, cookie): (&CookieJar, Option<&Cookie>),
+        (jar, cookie): (&mut CookieJar, Option<&Cookie>),
     ) -> bool {
         if self.outbound.watches_silence()
             && let Some(path) = self.path_of(at)
@@ -226,7 +239,7 @@ impl Association {
                         self.discard_unauthenticated(ChunkType::COOKIE_ECHO)
                     } else {
                         match cookie {
-                            Some(cookie) => self.on_cookie(now, at, tag, cookie),
+                            Some(cookie) => self.on_cookie(now, at, tag, cookie, jar),
                             None => self.on_cookie_echo(now, at, tag, echo.cookie, jar),
                         }
                     };
@@ -234,6 +247,11 @@ impl Association {
                         self.note_valid_packet();
                     }
                     valid
+                }
+                Some(Ok(Chunk::Auth(auth))) if first => {
+                    seen.control = true;
+                    self.trace_control(now, Direction::In, self.path_of(at), auth);
+                    self.on_first_auth(at, packet, (auth, rest), (jar, cookie), &mut seen.authenticated)
                 }
                 Some(Ok(chunk)) => self.take_chunk(now, at, chunk, rest, &mut seen),
                 Some(Err(error)) => self.take_malformed(now, *error, seen.authenticated),
@@ -282,7 +300,9 @@ impl Association {
         rest: &[u8],
         seen: &mut Seen,
     ) -> bool {
-        if self.auth.lacks(chunk.chunk_type(), seen.authenticated) {
+        if self.auth.lacks(chunk.chunk_type(), seen.authenticated)
+            && !self.may_come_unsigned(chunk.chunk_type())
+        {
             seen.control = true;
             return self.discard_unauthenticated(chunk.chunk_type());
         }
@@ -342,7 +362,7 @@ impl Association {
                     self.on_shutdown_complete(now);
                 }
             }
-            Chunk::Error(error) => self.on_error(now, error),
+            Chunk::Error(error) => self.on_error(now, error, seen.authenticated),
             Chunk::Asconf(asconf) => {
                 if !core::mem::replace(&mut seen.asconf, true) {
                     self.begin_asconf_packet();
@@ -610,7 +630,7 @@ impl Association {
         }
     }
 
-    fn on_error(&mut self, now: Time, error: &Error<'_>) {
+    fn on_error(&mut self, now: Time, error: &Error<'_>, authenticated: bool) {
         for cause in error.causes.iter().flatten() {
             if let Cause::StaleCookie(us) = cause {
                 self.on_stale_cookie(now, us);
@@ -618,8 +638,10 @@ impl Association {
             }
             if let Cause::UnrecognizedChunkType(chunk) = cause
                 && chunk.first() == Some(&ChunkType::ASCONF.0)
+                && (authenticated || !self.auth.is_spoken())
             {
-                // RFC 5061 §5.1.1 A9: the peer does not know ASCONF after all
+                // RFC 5061 §5.1.1 A9: the peer does not know ASCONF after all. One that speaks AUTH announced
+                // ASCONF: only who holds the key may take that back.
                 self.readdressing.ours.on_unrecognized();
             }
             self.events.push(Event::PeerError { cause: cause.typ().0 });

@@ -83,7 +83,7 @@ pub struct Association {
     auth: Authentication,
     quality: Quality,
     ecn: Option<Box<EcnState>>,
-    /// Messages that had come before the peer restarted.
+    /// Messages that had come before the peer restarted, and that it did.
     unread: Rare<Unread>,
     /// `Event::Readable` was given and not everything read since.
     readable_told: bool,
@@ -96,15 +96,30 @@ pub struct Association {
     keys_version: u32,
 }
 
-/// Messages and their bytes.
+/// What the application reads before the messages of the association as it is now.
 #[derive(Debug, Default)]
 struct Unread {
-    messages: VecDeque<Message>,
+    saved: VecDeque<Saved>,
+    /// Of the messages.
     bytes: u64,
 }
 
+#[derive(Debug)]
+enum Saved {
+    Message(Message),
+    /// The messages behind it come from an association that the peer began anew.
+    Restarted,
+}
+
+impl Unread {
+    /// How many messages.
+    fn messages(&self) -> usize {
+        self.saved.iter().filter(|saved| matches!(saved, Saved::Message(_))).count()
+    }
+}
+
 impl Untouched for Unread {
-    const UNTOUCHED: &'static Self = &Self { messages: VecDeque::new(), bytes: 0 };
+    const UNTOUCHED: &'static Self = &Self { saved: VecDeque::new(), bytes: 0 };
 }
 
 /// How the two ends know each other.
@@ -361,6 +376,9 @@ impl Association {
                 // Several timers may have expired at once: after the end there is nothing more to tell.
                 _ if self.state == AssociationState::Closed => {}
                 PathEvent::StateChanged { path, from, to } => {
+                    // Only confirmed addresses lead packets here.
+                    self.keys_version +=
+                        u32::from(PathState::Unconfirmed == from || PathState::Unconfirmed == to);
                     self.events.push(Event::PathState { path, state: to });
                     self.tracer.push(now, TraceKind::PathState { path, from, to });
                     if self.knows_path(path) {
@@ -442,7 +460,7 @@ impl Association {
     fn save_unread(&mut self) {
         while let Some(message) = self.inbound.read() {
             self.unread.bytes += message.data.len() as u64;
-            self.unread.messages.push_back(message);
+            self.unread.saved.push_back(Saved::Message(message));
         }
     }
 
@@ -466,7 +484,8 @@ impl Association {
         self.keys_version
     }
 
-    pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = IpAddr> {
-        self.paths.remotes()
+    /// The peer's addresses, each with whether it is confirmed (RFC 9260 §5.4).
+    pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = (IpAddr, bool)> {
+        self.paths.remotes().map(|address| (address, self.paths.remote_is_confirmed(&address)))
     }
 }

@@ -3,12 +3,17 @@
 use core::net::IpAddr;
 
 use msctp_units::{Span, Time};
-use msctp_wire::{Cause, ChunkType, Init, InitAck, List, Param, ParamType, Tlv, Tsn, VerificationTag};
+use msctp_wire::param::Padding;
+use msctp_wire::{
+    Cause, ChunkType, CommonHeader, Init, InitAck, List, Param, ParamType, Tlv, Tsn, VerificationTag,
+};
 use smallvec::SmallVec;
 
+use super::replies::AMPLIFICATION_LIMIT;
 use crate::auth::{AuthFault, AuthOffer, AuthReader, Random, our_offer};
 use crate::endpoint::cookie::{Addresses, Cookie, CookieAuth, CookieJar};
 use crate::extensions::Extensions;
+use crate::path::ip_header;
 use crate::path::pairing::{MAX_ADDRESSES, is_endpoint};
 use crate::{AuthPolicy, Config, PathAddr};
 
@@ -66,6 +71,8 @@ pub(crate) enum OfferFault<'a> {
     Random,
     /// The peer knows ASCONF and not AUTH.
     AsconfWithoutAuth,
+    /// The peer does not speak AUTH, and we have shared keys.
+    NoAuth,
 }
 
 impl<'a> OfferFault<'a> {
@@ -81,6 +88,7 @@ impl<'a> OfferFault<'a> {
             // RFC 4895 §6.1
             Self::Random => Some(Cause::ProtocolViolation(b"RANDOM is not 32 bytes")),
             Self::AsconfWithoutAuth => Some(Cause::ProtocolViolation(b"ASCONF without AUTH")),
+            Self::NoAuth => Some(Cause::ProtocolViolation(b"AUTH and a shared key are required here")),
         }
     }
 }
@@ -138,11 +146,15 @@ impl<'a> Offer<'a> {
     }
 
     /// RFC 5061 §6: with a peer that knows ASCONF and not AUTH there MUST NOT be an association, unless our options do
-    /// without authentication. A peer that knows neither changes no addresses, and there is nothing against it.
+    /// without authentication. A peer that knows neither changes no addresses, and there is nothing against
+    /// it, unless there are shared keys: with them nothing of the peer is taken without AUTH.
     pub(crate) fn check_auth(&self, config: &Config) -> Result<(), OfferFault<'a>> {
         let required = config.auth.enabled && config.auth.policy == AuthPolicy::Required;
         if required && self.extensions.has(Extensions::ASCONF) && self.auth.is_none() {
             return Err(OfferFault::AsconfWithoutAuth);
+        }
+        if config.auth.has_secret() && self.auth.is_none() {
+            return Err(OfferFault::NoAuth);
         }
         Ok(())
     }
@@ -258,6 +270,31 @@ pub(crate) fn address_params(addresses: &[IpAddr]) -> Vec<u8> {
     bytes
 }
 
+/// Our INIT has at least so many bytes, common header included, so that an answer of [`AMPLIFICATION_LIMIT`]
+/// times as much holds all that an end with sixteen IPv6 addresses and shared keys has to say.
+const MIN_INIT: usize = 256;
+
+/// Bytes of the packet that may answer one of `asked` bytes from `remote`, which nobody confirmed.
+pub(crate) fn answer_room(asked: usize, remote: &IpAddr) -> usize {
+    let ip = ip_header(remote) as usize;
+    AMPLIFICATION_LIMIT as usize * (asked + ip) - ip
+}
+
+/// Bytes of parameters, each padded.
+fn params_len<'a, 'b: 'a>(params: impl IntoIterator<Item = &'a Param<'b>>) -> usize {
+    params.into_iter().map(|param| param.encoded_len().next_multiple_of(4)).sum()
+}
+
+/// What brings an INIT with these parameters to [`MIN_INIT`] (RFC 4820 §4); peers that do not know it skip
+/// it.
+pub(crate) fn padding(params: &[Param<'_>]) -> Option<Param<'static>> {
+    let missing = MIN_INIT.checked_sub(HEADERS + params_len(params))?;
+    (missing >= 4).then(|| Param::Padding(Padding { len: missing as u16 - 4 }))
+}
+
+/// Bytes of a packet with an INIT or INIT ACK that are not parameters.
+const HEADERS: usize = CommonHeader::LEN + 20;
+
 /// Our side of an INIT ACK.
 #[derive(Debug)]
 pub(crate) struct Answer<'a> {
@@ -273,6 +310,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) random: Random,
     /// Where the INIT came and the INIT ACK goes.
     pub(crate) at: PathAddr,
+    /// Bytes of the packet at most: [`answer_room`].
+    pub(crate) room: usize,
 }
 
 impl Answer<'_> {
@@ -285,8 +324,11 @@ impl Answer<'_> {
         send: impl FnOnce(&InitAck<'_>),
     ) {
         let (outbound_streams, inbound_streams) = streams(self.config, offer);
-        let ours = our_offer(&self.config.auth, self.random);
-        let cookie = Cookie {
+        // To a peer that says nothing of AUTH there is nothing to say of it.
+        let ours = our_offer(&self.config.auth, self.random).filter(|_| offer.auth.is_some());
+        let listed = |ours: &IpAddr| self.config.offer.list_addresses && offer.can_use(ours, &self.at.remote);
+        let usable = self.local_addresses.iter().copied().filter(listed);
+        let mut cookie = Cookie {
             created: now,
             life: jar.life(offer.preservative),
             local_port: self.local_port,
@@ -308,17 +350,38 @@ impl Answer<'_> {
                 .map(|peer| CookieAuth { random: self.random, peer }),
             at: self.at,
             addresses: offer.all_addresses(self.at.remote).into_iter().skip(1).collect(),
+            lists_addresses: true,
         };
         let mut signed = Vec::with_capacity(256);
-        jar.sign(&cookie, &mut signed);
-        let listed = |ours: &IpAddr| self.config.offer.list_addresses && offer.can_use(ours, &self.at.remote);
-        let usable = self.local_addresses.iter().copied().filter(listed);
         let chunk_types = Extensions::of_config(self.config).chunk_types();
-        let mut params = our_params(usable, &chunk_types, Extensions::of_config(self.config));
-        params.extend(ours.iter().flat_map(AuthOffer::params));
+        let auth: ParamList<'_> = ours.iter().flat_map(AuthOffer::params).collect();
+        let mandatory = HEADERS + params_len(&auth) + (4 + cookie.signed_len()).next_multiple_of(4);
+        // An INIT that is not padded, as other stacks send it, is answered by what there is room for, the
+        // most useful first. The cookie and AUTH are no larger than three times what asked for them, whatever
+        // that was.
+        let mut room = self.room.saturating_sub(mandatory);
+        let mut params = our_params(usable.clone(), &chunk_types, Extensions::of_config(self.config));
+        if params_len(&params) > room {
+            params = our_params(core::iter::empty(), &chunk_types, Extensions::of_config(self.config));
+            cookie.lists_addresses = usable.count() <= 1;
+        }
+        if params_len(&params) > room {
+            // The peer said nothing of extensions: one that lists a single one has sent enough for all of
+            // ours.
+            params.clear();
+        }
+        room = room.saturating_sub(params_len(&params));
+        jar.sign(&cookie, &mut signed);
+        params.extend(auth);
         params.push(Param::StateCookie(&signed));
         // RFC 9260 §3.2.2: unrecognized parameters of an INIT are reported in the INIT ACK
-        params.extend(offer.unrecognized.iter().map(|param| Param::UnrecognizedParameter(param)));
+        for unrecognized in &offer.unrecognized {
+            let reported = report_len(unrecognized);
+            if reported <= room {
+                room -= reported;
+                params.push(Param::UnrecognizedParameter(unrecognized));
+            }
+        }
         send(&InitAck {
             initiate_tag: VerificationTag::new(self.local_tag),
             a_rwnd: self.config.receive_buffer,

@@ -5,9 +5,9 @@ use core::net::IpAddr;
 use msctp_units::Time;
 use msctp_wire::{Cause, Causes, CookieAck, Error, ShutdownAck, Tsn};
 
-use super::{Association, Tags};
+use super::{Association, Saved, Tags};
 use crate::draws::Dice;
-use crate::endpoint::cookie::{Cookie, CookieJar};
+use crate::endpoint::cookie::{Addresses, Cookie, CookieJar};
 use crate::outbound::Outbound;
 use crate::path::Path;
 use crate::{AssociationState as State, Event, PathAddr, PathId};
@@ -63,18 +63,25 @@ impl Association {
         at: PathAddr,
         packet_tag: u32,
         bytes: &[u8],
-        jar: &CookieJar,
+        jar: &mut CookieJar,
     ) -> bool {
         // RFC 9260 §5.2.4 steps 1 and 2: authentic
         let Some(cookie) = jar.open(bytes) else {
             self.stats.wrong_tag_packets += 1;
             return false;
         };
-        self.on_cookie(now, at, packet_tag, &cookie)
+        self.on_cookie(now, at, packet_tag, &cookie, jar)
     }
 
     /// As [`on_cookie_echo`](Self::on_cookie_echo), of an authentic cookie.
-    pub(super) fn on_cookie(&mut self, now: Time, at: PathAddr, packet_tag: u32, cookie: &Cookie) -> bool {
+    pub(super) fn on_cookie(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        packet_tag: u32,
+        cookie: &Cookie,
+        jar: &mut CookieJar,
+    ) -> bool {
         // §5.1.5 step 3: of this pair of ports and tag
         let expected = (packet_tag, self.tags.local_port, self.tags.peer_port);
         if (cookie.local_tag, cookie.local_port, cookie.peer_port) != expected {
@@ -90,11 +97,19 @@ impl Association {
             self.control.push_alone(at, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
             return false;
         }
+        let refused = match action {
+            Action::Discard => true,
+            Action::Restart => jar.is_used(cookie) || !self.config.auth.accept_restarts,
+            // Whom the INIT ACK went to has to be the peer that was called (RFC 9260 §5.2.1).
+            Action::Collision => jar.is_used(cookie) || !self.paths.has_remote(&cookie.at.remote),
+            Action::Duplicate => false,
+        };
+        if refused {
+            self.stats.unexpected_chunks += 1;
+            return false;
+        }
         match action {
-            Action::Discard => {
-                self.stats.unexpected_chunks += 1;
-                return false;
-            }
+            Action::Discard => return false,
             Action::Restart if self.state == State::ShutdownAckSent => {
                 // "MUST NOT set up a new association but instead resend the SHUTDOWN ACK and send an ERROR"
                 let causes = [Cause::CookieReceivedWhileShuttingDown];
@@ -103,27 +118,28 @@ impl Association {
                 return false;
             }
             // What a restart leaves behind is the application's: one more waits until it has taken that. A COOKIE ECHO comes again.
-            Action::Restart if self.events.is_full() || !self.unread.messages.is_empty() => {
+            Action::Restart if self.events.is_full() || self.unread.messages() > 0 => {
                 self.stats.chunks_held_off += 1;
                 return false;
             }
             Action::Restart => self.restart(now, cookie),
             Action::Collision => self.resolve_collision(now, cookie),
-            Action::Duplicate => {
-                if self.state == State::CookieEchoed {
-                    self.become_established(now);
-                }
-            }
+            Action::Duplicate if self.state == State::CookieEchoed => self.become_established(now),
+            Action::Duplicate => {}
         }
+        jar.use_up(now, cookie);
         let reply = self.reply_addr(at);
         // RFC 9260 §3.3.12: COOKIE ACK precedes any DATA or SACK; it goes into the queue that is sent first.
         self.control.push(reply, self.tags.peer_tag, &CookieAck);
         true
     }
 
-    /// Action A: as if aborted and begun anew, on the same paths.
+    /// Action A: as if aborted and begun anew, between the addresses that the cookie has.
     fn restart(&mut self, now: Time, cookie: &Cookie) {
         self.save_unread();
+        if !matches!(self.unread.saved.back(), Some(Saved::Restarted)) {
+            self.unread.saved.push_back(Saved::Restarted);
+        }
         self.report_undelivered();
         self.give_up_requests(now);
         self.control.clear();
@@ -134,6 +150,7 @@ impl Association {
         self.keys_version += 1;
         // RFC 4895 §6.3: both ends use the new association shared key from now on
         self.agree_auth_of_cookie(cookie);
+        self.restart_paths(now, cookie);
         let room_again = self.outbound.take_writable();
         self.outbound = Outbound::new(&self.config, self.tags.local_initial_tsn);
         self.begin_data(Tsn::new(cookie.peer_initial_tsn), cookie.peer_a_rwnd);
@@ -159,6 +176,31 @@ impl Association {
             self.events.push(Event::Writable);
         }
         self.announce_connected();
+        self.readable_told = false;
+        self.tell_readable();
+    }
+
+    /// The paths are those of the INIT that the cookie answers, as after an ABORT. Of what was confirmed
+    /// before nothing counts (RFC 5062): whoever had the association could keep the data that is meant for
+    /// the peer.
+    fn restart_paths(&mut self, now: Time, cookie: &Cookie) {
+        let theirs: Addresses =
+            core::iter::once(cookie.at.remote).chain(cookie.addresses.iter().copied()).collect();
+        self.set_peer_addresses(now, &theirs);
+        if !cookie.lists_addresses && self.paths.has_local(&cookie.at.local) {
+            let locals = self.paths.locals().map(|(address, _)| address);
+            let unlisted: Addresses = locals.filter(|address| *address != cookie.at.local).collect();
+            for address in &unlisted {
+                let old = self.primary_view();
+                let removed = self.paths.remove_local(address);
+                self.forget_paths(now, &removed, old);
+            }
+        }
+        let to_source =
+            || self.paths.iter().find(|path| path.addr().remote == cookie.at.remote).map(Path::id);
+        // RFC 9260 §5.4 rule 2: confirmed is where the INIT ACK went
+        let confirmed = self.path_of(cookie.at).or_else(to_source);
+        self.paths.verify_anew(confirmed, now);
     }
 
     /// Action B. Before the association is up the cookie is all that is known of the peer; later only the tag is news.
@@ -182,8 +224,8 @@ impl Association {
     /// A new association as the cookie says (RFC 9260 §5.1.5 step 5).
     pub(super) fn begin_from_cookie(&mut self, now: Time, local: &[IpAddr], cookie: &Cookie) {
         let remote = core::iter::once(cookie.at.remote).chain(cookie.addresses.iter().copied());
-        let local =
-            if self.config.offer.list_addresses { local } else { core::slice::from_ref(&cookie.at.local) };
+        let listed = self.config.offer.list_addresses && cookie.lists_addresses;
+        let local = if listed { local } else { core::slice::from_ref(&cookie.at.local) };
         self.enter_addresses(now, local.iter().copied(), remote);
         self.agree_auth_of_cookie(cookie);
         // RFC 9260 §5.4 rule 2: confirmed is where the INIT ACK went
@@ -206,7 +248,6 @@ pub(crate) fn stale_cookie(staleness: msctp_units::Span) -> Cause<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::cookie::Addresses;
     use msctp_units::Span;
 
     const LOCAL: u32 = 1;
@@ -233,6 +274,7 @@ mod tests {
             auth: None,
             at: PathAddr { local: ip, remote: ip },
             addresses: Addresses::new(),
+            lists_addresses: true,
         };
         let tags = Tags {
             local_tag: LOCAL,

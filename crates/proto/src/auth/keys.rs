@@ -1,6 +1,8 @@
 //! [`KeyRing`]: endpoint pair shared keys by identifier, and the HMAC keys made of them (RFC 4895 §6.1; the operations are
 //! those of RFC 6458).
 
+use zeroize::Zeroizing;
+
 use super::hmac::Schedule;
 use super::{HmacAlgorithm, KeyError};
 use crate::SharedKey;
@@ -104,7 +106,8 @@ impl KeyRing {
             return key.schedules.get(at);
         }
         // RFC 4895 §6.1: the endpoint pair shared key, then the key vectors
-        let made = Schedule::new(algorithm, &[&key.shared.secret[..], material].concat())?;
+        let whole = Zeroizing::new([&key.shared.secret[..], material].concat());
+        let made = Schedule::new(algorithm, &whole)?;
         key.schedules.push(made);
         key.schedules.last()
     }

@@ -8,14 +8,15 @@ mod keys;
 mod offer;
 
 pub use hmac::HmacAlgorithm;
-pub(crate) use hmac::MAX_LEN;
+use hmac::MAX_LEN;
 pub use keys::MAX_KEYS;
 pub(crate) use offer::{AuthFault, AuthOffer, AuthReader, RANDOM_LEN, Random};
 
-use msctp_wire::{Auth as AuthChunk, AuthPlan, ChunkSet, ChunkType, HmacId};
+use msctp_wire::{Auth as AuthChunk, AuthPlan, ChunkSet, ChunkType, HmacId, PacketBuilder};
 
 use self::keys::KeyRing;
 use crate::config::COVERED;
+use crate::endpoint::cookie::CookieAuth;
 use crate::{AuthConfig, SharedKey};
 
 /// RFC 4895 §6.2: what stands in the place of the HMAC while it is computed.
@@ -180,8 +181,31 @@ impl Authentication {
         !authenticated && self.demanded.has(typ)
     }
 
+    /// As this one, between the two Random Numbers of a cookie, with the same shared keys.
+    pub(crate) fn for_cookie(&self, config: &AuthConfig, cookie: Option<&CookieAuth>) -> Self {
+        let mut other = Self {
+            random: self.random.and(cookie).map(|cookie| cookie.random),
+            demanded: self.demanded,
+            keys: self.keys.clone(),
+            agreed: None,
+            signs_data: false,
+        };
+        other.agree(config, cookie.map(|cookie| &cookie.peer));
+        other
+    }
+
+    /// Gives the AUTH chunk of a complete packet its HMAC, if one went in as planned.
+    #[cold]
+    pub(crate) fn sign_packet(&mut self, builder: &mut PacketBuilder<'_>) {
+        if let Some(slot) = builder.take_auth() {
+            let mut hmac = [0; MAX_LEN];
+            let len = self.sign(builder.auth_input(&slot), &mut hmac);
+            builder.set_hmac(slot, &hmac[..len]);
+        }
+    }
+
     /// The HMAC of `message`, which begins with an AUTH chunk as planned; its length.
-    pub(crate) fn sign(&mut self, message: &[u8], out: &mut [u8; MAX_LEN]) -> usize {
+    fn sign(&mut self, message: &[u8], out: &mut [u8; MAX_LEN]) -> usize {
         let Some(agreed) = &self.agreed else { return 0 };
         let schedule = self.keys.schedule(agreed.plan.shared_key_id, agreed.algorithm, &agreed.material);
         debug_assert!(schedule.is_some(), "the active key is always there");
@@ -239,7 +263,7 @@ impl Authentication {
 
 /// Data and its acknowledgements fill packets to the last byte: where one of them is signed, all packets are.
 pub(crate) fn signs_whole_packets(types: &ChunkSet) -> bool {
-    types.has(ChunkType::DATA) || types.has(ChunkType::SACK)
+    [ChunkType::DATA, ChunkType::I_DATA, ChunkType::SACK].into_iter().any(|typ| types.has(typ))
 }
 
 fn plan(algorithm: HmacAlgorithm, types: ChunkSet, key: u16) -> AuthPlan {

@@ -1,6 +1,6 @@
 //! Both ends of RFC 4895, without an association around them.
 
-use msctp_wire::{Asconf, AsconfSerial, Chunk, CookieAck, PacketBuilder, Params, VerificationTag};
+use msctp_wire::{Asconf, AsconfSerial, Chunk, PacketBuilder, Params, ShutdownComplete, VerificationTag};
 
 use super::*;
 
@@ -22,18 +22,17 @@ fn asconf_packet(from: &mut Authentication) -> Vec<u8> {
     let mut out = Vec::new();
     let mut builder = PacketBuilder::new(&mut out, 1, 2, VerificationTag::new(3), 1500);
     builder.plan_auth(*from.plan().unwrap());
-    builder.push(&CookieAck).unwrap();
+    // Never signed, so that AUTH comes behind it.
+    builder.push(&ShutdownComplete { tag_reflected: false }).unwrap();
     let address = core::net::Ipv4Addr::LOCALHOST.into();
     builder.push(&Asconf { serial: AsconfSerial::new(1), address, requests: Params::EMPTY }).unwrap();
-    let slot = builder.take_auth().unwrap();
-    let mut mac = [0; MAX_LEN];
-    let len = from.sign(builder.auth_input(&slot), &mut mac);
-    builder.set_hmac(slot, &mac[..len]);
+    assert!(builder.has_auth());
+    from.sign_packet(&mut builder);
     builder.finish();
     out
 }
 
-/// What `to` says to the bytes that follow the COOKIE ACK of such a packet.
+/// What `to` says to the bytes that follow the first chunk of such a packet.
 fn judge(to: &mut Authentication, packet: &[u8]) -> Verdict {
     judge_under(&config(), to, packet)
 }
@@ -82,7 +81,8 @@ fn the_key_and_the_message_are_those_of_the_rfc() {
     let vector = |random: u8| {
         let mut bytes = vec![0x80, 0x02, 0, 36];
         bytes.extend([random; 32]);
-        bytes.extend([0x80, 0x03, 0, 7, 0x80, 0xbe, 0xc1]);
+        bytes.extend([0x80, 0x03, 0, 21]);
+        bytes.extend([0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 64, 0x80, 130, 0xbe, 192, 0xc1, 194]);
         bytes.extend([0x80, 0x04, 0, 8, 0, 3, 0, 1]);
         bytes
     };

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use msctp_wire::{ChunkSet, ChunkType};
+use zeroize::Zeroize;
 
 use super::check;
 use crate::ConfigError;
@@ -16,6 +17,25 @@ pub(crate) const NEVER: [ChunkType; 4] =
 /// the window.
 pub(crate) const COVERED: [ChunkType; 3] =
     [ChunkType::ASCONF, ChunkType::ASCONF_ACK, ChunkType::QOS_MEASUREMENT];
+
+/// The chunks that shared keys protect besides those in `COVERED`: with any of them left out an observer
+/// without the key could restart, end, stall or feed the association.
+pub(crate) const KEYED: [ChunkType; 14] = [
+    ChunkType::DATA,
+    ChunkType::SACK,
+    ChunkType::HEARTBEAT,
+    ChunkType::HEARTBEAT_ACK,
+    ChunkType::ABORT,
+    ChunkType::SHUTDOWN,
+    ChunkType::SHUTDOWN_ACK,
+    ChunkType::ERROR,
+    ChunkType::COOKIE_ECHO,
+    ChunkType::COOKIE_ACK,
+    ChunkType::I_DATA,
+    ChunkType::RE_CONFIG,
+    ChunkType::FORWARD_TSN,
+    ChunkType::I_FORWARD_TSN,
+];
 
 /// Whether ASCONF, ASCONF-ACK and QoS_Measurement must come authenticated (RFC 4895).
 ///
@@ -38,8 +58,14 @@ pub enum AuthPolicy {
 pub struct SharedKey {
     /// Shared Key Identifier: what both ends call it.
     pub id: u16,
-    /// The key; may be empty, which is the null key.
+    /// The key; may be empty, which is the null key. Overwritten with zeros when dropped.
     pub secret: Vec<u8>,
+}
+
+impl Drop for SharedKey {
+    fn drop(&mut self) {
+        self.secret.zeroize();
+    }
 }
 
 impl fmt::Debug for SharedKey {
@@ -50,7 +76,11 @@ impl fmt::Debug for SharedKey {
 }
 
 /// Options of authentication. The default: AUTH is spoken with SHA-256 or SHA-1, with the null key, for chunks that change
-/// addresses or windows. That keeps out whoever did not see the handshake; shared keys keep out those who did.
+/// addresses or windows. That keeps out whoever did not see the handshake.
+///
+/// Shared keys keep out those who did see it. With at least one key that is not empty, every chunk type that
+/// RFC 4895 §3.2 lets be authenticated and that could harm the association must be (see `keys`), and a peer
+/// that does not speak AUTH is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthConfig {
     /// Speak AUTH (RFC 4895). True. When false and `policy` is `Required`, addresses cannot be changed.
@@ -64,6 +94,11 @@ pub struct AuthConfig {
     pub algorithms: Vec<HmacAlgorithm>,
     /// Shared keys. None: the null key with identifier 0 (RFC 4895 §6.1). With others the null key is no key unless it is
     /// listed.
+    ///
+    /// A key that is not empty implies a list of chunks besides `chunks`: DATA, I-DATA, SACK, FORWARD TSN,
+    /// I-FORWARD-TSN, HEARTBEAT, HEARTBEAT ACK, ABORT, SHUTDOWN, SHUTDOWN ACK, ERROR, COOKIE ECHO, COOKIE
+    /// ACK, RE-CONFIG, ASCONF and ASCONF-ACK. Every packet is then signed. A rebooted peer is noticed later,
+    /// because its ABORT is not signed.
     pub keys: Vec<SharedKey>,
     /// The key that signs at first; 0. Must be among `keys` if there are any.
     pub active_key: u16,
@@ -71,6 +106,10 @@ pub struct AuthConfig {
     /// mobile behind address translation needs. True; false refuses it (No Authorization): an attacker on the path can
     /// change a source address, which no key protects (§6).
     pub wildcards: bool,
+    /// Let a peer restart the association (RFC 9260 §5.2.4 A). True; without shared keys anyone who receives
+    /// packets at the peer's address can do so. False refuses the INIT with an ABORT; a rebooted peer can
+    /// then connect from the same address and port only when this association is over.
+    pub accept_restarts: bool,
 }
 
 impl Default for AuthConfig {
@@ -83,6 +122,7 @@ impl Default for AuthConfig {
             keys: Vec::new(),
             active_key: 0,
             wildcards: true,
+            accept_restarts: true,
         }
     }
 }
@@ -100,13 +140,28 @@ impl AuthConfig {
         if self.policy == AuthPolicy::Required {
             set.extend(COVERED);
         }
+        if self.has_secret() {
+            set.extend(COVERED);
+            set.extend(KEYED);
+        }
         if self.enabled {
             set.extend(self.chunks.iter().copied().map(ChunkType));
         }
         set
     }
 
+    /// There is a shared key that only the two ends know: the null key is nobody's secret.
+    pub(crate) fn has_secret(&self) -> bool {
+        self.enabled && self.keys.iter().any(|key| !key.secret.is_empty())
+    }
+
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        check(
+            self.enabled || self.keys.is_empty(),
+            "auth.keys",
+            self.keys.len(),
+            "none while auth.enabled is false, which would leave them unused: enable it",
+        )?;
         for &typ in &self.chunks {
             let can = !NEVER.contains(&ChunkType(typ));
             check(can, "auth.chunks", typ, "no INIT, INIT ACK, SHUTDOWN COMPLETE or AUTH")?;
@@ -148,6 +203,10 @@ mod tests {
         assert_eq!(wrong(|c| c.algorithms.push(HmacAlgorithm::Sha1)), "auth.algorithms");
         assert_eq!(wrong(|c| c.algorithms.retain(|a| *a != HmacAlgorithm::Sha1)), "auth.algorithms");
         assert_eq!(wrong(|c| c.active_key = 1), "auth.active_key");
+        let unused = |c: &mut AuthConfig| {
+            (c.enabled, c.active_key, c.keys) = (false, 1, vec![SharedKey { id: 1, secret: vec![1] }]);
+        };
+        assert_eq!(wrong(unused), "auth.keys");
         let key = || SharedKey { id: 1, secret: vec![1] };
         assert_eq!(format!("{:?}", key()), "SharedKey { id: 1, bytes: 1 }", "no secret in a log");
         assert_eq!(
@@ -172,5 +231,15 @@ mod tests {
         let more = AuthConfig { chunks: vec![0, 10], ..AuthConfig::default() };
         assert_eq!(demanded(more.clone()), [0, 10, 0x80, 0xbe, 0xc1]);
         assert_eq!(demanded(AuthConfig { enabled: false, ..more }), [0x80, 0xbe, 0xc1]);
+        let key = |secret: &[u8]| SharedKey { id: 1, secret: secret.to_vec() };
+        let keyed = |secret| AuthConfig { keys: vec![key(secret)], active_key: 1, ..AuthConfig::default() };
+        assert_eq!(
+            demanded(keyed(b"secret")),
+            [0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 64, 0x80, 130, 0xbe, 192, 0xc1, 194]
+        );
+        assert_eq!(demanded(keyed(b"")), [0x80, 0xbe, 0xc1], "the null key is no secret");
+        assert!(KEYED.iter().chain(&COVERED).all(|typ| !NEVER.contains(typ)));
+        let lenient = AuthConfig { policy: AuthPolicy::NotRequired, ..keyed(b"secret") };
+        assert!(demanded(lenient).contains(&0xc1), "keys imply the list whatever the policy");
     }
 }

@@ -15,8 +15,16 @@ pub struct EndpointConfig {
     pub cookie_secret_life: Span,
     /// Stateless replies that may wait to be sent, 256; more are dropped, which bounds what an attacker can make us hold.
     pub max_pending_replies: usize,
+    /// Answers without an association in a second: 10,000 INIT ACKs and as many others (ABORT, SHUTDOWN
+    /// COMPLETE, ERROR). What exceeds either is dropped, which bounds what an attacker with forged sources
+    /// can have us send. A second's worth may leave at once.
+    pub max_replies_per_second: u32,
     /// Associations held at a time, 65536; beyond it a COOKIE ECHO is answered by ABORT (Out of Resource).
     pub max_associations: usize,
+    /// Associations with one peer, 1024, outgoing ones counted; beyond it a COOKIE ECHO is answered by ABORT
+    /// (Out of Resource). A peer is an IPv4 address or an IPv6 prefix of 64 bits. Keeps one address from
+    /// holding all ports (camping, RFC 5062); clients behind one address translator share it.
+    pub max_associations_per_peer: usize,
     /// Bytes that peers may make all associations together hold: received data that nobody has read or that waits for other data, what
     /// keeping it takes, and streams begun. 256 MiB, at least 64 KiB. While they hold more than half of it, each
     /// association may hold an equal share of the other half (4 KiB at least): the window of one that holds more is closed, and new
@@ -32,7 +40,9 @@ impl Default for EndpointConfig {
             valid_cookie_life: Span::from_secs(60),
             cookie_secret_life: Span::from_secs(3600),
             max_pending_replies: 256,
+            max_replies_per_second: 10_000,
             max_associations: 65_536,
+            max_associations_per_peer: 1024,
             receive_memory: 256 << 20,
             max_cookie_preservative: Span::from_secs(10),
         }
@@ -64,7 +74,19 @@ impl EndpointConfig {
             self.max_pending_replies,
             "at least 1 packet",
         )?;
+        check(
+            self.max_replies_per_second >= 1,
+            "max_replies_per_second",
+            self.max_replies_per_second,
+            "at least 1",
+        )?;
         check(self.max_associations >= 1, "max_associations", self.max_associations, "at least 1")?;
+        check(
+            self.max_associations_per_peer >= 1,
+            "max_associations_per_peer",
+            self.max_associations_per_peer,
+            "at least 1",
+        )?;
         check(
             self.receive_memory >= 64 << 10,
             "receive_memory",

@@ -1,7 +1,9 @@
 //! The state cookie (RFC 9260 §5.1.3): all that is needed to build an association, signed and dated, kept by the peer.
 //!
-//! Nothing here may be remembered between INIT and COOKIE ECHO but the secrets.
+//! Nothing may be remembered between INIT and COOKIE ECHO but the secrets. Used cookies are remembered until
+//! they expire.
 
+use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -11,13 +13,16 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 use sha2::Sha256;
 use smallvec::SmallVec;
+use zeroize::Zeroize;
 
+use super::used::UsedCookies;
 use crate::auth::{AuthOffer, Random};
 use crate::extensions::Extensions;
 use crate::{EndpointConfig, PathAddr};
 
-/// Bytes of HMAC-SHA256.
-const MAC_LEN: usize = 32;
+/// Bytes of the MAC: HMAC-SHA256 cut to 128 bits, as IPsec has it. Short, because an INIT ACK
+/// may not be much larger than the INIT.
+const MAC_LEN: usize = 16;
 /// A list of the peer's addresses.
 pub(crate) type Addresses = SmallVec<[IpAddr; 4]>;
 
@@ -50,6 +55,8 @@ pub(crate) struct Cookie {
     pub(crate) at: PathAddr,
     /// The peer's other addresses.
     pub(crate) addresses: Addresses,
+    /// The INIT ACK lists all addresses of this end; false: the peer knows only the one in `at`.
+    pub(crate) lists_addresses: bool,
 }
 
 /// What of RFC 4895 cannot be known again from the endpoint's options: the Random Number of our INIT ACK, and what the INIT
@@ -73,6 +80,12 @@ impl CookieAuth {
         peer.hmacs.iter().for_each(|id| out.extend_from_slice(&id.get().to_be_bytes()));
     }
 
+    fn len(&self) -> usize {
+        let Self { random, peer } = self;
+        let chunks = peer.chunks.as_ref().map_or(0, SmallVec::len);
+        random.len() + peer.random.len() + 2 + chunks + 1 + 2 * peer.hmacs.len()
+    }
+
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let (random, theirs) = (reader.take()?, reader.take()?);
         let chunks = match reader.u16()?.checked_sub(1) {
@@ -92,9 +105,19 @@ impl Cookie {
         (now > expiry).then(|| now.since(expiry))
     }
 
+    /// Bytes of the cookie once it is signed.
+    pub(crate) fn signed_len(&self) -> usize {
+        // What `write` writes, in its order; the generation of the secret before it.
+        let fixed = 1 + 8 + 4 + 4 * 2 + 7 * 4 + 2 + 1;
+        let auth = self.auth.as_ref().map_or(0, CookieAuth::len);
+        let addresses = [self.at.local, self.at.remote];
+        let addresses = addresses.iter().chain(&self.addresses).map(|ip| if ip.is_ipv4() { 5 } else { 17 });
+        fixed + auth + addresses.sum::<usize>() + MAC_LEN
+    }
+
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.created.as_nanos().to_be_bytes());
-        out.extend_from_slice(&self.life.as_nanos().to_be_bytes());
+        out.extend_from_slice(&(self.life.as_millis() as u32).to_be_bytes());
         for port in [self.local_port, self.peer_port, self.outbound_streams, self.inbound_streams] {
             out.extend_from_slice(&port.to_be_bytes());
         }
@@ -110,7 +133,7 @@ impl Cookie {
             out.extend_from_slice(&word.to_be_bytes());
         }
         out.extend_from_slice(&self.extensions.bits().to_be_bytes());
-        out.push(self.auth.is_some().into());
+        out.push(u8::from(self.auth.is_some()) | u8::from(self.lists_addresses) << 1);
         if let Some(auth) = &self.auth {
             auth.write(out);
         }
@@ -131,7 +154,7 @@ impl Cookie {
     fn read(bytes: &[u8]) -> Option<Self> {
         let mut reader = Reader(bytes);
         let created = Time::from_nanos(u64::from_be_bytes(reader.take()?));
-        let life = Span::from_nanos(u64::from_be_bytes(reader.take()?));
+        let life = Span::from_millis(u64::from(u32::from_be_bytes(reader.take()?)));
         let [local_port, peer_port, outbound_streams, inbound_streams] =
             [reader.u16()?, reader.u16()?, reader.u16()?, reader.u16()?];
         let mut words = [0; 7];
@@ -148,8 +171,10 @@ impl Cookie {
             peer_a_rwnd,
         ] = words;
         let extensions = Extensions::from_bits(reader.u16()?);
-        let auth = match reader.take()? {
-            [0] => None,
+        let [flags] = reader.take()?;
+        let lists_addresses = flags & 2 != 0;
+        let auth = match flags & 1 {
+            0 => None,
             _ => Some(CookieAuth::read(&mut reader)?),
         };
         let at = PathAddr { local: reader.address()?, remote: reader.address()? };
@@ -175,6 +200,7 @@ impl Cookie {
             auth,
             at,
             addresses,
+            lists_addresses,
         })
     }
 }
@@ -207,8 +233,8 @@ impl Reader<'_> {
     }
 }
 
-/// Signs cookies and tells its own from others'. Holds two secrets, whatever the number of peers.
-#[derive(Debug)]
+/// Signs cookies and tells its own from others', and used ones from new ones. Holds two secrets, whatever the
+/// number of peers.
 pub(crate) struct CookieJar {
     rng: ChaCha8Rng,
     cookie_life: Span,
@@ -216,9 +242,16 @@ pub(crate) struct CookieJar {
     secret_life: Span,
     current: Secret,
     previous: Option<Secret>,
+    used: UsedCookies,
 }
 
-#[derive(Debug)]
+impl fmt::Debug for CookieJar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without the secrets, and what they are drawn from.
+        f.debug_struct("CookieJar").field("used", &self.used).finish_non_exhaustive()
+    }
+}
+
 struct Secret {
     generation: u8,
     since: Time,
@@ -237,7 +270,18 @@ impl CookieJar {
             secret_life: config.cookie_secret_life,
             current,
             previous: None,
+            used: UsedCookies::new(config.valid_cookie_life + config.max_cookie_preservative),
         }
+    }
+
+    /// This cookie has set up an association already, or may have.
+    pub(crate) fn is_used(&self, cookie: &Cookie) -> bool {
+        self.used.has(cookie)
+    }
+
+    /// This cookie has set up an association, and sets up no other.
+    pub(crate) fn use_up(&mut self, now: Time, cookie: &Cookie) {
+        self.used.insert(now, cookie);
     }
 
     /// How long a new cookie is good, with what the peer wishes to be added (RFC 9260 §3.3.2.1.3).
@@ -253,7 +297,8 @@ impl CookieJar {
         cookie.write(out);
         let mut mac = self.current.mac.clone();
         mac.update(&out[start..]);
-        out.extend_from_slice(&mac.finalize().into_bytes());
+        out.extend_from_slice(&mac.finalize().into_bytes()[..MAC_LEN]);
+        debug_assert_eq!(out.len() - start, cookie.signed_len());
     }
 
     /// The cookie, if it was signed here. The MAC is compared before anything else is looked at (RFC 9260 §5.1.5
@@ -265,7 +310,7 @@ impl CookieJar {
             .into_iter()
             .flatten()
             .find(|secret| secret.generation == generation)?;
-        secret.mac.clone().chain_update(content).verify_slice(mac).ok()?;
+        secret.mac.clone().chain_update(content).verify_truncated_left(mac).ok()?;
         Cookie::read(body)
     }
 
@@ -287,14 +332,16 @@ impl CookieJar {
 fn fresh_mac(rng: &mut ChaCha8Rng) -> Hmac<Sha256> {
     let mut key = hmac::digest::Key::<Hmac<Sha256>>::default();
     rng.fill_bytes(&mut key);
-    Hmac::new(&key)
+    let mac = Hmac::new(&key);
+    key.as_mut_slice().zeroize();
+    mac
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod testing {
     use super::*;
 
-    fn cookie(created: Time) -> Cookie {
+    pub(in crate::endpoint) fn cookie(created: Time) -> Cookie {
         Cookie {
             created,
             life: Span::from_secs(60),
@@ -320,8 +367,15 @@ mod tests {
             }),
             at: PathAddr { local: "10.0.0.1".parse().unwrap(), remote: "2001:db8::1".parse().unwrap() },
             addresses: ["10.0.0.2".parse().unwrap(), "2001:db8::2".parse().unwrap()].into_iter().collect(),
+            lists_addresses: true,
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::cookie;
+    use super::*;
 
     fn jar() -> CookieJar {
         CookieJar::new(&EndpointConfig::default(), [7; 32])
@@ -339,6 +393,7 @@ mod tests {
         for cookie in [
             whole.clone(),
             Cookie { auth: None, ..whole.clone() },
+            Cookie { lists_addresses: false, ..whole.clone() },
             with(None),
             with(Some(&[])),
             with(Some(&[ChunkType(7); 256])),

@@ -13,19 +13,23 @@ pub(super) struct Keys {
     pub(super) local_port: u16,
     pub(super) peer_port: u16,
     pub(super) local_tag: u32,
-    pub(super) peer_addresses: SmallVec<[IpAddr; 1]>,
+    /// Each with whether it is confirmed (RFC 9260 §5.4).
+    pub(super) peer_addresses: SmallVec<[(IpAddr, bool); 1]>,
 }
 
 /// The table. A packet with a verification tag is found by the tag alone, whatever address it came from: a mobile's
 /// packet may arrive after its address was deleted or before it was added, and answering it as out of the blue would
 /// abort the association at the peer. Packets without a tag of ours (INIT, reflected tags, a restarted peer's COOKIE
-/// ECHO) are found by ports and the peer's address (RFC 9260 §5.1, implementation note).
+/// ECHO) are found by ports and the peer's address (RFC 9260 §5.1, implementation note), if that is
+/// confirmed: who lists the address of another must not get what that one sends (camping, RFC 5062).
 #[derive(Debug, Default)]
 pub(super) struct Demux {
     by_tag: TagTable,
     /// By both ports and the address, as one number: comparing keys is what a look-up consists of.
     by_v4: BTreeMap<u64, Slot>,
     by_v6: BTreeMap<(u128, u32), Slot>,
+    /// Addresses that were never confirmed.
+    listed: BTreeMap<(IpAddr, u32), Slot>,
 }
 
 /// Local port, peer's port.
@@ -34,7 +38,7 @@ fn ports_of(local_port: u16, peer_port: u16) -> u32 {
 }
 
 fn v4_key(ports: u32, address: Ipv4Addr) -> u64 {
-    u64::from(ports) << 32 | u64::from(address.to_bits())
+    u64::from(address.to_bits()) << 32 | u64::from(ports)
 }
 
 impl Demux {
@@ -45,7 +49,7 @@ impl Demux {
         (found.local_port == local_port && found.peer_port == peer_port).then_some(found.slot)
     }
 
-    /// By one of the peer's transport addresses.
+    /// By one of the peer's transport addresses that is confirmed.
     #[cold]
     pub(super) fn by_address(&self, local_port: u16, peer_port: u16, peer: IpAddr) -> Option<Slot> {
         let ports = ports_of(local_port, peer_port);
@@ -54,6 +58,29 @@ impl Demux {
             IpAddr::V6(peer) => self.by_v6.get(&(peer.to_bits(), ports)),
         };
         found.copied()
+    }
+
+    /// By one of the peer's transport addresses that is not confirmed, if there is no association with which
+    /// it is.
+    #[cold]
+    pub(super) fn by_listed(&self, local_port: u16, peer_port: u16, peer: IpAddr) -> Option<Slot> {
+        self.listed.get(&(peer, ports_of(local_port, peer_port))).copied()
+    }
+
+    /// There are so many associations with this address confirmed, or with its IPv6 prefix of 64 bits,
+    /// whatever their ports.
+    pub(super) fn has_so_many(&self, peer: IpAddr, most: usize) -> bool {
+        let last = most.saturating_sub(1);
+        match peer {
+            IpAddr::V4(peer) => {
+                self.by_v4.range(v4_key(0, peer)..=v4_key(u32::MAX, peer)).nth(last).is_some()
+            }
+            IpAddr::V6(peer) => {
+                let prefix = peer.to_bits() & !u128::from(u64::MAX);
+                let all = (prefix, 0)..=(prefix | u128::from(u64::MAX), u32::MAX);
+                self.by_v6.range(all).nth(last).is_some()
+            }
+        }
     }
 
     /// True while an association uses this tag.
@@ -66,8 +93,9 @@ impl Demux {
         let tagged = Tagged { slot, local_port: keys.local_port, peer_port: keys.peer_port };
         self.by_tag.insert(keys.local_tag, tagged);
         let ports = ports_of(keys.local_port, keys.peer_port);
-        for &address in &keys.peer_addresses {
+        for &(address, confirmed) in &keys.peer_addresses {
             match address {
+                _ if !confirmed => self.listed.entry((address, ports)).or_insert(slot),
                 IpAddr::V4(peer) => self.by_v4.entry(v4_key(ports, peer)).or_insert(slot),
                 IpAddr::V6(peer) => self.by_v6.entry((peer.to_bits(), ports)).or_insert(slot),
             };
@@ -80,11 +108,13 @@ impl Demux {
             self.by_tag.remove(keys.local_tag);
         }
         let ports = ports_of(keys.local_port, keys.peer_port);
-        for &address in &keys.peer_addresses {
-            if self.by_address(keys.local_port, keys.peer_port, address) != Some(slot) {
+        for &(address, confirmed) in &keys.peer_addresses {
+            let find = if confirmed { Self::by_address } else { Self::by_listed };
+            if find(self, keys.local_port, keys.peer_port, address) != Some(slot) {
                 continue;
             }
             match address {
+                _ if !confirmed => self.listed.remove(&(address, ports)),
                 IpAddr::V4(peer) => self.by_v4.remove(&v4_key(ports, peer)),
                 IpAddr::V6(peer) => self.by_v6.remove(&(peer.to_bits(), ports)),
             };
@@ -101,7 +131,7 @@ mod tests {
             local_port: 1,
             peer_port: 2,
             local_tag: tag,
-            peer_addresses: addresses.iter().map(|a| a.parse().unwrap()).collect(),
+            peer_addresses: addresses.iter().map(|a| (a.parse().unwrap(), true)).collect(),
         }
     }
 
@@ -119,6 +149,47 @@ mod tests {
         assert!(demux.has_tag(7) && !demux.has_tag(8));
         demux.remove(0, &first);
         assert_eq!(demux.by_address(1, 2, "10.0.0.1".parse().unwrap()), None);
+    }
+
+    #[test]
+    fn an_address_that_is_not_confirmed_finds_nothing_but_what_is_looked_for_there() {
+        let mut demux = Demux::default();
+        let at = |address: &str| address.parse::<IpAddr>().unwrap();
+        let camper = Keys {
+            peer_addresses: [(at("10.0.0.1"), true), (at("10.0.0.2"), false)].into_iter().collect(),
+            ..keys(7, &[])
+        };
+        demux.insert(0, &camper);
+        assert_eq!(demux.by_address(1, 2, at("10.0.0.2")), None);
+        assert_eq!(demux.by_listed(1, 2, at("10.0.0.2")), Some(0));
+        demux.insert(1, &keys(8, &["10.0.0.2"]));
+        assert_eq!(demux.by_address(1, 2, at("10.0.0.2")), Some(1), "its owner's association");
+        demux.remove(0, &camper);
+        assert_eq!(
+            (demux.by_listed(1, 2, at("10.0.0.2")), demux.by_address(1, 2, at("10.0.0.1"))),
+            (None, None)
+        );
+        assert_eq!(demux.by_address(1, 2, at("10.0.0.2")), Some(1));
+    }
+
+    #[test]
+    fn associations_of_one_peer_are_counted_by_address_and_prefix() {
+        let mut demux = Demux::default();
+        let (near, far) = (["2001:db8::1", "2001:db8::2", "2001:db8::ffff:0:0:1"], "2001:db8:0:1::1");
+        for (slot, address) in near.into_iter().chain([far, "10.0.0.1", "10.0.0.2"]).enumerate() {
+            demux.insert(slot as Slot, &keys(7 + slot as u32, &[address]));
+        }
+        for (slot, port) in (10..14).enumerate() {
+            demux.insert(
+                10 + slot as Slot,
+                &Keys { peer_port: port, ..keys(70 + slot as u32, &["10.0.0.1"]) },
+            );
+        }
+        for (address, count) in [(near[0], 3), (far, 1), ("10.0.0.1", 5), ("10.0.0.2", 1), ("10.0.0.3", 0)] {
+            let address = address.parse().unwrap();
+            assert!(count == 0 || demux.has_so_many(address, count), "{address}");
+            assert!(!demux.has_so_many(address, count + 1), "{address}");
+        }
     }
 
     #[test]

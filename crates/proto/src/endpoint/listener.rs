@@ -10,7 +10,7 @@ use msctp_wire::{Abort, Cause, Causes, Chunk, ChunkType, Error, Init, Packet, Ts
 use super::cookie::Cookie;
 use super::{DatagramOutcome, Endpoint, IgnoreReason};
 use crate::association::auth::random_number;
-use crate::association::negotiate::{Answer, Offer};
+use crate::association::negotiate::{Answer, Offer, answer_room};
 use crate::association::stale_cookie;
 use crate::auth::{Authentication, RANDOM_LEN, Verdict};
 use crate::{Association, Config, PathAddr};
@@ -39,7 +39,7 @@ impl Endpoint {
                 let Some(cause) = fault.cause() else {
                     return DatagramOutcome::Ignored(IgnoreReason::BadInit);
                 };
-                return self.refuse_init(at, ports, init.initiate_tag.get(), &[cause]);
+                return self.refuse_init(now, at, ports, init.initiate_tag.get(), &[cause]);
             }
         };
         // RFC 9260 §5.1.2 D: an address that it lists may belong to an association
@@ -49,14 +49,14 @@ impl Endpoint {
         }
         if !self.listeners.contains_key(&local_port) {
             // RFC 9260 §8.4 rule 3
-            return self.refuse_init(at, ports, offer.tag, &[]);
+            return self.refuse_init(now, at, ports, offer.tag, &[]);
         }
         let (local_tag, local_initial_tsn) = (self.dice.next_tag(), Tsn::new(self.dice.next_u32()));
         let Some(listener) = self.listeners.get(&local_port) else {
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
         if let Err(fault) = offer.check_auth(&listener.config) {
-            return self.refuse_init(at, ports, offer.tag, fault.cause().as_slice());
+            return self.refuse_init(now, at, ports, offer.tag, fault.cause().as_slice());
         }
         let answer = Answer {
             config: &listener.config,
@@ -68,12 +68,13 @@ impl Endpoint {
             tie_tags: (0, 0),
             random: random_number(&listener.config.auth, &mut self.dice),
             at,
+            room: answer_room(packet.bytes().len(), &at.remote),
         };
         // A reply's buffer serves for the chunk as well.
         let mut chunk = self.spare.pop().unwrap_or_default();
         answer.give(now, &offer, &mut self.jar, |ack| msctp_wire::EncodeChunk::encode(ack, &mut chunk));
         let outcome = match msctp_wire::UnknownChunk::new(&chunk) {
-            Ok(chunk) => self.reply(at, ports, offer.tag, &chunk),
+            Ok(chunk) => self.reply(now, at, ports, offer.tag, &chunk),
             Err(_) => DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue),
         };
         chunk.clear();
@@ -84,12 +85,13 @@ impl Endpoint {
     /// RFC 9260 §8.4 rule 3: an ABORT with the Initiate Tag, T bit not set.
     fn refuse_init(
         &mut self,
+        now: Time,
         at: PathAddr,
         ports: (u16, u16),
         tag: u32,
         causes: &[Cause<'_>],
     ) -> DatagramOutcome {
-        self.reply(at, ports, tag, &Abort { tag_reflected: false, causes: Causes::from(causes) })
+        self.reply(now, at, ports, tag, &Abort { tag_reflected: false, causes: Causes::from(causes) })
     }
 
     /// A COOKIE ECHO for which there is no association (RFC 9260 §5.1.5).
@@ -115,19 +117,33 @@ impl Endpoint {
         let slot = core::iter::once(&cookie.at.remote).chain(&cookie.addresses).find_map(known);
         // RFC 4895 §6.3: one that is not authenticated is not even told that it is stale
         let listener = self.listeners.get(&cookie.local_port);
-        if slot.is_none() && listener.is_some_and(|listener| !may_echo(&listener.config, packet, &cookie)) {
+        let config = listener.filter(|_| slot.is_none()).map(|listener| Arc::clone(&listener.config));
+        if config.as_ref().is_some_and(|config| !may_echo(config, packet, &cookie)) {
             return DatagramOutcome::Ignored(IgnoreReason::Unauthenticated);
         }
         // Step 4
         if let Some(staleness) = cookie.staleness(now) {
             let causes = [stale_cookie(staleness)];
-            return self.reply(at, ports, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
+            let error = Error { causes: Causes::from(&causes) };
+            let auth = config.map(|config| authentication(&config, &cookie));
+            return self.reply_signed(now, at, ports, cookie.peer_tag, &error, auth);
         }
         if let Some(slot) = slot {
             return self.give(now, at, packet.bytes(), slot, Some(&cookie));
         }
-        if self.count >= self.config.max_associations || self.demux.has_tag(cookie.local_tag) {
-            return self.refuse_init(at, ports, cookie.peer_tag, &[Cause::OutOfResource]);
+        // An association that it set up is over: whoever echoes it now repeats what was recorded, or did not
+        // hear of the end.
+        let used = self.jar.is_used(&cookie);
+        if used
+            || self.count >= self.config.max_associations
+            || self.demux.has_so_many(cookie.at.remote, self.config.max_associations_per_peer)
+            || self.demux.has_tag(cookie.local_tag)
+        {
+            let causes = [Cause::OutOfResource];
+            let causes = if used { Causes::EMPTY } else { Causes::from(&causes) };
+            let abort = Abort { tag_reflected: false, causes };
+            let auth = config.map(|config| authentication(&config, &cookie));
+            return self.reply_signed(now, at, ports, cookie.peer_tag, &abort, auth);
         }
         self.accept(now, at, packet, &cookie)
     }
@@ -145,6 +161,7 @@ impl Endpoint {
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
         let handle = self.insert(association);
+        self.jar.use_up(now, cookie);
         self.give(now, at, packet.bytes(), handle.slot, Some(cookie));
         DatagramOutcome::Accepted(handle)
     }
@@ -153,13 +170,19 @@ impl Endpoint {
 /// RFC 4895 §6.3: without an association a COOKIE ECHO is authenticated by what its cookie says and our shared keys, when
 /// AUTH comes before it or has to.
 fn may_echo(config: &Config, packet: &Packet<'_>, cookie: &Cookie) -> bool {
-    let random = cookie.auth.as_ref().map_or([0; RANDOM_LEN], |auth| auth.random);
     let mut chunks = packet.chunks();
     let from_auth = chunks.rest();
     let Some(Ok(Chunk::Auth(auth))) = chunks.next() else {
         return !config.auth.demanded().has(ChunkType::COOKIE_ECHO);
     };
+    let verdict = authentication(config, cookie).verify(&config.auth, &auth, from_auth);
+    matches!(verdict, Verdict::Valid { .. })
+}
+
+/// What the two ends of this cookie authenticate each other with.
+fn authentication(config: &Config, cookie: &Cookie) -> Authentication {
+    let random = cookie.auth.as_ref().map_or([0; RANDOM_LEN], |auth| auth.random);
     let mut authentication = Authentication::new(&config.auth, random);
     authentication.agree(&config.auth, cookie.auth.as_ref().map(|auth| &auth.peer));
-    matches!(authentication.verify(&config.auth, &auth, from_auth), Verdict::Valid { .. })
+    authentication
 }

@@ -5,21 +5,25 @@ pub(crate) mod cookie;
 mod demux;
 mod listener;
 mod out_of_the_blue;
+mod rate;
 mod schedule;
 mod tags;
+mod used;
 
 use core::net::IpAddr;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use msctp_units::{Ecn, Time};
-use msctp_wire::{EncodeChunk, PacketBuilder, PacketError, VerificationTag};
+use msctp_wire::{ChunkType, EncodeChunk, PacketBuilder, PacketError, VerificationTag};
 
 use self::cookie::{Cookie, CookieJar};
 use self::demux::{Demux, Keys};
 use self::listener::Listener;
+use self::rate::RateLimit;
 use self::schedule::Schedule;
 use crate::association::check_addresses;
+use crate::auth::Authentication;
 use crate::config::check;
 use crate::draws::Dice;
 use crate::{
@@ -78,6 +82,8 @@ pub enum IgnoreReason {
     Unauthenticated,
     /// Too many answers wait already.
     TooManyReplies,
+    /// `EndpointConfig::max_replies_per_second` was reached.
+    ReplyRate,
 }
 
 /// An association and what the endpoint knows of it.
@@ -135,6 +141,10 @@ pub struct Endpoint {
     /// Associations that may have trace entries.
     traced: VecDeque<u32>,
     replies: VecDeque<Reply>,
+    /// Of INIT ACKs, and of all other answers without an association: neither uses up what the other may
+    /// send.
+    init_ack_rate: RateLimit,
+    reply_rate: RateLimit,
     /// Buffers of replies sent, to be used again.
     spare: Vec<Vec<u8>>,
 }
@@ -150,6 +160,8 @@ impl Endpoint {
         let mut dice = Dice::new(seed);
         Ok(Self {
             jar: CookieJar::new(&config, dice.next_seed()),
+            init_ack_rate: RateLimit::new(config.max_replies_per_second),
+            reply_rate: RateLimit::new(config.max_replies_per_second),
             config,
             dice,
             listeners: BTreeMap::new(),
@@ -536,20 +548,48 @@ impl Endpoint {
     /// Queues a packet with one chunk that belongs to no association.
     fn reply(
         &mut self,
+        now: Time,
         at: PathAddr,
         ports: (u16, u16),
         tag: u32,
         chunk: &impl EncodeChunk,
     ) -> DatagramOutcome {
+        self.reply_signed(now, at, ports, tag, chunk, None)
+    }
+
+    /// As [`reply`](Self::reply), signed if `auth` says that the peer wants it.
+    fn reply_signed(
+        &mut self,
+        now: Time,
+        at: PathAddr,
+        ports: (u16, u16),
+        tag: u32,
+        chunk: &impl EncodeChunk,
+        auth: Option<Authentication>,
+    ) -> DatagramOutcome {
         if self.replies.len() >= self.config.max_pending_replies {
             return DatagramOutcome::Ignored(IgnoreReason::TooManyReplies);
+        }
+        let rate = match chunk.chunk_type() {
+            ChunkType::INIT_ACK => &mut self.init_ack_rate,
+            _ => &mut self.reply_rate,
+        };
+        if !rate.take(now) {
+            return DatagramOutcome::Ignored(IgnoreReason::ReplyRate);
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
         let room = REPLY_PMTU - crate::path::ip_header(&at.remote);
         let mut builder =
             PacketBuilder::new(&mut bytes, ports.0, ports.1, VerificationTag::new(tag), room as usize);
+        let plan = auth.as_ref().and_then(Authentication::plan).copied();
+        if let Some(plan) = plan {
+            builder.plan_auth(plan);
+        }
         let pushed = builder.push(chunk);
         debug_assert_eq!(pushed, Ok(()), "a reply is small");
+        if let Some(mut auth) = auth {
+            auth.sign_packet(&mut builder);
+        }
         builder.finish();
         self.replies.push_back(Reply { at, bytes });
         DatagramOutcome::Replied

@@ -73,9 +73,16 @@ impl Endpoint {
             return self.on_cookie_echo(now, at, &packet, echo.cookie);
         }
         match kind {
-            Kind::Silent => DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue),
-            Kind::ShutdownAck => self.reply(at, ports, tag, &ShutdownComplete { tag_reflected: true }),
-            Kind::Other => self.reply(at, ports, tag, &Abort { tag_reflected: true, causes: Causes::EMPTY }),
+            // From an address that was listed and never confirmed: whoever has it may say that it knows no
+            // such association.
+            Kind::Silent => match self.demux.by_listed(ports.0, ports.1, at.remote) {
+                Some(slot) => self.give(now, at, bytes, slot, None),
+                None => DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue),
+            },
+            Kind::ShutdownAck => self.reply(now, at, ports, tag, &ShutdownComplete { tag_reflected: true }),
+            Kind::Other => {
+                self.reply(now, at, ports, tag, &Abort { tag_reflected: true, causes: Causes::EMPTY })
+            }
         }
     }
 }

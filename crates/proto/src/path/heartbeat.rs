@@ -51,6 +51,13 @@ impl Default for Heartbeat {
     }
 }
 
+impl Heartbeat {
+    /// Nothing was sent and nothing waits; whether the path is monitored stays as it was.
+    pub(super) fn forget(&mut self) {
+        *self = Self { enabled: self.enabled, ..Self::default() };
+    }
+}
+
 /// What all paths share.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {

@@ -406,6 +406,30 @@ impl Paths {
         }
     }
 
+    /// The peer began anew: of all paths only `confirmed` is confirmed, and the primary. The others are
+    /// verified once heartbeats run (RFC 9260 §5.4).
+    pub fn verify_anew(&mut self, confirmed: Option<PathId>, now: Time) {
+        self.confirmed_remotes.clear();
+        self.wanted_primary = None;
+        (self.former, self.heard_on) = (None, None);
+        self.assoc_error_count = 0;
+        if confirmed.is_some() {
+            self.primary = confirmed;
+        }
+        for index in 0..self.list.len() {
+            let path = &mut self.list[index];
+            path.confirmed = false;
+            path.error_count = 0;
+            path.early = 0;
+            path.heartbeat.forget();
+            self.set_state(index, PathState::Unconfirmed);
+        }
+        if let Some(id) = confirmed {
+            self.confirm(id, now);
+        }
+        self.refresh();
+    }
+
     /// The path becomes confirmed and active.
     pub(super) fn mark_confirmed(&mut self, index: usize) {
         let path = &mut self.list[index];

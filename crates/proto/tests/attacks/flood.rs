@@ -23,7 +23,8 @@ fn flood(count: u32, reading: bool) {
     endpoint.listen(LocalAddrs { port: PORT_B, addresses: vec![b_ip(0)] }, Config::default()).unwrap();
     let mut out = Vec::new();
     let mut send = |endpoint: &mut Endpoint, n: u32| {
-        let now = Time::ZERO + Span::from_micros(u64::from(n));
+        // As fast as answers may leave (`EndpointConfig::max_replies_per_second`).
+        let now = Time::ZERO + Span::from_micros(100) * u64::from(n);
         let init = Init {
             initiate_tag: VerificationTag::new(n | 1),
             a_rwnd: 100_000,

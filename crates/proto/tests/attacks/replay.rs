@@ -1,10 +1,11 @@
 //! Packets of the mobile, recorded and sent again: the same serial number gets the cached answer and changes nothing, an
 //! old one gets none (RFC 5061 §5.2 E2, E5).
 
-use msctp_proto::{AuthConfig, PathAddr};
+use msctp_proto::{AuthConfig, Config, DatagramOutcome, Event, PathAddr};
 use msctp_units::Span;
 
-use crate::support::{Pair, Side, a_ip, b_ip, chunk};
+use crate::stranger::keyed;
+use crate::support::{Flight, Pair, Side, a_ip, b_ip, chunk, ip, text_message};
 use crate::victim::{seen, unmoved, victims};
 
 fn replay(pair: &mut Pair, bytes: &[u8], from: core::net::IpAddr) -> usize {
@@ -64,4 +65,50 @@ fn a_recording_of_another_association_is_noise() {
     assert_eq!(replay(&mut pair, &bytes, a_ip(0)), 0);
     assert_eq!(pair.with(Side::B, |b, _| b.stats().unauthenticated_chunks), 1);
     pair.transfer(Side::A, 100, 1000, Span::from_secs(20));
+}
+
+#[test]
+fn a_recorded_session_sets_nothing_up_again_within_the_cookies_life() {
+    for auth in [AuthConfig::default(), keyed()] {
+        let config = Config { auth, ..Config::mobile() };
+        let mut pair = Pair::new(config.clone(), vec![b_ip(0)]);
+        pair.log = Some(Vec::new());
+        pair.connect(config, vec![a_ip(0)], vec![b_ip(0)]);
+        pair.send(Side::A, text_message("pay 100 to X"));
+        pair.run_for(Span::from_secs(2));
+        pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+        pair.run_for(Span::from_secs(2));
+        pair.with(Side::A, |a, now| a.shutdown(now));
+        pair.run_for(Span::from_secs(35));
+        assert_eq!(pair.b.endpoint.len(), 0, "the association is over");
+        let recording: Vec<Flight> = pair.sent_since(Side::A, 0);
+        pair.b.events.clear();
+        pair.drop_if(|_| true);
+        let read = pair.b.received.len();
+        for flight in recording.iter().filter(|flight| !flight.has(chunk::INIT)) {
+            for from in [a_ip(0), ip(66, 6)] {
+                let outcome = pair.inject(Side::B, PathAddr { local: b_ip(0), remote: from }, &flight.bytes);
+                assert!(!matches!(outcome, DatagramOutcome::Accepted(_)), "{outcome:?}");
+            }
+        }
+        assert_eq!((pair.b.endpoint.len(), pair.b.received.len()), (0, read));
+        assert_eq!(pair.b.events, Vec::<Event>::new());
+    }
+}
+
+#[test]
+fn the_cookie_of_a_restart_is_used_up_as_well() {
+    let mut pair = victims(AuthConfig::default());
+    let fresh = msctp_proto::Endpoint::new(msctp_proto::EndpointConfig::default(), [42; 32]).unwrap();
+    pair.a.endpoint = fresh;
+    let before = pair.log_len();
+    pair.connect(crate::victim::config(AuthConfig::default()), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(5));
+    assert!(pair.b.saw(|event| *event == Event::Restarted));
+    let echo = pair.sent_since(Side::A, before).into_iter().find(|f| f.has(chunk::COOKIE_ECHO)).unwrap();
+    pair.with(Side::A, |a, now| a.shutdown(now));
+    pair.run_for(Span::from_secs(5));
+    assert_eq!(pair.b.endpoint.len(), 0);
+    assert_eq!(pair.inject(Side::B, Pair::at(Side::B), &echo.bytes), DatagramOutcome::Replied);
+    assert_eq!(pair.b.endpoint.len(), 0, "an ABORT: whoever did not hear of the end does now");
 }

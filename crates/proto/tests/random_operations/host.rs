@@ -334,7 +334,7 @@ impl Host {
         };
         let association = self.endpoint.association_mut(handle).unwrap();
         for _ in 0..limit {
-            let Some(message) = association.recv() else { break };
+            let Some(message) = next_message(association) else { break };
             self.inbox.take(&message, from);
         }
         true
@@ -347,7 +347,7 @@ impl Host {
                 continue;
             }
             let association = self.endpoint.association_mut(ghost.handle).unwrap();
-            while let Some(message) = association.recv() {
+            while let Some(message) = next_message(association) {
                 ghost.inbox.take(&message, from);
                 read = true;
             }
@@ -781,4 +781,9 @@ impl Host {
             _ => None,
         }
     }
+}
+
+/// That the peer restarted is checked by events.
+fn next_message(association: &mut Association) -> Option<msctp_proto::Message> {
+    association.recv().or_else(|_| association.recv()).ok().flatten()
 }

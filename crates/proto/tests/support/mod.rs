@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use msctp_proto::{
     AssociationState, Config, DatagramOutcome, Endpoint, EndpointConfig, Event, Handle, LocalAddrs, Message,
-    OutMessage, PathAddr, PathId, RemoteAddrs, TraceEvent,
+    OutMessage, PathAddr, PathId, RemoteAddrs, Restarted, TraceEvent,
 };
 use msctp_units::{Ecn, Rate, Span, Time};
 
@@ -119,6 +119,8 @@ pub struct Host {
     pub handle: Option<Handle>,
     pub events: Vec<Event>,
     pub received: Vec<Message>,
+    /// How many messages had been read each time the peer restarted.
+    pub restarts: Vec<usize>,
     pub trace: Vec<TraceEvent>,
     /// Read messages as soon as they are there.
     pub reading: bool,
@@ -132,6 +134,7 @@ impl Host {
             handle: None,
             events: Vec::new(),
             received: Vec::new(),
+            restarts: Vec::new(),
             trace: Vec::new(),
             reading: true,
             wake: None,
@@ -332,8 +335,12 @@ impl Pair {
                 && host.endpoint.association(handle).is_some_and(|association| association.readable())
                 && let Some(association) = host.endpoint.association_mut(handle)
             {
-                while let Some(message) = association.recv() {
-                    host.received.push(message);
+                loop {
+                    match association.recv() {
+                        Ok(Some(message)) => host.received.push(message),
+                        Err(Restarted) => host.restarts.push(host.received.len()),
+                        Ok(None) => break,
+                    }
                     read = true;
                 }
             }

@@ -1,0 +1,84 @@
+//! [`UsedCookies`]: a cookie sets up one association, however often it comes (RFC 9260 §5.1.3 leaves replays
+//! within its life open).
+
+use std::collections::BTreeSet;
+
+use msctp_units::{Span, Time};
+
+use super::cookie::Cookie;
+
+/// Cookies remembered at most: one and a half megabytes.
+const MOST: usize = 65_536;
+
+/// Cookies that were used and did not expire yet, by when they were made and their tag, which no other has.
+#[derive(Debug)]
+pub(super) struct UsedCookies {
+    used: BTreeSet<(Time, u32)>,
+    /// All that were made up to then count as used: some of them are forgotten.
+    all_until: Option<Time>,
+    /// No cookie is good for longer.
+    longest_life: Span,
+    most: usize,
+}
+
+impl UsedCookies {
+    pub(super) fn new(longest_life: Span) -> Self {
+        Self { used: BTreeSet::new(), all_until: None, longest_life, most: MOST }
+    }
+
+    pub(super) fn has(&self, cookie: &Cookie) -> bool {
+        self.all_until.is_some_and(|until| cookie.created <= until)
+            || self.used.contains(&(cookie.created, cookie.local_tag))
+    }
+
+    pub(super) fn insert(&mut self, now: Time, cookie: &Cookie) {
+        while let Some(&(created, _)) = self.used.first()
+            && created + self.longest_life < now
+        {
+            self.used.pop_first();
+        }
+        self.used.insert((cookie.created, cookie.local_tag));
+        if self.used.len() > self.most {
+            // An honest peer whose cookie is as old begins again; a replay is refused in any case.
+            self.all_until = self.used.pop_first().map(|(created, _)| created).max(self.all_until);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::cookie::testing::cookie;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_millis(ms)
+    }
+
+    fn tagged(created: Time, local_tag: u32) -> Cookie {
+        Cookie { local_tag, ..cookie(created) }
+    }
+
+    #[test]
+    fn a_used_cookie_is_remembered_until_it_expires() {
+        let mut used = UsedCookies::new(Span::from_secs(70));
+        used.insert(at(5), &tagged(at(5), 1));
+        assert!(used.has(&tagged(at(5), 1)));
+        assert!(!used.has(&tagged(at(5), 2)) && !used.has(&tagged(at(6), 1)));
+        used.insert(at(70_005), &tagged(at(70_005), 2));
+        assert_eq!(used.used.len(), 2);
+        used.insert(at(70_006), &tagged(at(70_006), 3));
+        assert_eq!(used.used.len(), 2, "the first has expired");
+    }
+
+    #[test]
+    fn what_is_forgotten_for_lack_of_room_counts_as_used() {
+        let mut used = UsedCookies { most: 3, ..UsedCookies::new(Span::from_secs(70)) };
+        for tag in 1..=5 {
+            used.insert(at(10), &tagged(at(u64::from(tag)), tag));
+        }
+        assert_eq!(used.used.len(), 3);
+        assert!((1..=5).all(|tag| used.has(&tagged(at(u64::from(tag)), tag))));
+        assert!(used.has(&tagged(at(2), 77)), "as old as one that was forgotten");
+        assert!(!used.has(&tagged(at(4), 77)) && !used.has(&tagged(at(6), 6)));
+    }
+}
