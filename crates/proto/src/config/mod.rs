@@ -90,7 +90,8 @@ pub struct Config {
     pub send_buffer: u32,
     /// Buffers that follow the path; by default they do not.
     pub buffers: BufferConfig,
-    /// Largest IP packet, header included, 1500 bytes: on every path, or, with `pmtud`, the most a path may turn out to carry.
+    /// Largest IP packet, header included, 1500 bytes: the most a path may turn out to carry, or, with `pmtud` off, what every path
+    /// carries.
     pub pmtu: u32,
     /// How the PMTU of each path is found (RFC 8899).
     pub pmtud: PmtudConfig,

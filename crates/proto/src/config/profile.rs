@@ -3,9 +3,7 @@
 use msctp_congestion::{Bbr, InitialWindow, Options, bbr};
 use msctp_units::Span;
 
-use super::{
-    AuthConfig, Config, FailoverConfig, LossRecovery, MovesConfig, OfferConfig, PmtudConfig, RecoveryConfig,
-};
+use super::{AuthConfig, Config, FailoverConfig, LossRecovery, MovesConfig, OfferConfig, RecoveryConfig};
 
 impl Config {
     /// For a host that moves between networks, and for the server it talks to. As [`Config::default`], but:
@@ -19,7 +17,6 @@ impl Config {
     /// - until the new path's rate is known, a path with a shorter round trip that was left and works goes on to carry the rest;
     /// - a path begins with ten packets, as TCP does (RFC 6928): what a new path carries is seen two round trips sooner;
     /// - the buffers hold 4 MiB: what is sent over a fast path waits for what the slow one that was left still has in its queue;
-    /// - the PMTU of each path is found out, since networks differ in it (RFC 8899);
     /// - RTO.Initial is 500 ms: a link often loses the first packet after it came, and that one asks to be let onto it;
     /// - RTO.Min is 400 ms, twice the delay of a SACK, and RTO.Max 10 s, so that a network that is back is found soon;
     /// - HB.interval is 10 s: what is idle is known to work, and address translators that forget after 15 s keep it in mind;
@@ -44,7 +41,6 @@ impl Config {
             receive_buffer: 4 << 20,
             send_buffer: 4 << 20,
             moves: MovesConfig { ask_from_new: true, early_data: 3, copies: 3, overlap: true },
-            pmtud: PmtudConfig { on: true, ..PmtudConfig::default() },
             recovery: RecoveryConfig { loss_recovery: LossRecovery::Rack, ..RecoveryConfig::default() },
             rto_initial: Span::from_millis(500),
             rto_min: Span::from_millis(400),

@@ -153,3 +153,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_size_that_the_interface_refuses_needs_no_timer_and_no_second_probe() {
+    for (mtu, found) in [(1300, 1296..=1300), (1000, 996..=1000), (600, 592..=600)] {
+        let mut run = Run::new(sizes());
+        run.search(1500, 99);
+        let begin = run.now;
+        // Data of the present size is refused first, then probes are.
+        let mut sizes = 0;
+        assert!(run.discovery.on_refused(run.now, run.discovery.plpmtu()));
+        assert!(run.discovery.plpmtu() <= 1200, "at once");
+        while run.discovery.plpmtu() > mtu {
+            assert!(run.discovery.on_refused(run.now, run.discovery.plpmtu()));
+        }
+        while let Some(size) = run.discovery.poll(run.now, TIMER) {
+            sizes += 1;
+            if size <= mtu {
+                run.discovery.on_ack(run.now, size);
+            } else {
+                run.discovery.on_refused(run.now, size);
+            }
+        }
+        assert!(found.contains(&run.discovery.plpmtu()), "{} of {mtu}", run.discovery.plpmtu());
+        assert!(sizes < 24 && run.now == begin, "{sizes} probes");
+        assert!(!run.discovery.on_refused(run.now, 1500), "no news");
+        assert!(!run.discovery.on_refused(run.now, 500), "less than is ever sent");
+    }
+}

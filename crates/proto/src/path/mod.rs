@@ -89,7 +89,7 @@ impl Default for PathsConfig {
             assoc_max_retrans: 10,
             pmtu: 1500,
             reserved: 0,
-            pmtud: PmtudConfig::default(),
+            pmtud: PmtudConfig::off(),
             controller: Maker::Registered(|config| Box::new(msctp_congestion::Rfc9260::new(config))),
             controller_options: Options::new(),
             initial_window: InitialWindow::default(),
@@ -215,8 +215,7 @@ pub struct Path {
 
 impl Path {
     fn new(id: PathId, addr: PathAddr, config: &PathsConfig, now: Time) -> Self {
-        let finder = pmtu::Finder::new(config, &addr);
-        let pmtu = finder.as_ref().map_or(config.pmtu, |finder| finder.plpmtu());
+        let pmtu = pmtu::initial(config, &addr);
         let pmdcs = pmdcs(pmtu, config.reserved, &addr.remote);
         let controller = config.controller.make(&ControllerConfig {
             pmdcs: u64::from(pmdcs),
@@ -238,7 +237,7 @@ impl Path {
             pmdcs,
             heartbeat: heartbeat::Heartbeat::default(),
             prober: None,
-            finder,
+            finder: None,
             pacing: None,
             controller,
             rtt: RttEstimator::new(config.rto),

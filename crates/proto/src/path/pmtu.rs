@@ -32,7 +32,7 @@ impl Finder {
         if !config.pmtud.on {
             return None;
         }
-        let sizes = Sizes::new(addr.remote.is_ipv6(), config.pmtud.base, config.pmtu);
+        let sizes = sizes(config, addr);
         let discovery = Discovery::new(sizes, config.pmtud.raise_interval);
         Some(Box::new(Self { discovery, sent: [None; REMEMBERED], next_slot: 0 }))
     }
@@ -43,7 +43,24 @@ impl Finder {
     }
 }
 
+/// What the search on a path is between.
+fn sizes(config: &PathsConfig, addr: &PathAddr) -> Sizes {
+    Sizes::new(addr.remote.is_ipv6(), config.pmtud.base, config.pmtu)
+}
+
+/// What packets on a new path may measure.
+pub(super) fn initial(config: &PathsConfig, addr: &PathAddr) -> u32 {
+    if config.pmtud.on { sizes(config, addr).base } else { config.pmtu }
+}
+
 impl Path {
+    /// From now on its PMTU is found out, if that is wanted: what that takes, idle paths do without.
+    pub(super) fn find_pmtu(&mut self, config: &PathsConfig) {
+        if self.finder.is_none() {
+            self.finder = Finder::new(config, &self.addr);
+        }
+    }
+
     /// Makes the probe that is due, if one is.
     pub(super) fn next_pmtu_probe(&mut self, now: Time, draws: &mut Draws) -> Option<ProbeRequest> {
         let lost_after = self.rtt.rto().max(MIN_PROBE_TIMER);
@@ -102,13 +119,18 @@ impl super::Paths {
             return false;
         }
         self.pmtu_of_no_use = false;
+        for path in &mut self.list {
+            path.find_pmtu(&self.config);
+        }
         true
     }
 
     /// A Packet Too Big message, whose quotation the caller has validated, says that packets of `mtu` bytes pass on this path
     /// and none larger (RFC 8899 §4.6). True if that was news that could be.
     pub fn on_packet_too_big(&mut self, id: PathId, mtu: u32, now: Time) -> bool {
-        let Some(path) = self.get_mut(id) else { return false };
+        let Some(index) = self.index(id) else { return false };
+        let path = &mut self.list[index];
+        path.find_pmtu(&self.config);
         let Some(finder) = &mut path.finder else { return false };
         let news = finder.discovery.on_packet_too_big(now, mtu);
         let event = path.apply_pmtu();
@@ -119,7 +141,9 @@ impl super::Paths {
     /// The interface below this path did not take a packet of `size` bytes, IP header included. True if the PMTU is found out
     /// and that was news.
     pub fn on_packet_refused(&mut self, id: PathId, size: u32, now: Time) -> bool {
-        let Some(path) = self.get_mut(id) else { return false };
+        let Some(index) = self.index(id) else { return false };
+        let path = &mut self.list[index];
+        path.find_pmtu(&self.config);
         let Some(finder) = &mut path.finder else { return false };
         let news = finder.discovery.on_refused(now, size);
         let event = path.apply_pmtu();

@@ -321,6 +321,9 @@ impl Paths {
             let id = PathId::new(self.next_id);
             self.next_id += 1;
             let mut path = Path::new(id, addr, &self.config, now);
+            if !self.pmtu_of_no_use {
+                path.find_pmtu(&self.config);
+            }
             if let Some(local) = self.locals.iter().find(|local| local.addr == addr.local) {
                 path.source = local.source;
                 path.link_up = local.link_up;

@@ -5,7 +5,7 @@ use toml::de::DeTable;
 use msctp_congestion::{Options, controllers};
 use msctp_proto::handover::policies;
 use msctp_proto::outbound::scheduler::schedulers;
-use msctp_proto::{AuthPolicy, Config, LossRecovery, RetransmissionPath};
+use msctp_proto::{AuthPolicy, Config, LossRecovery, PmtudConfig, RetransmissionPath};
 
 use super::document::Section;
 use super::error::Problem;
@@ -85,15 +85,22 @@ const KEYS: &[&str] = &[
     "prr",
 ];
 
+/// The core's defaults, on links whose MTU the scenario knows: a packet is as long as `pmtu` says from the first on, and no probes are
+/// between what is measured. Scenarios that want discovery say `pmtu_discovery = true`.
+fn rfc9260() -> Config {
+    Config { pmtud: PmtudConfig::off(), ..Config::default() }
+}
+
+/// As [`rfc9260`].
+fn webrtc() -> Config {
+    Config { pmtud: PmtudConfig::off(), ..Config::webrtc() }
+}
+
 /// Reads `[sctp.NAME]`: where a key is left out, what its `profile` has: RFC 9260's defaults, or another set of the core's.
 pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Problem> {
     let section = Section::open(table, format!("sctp.{name}"), KEYS)?;
-    let profiles = [
-        ("rfc9260", Config::default as fn() -> Config),
-        ("mobile", Config::mobile),
-        ("webrtc", Config::webrtc),
-    ];
-    let mut config = section.choice("profile", &profiles)?.unwrap_or(Config::default)();
+    let profiles = [("rfc9260", rfc9260 as fn() -> Config), ("mobile", Config::mobile), ("webrtc", webrtc)];
+    let mut config = section.choice("profile", &profiles)?.unwrap_or(rfc9260)();
     spans(&section, &mut config)?;
     numbers(&section, &mut config)?;
     let paths = [("alternate", RetransmissionPath::Alternate), ("same", RetransmissionPath::Same)];
