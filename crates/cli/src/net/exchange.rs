@@ -1,5 +1,5 @@
-//! The bytes that `connect` and `serve` exchange: standard input to stream [`BYTES`], what comes to standard
-//! output. Each direction ends by itself (RFC 6525).
+//! [`exchange`]: `connect` and `serve` send standard input on stream [`BYTES`] and print what they receive.
+//! Each direction ends by itself (RFC 6525).
 
 use std::io::IsTerminal;
 use std::pin::pin;
@@ -8,8 +8,8 @@ use msctp::{Association, Stream};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 
 use super::failed;
-use super::service::{BYTES, LAST_WORDS, Service};
-use super::text::system;
+use super::service::{BYTES, END_TIMEOUT, Service};
+use super::text::os_error;
 use crate::Failure;
 
 /// Bytes read at a time.
@@ -25,8 +25,8 @@ pub(crate) enum Input {
 }
 
 impl Input {
-    /// Standard input, unless it is a terminal and the output is not: who stores what comes has nothing to
-    /// type.
+    /// Returns `Standard`, unless standard input is a terminal and standard output is not: the user then only
+    /// stores what arrives.
     pub(crate) fn standard() -> Self {
         if std::io::stdin().is_terminal() && !std::io::stdout().is_terminal() {
             Self::Empty
@@ -78,7 +78,7 @@ pub(crate) async fn exchange(association: &Association, input: Input) -> Result<
         return ending.await;
     }
     // Both ends have everything: an answer to the shutdown that is lost changes nothing.
-    tokio::time::timeout(LAST_WORDS, ending).await.unwrap_or(Ok(()))
+    tokio::time::timeout(END_TIMEOUT, ending).await.unwrap_or(Ok(()))
 }
 
 /// Sends the input and ends the direction. False: the peer cannot be told that it has ended.
@@ -101,7 +101,10 @@ async fn outward(mut writer: WriteHalf<Stream>, input: Input) -> Result<bool, Fa
 }
 
 async fn read(input: &mut (impl AsyncRead + Unpin), buffer: &mut [u8]) -> Result<usize, Failure> {
-    input.read(buffer).await.map_err(|e| Failure::Run(format!("cannot read standard input: {}", system(&e))))
+    input
+        .read(buffer)
+        .await
+        .map_err(|e| Failure::Run(format!("cannot read standard input: {}", os_error(&e))))
 }
 
 /// Prints what comes until the peer has ended its direction.
@@ -116,13 +119,13 @@ async fn inward(mut reader: ReadHalf<Stream>) -> Result<(), Failure> {
     }
 }
 
-/// Prints what a peer of another make sends on other streams; a client of another command is turned away.
+/// Prints what a peer of another make sends on other streams; a client of another command is rejected.
 /// Ends with the association.
 async fn others(association: &Association) -> Result<(), Failure> {
     while let Ok(Some(message)) = association.recv().await {
         match Service::of(&message) {
             Service::Bytes => write(&message.data).await?,
-            wanted => return Err(Service::Bytes.turn_away(association, wanted)),
+            wanted => return Err(Service::Bytes.reject(association, wanted)),
         }
     }
     Ok(())
@@ -134,5 +137,5 @@ async fn write(data: &[u8]) -> Result<(), Failure> {
         output.write_all(data).await?;
         output.flush().await
     };
-    written.await.map_err(|e| Failure::Run(format!("cannot write standard output: {}", system(&e))))
+    written.await.map_err(|e| Failure::Run(format!("cannot write standard output: {}", os_error(&e))))
 }

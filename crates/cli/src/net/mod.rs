@@ -15,6 +15,8 @@ mod service;
 mod text;
 mod transfer;
 
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
 use self::open::Open;
 use crate::Failure;
 
@@ -22,19 +24,21 @@ use crate::Failure;
 /// makes another whenever none is idle at that moment, and over hours there are many.
 const POOL: usize = 4;
 
-/// Runs a command's work on one thread until it is done or a signal comes. In either case the peers hear of
-/// it before the process ends.
+/// Runs a command's work on one thread until it is done or a signal arrives, then aborts the associations
+/// that are still up.
 fn block_on(work: impl AsyncFnOnce(&Open) -> Result<(), Failure>) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(POOL)
         .build()
-        .map_err(|error| Failure::Run(format!("no runtime: {}", text::system(&error))))?;
+        .map_err(|error| Failure::Run(format!("no runtime: {}", text::os_error(&error))))?;
     let result = runtime.block_on(async {
+        // Before the work begins: whoever sees its first line may send a signal.
+        let mut signals = Signals::register()?;
         let open = Open::default();
         let result = tokio::select! {
             result = work(&open) => result,
-            signal = signal() => Err(signal),
+            signal = signals.receive() => Err(signal),
         };
         open.close(&result).await;
         result
@@ -44,26 +48,36 @@ fn block_on(work: impl AsyncFnOnce(&Open) -> Result<(), Failure>) -> Result<(), 
     result
 }
 
-/// Waits for SIGINT or SIGTERM.
-async fn signal() -> Failure {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (interrupt, terminate) = (SignalKind::interrupt(), SignalKind::terminate());
-    match (signal(interrupt), signal(terminate)) {
-        (Ok(mut interrupted), Ok(mut terminated)) => {
-            let kind = tokio::select! {
-                _ = interrupted.recv() => interrupt,
-                _ = terminated.recv() => terminate,
-            };
-            let how = if kind == interrupt { "interrupted" } else { "terminated" };
-            Failure::Signal(u8::try_from(kind.as_raw_value()).unwrap_or(0), how.to_owned())
-        }
-        (Err(error), _) | (_, Err(error)) => {
-            Failure::Run(format!("cannot watch for signals: {}", text::system(&error)))
-        }
+/// SIGINT and SIGTERM.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn register() -> Result<Self, Failure> {
+        let registered = |kind| {
+            signal(kind).map_err(|error| {
+                Failure::Run(format!("cannot watch for signals: {}", text::os_error(&error)))
+            })
+        };
+        Ok(Self {
+            interrupt: registered(SignalKind::interrupt())?,
+            terminate: registered(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for one of them.
+    async fn receive(&mut self) -> Failure {
+        let (kind, how) = tokio::select! {
+            _ = self.interrupt.recv() => (SignalKind::interrupt(), "interrupted"),
+            _ = self.terminate.recv() => (SignalKind::terminate(), "terminated"),
+        };
+        Failure::Signal(u8::try_from(kind.as_raw_value()).unwrap_or(0), how.to_owned())
     }
 }
 
 /// A failure on the way, after what was being done. What the peer said of it is made safe to print.
 fn failed(what: &str) -> impl Fn(&dyn std::error::Error) -> Failure + '_ {
-    move |error| Failure::Run(format!("{what}: {}", text::shown(&error.to_string())))
+    move |error| Failure::Run(format!("{what}: {}", text::escape(&error.to_string())))
 }

@@ -1,4 +1,4 @@
-//! [`Open`]: the endpoints of a command, so that their peers hear of its end.
+//! [`Open`] aborts the endpoints of a command when the command ends, so that no peer waits for it.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use msctp::Endpoint;
 
 use crate::Failure;
 
-/// The kernel takes the last packets within this time, or not at all.
+/// How long to wait until the kernel takes the ABORTs.
 const LEAVE: Duration = Duration::from_secs(1);
 
 /// The endpoints that a command has bound.
@@ -15,12 +15,12 @@ const LEAVE: Duration = Duration::from_secs(1);
 pub(crate) struct Open(RefCell<Vec<Endpoint>>);
 
 impl Open {
-    /// The endpoint is closed when the command ends, however it does.
+    /// Registers an endpoint to abort when the command ends, whether it succeeds, fails or gets a signal.
     pub(crate) fn add(&self, endpoint: &Endpoint) {
         self.0.borrow_mut().push(endpoint.clone());
     }
 
-    /// Aborts the associations that are still there, with what the command came to as the reason.
+    /// Aborts the associations that are still up. The reason is the error that ended the command.
     pub(crate) async fn close(&self, result: &Result<(), Failure>) {
         let reason = result.as_ref().err().map_or("the command is over".to_owned(), ToString::to_string);
         for endpoint in self.0.take() {

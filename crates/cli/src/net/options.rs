@@ -11,7 +11,7 @@ use msctp::{
 use tokio::time::Instant;
 
 use super::Open;
-use super::text::{shown, system};
+use super::text::{count, escape, os_error};
 use crate::Failure;
 
 /// How packets leave and how the association behaves.
@@ -149,14 +149,14 @@ pub(crate) struct PeerArgs {
     timeout: u64,
 }
 
-/// How often it is looked whether there is a network now.
+/// How often to check for a network.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Why a connection did not come about.
 enum Unconnected {
-    /// This host has no network yet, in these words.
+    /// This host has no network yet; the message says what is missing.
     NoNetwork(String),
-    /// It has another address than at the start of the attempt.
+    /// The host got an address that it did not have at the start of the attempt.
     NewAddress,
     Failed(Failure),
 }
@@ -172,7 +172,7 @@ impl PeerArgs {
         Duration::from_secs(self.timeout)
     }
 
-    /// Binds and connects. A host that follows its interfaces and has none waits for one.
+    /// Binds and connects. A host that follows its interfaces and has no network waits for one.
     pub(crate) async fn connect(
         &self,
         net: &NetArgs,
@@ -213,7 +213,7 @@ impl PeerArgs {
     }
 }
 
-/// One attempt, from the addresses that this host has now.
+/// Connects once, from the addresses that this host has now.
 async fn connect_once(
     address: SocketAddr,
     net: &NetArgs,
@@ -229,7 +229,7 @@ async fn connect_once(
         connected = endpoint.connect(peer, config.clone()) => connected.map_err(|error| match error {
             ConnectError::Config(error) => Unconnected::Failed(refused(&error)),
             error @ ConnectError::NoLocalAddress(_) => Unconnected::NoNetwork(error.to_string()),
-            error => Unconnected::Failed(Failure::Run(shown(&format!("{address}: {error}")))),
+            error => Unconnected::Failed(Failure::Run(escape(&format!("{address}: {error}")))),
         })?,
         () = new_address(&endpoint, address.ip()), if net.mobility().is_some() => return Err(Unconnected::NewAddress),
     };
@@ -247,7 +247,7 @@ async fn new_address(endpoint: &Endpoint, remote: IpAddr) {
     }
 }
 
-/// Where a command connects to.
+/// The server that a command connects to.
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
     Address(SocketAddr),
@@ -278,7 +278,7 @@ impl Target {
         }
     }
 
-    /// The address, asked for where it is a name.
+    /// Returns the address; resolves a name.
     async fn address(&self) -> Result<SocketAddr, Unconnected> {
         let (name, port) = match self {
             Self::Address(address) => return Ok(*address),
@@ -290,14 +290,14 @@ impl Target {
             Ok(mut found) => found.next().ok_or_else(|| unknown("this name has no address")),
             // No name server can be reached: perhaps no network.
             Err(error) if error.to_string().contains("Temporary failure") => {
-                Err(Unconnected::NoNetwork(format!("{name}: {}", system(&error))))
+                Err(Unconnected::NoNetwork(format!("{name}: {}", os_error(&error))))
             }
-            Err(error) => Err(unknown(&system(&error))),
+            Err(error) => Err(unknown(&os_error(&error))),
         }
     }
 }
 
-/// An option that cannot be used, by the name of its flag.
+/// Reports an invalid option by the name of its flag.
 fn refused(error: &ConfigError) -> Failure {
     let flag = match error.field {
         "handover_policy" => "--policy",
@@ -309,7 +309,7 @@ fn refused(error: &ConfigError) -> Failure {
     Failure::Input(format!("{flag} {}: want {}", error.value, error.want))
 }
 
-/// An endpoint that cannot be bound.
+/// Reports why an endpoint could not be bound.
 fn unbound(error: BindError) -> Failure {
     match error {
         BindError::Config(error) => refused(&error),
@@ -326,12 +326,12 @@ const MIN_KEY: usize = 16;
 fn authentication(file: &Path) -> Result<AuthConfig, Failure> {
     let wrong = |why: &dyn std::fmt::Display| Failure::Input(format!("--key {}: {why}", file.display()));
     let mut secret = std::fs::read(file)
-        .map_err(|error| wrong(&format_args!("{}; want a file with the key", system(&error))))?;
+        .map_err(|error| wrong(&format_args!("{}; want a file with the key", os_error(&error))))?;
     while secret.last().is_some_and(u8::is_ascii_whitespace) {
         secret.pop();
     }
     if secret.len() < MIN_KEY {
-        return Err(wrong(&format_args!("{} bytes; want at least {MIN_KEY}", secret.len())));
+        return Err(wrong(&format_args!("{}; want at least {MIN_KEY}", count(secret.len() as u64, "byte"))));
     }
     Ok(AuthConfig {
         keys: vec![SharedKey { id: 1, secret }],

@@ -11,8 +11,8 @@ use msctp::{Association, AssociationState};
 use serde::Serialize;
 
 use super::options::{NetArgs, PeerArgs};
-use super::service::{DATA, LAST_WORDS, Service};
-use super::text::{count, shown, system};
+use super::service::{DATA, END_TIMEOUT, Service};
+use super::text::{count, escape, os_error};
 use super::transfer::{Control, Hash, PIECE};
 use super::{Open, block_on, failed, moves};
 use crate::Failure;
@@ -50,9 +50,9 @@ pub(crate) struct Args {
 #[derive(Default, Serialize)]
 struct Summary {
     bytes: u64,
-    /// Of these, what the receiver had before.
+    /// Bytes that the receiver had before.
     resumed: u64,
-    /// The others: what this command brought there.
+    /// Bytes that this command sent: `bytes` - `resumed`.
     sent: u64,
     seconds: f64,
     /// Times that data took another path.
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-/// The hash and length of the file to send.
+/// Returns the hash and length of the file to send.
 fn read(file: &Path) -> Result<(Hash, u64), Failure> {
     let shown = file.display();
     Hash::of_file(file, || ()).map_err(|error| {
@@ -112,7 +112,7 @@ fn read(file: &Path) -> Result<(Hash, u64), Failure> {
             ErrorKind::PermissionDenied => "; want a file that you may read".to_owned(),
             _ => String::new(),
         };
-        Failure::Input(format!("{shown}: {}{remedy}", system(&error)))
+        Failure::Input(format!("{shown}: {}{remedy}", os_error(&error)))
     })
 }
 
@@ -184,7 +184,7 @@ async fn attempt(
         association.abort("the transfer failed");
     }
     // The file is there, or is not: how the association ends changes nothing.
-    let _ = tokio::time::timeout(LAST_WORDS, association.shutdown()).await;
+    let _ = tokio::time::timeout(END_TIMEOUT, association.shutdown()).await;
     association.abort("the peer did not answer the shutdown");
     summary.switches += watch.await.unwrap_or(0);
     result
@@ -202,7 +202,7 @@ async fn deliver(
         summary.resumed = offset;
         summary.sent = offer.size - offset;
     }
-    let mut answer = std::pin::pin!(Service::Files.hear(association));
+    let mut answer = std::pin::pin!(Service::Files.receive(association));
     let answer = tokio::select! {
         biased;
         // Before everything was sent: that it cannot be taken.
@@ -218,7 +218,7 @@ async fn deliver(
     }
 }
 
-/// Offers the file; where the receiver wants it from.
+/// Offers the file. Returns the offset from which the receiver wants it.
 async fn begin(
     args: &Args,
     association: &Association,
@@ -226,30 +226,31 @@ async fn begin(
     bar: &ProgressBar,
 ) -> Result<u64, Lost> {
     let first = Control::Offer { name: offer.name.clone(), size: offer.size, sha256: offer.sha256.clone() };
-    Service::Files.say(association, &first).await.map_err(Lost::Again)?;
-    let mut answer = Service::Files.answer(association, args.peer.timeout()).await.map_err(|failure| {
-        // A receiver that ends it here does not want it, and another service says so.
-        let wanted = association.state() == AssociationState::Established;
-        if wanted { Lost::Again(failure) } else { Lost::ForGood(failure) }
-    })?;
+    Service::Files.send(association, &first).await.map_err(Lost::Again)?;
+    let mut answer =
+        Service::Files.receive_answer(association, args.peer.timeout()).await.map_err(|failure| {
+            // A receiver that ends it here does not want it, and another service says so.
+            let wanted = association.state() == AssociationState::Established;
+            if wanted { Lost::Again(failure) } else { Lost::ForGood(failure) }
+        })?;
     loop {
         match answer {
             Control::From { offset } if offset <= offer.size => return Ok(offset),
             Control::Wait { why } => {
                 if !args.quiet {
-                    bar.suspend(|| eprintln!("the receiver says: {}; waiting", shown(&why)));
+                    bar.suspend(|| eprintln!("the receiver says: {}; waiting", escape(&why)));
                 }
-                answer = Service::Files.hear(association).await.map_err(Lost::Again)?;
+                answer = Service::Files.receive(association).await.map_err(Lost::Again)?;
             }
             other => return Err(unexpected(&other)),
         }
     }
 }
 
-/// The receiver does not take the file, or breaks the protocol.
+/// The receiver refuses the file, or breaks the protocol.
 fn unexpected(control: &Control) -> Lost {
     Lost::ForGood(Failure::Run(match control {
-        Control::Refused { why } => format!("refused: {}", shown(why)),
+        Control::Refused { why } => format!("refused: {}", escape(why)),
         other => format!("the receiver said {other:?} out of turn"),
     }))
 }
@@ -270,7 +271,7 @@ async fn send(
                     offer.size
                 )
             }
-            _ => format!("{shown}: cannot read at byte {at}: {}", system(error)),
+            _ => format!("{shown}: cannot read at byte {at}: {}", os_error(error)),
         }))
     };
     let mut file = File::open(offer.path).map_err(|e| unreadable(0, &e))?;

@@ -1,12 +1,11 @@
-//! Text for people: what a peer or the system said, safe to print and free of numbers that only a program
-//! reads.
+//! Text for messages: escapes what a peer sent, strips errno numbers, pluralizes nouns.
 
 use std::fmt::{Display, Write};
 use std::io;
 
 /// Escapes control characters, and the invisible ones that reorder a line, in text from a peer: a terminal
 /// obeys them.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {
         if char.is_control() || is_invisible(char) {
@@ -23,8 +22,8 @@ fn is_invisible(char: char) -> bool {
     matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// An error of the operating system in its words, without its number.
-pub(crate) fn system(error: &io::Error) -> String {
+/// Formats an error of the operating system without its number.
+pub(crate) fn os_error(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rsplit_once(" (os error ") {
         Some((words, _)) => words.to_owned(),
@@ -32,7 +31,7 @@ pub(crate) fn system(error: &io::Error) -> String {
     }
 }
 
-/// A number with its noun: "1 byte", "2 bytes".
+/// Formats a number with its noun: "1 byte", "2 bytes".
 pub(crate) fn count(number: u64, noun: &str) -> impl Display {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
@@ -43,16 +42,16 @@ mod tests {
 
     #[test]
     fn control_characters_of_a_peer_are_escaped() {
-        assert_eq!(shown("a \u{1b}[31mred\u{7}\n"), r"a \u{1b}[31mred\u{7}\u{a}");
-        assert_eq!(shown("x\u{202e}gpj.exe\u{9b}"), r"x\u{202e}gpj.exe\u{9b}");
-        assert_eq!(shown("Übung \"1\" – 映画.mkv"), "Übung \"1\" – 映画.mkv");
+        assert_eq!(escape("a \u{1b}[31mred\u{7}\n"), r"a \u{1b}[31mred\u{7}\u{a}");
+        assert_eq!(escape("x\u{202e}gpj.exe\u{9b}"), r"x\u{202e}gpj.exe\u{9b}");
+        assert_eq!(escape("Übung \"1\" – 映画.mkv"), "Übung \"1\" – 映画.mkv");
     }
 
     #[test]
     fn system_errors_lose_their_number_and_counts_agree_with_their_noun() {
         let error = io::Error::from_raw_os_error(21);
-        assert_eq!(system(&error), "Is a directory");
-        assert_eq!(system(&io::Error::other("no number")), "no number");
+        assert_eq!(os_error(&error), "Is a directory");
+        assert_eq!(os_error(&io::Error::other("no number")), "no number");
         assert_eq!(count(1, "byte").to_string(), "1 byte");
         assert_eq!(count(0, "path change").to_string(), "0 path changes");
     }

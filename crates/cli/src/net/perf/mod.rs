@@ -15,7 +15,7 @@ use self::measure::{Interval, Meter, Report, Side, cpu_seconds, head, row};
 use self::wire::Message;
 use super::options::{NetArgs, PeerArgs};
 use super::serve::announce;
-use super::service::{CONTROL, DATA, LAST_WORDS, Service, see_off};
+use super::service::{CONTROL, DATA, END_TIMEOUT, Service, drain};
 use super::{Open, block_on, failed, moves};
 use crate::Failure;
 use crate::running::print;
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             }
         })?;
         // Both ends know the result: how the association ends changes nothing.
-        let _ = tokio::time::timeout(LAST_WORDS, association.shutdown()).await;
+        let _ = tokio::time::timeout(END_TIMEOUT, association.shutdown()).await;
         Ok(())
     })
 }
@@ -105,7 +105,7 @@ async fn serve(args: &Args, open: &Open) -> Result<(), Failure> {
     let endpoint = args.net.server(open)?;
     announce(&endpoint, &args.net, "measure with it");
     let mut running: Option<Running> = None;
-    let mut turned_away = JoinSet::new();
+    let mut rejected = JoinSet::new();
     loop {
         tokio::select! {
             () = over(&mut running) => running = None,
@@ -114,8 +114,8 @@ async fn serve(args: &Args, open: &Open) -> Result<(), Failure> {
                     return Err(Failure::Run("the endpoint is gone".to_owned()));
                 };
                 if running.is_some() {
-                    turned_away.spawn(turn_away(association));
-                    while turned_away.try_join_next().is_some() {}
+                    rejected.spawn(reject(association));
+                    while rejected.try_join_next().is_some() {}
                 } else {
                     running = Some(Box::pin(serve_one(association)));
                 }
@@ -136,16 +136,16 @@ async fn over(running: &mut Option<Running>) {
 }
 
 /// Another client is being measured with.
-async fn turn_away(association: Association) {
-    if Service::Perf.first::<Message>(&association).await.is_ok() {
-        let _ = Service::Perf.say(&association, &Message::Busy).await;
-        see_off(&association, "busy with another measurement").await;
+async fn reject(association: Association) {
+    if Service::Perf.receive_first::<Message>(&association).await.is_ok() {
+        let _ = Service::Perf.send(&association, &Message::Busy).await;
+        drain(&association, "busy with another measurement").await;
     }
 }
 
 async fn serve_one(association: Association) {
     match serve_measurement(&association).await {
-        Ok(()) => see_off(&association, "the measurement is over").await,
+        Ok(()) => drain(&association, "the measurement is over").await,
         Err(failure) => {
             eprintln!("msctp: {failure}");
             association.abort(failure.to_string());
@@ -154,10 +154,11 @@ async fn serve_one(association: Association) {
 }
 
 async fn serve_measurement(association: &Association) -> Result<(), Failure> {
-    let Message::Start { milliseconds, len, reverse } = Service::Perf.first(association).await? else {
+    let Message::Start { milliseconds, len, reverse } = Service::Perf.receive_first(association).await?
+    else {
         return Err(Failure::Run("a measurement begins with its parameters".to_owned()));
     };
-    Service::Perf.say(association, &Message::Ready).await?;
+    Service::Perf.send(association, &Message::Ready).await?;
     let mut quiet = |_: &Interval| {};
     let side = if reverse {
         let time = Duration::from_millis(milliseconds.min(MAX_SECONDS * 1000));
@@ -166,14 +167,14 @@ async fn serve_measurement(association: &Association) -> Result<(), Failure> {
     } else {
         receive(association, &mut Meter::new(Duration::MAX), &mut quiet).await?
     };
-    Service::Perf.say(association, &Message::Result { side }).await
+    Service::Perf.send(association, &Message::Result { side }).await
 }
 
 /// The client's part: what both sides found.
 async fn measure(args: &Args, association: &Association, patience: Duration) -> Result<Report, Failure> {
     let start = Message::Start { milliseconds: args.time * 1000, len: args.len, reverse: args.reverse };
-    Service::Perf.say(association, &start).await?;
-    match Service::Perf.answer(association, patience).await? {
+    Service::Perf.send(association, &start).await?;
+    match Service::Perf.receive_answer(association, patience).await? {
         Message::Ready => {}
         Message::Busy => {
             let why = "the server is busy with another measurement: try again when that is over";
@@ -207,7 +208,7 @@ async fn measure(args: &Args, association: &Association, patience: Duration) -> 
     } else {
         send(association, Duration::from_secs(args.time), args.len, &mut meter, &mut note).await?
     };
-    let Message::Result { side: theirs } = Service::Perf.answer(association, patience).await? else {
+    let Message::Result { side: theirs } = Service::Perf.receive_answer(association, patience).await? else {
         return Err(Failure::Run("the server ends a measurement with its result".to_owned()));
     };
     watch.abort();
@@ -243,7 +244,7 @@ async fn send(
     // Streams are ordered each for itself: the end is said when all data is there.
     association.flush().await.map_err(|e| failed("sending")(&e))?;
     let seconds = begin.elapsed().as_secs_f64();
-    Service::Perf.say(association, &Message::End).await?;
+    Service::Perf.send(association, &Message::End).await?;
     Ok(Side { bytes, seconds, cpu_seconds: cpu_seconds() - cpu, longest_gap: None })
 }
 

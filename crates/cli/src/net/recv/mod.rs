@@ -18,8 +18,8 @@ use self::store::{Part, Store, There};
 use self::turns::{Turn, Turns};
 use super::options::NetArgs;
 use super::serve::announce;
-use super::service::{DATA, LAST_WORDS, Service, see_off};
-use super::text::{count, shown, system};
+use super::service::{DATA, END_TIMEOUT, Service, drain};
+use super::text::{count, escape, os_error};
 use super::transfer::{Control, plain_name};
 use super::{block_on, failed};
 use crate::Failure;
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let store = Store::new(&args.out);
     // Before somebody sends, not after.
     if let Err(error) = store.check_writable() {
-        let why = system(&error);
+        let why = os_error(&error);
         return Err(Failure::Input(format!(
             "{}: cannot write there: {why}; name another folder with --out",
             args.out.display()
@@ -89,12 +89,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 Ok(received) => {
                     report(args, &received)?;
                     if args.once {
-                        last_words(&endpoint, args).await;
+                        end(&endpoint, args).await;
                         return Ok(());
                     }
                 }
                 Err(Fault::Storage(why)) if args.once => {
-                    last_words(&endpoint, args).await;
+                    end(&endpoint, args).await;
                     return Err(Failure::Run(why));
                 }
                 // A sender that comes again goes on where this one stopped, so even with --once this is not
@@ -107,9 +107,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Lets the sender read the result before the process ends.
-async fn last_words(endpoint: &Endpoint, args: &Args) {
+async fn end(endpoint: &Endpoint, args: &Args) {
     endpoint.stop_listening(args.net.sctp_port());
-    let _ = tokio::time::timeout(LAST_WORDS, endpoint.idle()).await;
+    let _ = tokio::time::timeout(END_TIMEOUT, endpoint.idle()).await;
 }
 
 /// What came of one association, and where from.
@@ -131,11 +131,11 @@ async fn accept(endpoint: Endpoint, sctp_port: u16, store: Store, results: mpsc:
                 Err(fault) => fault.to_string(),
             };
             if matches!(result, Err(Fault::Refused(_) | Fault::Storage(_))) {
-                let _ = Service::Files.say(&association, &Control::Refused { why: last.clone() }).await;
+                let _ = Service::Files.send(&association, &Control::Refused { why: last.clone() }).await;
             }
             // Nobody waits any more when one file was enough.
             let _ = results.send((from, result)).await;
-            see_off(&association, &last).await;
+            drain(&association, &last).await;
         });
         while tasks.try_join_next().is_some() {}
     }
@@ -156,7 +156,7 @@ fn report(args: &Args, received: &Received) -> Result<(), Failure> {
         writeln!(
             out,
             "{}: {}{resumed}, {rate:.1} Mbps, longest gap {:.3} s, SHA-256 {}",
-            shown(&received.file.display().to_string()),
+            escape(&received.file.display().to_string()),
             count(received.bytes, "byte"),
             received.longest_gap,
             received.sha256
@@ -196,15 +196,15 @@ struct Offer {
 /// One file.
 async fn take(association: &Association, store: &Store, turns: &Turns) -> Result<Received, Fault> {
     let Control::Offer { name, size, sha256 } =
-        Service::Files.first(association).await.map_err(Fault::Lost)?
+        Service::Files.receive_first(association).await.map_err(Fault::Lost)?
     else {
         return Err(Fault::Refused("an offer comes first".to_owned()));
     };
     let hex = sha256.len() == 64 && sha256.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let Some(plain) = plain_name(&name).filter(|_| hex) else {
-        return Err(Fault::Refused(format!("{}: not a plain file name with its SHA-256", shown(&name))));
+        return Err(Fault::Refused(format!("{}: not a plain file name with its SHA-256", escape(&name))));
     };
-    let offer = Offer { file: store.file(plain), name: shown(plain), size, sha256 };
+    let offer = Offer { file: store.file(plain), name: escape(plain), size, sha256 };
     let begin = Instant::now();
     if store.must_hash(&offer.file, size) {
         wait(association, "comparing with the file of that name").await?;
@@ -223,22 +223,22 @@ async fn take(association: &Association, store: &Store, turns: &Turns) -> Result
         }
     }
     if there == There::Same {
-        say(association, &Control::From { offset: size }).await?;
+        send(association, &Control::From { offset: size }).await?;
     }
-    say(association, &Control::Done).await?;
+    send(association, &Control::Done).await?;
     let (resumed, longest_gap) = filled;
     let seconds = begin.elapsed().as_secs_f64();
     let longest_gap = longest_gap.as_secs_f64();
     Ok(Received { file: offer.file, bytes: size, resumed, seconds, longest_gap, sha256: offer.sha256 })
 }
 
-async fn say(association: &Association, control: &Control) -> Result<(), Fault> {
-    Service::Files.say(association, control).await.map_err(Fault::Lost)
+async fn send(association: &Association, control: &Control) -> Result<(), Fault> {
+    Service::Files.send(association, control).await.map_err(Fault::Lost)
 }
 
 /// Tells the sender that the answer takes a while.
 async fn wait(association: &Association, why: &str) -> Result<(), Fault> {
-    say(association, &Control::Wait { why: why.to_owned() }).await
+    send(association, &Control::Wait { why: why.to_owned() }).await
 }
 
 /// What is there under the offered name; another file is a reason to refuse.
@@ -268,7 +268,7 @@ async fn fill(
     let part = tokio::task::spawn_blocking(move || Part::open(opened, size, || hashing.progress())).await;
     let mut part = part
         .unwrap_or_else(|error| Err(io::Error::other(error)))
-        .map_err(|error| Fault::Storage(format!("cannot write {}: {}", path.display(), system(&error))))?;
+        .map_err(|error| Fault::Storage(format!("cannot write {}: {}", path.display(), os_error(&error))))?;
     let resumed = part.len;
     let longest_gap = match write(association, &turn, &mut part, offer).await {
         Ok(longest_gap) => longest_gap,
@@ -302,7 +302,7 @@ async fn fill(
         Err(error) => Err(Fault::Storage(format!(
             "cannot give {} its name: {}; it is complete as {}",
             offer.name,
-            system(&error),
+            os_error(&error),
             part.path.display()
         ))),
     }
@@ -323,7 +323,7 @@ async fn write(
         let goes_on = if part.len > 0 { ": the same `msctp send` goes on from there" } else { "" };
         Fault::Lost(Failure::Run(format!("{}: {why}{}{goes_on}", offer.name, kept(part.len, &part.path))))
     };
-    say(association, &Control::From { offset: part.len }).await?;
+    send(association, &Control::From { offset: part.len }).await?;
     let (mut last, mut longest_gap) = (None, Duration::ZERO);
     while part.len < offer.size {
         let message =
@@ -341,7 +341,7 @@ async fn write(
             return Err(Fault::Storage(format!(
                 "cannot write {}: {}{}: make room and send it again, or delete that file",
                 offer.name,
-                system(&error),
+                os_error(&error),
                 kept(part.len, &part.path)
             )));
         }

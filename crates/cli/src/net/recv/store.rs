@@ -27,11 +27,11 @@ pub(super) struct Store {
 /// Length and time of change: the file is the one that was hashed.
 type Stamp = (u64, Option<SystemTime>);
 
-/// What is there under an offered name.
+/// What the folder has under an offered name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum There {
     Nothing,
-    /// The file that is offered.
+    /// A file with the offered hash.
     Same,
     Other,
 }
@@ -41,19 +41,19 @@ impl Store {
         Self { folder: folder.to_owned(), known: Arc::default(), hashing: Arc::new(Semaphore::new(1)) }
     }
 
-    /// Writes an empty file into the folder and takes it away again.
+    /// Checks that files can be created in the folder.
     pub(super) fn check_writable(&self) -> io::Result<()> {
         let file = self.folder.join(format!(".msctp-{}", std::process::id()));
         File::create(&file)?;
         std::fs::remove_file(file)
     }
 
-    /// Where a file of this name goes.
+    /// Returns the path of a file with this name.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// Where an incomplete file with this hash is kept.
+    /// Returns the path of the incomplete file with this hash.
     pub(super) fn part(&self, sha256: &str) -> PathBuf {
         self.folder.join(format!(".{}.part", &sha256[..32]))
     }
@@ -104,7 +104,7 @@ impl Store {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a complete part its name without replacing anything.
+    /// Renames a complete part without replacing an existing file.
     ///
     /// # Errors
     ///

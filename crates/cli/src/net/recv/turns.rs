@@ -12,11 +12,11 @@ use tokio::time::Instant;
 /// that sender's earlier attempt, whose association is dead and does not know it yet.
 const STALLED: Duration = Duration::from_secs(3);
 
-/// The turns of all hashes.
+/// One queue per hash of a file that is being transferred.
 #[derive(Clone, Default)]
 pub(super) struct Turns(Arc<Mutex<BTreeMap<String, Arc<Queue>>>>);
 
-/// Those who send the same bytes.
+/// The transfers of one hash.
 #[derive(Default)]
 struct Queue {
     turn: Arc<tokio::sync::Mutex<()>>,
@@ -25,11 +25,11 @@ struct Queue {
 
 struct Holder {
     association: Association,
-    /// Of its last progress.
+    /// When it made its last progress.
     at: Instant,
 }
 
-/// The right to complete the file with a hash.
+/// The exclusive right to complete the file with a hash.
 pub(super) struct Turn {
     hash: String,
     turns: Turns,
@@ -42,12 +42,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Turns {
-    /// Somebody sends these bytes now.
+    /// Whether another transfer of these bytes is running.
     pub(super) fn is_taken(&self, hash: &str) -> bool {
         lock(&self.0).get(hash).is_some_and(|queue| lock(&queue.holder).is_some())
     }
 
-    /// Waits for the turn. A holder that stalls is aborted.
+    /// Waits for the turn, and aborts a holder that stalls.
     pub(super) async fn take(&self, hash: &str, association: &Association) -> Turn {
         let queue = Arc::clone(lock(&self.0).entry(hash.to_owned()).or_default());
         let mut guard = std::pin::pin!(Arc::clone(&queue.turn).lock_owned());
@@ -63,7 +63,7 @@ impl Turns {
 }
 
 impl Queue {
-    /// The time until the holder counts as stalled.
+    /// Returns the time until the holder counts as stalled.
     fn patience(&self) -> Duration {
         lock(&self.holder).as_ref().map_or(STALLED, |holder| STALLED.saturating_sub(holder.at.elapsed()))
     }
@@ -77,7 +77,7 @@ impl Queue {
 }
 
 impl Turn {
-    /// The holder does not stall.
+    /// Notes that the transfer made progress.
     pub(super) fn progress(&self) {
         if let Some(holder) = lock(&self.queue.holder).as_mut() {
             holder.at = Instant::now();
@@ -89,7 +89,7 @@ impl Drop for Turn {
     fn drop(&mut self) {
         *lock(&self.queue.holder) = None;
         let mut queues = lock(&self.turns.0);
-        // The map's and ours: nobody else waits.
+        // Two references, the map's and ours: no other transfer waits.
         if Arc::strong_count(&self.queue) == 2 {
             queues.remove(&self.hash);
         }
