@@ -25,6 +25,10 @@ fn assert_both_closed(pair: &Pair, what: &str) {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6
+//= type=test
+//# they MUST be implemented by the data receiver, i.e., an endpoint MUST properly receive and process bundled
+//# or fragmented data.
 #[test]
 fn all_that_was_sent_arrives_before_the_end_from_either_side() {
     for side in [Side::A, Side::B] {

@@ -203,6 +203,9 @@ fn shutdown_complete_counts_in_shutdown_ack_sent_only() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
+//= type=test
+//# the receiver MUST treat the packet as an invalid SCTP packet.
 #[test]
 fn packets_out_of_the_blue_by_the_eight_rules() {
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);

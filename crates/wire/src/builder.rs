@@ -125,6 +125,10 @@ impl<'o> PacketBuilder<'o> {
     #[inline]
     pub fn push<C: EncodeChunk + ?Sized>(&mut self, chunk: &C) -> Result<(), Full> {
         let (needed, remaining) = (chunk.padded_len(), self.remaining());
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
+        //# The total size of the resultant SCTP packet MUST be less that or equal to the current PMTU.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
+        //# Partial chunks MUST NOT be placed in an SCTP packet.
         if needed > remaining {
             return Err(Full { needed, remaining });
         }
@@ -226,6 +230,12 @@ impl<'o> PacketBuilder<'o> {
     #[inline]
     pub fn finish(mut self) -> usize {
         if !self.without_checksum {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
+            //# the endpoint MUST strengthen the data integrity of the transmission by including the CRC32c
+            //# checksum value calculated on the packet
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
+            //# After the packet is constructed (containing the SCTP common header and one or more control or
+            //# DATA chunks), the transmitter MUST:
             let packet = &mut self.out[self.start..];
             let crc = checksum::crc32c(packet);
             packet[checksum::FIELD..CommonHeader::LEN].copy_from_slice(&checksum::field(crc));
@@ -265,6 +275,14 @@ mod tests {
         }
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
+    //= type=test
+    //# the endpoint MUST strengthen the data integrity of the transmission by including the CRC32c checksum
+    //# value calculated on the packet
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
+    //= type=test
+    //# After the packet is constructed (containing the SCTP common header and one or more control or DATA
+    //# chunks), the transmitter MUST:
     #[test]
     fn a_packet_byte_for_byte() {
         let mut out = vec![0xee];
@@ -288,6 +306,9 @@ mod tests {
         assert!(Packet::parse(&out[1..], Checksum::Verify).is_ok());
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
+    //= type=test
+    //# Partial chunks MUST NOT be placed in an SCTP packet.
     #[test]
     fn a_full_packet_is_as_it_was() {
         let mut out = Vec::new();

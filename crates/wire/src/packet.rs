@@ -80,13 +80,22 @@ impl<'a> Packet<'a> {
             return Err(PacketError::ZeroPort { src_port, dst_port });
         }
         let found = checksum::found(bytes);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
+        //= type=exception
+        //= reason=option `offer.lower_layer_protects`, off by default: RFC 9653 takes a checksum of 0 for
+        //= reason=right
+        //# the receiver MUST first check the CRC32c checksum as follows:
         let left_out = checksum == Checksum::ZeroOrRight && found == 0 && {
             let first = bytes.get(CommonHeader::LEN).copied().map(ChunkType);
             !matches!(first, Some(ChunkType::INIT | ChunkType::COOKIE_ECHO))
         };
         if checksum != Checksum::Skip && !left_out {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
+            //# the receiver MUST first check the CRC32c checksum as follows:
             let computed = checksum::of_packet(bytes);
             if found != computed {
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
+                //# the receiver MUST treat the packet as an invalid SCTP packet.
                 return Err(PacketError::BadChecksum { found, computed });
             }
         }
@@ -192,6 +201,9 @@ mod tests {
         assert_eq!(Packet::parse(&zero, Checksum::Skip).unwrap_err(), error);
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
+    //= type=test
+    //# the receiver MUST first check the CRC32c checksum as follows:
     #[test]
     fn every_flipped_bit_spoils_the_checksum() {
         let bytes = packet(&[6, 1, 0, 8, 0, 12, 0, 4]);

@@ -142,6 +142,12 @@ impl Association {
         let mut builder = PacketBuilder::new(out, tags.local_port, tags.peer_port, tag_field, max_len);
         self.plan_auth(&mut builder, tag);
         if tags.extensions.has(Extensions::ZERO_CHECKSUM) && self.may_leave_out_checksum(tag) {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
+            //= type=exception
+            //= reason=option `offer.lower_layer_protects` of the peer, off by default: RFC 9653 leaves the
+            //= reason=checksum out
+            //# the endpoint MUST strengthen the data integrity of the transmission by including the CRC32c
+            //# checksum value calculated on the packet
             builder.leave_out_checksum();
         }
         builder

@@ -256,6 +256,11 @@ impl Config {
             format_args!("between rto_min ({}) and rto_max ({})", self.rto_min, self.rto_max),
         )?;
         // RFC 9260 §6.2: an implementation MUST NOT allow the maximum delay to be above 500 ms
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+        //# An implementation MUST NOT allow the maximum delay (protocol parameter 'SACK.Delay') to be
+        //# configured to be more than 500 ms.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+        //# MUST NOT raise it above 500 ms.
         check(self.sack_delay <= Span::from_millis(500), "sack_delay", self.sack_delay, "at most 500ms")
     }
 
@@ -391,6 +396,13 @@ mod tests {
         assert_eq!(config.max_burst, 4);
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+    //= type=test
+    //# An implementation MUST NOT allow the maximum delay (protocol parameter 'SACK.Delay') to be configured
+    //# to be more than 500 ms.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+    //= type=test
+    //# MUST NOT raise it above 500 ms.
     #[test]
     fn each_error_names_the_field_the_value_and_the_remedy() {
         let wrong = |change: fn(&mut Config)| {

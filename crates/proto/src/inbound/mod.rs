@@ -167,6 +167,11 @@ impl Inbound {
                 Received::Duplicate
             }
             Place::TooFar => Received::Dropped,
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+            //# The dropped DATA chunk(s) MUST NOT be included in the SACK chunk, as they were not accepted.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+            //# it MUST NOT include them in Gap Ack Blocks in subsequent SACK chunks until they are received
+            //# again via retransmission.
             Place::Next | Place::Ahead(_) if !self.may_hold(tsn, place, data.stream, data.payload.len()) => {
                 Received::Dropped
             }
@@ -182,6 +187,11 @@ impl Inbound {
         };
         // RFC 9260 §6.2: a duplicate (MAY when bundled with new data), a dropped chunk and the I bit call for a SACK at
         // once. §6.7: so does a gap; `record` looks after it.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+        //# the receiver MUST immediately send back a SACK chunk with the current receive window
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+        //# When a packet arrives with duplicate DATA chunk(s) and with no new DATA chunk(s), the endpoint
+        //# MUST immediately send a SACK chunk with no delay.
         self.clock.on_data(received != Received::New || data.immediate);
         self.stretch_window();
         Ok(received)
@@ -231,6 +241,9 @@ impl Inbound {
     }
 
     fn take(&mut self, tsn: LongTsn, place: Place, data: &Piece<'_>) -> Result<(), DataFault> {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+        //# An endpoint MUST recognize fragmented DATA chunks by examining the B/ E bits in each of the
+        //# received DATA chunks and queue the fragmented DATA chunks for reassembly.
         let whole = data.is_whole();
         if !whole && self.reassembly.is_given_up(data) {
             self.record(tsn, place);
@@ -252,6 +265,11 @@ impl Inbound {
             };
             (tsn, Arrived { message: message(data, payload), number: data.number, chunks: 1 })
         } else {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6
+            //# they MUST be implemented by the data receiver, i.e., an endpoint MUST properly receive and
+            //# process bundled or fragmented data.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+            //# it MUST support reassembly when receiving DATA chunks.
             match self.reassembly.insert(tsn, data, &mut self.slab) {
                 Some(Assembled::Whole(last, whole)) => (last, whole),
                 Some(Assembled::Part(part)) => {
@@ -382,7 +400,21 @@ impl Inbound {
     /// due.
     pub fn encode_sack(&mut self, builder: &mut PacketBuilder<'_>) -> Option<SackSummary> {
         let entries = builder.remaining().checked_sub(Sack::MIN_LEN)? / 4;
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+        //# the SCTP endpoint MUST fill in the Cumulative TSN Ack field to indicate the latest sequential TSN
+        //# (of a valid DATA chunk) it has received.
         let cum_tsn_ack = self.cum_tsn_ack();
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+        //# The SCTP endpoint MUST report as many Gap Ack Blocks as can fit in a single SACK chunk such that
+        //# the size of the SCTP packet does not exceed the current PMTU.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+        //= type=exception
+        //= reason=option `max_gap_blocks`, unlimited by default: an experiment limits what a SACK reports
+        //# The SCTP endpoint MUST report as many Gap Ack Blocks as can fit in a single SACK chunk such that
+        //# the size of the SCTP packet does not exceed the current PMTU.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.7
+        //# the endpoint MUST send only one SACK chunk. This single SACK chunk MUST report the Gap Ack Blocks
+        //# from the lowest to highest TSNs, within the size limit set by the PMTU
         // RFC 9260 §6.7: lowest TSNs first, the highest are left out
         let gap_blocks = self.map.gap_blocks(entries.min(self.max_gap_blocks));
         let duplicates = self.duplicates.len().min(entries - gap_blocks.len());

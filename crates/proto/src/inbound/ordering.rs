@@ -114,6 +114,8 @@ impl Ordering {
 
     /// Takes a whole message. `complete`: everything sent before it has arrived.
     pub(super) fn arrive(&mut self, arrived: Arrived, complete: bool) -> Result<(), DataFault> {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.6
+        //# but the receiver MUST ignore the field.
         // RFC 9260 §6.6: with U set it bypasses the ordering
         if arrived.message.unordered {
             self.ready.push_back(arrived);
@@ -128,8 +130,14 @@ impl Ordering {
                 return Err(DataFault::StreamSequence);
             }
             let ssn = stream.next + u64::from(ahead);
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.6
+            //# the endpoint MUST hold the received DATA chunks from delivery to the ULP until they are
+            //# reordered.
             return stream.waiting.get_or_insert_default().insert(ssn, arrived);
         }
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.6
+        //# an endpoint MUST deliver DATA chunks received with the U flag set to 0 to the upper layer
+        //# according to the order of their Stream Sequence Number.
         stream.next += 1;
         self.ready.push_back(arrived);
         Self::release(stream, &mut self.ready);
@@ -250,6 +258,13 @@ mod tests {
         core::iter::from_fn(|| ordering.read()).map(|a| (a.message.stream, a.message.ssn)).collect()
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.6
+    //= type=test
+    //# an endpoint MUST deliver DATA chunks received with the U flag set to 0 to the upper layer according to
+    //# the order of their Stream Sequence Number.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.6
+    //= type=test
+    //# the endpoint MUST hold the received DATA chunks from delivery to the ULP until they are reordered.
     #[test]
     fn rfc9260_6_6_holds_until_reordered_and_per_stream() {
         let mut ordering = Ordering::new();
@@ -277,6 +292,9 @@ mod tests {
         assert_eq!(read(&mut ordering)[65_534..], [(0, 65_534), (0, 65_535), (0, 0), (0, 1)]);
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.6
+    //= type=test
+    //# but the receiver MUST ignore the field.
     #[test]
     fn rfc9260_6_6_unordered_bypasses() {
         let mut ordering = Ordering::new();

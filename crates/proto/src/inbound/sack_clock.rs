@@ -47,6 +47,12 @@ impl SackClock {
         // RFC 9260 §5.1: after the first DATA chunk an endpoint MUST immediately respond with a SACK. §6.2: at least every
         // second packet, and within the delay of the first unacknowledged chunk.
         let first = core::mem::take(&mut self.first);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+        //# The SCTP endpoint MUST always acknowledge the reception of each valid DATA chunk when the DATA
+        //# chunk received is inside its receive window.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+        //# an SCTP transmitter MUST NOT be more aggressive in sending SACK chunks than the following
+        //# algorithms allow.
         if first || self.packets >= self.frequency || self.delay.is_zero() {
             self.immediate = true;
         } else if self.deadline.is_none() {

@@ -84,6 +84,14 @@ fn packet(inbound: &mut Inbound, now: Time, tsn: u32) -> bool {
     inbound.sack_due(now)
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+//= type=test
+//# The SCTP endpoint MUST always acknowledge the reception of each valid DATA chunk when the DATA chunk
+//# received is inside its receive window.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+//= type=test
+//# an SCTP transmitter MUST NOT be more aggressive in sending SACK chunks than the following algorithms
+//# allow.
 #[test]
 fn rfc9260_6_2_every_second_packet_or_after_the_delay() {
     let mut inbound = receiver(|_| {});
@@ -119,6 +127,10 @@ fn rfc9260_6_2_delay_and_frequency_are_options() {
     assert_eq!([1, 2, 3].map(|tsn| packet(&mut inbound, ms(0), tsn)), [false, false, true]);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+//= type=test
+//# the SCTP endpoint MUST fill in the Cumulative TSN Ack field to indicate the latest sequential TSN (of a
+//# valid DATA chunk) it has received.
 #[test]
 fn rfc9260_6_7_at_once_from_the_gap_until_it_is_filled() {
     let mut inbound = receiver(|_| {});
@@ -131,6 +143,10 @@ fn rfc9260_6_7_at_once_from_the_gap_until_it_is_filled() {
     assert!(!packet(&mut inbound, ms(0), 4));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+//= type=test
+//# When a packet arrives with duplicate DATA chunk(s) and with no new DATA chunk(s), the endpoint MUST
+//# immediately send a SACK chunk with no delay.
 #[test]
 fn rfc9260_6_2_duplicates_and_the_i_bit_hasten() {
     let mut inbound = receiver(|_| {});
@@ -154,6 +170,14 @@ fn duplicates_remembered_are_bounded() {
     assert_eq!(sack(&mut inbound).3.len(), MAX_DUPLICATES);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+//= type=test
+//# The SCTP endpoint MUST report as many Gap Ack Blocks as can fit in a single SACK chunk such that the size
+//# of the SCTP packet does not exceed the current PMTU.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.7
+//= type=test
+//# the endpoint MUST send only one SACK chunk. This single SACK chunk MUST report the Gap Ack Blocks from the
+//# lowest to highest TSNs, within the size limit set by the PMTU
 #[test]
 fn rfc9260_6_7_lowest_blocks_first_within_the_pmtu() {
     let mut inbound = receiver(|_| {});
@@ -209,6 +233,16 @@ fn full() -> Inbound {
     inbound
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+//= type=test
+//# the receiver MUST immediately send back a SACK chunk with the current receive window
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+//= type=test
+//# The dropped DATA chunk(s) MUST NOT be included in the SACK chunk, as they were not accepted.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+//= type=test
+//# it MUST NOT include them in Gap Ack Blocks in subsequent SACK chunks until they are received again via
+//# retransmission.
 #[test]
 fn rfc9260_6_2_a_closed_window_drops_what_is_new_and_takes_what_fills_a_hole() {
     let mut inbound = full();
@@ -670,6 +704,9 @@ fn rfc9260_6_9_fragments_that_fit_no_message_are_faults() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.6
+//= type=test
+//# but the receiver MUST ignore the field.
 #[test]
 fn rfc9260_6_6_fragments_of_an_unordered_message_may_have_any_ssn() {
     let mut inbound = receiver(|_| {});
@@ -697,6 +734,17 @@ fn scrambled() -> impl Strategy<Value = (Vec<Fragmented>, Vec<usize>)> {
 }
 
 proptest! {
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6
+    //= type=test
+    //# they MUST be implemented by the data receiver, i.e., an endpoint MUST properly receive and process
+    //# bundled or fragmented data.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+    //= type=test
+    //# it MUST support reassembly when receiving DATA chunks.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+    //= type=test
+    //# An endpoint MUST recognize fragmented DATA chunks by examining the B/ E bits in each of the received
+    //# DATA chunks and queue the fragmented DATA chunks for reassembly.
     #[test]
     fn rfc9260_6_9_any_order_of_fragments_gives_the_messages((messages, order) in scrambled()) {
         let (mut chunks, mut ssns) = (Vec::new(), [0u16; 3]);

@@ -94,6 +94,9 @@ impl ReceiveWindow {
     /// The edge that could be announced now.
     fn next_edge(&self) -> u64 {
         let reachable = self.received + self.limit().saturating_sub(self.charge());
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+        //# The receiver MUST also have an algorithm for advertising its receive window to avoid receiver
+        //# silly window syndrome (SWS)
         // With nothing held there is no small window to give away: the whole buffer is free.
         if self.held_chunks == 0 || reachable >= self.edge + self.step {
             self.edge.max(reachable)
@@ -144,6 +147,9 @@ impl ReceiveWindow {
     }
 
     /// RFC 9260 §6.2: worth a SACK of its own when the window can be increased by a quarter of the buffer.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+    //# The receiver MUST avoid sending a large number of window updates -- in particular, large bursts of
+    //# them.
     pub(super) fn update_due(&self) -> bool {
         let announced = if self.closed { 0 } else { self.edge.saturating_sub(self.received) };
         u64::from(self.a_rwnd()).saturating_sub(announced) >= self.size.div_ceil(4)
@@ -202,6 +208,10 @@ mod tests {
         assert_eq!(window.a_rwnd(), 65_536, "empty again");
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+    //= type=test
+    //# The receiver MUST also have an algorithm for advertising its receive window to avoid receiver silly
+    //# window syndrome (SWS)
     #[test]
     fn rfc9260_6_2_silly_window_syndrome() {
         let mut window = ReceiveWindow::new(4000, None, 1000);
@@ -216,6 +226,10 @@ mod tests {
         assert_eq!(window.a_rwnd(), 1000);
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+    //= type=test
+    //# The receiver MUST avoid sending a large number of window updates -- in particular, large bursts of
+    //# them.
     #[test]
     fn rfc9260_6_2_update_after_a_quarter() {
         let mut window = ReceiveWindow::new(8000, None, 1000);

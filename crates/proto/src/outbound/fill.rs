@@ -40,6 +40,11 @@ impl Filled {
 #[inline]
 fn below_cwnd(path: &Path) -> bool {
     match &path.prr {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+        //# the sender MUST NOT transmit new data to a given transport address if it has cwnd + (PMDCS - 1) or
+        //# more bytes of data outstanding
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+        //# The breach of cwnd MUST constitute one packet only.
         None => path.flight_size < path.controller.window().cwnd || path.loss_probe,
         Some(prr) => prr.allowance() > 0 || path.flight_size == 0 || path.loss_probe,
     }
@@ -55,11 +60,16 @@ fn may_begin_packet(path: &Path) -> bool {
 impl Outbound {
     /// The path on which the next packet with DATA can be sent now; `None` when no chunk may be sent. Begins to wait for
     /// a zero window probe when the peer's window is found closed, and for the time to come when the packet is paced.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+    //# The following general rules MUST be applied by the data sender
     pub fn next_path(&mut self, now: Time, paths: &mut Paths) -> Option<PathId> {
         self.held_until = None;
         self.found = None;
         self.abandon_due(now, paths);
         self.reroute(paths);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+        //# before sending new DATA chunks, the sender MUST first transmit any DATA chunks that are marked for
+        //# retransmission
         // RFC 9260 §6.1 C: retransmissions first
         for index in 0..self.flows.len() {
             let flow = &self.flows[index];
@@ -87,6 +97,9 @@ impl Outbound {
     /// A packet with new data may leave on this path now.
     #[inline]
     fn offer(&mut self, now: Time, id: PathId, max: usize, paths: &mut Paths) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+        //# MUST transmit no more DATA chunks until some or all of the outstanding DATA chunks are
+        //# acknowledged and transmission is allowed by rule A and rule B again.
         if self.may_send_new(now, id, max, paths) {
             return self.may_leave(now, id, paths);
         }
@@ -190,6 +203,9 @@ impl Outbound {
         burst_left
             && may_begin_packet(path)
             && below_cwnd(path)
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+            //# the data sender MUST NOT transmit new data to any destination transport address if its peer's
+            //# rwnd indicates that the peer has no buffer space
             && (!self.window_is_closed(max) || self.probe == ZeroWindowProbe::Due)
     }
 
@@ -197,6 +213,9 @@ impl Outbound {
     /// silly window syndrome.
     #[inline]
     pub(super) fn window_is_closed(&self, max: usize) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+        //# The sender MUST also have an algorithm for sending new DATA chunks to avoid silly window syndrome
+        //# (SWS)
         self.queue.next_len(max).is_some_and(|len| self.rwnd() < len as i64)
     }
 
@@ -259,6 +278,8 @@ impl Outbound {
                 self.flows[index].forced = false;
             }
         }
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
+        //# The transmitter MUST transmit DATA chunks within an SCTP packet in increasing order of TSN.
         // RFC 9260 §6.1 C: new chunks only when no marked one is left here
         if (self.flows[index].marked == 0 || self.frto_probes())
             && paths.is_carrier(id)
@@ -285,6 +306,11 @@ impl Outbound {
                 path.on_sent(now);
             }
             // RFC 9260 §6.3.2 R1; §6.1: restart when the earliest outstanding chunk is sent again
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+            //# if the T3-rtx timer of that address is not currently running, the sender MUST start that
+            //# timer. If the timer for that address is already running, the sender MUST restart the timer if
+            //# the earliest (i.e., lowest TSN) outstanding DATA chunk sent to that address is being
+            //# retransmitted. Otherwise, the data sender MUST NOT restart the timer.
             if !t3_was_running || restart_t3 {
                 path.t3_rtx = Some(now + path.rtt.rto());
             }
@@ -366,6 +392,12 @@ impl Outbound {
     /// User bytes of the largest chunk: what the AMDCS, the smallest PMDCS of all paths, leaves (RFC 9260 §6.9, §7.3).
     #[inline]
     pub(super) fn max_payload(&self, paths: &Paths) -> usize {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+        //# it MUST fragment a user message if the size of the user message to be sent causes the outbound
+        //# SCTP packet size to exceed the current PMTU.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+        //# the SCTP implementation MUST take into account the SCTP packet header as well as the DATA chunk
+        //# header(s).
         let amdcs = paths.iter().map(Path::pmdcs).min().unwrap_or_default() as usize;
         amdcs.saturating_sub(overhead(self.interleaving)).max(1)
     }
@@ -425,6 +457,8 @@ impl Outbound {
         flow.adopt(tsn);
         self.next_number += 1;
         // RFC 9260 §6.3.1 C4: one measurement per round trip
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.3.1
+        //# a new RTT measurement MUST be made each round trip.
         if path.rtt_slot.is_none() {
             path.rtt_slot = Some(RttSlot { tsn: tsn.tsn().get(), sent: now });
         }
@@ -470,6 +504,8 @@ impl Outbound {
                 path.flight_size += wire;
             }
             // RFC 9260 §6.3.1 C5: neither the chunk nor any chunk above it is good for a measurement any more
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.3.1
+            //# RTT measurements MUST NOT be made using chunks that were retransmitted
             if path.rtt_slot.is_some_and(|slot| self.sent.first().nearest(Tsn::new(slot.tsn)) >= tsn) {
                 path.rtt_slot = None;
             }

@@ -111,6 +111,10 @@ impl Outbound {
             if chunk.fast_retransmitted {
                 continue;
             }
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.7
+            //# that are smaller than the highest-acknowledged TSN reported in the SACK chunk MUST be treated
+            //# as "missing" by the sending endpoint. The number of "missing" reports for each outstanding
+            //# DATA chunk MUST be recorded by the data sender
             chunk.misses = chunk.misses.saturating_add(1);
             if chunk.misses >= MISS_INDICATIONS {
                 self.struck.push(sending.tsn);

@@ -62,6 +62,11 @@ use crate::{Config, OutMessage, PathId, SendError, SendFailure, TraceKind};
 
 /// Chunks outstanding at most. Keeps all TSNs within what gap blocks can report (16-bit offsets, RFC 9260 §3.3.4), and with
 /// it, RFC 9260 §6.1: fewer than 2^31 TSNs, and at most 2^16 − 1 ordered messages of a stream, in the send window.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//# The data sender MUST NOT use a TSN that is more than 2^31 - 1 above the beginning TSN of the current send
+//# window.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//# the data sender MUST NOT have more than 2^16 - 1 ordered user messages in the current send window.
 const MAX_OUTSTANDING: usize = u16::MAX as usize;
 
 /// The sending half of data transfer.
@@ -291,6 +296,8 @@ impl Outbound {
         self.streams = streams;
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
+    //# Every DATA chunk MUST carry a valid stream identifier.
     fn check_stream(&self, stream: u16) -> Result<(), SendError> {
         if stream < self.streams {
             return Ok(());

@@ -6,6 +6,8 @@ use msctp_units::Time;
 ///
 /// The first probe waits for 1 RTO; from then on T3-rtx and its back-off make the interval grow exponentially.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//# Senders MUST support zero window probing.
 pub(super) enum ZeroWindowProbe {
     /// The window is open, or there is nothing to send, or something is outstanding.
     #[default]

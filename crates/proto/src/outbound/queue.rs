@@ -289,11 +289,23 @@ impl SendQueue {
         let begun = queued.begun.unwrap_or_else(|| {
             // RFC 9260 §6.5, §6.6: unordered messages do not change the stream sequence number; RFC 8260 §2.1: they have
             // a counter of their own
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
+            //# The Stream Sequence Number in all the outgoing streams MUST start from 0 when the association
+            //# is established.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
+            //# The Stream Sequence Number of an outgoing stream MUST be incremented by 1 for each ordered
+            //# user message sent on that outgoing stream.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
+            //# For unordered user messages, the Stream Sequence Number MUST NOT be changed.
             let next = if unordered { &mut state.next_unordered } else { &mut state.next_ordered };
             let mid = *next;
             *next = mid.wrapping_add(1);
             Begun { mid, fsn: 0, sent: 0 }
         });
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6
+        //# an endpoint MUST fragment large user messages into multiple DATA chunks.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+        //# The data sender MUST break the user message into a series of DATA chunks.
         let (begin, end) = (queued.begun.is_none(), queued.message.data.len() <= max);
         let partial = queued.partial;
         let data = if end {

@@ -37,6 +37,12 @@ fn figure(queue: &mut SendQueue) -> Vec<(u16, u32, u32)> {
     order(queue, 1).concat()
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6
+//= type=test
+//# an endpoint MUST fragment large user messages into multiple DATA chunks.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+//= type=test
+//# The data sender MUST break the user message into a series of DATA chunks.
 #[test]
 fn rfc9260_6_9_fragments() {
     let mut queue = SendQueue::default();
@@ -55,6 +61,17 @@ fn rfc9260_6_9_fragments() {
     assert_eq!((queue.bytes(), queue.is_empty()), (0, true));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
+//= type=test
+//# The Stream Sequence Number in all the outgoing streams MUST start from 0 when the association is
+//# established.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
+//= type=test
+//# The Stream Sequence Number of an outgoing stream MUST be incremented by 1 for each ordered user message
+//# sent on that outgoing stream.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
+//= type=test
+//# For unordered user messages, the Stream Sequence Number MUST NOT be changed.
 #[test]
 fn rfc9260_6_5_numbers_per_stream_skip_unordered() {
     let mut queue = SendQueue::default();

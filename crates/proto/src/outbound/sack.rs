@@ -167,6 +167,9 @@ impl Outbound {
     /// RFC 9260 §6.7: what is cumulatively acknowledged leaves the queue.
     fn acknowledge_up_to(&mut self, cum_tsn_ack: LongTsn, outcome: &mut SackOutcome) {
         while self.sent.first() <= cum_tsn_ack {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.7
+            //# the endpoint MUST remove all DATA chunks that have been acknowledged by the SACK chunk's
+            //# Cumulative TSN Ack from its transmit queue.
             let Some((tsn, chunk)) = self.sent.pop() else { break };
             outcome.cum_tsn_advanced = true;
             self.sent_bytes -= chunk.len();

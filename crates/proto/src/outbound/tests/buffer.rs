@@ -14,6 +14,9 @@ fn message(stream: u16, len: usize, context: u64) -> OutMessage {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
+//= type=test
+//# Every DATA chunk MUST carry a valid stream identifier.
 #[test]
 fn what_is_refused_says_what_would_be_right() {
     let mut sender = Sender::with(1, |config| config.send_buffer = 3000);

@@ -18,6 +18,15 @@ fn is_marked(sender: &Sender, tsn: u32) -> bool {
     sent.at(sent.first().nearest(Tsn::new(tsn))).unwrap().fate == Fate::Marked
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//= type=test
+//# the sender MUST restart the timer if the earliest (i.e., lowest TSN) outstanding DATA chunk sent to that
+//# address is being retransmitted.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.7
+//= type=test
+//# that are smaller than the highest-acknowledged TSN reported in the SACK chunk MUST be treated as "missing"
+//# by the sending endpoint. The number of "missing" reports for each outstanding DATA chunk MUST be recorded
+//# by the data sender
 #[test]
 fn rfc9260_7_2_4_third_miss_indication() {
     let mut sender = in_flight(12);

@@ -135,6 +135,10 @@ fn rfc9260_9_2_the_cumulative_ack_of_shutdown_leaves_gaps_and_window() {
     assert!(sender.out.is_drained());
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.7
+//= type=test
+//# the endpoint MUST remove all DATA chunks that have been acknowledged by the SACK chunk's Cumulative TSN
+//# Ack from its transmit queue.
 #[test]
 fn tsns_wrap() {
     let mut out = Outbound::new(&Config { max_burst: 0, ..Config::default() }, Tsn::new(u32::MAX - 1));

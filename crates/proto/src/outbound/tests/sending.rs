@@ -3,6 +3,16 @@
 use super::*;
 use msctp_units::Span;
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//= type=test
+//# The following general rules MUST be applied by the data sender
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//= type=test
+//# the sender MUST NOT transmit new data to a given transport address if it has cwnd + (PMDCS - 1) or more
+//# bytes of data outstanding
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//= type=test
+//# The breach of cwnd MUST constitute one packet only.
 #[test]
 fn rfc9260_6_1_b_new_data_exceeds_cwnd_by_less_than_a_packet() {
     let mut sender = Sender::new(1);
@@ -14,6 +24,17 @@ fn rfc9260_6_1_b_new_data_exceeds_cwnd_by_less_than_a_packet() {
     assert_eq!(sender.out.rwnd(), (1 << 20) - 5000, "RFC 9260 §6.2.1 B");
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//= type=test
+//# the data sender MUST NOT transmit new data to any destination transport address if its peer's rwnd
+//# indicates that the peer has no buffer space
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//= type=test
+//# The sender MUST also have an algorithm for sending new DATA chunks to avoid silly window syndrome (SWS)
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//= type=test
+//# MUST transmit no more DATA chunks until some or all of the outstanding DATA chunks are acknowledged and
+//# transmission is allowed by rule A and rule B again.
 #[test]
 fn rfc9260_6_1_a_new_data_stays_within_rwnd() {
     let mut sender = Sender::new(1).window(P0, 100);
@@ -29,6 +50,10 @@ fn rfc9260_6_1_a_new_data_stays_within_rwnd() {
     assert_eq!(sender.tsns(), [3]);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//= type=test
+//# before sending new DATA chunks, the sender MUST first transmit any DATA chunks that are marked for
+//# retransmission
 #[test]
 fn rfc9260_6_1_c_retransmissions_come_first_within_cwnd() {
     let mut sender = Sender::new(1).window(P0, 6);
@@ -62,6 +87,12 @@ fn rfc9260_6_1_d_max_burst_per_opportunity() {
     assert_eq!(sender.tsns(), [9, 10, 11, 12]);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
+//= type=test
+//# The total size of the resultant SCTP packet MUST be less that or equal to the current PMTU.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
+//= type=test
+//# The transmitter MUST transmit DATA chunks within an SCTP packet in increasing order of TSN.
 #[test]
 fn rfc9260_6_10_small_messages_are_bundled_up_to_the_pmtu() {
     let mut sender = Sender::new(1);
@@ -83,6 +114,13 @@ fn rfc9260_6_10_padding_counts() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+//= type=test
+//# it MUST fragment a user message if the size of the user message to be sent causes the outbound SCTP packet
+//# size to exceed the current PMTU.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+//= type=test
+//# the SCTP implementation MUST take into account the SCTP packet header as well as the DATA chunk header(s).
 #[test]
 fn rfc9260_6_9_fragments_fit_every_path() {
     let mut sender = Sender::new(2).window(P0, 100);
@@ -143,6 +181,13 @@ fn rfc9260_6_4_new_data_goes_to_the_primary_and_timers_of_the_old_go_on() {
     assert_eq!(sender.path(P1).t3_rtx, Some(ms(2010)));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//= type=test
+//# The data sender MUST NOT use a TSN that is more than 2^31 - 1 above the beginning TSN of the current send
+//# window.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//= type=test
+//# the data sender MUST NOT have more than 2^16 - 1 ordered user messages in the current send window.
 #[test]
 fn rfc9260_3_3_4_no_more_outstanding_than_gap_blocks_can_report() {
     let mut sender = Sender::with(1, |config| config.send_buffer = u32::MAX).window(P0, 1_000_000);

@@ -11,6 +11,12 @@ fn events(sender: &mut Sender) -> Vec<PathEvent> {
     core::iter::from_fn(|| sender.paths.poll_event()).collect()
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//= type=test
+//# if the T3-rtx timer of that address is not currently running, the sender MUST start that timer.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//= type=test
+//# Otherwise, the data sender MUST NOT restart the timer.
 #[test]
 fn rfc9260_6_3_2_start_restart_stop() {
     let mut sender = Sender::new(1).window(P0, 10);
@@ -152,6 +158,12 @@ fn rfc9260_6_4_1_what_is_marked_leaves_a_path_that_fails() {
     assert!(sender.flush().iter().all(|(path, _)| *path == P1));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.3.1
+//= type=test
+//# a new RTT measurement MUST be made each round trip.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.3.1
+//= type=test
+//# RTT measurements MUST NOT be made using chunks that were retransmitted
 #[test]
 fn rfc9260_6_3_1_c4_c5_one_measurement_per_round_trip_none_of_retransmissions() {
     let mut sender = Sender::new(1).window(P0, 10);
@@ -259,6 +271,9 @@ fn closed_window() -> Sender {
     sender
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//= type=test
+//# Senders MUST support zero window probing.
 #[test]
 fn rfc9260_6_1_a_zero_window_is_probed_after_one_rto_then_exponentially() {
     let mut sender = closed_window();
