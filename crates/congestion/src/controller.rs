@@ -249,6 +249,9 @@ pub enum InitialWindow {
 
 impl InitialWindow {
     /// The window in bytes on a path with this PMDCS (bytes), at least 1 PMDCS.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1
+    //# The initial cwnd before data transmission MUST be set to min(4 * PMDCS, max(2 * PMDCS, 4404)) bytes if
+    //# the peer address is an IPv4 address
     pub fn bytes(self, pmdcs: u64, ip_version: IpVersion) -> u64 {
         let bytes = match self {
             // RFC 9260 §7.2.1, first bullet

@@ -84,6 +84,14 @@ impl Rfc9260 {
             self.pacing_rate = None;
         }
         if may_grow {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
+            //# The slow-start and congestion avoidance algorithms MUST be used by an endpoint to control the
+            //# amount of data being injected into the network.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
+            //# an SCTP sender MUST NOT be more aggressive than the following algorithms allow.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1
+            //# When cwnd is less than or equal to ssthresh, an SCTP endpoint MUST use the slow-start
+            //# algorithm
             if self.window.cwnd <= self.window.ssthresh {
                 self.slow_start(ack);
             } else {
@@ -106,6 +114,8 @@ impl Rfc9260 {
             // RFC 9406 §4.2: slow start is over
             self.window.ssthresh = self.window.cwnd;
         }
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1
+        //# otherwise, the cwnd MUST NOT be increased.
         if ack.flight_size_before >= self.window.cwnd {
             let growth = self.slow_start.growth(ack, self.config.pmdcs, u64::MAX);
             self.window.cwnd = self.window.cwnd.saturating_add(growth);
@@ -158,6 +168,8 @@ impl Controller for Rfc9260 {
             // No loss is behind it that asks for four packets: a mark opens no window.
             LossKind::Ecn => self.window.cwnd = self.window.cwnd.min(self.window.ssthresh),
             LossKind::Timeout => {
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1
+                //# The initial cwnd after a retransmission timeout MUST be no more than PMDCS
                 self.window.cwnd = self.config.pmdcs;
                 self.after_timeout = true;
             }
@@ -288,6 +300,10 @@ mod tests {
         Loss { now: Time::ZERO, kind, flight_size: 0 }
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1
+    //= type=test
+    //# The initial cwnd before data transmission MUST be set to min(4 * PMDCS, max(2 * PMDCS, 4404)) bytes if
+    //# the peer address is an IPv4 address
     #[test]
     fn initial_window_by_family_and_size() {
         let initial = |pmdcs, version| Rfc9260::new(&ControllerConfig::rfc9260(pmdcs, version)).window().cwnd;
@@ -306,6 +322,9 @@ mod tests {
         assert_eq!(with(InitialWindow::Packets(0)), PMDCS, "never less than one chunk");
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1
+    //= type=test
+    //# If these conditions are met, then cwnd MUST be increased by, at most, the lesser of
     #[test]
     fn slow_start_adds_what_was_acked_up_to_one_pmdcs() {
         let mut controller = fresh();
@@ -340,6 +359,9 @@ mod tests {
         assert!(cwnd <= ssthresh + PMDCS && rounds >= 7, "{rounds} {cwnd} {ssthresh}");
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1
+    //= type=test
+    //# otherwise, the cwnd MUST NOT be increased.
     #[test]
     fn slow_start_needs_a_full_window_and_no_fast_recovery() {
         let mut controller = fresh();
@@ -352,6 +374,13 @@ mod tests {
         assert_eq!(controller.window().cwnd, 4404 + PMDCS, "RFC 9260 does not ask for the cumulative TSN");
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
+    //= type=test
+    //# The slow-start and congestion avoidance algorithms MUST be used by an endpoint to control the amount
+    //# of data being injected into the network.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1
+    //= type=test
+    //# When cwnd is less than or equal to ssthresh, an SCTP endpoint MUST use the slow-start algorithm
     #[test]
     fn slow_start_holds_at_ssthresh_and_avoidance_begins_above() {
         let mut controller = started(10_000, 10_000);
@@ -399,6 +428,9 @@ mod tests {
         assert_eq!(controller.window().partial_bytes_acked, 0);
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1
+    //= type=test
+    //# The initial cwnd after a retransmission timeout MUST be no more than PMDCS
     #[test]
     fn losses_halve_with_a_floor_of_four_pmdcs() {
         for kind in [LossKind::Gap, LossKind::Ecn] {
@@ -500,6 +532,9 @@ mod tests {
         /// §7.2.1, §7.2.2: whatever happens, the window stays at 1 PMDCS or more, one SACK raises it by 1
         /// PMDCS at most and not at all while it is not full, and only a policy's start or a reset raises it
         /// otherwise.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
+        //= type=test
+        //# an SCTP sender MUST NOT be more aggressive than the following algorithms allow.
         #[test]
         fn any_sequence_of_events(
             events in proptest::collection::vec((0u8..8, 0u64..20_000, 0u64..200_000), 1..200),

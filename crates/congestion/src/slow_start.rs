@@ -77,6 +77,8 @@ impl SlowStart {
     pub fn growth(&self, ack: &Ack, pmdcs: u64, room: u64) -> u64 {
         let growth = match self.counting {
             Counting::Bytes { .. } if self.after_timeout => ack.bytes_acked.min(pmdcs).min(room),
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1
+            //# If these conditions are met, then cwnd MUST be increased by, at most, the lesser of
             Counting::Bytes { limit } => ack.bytes_acked.min(pmdcs.saturating_mul(limit)).min(room),
             Counting::Acks if ack.cum_tsn_advanced => pmdcs,
             Counting::Acks => 0,

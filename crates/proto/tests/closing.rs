@@ -29,6 +29,15 @@ fn assert_both_closed(pair: &Pair, what: &str) {
 //= type=test
 //# they MUST be implemented by the data receiver, i.e., an endpoint MUST properly receive and process bundled
 //# or fragmented data.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+//= type=test
+//# If the receiver of the SHUTDOWN chunk has no more outstanding DATA chunks, the SHUTDOWN chunk receiver
+//# MUST send a SHUTDOWN ACK chunk and start a T2-shutdown timer of its own, entering the SHUTDOWN-ACK- SENT
+//# state.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+//= type=test
+//# Upon the receipt of the SHUTDOWN ACK chunk, the sender of the SHUTDOWN chunk MUST stop the T2-shutdown
+//# timer, send a SHUTDOWN COMPLETE chunk to its peer, and remove all record of the association.
 #[test]
 fn all_that_was_sent_arrives_before_the_end_from_either_side() {
     for side in [Side::A, Side::B] {
@@ -74,6 +83,10 @@ fn lost_chunks_of_the_shutdown_are_sent_again() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+//= type=test
+//# If an endpoint is in the SHUTDOWN-ACK-SENT state and receives a SHUTDOWN ACK, it MUST stop the T2-shutdown
+//# timer, send a SHUTDOWN COMPLETE chunk to its peer, and remove all record of the association.
 #[test]
 fn both_may_shut_down_at_once() {
     for lost in [None, Some(chunk::SHUTDOWN), Some(chunk::SHUTDOWN_ACK), Some(chunk::SHUTDOWN_COMPLETE)] {
@@ -131,6 +144,9 @@ fn a_heartbeat_is_answered_in_shutdown_sent() {
 }
 
 /// RFC 9260 §9.2, §6.2: B does not answer, so it has data left, and may have missed that there is room for it.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+//= type=test
+//# The rules in Section 6.3 MUST be followed to determine the proper timer value for T2-shutdown.
 #[test]
 fn a_shutdown_that_is_sent_again_says_how_much_room_there_is() {
     let mut pair = pair();
@@ -201,6 +217,20 @@ fn an_init_after_a_lost_shutdown_complete_gets_the_shutdown_ack_again() {
     pair.transfer(Side::A, 5, 100, Span::from_secs(5));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+//= type=test
+//# The endpoint MUST always fill in the Verification Tag field of the outbound packet with the destination
+//# endpoint's tag value if it is known.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
+//= type=test
+//# When an endpoint decides to abort an existing association, it MUST send an ABORT chunk to its peer
+//# endpoint.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
+//= type=test
+//# An endpoint MUST NOT respond to any received packet that contains an ABORT chunk
+//= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
+//= type=test
+//# the receiving endpoint MUST remove the association from its record
 #[test]
 fn an_abort_tells_the_reason_and_reports_what_was_not_delivered() {
     for side in [Side::A, Side::B] {

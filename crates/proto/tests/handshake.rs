@@ -167,6 +167,10 @@ fn cookie_of(bytes: &[u8]) -> Vec<u8> {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.4
+//= type=test
+//# If the packet contains a COOKIE ECHO chunk as the first chunk, it MUST be processed as described in
+//# Section 5.1.
 #[test]
 fn a_cookie_with_any_changed_byte_is_dropped_in_silence() {
     let mut pair = begun();
@@ -388,6 +392,11 @@ fn an_init_from_an_unknown_address_that_lists_a_known_one_belongs_to_the_associa
     assert!(pair.sent_since(Side::B, before)[0].has(chunk::ABORT));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.4
+//= type=test
+//# If, for whatever reason, the INIT chunk cannot be processed normally and an ABORT chunk has to be sent in
+//# response, the Verification Tag of the packet containing the ABORT chunk MUST be the Initiate Tag of the
+//# received INIT chunk
 #[test]
 fn inits_that_cannot_be_answered_in_kind() {
     let host = [0, 11, 0, 6, b'a', 0];

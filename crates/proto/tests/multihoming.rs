@@ -89,6 +89,9 @@ fn data_moves_to_the_other_path_when_the_primary_dies_and_back_when_it_lives() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.1
+//= type=test
+//# SHALL stop transmitting any more data to it (and thus the association enters the CLOSED state).
 #[test]
 fn a_peer_that_answers_nowhere_is_lost_after_association_max_retrans() {
     let fast = Span::from_millis(100);

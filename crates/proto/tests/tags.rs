@@ -119,6 +119,18 @@ const STATES: [State; 7] = [
     State::ShutdownAckSent,
 ];
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.5
+//= type=test
+//# the endpoint MUST ensure that the value in the Verification Tag field of the received SCTP packet matches
+//# its own tag.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.5
+//= type=test
+//# the receiver MUST silently discard the packet and MUST NOT process it any further, except for those cases
+//# listed in Section 8.5.1 below.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+//= type=test
+//# it SHOULD verify that the packet contains only an INIT chunk. Otherwise, the receiver MUST silently
+//# discard the packet.
 #[test]
 fn no_chunk_with_a_wrong_tag_has_any_effect_in_any_state() {
     for state in STATES {
@@ -156,6 +168,18 @@ fn no_chunk_with_a_wrong_tag_has_any_effect_in_any_state() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+//= type=test
+//# The receiver of an ABORT chunk MUST accept the packet if the Verification Tag field of the packet matches
+//# its own tag and the T bit is not set OR if it is set to its Peer's Tag and the T bit is set in the Chunk
+//# Flags.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+//= type=test
+//# Otherwise, the receiver MUST silently discard the packet and take no further action.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
+//= type=test
+//# An endpoint receiving an ABORT chunk MUST apply the special Verification Tag check rules described in
+//# Section 8.5.1.
 #[test]
 fn the_t_bit_makes_a_reflected_tag_valid_and_only_that() {
     // RFC 9260 §8.5.1 B
@@ -192,6 +216,9 @@ fn a_shutdown_ack_during_set_up_is_out_of_the_blue() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+//= type=test
+//# An endpoint MUST ignore the SHUTDOWN COMPLETE chunk if it is not in the SHUTDOWN-ACK-SENT state.
 #[test]
 fn shutdown_complete_counts_in_shutdown_ack_sent_only() {
     for state in STATES.into_iter().filter(|s| *s != State::ShutdownAckSent && *s != State::CookieWait) {
@@ -206,6 +233,26 @@ fn shutdown_complete_counts_in_shutdown_ack_sent_only() {
 //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
 //= type=test
 //# the receiver MUST treat the packet as an invalid SCTP packet.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.4
+//= type=test
+//# When sending the SHUTDOWN COMPLETE chunk, the receiver of the OOTB packet MUST fill in the Verification
+//# Tag field of the outbound packet with the Verification Tag received in the SHUTDOWN ACK chunk and set the
+//# T bit
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.4
+//= type=test
+//# When sending the ABORT chunk, the receiver of the OOTB packet MUST fill in the Verification Tag field of
+//# the outbound packet with the value found in the Verification Tag field of the OOTB packet and set the T
+//# bit
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+//= type=test
+//# it SHOULD verify that the packet contains only an INIT chunk. Otherwise, the receiver MUST silently
+//# discard the packet.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+//= type=test
+//# the endpoint MUST follow the procedure described in Section 8.4.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+//= type=test
+//# and MUST set the T bit.
 #[test]
 fn packets_out_of_the_blue_by_the_eight_rules() {
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);

@@ -155,10 +155,16 @@ impl Association {
         }
         let tag = header.verification_tag.get();
         let setting_up = matches!(self.state, State::CookieWait | State::CookieEchoed);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5
+        //# the endpoint MUST ensure that the value in the Verification Tag field of the received SCTP packet
+        //# matches its own tag.
         if tag == tags.local_tag && !setting_up {
             return Admission::Ours;
         }
         match packet.chunks_past_auth().next_raw().and_then(|chunk| Some(chunk.ok()?.0)) {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+            //# it SHOULD verify that the packet contains only an INIT chunk. Otherwise, the receiver MUST
+            //# silently discard the packet.
             Some(ChunkType::INIT) if tag == 0 && packet.check_bundling().is_ok() => Admission::Init,
             Some(ChunkType::SHUTDOWN_ACK) if setting_up => Admission::OldShutdownAck,
             _ if tag == tags.local_tag => Admission::Ours,
@@ -166,6 +172,9 @@ impl Association {
             Some(ChunkType::ABORT | ChunkType::SHUTDOWN_COMPLETE) if tag == tags.peer_tag && tag != 0 => {
                 Admission::Reflected
             }
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5
+            //# the receiver MUST silently discard the packet and MUST NOT process it any further, except for
+            //# those cases listed in Section 8.5.1 below.
             _ => Admission::Refused,
         }
     }
@@ -191,6 +200,10 @@ impl Association {
             Some(Ok(Chunk::Abort(_))) if self.must_ignore_abort(at) || !self.paths.has_local(&at.local) => {
                 self.stats.unexpected_chunks += 1;
             }
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+            //# The receiver of an ABORT chunk MUST accept the packet if the Verification Tag field of the
+            //# packet matches its own tag and the T bit is not set OR if it is set to its Peer's Tag and the
+            //# T bit is set in the Chunk Flags.
             Some(Ok(Chunk::Abort(abort))) if abort.tag_reflected => {
                 self.trace_control(now, Direction::In, path, &abort);
                 self.on_abort(now, &abort);
@@ -199,6 +212,8 @@ impl Association {
                 self.trace_control(now, Direction::In, path, &complete);
                 self.on_shutdown_complete(now);
             }
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+            //# Otherwise, the receiver MUST silently discard the packet and take no further action.
             _ => self.stats.wrong_tag_packets += 1,
         }
     }
@@ -348,6 +363,13 @@ impl Association {
                 // RFC 9260 §8.5.1 B: the tag is ours, so the T bit must not be set, unless both ends have the same tag
                 if self.must_ignore_abort(at) {
                     self.stats.unexpected_chunks += 1;
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+                //# The receiver of an ABORT chunk MUST accept the packet if the Verification Tag field of the
+                //# packet matches its own tag and the T bit is not set OR if it is set to its Peer's Tag and
+                //# the T bit is set in the Chunk Flags.
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
+                //# An endpoint receiving an ABORT chunk MUST apply the special Verification Tag check rules
+                //# described in Section 8.5.1.
                 } else if abort.tag_reflected && self.tags.local_tag != self.tags.peer_tag {
                     self.stats.wrong_tag_packets += 1;
                 } else {

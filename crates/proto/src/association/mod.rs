@@ -394,6 +394,9 @@ impl Association {
                     // A path that went away meanwhile cannot take over.
                     let _ = self.switch_primary(now, to, PrimaryCause::Switchover);
                 }
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-8.1
+                //# SHALL stop transmitting any more data to it (and thus the association enters the CLOSED
+                //# state).
                 PathEvent::PeerUnreachable => self.close(now, Some(LossReason::PeerUnreachable)),
             }
         }

@@ -86,6 +86,12 @@ impl Association {
             && let Some(at) = self.data_addr()
         {
             let abort = Abort { tag_reflected: false, causes: Causes::from(causes) };
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+            //# The endpoint MUST always fill in the Verification Tag field of the outbound packet with the
+            //# destination endpoint's tag value if it is known.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
+            //# When an endpoint decides to abort an existing association, it MUST send an ABORT chunk to its
+            //# peer endpoint.
             self.control.push_alone(at, self.tags.peer_tag, &abort);
         }
         self.close(now, Some(reason));
@@ -106,6 +112,10 @@ impl Association {
         }
         let next = match self.state {
             State::ShutdownPending => State::ShutdownSent,
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+            //# If the receiver of the SHUTDOWN chunk has no more outstanding DATA chunks, the SHUTDOWN chunk
+            //# receiver MUST send a SHUTDOWN ACK chunk and start a T2-shutdown timer of its own, entering the
+            //# SHUTDOWN-ACK- SENT state.
             State::ShutdownReceived => State::ShutdownAckSent,
             _ => return,
         };
@@ -139,6 +149,8 @@ impl Association {
         self.closing.due = false;
         self.closing.unanswered = false;
         self.closing.path = Some(path);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+        //# The rules in Section 6.3 MUST be followed to determine the proper timer value for T2-shutdown.
         self.closing.t2 = self.paths.get(path).map(|path| now + path.rtt.rto());
         Some(path)
     }
@@ -173,6 +185,8 @@ impl Association {
         }
         // RFC 9260 §9.2: "The rules in Section 6.3 MUST be followed to determine the proper timer value"
         if let Some(path) = self.closing.path.and_then(|path| self.paths.get_mut(path)) {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+            //# The rules in Section 6.3 MUST be followed to determine the proper timer value for T2-shutdown.
             path.rtt.back_off();
         }
         self.closing.due = true;
@@ -225,6 +239,14 @@ impl Association {
 
     pub(super) fn on_shutdown_ack(&mut self, now: Time, at: PathAddr) {
         match self.state {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+            //# Upon the receipt of the SHUTDOWN ACK chunk, the sender of the SHUTDOWN chunk MUST stop the
+            //# T2-shutdown timer, send a SHUTDOWN COMPLETE chunk to its peer, and remove all record of the
+            //# association.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+            //# If an endpoint is in the SHUTDOWN-ACK-SENT state and receives a SHUTDOWN ACK, it MUST stop the
+            //# T2-shutdown timer, send a SHUTDOWN COMPLETE chunk to its peer, and remove all record of the
+            //# association.
             State::ShutdownSent | State::ShutdownAckSent => {
                 self.control.clear();
                 self.output.clear();
@@ -237,6 +259,8 @@ impl Association {
     }
 
     pub(super) fn on_shutdown_complete(&mut self, now: Time) {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+        //# An endpoint MUST ignore the SHUTDOWN COMPLETE chunk if it is not in the SHUTDOWN-ACK-SENT state.
         // RFC 9260 §8.5.1 C: MUST ignore in any other state
         if self.state == State::ShutdownAckSent {
             self.close(now, None);
@@ -255,9 +279,13 @@ impl Association {
                 reason = bytes::Bytes::copy_from_slice(text);
             }
         }
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
+        //# An endpoint MUST NOT respond to any received packet that contains an ABORT chunk
         // RFC 9260 §9.1: "An endpoint MUST NOT respond to any received packet that contains an ABORT chunk"
         self.control.clear();
         self.output.clear();
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
+        //# the receiving endpoint MUST remove the association from its record
         self.close(now, Some(LossReason::PeerAborted { cause, reason }));
     }
 }

@@ -117,11 +117,28 @@ pub struct Config {
     pub recovery: RecoveryConfig,
     /// The congestion controller of each path: by its name in [`msctp_congestion::controllers`], or one's own
     /// ([`Choice::own`](msctp_congestion::Choice::own)).
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
+    //= type=exception
+    //= reason=option `controller`, rfc9260 by default: others (CUBIC, BBR in `Config::mobile`) control the
+    //= reason=window by their own rules
+    //# The slow-start and congestion avoidance algorithms MUST be used by an endpoint to control the amount
+    //# of data being injected into the network.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
+    //= type=exception
+    //= reason=option `controller`, rfc9260 by default: others (CUBIC, BBR in `Config::mobile`) control the
+    //= reason=window by their own rules
+    //# an SCTP sender MUST NOT be more aggressive than the following algorithms allow.
     pub controller: ControllerChoice,
     /// The controller's options, from those that [`msctp_congestion::ControllerInfo`] lists for its name; one's own may read
     /// them or not.
     pub controller_options: Options,
     /// A path's congestion window before its first data (RFC 9260 §7.2.1).
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1
+    //= type=exception
+    //= reason=option `initial_window`, that of the RFC by default: experiments and `Config::mobile` start
+    //= reason=with more packets
+    //# The initial cwnd before data transmission MUST be set to min(4 * PMDCS, max(2 * PMDCS, 4404)) bytes if
+    //# the peer address is an IPv4 address
     pub initial_window: InitialWindow,
     /// A path's slow-start threshold before its first loss, in bytes; `None`: arbitrarily high (RFC 9260 §7.2.1).
     pub initial_ssthresh: Option<u64>,

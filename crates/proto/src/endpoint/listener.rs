@@ -91,6 +91,10 @@ impl Endpoint {
         tag: u32,
         causes: &[Cause<'_>],
     ) -> DatagramOutcome {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-8.4
+        //# If, for whatever reason, the INIT chunk cannot be processed normally and an ABORT chunk has to be
+        //# sent in response, the Verification Tag of the packet containing the ABORT chunk MUST be the
+        //# Initiate Tag of the received INIT chunk
         self.reply(now, at, ports, tag, &Abort { tag_reflected: false, causes: Causes::from(causes) })
     }
 

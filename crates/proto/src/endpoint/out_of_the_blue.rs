@@ -62,6 +62,9 @@ impl Endpoint {
                 Some(Ok(Chunk::Init(init))) if packet.check_bundling().is_ok() => {
                     self.on_init(now, at, &packet, &init)
                 }
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+                //# it SHOULD verify that the packet contains only an INIT chunk. Otherwise, the receiver MUST
+                //# silently discard the packet.
                 _ => DatagramOutcome::Ignored(IgnoreReason::ZeroTag),
             };
         }
@@ -69,6 +72,9 @@ impl Endpoint {
         if kind != Kind::Silent
             && let Some(Ok(Chunk::CookieEcho(echo))) = packet.chunks_past_auth().next()
         {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-8.4
+            //# If the packet contains a COOKIE ECHO chunk as the first chunk, it MUST be processed as
+            //# described in Section 5.1.
             // Rule 4
             return self.on_cookie_echo(now, at, &packet, echo.cookie);
         }
@@ -79,7 +85,19 @@ impl Endpoint {
                 Some(slot) => self.give(now, at, bytes, slot, None),
                 None => DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue),
             },
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-8.4
+            //# When sending the SHUTDOWN COMPLETE chunk, the receiver of the OOTB packet MUST fill in the
+            //# Verification Tag field of the outbound packet with the Verification Tag received in the
+            //# SHUTDOWN ACK chunk and set the T bit
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+            //# and MUST set the T bit.
             Kind::ShutdownAck => self.reply(now, at, ports, tag, &ShutdownComplete { tag_reflected: true }),
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-8.4
+            //# When sending the ABORT chunk, the receiver of the OOTB packet MUST fill in the Verification
+            //# Tag field of the outbound packet with the value found in the Verification Tag field of the
+            //# OOTB packet and set the T bit
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+            //# the endpoint MUST follow the procedure described in Section 8.4.
             Kind::Other => {
                 self.reply(now, at, ports, tag, &Abort { tag_reflected: true, causes: Causes::EMPTY })
             }

@@ -318,6 +318,8 @@ impl Outbound {
             self.settle_probes(processing.now, paths);
         }
         self.leave_recovery(processing.now, paths);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.4
+        //# the cwnd adjustment rules defined in Sections 7.2.1 and 7.2.2 MUST be applied first.
         self.detect_losses(processing, paths);
         for index in 0..self.flows.len() {
             self.settle_t3_rtx(index, processing.now, paths);

@@ -169,6 +169,8 @@ pub struct Path {
     source: SourceUse,
     link_up: bool,
     error_count: u32,
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-7.3
+    //# An endpoint MUST maintain separate PMTU estimates for each destination address of its peer.
     pmtu: u32,
     reserved: u32,
     pmdcs: u32,
@@ -179,6 +181,9 @@ pub struct Path {
     /// While its controller wants packets spaced.
     pacing: Option<Box<pacing::Pacing>>,
     /// Its congestion window.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
+    //# an SCTP sender MUST keep a set of the control variables cwnd, ssthresh, and partial_bytes_acked for
+    //# EACH destination address of its peer
     pub controller: Box<dyn Controller>,
     /// SRTT, RTTVAR, RTO, least RTT.
     pub rtt: RttEstimator,

@@ -136,6 +136,9 @@ fn a_chunk_sent_again_is_missed_only_by_what_was_sent_after() {
     assert_eq!(sender.tsns(), [1]);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.4
+//= type=test
+//# the cwnd adjustment rules defined in Sections 7.2.1 and 7.2.2 MUST be applied first.
 #[test]
 fn growth_comes_before_the_reduction() {
     // RFC 9260 §7.2.4, note. Slow start, window full: the SACK grows it by 1 PMDCS, then it is halved.
@@ -215,6 +218,10 @@ fn loss_on_both(loss_detection: LossDetection) -> Sender {
     sender
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
+//= type=test
+//# an SCTP sender MUST keep a set of the control variables cwnd, ssthresh, and partial_bytes_acked for EACH
+//# destination address of its peer
 #[test]
 fn each_path_has_its_own_recovery() {
     assert_eq!(loss_on_both(LossDetection::default()).cwnd(P1), 5 * PMDCS);

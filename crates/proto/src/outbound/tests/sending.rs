@@ -121,6 +121,9 @@ fn rfc9260_6_10_padding_counts() {
 //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
 //= type=test
 //# the SCTP implementation MUST take into account the SCTP packet header as well as the DATA chunk header(s).
+//= https://www.rfc-editor.org/rfc/rfc9260#section-7.3
+//= type=test
+//# An endpoint MUST maintain separate PMTU estimates for each destination address of its peer.
 #[test]
 fn rfc9260_6_9_fragments_fit_every_path() {
     let mut sender = Sender::new(2).window(P0, 100);

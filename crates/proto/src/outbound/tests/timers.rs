@@ -49,6 +49,9 @@ fn rfc9260_6_3_2_r3_looks_at_the_earliest_of_each_path() {
     assert_eq!(sender.path(P1).t3_rtx, Some(ms(2100)));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1
+//= type=test
+//# The initial cwnd after a retransmission timeout MUST be no more than PMDCS
 #[test]
 fn rfc9260_6_3_3_one_packet_of_the_earliest_then_slow_start() {
     let mut sender = Sender::new(1).window(P0, 20);
