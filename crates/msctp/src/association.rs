@@ -1,7 +1,8 @@
 //! [`Association`]: messages in and out, paths, events, the end.
 
+use std::fmt;
 use std::future::poll_fn;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -9,15 +10,18 @@ use bytes::Bytes;
 use msctp_proto::handover::LinkEvent;
 use msctp_proto::{
     AbortReason, AssociationState, AssociationStats, CallError as Refusal, Event, Handle, Message,
-    OutMessage, PathId, PathStats, TraceEvent,
+    OutMessage, PathId, PathStats, Restarted, TraceEvent,
 };
 use msctp_units::Time;
 
 use crate::ending::Step;
-use crate::error::{AssociationError, CallError, FinishError, SendError};
-use crate::inbox::Item;
-use crate::state::{Phase, Shared, Slot, State};
+use crate::error::{AssociationError, CallError, FinishError, SendError, StreamError};
+use crate::inbox::{Inbox, Item};
+use crate::state::{Last, Phase, Shared, Slot, State};
 use crate::stream::Stream;
+
+/// Takes the next message out of the core.
+type More<'a> = &'a mut dyn FnMut() -> Result<Option<Message>, Restarted>;
 
 /// An SCTP association (RFC 9260). Cloned cheaply; the clones are the same association, so that one task may send while
 /// another receives.
@@ -33,7 +37,6 @@ use crate::stream::Stream;
 /// first, the peer gets an ABORT and what was not delivered is lost.
 ///
 /// Every wait is cancel-safe: no message is lost or sent in part.
-#[derive(Debug)]
 pub struct Association {
     shared: Arc<Shared>,
     handle: Handle,
@@ -101,6 +104,16 @@ impl Association {
         poll_fn(|cx| self.poll_send(cx, &message)).await
     }
 
+    /// As [`send`](Self::send), without waiting.
+    ///
+    /// # Errors
+    ///
+    /// There is no room now ([`SendRefusal::BufferFull`](crate::SendRefusal)), the message cannot be sent, or the association is
+    /// closing or over.
+    pub fn try_send(&self, message: OutMessage) -> Result<(), SendError> {
+        self.offer(&message, None)
+    }
+
     /// Sends these bytes in order on a stream, with payload protocol identifier 0.
     ///
     /// # Errors
@@ -118,27 +131,32 @@ impl Association {
     }
 
     pub(crate) fn poll_send(&self, cx: &Context<'_>, message: &OutMessage) -> Poll<Result<(), SendError>> {
+        match self.offer(message, Some(cx)) {
+            Err(SendError::Refused(msctp_proto::SendError::BufferFull { .. })) => Poll::Pending,
+            result => Poll::Ready(result),
+        }
+    }
+
+    /// Gives a message to the core. `cx` is woken when there is room again, if there is none now.
+    fn offer(&self, message: &OutMessage, cx: Option<&Context<'_>>) -> Result<(), SendError> {
         let mut state = self.shared.lock();
         let now = state.now();
         let state = &mut *state;
         let slot = slot_of_parts(&mut state.slots, self.handle);
         if let Phase::Over(error) = &slot.phase {
             let closed = SendError::Refused(msctp_proto::SendError::Closed);
-            return Poll::Ready(Err(error.clone().map_or(closed, SendError::Association)));
+            return Err(error.clone().map_or(closed, SendError::Association));
         }
         let Some(association) = state.core.association_mut(self.handle) else {
-            return Poll::Ready(Err(SendError::Refused(msctp_proto::SendError::Closed)));
+            return Err(SendError::Refused(msctp_proto::SendError::Closed));
         };
-        match association.send(now, message.clone()) {
-            Err(msctp_proto::SendError::BufferFull { .. }) => {
-                slot.writers.add(cx);
-                Poll::Pending
-            }
-            result => {
-                state.wake_driver();
-                Poll::Ready(result.map_err(SendError::Refused))
-            }
+        let result = association.send(now, message.clone());
+        match (&result, cx) {
+            (Err(msctp_proto::SendError::BufferFull { .. }), Some(cx)) => slot.writers.add(cx),
+            (Err(msctp_proto::SendError::BufferFull { .. }), None) => {}
+            _ => state.wake_driver(),
         }
+        result.map_err(SendError::Refused)
     }
 
     /// The next message (RFC 9260 §11.1.7) of any stream that has no [`Stream`] of its own; `None` when the peer has shut
@@ -161,12 +179,27 @@ impl Association {
         cx: &Context<'_>,
         stream: Option<u16>,
     ) -> Poll<Result<Option<Item>, AssociationError>> {
+        self.poll_inbox(cx, |inbox, more| {
+            let (item, others) = inbox.next(stream, more);
+            match item {
+                Some(Item::Restarted) => (Err(Restarted), others),
+                item => (Ok(item), others),
+            }
+        })
+    }
+
+    /// Takes something out of the inbox, which takes messages out of the core; waits while there is nothing.
+    fn poll_inbox<T>(
+        &self,
+        cx: &Context<'_>,
+        take: impl FnOnce(&mut Inbox, More<'_>) -> (Result<Option<T>, Restarted>, bool),
+    ) -> Poll<Result<Option<T>, AssociationError>> {
         let mut state = self.shared.lock();
         let state = &mut *state;
         let slot = slot_of_parts(&mut state.slots, self.handle);
         let (core, handle) = (&mut state.core, self.handle);
         let mut opened = false;
-        let (item, others) = slot.inbox.next(stream, || {
+        let (taken, others) = take(&mut slot.inbox, &mut || {
             let Some(association) = core.association_mut(handle) else { return Ok(None) };
             let message = association.recv();
             opened |= matches!(message, Ok(Some(_)));
@@ -175,17 +208,15 @@ impl Association {
         if others {
             slot.readers.wake();
         }
-        let result = match item {
-            Some(Item::Restarted) => Poll::Ready(Err(AssociationError::Restarted)),
-            Some(item) => Poll::Ready(Ok(Some(item))),
-            None => match &slot.phase {
-                Phase::Over(None) => Poll::Ready(Ok(None)),
-                Phase::Over(Some(error)) => Poll::Ready(Err(error.clone())),
-                _ => {
-                    slot.readers.add(cx);
-                    Poll::Pending
-                }
-            },
+        let result = match (taken, &slot.phase) {
+            (Err(Restarted), _) => Poll::Ready(Err(AssociationError::Restarted)),
+            (Ok(Some(taken)), _) => Poll::Ready(Ok(Some(taken))),
+            (Ok(None), Phase::Over(None)) => Poll::Ready(Ok(None)),
+            (Ok(None), Phase::Over(Some(error))) => Poll::Ready(Err(error.clone())),
+            (Ok(None), _) => {
+                slot.readers.add(cx);
+                Poll::Pending
+            }
         };
         if opened {
             // The peer may have to be told that there is room again.
@@ -194,11 +225,68 @@ impl Association {
         result
     }
 
-    /// A stream as bytes in both directions. Its messages then come there and not to [`recv`](Self::recv). `None` when it was
-    /// taken already.
-    pub fn stream(&self, stream: u16) -> Option<Stream> {
-        let claimed = slot_of(&mut self.shared.lock(), self.handle).inbox.claim(stream);
-        claimed.then(|| Stream::new(self.clone(), stream))
+    /// A stream as bytes in both directions. Its messages then come there and not to [`recv`](Self::recv).
+    ///
+    /// # Errors
+    ///
+    /// The association has no such stream in either direction, or somebody has it already.
+    pub fn stream(&self, stream: u16) -> Result<Stream, StreamError> {
+        {
+            let mut state = self.shared.lock();
+            let slot = slot_of(&mut state, self.handle);
+            let (outbound, inbound) = slot.streams;
+            // Not known yet of one that was accepted this moment.
+            if !matches!(slot.phase, Phase::Connecting) && stream >= outbound.max(inbound) {
+                return Err(StreamError::Unknown { stream, outbound, inbound });
+            }
+            if !slot.inbox.claim(stream) {
+                return Err(StreamError::Taken(stream));
+            }
+        }
+        Ok(Stream::new(self.clone(), stream))
+    }
+
+    /// A stream that nobody has: to open a conversation with the peer's [`accept_stream`](Self::accept_stream), which gets it with the
+    /// first bytes. The end that connected opens the even numbers and the other one the odd ones, as WebRTC data channels do,
+    /// so that both may open at once. Numbers come in turn, and again when all were used: finish a stream at both ends
+    /// before dropping it.
+    ///
+    /// # Errors
+    ///
+    /// All of ours are taken (`Config::outbound_streams`), or the association is over.
+    pub fn open_stream(&self) -> Result<Stream, StreamError> {
+        let stream = {
+            let mut state = self.shared.lock();
+            let slot = slot_of(&mut state, self.handle);
+            if let Phase::Over(error) = &slot.phase {
+                return Err(StreamError::Association(
+                    error.clone().unwrap_or(AssociationError::EndpointGone),
+                ));
+            }
+            let outbound = slot.streams.0;
+            let parity = u16::from(!slot.initiator);
+            let ours = || (parity..outbound).step_by(2);
+            let from = slot.next_open.max(parity);
+            let free = |stream: &u16| slot.inbox.is_free(*stream) && slot.endings.step(*stream).is_none();
+            let later = ours().filter(|stream| *stream >= from);
+            let stream = later.chain(ours().filter(|stream| *stream < from)).find(free);
+            let stream = stream.ok_or(StreamError::NoneFree(outbound))?;
+            slot.next_open = stream.saturating_add(2);
+            slot.inbox.claim(stream);
+            stream
+        };
+        Ok(Stream::new(self.clone(), stream))
+    }
+
+    /// Waits for the peer to send on a stream that nobody has here, and gives that stream; `None` when the peer has shut down. Takes
+    /// what [`recv`](Self::recv) would get: use one of the two.
+    ///
+    /// # Errors
+    ///
+    /// The association was lost.
+    pub async fn accept_stream(&self) -> Result<Option<Stream>, AssociationError> {
+        let accepted = poll_fn(|cx| self.poll_inbox(cx, |inbox, more| inbox.claim_next(more))).await?;
+        Ok(accepted.map(|stream| Stream::new(self.clone(), stream)))
     }
 
     pub(crate) fn release_stream(&self, stream: u16) {
@@ -245,9 +333,10 @@ impl Association {
     }
 
     /// The next event (RFC 9260 §11.2), but for those that only say that a wait is over. `None` when the association is over
-    /// and all were given. An application that does not ask loses the oldest.
+    /// and all were given. 256 events, with 1 MiB of undelivered messages in them, are kept; an application that does not ask loses
+    /// the oldest.
     pub async fn event(&self) -> Option<Event> {
-        self.wait(|slot| match slot.events.pop_front() {
+        self.wait(|slot| match slot.next_event() {
             Some(event) => Some(Some(event)),
             None => matches!(slot.phase, Phase::Over(_)).then_some(None),
         })
@@ -328,14 +417,35 @@ impl Association {
         self.look(msctp_proto::Association::state).unwrap_or(AssociationState::Closed)
     }
 
-    /// All paths as they are now.
+    /// All paths as they are now, with their counters; of an association that is over, as they were at its end.
     pub fn paths(&self) -> Vec<PathStats> {
-        self.look(|association| association.paths().collect()).unwrap_or_default()
+        let now = self.look(|association| association.paths().collect());
+        now.or_else(|| self.last(|last| last.paths.clone())).unwrap_or_default()
     }
 
-    /// Counters since the beginning; `None` when it is over and emptied.
+    /// Counters since the beginning; of an association that is over, its last ones. `None` if the runtime ended first.
     pub fn stats(&self) -> Option<AssociationStats> {
-        self.look(msctp_proto::Association::stats)
+        self.look(msctp_proto::Association::stats).or_else(|| self.last(|last| last.stats))
+    }
+
+    /// The peer's addresses, each with the UDP port at which it is reached (RFC 6951 §5.1), that of the primary path first; of
+    /// an association that is over, its last ones.
+    pub fn remote_addresses(&self) -> Vec<SocketAddr> {
+        let mut paths = self.paths();
+        paths.sort_by_key(|path| !path.primary);
+        let mut state = self.shared.lock();
+        let ports = &slot_of(&mut state, self.handle).ports;
+        let mut addresses: Vec<SocketAddr> = Vec::new();
+        for at in paths.iter().map(|path| path.at) {
+            if addresses.iter().all(|known| known.ip() != at.remote) {
+                addresses.push(SocketAddr::new(at.remote, ports.port(at.local, at.remote)));
+            }
+        }
+        addresses
+    }
+
+    fn last<R>(&self, f: impl FnOnce(&Last) -> R) -> Option<R> {
+        slot_of(&mut self.shared.lock(), self.handle).last.as_deref().map(f)
     }
 
     /// Bytes sent by the application and not acknowledged yet.
@@ -371,8 +481,11 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The peer does not know how, or the address cannot be added.
+    /// The endpoint has no socket for the address, the peer does not know how, or the address cannot be added.
     pub fn add_local_address(&self, local: IpAddr) -> Result<(), CallError> {
+        if !self.shared.lock().locals.iter().any(|socket| socket.ip() == local) {
+            return Err(CallError::NoSocket(local));
+        }
         self.call(|association, now| association.add_local_address(now, local))
     }
 
@@ -401,6 +514,15 @@ impl Association {
     /// There is no such path.
     pub fn request_heartbeat(&self, path: PathId) -> Result<(), CallError> {
         self.call(|association, now| association.request_heartbeat(now, path))
+    }
+}
+
+impl fmt::Debug for Association {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Association")
+            .field("state", &self.state())
+            .field("remote_addresses", &self.remote_addresses())
+            .finish_non_exhaustive()
     }
 }
 

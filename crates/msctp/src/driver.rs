@@ -302,6 +302,17 @@ impl Driver {
         Some(busy || due)
     }
 
+    /// Tells the core of ICMP messages "port unreachable". True when one ended or hastened a set-up.
+    fn take_refused(&mut self) -> bool {
+        let mut any = false;
+        for message in self.lines.values().flat_map(|line| line.socket.take_refused()) {
+            let mut state = self.shared.lock();
+            let now = state.now();
+            any |= state.core.handle_port_unreachable(now, message.to.ip(), &message.quoted).is_some();
+        }
+        any
+    }
+
     /// Hands everything to the kernel. True if the core has to hear of packets that were too long.
     fn flush(&mut self, cx: &mut Context<'_>) -> bool {
         let mut lost = 0;
@@ -366,7 +377,8 @@ impl Future for Driver {
                 driver.flush(cx);
                 return Poll::Ready(());
             };
-            let refused = driver.flush(cx);
+            let mut refused = driver.flush(cx);
+            refused |= driver.take_refused();
             if !(received || watched || busy || refused) {
                 return Poll::Pending;
             }

@@ -1,6 +1,7 @@
 //! [`Endpoint`]: sockets, listeners, and the way to associations.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -30,7 +31,6 @@ const FIRST_DYNAMIC: u16 = 49_152;
 /// The task runs on the runtime that [`bind`](Self::bind) was called in, and ends with it. Call [`close`](Self::close) before
 /// `main` returns: the runtime's end cuts off whatever is still being delivered. Peers of associations that are not over then
 /// get an ABORT, so that they find out at once. `std::process::exit` does not even send that.
-#[derive(Debug)]
 pub struct Endpoint {
     pub(crate) shared: Arc<Shared>,
 }
@@ -42,6 +42,10 @@ impl Endpoint {
     ///
     /// An address or option that cannot be used.
     pub fn bind(options: &EndpointOptions) -> Result<Self, BindError> {
+        if options.backlog == 0 {
+            let want = "at least 1 association".to_owned();
+            return Err(ConfigError { field: "backlog", value: "0".to_owned(), want }.into());
+        }
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| BindError::NoRuntime)?;
         let watch = InterfaceWatch::new();
         let host: Vec<LocalAddress> = watch.as_ref().map(InterfaceWatch::usable).unwrap_or_default();
@@ -81,7 +85,7 @@ impl Endpoint {
             let want = "an endpoint that is not closed: bind another".to_owned();
             return Err(ConfigError { field: "endpoint", value: "closed".to_owned(), want });
         }
-        let config = over_udp(config, state.offload);
+        let config = over_udp(config, state.offload, state.idle_timeout);
         let addresses = state.local_ips();
         state.core.listen(LocalAddrs { port, addresses }, config.clone())?;
         let listener = Listener { config, queue: VecDeque::new(), wakers: Wakers::default() };
@@ -124,8 +128,10 @@ impl Endpoint {
     ///
     /// An option that cannot be used, or the peer does not answer or does not want.
     pub async fn connect(&self, peer: impl Into<Peer>, config: Config) -> Result<Association, ConnectError> {
-        let association = self.begin(peer.into(), config)?;
-        association.established().await.map_err(ConnectError::of)?;
+        let peer = peer.into();
+        let udp_port = peer.udp_port;
+        let association = self.begin(peer, config)?;
+        association.established().await.map_err(|error| ConnectError::of(error, udp_port))?;
         Ok(association)
     }
 
@@ -135,6 +141,12 @@ impl Endpoint {
         let state = &mut *state;
         if state.closed {
             return Err(ConnectError::EndpointClosed);
+        }
+        if peer.udp_port == 0 {
+            return Err(ConnectError::NoUdpPort);
+        }
+        if state.locals.is_empty() {
+            return Err(ConnectError::NoNetwork);
         }
         let reaches = |local: &IpAddr| {
             peer.addresses.iter().any(|remote| msctp_proto::path::pairing::can_pair(local, remote))
@@ -187,6 +199,12 @@ impl Endpoint {
     /// Packets that the kernel did not take: no route, too large for the interface, or its queue was full.
     pub fn send_errors(&self) -> u64 {
         self.shared.lock().send_errors
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("local_addresses", &self.local_addresses()).finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,6 @@
 //! What can go wrong, by what the caller can do about it.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
@@ -39,15 +40,25 @@ pub enum ConnectError {
     /// No socket of this endpoint can reach the peer's family of addresses.
     #[error("no local address reaches {0}: bind one of its family")]
     NoLocalAddress(SocketAddr),
+    /// The endpoint has no socket now: every interface it may use is down or has no address. A mobile endpoint binds new addresses as they
+    /// appear; try again then.
+    #[error("no local address now: every interface is down or has none; try again when there is a network")]
+    NoNetwork,
+    /// The peer's UDP port is 0, at which nobody can be reached.
+    #[error("UDP port 0 of the peer: want 1 to 65535")]
+    NoUdpPort,
+    /// The peer's host says that nobody listens at this UDP port (ICMP "port unreachable").
+    #[error("nobody listens at {0}: the host answered with ICMP port unreachable")]
+    PortUnreachable(SocketAddr),
     /// The peer's address is missing.
     #[error("no address of the peer: name at least one")]
     NoRemoteAddress,
     /// Nobody answered.
     #[error("the peer does not answer")]
     Timeout,
-    /// The peer refused: nobody listens at that SCTP port, or it aborted.
-    #[error("the peer refused the association{}", detail(.0))]
-    Refused(String),
+    /// The peer answered the set-up with an ABORT.
+    #[error("the peer refused the association: {0}")]
+    Refused(Refusal),
     /// It was lost while it was set up.
     #[error(transparent)]
     Lost(AssociationError),
@@ -64,6 +75,43 @@ pub enum ConnectError {
 pub struct CloseError {
     /// Associations that were up and ended otherwise than by a shutdown.
     pub cut_off: u64,
+}
+
+/// Why a peer refused an association, as its ABORT says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Nobody listens at that SCTP port: an ABORT without a cause (RFC 9260 §8.4).
+    NoListener,
+    /// It has no room for another association (Out of Resource, RFC 9260 §3.3.10.4).
+    OutOfResource,
+    /// Its application, or its listener, does not want this one, and says why; perhaps with no words (RFC 9260 §3.3.10.12).
+    Application(String),
+    /// Any other error cause, by its code (RFC 9260 §3.3.10).
+    Cause(u16),
+}
+
+impl Refusal {
+    fn of(cause: Option<u16>, reason: &[u8]) -> Self {
+        match cause {
+            None => Self::NoListener,
+            Some(4) => Self::OutOfResource,
+            Some(12) => Self::Application(String::from_utf8_lossy(reason).into_owned()),
+            Some(cause) => Self::Cause(cause),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoListener => f.write_str("nobody listens at that SCTP port"),
+            Self::OutOfResource => f.write_str("it has no room for another one (cause 4)"),
+            Self::Application(reason) if reason.is_empty() => f.write_str("its application gives no reason"),
+            Self::Application(reason) => f.write_str(reason),
+            Self::Cause(cause) => write!(f, "error cause {cause} (RFC 9260 §3.3.10)"),
+        }
+    }
 }
 
 fn detail(text: &str) -> String {
@@ -90,9 +138,10 @@ pub enum AssociationError {
 impl From<AssociationError> for io::Error {
     fn from(error: AssociationError) -> Self {
         let kind = match &error {
-            AssociationError::Lost(LossReason::SetupTimeout | LossReason::PeerUnreachable) => {
-                io::ErrorKind::TimedOut
-            }
+            AssociationError::Lost(
+                LossReason::SetupTimeout | LossReason::PeerUnreachable | LossReason::IdleTimeout { .. },
+            ) => io::ErrorKind::TimedOut,
+            AssociationError::Lost(LossReason::PortUnreachable { .. }) => io::ErrorKind::ConnectionRefused,
             AssociationError::Lost(LossReason::PeerAborted { .. }) => io::ErrorKind::ConnectionReset,
             AssociationError::Restarted => io::ErrorKind::ConnectionReset,
             AssociationError::Lost(_) => io::ErrorKind::ConnectionAborted,
@@ -154,9 +203,42 @@ impl From<FinishError> for io::Error {
     }
 }
 
+/// A [`Stream`](crate::Stream) cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// There is no such stream in either direction.
+    #[error(
+        "stream {stream}: this association has {outbound} outbound and {inbound} inbound streams, counted from 0"
+    )]
+    Unknown {
+        /// Asked for.
+        stream: u16,
+        /// Streams that this end may send on.
+        outbound: u16,
+        /// Streams that the peer may send on.
+        inbound: u16,
+    },
+    /// Somebody has it already.
+    #[error("stream {0} is taken: drop the other Stream of this number first")]
+    Taken(u16),
+    /// Every stream that this end may open is taken.
+    #[error(
+        "no free stream: this association has {0} outbound streams; finish and drop one, or ask for more (outbound_streams)"
+    )]
+    NoneFree(u16),
+    /// The association is over.
+    #[error(transparent)]
+    Association(#[from] AssociationError),
+}
+
 /// A call other than `send` was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CallError {
+    /// The endpoint has no socket for this address: what is sent from there would go nowhere.
+    #[error("no socket for {0}: name it in EndpointOptions::bind, or let the endpoint follow the interfaces")]
+    NoSocket(std::net::IpAddr),
     /// By the core.
     #[error(transparent)]
     Refused(#[from] msctp_proto::CallError),
@@ -172,6 +254,12 @@ fn words(reason: &LossReason) -> String {
         LossReason::PeerUnreachable => {
             "the peer is unreachable: nothing was acknowledged for too long".to_owned()
         }
+        LossReason::IdleTimeout { after } => {
+            format!("nothing was heard from the peer for {after} (idle timeout)")
+        }
+        LossReason::PortUnreachable { address } => {
+            format!("nobody listens at {address}: the host answered with ICMP port unreachable")
+        }
         LossReason::ShutdownTimeout => "the peer did not answer the shutdown".to_owned(),
         LossReason::PeerAborted { cause, reason } => {
             let cause = cause.map_or(String::new(), |cause| format!(" (cause {cause})"));
@@ -184,12 +272,16 @@ fn words(reason: &LossReason) -> String {
 }
 
 impl ConnectError {
-    pub(crate) fn of(error: AssociationError) -> Self {
+    pub(crate) fn of(error: AssociationError, udp_port: u16) -> Self {
         match error {
             AssociationError::Lost(LossReason::SetupTimeout) => Self::Timeout,
-            AssociationError::Lost(LossReason::PeerAborted { reason, .. }) => {
-                Self::Refused(String::from_utf8_lossy(&reason).into_owned())
+            AssociationError::Lost(LossReason::PeerAborted { cause, reason }) => {
+                Self::Refused(Refusal::of(cause, &reason))
             }
+            AssociationError::Lost(LossReason::PortUnreachable { address }) => {
+                Self::PortUnreachable(SocketAddr::new(address, udp_port))
+            }
+            AssociationError::EndpointGone => Self::EndpointClosed,
             other => Self::Lost(other),
         }
     }

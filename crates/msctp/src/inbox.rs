@@ -8,6 +8,9 @@ use msctp_proto::{Message, Restarted};
 /// window: a reader that never comes stops the peer and does not fill the memory.
 const MOST: usize = 256 << 10;
 
+/// A message counts as at least so many bytes, about what keeping it takes: one-byte messages do not fill the memory either.
+const MIN_CHARGE: usize = 256;
+
 /// Bytes taken out of the core at a time.
 const BATCH: usize = 64 << 10;
 
@@ -22,6 +25,10 @@ pub(crate) enum Item {
     End(u16),
     /// The peer restarted here: every reader gets this once, in its place among the messages.
     Restarted,
+}
+
+fn charge(message: &Message) -> usize {
+    message.data.len().max(MIN_CHARGE)
 }
 
 impl Item {
@@ -132,6 +139,32 @@ impl Inbox {
         any
     }
 
+    /// The stream has no reader of its own, and nothing waits for one.
+    pub(crate) fn is_free(&self, stream: u16) -> bool {
+        !self.claimed.contains_key(&stream) && !self.rest.iter().any(|item| item.stream() == Some(stream))
+    }
+
+    /// Claims the stream of the first message that waits and that nobody claimed. `Ok(None)`: there is none; an error: the peer
+    /// restarted before it. The second as for [`next`](Self::next).
+    pub(crate) fn claim_next(
+        &mut self,
+        more: impl FnMut() -> Result<Option<Message>, Restarted>,
+    ) -> (Result<Option<u16>, Restarted>, bool) {
+        let (item, others) = self.next(None, more);
+        let claimed = match item {
+            Some(Item::Message(message)) => {
+                let stream = message.stream;
+                self.bytes += charge(&message);
+                self.rest.push_front(Item::Message(message));
+                self.claim(stream);
+                Ok(Some(stream))
+            }
+            Some(Item::Restarted) => Err(Restarted),
+            Some(Item::End(_)) | None => Ok(None),
+        };
+        (claimed, others)
+    }
+
     /// The next of `stream`, or the next message of the streams that nobody claimed. `more` takes messages out of the core. The
     /// second is true when others should look again: something came for them, or there is room again.
     pub(crate) fn next(
@@ -153,7 +186,7 @@ impl Inbox {
             while self.bytes < MOST && bytes < BATCH {
                 match more() {
                     Ok(Some(message)) => {
-                        bytes += message.data.len();
+                        bytes += charge(&message);
                         others |= self.take(message, stream);
                     }
                     Err(Restarted) => {
@@ -176,7 +209,7 @@ impl Inbox {
         };
         if let Some(Item::Message(message)) = &item {
             others |= self.bytes >= MOST;
-            self.bytes -= message.data.len();
+            self.bytes -= charge(message);
         }
         (item, others)
     }
@@ -184,7 +217,7 @@ impl Inbox {
     /// Puts a message where it is waited for; true when that is not with who reads `stream`.
     fn take(&mut self, message: Message, stream: Option<u16>) -> bool {
         self.taken += 1;
-        self.bytes += message.data.len();
+        self.bytes += charge(&message);
         let number = message.stream;
         let other = match self.claimed.get_mut(&number) {
             Some(queue) => {

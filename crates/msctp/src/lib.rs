@@ -75,13 +75,13 @@
 //! # let client = Endpoint::bind(&EndpointOptions::new([loopback]))?;
 //! # let peer = Peer { port: 7, ..Peer::new(server.local_addresses()[0]) };
 //! let association = client.connect(peer, Config::default()).await?;
-//! let mut stream = association.stream(3).ok_or("taken")?;
+//! let mut stream = association.stream(3)?;
 //! stream.write_all(b"over stream 3").await?;
 //! stream.shutdown().await?; // everything is acknowledged, and the peer knows that this is all
 //!
 //! let accepted = server.accept(7).await.ok_or("nobody came")?;
 //! let mut text = String::new();
-//! accepted.stream(3).ok_or("taken")?.read_to_string(&mut text).await?;
+//! accepted.stream(3)?.read_to_string(&mut text).await?;
 //! assert_eq!(text, "over stream 3");
 //! # Ok(())
 //! # }
@@ -121,18 +121,29 @@ mod wakers;
 
 pub use association::Association;
 pub use endpoint::Endpoint;
-pub use error::{AssociationError, BindError, CallError, CloseError, ConnectError, FinishError, SendError};
+pub use error::{
+    AssociationError, BindError, CallError, CloseError, ConnectError, FinishError, Refusal, SendError,
+    StreamError,
+};
 pub use mobile::{Mobility, Translation};
 pub use options::{DEFAULT_PORT, EndpointOptions, Peer};
 pub use stream::Stream;
 
 pub use msctp_congestion as congestion;
-pub use msctp_proto::handover;
+/// By the core: why a call other than `send` was refused ([`CallError::Refused`]).
+pub use msctp_proto::CallError as CallRefusal;
+/// By the core: why a message was not taken ([`SendError::Refused`]).
+pub use msctp_proto::SendError as SendRefusal;
+pub use msctp_proto::inbound::PartialAbort;
+pub use msctp_proto::path::AddressError;
 pub use msctp_proto::{
-    AddressRequest, AssociationState, AssociationStats, AuthConfig, BufferConfig, Config, ConfigError,
-    EndpointConfig, Event, FailoverConfig, LossReason, LossRecovery, Message, MovesConfig, OfferConfig,
-    OutMessage, PathAddr, PathId, PathState, PathStats, PmtudConfig, PrimaryCause, ReconfigOutcome,
-    RecoveryConfig, Reliability, SendFailure, SharedKey, StreamEvent, StreamsConfig, TraceEvent, TraceKind,
+    Abandoned, AbandonedCount, AddressRequest, AssociationState, AssociationStats, AuthConfig, AuthEvent,
+    AuthPolicy, BufferConfig, Config, ConfigError, Direction, EcnStats, EndpointConfig, Event,
+    FailoverConfig, HmacAlgorithm, KeyError, LossDetection, LossReason, LossRecovery, Message, MovesConfig,
+    OfferConfig, OutMessage, PathAddr, PathId, PathState, PathStats, PmtudConfig, PrimaryCause,
+    ReconfigOutcome, RecoveryConfig, Reliability, RetransmissionPath, SendFailure, SharedKey, StreamEvent,
+    StreamRequest, StreamsConfig, TraceEvent, TraceKind, TraceValue,
 };
+pub use msctp_proto::{handover, quality};
 pub use msctp_udp::{ENCAPSULATION_PORT, SocketError};
 pub use msctp_units::{Rate, Span, Time};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use msctp_proto::{Config, EndpointConfig};
 use msctp_udp::{ENCAPSULATION_PORT, UDP_HEADER};
+use msctp_units::Span;
 
 use crate::mobile::Mobility;
 
@@ -24,8 +25,17 @@ pub struct EndpointOptions {
     /// it is 1, and `Config::max_burst` is no less than 4 such batches. RFC 9260's 4 packets are for an end that is told of every
     /// second packet; one that receives in batches acknowledges in batches, and would never fill its window.
     pub offload: bool,
-    /// How long an association whose last handle was dropped may take for its shutdown before it is aborted, 30 s.
+    /// How long a shutdown in the background, or by [`Endpoint::close`](crate::Endpoint::close), may take before the association is
+    /// aborted, 30 s.
     pub linger: Duration,
+    /// How long a peer may be silent, 60 s: then its association is lost ([`LossReason::IdleTimeout`](crate::LossReason)), for a
+    /// reader as for a sender. HEARTBEATs begin after a third of it and keep an idle association alive. Longer outlives longer
+    /// outages, but both ends have to allow it. For associations whose `Config::idle_timeout` is `None`; at least 100 ms. `None`:
+    /// RFC 9260's error counters decide, which takes minutes.
+    pub idle_timeout: Option<Duration>,
+    /// Associations at one port that are up and wait for [`Endpoint::accept`](crate::Endpoint::accept), 4096. Beyond it new ones are
+    /// aborted; the peer is told that the listener's backlog is full. At least 1.
+    pub backlog: usize,
     /// What the core wants to know.
     pub core: EndpointConfig,
 }
@@ -38,6 +48,8 @@ impl EndpointOptions {
             mobility: None,
             offload: true,
             linger: Duration::from_secs(30),
+            idle_timeout: Some(Duration::from_secs(60)),
+            backlog: 4096,
             core: EndpointConfig::default(),
         }
     }
@@ -90,8 +102,9 @@ impl From<SocketAddr> for Peer {
 const BURST: u32 = 4;
 
 /// A configuration as it is used over UDP: RFC 6951 §5.6 takes the UDP header from the MTU, and packets go to the kernel in
-/// batches as large as one call takes.
-pub(crate) fn over_udp(mut config: Config, offload: bool) -> Config {
+/// batches as large as one call takes. `idle_timeout` is the endpoint's.
+pub(crate) fn over_udp(mut config: Config, offload: bool, idle_timeout: Option<Span>) -> Config {
+    config.idle_timeout = config.idle_timeout.or(idle_timeout);
     config.pmtu = config.pmtu.saturating_sub(UDP_HEADER).max(msctp_proto::MIN_PMTU);
     if offload {
         if config.max_segments == 1 {
@@ -110,14 +123,20 @@ mod tests {
 
     #[test]
     fn a_configuration_is_made_to_fit_udp_and_the_kernel() {
-        let used = over_udp(Config::default(), true);
+        let used = over_udp(Config::default(), true, None);
         // RFC 6951 §5.6; 65000 / 1492
         assert_eq!((used.pmtu, used.max_segments, used.max_burst), (1492, 43, 172));
-        let plain = over_udp(Config::default(), false);
+        let plain = over_udp(Config::default(), false, None);
         assert_eq!((plain.pmtu, plain.max_segments, plain.max_burst), (1492, 1, Config::default().max_burst));
         let own = Config { pmtu: 9000, max_segments: 2, max_burst: 0, ..Config::default() };
-        let used = over_udp(own, true);
+        let used = over_udp(own, true, Some(Span::from_secs(9)));
         assert_eq!((used.pmtu, used.max_segments, used.max_burst), (8992, 2, 0));
         assert_eq!(used.validate(), Ok(()));
+        assert_eq!(used.idle_timeout, Some(Span::from_secs(9)));
+        assert_eq!(
+            over_udp(used, true, None).idle_timeout,
+            Some(Span::from_secs(9)),
+            "the association's own"
+        );
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use msctp_proto::{
-    AbortReason, CallError, Config, Endpoint as Core, Event, Handle, LocalAddrs, PathAddr, StreamEvent,
-    StreamRequest,
+    AbortReason, AssociationStats, CallError, Config, Endpoint as Core, Event, Handle, LocalAddrs, PathAddr,
+    PathStats, StreamEvent, StreamRequest,
 };
 use msctp_udp::RemotePorts;
 use msctp_units::{Span, Time};
@@ -21,11 +21,11 @@ use crate::mobile::{Follower, Moves};
 use crate::options::over_udp;
 use crate::wakers::Wakers;
 
-/// Associations set up and not yet accepted, at each port; beyond it new ones are aborted.
-const BACKLOG: usize = 4096;
-
 /// Events kept for an application that does not ask; the oldest go first.
 const EVENTS: usize = 256;
+
+/// Bytes of undelivered messages in those events.
+const EVENT_BYTES: usize = 1 << 20;
 
 /// The lock.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub(crate) struct State {
     pub(crate) clock: Clock,
     pub(crate) linger: Span,
     pub(crate) offload: bool,
+    pub(crate) idle_timeout: Option<Span>,
+    backlog: usize,
     /// The sockets there are, in the order of preference: the first is where associations begin.
     pub(crate) locals: Vec<SocketAddr>,
     /// Begin with one address and add the others (RFC 6951 §5.7), as a mobile does.
@@ -116,6 +118,14 @@ pub(crate) struct Slot {
     pub(crate) inbox: Inbox,
     pub(crate) endings: Endings,
     pub(crate) events: VecDeque<Event>,
+    /// Bytes of messages in `events`.
+    event_bytes: usize,
+    /// The numbers as they were when it ended.
+    pub(crate) last: Option<Box<Last>>,
+    /// This end began the association.
+    pub(crate) initiator: bool,
+    /// The stream that this end opens next, if it is free.
+    pub(crate) next_open: u16,
     pub(crate) readers: Wakers,
     pub(crate) writers: Wakers,
     /// Wait for events, for the set-up or for the end.
@@ -135,6 +145,10 @@ impl Slot {
             inbox: Inbox::default(),
             endings: Endings::default(),
             events: VecDeque::new(),
+            event_bytes: 0,
+            last: None,
+            initiator: handles > 0,
+            next_open: 0,
             readers: Wakers::default(),
             writers: Wakers::default(),
             watchers: Wakers::default(),
@@ -170,12 +184,35 @@ impl Slot {
             }
             _ => {}
         }
-        if self.events.len() >= EVENTS {
-            self.events.pop_front();
-        }
+        self.event_bytes += payload(&event);
         self.events.push_back(event);
+        while self.events.len() > EVENTS || self.event_bytes > EVENT_BYTES && self.events.len() > 1 {
+            drop(self.next_event());
+        }
         self.watchers.wake();
     }
+
+    /// The oldest event.
+    pub(crate) fn next_event(&mut self) -> Option<Event> {
+        let event = self.events.pop_front()?;
+        self.event_bytes -= payload(&event);
+        Some(event)
+    }
+}
+
+/// Bytes of a message that an event brings back.
+fn payload(event: &Event) -> usize {
+    match event {
+        Event::SendFailed(failure) => failure.message.data.len(),
+        _ => 0,
+    }
+}
+
+/// What there is to say of an association that is over.
+#[derive(Debug)]
+pub(crate) struct Last {
+    pub(crate) stats: AssociationStats,
+    pub(crate) paths: Vec<PathStats>,
 }
 
 impl Shared {
@@ -190,6 +227,8 @@ impl Shared {
             clock,
             linger: crate::clock::span(options.linger),
             offload: options.offload,
+            idle_timeout: options.idle_timeout.map(crate::clock::span),
+            backlog: options.backlog,
             locals,
             one_by_one: options.mobility.is_some(),
             slots: BTreeMap::new(),
@@ -233,7 +272,7 @@ impl State {
         match &self.options {
             Some((before, used)) if *before == given => Arc::clone(used),
             _ => {
-                let used = Arc::new(over_udp(given.clone(), self.offload));
+                let used = Arc::new(over_udp(given.clone(), self.offload, self.idle_timeout));
                 self.options = Some((given, Arc::clone(&used)));
                 used
             }
@@ -267,16 +306,28 @@ impl State {
     /// A new association came from `udp_port` to one of our listeners.
     pub(crate) fn enter_accepted(&mut self, handle: Handle, udp_port: u16, port: u16) {
         let mut slot = Box::new(Slot::new(udp_port, Phase::Connecting, 0));
-        let listener = self.listeners.get_mut(&port).filter(|listener| listener.queue.len() < BACKLOG);
-        match listener {
-            Some(listener) if self.endpoints > 0 && !self.closed => {
+        let open = self.endpoints > 0 && !self.closed;
+        let listener = self.listeners.get_mut(&port).filter(|_| open);
+        let refusal = match listener {
+            Some(listener) if listener.queue.len() < self.backlog => {
                 slot.queued = true;
                 listener.queue.push_back(handle);
                 listener.wakers.wake();
+                None
             }
-            _ => self.give_up_at(handle, Time::ZERO),
-        }
+            Some(_) => Some(format!(
+                "the listener's backlog is full: {} associations wait to be accepted",
+                self.backlog
+            )),
+            None => Some("nobody accepts associations any more".to_owned()),
+        };
         self.insert_slot(handle, slot);
+        if let Some(reason) = refusal {
+            let now = self.now();
+            if let Some(association) = self.core.association_mut(handle) {
+                association.abort(now, &AbortReason(reason.into()));
+            }
+        }
     }
 
     /// Enters an association that is not over.
@@ -404,6 +455,9 @@ impl State {
             if !was_over && matches!(slot.phase, Phase::Over(_)) {
                 self.live -= 1;
                 self.flushed = false;
+                slot.last = self.core.association(handle).map(|association| {
+                    Box::new(Last { stats: association.stats(), paths: association.paths().collect() })
+                });
                 self.cut_off += u64::from(was_up && matches!(slot.phase, Phase::Over(Some(_))));
             }
             if matches!(slot.phase, Phase::Over(_)) && slot.handles == 0 && !slot.queued {

@@ -31,7 +31,9 @@ const MESSAGE: usize = 64 << 10;
 /// and gives none up. What may be given up is sent as messages with a lifetime
 /// ([`OutMessage::reliability`](crate::OutMessage), RFC 3758); [`Association::abort`] gives everything up.
 ///
-/// A stream that is not read stops the others when some 256 KiB wait for its reader: the receive window is the association's.
+/// SCTP has one receive window for all streams of an association. A stream that is not read therefore stops the others in the end: when
+/// 256 KiB wait here for all readers together and as much as the receive buffer (`Config::receive_buffer`, or what
+/// `BufferConfig::max_receive_buffer` lets it grow to) waits in the core. Read every stream that the peer may send on, or shut down.
 #[derive(Debug)]
 pub struct Stream {
     association: Association,

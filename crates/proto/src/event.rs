@@ -3,6 +3,7 @@
 use core::net::IpAddr;
 
 use bytes::Bytes;
+use msctp_units::Span;
 
 use crate::inbound::PartialAbort;
 use crate::outbound::Unsent;
@@ -132,6 +133,16 @@ pub enum LossReason {
         cause: Option<u16>,
         /// Upper layer abort reason of a User-Initiated Abort, else empty.
         reason: Bytes,
+    },
+    /// Nothing was heard of the peer for this long (`Config::idle_timeout`), HEARTBEATs notwithstanding.
+    IdleTimeout {
+        /// The idle timeout.
+        after: Span,
+    },
+    /// Set-up failed because the host answered with ICMP "port unreachable" (RFC 6951 §5.5): nobody listens at the UDP port.
+    PortUnreachable {
+        /// The last of the peer's addresses that was tried.
+        address: IpAddr,
     },
     /// This end called `abort`.
     Aborted,

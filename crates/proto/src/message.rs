@@ -1,5 +1,7 @@
 //! What goes in and out: user messages and packets. No state.
 
+use core::fmt;
+
 use bytes::Bytes;
 use msctp_units::{Ecn, Span};
 
@@ -23,7 +25,7 @@ pub enum Reliability {
 }
 
 /// A user message to send (RFC 9260 §11.1.5). The default is empty, which nothing takes: it is there for `..`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct OutMessage {
     /// Stream to send it on, below the negotiated number of outbound streams.
     pub stream: u16,
@@ -47,7 +49,7 @@ pub struct OutMessage {
 /// `begin`, the last `end`, all others neither. The parts of one message come in order; between them come messages of other
 /// streams, and unordered ones. What of a message was delivered and cannot be completed is reported by
 /// [`Event::PartialDeliveryAborted`](crate::Event::PartialDeliveryAborted).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Message {
     /// Stream it came on.
     pub stream: u16,
@@ -64,6 +66,36 @@ pub struct Message {
     pub end: bool,
     /// The payload.
     pub data: Bytes,
+}
+
+impl fmt::Debug for OutMessage {
+    /// The length of the payload, not the payload: events that carry messages end up in logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OutMessage")
+            .field("stream", &self.stream)
+            .field("ppid", &self.ppid)
+            .field("unordered", &self.unordered)
+            .field("data", &format_args!("{} bytes", self.data.len()))
+            .field("context", &self.context)
+            .field("reliability", &self.reliability)
+            .field("sack_immediately", &self.sack_immediately)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Message {
+    /// The length of the payload, not the payload.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message")
+            .field("stream", &self.stream)
+            .field("ssn", &self.ssn)
+            .field("ppid", &self.ppid)
+            .field("unordered", &self.unordered)
+            .field("begin", &self.begin)
+            .field("end", &self.end)
+            .field("data", &format_args!("{} bytes", self.data.len()))
+            .finish()
+    }
 }
 
 /// A packet (or several of equal size) that `poll_transmit` appended to its buffer.

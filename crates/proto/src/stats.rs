@@ -62,6 +62,7 @@ impl fmt::Display for PathState {
 
 /// A path at one moment. Sizes in bytes of user data as congestion control counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PathStats {
     /// Its name.
     pub id: PathId,
@@ -95,6 +96,21 @@ pub struct PathStats {
     pub available: Option<Rate>,
     /// Capacity by the last estimate, when there was one.
     pub capacity: Option<Rate>,
+    /// SCTP packets sent here so far.
+    pub packets_sent: u64,
+    /// Bytes of those, from the common header on.
+    pub bytes_sent: u64,
+    /// SCTP packets that came over this path so far, of those with the right verification tag.
+    pub packets_received: u64,
+    /// Bytes of those, from the common header on.
+    pub bytes_received: u64,
+    /// DATA chunks retransmitted here so far, wherever they were sent before.
+    pub chunks_retransmitted: u64,
+    /// DATA chunks sent here and declared lost so far: by gap blocks, by time (RACK), or by T3-rtx. Those that arrived all the same
+    /// count too.
+    pub chunks_lost: u64,
+    /// Rate at which the congestion controller spaces packets; `None`: it does not.
+    pub pacing_rate: Option<Rate>,
     /// T3-rtx expirations.
     pub timeouts: u64,
     /// Fast retransmits.

@@ -17,6 +17,7 @@
 
 mod change;
 mod ports;
+mod refusals;
 mod socket;
 
 #[cfg(target_os = "linux")]
@@ -30,5 +31,6 @@ mod watch;
 pub use change::{Change, LocalAddress};
 pub use ports::{ENCAPSULATION_PORT, RemotePorts};
 pub use quinn_udp::EcnCodepoint;
+pub use refusals::PortUnreachable;
 pub use socket::{Batch, Datagram, Fragment, Outgoing, Sent, Socket, SocketError, SocketOptions, UDP_HEADER};
 pub use watch::InterfaceWatch;

@@ -3,12 +3,15 @@
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
+
+use crate::refusals::{self, PortUnreachable};
 
 /// Bytes of a UDP header: what encapsulation takes from a path's MTU (RFC 6951 §5.6).
 pub const UDP_HEADER: u32 = 8;
@@ -108,7 +111,12 @@ pub struct Socket {
     state: UdpSocketState,
     local: SocketAddr,
     device: Option<String>,
+    /// ICMP errors that nobody took yet.
+    refused: Mutex<Vec<PortUnreachable>>,
 }
+
+/// ICMP errors kept for [`Socket::take_refused`]; more are dropped, as the network may drop any of them.
+const MOST_REFUSED: usize = 64;
 
 impl Socket {
     /// Binds to an address; port 0 takes a free one. Must be called within a tokio runtime.
@@ -133,6 +141,8 @@ impl Socket {
         // What the limits of the host do not allow is not had; the association's own window then decides.
         let _ = socket.set_recv_buffer_size(options.buffer);
         let _ = socket.set_send_buffer_size(options.buffer);
+        // Without it connecting to nobody ends by a timeout, as it does where ICMP is filtered.
+        let _ = refusals::enable(&socket, address.is_ipv6());
         socket.set_nonblocking(true)?;
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         // quinn-udp 0.6 asks for arrival times and has no room for them beside the ECN bits, which the kernel then cuts off.
@@ -140,7 +150,7 @@ impl Socket {
         nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::ReceiveTimestampns, &false)?;
         let io = UdpSocket::from_std(socket.into())?;
         let local = io.local_addr()?;
-        Ok(Self { io, state, local, device })
+        Ok(Self { io, state, local, device, refused: Mutex::default() })
     }
 
     /// The address and port it is bound to.
@@ -213,6 +223,21 @@ impl Socket {
         Ok(sent)
     }
 
+    fn collect_refused(&self) {
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        refusals::take(&self.io, |message| {
+            if refused.len() < MOST_REFUSED {
+                refused.push(message);
+            }
+        });
+    }
+
+    /// ICMP messages "port unreachable" that were found since the last time, while sending or receiving (Linux). Anybody who knows
+    /// the ports can forge them: the quoted packet has to be checked.
+    pub fn take_refused(&self) -> Vec<PortUnreachable> {
+        std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn send_some(
         &self,
         destination: SocketAddr,
@@ -222,7 +247,15 @@ impl Socket {
     ) -> io::Result<()> {
         let transmit = Transmit { destination, ecn, contents, segment_size, src_ip: None };
         let attempt = || self.state.try_send(UdpSockRef::from(&self.io), &transmit);
-        match attempt() {
+        let result = match attempt() {
+            // Perhaps of an earlier packet, to whomever it went: a forged ICMP message must not make this one too long, or lost.
+            Err(error) if refusals::is_of_earlier_packet(&error) => {
+                self.collect_refused();
+                attempt()
+            }
+            result => result,
+        };
+        match result {
             // Once more under the runtime's eyes, so that `poll_send_ready` waits for the kernel's word.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.io.try_io(Interest::WRITABLE, attempt)
@@ -264,7 +297,7 @@ impl Socket {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // What an earlier packet met on its way is no fault of the socket.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(error) if refusals::is_of_earlier_packet(&error) => self.collect_refused(),
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }

@@ -38,7 +38,7 @@ impl Input {
 
 /// Exchanges bytes until both directions have ended, then shuts down.
 pub(crate) async fn exchange(association: &Association, input: Input) -> Result<(), Failure> {
-    let stream = association.stream(BYTES).ok_or_else(|| Failure::Run("stream 0 is in use".to_owned()))?;
+    let stream = association.stream(BYTES).map_err(|error| Failure::Run(error.to_string()))?;
     let (reader, writer) = tokio::io::split(stream);
     let (mut outward, mut inward) = (pin!(outward(writer, input)), pin!(inward(reader)));
     let mut others = pin!(others(association));

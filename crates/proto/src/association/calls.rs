@@ -174,7 +174,10 @@ impl Association {
     /// All paths as they are now, in the order in which they appeared.
     pub fn paths(&self) -> impl Iterator<Item = PathStats> {
         let primary = self.paths.primary();
-        self.paths.iter().map(move |path| stats_of(path, Some(path.id()) == primary))
+        self.paths.iter().map(move |path| {
+            let resent = self.outbound.retransmissions(path.id());
+            stats_of(path, Some(path.id()) == primary, resent)
+        })
     }
 
     /// Counters since the beginning.
@@ -188,7 +191,7 @@ impl Association {
     }
 }
 
-fn stats_of(path: &Path, primary: bool) -> PathStats {
+fn stats_of(path: &Path, primary: bool, (chunks_lost, chunks_retransmitted): (u64, u64)) -> PathStats {
     let window = path.controller.window();
     let estimate = path.estimate();
     PathStats {
@@ -208,10 +211,17 @@ fn stats_of(path: &Path, primary: bool) -> PathStats {
         error_count: path.error_count(),
         available: estimate.map(|estimate| estimate.available),
         capacity: estimate.map(|estimate| estimate.capacity),
-        timeouts: path.timeouts,
-        fast_retransmits: path.fast_retransmits,
-        loss_probes: path.loss_probes,
-        spurious_timeouts: path.spurious_timeouts,
-        ld_recoveries: path.ld_recoveries,
+        packets_sent: path.packets_sent,
+        bytes_sent: path.bytes_sent,
+        packets_received: path.packets_received,
+        bytes_received: path.bytes_received,
+        chunks_retransmitted,
+        chunks_lost,
+        pacing_rate: path.controller.pacing_rate(),
+        timeouts: path.timeouts.into(),
+        fast_retransmits: path.fast_retransmits.into(),
+        loss_probes: path.loss_probes.into(),
+        spurious_timeouts: path.spurious_timeouts.into(),
+        ld_recoveries: path.ld_recoveries.into(),
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct Setup {
     unrecognized: Vec<u8>,
     /// Asked for in the INIT after a stale cookie, in ms.
     preservative: Option<u32>,
+    /// Addresses of the peer where nobody listens at the UDP port.
+    unreachable: Vec<IpAddr>,
     /// The peer has called a cookie stale: from then on all that is sent again is counted together, or a peer that does so every
     /// time would keep set-up going for ever.
     was_stale: bool,
@@ -57,6 +59,7 @@ impl Untouched for Setup {
         cookie: Vec::new(),
         unrecognized: Vec::new(),
         preservative: None,
+        unreachable: Vec::new(),
         was_stale: false,
     };
 }
@@ -111,6 +114,41 @@ impl Association {
             initial_tsn: self.tags.local_initial_tsn,
             params: Params::from(&params[..]),
         })
+    }
+
+    /// An ICMP message says that nobody listens at the UDP port that our INIT went to (RFC 6951 §5.5). `quoted`: the beginning of the
+    /// SCTP packet that the message quotes. The Initiate Tag in it is what nobody can guess who did not see the INIT. When the last
+    /// of the peer's addresses is known to be deaf the set-up fails; before, the next one is tried at once.
+    ///
+    /// # Errors
+    ///
+    /// The quotation is none of an INIT of ours, or the association is not in COOKIE-WAIT: nothing changes.
+    pub fn port_unreachable(
+        &mut self,
+        now: Time,
+        remote: IpAddr,
+        quoted: &[u8],
+    ) -> Result<(), crate::CallError> {
+        let tags = self.tags();
+        let header = [tags.local_port.to_be_bytes(), tags.peer_port.to_be_bytes(), [0; 2], [0; 2]].concat();
+        // RFC 9260 §10 ICMP6: chunk type INIT, and its Initiate Tag
+        let init = quoted.get(12) == Some(&msctp_wire::ChunkType::INIT.0)
+            && quoted.get(16..20) == Some(&tags.local_tag.to_be_bytes());
+        if self.state != State::CookieWait || !quoted.starts_with(&header) || !init {
+            return Err(crate::CallError::NotQuoted);
+        }
+        if !self.setup.unreachable.contains(&remote) {
+            self.setup.unreachable.push(remote);
+        }
+        if self.paths.remotes().all(|address| self.setup.unreachable.contains(&address)) {
+            // RFC 9260 §10 ICMP8: as an ABORT
+            self.close(now, Some(LossReason::PortUnreachable { address: remote }));
+        } else if self.setup.t1.is_some() {
+            self.setup.t1 = Some(now);
+            self.setup_timeout(now);
+        }
+        self.after_change(now);
+        Ok(())
     }
 
     /// T1 may have expired (RFC 9260 §5.1.6, last two paragraphs).
@@ -288,7 +326,7 @@ impl Association {
         self.setup = Rare::default();
         self.set_state(now, State::Established);
         self.paths.start_heartbeats(now);
-        self.announce_connected();
+        self.announce_connected(now);
         self.tell_paths(now);
     }
 

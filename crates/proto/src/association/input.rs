@@ -98,7 +98,8 @@ impl Association {
         self.begin_credit(at, bytes.len());
         let verified = match self.admit(&packet) {
             Admission::Ours => {
-                self.note_valid_packet();
+                self.note_valid_packet(now);
+                self.count_received(at, bytes.len());
                 if !self.take_chunks(now, at, ecn, &packet, (jar, cookie)) {
                     self.after_data(now);
                     return true;
@@ -218,8 +219,17 @@ impl Association {
         }
     }
 
-    fn note_valid_packet(&mut self) {
+    #[inline]
+    fn count_received(&mut self, at: PathAddr, len: usize) {
+        if let Some(path) = self.path_of(at).and_then(|path| self.paths.get_mut(path)) {
+            path.packets_received += 1;
+            path.bytes_received += len as u64;
+        }
+    }
+
+    fn note_valid_packet(&mut self, now: Time) {
         self.stats.packets_received += 1;
+        self.liveness.heard = now;
         self.note_peer_alive();
     }
 
@@ -259,7 +269,7 @@ impl Association {
                         }
                     };
                     if valid {
-                        self.note_valid_packet();
+                        self.note_valid_packet(now);
                     }
                     valid
                 }

@@ -10,6 +10,7 @@ mod events;
 mod forward;
 mod handshake;
 mod input;
+mod liveness;
 pub(crate) mod negotiate;
 mod output;
 mod policy;
@@ -38,6 +39,7 @@ use self::control::ControlQueue;
 use self::ecn::EcnState;
 use self::events::EventQueue;
 use self::handshake::Setup;
+use self::liveness::Liveness;
 use self::output::Output;
 use self::policy::Handover;
 use self::quality::Quality;
@@ -71,6 +73,7 @@ pub struct Association {
     outbound: Outbound,
     setup: Rare<Setup>,
     closing: Rare<Closing>,
+    liveness: Liveness,
     control: ControlQueue,
     output: Output,
     events: EventQueue,
@@ -243,7 +246,7 @@ impl Association {
         let random = cookie.auth.as_ref().map(|auth| auth.random);
         let mut new = Self::with(config, handover, tags, AssociationState::Established, dice, random);
         new.begin_from_cookie(now, local, cookie);
-        new.announce_connected();
+        new.announce_connected(now);
         new.after_change(now);
         Ok(new)
     }
@@ -264,6 +267,7 @@ impl Association {
             outbound: Outbound::new(&config, tags.local_initial_tsn),
             setup: Rare::default(),
             closing: Rare::default(),
+            liveness: Liveness::default(),
             control: ControlQueue::default(),
             output: Output::default(),
             events: EventQueue::default(),
@@ -333,7 +337,8 @@ impl Association {
         }
     }
 
-    fn announce_connected(&mut self) {
+    fn announce_connected(&mut self, now: Time) {
+        self.start_liveness(now);
         self.begin_quality();
         self.events.push(Event::Connected {
             outbound_streams: self.tags.outbound_streams,

@@ -81,6 +81,11 @@ impl Association {
         if self.config.max_segments > 1 && self.state != State::CookieEchoed {
             self.add_segments(now, out, transmit);
         }
+        if let Some(path) = transmit.path.and_then(|path| self.paths.get_mut(path)) {
+            path.packets_sent +=
+                transmit.segment_size.map_or(1, |segment| transmit.len.div_ceil(segment) as u64);
+            path.bytes_sent += transmit.len as u64;
+        }
         self.tracer.collect(now, &mut self.outbound, &self.paths);
     }
 
@@ -293,6 +298,7 @@ impl Association {
         // The branch keeps the two sums apart: added as one vector they wait for `filled` to reach memory.
         if filled.again > 0 {
             self.stats.data_chunks_retransmitted += u64::from(filled.again);
+            self.outbound.count_retransmissions(path, filled.again.into());
         }
         if let Some((from, to)) = self.handover.bicast
             && from == path

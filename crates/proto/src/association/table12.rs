@@ -175,7 +175,7 @@ impl Association {
         if room_again {
             self.events.push(Event::Writable);
         }
-        self.announce_connected();
+        self.announce_connected(now);
         self.readable_told = false;
         self.tell_readable();
     }

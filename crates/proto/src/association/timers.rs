@@ -31,12 +31,13 @@ impl Association {
         earlier(earlier(next, self.setup.t1), earlier(self.closing.t2, self.closing.t5))
     }
 
-    /// When a heartbeat, a probe, a quality report, an address request or the policy's timer is due, or an
-    /// answer overdue.
+    /// When a heartbeat, a probe, a quality report, an address request or the policy's timer is due, an answer
+    /// overdue, or the peer's silence to be looked at.
     pub(super) fn upkeep_timeout(&self) -> Option<Time> {
         let watch = if self.watches_paths() { self.paths.next_timeout() } else { None };
         let requests = earlier(self.readdressing.ours.next_timeout(), self.reconfig.next_timeout());
-        earlier(earlier(earlier(watch, requests), self.quality_timeout()), self.handover.timer)
+        let policy = earlier(self.quality_timeout(), self.handover.timer);
+        earlier(earlier(earlier(watch, requests), policy), self.liveness.next_timeout())
     }
 
     /// HEARTBEATs are sent from ESTABLISHED until the SHUTDOWN or SHUTDOWN ACK (RFC 9260 §8.3), those that measure included.
@@ -51,6 +52,10 @@ impl Association {
         }
         self.setup_timeout(now);
         self.shutdown_timeout(now);
+        self.liveness_timeout(now);
+        if self.state == State::Closed {
+            return;
+        }
         // A delayed SACK needs nothing here: it is due when it is asked for.
         self.outbound.handle_timeout(now, &mut self.paths);
         if self.watches_paths() {

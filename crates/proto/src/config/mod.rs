@@ -71,6 +71,11 @@ pub struct Config {
     pub moves: MovesConfig,
     /// Association.Max.Retrans, 10 (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
+    /// The association is lost ([`LossReason::IdleTimeout`](crate::LossReason)) when no packet came from the peer for this long,
+    /// at least 100 ms. HEARTBEATs on every path begin after a third of it, and keep an association alive that is merely idle.
+    /// The peer gets an ABORT. `None`, the default, as RFC 9260 has it: error counters alone end an association, which takes
+    /// minutes, and longer when nothing is sent.
+    pub idle_timeout: Option<Span>,
     /// Max.Init.Retransmits, 8 (RFC 9260 §4).
     pub max_init_retransmits: u32,
     /// SACK.Delay, 200 ms, at most 500 ms (RFC 9260 §6.2); zero acknowledges every packet at once.
@@ -188,6 +193,7 @@ impl Default for Config {
             failover: FailoverConfig::default(),
             moves: MovesConfig::default(),
             assoc_max_retrans: 10,
+            idle_timeout: None,
             max_init_retransmits: 8,
             sack_delay: Span::from_millis(200),
             sack_frequency: 2,
@@ -272,6 +278,9 @@ impl Config {
             self.rto_initial,
             format_args!("between rto_min ({}) and rto_max ({})", self.rto_min, self.rto_max),
         )?;
+        if let Some(limit) = self.idle_timeout {
+            check(limit >= Span::from_millis(100), "idle_timeout", limit, "at least 100ms, or none")?;
+        }
         // RFC 9260 §6.2: an implementation MUST NOT allow the maximum delay to be above 500 ms
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
         //# An implementation MUST NOT allow the maximum delay (protocol parameter 'SACK.Delay') to be

@@ -324,6 +324,20 @@ impl Endpoint {
         }
     }
 
+    /// An ICMP message from the network: nobody listens at the UDP port that the quoted packet went to, at this address of the
+    /// peer. Ends or hastens the set-up of the association it belongs to ([`Association::port_unreachable`]); anything else is
+    /// ignored (RFC 9260 §10 ICMP5, ICMP6). The association, if there is one.
+    pub fn handle_port_unreachable(&mut self, now: Time, remote: IpAddr, quoted: &[u8]) -> Option<Handle> {
+        let header: &[u8; 4] = quoted.first_chunk()?;
+        let local_port = u16::from_be_bytes([header[0], header[1]]);
+        let peer_port = u16::from_be_bytes([header[2], header[3]]);
+        let slot = self.demux.by_address(local_port, peer_port, remote)?;
+        let entry = self.slots[slot as usize].entry.as_mut()?;
+        entry.association.port_unreachable(now, remote, quoted).ok()?;
+        self.mark_dirty(slot);
+        Some(self.handle(slot))
+    }
+
     /// The association a packet belongs to; only the common header is looked at, and its checksum not yet.
     #[inline]
     fn find(&self, at: PathAddr, bytes: &[u8]) -> Option<u32> {

@@ -52,6 +52,10 @@ pub(super) struct Flow {
     queue: VecDeque<LongTsn>,
     /// Chunks marked for retransmission on this path.
     pub(super) marked: u32,
+    /// Chunks last sent on this path and declared lost so far.
+    pub(super) lost: u64,
+    /// Chunks retransmitted on this path so far.
+    pub(super) resent: u64,
     /// Chunks last sent on this path and not acknowledged, in flight or marked.
     pub(super) unacked: u32,
     /// The lowest TSN of those.
@@ -81,6 +85,8 @@ impl Flow {
             log: VecDeque::new(),
             queue: VecDeque::new(),
             marked: 0,
+            lost: 0,
+            resent: 0,
             unacked: 0,
             earliest: None,
             latest_acked: 0,
@@ -151,6 +157,7 @@ impl Flow {
 
     /// A chunk last sent on this path is taken for lost.
     pub(super) fn note_lost(&mut self, number: SendNumber, wire_len: u64) {
+        self.lost += 1;
         if let Some(delivery) = &mut self.delivery {
             delivery.on_lost(number, wire_len);
         }

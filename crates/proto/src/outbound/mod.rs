@@ -357,6 +357,19 @@ impl Outbound {
         if (chunks + 1) * MIN_CHARGE > self.send_buffer { 0 } else { self.send_buffer.saturating_sub(bytes) }
     }
 
+    /// DATA chunks so far that were sent on this path and declared lost, and that were retransmitted there.
+    pub fn retransmissions(&self, path: PathId) -> (u64, u64) {
+        self.flows.of(path).map_or((0, 0), |flow| (flow.lost, flow.resent))
+    }
+
+    /// Chunks were retransmitted on this path.
+    #[cold]
+    pub fn count_retransmissions(&mut self, path: PathId, chunks: u32) {
+        if let Some(flow) = self.flows.of_mut(path) {
+            flow.resent += u64::from(chunks);
+        }
+    }
+
     /// User bytes in the send buffer: waiting, or not yet cumulatively acknowledged.
     #[inline]
     pub fn buffered(&self) -> u64 {

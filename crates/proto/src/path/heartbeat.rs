@@ -164,6 +164,13 @@ impl Paths {
         }
     }
 
+    /// Asks for a heartbeat on every confirmed path now; verification goes its own way.
+    pub(crate) fn request_heartbeats(&mut self) {
+        for path in self.list.iter_mut().filter(|path| path.confirmed) {
+            path.heartbeat.ready = true;
+        }
+    }
+
     /// A packet of the peer's came over this path. If it is not confirmed, nor the one that data would take, all that the peer may
     /// wait for waits for its verification (RFC 9260 §5.4), which may have backed off, or slowed down to the rate of heartbeats,
     /// while the network was dead: it is asked for now, at most once in RTO.Initial.

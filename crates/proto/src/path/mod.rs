@@ -202,16 +202,24 @@ pub struct Path {
     pub(crate) early: u64,
     /// A tail loss probe is to be sent: one packet, whatever the window says (RFC 8985 §7.3).
     pub loss_probe: bool,
+    /// SCTP packets sent here so far.
+    pub packets_sent: u64,
+    /// Bytes of those, from the common header on.
+    pub bytes_sent: u64,
+    /// SCTP packets that came over this path so far, of those with the right verification tag.
+    pub packets_received: u64,
+    /// Bytes of those, from the common header on.
+    pub bytes_received: u64,
     /// Tail loss probes so far.
-    pub loss_probes: u64,
+    pub loss_probes: u32,
     /// T3-rtx expirations so far.
-    pub timeouts: u64,
+    pub timeouts: u32,
     /// Fast retransmits so far.
-    pub fast_retransmits: u64,
+    pub fast_retransmits: u32,
     /// Expirations of T3-rtx that were spurious and were undone.
-    pub spurious_timeouts: u64,
+    pub spurious_timeouts: u32,
     /// Losses taken for the radio's: the window was kept.
-    pub ld_recoveries: u64,
+    pub ld_recoveries: u32,
     /// When anything was last sent that can update the RTT: new DATA, INIT, COOKIE ECHO, HEARTBEAT (RFC 9260 §8.3).
     last_used: Time,
     /// From when on idle RTOs count for the window's decay (RFC 9260 §7.2.1); `None`: no data was sent here yet.
@@ -253,6 +261,10 @@ impl Path {
             prr: None,
             early: 0,
             loss_probe: false,
+            packets_sent: 0,
+            bytes_sent: 0,
+            packets_received: 0,
+            bytes_received: 0,
             loss_probes: 0,
             timeouts: 0,
             fast_retransmits: 0,

@@ -18,7 +18,7 @@ fn measured(mut sender: Sender) -> Sender {
     sender
 }
 
-fn probes(sender: &Sender) -> u64 {
+fn probes(sender: &Sender) -> u32 {
     sender.path(P0).loss_probes
 }
 

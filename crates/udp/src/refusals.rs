@@ -1,0 +1,129 @@
+//! The kernel's queue of ICMP errors of a socket (`IP_RECVERR`): which packets met "port unreachable", with what they quote.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::net::UdpSocket;
+
+/// An ICMP or ICMPv6 message "port unreachable": the host has no socket at the UDP port that a packet went to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortUnreachable {
+    /// Where the packet went.
+    pub to: SocketAddr,
+    /// The beginning of its UDP payload, as much as the message quotes.
+    pub quoted: Vec<u8>,
+}
+
+/// Messages taken from the queue at a time: a flood of forged ones does not hold up the packets.
+const AT_ONCE: usize = 64;
+
+/// True for what an ICMP message about an earlier packet makes of the next call on its socket (Linux, `icmp_err_convert` and
+/// `icmpv6_err_convert`). The error is gone once it was reported.
+pub(crate) fn is_of_earlier_packet(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::Unsupported
+    ) || is_other_icmp_error(error)
+}
+
+#[cfg(target_os = "linux")]
+mod queue {
+    use std::io::IoSliceMut;
+    use std::net::{SocketAddrV4, SocketAddrV6};
+    use std::os::fd::AsRawFd;
+
+    use nix::libc;
+    use nix::sys::socket::sockopt::{Ipv4RecvErr, Ipv6RecvErr};
+    use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt};
+
+    use super::{AT_ONCE, PortUnreachable, SocketAddr, UdpSocket, io};
+
+    /// Enough for the headers by which an association knows its packets.
+    const QUOTED: usize = 128;
+    /// Room for the error and for what else the socket was asked to tell of each packet (destination, ECN), which comes first.
+    const CONTROL: usize = 512;
+
+    pub(crate) fn is_other_icmp_error(error: &io::Error) -> bool {
+        let known = [
+            libc::EMSGSIZE,
+            libc::EPROTO,
+            libc::ENOPROTOOPT,
+            libc::EHOSTDOWN,
+            libc::ENONET,
+            libc::EOPNOTSUPP,
+        ];
+        error.raw_os_error().is_some_and(|number| known.contains(&number))
+    }
+
+    /// Has the kernel keep ICMP errors for [`take`].
+    pub(crate) fn enable(socket: &socket2::Socket, ipv6: bool) -> io::Result<()> {
+        if ipv6 {
+            setsockopt(socket, Ipv6RecvErr, &true)?;
+        } else {
+            setsockopt(socket, Ipv4RecvErr, &true)?;
+        }
+        Ok(())
+    }
+
+    /// Empties the queue, up to a bound. True when there was anything in it.
+    pub(crate) fn take(socket: &UdpSocket, mut found: impl FnMut(PortUnreachable)) -> bool {
+        let mut control = [0; CONTROL];
+        for count in 0..AT_ONCE {
+            let mut bytes = [0; QUOTED];
+            let mut buffers = [IoSliceMut::new(&mut bytes)];
+            let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+            let Ok(message) =
+                recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut buffers, Some(&mut control), flags)
+            else {
+                return count > 0;
+            };
+            let refused = message.cmsgs().is_ok_and(|mut cmsgs| cmsgs.any(|cmsg| is_refusal(&cmsg)));
+            let to = message.address.as_ref().and_then(socket_addr);
+            let len = message.bytes;
+            if let (true, Some(to)) = (refused, to) {
+                found(PortUnreachable { to, quoted: bytes[..len.min(QUOTED)].to_vec() });
+            }
+        }
+        true
+    }
+
+    fn is_refusal(message: &ControlMessageOwned) -> bool {
+        let error = match message {
+            ControlMessageOwned::Ipv4RecvErr(error, _) if error.ee_origin == libc::SO_EE_ORIGIN_ICMP => error,
+            ControlMessageOwned::Ipv6RecvErr(error, _) if error.ee_origin == libc::SO_EE_ORIGIN_ICMP6 => {
+                error
+            }
+            _ => return false,
+        };
+        error.ee_errno == libc::ECONNREFUSED.unsigned_abs()
+    }
+
+    fn socket_addr(address: &SockaddrStorage) -> Option<SocketAddr> {
+        let v4 = address.as_sockaddr_in().map(|v4| SocketAddr::V4(SocketAddrV4::from(*v4)));
+        v4.or_else(|| address.as_sockaddr_in6().map(|v6| SocketAddr::V6(SocketAddrV6::from(*v6))))
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod queue {
+    use super::{PortUnreachable, UdpSocket, io};
+
+    pub(crate) fn is_other_icmp_error(_error: &io::Error) -> bool {
+        false
+    }
+
+    pub(crate) fn enable(_socket: &socket2::Socket, _ipv6: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(crate) fn take(_socket: &UdpSocket, _found: impl FnMut(PortUnreachable)) -> bool {
+        false
+    }
+}
+
+use self::queue::is_other_icmp_error;
+pub(crate) use self::queue::{enable, take};
