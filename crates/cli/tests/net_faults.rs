@@ -139,7 +139,7 @@ fn an_answer_after_the_end_of_the_question_arrives() {
 }
 
 #[test]
-fn a_full_disk_is_told_at_both_ends_and_the_transfer_resumes() {
+fn a_full_disk_is_reported_at_both_ends() {
     let folder = folder("net-full-disk");
     let (out, file) = (out(&folder), folder.join("film"));
     fs::write(&file, bytes(8_000_000, 3)).unwrap();
