@@ -16,6 +16,9 @@ fn mobile() -> Pair {
     Pair::established_with(traced(), traced(), vec![a_ip(0)], vec![b_ip(0)])
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# address, the endpoint MUST consider the address no longer part of the association.
 #[test]
 fn add_switch_delete_under_a_transfer_loses_nothing() {
     let mut pair = mobile();
@@ -52,6 +55,13 @@ fn add_switch_delete_under_a_transfer_loses_nothing() {
     );
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# MUST NOT be used as a source address for any subsequent packets
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# An endpoint MUST NOT set an IP header source address for an SCTP packet holding the ASCONF Chunk to be the
+//# same as an address being deleted by the ASCONF Chunk.
 #[test]
 fn nothing_leaves_from_a_deleted_address() {
     // RFC 5061 §5.3: no source from the request on, but for what the old address alone can do; none once it is answered
@@ -113,6 +123,10 @@ fn requests_survive_the_loss_of_any_chunk() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# put into the UNCONFIRMED state and MUST have path verification performed on them before the address can be
+//# used as described in [RFC4960], Section 5.4.
 #[test]
 fn an_unconfirmed_address_becomes_primary_only_after_its_heartbeat() {
     let mut pair = mobile();
@@ -141,6 +155,13 @@ fn an_unconfirmed_address_becomes_primary_only_after_its_heartbeat() {
     assert!(confirmed < switched);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3.2
+//= type=test
+//# The receiver of such a chunk MUST always first use the source address found in the IP header in looking up
+//# the association.
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# it MUST use the chunks after the AUTH chunk to look up an existing association
 #[test]
 fn an_address_can_be_added_over_the_new_link_when_the_old_one_is_dead() {
     let mut pair = mobile();
@@ -155,6 +176,12 @@ fn an_address_can_be_added_over_the_new_link_when_the_old_one_is_dead() {
     pair.transfer(Side::A, 50, 500, Span::from_secs(20));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.1
+//= type=test
+//# This parameter MUST NOT contain a broadcast or multicast address.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.2
+//= type=test
+//# This parameter MUST NOT contain a broadcast or multicast address.
 #[test]
 fn what_cannot_be_asked_is_refused_with_the_reason() {
     let mut pair = mobile();
@@ -163,7 +190,10 @@ fn what_cannot_be_asked_is_refused_with_the_reason() {
         assert_eq!(a.remove_local_address(now, a_ip(0)), Err(CallError::LastAddress(a_ip(0))));
         assert_eq!(a.remove_local_address(now, a_ip(9)), Err(CallError::UnknownAddress(a_ip(9))));
         assert_eq!(a.request_peer_primary(now, a_ip(9)), Err(CallError::UnknownAddress(a_ip(9))));
-        assert!(matches!(a.add_local_address(now, "224.0.0.1".parse().unwrap()), Err(CallError::Address(_))));
+        for nobody in ["224.0.0.1", "255.255.255.255"].map(|text| text.parse().unwrap()) {
+            assert!(matches!(a.add_local_address(now, nobody), Err(CallError::Address(_))));
+            assert_eq!(a.remove_local_address(now, nobody), Err(CallError::UnknownAddress(nobody)));
+        }
     });
     let mut early = Pair::new(Config::default(), vec![b_ip(0)]);
     early.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
@@ -176,6 +206,9 @@ fn asconfs(pair: &Pair) -> usize {
     pair.log.as_ref().unwrap().iter().filter(|f| f.from == Side::A && f.has(chunk::ASCONF)).count()
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# An endpoint MUST NOT delete its last remaining IP address from an association.
 #[test]
 fn the_last_address_that_reaches_the_peer_stays() {
     // §5.3 F5: what would be left has no path.
@@ -274,6 +307,13 @@ fn a_link_that_comes_up_hurries_only_the_request_that_it_concerns() {
     assert_eq!(asconfs(&pair), 2, "it may have been lost with the link");
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# ABORT Chunks arriving destined to the IP address being deleted MUST be ignored
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3.1
+//= type=test
+//# an Abort MUST be ignored if the destination address of the Abort message is that of a destination being
+//# deleted
 #[test]
 fn an_abort_to_an_address_that_is_being_deleted_or_gone_is_ignored() {
     // §5.3 F4, §5.3.1

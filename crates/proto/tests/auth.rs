@@ -121,6 +121,10 @@ fn a_lost_handshake_a_collision_and_a_restart_leave_both_with_the_same_keys() {
     assert!(pair.b.saw(|event| *event == added));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# the receiver MUST authenticate the chunks in the packet by using the RANDOM parameters, CHUNKS parameters
+//# and HMAC_ALGO parameters obtained from the COOKIE-ECHO chunk
 #[test]
 fn a_server_can_take_associations_only_from_those_who_know_its_key() {
     // §6.3, last but one paragraph
@@ -138,6 +142,10 @@ fn a_server_can_take_associations_only_from_those_who_know_its_key() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
+//= type=test
+//# Endpoints MUST send all requested chunks that have been authenticated where this has been requested by the
+//# peer.
 #[test]
 fn data_is_signed_for_who_wants_it_and_packets_stay_within_the_pmtu() {
     for list in [&[chunk::DATA][..], &[chunk::SACK], &[chunk::HEARTBEAT, chunk::ABORT]] {
@@ -167,6 +175,9 @@ fn data_is_signed_for_who_wants_it_and_packets_stay_within_the_pmtu() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
+//= type=test
+//# If endpoint pair shared keys are used, one of them MUST be selected for authentication.
 #[test]
 fn keys_are_switched_under_a_transfer() {
     // RFC 6458

@@ -144,6 +144,9 @@ fn a_forged_or_repeated_request_moves_no_data() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# The receiver MUST NOT send packets to the new address except for
 #[test]
 fn without_the_option_an_unconfirmed_address_gets_no_data() {
     // RFC 9260 §5.4

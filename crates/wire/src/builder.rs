@@ -174,6 +174,10 @@ impl<'o> PacketBuilder<'o> {
     /// Pushes the planned AUTH chunk first if a chunk of type `typ` needs it.
     #[cold]
     fn authenticate(&mut self, typ: ChunkType, needed: usize) -> Result<(), Full> {
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
+        //# To send chunks in an authenticated way, the sender MUST include these chunks after an AUTH chunk.
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
+        //# This means that a sender MUST bundle chunks in order to authenticate them.
         let Some(plan) = self.plan.as_ref().filter(|plan| plan.types.has(typ)) else { return Ok(()) };
         let (needed, remaining) = (needed + plan.chunk_len(), self.remaining());
         if needed > remaining {
@@ -214,6 +218,8 @@ impl<'o> PacketBuilder<'o> {
     /// chunks (RFC 4895 §6.2). Call it when the packet is complete.
     #[must_use]
     pub fn auth_input(&self, slot: &AuthSlot) -> &[u8] {
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
+        //# The padding of all chunks being authenticated MUST be included in the HMAC computation.
         self.out.get(slot.chunk..).unwrap_or_default()
     }
 
@@ -372,6 +378,9 @@ mod tests {
         }
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
+    //= type=test
+    //# The padding of all chunks being authenticated MUST be included in the HMAC computation.
     #[test]
     fn sender_and_receiver_of_an_auth_chunk_see_the_same_input() {
         let mut out = vec![0xee; 5];
@@ -396,6 +405,12 @@ mod tests {
         assert_eq!(signed[0], ChunkType::AUTH.0);
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
+    //= type=test
+    //# To send chunks in an authenticated way, the sender MUST include these chunks after an AUTH chunk.
+    //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
+    //= type=test
+    //# This means that a sender MUST bundle chunks in order to authenticate them.
     #[test]
     fn a_planned_auth_chunk_stands_before_the_first_chunk_that_wants_it_and_once() {
         let plan = AuthPlan {

@@ -42,6 +42,8 @@ impl AsconfEvent {
             }
             // F4
             Self::Started(AddressRequest::Delete(address)) => {
+                //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+                //# MUST NOT be used as a source address for any subsequent packets
                 paths.set_source_use(&address, SourceUse::ReceiveOnly, now);
             }
             Self::Started(AddressRequest::KeepOnly(kept)) => {

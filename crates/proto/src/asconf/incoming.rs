@@ -143,6 +143,8 @@ impl AsconfIn {
         self.peer_serial = asconf.serial;
         self.given.cache.push_back((asconf.serial, work.answer(asconf.serial)));
         self.given.due.push(asconf.serial);
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+        //# MUST be acknowledged
         Reception::Processed(work.effects)
     }
 }
@@ -186,6 +188,13 @@ impl<'r, 'b> Work<'r, 'b> {
 
     /// V1: in order.
     fn process(&mut self, mut parameters: &'b [u8]) {
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+        //# The TLVs MUST be processed in order within the Chunk.
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+        //# the first TLV (the one closest to the Chunk Header) in the Chunk MUST be processed first
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+        //# The next TLV in the chunk (the middle one) MUST be processed second and finally, the last TLV in
+        //# the Chunk MUST be processed last.
         while !parameters.is_empty() {
             // After a framing error nothing more can be found.
             let Ok(raw) = UnknownParam::new(parameters) else { return };
@@ -220,6 +229,8 @@ impl<'r, 'b> Work<'r, 'b> {
                 return !action.stop;
             }
             // §4.2: where it is not allowed it is ignored
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2
+            //# If the receiver chooses NOT to abort, the parameter MUST be ignored.
             Ok(_) => {}
             Err(ParamError::Malformed { .. }) if is_request(raw) => {
                 // no address or one of no known kind, as a host name (§4.1.1)
@@ -232,19 +243,28 @@ impl<'r, 'b> Work<'r, 'b> {
 
     fn add(&mut self, request: AddressRequest, whole: &'b [u8]) {
         // §4.2.1: the wildcard means the source address
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.1
+        //# If the address 0.0.0.0 or ::0 is provided, the source address of the packet MUST be added.
         let address = if request.address.is_unspecified() { self.received.source } else { request.address };
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.1
+        //# Note that the receiver MUST NOT change this 32-bit value.
         let id = request.correlation_id;
         if self.refusing {
             self.refuse_address(id, Cause::ResourceShortage(whole));
         } else if self.is_unwanted_wildcard(&request) {
             self.refuse_address(id, Cause::NoAuthorization(whole));
         } else if !is_endpoint(&address) {
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.1
+            //# This parameter MUST NOT contain a broadcast or multicast address.
             // §4.2.1: neither broadcast nor multicast
             self.refuse_address(id, Cause::UnresolvableAddress(whole));
         } else if self.addresses.contains(&address) {
             // It is as the peer wants it.
             self.succeed(id);
         } else if self.room == 0 {
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //# it MUST return an Error Cause TLV set to the new error code 'Operation Refused Due to Resource
+            //# Shortage'
             // F9
             self.refuse_address(id, Cause::ResourceShortage(whole));
         } else {
@@ -256,6 +276,8 @@ impl<'r, 'b> Work<'r, 'b> {
     }
 
     fn delete(&mut self, request: AddressRequest, whole: &'b [u8]) {
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.2
+        //# Note that the receiver MUST NOT change this 32-bit value.
         let (id, address, source) = (request.correlation_id, request.address, self.received.source);
         if self.refusing {
             self.refuse_address(id, Cause::ResourceShortage(whole));
@@ -264,9 +286,19 @@ impl<'r, 'b> Work<'r, 'b> {
         } else if address.is_unspecified() {
             self.delete_others(id, whole);
         } else if self.is_last(&address) {
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //# the receiver MUST send an Error Cause TLV with the Error Cause set to the new error code
+            //# 'Request to Delete Last Remaining IP Address'
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //# The requested delete MUST NOT be performed or acted upon, other than to send the ASCONF- ACK.
             // F7, which goes before F8
             self.refuse_address(id, Cause::DeleteLastAddress(whole));
         } else if address == source {
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //# the receiver MUST reject this request
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //# the receiver MUST send an Error Cause TLV set to the new error code 'Request to Delete Source
+            //# IP Address'
             // F8
             self.refuse_address(id, Cause::DeleteSourceAddress(whole));
         } else {
@@ -279,6 +311,9 @@ impl<'r, 'b> Work<'r, 'b> {
     /// §4.2.2: the wildcard deletes all addresses except the source of the packet.
     fn delete_others(&mut self, id: CorrelationId, whole: &'b [u8]) {
         let source = self.received.source;
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.2
+        //# If the address 0.0.0.0 or ::0 is provided, all addresses of the peer except the source address of
+        //# the packet MUST be deleted.
         if self.addresses.contains(&source) {
             self.remove(|known| *known != source);
             self.succeed(id);
@@ -298,12 +333,25 @@ impl<'r, 'b> Work<'r, 'b> {
             self.succeed(request.correlation_id);
         } else {
             // §5.4: not honoured
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.4
+            //# Note that the receiver MUST NOT change this 32-bit value.
             self.respond(request.correlation_id, Some(Cause::UnresolvableAddress(whole)));
         }
     }
 
     /// §4.3.5
     fn is_unwanted_wildcard(&self, request: &AddressRequest) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.1
+        //= type=exception
+        //= reason=option `auth.wildcards`, held by default: when false the wildcard is refused, as §4.3.5
+        //= reason=allows
+        //# If the address 0.0.0.0 or ::0 is provided, the source address of the packet MUST be added.
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.2
+        //= type=exception
+        //= reason=option `auth.wildcards`, held by default: when false the wildcard is refused, as §4.3.5
+        //= reason=allows
+        //# If the address 0.0.0.0 or ::0 is provided, all addresses of the peer except the source address of
+        //# the packet MUST be deleted.
         request.address.is_unspecified() && !self.received.wildcards
     }
 
@@ -331,6 +379,12 @@ impl<'r, 'b> Work<'r, 'b> {
     }
 
     fn refuse_address(&mut self, id: CorrelationId, cause: Cause<'b>) {
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+        //# an 'Out of Resource' in its response, it MUST also fail any subsequent add or delete requests
+        //# bundled in the ASCONF.
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+        //# The receiver MUST NOT reject an ADD and then accept a subsequent DELETE of an IP address in the
+        //# same ASCONF Chunk.
         self.refusing = true;
         self.respond(id, Some(cause));
     }
@@ -360,6 +414,11 @@ impl Response<'_> {
         match &self.cause {
             None => Param::SuccessIndication(self.correlation),
             Some(cause) => Param::ErrorCauseIndication(ErrorCauseIndication {
+                //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.3
+                //# Note that the receiver MUST NOT change this 32-bit value.
+                //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+                //# All responses MUST copy the ASCONF-Request Correlation ID field received in the ASCONF
+                //# parameter from the TLV being responded to
                 correlation_id: self.correlation,
                 causes: Causes::from(cause),
             }),

@@ -117,6 +117,19 @@ impl Answerer {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+//= type=test
+//# MUST be acknowledged
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+//= type=test
+//# The TLVs MUST be processed in order within the Chunk.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+//= type=test
+//# the first TLV (the one closest to the Chunk Header) in the Chunk MUST be processed first
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+//= type=test
+//# The next TLV in the chunk (the middle one) MUST be processed second and finally, the last TLV in the Chunk
+//# MUST be processed last.
 #[test]
 fn the_next_one_is_processed_and_silence_means_success() {
     // E4, §4.1.2
@@ -193,6 +206,13 @@ fn the_cache_is_bounded() {
     assert_eq!(end.answers().len(), MAX_CACHED);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.1
+//= type=test
+//# If the address 0.0.0.0 or ::0 is provided, the source address of the packet MUST be added.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.2
+//= type=test
+//# If the address 0.0.0.0 or ::0 is provided, all addresses of the peer except the source address of the
+//# packet MUST be deleted.
 #[test]
 fn wildcards_mean_the_source_of_the_packet() {
     // §4.2.1, §4.2.2, §4.2.4
@@ -224,6 +244,19 @@ fn an_address_that_is_there_or_gone_already_is_no_error() {
     assert_eq!(end.process(TSN, &[add(1, address(2)), delete(2, address(9))]), (vec![], vec![]));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# the receiver MUST send an Error Cause TLV with the Error Cause set to the new error code 'Request to
+//# Delete Last Remaining IP Address'
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# The requested delete MUST NOT be performed or acted upon, other than to send the ASCONF- ACK.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# the receiver MUST reject this request
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# the receiver MUST send an Error Cause TLV set to the new error code 'Request to Delete Source IP Address'
 #[test]
 fn neither_the_last_nor_the_source_address_is_deleted() {
     // F7, F8
@@ -250,6 +283,24 @@ fn a_sole_address_can_be_changed_from_the_new_one() {
     assert_eq!(answer, []);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.1
+//= type=test
+//# Note that the receiver MUST NOT change this 32-bit value.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+//= type=test
+//# All responses MUST copy the ASCONF-Request Correlation ID field received in the ASCONF parameter from the
+//# TLV being responded to
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# it MUST return an Error Cause TLV set to the new error code 'Operation Refused Due to Resource Shortage'
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# an 'Out of Resource' in its response, it MUST also fail any subsequent add or delete requests bundled in
+//# the ASCONF.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# The receiver MUST NOT reject an ADD and then accept a subsequent DELETE of an IP address in the same
+//# ASCONF Chunk.
 #[test]
 fn without_room_adds_fail_and_so_do_adds_and_deletes_after_them() {
     // F9, F11
@@ -280,6 +331,12 @@ fn without_room_adds_fail_and_so_do_adds_and_deletes_after_them() {
     assert_eq!(answer, []);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.1
+//= type=test
+//# This parameter MUST NOT contain a broadcast or multicast address.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.4
+//= type=test
+//# Note that the receiver MUST NOT change this 32-bit value.
 #[test]
 fn no_multicast_no_broadcast_and_no_unknown_primary() {
     // §4.2.1, §5.4
@@ -318,6 +375,9 @@ fn unknown_parameters_are_treated_as_their_highest_bits_say() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.2
+//= type=test
+//# If the receiver chooses NOT to abort, the parameter MUST be ignored.
 #[test]
 fn parameters_that_do_not_belong_here_are_ignored_and_malformed_requests_refused() {
     // §4.2; §4.1.1 on host names
@@ -335,6 +395,12 @@ fn parameters_that_do_not_belong_here_are_ignored_and_malformed_requests_refused
     assert_eq!(raw(&mut end, TSN + 3, &cut), (vec![], vec![]));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.2
+//= type=test
+//# Note that the receiver MUST NOT change this 32-bit value.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.3
+//= type=test
+//# Note that the receiver MUST NOT change this 32-bit value.
 #[test]
 fn an_error_quotes_the_request() {
     // §4.3.1, the example there

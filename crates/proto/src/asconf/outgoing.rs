@@ -139,6 +139,9 @@ impl AsconfOut {
     /// source. `supported`: the peer announced ASCONF (§4.2.7).
     pub fn new(initial_tsn: Tsn, addresses: &[IpAddr], supported: bool) -> Self {
         Self {
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+            //# The Sequence Number MUST be initialized at the start of the association to the same value as
+            //# the Initial Transmission Sequence Number (TSN)
             next_serial: AsconfSerial::new(initial_tsn.get()),
             next_correlation: 1,
             addresses: addresses.to_vec(),
@@ -290,6 +293,24 @@ impl AsconfOut {
     /// of the peer can be reached; one that does stays.
     pub fn prepare(&mut self, reaches: impl Fn(&IpAddr) -> bool) {
         self.look_for_source(&reaches);
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
+        //# transfers MUST NOT cause congestion within the network
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
+        //# it MUST wait until the ASCONF-ACK Chunk returns from the previous ASCONF Chunk before sending a
+        //# subsequent ASCONF
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
+        //# If bundled with other ASCONF Chunks, the chunks MUST appear in sequential order with respect to
+        //# their Sequence Number.
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.5
+        //# the following rules MUST be followed
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.5
+        //# Each SCTP packet containing ASCONF Chunks MUST be bundled starting with the smallest ASCONF
+        //# Sequence Number first in the packet
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.5
+        //# All ASCONFs within the packet MUST be adjacent to each other
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.5
+        //# Each new ASCONF lookup address MUST be populated as if the previous ASCONFs had been processed and
+        //# accepted.
         while self.asked.outstanding.is_none()
             && !self.asked.waiting.is_empty()
             && let Some(requests) = self.asked.waiting.pop_front()
@@ -323,11 +344,18 @@ impl AsconfOut {
 
     /// A1, A2
     fn create(&mut self, requests: Group) {
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+        //# it MUST do the following:
         let correlation = self.next_correlation;
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+        //# The chunk MUST contain all of the TLV(s) of information necessary to be sent to the remote
+        //# endpoint, and unique correlation identities for each request.
         let parameters: SmallVec<[Param<'_>; MAX_BUNDLED]> =
             (correlation..).zip(&requests).map(|(id, request)| self.parameter(id, *request)).collect();
         let source = requests.iter().find_map(|request| self.wildcard_source(*request));
         self.next_correlation = correlation.wrapping_add(requests.len() as u32);
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+        //# A Sequence Number MUST be assigned to the Chunk.
         let serial = self.next_serial;
         // §4.1.1: one that the peer considers part of the association; §5.3.2: it may be one that is being deleted.
         let going = |address: &&IpAddr| {
@@ -337,6 +365,11 @@ impl AsconfOut {
                 AddressRequest::Add(_) | AddressRequest::SetPrimary(_) => false,
             })
         };
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+        //# the address MUST be considered part of the association by the peer endpoint
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3.2
+        //# For this reason, the sender MUST fill in the Address Parameter field with an address that is part
+        //# of the association (in this case, the one being deleted).
         let lookup = self.addresses.iter().find(|address| !going(address)).or(self.addresses.first());
         // §4.1.1: the wildcard where the peer has another name for it
         let lookup = lookup.filter(|address| !self.asked.translated.contains(address));
@@ -348,6 +381,10 @@ impl AsconfOut {
         };
         let mut chunk = Vec::with_capacity(asconf.encoded_len());
         asconf.encode(&mut chunk);
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+        //# The Sequence Number MUST be larger by one.
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+        //# it MUST be incremented by one after assigning the Sequence Number to the newly created chunk
         self.next_serial = serial.next();
         self.asked.events.extend(requests.iter().map(|request| AsconfEvent::Started(*request)));
         self.asked.outstanding = Some(Outstanding {
@@ -401,7 +438,14 @@ impl AsconfOut {
         out.elsewhere |= out.source.is_some_and(|source| source != own);
         out.path = Some(path);
         out.transmissions += 1;
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+        //# The sender MUST Start a T-4 Retransmission Timeout (RTO) timer
         out.t4_rto = Some(now + rto);
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+        //# An endpoint MUST NOT add new parameters to this chunk; it MUST be the same (including its Sequence
+        //# Number) as the last ASCONF sent.
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.5
+        //# Previously transmitted ASCONF Chunks MUST be left unchanged.
         UnknownChunk::new(&out.chunk).ok()
     }
 
@@ -470,6 +514,9 @@ impl AsconfOut {
 
     /// A6 to A8
     fn settle(&mut self, out: &Outstanding, ack: &AsconfAck<'_>) {
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+        //# The endpoint MUST process all of the TLVs within the ASCONF- ACK(s) to find out particular status
+        //# information returned to the various requests that were sent.
         let mut answers = Answers::read(out.correlation, out.requests.len(), ack);
         for (request, answer) in out.requests.iter().zip(answers.resolve()) {
             match answer {
@@ -495,8 +542,16 @@ impl AsconfOut {
     fn forgo(&mut self, request: AddressRequest) {
         match request {
             AddressRequest::Add(_) | AddressRequest::Delete(_) | AddressRequest::KeepOnly(_) => {
+                //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+                //# IP address Add or IP address Deletion parameters was not understood, the endpoint MUST
+                //# consider the operation failed and MUST NOT attempt to send any subsequent Add or Delete
+                //# requests to the peer.
                 self.knows_add_delete = false;
             }
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //# IP address Set Primary IP Address parameter was not understood, the endpoint MUST consider the
+            //# operation failed and MUST NOT attempt to send any subsequent Set Primary IP Address requests
+            //# to the peer.
             AddressRequest::SetPrimary(_) => self.knows_set_primary = false,
         }
         for group in core::mem::take(&mut self.asked.waiting) {
@@ -510,6 +565,12 @@ impl AsconfOut {
 
     /// The peer reported ASCONF as an unrecognised chunk type: nothing more is sent, all requests fail (A9, §5.1.1).
     pub fn on_unrecognized(&mut self) {
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+        //# it MUST not send any further ASCONF chunks
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+        //# the sender of the ASCONF MUST NOT send any further ASCONF Chunks and MUST stop its T-4 timer
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
+        //# the sender MUST NOT send subsequent ASCONF Chunks to the peer
         if !self.knows_add_delete && !self.knows_set_primary {
             return;
         }
@@ -558,10 +619,19 @@ fn apply(addresses: &mut Vec<IpAddr>, request: AddressRequest) -> Result<(), Cal
         (AddressRequest::Add(_), None) => addresses.push(address),
         (AddressRequest::Add(_), Some(_)) => return Err(CallError::AddressExists(address)),
         // §5.4: only an address that is part of the association
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.2
+        //# This parameter MUST NOT contain a broadcast or multicast address.
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.4
+        //# A sender MUST only send a set primary request to an address that is already considered part of the
+        //# association.
         (AddressRequest::Delete(_) | AddressRequest::SetPrimary(_) | AddressRequest::KeepOnly(_), None) => {
             return Err(CallError::UnknownAddress(address));
         }
         // F5
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+        //# An endpoint MUST NOT delete its last remaining IP address from an association.
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+        //# it MUST NOT delete all of the IP addresses that the peer has listed for the requester
         (AddressRequest::Delete(_), Some(_)) if addresses.len() == 1 => {
             return Err(CallError::LastAddress(address));
         }
@@ -577,6 +647,8 @@ fn apply(addresses: &mut Vec<IpAddr>, request: AddressRequest) -> Result<(), Cal
 /// Does the requests of one ASCONF to a list of our addresses, or says why they cannot be. An address cannot be both added
 /// and deleted by one ASCONF.
 fn apply_all(addresses: &mut Vec<IpAddr>, requests: &[AddressRequest]) -> Result<(), CallError> {
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+    //# the following rules MUST be applied
     let before = addresses.clone();
     for request in requests {
         match *request {
@@ -588,6 +660,9 @@ fn apply_all(addresses: &mut Vec<IpAddr>, requests: &[AddressRequest]) -> Result
             }
             _ => {}
         }
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+        //# it MUST NOT use the delete IP address without an Add IP Address preceding the delete parameter in
+        //# the ASCONF Chunk
         apply(addresses, *request)?;
     }
     Ok(())
@@ -614,6 +689,8 @@ impl Answers {
                     answers.give(first, correlation_id, Err(why));
                 }
                 // §4.2: a parameter that is not allowed here is ignored
+                //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2
+                //# If the receiver chooses NOT to abort, the parameter MUST be ignored.
                 Ok(_) => {}
                 Err(_) => answers.garbled = true,
             }

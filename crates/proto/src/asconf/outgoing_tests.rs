@@ -89,6 +89,20 @@ fn answer(out: &mut AsconfOut, serial: u32, answers: &[(u32, Option<Cause<'_>>)]
     out.on_ack(&AsconfAck { serial: AsconfSerial::new(serial), responses: Params::from(&responses[..]) })
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+//= type=test
+//# it MUST do the following:
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+//= type=test
+//# The chunk MUST contain all of the TLV(s) of information necessary to be sent to the remote endpoint, and
+//# unique correlation identities for each request.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+//= type=test
+//# A Sequence Number MUST be assigned to the Chunk.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+//= type=test
+//# The Sequence Number MUST be initialized at the start of the association to the same value as the Initial
+//# Transmission Sequence Number (TSN)
 #[test]
 fn an_asconf_is_built_as_section_4_1_1_says_and_numbered_from_the_initial_tsn() {
     // A1, A2, §3: after 2^32 − 1 comes 0
@@ -104,6 +118,37 @@ fn an_asconf_is_built_as_section_4_1_1_says_and_numbered_from_the_initial_tsn() 
     assert_eq!(read(&bytes), (0, address(1), vec![Param::SetPrimaryAddress(request)]));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+//= type=test
+//# The Sequence Number MUST be larger by one.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+//= type=test
+//# it MUST be incremented by one after assigning the Sequence Number to the newly created chunk
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
+//= type=test
+//# transfers MUST NOT cause congestion within the network
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
+//= type=test
+//# it MUST wait until the ASCONF-ACK Chunk returns from the previous ASCONF Chunk before sending a subsequent
+//# ASCONF
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
+//= type=test
+//# If bundled with other ASCONF Chunks, the chunks MUST appear in sequential order with respect to their
+//# Sequence Number.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.5
+//= type=test
+//# the following rules MUST be followed
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.5
+//= type=test
+//# Each SCTP packet containing ASCONF Chunks MUST be bundled starting with the smallest ASCONF Sequence
+//# Number first in the packet
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.5
+//= type=test
+//# All ASCONFs within the packet MUST be adjacent to each other
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.5
+//= type=test
+//# Each new ASCONF lookup address MUST be populated as if the previous ASCONFs had been processed and
+//# accepted.
 #[test]
 fn one_asconf_is_outstanding_and_the_others_wait_in_order() {
     // A3, C1
@@ -126,6 +171,19 @@ fn one_asconf_is_outstanding_and_the_others_wait_in_order() {
     assert!(out.is_empty());
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+//= type=test
+//# The sender MUST Start a T-4 Retransmission Timeout (RTO) timer
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+//= type=test
+//# If the T-4 RTO timer expires the endpoint MUST do the following:
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+//= type=test
+//# An endpoint MUST NOT add new parameters to this chunk; it MUST be the same (including its Sequence Number)
+//# as the last ASCONF sent.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.5
+//= type=test
+//# Previously transmitted ASCONF Chunks MUST be left unchanged.
 #[test]
 fn t4_rto_repeats_the_same_chunk_on_another_path() {
     // A4, B4, B5
@@ -161,6 +219,14 @@ fn a_link_that_comes_up_can_hurry_the_retransmission() {
     assert_eq!(send(&mut out, P0, NOW), Some(first));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+//= type=test
+//# The chunk MUST contain all of the TLV(s) of information necessary to be sent to the remote endpoint, and
+//# unique correlation identities for each request.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+//= type=test
+//# The endpoint MUST process all of the TLVs within the ASCONF- ACK(s) to find out particular status
+//# information returned to the various requests that were sent.
 #[test]
 fn answers_are_found_by_their_correlation_ids() {
     // A6, A7
@@ -228,6 +294,15 @@ fn an_old_answer_is_ignored_and_one_to_nothing_is_illegal() {
     assert_eq!(out.on_ack(&success(1 << 31)), Ack::Old, "half the space before or after: not larger");
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+//= type=test
+//# it MUST not send any further ASCONF chunks
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+//= type=test
+//# the sender of the ASCONF MUST NOT send any further ASCONF Chunks and MUST stop its T-4 timer
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
+//= type=test
+//# the sender MUST NOT send subsequent ASCONF Chunks to the peer
 #[test]
 fn a_peer_that_does_not_know_asconf_is_asked_no_more() {
     // A9, §5.1.1
@@ -249,6 +324,14 @@ fn a_peer_that_does_not_know_asconf_is_asked_no_more() {
     assert_eq!(never.request(set_primary(1)), Err(CallError::PeerLacksAsconf));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# IP address Add or IP address Deletion parameters was not understood, the endpoint MUST consider the
+//# operation failed and MUST NOT attempt to send any subsequent Add or Delete requests to the peer.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# IP address Set Primary IP Address parameter was not understood, the endpoint MUST consider the operation
+//# failed and MUST NOT attempt to send any subsequent Set Primary IP Address requests to the peer.
 #[test]
 fn requests_the_peer_does_not_understand_are_not_repeated() {
     // F3a, F3b
@@ -271,6 +354,23 @@ fn requests_the_peer_does_not_understand_are_not_repeated() {
     assert_eq!(out.request(add(3)), Err(CallError::PeerLacksAsconf));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# the following rules MUST be applied
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# An endpoint MUST NOT delete its last remaining IP address from an association.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# it MUST NOT use the delete IP address without an Add IP Address preceding the delete parameter in the
+//# ASCONF Chunk
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# it MUST NOT delete all of the IP addresses that the peer has listed for the requester
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.4
+//= type=test
+//# A sender MUST only send a set primary request to an address that is already considered part of the
+//# association.
 #[test]
 fn what_cannot_be_is_refused_at_once() {
     // F5, §5.4
@@ -312,6 +412,13 @@ fn what_an_earlier_failure_made_impossible_is_not_sent() {
     assert_eq!(out.addresses(), [address(1)]);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+//= type=test
+//# the address MUST be considered part of the association by the peer endpoint
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3.2
+//= type=test
+//# For this reason, the sender MUST fill in the Address Parameter field with an address that is part of the
+//# association (in this case, the one being deleted).
 #[test]
 fn the_look_up_address_stays_if_any_does() {
     // §4.1.1, §5.3.2

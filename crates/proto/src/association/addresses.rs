@@ -276,6 +276,11 @@ impl Association {
     /// RFC 5061 §5.3 F4, §5.3.1: an ABORT that comes to an address which is being deleted MUST be ignored: the peer answers
     /// there what left before it knew.
     pub(super) fn must_ignore_abort(&self, at: PathAddr) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+        //# ABORT Chunks arriving destined to the IP address being deleted MUST be ignored
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3.1
+        //# an Abort MUST be ignored if the destination address of the Abort message is that of a destination
+        //# being deleted
         self.paths.local_source(&at.local) == Some(SourceUse::ReceiveOnly)
     }
 
@@ -397,6 +402,8 @@ impl Association {
 
     /// T4-rto may have expired (RFC 5061 §5.1 B1 to B3).
     pub(super) fn readdressing_timeout(&mut self, now: Time) {
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+        //# If the T-4 RTO timer expires the endpoint MUST do the following:
         if let Some(path) = self.readdressing.ours.handle_timeout(now) {
             self.paths.on_request_timeout(path);
             // B2 counts that for the association. A request that can leave from one address only says nothing of the peer if that
@@ -504,6 +511,11 @@ impl Association {
             }
         }
         if first {
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
+            //= type=exception
+            //= reason=option `moves.copies`, off by default: a request that adds an address may leave up to
+            //= reason=three times at once
+            //# transfers MUST NOT cause congestion within the network
             self.readdressing.ours.repeat(self.config.moves.copies - 1);
         }
         Some(Transmit::new(Some(path), at, self.seal(builder)))

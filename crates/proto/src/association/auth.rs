@@ -124,6 +124,10 @@ impl Association {
     /// No key is agreed before the INIT ACK, so nobody could sign it; an observer could end this set-up by a
     /// forged INIT ACK as well.
     pub(super) fn may_come_unsigned(&self, typ: ChunkType) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+        //= type=exception
+        //= reason=no key is agreed before the INIT ACK: an ABORT that answers our INIT cannot be signed
+        //# It MUST silently discard these chunks if they are not placed after an AUTH chunk in the packet.
         typ == ChunkType::ABORT && self.state == State::CookieWait
     }
 
@@ -149,6 +153,11 @@ impl Association {
         (jar, cookie): (&CookieJar, Option<&Cookie>),
         authenticated: &mut bool,
     ) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+        //= type=exception
+        //= reason=the association's own key would refuse every restart and collision: their cookie says with
+        //= reason=which Random Numbers to verify
+        //# it MUST process the AUTH chunk as described above using the STCB from the existing association
         if self.config.auth.has_secret()
             && let Some(Ok(Chunk::CookieEcho(echo))) = packet.chunks_past_auth().next()
             && let Some(cookie) = cookie.cloned().or_else(|| jar.open(echo.cookie))
@@ -160,6 +169,8 @@ impl Association {
             self.stats.unauthenticated_chunks += u64::from(!*authenticated);
             return *authenticated;
         }
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+        //# it MUST process the AUTH chunk as described above using the STCB from the existing association
         self.on_auth(at, chunk, from_auth, authenticated)
     }
 
@@ -176,6 +187,9 @@ impl Association {
             self.stats.unexpected_chunks += 1;
             return false;
         }
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+        //# If an association is found, it MUST process the AUTH chunk using the STCB from the existing
+        //# association as described earlier.
         match self.auth.verify(&self.config.auth, chunk, from_auth) {
             Verdict::Valid { new_key } => {
                 *authenticated = true;
@@ -188,6 +202,8 @@ impl Association {
             Verdict::Unsupported(id) => {
                 // RFC 4895 §6.3, §4.1: an ERROR SHOULD be sent
                 self.stats.unauthenticated_chunks += 1;
+                //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+                //# the AUTH chunk and all the chunks after it MUST be discarded
                 let causes = [Cause::UnsupportedHmac(id)];
                 let to = self.reply_addr(at);
                 self.reply(to, &Error { causes: Causes::from(&causes) });

@@ -329,6 +329,17 @@ impl Association {
             && !self.may_come_unsigned(chunk.chunk_type())
         {
             seen.control = true;
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+            //# If this chunk is received unauthenticated it MUST be silently discarded as described in
+            //# [RFC4895].
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.2
+            //# If this chunk is received unauthenticated it MUST be silently discarded as described in
+            //# [RFC4895].
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+            //# the receiver MUST encounter an AUTH chunk
+            //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+            //# It MUST silently discard these chunks if they are not placed after an AUTH chunk in the
+            //# packet.
             return self.discard_unauthenticated(chunk.chunk_type());
         }
         if let Chunk::Data(data) = chunk {
@@ -670,6 +681,12 @@ impl Association {
             }
             if let Cause::UnrecognizedChunkType(chunk) = cause
                 && chunk.first() == Some(&ChunkType::ASCONF.0)
+                //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+                //= type=exception
+                //= reason=a peer that speaks AUTH announced ASCONF: an unsigned ERROR may be forged and is
+                //= reason=not believed
+                //# the sender of the ASCONF MUST NOT send any further ASCONF Chunks and MUST stop its T-4
+                //# timer
                 && (authenticated || !self.auth.is_spoken())
             {
                 // RFC 5061 §5.1.1 A9: the peer does not know ASCONF after all. One that speaks AUTH announced

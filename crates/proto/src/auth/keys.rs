@@ -46,6 +46,9 @@ impl KeyRing {
 
     fn find(&mut self, id: u16) -> Result<&mut Key, KeyError> {
         if self.keys.is_empty() {
+            //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
+            //# If the endpoint has no endpoint pair shared key for the peer, it MUST use Shared Key
+            //# Identifier zero with an empty endpoint pair shared
             self.keys.push(Key::new(SharedKey { id: 0, secret: Vec::new() }));
         }
         self.keys.iter_mut().find(|key| key.shared.id == id).ok_or(KeyError::Unknown(id))
@@ -101,6 +104,12 @@ impl KeyRing {
         algorithm: HmacAlgorithm,
         material: &[u8],
     ) -> Option<&Schedule> {
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+        //# If an endpoint with no shared key receives a Shared Key Identifier other than 0, it MUST silently
+        //# discard all authenticated chunks.
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+        //# If no endpoint pair shared key has been configured for that Shared Key Identifier, all
+        //# authenticated chunks MUST be silently discarded.
         let key = self.find(id).ok()?;
         if let Some(at) = key.schedules.iter().position(|schedule| schedule.algorithm() == algorithm) {
             return key.schedules.get(at);
@@ -128,6 +137,14 @@ mod tests {
         Some(out)
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
+    //= type=test
+    //# If the endpoint has no endpoint pair shared key for the peer, it MUST use Shared Key Identifier zero
+    //# with an empty endpoint pair shared
+    //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+    //= type=test
+    //# If an endpoint with no shared key receives a Shared Key Identifier other than 0, it MUST silently
+    //# discard all authenticated chunks.
     #[test]
     fn the_null_key_is_there_when_no_other_is() {
         let mut ring = KeyRing::new(&[], 0);

@@ -133,6 +133,9 @@ impl Authentication {
         self.agreed = self.ours(config).zip(peer).and_then(|(ours, peer)| {
             let algorithm = peer.algorithm()?;
             // RFC 4895 §6.2: what the peer demands; RFC 5061 §4.1.1, §4.1.2: these in any case
+            //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
+            //# Endpoints MUST send all requested chunks that have been authenticated where this has been
+            //# requested by the peer.
             let mut types = peer.demanded();
             types.extend(COVERED);
             Some(Box::new(Agreed {
@@ -207,6 +210,8 @@ impl Authentication {
     /// The HMAC of `message`, which begins with an AUTH chunk as planned; its length.
     fn sign(&mut self, message: &[u8], out: &mut [u8; MAX_LEN]) -> usize {
         let Some(agreed) = &self.agreed else { return 0 };
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
+        //# The sender MUST calculate the Message Authentication Code (MAC)
         let schedule = self.keys.schedule(agreed.plan.shared_key_id, agreed.algorithm, &agreed.material);
         debug_assert!(schedule.is_some(), "the active key is always there");
         schedule.map_or(0, |schedule| schedule.sign(message, out))
@@ -217,10 +222,14 @@ impl Authentication {
         let Some(agreed) = &mut self.agreed else { return Verdict::NotSpoken };
         // RFC 4895 §6.3: only what our HMAC-ALGO listed
         let Some(algorithm) =
+            //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+            //# The receiver MUST use the HMAC algorithm indicated in the HMAC Identifier field.
             HmacAlgorithm::of_id(chunk.hmac_id).filter(|algorithm| config.algorithms.contains(algorithm))
         else {
             return Verdict::Unsupported(chunk.hmac_id);
         };
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+        //# it MUST use the key specified by the Shared Key Identifier
         let Some(schedule) = self.keys.schedule(chunk.shared_key_id, algorithm, &agreed.material) else {
             return Verdict::Invalid;
         };
@@ -245,6 +254,8 @@ impl Authentication {
     pub(crate) fn activate_key(&mut self, id: u16) -> Result<(), KeyError> {
         self.keys.activate(id)?;
         if let Some(agreed) = &mut self.agreed {
+            //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
+            //# If endpoint pair shared keys are used, one of them MUST be selected for authentication.
             agreed.plan.shared_key_id = id;
         }
         Ok(())

@@ -54,6 +54,9 @@ impl AuthOffer {
 
     /// RFC 4895 §6.1: the key vector: the parameters with headers and without padding, one after the other.
     fn append_vector(&self, bytes: &mut Vec<u8>) {
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
+        //# all padding MUST be removed from this concatenation before proceeding with further computation of
+        //# keys
         self.params().for_each(|param| param.encode(bytes));
     }
 
@@ -85,6 +88,8 @@ pub(crate) struct AuthReader {
 
 impl AuthReader {
     pub(crate) fn random(&mut self, random: &[u8]) -> Result<(), AuthFault> {
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
+        //# If the Random Number is not 32 bytes, the association MUST be aborted.
         let random = Random::try_from(random).map_err(|_| AuthFault::Random)?;
         self.random.get_or_insert(random);
         Ok(())
@@ -165,6 +170,9 @@ mod tests {
         }
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
+    //= type=test
+    //# all padding MUST be removed from this concatenation before proceeding with further computation of keys
     #[test]
     fn a_key_vector_has_headers_and_no_padding() {
         // §6.1

@@ -46,6 +46,9 @@ fn judge_under(config: &AuthConfig, to: &mut Authentication, packet: &[u8]) -> V
 
 const VALID: Verdict = Verdict::Valid { new_key: None };
 
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# The receiver MUST use the HMAC algorithm indicated in the HMAC Identifier field.
 #[test]
 fn what_one_end_signs_the_other_believes_and_no_changed_bit_of_it() {
     let only_sha1 = AuthConfig { algorithms: vec![HmacAlgorithm::Sha1], ..config() };
@@ -71,6 +74,12 @@ fn what_one_end_signs_the_other_believes_and_no_changed_bit_of_it() {
 }
 
 /// The whole of §6.1 and §6.2 by hand: an ASCONF from the end with the larger vector, under a shared key.
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
+//= type=test
+//# If endpoint pair shared keys are used, one of them MUST be selected for authentication.
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
+//= type=test
+//# The sender MUST calculate the Message Authentication Code (MAC)
 #[test]
 fn the_key_and_the_message_are_those_of_the_rfc() {
     use ::hmac::{Hmac, KeyInit, Mac};
@@ -96,6 +105,14 @@ fn the_key_and_the_message_are_those_of_the_rfc() {
     assert_eq!(sent, mac[..]);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# If an endpoint with no shared key receives a Shared Key Identifier other than 0, it MUST silently discard
+//# all authenticated chunks.
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# If no endpoint pair shared key has been configured for that Shared Key Identifier, all authenticated
+//# chunks MUST be silently discarded.
 #[test]
 fn another_key_no_key_and_an_algorithm_that_was_not_listed_are_refused() {
     let keyed = |id, secret: &[u8]| {
@@ -137,6 +154,9 @@ fn where_one_end_does_not_speak_it_nobody_does() {
     assert!(!other.lacks(ChunkType::ASCONF, false));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# it MUST use the key specified by the Shared Key Identifier
 #[test]
 fn keys_change_while_packets_are_under_way() {
     let [mut one, mut other] = pair(&config(), &config());

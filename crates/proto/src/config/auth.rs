@@ -137,6 +137,21 @@ impl AuthConfig {
     /// What the CHUNKS parameter lists: the chunk types that are not taken without AUTH.
     pub(crate) fn demanded(&self) -> ChunkSet {
         let mut set = ChunkSet::EMPTY;
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+        //= type=exception
+        //= reason=option `auth.policy`, held by default: `NotRequired` takes what comes, for peers without
+        //= reason=AUTH
+        //# If this chunk is received unauthenticated it MUST be silently discarded as described in [RFC4895].
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.2
+        //= type=exception
+        //= reason=option `auth.policy`, held by default: `NotRequired` takes what comes, for peers without
+        //= reason=AUTH
+        //# If this chunk is received unauthenticated it MUST be silently discarded as described in [RFC4895].
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+        //= type=exception
+        //= reason=option `auth.policy`, held by default: `NotRequired` takes what comes, for peers without
+        //= reason=AUTH
+        //# the receiver MUST encounter an AUTH chunk
         if self.policy == AuthPolicy::Required {
             set.extend(COVERED);
         }
@@ -170,6 +185,8 @@ impl AuthConfig {
             let once = !self.algorithms[..i].contains(algorithm);
             check(once, "auth.algorithms", algorithm.id(), "each algorithm once")?;
         }
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
+        //# The HMAC algorithm based on SHA-1 MUST be supported and included in the HMAC-ALGO parameter.
         let sha1 = self.algorithms.contains(&HmacAlgorithm::Sha1);
         check(sha1, "auth.algorithms", self.algorithms.len(), "SHA-1 among them (RFC 4895 §6.1)")?;
         for (i, key) in self.keys.iter().enumerate() {
@@ -191,6 +208,9 @@ impl AuthConfig {
 mod tests {
     use super::*;
 
+    //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
+    //= type=test
+    //# The HMAC algorithm based on SHA-1 MUST be supported and included in the HMAC-ALGO parameter.
     #[test]
     fn each_error_names_the_option() {
         let wrong = |change: fn(&mut AuthConfig)| {

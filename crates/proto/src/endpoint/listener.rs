@@ -179,6 +179,9 @@ fn may_echo(config: &Config, packet: &Packet<'_>, cookie: &Cookie) -> bool {
     let Some(Ok(Chunk::Auth(auth))) = chunks.next() else {
         return !config.auth.demanded().has(ChunkType::COOKIE_ECHO);
     };
+    //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+    //# the receiver MUST authenticate the chunks in the packet by using the RANDOM parameters, CHUNKS
+    //# parameters and HMAC_ALGO parameters obtained from the COOKIE-ECHO chunk
     let verdict = authentication(config, cookie).verify(&config.auth, &auth, from_auth);
     matches!(verdict, Verdict::Valid { .. })
 }

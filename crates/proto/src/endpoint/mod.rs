@@ -346,6 +346,17 @@ impl Endpoint {
         let local_port = u16::from_be_bytes([header[2], header[3]]);
         let tag = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
         self.demux
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3.2
+            //= type=exception
+            //= reason=the verification tag and the ports name one association, from whatever source; the
+            //= reason=source address is asked when they name none
+            //# The receiver of such a chunk MUST always first use the source address found in the IP header
+            //# in looking up the association.
+            //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+            //= type=exception
+            //= reason=the verification tag and the ports name one association, from whatever source; the
+            //= reason=source address is asked when they name none
+            //# it MUST use the chunks after the AUTH chunk to look up an existing association
             .by_tag(tag, local_port, peer_port)
             .or_else(|| self.demux.by_address(local_port, peer_port, at.remote))
     }

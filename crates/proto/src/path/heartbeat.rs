@@ -735,6 +735,16 @@ mod tests {
         assert_eq!(heartbeat_paths(&mut paths, ms(300)), [new]);
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+    //= type=test
+    //# The receiver MUST use the path-verification procedure for the added address before using that address.
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+    //= type=test
+    //# F14) All addresses added by the reception of an ASCONF Chunk MUST be
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+    //= type=test
+    //# put into the UNCONFIRMED state and MUST have path verification performed on them before the address
+    //# can be used as described in [RFC4960], Section 5.4.
     #[test]
     fn an_address_the_peer_added_is_verified_at_once() {
         // RFC 5061 §5.3 F14

@@ -131,8 +131,13 @@ impl Paths {
         self.list
             .iter()
             .filter(|path| admitted(path))
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //# An endpoint MUST NOT set an IP header source address for an SCTP packet holding the ASCONF
+            //# Chunk to be the same as an address being deleted by the ASCONF Chunk.
             .filter(|path| path.source != SourceUse::ReceiveOnly)
             // RFC 9260 §5.4 forbids requests to an unconfirmed address, whatever the pair.
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //# The receiver MUST NOT send packets to the new address except for
             .filter(|path| path.confirmed || self.remote_is_confirmed(&path.addr.remote))
             .min_by_key(|path| {
                 (
@@ -163,6 +168,10 @@ impl Paths {
     /// has proved that it receives there (`MovesConfig::early_data`). No effect on a path that is confirmed.
     pub(crate) fn allow_early_data(&mut self, id: PathId, bytes: u64) {
         if let Some(path) = self.get_mut(id).filter(|path| !path.confirmed) {
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //= type=exception
+            //= reason=option `moves.early_data`, off by default: a few packets with data may go there before
+            //# The receiver MUST NOT send packets to the new address except for
             path.early = path.early.saturating_add(bytes);
             self.refresh();
         }
@@ -180,6 +189,11 @@ impl Paths {
     /// case, even if that is no address of the peer (RFC 5061 §5.2 E6, §5.3.2), and from where it arrived unless that
     /// address may not be a source (§5.3 F1, F4). `None`: no address of ours may be one.
     pub fn asconf_ack_addr(&self, at: PathAddr) -> Option<PathAddr> {
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+        //# The destination address of the SCTP packet containing the ASCONF-ACK Chunks MUST be the source
+        //# address of the SCTP packet that held the ASCONF Chunks.
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3.2
+        //# The receiver MUST reply to the source address of the packet in this case
         let may_be_source =
             |local: &IpAddr| self.local_source(local) == Some(SourceUse::Full) && can_pair(local, &at.remote);
         if may_be_source(&at.local) {
@@ -358,6 +372,10 @@ mod tests {
         assert_eq!(paths.data_path(), Some(P1), "P0 is inactive too, but was never confirmed");
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+    //= type=test
+    //# An endpoint MUST NOT set an IP header source address for an SCTP packet holding the ASCONF Chunk to be
+    //# the same as an address being deleted by the ASCONF Chunk.
     #[test]
     fn requests_leave_from_an_address_being_added_only_if_nothing_else_works() {
         // RFC 5061 §5.1 B4, §5.3 F1, F4, F6, §5.3.2
@@ -442,6 +460,13 @@ mod tests {
         assert_eq!(paths.take_wanted_primary(), None);
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+    //= type=test
+    //# The destination address of the SCTP packet containing the ASCONF-ACK Chunks MUST be the source address
+    //# of the SCTP packet that held the ASCONF Chunks.
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3.2
+    //= type=test
+    //# The receiver MUST reply to the source address of the packet in this case
     #[test]
     fn an_asconf_is_answered_to_its_source_from_an_address_that_may_be_one() {
         // RFC 5061 §5.2 E6, §5.3 F1, F4

@@ -241,6 +241,9 @@ impl Paths {
     /// True for an address of this end, whatever it may be used for: what arrives at it belongs to the association
     /// (RFC 5061 §5.3 F4 and the note on additions).
     pub fn has_local(&self, addr: &IpAddr) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+        //# the IP address MUST be considered a valid destination address for the reception of SCTP packets
+        //# until the ASCONF-ACK arrives
         self.locals.iter().any(|local| local.addr == *addr)
     }
 
@@ -302,6 +305,8 @@ impl Paths {
         if exists {
             return Err(AddressError::Exists(addr));
         }
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.1
+        //# This parameter MUST NOT contain a broadcast or multicast address.
         if !is_endpoint(&addr) {
             return Err(AddressError::NotUnicast(addr));
         }
@@ -320,6 +325,8 @@ impl Paths {
         for &addr in pairs {
             let id = PathId::new(self.next_id);
             self.next_id += 1;
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //# F14) All addresses added by the reception of an ASCONF Chunk MUST be
             let mut path = Path::new(id, addr, &self.config, now);
             if !self.pmtu_of_no_use {
                 path.find_pmtu(&self.config);
@@ -330,6 +337,12 @@ impl Paths {
             }
             self.list.push(path);
             added.push(id);
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //# The receiver MUST use the path-verification procedure for the added address before using that
+            //# address.
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //# put into the UNCONFIRMED state and MUST have path verification performed on them before the
+            //# address can be used as described in [RFC4960], Section 5.4.
             self.schedule_first(self.list.len() - 1, now);
         }
         if self.primary.is_none() {
@@ -349,6 +362,8 @@ impl Paths {
     /// Takes an address of the peer away with all its paths (RFC 5061 §5.3 F13). The paths are handed over so that data
     /// transfer can move what is in flight on them.
     pub fn remove_remote(&mut self, addr: &IpAddr) -> Vec<Path> {
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+        //# address, the endpoint MUST consider the address no longer part of the association.
         self.remotes.retain(|remote| remote != addr);
         self.confirmed_remotes.retain(|remote| remote != addr);
         self.wanted_primary.take_if(|wanted| wanted == addr);
@@ -550,6 +565,10 @@ mod tests {
         assert!(paths.remote_is_confirmed(&remote(1)) && !paths.remote_is_confirmed(&remote(2)));
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+    //= type=test
+    //# the IP address MUST be considered a valid destination address for the reception of SCTP packets until
+    //# the ASCONF-ACK arrives
     #[test]
     fn source_rules_of_an_address_hold_for_all_its_pairs() {
         // RFC 5061 §5.3 F1, F2, F4

@@ -8,6 +8,12 @@ use msctp_wire::{Asconf, AsconfAck, AsconfSerial, Data, DataFlags, Params, Ppid,
 use crate::support::{Pair, Side, a_ip, b_ip, ip, packet};
 use crate::victim::{config, forged, hijack, sources, unmoved, victims};
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+//= type=test
+//# If this chunk is received unauthenticated it MUST be silently discarded as described in [RFC4895].
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+//= type=test
+//# the receiver MUST encounter an AUTH chunk
 #[test]
 fn an_asconf_alone_is_dropped_with_the_rest_of_its_packet() {
     let mut pair = victims(AuthConfig::default());
@@ -23,6 +29,9 @@ fn an_asconf_alone_is_dropped_with_the_rest_of_its_packet() {
     });
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.2
+//= type=test
+//# If this chunk is received unauthenticated it MUST be silently discarded as described in [RFC4895].
 #[test]
 fn an_asconf_ack_that_was_never_authenticated_aborts_nothing() {
     // Authenticated it would be an illegal one (RFC 5061 §5.3 F0), and end the association.
@@ -67,6 +76,9 @@ fn while_the_association_is_set_up_nothing_is_looked_at() {
     pair.transfer(Side::B, 100, 1000, Span::from_secs(20));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# It MUST silently discard these chunks if they are not placed after an AUTH chunk in the packet.
 #[test]
 fn data_that_must_be_signed_is_not_taken_unsigned() {
     let demanding = AuthConfig { chunks: vec![0], ..AuthConfig::default() };

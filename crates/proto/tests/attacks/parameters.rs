@@ -24,6 +24,9 @@ fn answer(params: &[Param<'_>]) -> Vec<u8> {
     pair.log.unwrap().pop().expect("an answer").bytes
 }
 
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
+//= type=test
+//# If the Random Number is not 32 bytes, the association MUST be aborted.
 #[test]
 fn auth_parameters_that_could_overflow_are_refused_and_what_is_odd_means_no_auth() {
     // CVE-2020-6831 and its kin: lengths that a fixed buffer would not have stood.

@@ -28,6 +28,9 @@ fn auth_offer() -> [Param<'static>; 2] {
     [Param::Random(&[7; 32]), Param::HmacAlgo(List::from(&[HmacId::SHA1]))]
 }
 
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# it MUST process the AUTH chunk as described above using the STCB from the existing association
 #[test]
 fn a_restart_takes_the_key() {
     for config in configs() {
@@ -54,6 +57,9 @@ fn a_restart_takes_the_key() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# it MUST process the AUTH chunk as described above using the STCB from the existing association
 #[test]
 fn a_peer_that_has_the_key_restarts_and_collides_as_before() {
     for config in configs() {
@@ -108,6 +114,9 @@ fn a_server_that_does_not_speak_auth_is_refused_by_name() {
     assert_eq!(pair.b.endpoint.len(), 0);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# It MUST silently discard these chunks if they are not placed after an AUTH chunk in the packet.
 #[test]
 fn who_answers_an_init_by_abort_is_heard_at_once() {
     // No key is agreed before the INIT ACK: a refusal cannot be signed, and waiting for one would help
@@ -166,6 +175,9 @@ fn the_peers_own_abort_and_shutdown_are_signed_and_heard() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+//= type=test
+//# the sender of the ASCONF MUST NOT send any further ASCONF Chunks and MUST stop its T-4 timer
 #[test]
 fn an_unsigned_error_does_not_end_address_changes() {
     // With the null key as well: AUTH is spoken, so ASCONF was announced.

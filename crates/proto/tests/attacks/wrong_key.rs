@@ -69,6 +69,10 @@ fn guesses(pair: &Pair) -> Vec<Vec<u8>> {
     ]
 }
 
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# If an association is found, it MUST process the AUTH chunk using the STCB from the existing association as
+//# described earlier.
 #[test]
 fn no_guessed_key_and_no_identifier_opens_the_door() {
     let mut pair = victims(keyed());
@@ -114,6 +118,9 @@ fn the_null_key_is_known_to_who_saw_the_handshake_and_to_nobody_else() {
     });
 }
 
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# the AUTH chunk and all the chunks after it MUST be discarded
 #[test]
 fn an_algorithm_that_was_not_offered_is_refused_by_name() {
     let mut pair = victims(AuthConfig { algorithms: vec![HmacAlgorithm::Sha1], ..keyed() });

@@ -49,6 +49,8 @@ impl<'a> Asconf<'a> {
     pub(super) fn parse(_flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
         let (fixed, params) = at_least(value, FIXED)?.split_at(FIXED);
         // RFC 5061 §4.1.1: the Address Parameter "MUST be present in every ASCONF message".
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+        //# This parameter MUST be present in every ASCONF message, i.e. it is a mandatory TLV parameter.
         let (address, requests) = address::split_first(params)?;
         Ok(Self { serial: AsconfSerial::new(be32(fixed, 0)), address, requests: Params::from_wire(requests) })
     }
@@ -108,6 +110,9 @@ mod tests {
         check(&bytes, Chunk::Asconf(asconf));
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+    //= type=test
+    //# This parameter MUST be present in every ASCONF message, i.e. it is a mandatory TLV parameter.
     #[test]
     fn the_address_parameter_is_mandatory() {
         let error = |fault| ChunkError::Malformed { typ: ChunkType::ASCONF, fault };

@@ -82,6 +82,8 @@ impl ChunkType {
     /// How a receiver that does not know the type treats the chunk (RFC 9260 §3.2, table 2).
     #[must_use]
     pub const fn unknown_action(self) -> UnknownAction {
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+        //# the receiver that does not understand this chunk MUST skip the chunk and continue processing
         UnknownAction::of_highest_byte(self.0)
     }
 
@@ -120,6 +122,9 @@ mod tests {
         assert_eq!(alone, [ChunkType::INIT, ChunkType::INIT_ACK, ChunkType::SHUTDOWN_COMPLETE]);
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+    //= type=test
+    //# the receiver that does not understand this chunk MUST skip the chunk and continue processing
     #[test]
     fn extension_types_encode_the_unknown_action() {
         // RFC 5061 §4.1.1: skip and report; RFC 4820 §3: skip; RFC 4895 §5: discard it and all that follow.
