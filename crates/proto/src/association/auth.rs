@@ -143,8 +143,8 @@ impl Association {
     /// peer that restarted or began at the same time: its cookie and a shared key authenticate it.
     ///
     /// RFC 4895 §6.3 has the association's own key verify it, with which no restart and no collision would
-    /// ever be authentic. A secret key is needed either way; who replays an older cookie meets §5.2.4 and the
-    /// cookie that is used.
+    /// ever be authentic. A secret key is needed either way. Replays of an older cookie fail by RFC 9260
+    /// §5.2.4, and because a used cookie is refused.
     pub(super) fn on_first_auth(
         &mut self,
         at: PathAddr,
