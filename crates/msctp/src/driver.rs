@@ -536,6 +536,7 @@ fn take(
 }
 
 /// Where the packet taken last came from, of which no port was learnt: what answers it goes back there.
+#[derive(Clone, Copy, Debug)]
 struct Stray {
     handle: Handle,
     at: PathAddr,
