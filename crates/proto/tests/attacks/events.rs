@@ -1,11 +1,11 @@
 //! A peer that makes events faster than the application takes them: what waits is bounded, and what matters is not lost.
 
-use msctp_proto::{AssociationState as State, AuthConfig, Config, Event};
+use msctp_proto::{AssociationState as State, AuthConfig, Config, Endpoint, EndpointConfig, Event};
 use msctp_units::Span;
 use msctp_wire::param::AddressRequest as Request;
 use msctp_wire::{Asconf, AsconfSerial, CorrelationId, Param, Params};
 
-use crate::support::{Pair, Side, a_ip, chunk, ip, packet};
+use crate::support::{Pair, Side, a_ip, b_ip, chunk, ip, message, packet};
 use crate::victim::last_serial;
 
 /// The documented limit, and what one packet may bring beyond it.
@@ -66,4 +66,27 @@ fn address_changes_wait_until_the_application_has_taken_its_events() {
         "the request that was not done is done when it comes again"
     );
     assert_eq!(pair.b.state(), Some(State::Established));
+}
+
+#[test]
+fn a_peer_that_restarts_again_and_again_leaves_the_messages_of_one_life_unread() {
+    let mut pair = Pair::established(Config::default());
+    pair.b.reading = false;
+    for life in 0..8u8 {
+        for _ in 0..100 {
+            let _ = pair.with(Side::A, |a, now| a.send(now, message(0, vec![life; 5000])));
+        }
+        pair.run_for(Span::from_secs(2));
+        pair.a.endpoint = Endpoint::new(EndpointConfig::default(), [100 + life; 32]).unwrap();
+        pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
+        pair.run_for(Span::from_secs(2));
+    }
+    let unread = pair.with(Side::B, |b, _| b.unread());
+    assert!(unread <= 200, "{unread} messages of all lives wait, at most those of two");
+    assert!(pair.with(Side::B, |b, _| b.stats().chunks_held_off) > 0);
+    // Once they are read the COOKIE ECHO that comes again is taken.
+    pair.b.reading = true;
+    pair.drain(Side::B);
+    pair.run_for(Span::from_secs(60));
+    assert_eq!((pair.a.state(), pair.b.state()), (Some(State::Established), Some(State::Established)));
 }

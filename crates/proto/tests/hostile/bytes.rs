@@ -10,6 +10,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// So many bytes, or what there is.
+    #[allow(dead_code, reason = "some fuzz targets take bytes one by one")]
     pub(crate) fn upto(&mut self, len: usize) -> &'a [u8] {
         let (head, rest) = self.0.split_at(len.min(self.0.len()));
         self.0 = rest;
