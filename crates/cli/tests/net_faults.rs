@@ -170,6 +170,20 @@ fn a_full_disk_is_reported_at_both_ends() {
 }
 
 #[test]
+fn a_client_learns_at_once_that_nobody_listens() {
+    // A port that was free a moment ago.
+    let at = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    for client in [&["connect"][..], &["send", "/proc/self/status"], &["perf"]] {
+        let args = [client, &[at.as_str(), "--timeout", "600"]].concat();
+        let output = finish(msctp(&args).spawn().unwrap());
+        assert_eq!(output.status.code(), Some(1), "{client:?}");
+        let said = stderr(&output);
+        assert!(said.starts_with(&format!("msctp: nobody listens at {at}: ")), "{client:?}: {said}");
+        assert!(said.contains("want `msctp serve`, `msctp recv` or `msctp perf --server` there"), "{said}");
+    }
+}
+
+#[test]
 fn a_client_that_reaches_another_service_is_told_so_at_once() {
     let folder = folder("net-services");
     let out = out(&folder);

@@ -149,6 +149,9 @@ pub(crate) struct PeerArgs {
     timeout: u64,
 }
 
+/// What a server that does not answer may lack.
+const SERVERS: &str = "want `msctp serve`, `msctp recv` or `msctp perf --server` there";
+
 /// How often to check for a network.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -206,10 +209,7 @@ impl PeerArgs {
 
     fn nobody(&self, net: &NetArgs) -> Failure {
         let key = if net.key.is_some() { ", with the same key" } else { "" };
-        Failure::Run(format!(
-            "{}: no answer for {} s (is `msctp serve`, `recv` or `perf --server` running there{key}?)",
-            self.host, self.timeout
-        ))
+        Failure::Run(format!("{}: no answer for {} s; {SERVERS}{key}", self.host, self.timeout))
     }
 }
 
@@ -229,6 +229,8 @@ async fn connect_once(
         connected = endpoint.connect(peer, config.clone()) => connected.map_err(|error| match error {
             ConnectError::Config(error) => Unconnected::Failed(refused(&error)),
             error @ ConnectError::NoLocalAddress(_) => Unconnected::NoNetwork(error.to_string()),
+            // It names the address.
+            error @ ConnectError::PortUnreachable(_) => Unconnected::Failed(Failure::Run(format!("{error}; {SERVERS}"))),
             error => Unconnected::Failed(Failure::Run(escape(&format!("{address}: {error}")))),
         })?,
         () = new_address(&endpoint, address.ip()), if net.mobility().is_some() => return Err(Unconnected::NewAddress),
