@@ -46,6 +46,21 @@ fn init<'a>(tag: u32, params: &'a [Param<'a>]) -> Init<'a> {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+//= type=test
+//# If the INIT ACK chunk does not contain any IP Address parameters, the receiver of the INIT ACK chunk
+//# MUST use the source address
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.2
+//= type=test
+//# If the INIT chunk does not contain any IP Address parameters, the endpoint receiving the INIT chunk
+//# MUST use the source address
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
+//= type=test
+//# If there are no address parameters present in the received INIT or INIT ACK chunk, the endpoint MUST
+//# take the source IP address from which the chunk arrives
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+//= type=test
+//# "Z" MUST generate and send along with the INIT ACK chunk a State Cookie.
 #[test]
 fn a_round_trip_each_for_init_and_cookie() {
     let mut pair = begun();
@@ -60,6 +75,25 @@ fn a_round_trip_each_for_init_and_cookie() {
     assert_eq!(chunks[..4], [chunk::INIT, chunk::INIT_ACK, chunk::COOKIE_ECHO, chunk::COOKIE_ACK]);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.6
+//= type=test
+//# When retransmitting the INIT chunk, the endpoint MUST follow the rules defined in Section 6.3 to
+//# determine the proper timer value.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.4
+//= type=test
+//# The endpoint MUST also start the T1-cookie timer after sending the COOKIE ECHO chunk.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.4
+//= type=test
+//# If the timer expires, the endpoint MUST retransmit the COOKIE ECHO chunk and restart the T1-cookie
+//# timer.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-4
+//= type=test
+//# If the T1-cookie timer expires, the endpoint MUST retransmit COOKIE ECHO chunk and restart the
+//# T1-cookie timer.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-4
+//= type=test
+//# If the T1-init timer expires, the endpoint MUST retransmit the INIT chunk and restart the T1-init
+//# timer.
 #[test]
 fn every_lost_packet_of_the_handshake_is_made_up_for() {
     for (from, lost) in [
@@ -91,6 +125,13 @@ fn both_up_mut(pair: &mut Pair) -> bool {
     both_up(pair)
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-4
+//= type=test
+//# After that, the endpoint MUST abort the initialization process and report the error to the SCTP
+//# user.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-4
+//= type=test
+//# This MUST be repeated up to 'Max.Init.Retransmits' times.
 #[test]
 fn an_unreachable_peer_is_given_up_after_max_init_retransmits() {
     let mut pair = ready();
@@ -118,6 +159,10 @@ fn data_travels_with_the_cookie_echo() {
     assert!(log.iter().any(|f| f.chunks() == [chunk::COOKIE_ACK, chunk::SACK]));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+//= type=test
+//# After sending an INIT ACK chunk with the State Cookie parameter, "Z" MUST NOT allocate any resources
+//# or keep any states for the new association.
 #[test]
 fn the_listener_keeps_nothing_before_a_valid_cookie() {
     let mut b = Endpoint::new(EndpointConfig::default(), [9; 32]).unwrap();
@@ -167,6 +212,13 @@ fn cookie_of(bytes: &[u8]) -> Vec<u8> {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
+//= type=test
+//# If these values do not match, the packet MUST be silently discarded.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-4
+//= type=test
+//# If the State Cookie in the received COOKIE ECHO chunk is invalid (i.e., failed to pass the integrity
+//# check), the receiver MUST silently discard the packet.
 //= https://www.rfc-editor.org/rfc/rfc9260#section-8.4
 //= type=test
 //# If the packet contains a COOKIE ECHO chunk as the first chunk, it MUST be processed as described in
@@ -196,6 +248,13 @@ fn a_cookie_with_any_changed_byte_is_dropped_in_silence() {
     assert!(matches!(pair.inject(Side::B, Pair::at(Side::B), &bytes), DatagramOutcome::Accepted(_)));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
+//= type=test
+//# the endpoint MUST transmit an ERROR chunk with a "Stale Cookie" error cause to the peer endpoint.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-4
+//= type=test
+//# if the received State Cookie is expired (see Section 5.1.5), the receiver MUST send back an ERROR
+//# chunk.
 #[test]
 fn a_stale_cookie_is_answered_by_its_age() {
     let mut pair = begun();
@@ -298,6 +357,13 @@ fn b_connects(pair: &mut Pair) {
     pair.drain(Side::B);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+//= type=test
+//# Upon receipt of an INIT chunk in the COOKIE-WAIT state, an endpoint MUST respond with an INIT ACK
+//# chunk using the same parameters
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.4
+//= type=test
+//# it MUST update its peer's Verification Tag from the State Cookie
 #[test]
 fn both_ends_may_begin_at_the_same_time() {
     // RFC 9260 §5.2.1; B's INIT leaves so much later than A's
@@ -358,6 +424,14 @@ fn a_restarted_peer_gets_a_fresh_association_on_the_same_handle() {
     pair.transfer(Side::B, 50, 100, Span::from_secs(10));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
+//= type=test
+//# the endpoint MUST respond with an ABORT chunk, copying the 'Initiate Tag' of the unexpected INIT
+//# chunk
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
+//= type=test
+//# Before responding, the endpoint MUST check to see if the unexpected INIT chunk adds new addresses to
+//# the association.
 #[test]
 fn a_restart_with_new_addresses_is_refused_and_changes_nothing() {
     // RFC 9260 §5.2.2
@@ -378,6 +452,9 @@ fn a_restart_with_new_addresses_is_refused_and_changes_nothing() {
     pair.transfer(Side::A, 10, 100, Span::from_secs(5));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
+//= type=test
+//# An INIT or INIT ACK chunk MUST be treated as belonging to an already established association
 #[test]
 fn an_init_from_an_unknown_address_that_lists_a_known_one_belongs_to_the_association() {
     // RFC 9260 §5.1.2 D: it adds its source address, so it is refused
@@ -392,6 +469,10 @@ fn an_init_from_an_unknown_address_that_lists_a_known_one_belongs_to_the_associa
     assert!(pair.sent_since(Side::B, before)[0].has(chunk::ABORT));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+//= type=test
+//# If the value of the Initiate Tag in a received INIT chunk is found to be 0, the receiver MUST
+//# silently discard the packet.
 //= https://www.rfc-editor.org/rfc/rfc9260#section-8.4
 //= type=test
 //# If, for whatever reason, the INIT chunk cannot be processed normally and an ABORT chunk has to be sent in
@@ -510,6 +591,14 @@ fn an_init_ack_from_another_address_of_the_server_counts() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.1
+//= type=test
+//# After the association is initialized, the valid outbound stream identifier range for either endpoint
+//# MUST be 0 to min(local OS, remote MIS) - 1.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.1
+//= type=test
+//# If the peer's MIS is less than the endpoint's OS, meaning that the peer is incapable of supporting
+//# all the outbound streams the endpoint wants to configure, the endpoint MUST use MIS outbound streams
 #[test]
 fn streams_are_the_least_of_wanted_and_offered() {
     let config_a = Config { outbound_streams: 20, max_inbound_streams: 5, ..Config::default() };
@@ -527,6 +616,10 @@ fn streams_are_the_least_of_wanted_and_offered() {
     assert_eq!(refused, Err(SendError::InvalidStream { stream: 6, streams: 6 }));
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
+//= type=test
+//# the receiver MUST derive and record all the transport addresses from the received chunk AND the
+//# source IP address
 #[test]
 fn addresses_are_listed_and_become_paths_on_both_sides() {
     let mut pair = Pair::new(Config::default(), vec![b_ip(0), b_ip(1)]);

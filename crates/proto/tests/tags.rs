@@ -230,6 +230,12 @@ fn shutdown_complete_counts_in_shutdown_ack_sent_only() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.13
+//= type=test
+//# If the Verification Tag is reflected, the T bit MUST be set to 1.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.7
+//= type=test
+//# If the Verification Tag is reflected, the T bit MUST be set to 1.
 //= https://www.rfc-editor.org/rfc/rfc9260#section-6.8
 //= type=test
 //# the receiver MUST treat the packet as an invalid SCTP packet.

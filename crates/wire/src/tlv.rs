@@ -176,6 +176,17 @@ list_traits!(TlvList, TlvListIter, Tlv<'a>, Result<T, T::Error>);
 #[derive(Clone, Copy)]
 pub struct TlvListIter<'a, T>(Source<'a, T>);
 
+impl<'a, T> TlvListIter<'a, T> {
+    /// The received bytes that are still to be read, from the header of the next item on; empty for a list of values.
+    #[must_use]
+    pub fn rest(&self) -> &'a [u8] {
+        match self.0 {
+            Source::Wire(bytes) => bytes,
+            Source::Values(_) => &[],
+        }
+    }
+}
+
 impl<'a, T: Tlv<'a>> Iterator for TlvListIter<'a, T> {
     type Item = Result<T, T::Error>;
 

@@ -21,6 +21,12 @@ impl Association {
     pub fn send(&mut self, now: Time, message: OutMessage) -> Result<(), SendError> {
         let open = matches!(self.state, State::CookieWait | State::CookieEchoed | State::Established);
         // RFC 9260 §9.2: SHOULD reject any new data request once the shutdown began
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-4
+        //# In the SHUTDOWN-RECEIVED state, the endpoint MUST NOT accept any new send requests from its SCTP
+        //# user.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-4
+        //# In the SHUTDOWN-ACK-SENT state, the endpoint MUST NOT accept any new send requests from its SCTP
+        //# user.
         if !open || self.closing.is_wanted() {
             return Err(SendError::Closed);
         }

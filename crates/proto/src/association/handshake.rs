@@ -85,6 +85,11 @@ impl Association {
         let path = self.setup.path.or(self.paths.primary())?;
         let entry = self.paths.get_mut(path)?;
         entry.on_sent(now);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.4
+        //# The endpoint MUST also start the T1-cookie timer after sending the COOKIE ECHO chunk.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.6
+        //# When retransmitting the INIT chunk, the endpoint MUST follow the rules defined in Section 6.3 to
+        //# determine the proper timer value.
         self.setup.t1 = Some(now + entry.rtt.rto());
         self.setup.due = false;
         self.setup.sent = now;
@@ -158,6 +163,11 @@ impl Association {
         }
         self.setup.t1 = None;
         self.setup.retransmissions += 1;
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-4
+        //# This MUST be repeated up to 'Max.Init.Retransmits' times.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-4
+        //# After that, the endpoint MUST abort the initialization process and report the error to the SCTP
+        //# user.
         if self.setup.retransmissions > self.config.max_init_retransmits {
             self.close(now, Some(LossReason::SetupTimeout));
             return;
@@ -169,6 +179,15 @@ impl Association {
             path.rtt.back_off();
         }
         // RFC 9260 §5.1: retransmissions SHOULD use all addresses of the peer
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-4
+        //# If the T1-init timer expires, the endpoint MUST retransmit the INIT chunk and restart the T1-init
+        //# timer.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-4
+        //# If the T1-cookie timer expires, the endpoint MUST retransmit COOKIE ECHO chunk and restart the
+        //# T1-cookie timer.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.4
+        //# If the timer expires, the endpoint MUST retransmit the COOKIE ECHO chunk and restart the T1-cookie
+        //# timer.
         self.setup.path = self.next_setup_path();
         self.setup.due = true;
     }
@@ -208,7 +227,7 @@ impl Association {
             initial_tsn: ack.initial_tsn,
             params: ack.params,
         };
-        let read = Offer::read(&init).and_then(|offer| offer.check_auth(&self.config).map(|()| offer));
+        let read = Offer::read(&init).and_then(|mut offer| offer.check(&self.config).map(|()| offer));
         let offer = match read {
             Ok(offer) => offer,
             Err(fault) => return self.refuse_init_ack(now, at, ack.initiate_tag.get(), fault),
@@ -231,9 +250,10 @@ impl Association {
         let cookie = cookie.to_vec();
         *self.setup = Setup { due: true, cookie, retransmissions, was_stale, ..Setup::default() };
         for param in &offer.unrecognized {
-            self.setup.unrecognized.extend_from_slice(param);
+            // RFC 9260 §3.2, §3.3.10: padding stands between parameters; that behind the last one is not counted
             let padded = self.setup.unrecognized.len().next_multiple_of(4);
             self.setup.unrecognized.resize(padded, 0);
+            self.setup.unrecognized.extend_from_slice(param);
         }
         self.tags.peer_tag = offer.tag;
         self.tags.extensions = Extensions::agreed(&self.config, offer.extensions);
@@ -284,6 +304,9 @@ impl Association {
         let causes: &[Cause<'_>] = cause.as_slice();
         match fault {
             OfferFault::ZeroTag => {
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+                //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the Initiate Tag set to 0,
+                //# it MUST destroy the TCB
                 // "MUST destroy the TCB and SHOULD send an ABORT chunk with the T bit set"
                 let abort = Abort { tag_reflected: true, causes: Causes::from(causes) };
                 self.control.clear();
@@ -291,16 +314,29 @@ impl Association {
                 self.close(now, Some(LossReason::ProtocolViolation { cause: code, what }));
             }
             OfferFault::SmallWindow => {
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+                //# A receiver of an INIT ACK chunk with the a_rwnd value set to a value smaller than 1500 MUST discard
+                //# the packet, SHOULD send a packet in response containing an ABORT chunk and using the Initiate Tag as
+                //# the Verification Tag, and MUST NOT change the state of any existing association.
                 // "MUST discard the packet, SHOULD send [an ABORT], and MUST NOT change the state"
                 let abort = Abort { tag_reflected: false, causes: Causes::from(causes) };
                 self.control.push_alone(at, initiate_tag, &abort);
             }
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+            //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the OS value set to 0, it
+            //# MUST destroy the TCB
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+            //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the MIS value set to 0, it
+            //# MUST destroy the TCB
             OfferFault::NoStreams
             | OfferFault::HostName(_)
             | OfferFault::Malformed
             | OfferFault::Random
             | OfferFault::AsconfWithoutAuth
             | OfferFault::NoAuth => {
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+                //# The Verification Tag field in the common header of the outbound SCTP packet containing the ABORT
+                //# chunk MUST be set to the Initiate Tag value of the received INIT or INIT ACK chunk
                 self.tags.peer_tag = initiate_tag;
                 self.abort_with(now, causes, LossReason::ProtocolViolation { cause: code, what });
             }
@@ -387,7 +423,7 @@ impl Association {
             self.closing.due = true;
             return;
         }
-        let read = Offer::read(init).and_then(|offer| offer.check_auth(&self.config).map(|()| offer));
+        let read = Offer::read(init).and_then(|mut offer| offer.check(&self.config).map(|()| offer));
         let offer = match read {
             Ok(offer) => offer,
             Err(fault) => {
@@ -411,6 +447,9 @@ impl Association {
         }
         // RFC 9260 §5.2.1: in a collision tag and TSN are those of our INIT; §5.2.2: else the tag is new
         let (local_tag, local_initial_tsn) = if colliding {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+            //# Upon receipt of an INIT chunk in the COOKIE-WAIT state, an endpoint MUST respond with an INIT ACK
+            //# chunk using the same parameters
             (self.tags.local_tag, self.tags.local_initial_tsn)
         } else {
             (self.draws.next_tag(), msctp_wire::Tsn::new(self.draws.next_tag()))
@@ -450,6 +489,12 @@ impl Association {
         if new.is_empty() {
             return false;
         }
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
+        //# Before responding, the endpoint MUST check to see if the unexpected INIT chunk adds new addresses to
+        //# the association.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
+        //# the endpoint MUST respond with an ABORT chunk, copying the 'Initiate Tag' of the unexpected INIT
+        //# chunk
         let list = address_params(&new);
         let causes = [Cause::RestartWithNewAddresses(&list)];
         let abort = Abort { tag_reflected: false, causes: Causes::from(&causes) };

@@ -631,7 +631,11 @@ impl Association {
         self.stats.unknown_chunks += 1;
         let Ok(chunk) = UnknownChunk::new(rest) else { return false };
         let action = chunk.action();
-        if action.report && self.tags.peer_tag != 0 {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+        //# until the COOKIE ACK chunk is returned, the sender MUST NOT send any
+        //# other packets to the peer.
+        let setting_up = matches!(self.state, State::CookieWait | State::CookieEchoed);
+        if action.report && !setting_up {
             let causes = [Cause::UnrecognizedChunkType(chunk.bytes())];
             let to = self.reply_addr(at);
             self.reply(to, &Error { causes: Causes::from(&causes) });
@@ -660,6 +664,11 @@ impl Association {
             Some(SourceUse::Full) | None => at,
             Some(_) => self.reply_addr(at),
         };
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.6
+        //# An endpoint MUST send this chunk to its peer endpoint as a response to a HEARTBEAT chunk
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.6
+        //# This field MUST contain the Heartbeat Info parameter (as defined in Section 3.3.5) of the Heartbeat
+        //# Request to which this Heartbeat Acknowledgement is responding.
         self.reply(to, &HeartbeatAck { params: heartbeat.params });
     }
 

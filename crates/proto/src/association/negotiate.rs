@@ -21,6 +21,9 @@ use crate::{AuthPolicy, Config, PathAddr};
 /// fit a packet.
 const MAX_REPORTED: usize = 256;
 
+/// Forward-TSN-Supported on the wire (RFC 3758 §3.1).
+const FORWARD_TSN_SUPPORTED: [u8; 4] = [0xc0, 0, 0, 4];
+
 /// Bytes of an Unrecognized Parameter with its quotation.
 fn report_len(quoted: &[u8]) -> usize {
     4 + quoted.len().next_multiple_of(4)
@@ -50,6 +53,8 @@ pub(crate) struct Offer<'a> {
     pub(crate) cookie: Option<&'a [u8]>,
     /// What the peer wishes to be added to the cookie's life.
     pub(crate) preservative: Span,
+    /// Forward-TSN-Supported was there.
+    has_forward_param: bool,
     /// Parameters to report as unrecognized, each with header and without padding (RFC 9260 §3.2.2).
     pub(crate) unrecognized: SmallVec<[&'a [u8]; 2]>,
 }
@@ -80,6 +85,9 @@ impl<'a> OfferFault<'a> {
     pub(crate) fn cause(self) -> Option<Cause<'a>> {
         match self {
             // RFC 9260 §3.3.2: "the receiver MUST silently discard the packet"
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+            //# If the value of the Initiate Tag in a received INIT chunk is found to be 0, the receiver MUST
+            //# silently discard the packet.
             Self::ZeroTag => None,
             Self::SmallWindow | Self::NoStreams => Some(Cause::InvalidMandatoryParameter),
             // RFC 9260 §5.1.2 B
@@ -109,9 +117,21 @@ impl<'a> Offer<'a> {
             return Err(OfferFault::ZeroTag);
         }
         // RFC 9260 §3.3.2: a_rwnd MUST NOT be smaller than 1500, OS and MIS not 0
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+        //# A receiver of an INIT chunk with the a_rwnd value set to a value smaller than 1500 MUST discard the
+        //# packet, SHOULD send a packet in response containing an ABORT chunk and using the Initiate Tag as the
+        //# Verification Tag, and MUST NOT change the state of any existing association.
         if init.a_rwnd < 1500 {
             return Err(OfferFault::SmallWindow);
         }
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+        //# A receiver of an INIT chunk with the OS value set to 0 MUST discard the packet, SHOULD send a packet
+        //# in response containing an ABORT chunk and using the Initiate Tag as the Verification Tag, and MUST
+        //# NOT change the state of any existing association.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+        //# A receiver of an INIT chunk with the MIS value set to 0 MUST discard the packet, SHOULD send a
+        //# packet in response containing an ABORT chunk and using the Initiate Tag as the Verification Tag, and
+        //# MUST NOT change the state of any existing association.
         if init.outbound_streams == 0 || init.inbound_streams == 0 {
             return Err(OfferFault::NoStreams);
         }
@@ -128,11 +148,32 @@ impl<'a> Offer<'a> {
             auth: None,
             cookie: None,
             preservative: Span::ZERO,
+            has_forward_param: false,
             unrecognized: SmallVec::new(),
         };
         let mut auth = AuthReader::default();
-        for param in init.params.iter() {
-            let Ok(param) = param else { return Err(OfferFault::Malformed) };
+        let mut params = init.params.iter();
+        loop {
+            let rest = params.rest();
+            let param = match params.next() {
+                None => break,
+                Some(Err(_)) => return Err(OfferFault::Malformed),
+                Some(Ok(Param::HostName(name))) => {
+                    // RFC 9260 §3.3.10.5: the cause quotes the complete TLV
+                    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+                    //# The receiver of an INIT chunk containing a Host Name Address parameter MUST send an ABORT chunk
+                    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.4
+                    //# The receiver of an INIT chunk or an INIT ACK containing a Host Name Address parameter MUST send an
+                    //# ABORT chunk
+                    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+                    //# The receiver of INIT ACK chunks containing a Host Name Address parameter MUST send an ABORT chunk
+                    //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
+                    //# If there is a Host Name Address parameter present in the received INIT or INIT ACK chunk, the
+                    //# endpoint MUST immediately send an ABORT chunk
+                    return Err(OfferFault::HostName(rest.get(..4 + name.len()).unwrap_or(name)));
+                }
+                Some(Ok(param)) => param,
+            };
             if !offer.take(param, &mut auth)? {
                 break;
             }
@@ -145,10 +186,17 @@ impl<'a> Offer<'a> {
         Ok(offer)
     }
 
+    /// Applies our options to the offer.
+    ///
+    /// RFC 3758 §3.3.1, §3.3.2: an end without the extension reports Forward-TSN-Supported as unrecognized.
+    ///
     /// RFC 5061 §6: with a peer that knows ASCONF and not AUTH there MUST NOT be an association, unless our options do
     /// without authentication. A peer that knows neither changes no addresses, and there is nothing against
     /// it, unless there are shared keys: with them nothing of the peer is taken without AUTH.
-    pub(crate) fn check_auth(&self, config: &Config) -> Result<(), OfferFault<'a>> {
+    pub(crate) fn check(&mut self, config: &Config) -> Result<(), OfferFault<'a>> {
+        if self.has_forward_param && !config.streams.partial_reliability {
+            self.report(&FORWARD_TSN_SUPPORTED);
+        }
         let required = config.auth.enabled && config.auth.policy == AuthPolicy::Required;
         if required && self.extensions.has(Extensions::ASCONF) && self.auth.is_none() {
             return Err(OfferFault::AsconfWithoutAuth);
@@ -168,7 +216,6 @@ impl<'a> Offer<'a> {
             }
             Param::StateCookie(cookie) => self.cookie = Some(cookie),
             Param::CookiePreservative(ms) => self.preservative = Span::from_millis(u64::from(ms)),
-            Param::HostName(name) => return Err(OfferFault::HostName(name)),
             Param::SupportedAddressTypes(types) => {
                 let lists = |wanted| types.iter().any(|typ| typ == wanted);
                 self.families = (lists(ParamType::IPV4_ADDRESS), lists(ParamType::IPV6_ADDRESS));
@@ -185,12 +232,12 @@ impl<'a> Offer<'a> {
             // RFC 3758 §3.1
             Param::ForwardTsnSupported => {
                 self.extensions = self.extensions.with(Extensions::FORWARD_TSN);
+                self.has_forward_param = true;
             }
             Param::Unknown(unknown) => {
                 let action = unknown.action();
-                let reported = self.unrecognized.iter().map(|param| report_len(param)).sum::<usize>();
-                if action.report && reported + report_len(unknown.bytes()) <= MAX_REPORTED {
-                    self.unrecognized.push(unknown.bytes());
+                if action.report {
+                    self.report(unknown.bytes());
                 }
                 return Ok(!action.stop);
             }
@@ -198,6 +245,14 @@ impl<'a> Offer<'a> {
             _ => {}
         }
         Ok(true)
+    }
+
+    /// Notes a parameter to report as unrecognized, unless the report would get too long.
+    fn report(&mut self, param: &'a [u8]) {
+        let reported = self.unrecognized.iter().map(|param| report_len(param)).sum::<usize>();
+        if reported + report_len(param) <= MAX_REPORTED {
+            self.unrecognized.push(param);
+        }
     }
 
     /// True when the peer can use this address of ours: its family is announced, or the peer itself uses it
@@ -209,6 +264,18 @@ impl<'a> Offer<'a> {
 
     /// All addresses of the peer: those listed and the source (RFC 9260 §5.1.2 A and C), each once, the source first.
     pub(crate) fn all_addresses(&self, source: IpAddr) -> Addresses {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
+        //# the receiver MUST derive and record all the transport addresses from the received chunk AND the
+        //# source IP address
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
+        //# If there are no address parameters present in the received INIT or INIT ACK chunk, the endpoint MUST
+        //# take the source IP address from which the chunk arrives
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.2
+        //# If the INIT chunk does not contain any IP Address parameters, the endpoint receiving the INIT chunk
+        //# MUST use the source address
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+        //# If the INIT ACK chunk does not contain any IP Address parameters, the receiver of the INIT ACK chunk
+        //# MUST use the source address
         let mut all = Addresses::from_slice(&[source]);
         for &address in &self.addresses {
             if !all.contains(&address) && all.len() < MAX_ADDRESSES {
@@ -256,6 +323,12 @@ pub(crate) fn our_families(addresses: &[IpAddr]) -> Param<'static> {
 /// Streams in both directions (RFC 9260 §5.1.1): (outbound, inbound).
 pub(crate) fn streams(config: &Config, offer: &Offer<'_>) -> (u16, u16) {
     (
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.1
+        //# If the peer's MIS is less than the endpoint's OS, meaning that the peer is incapable of supporting
+        //# all the outbound streams the endpoint wants to configure, the endpoint MUST use MIS outbound streams
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.1
+        //# After the association is initialized, the valid outbound stream identifier range for either endpoint
+        //# MUST be 0 to min(local OS, remote MIS) - 1.
         config.outbound_streams.min(offer.inbound_streams),
         config.max_inbound_streams.min(offer.outbound_streams),
     )
@@ -315,6 +388,9 @@ pub(crate) struct Answer<'a> {
 }
 
 impl Answer<'_> {
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+    //# After sending an INIT ACK chunk with the State Cookie parameter, "Z" MUST NOT allocate any resources
+    //# or keep any states for the new association.
     /// Answers an INIT: signs a cookie and hands the INIT ACK to `send`. Keeps nothing.
     pub(crate) fn give(
         &self,
@@ -371,6 +447,8 @@ impl Answer<'_> {
             params.clear();
         }
         room = room.saturating_sub(params_len(&params));
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+        //# "Z" MUST generate and send along with the INIT ACK chunk a State Cookie.
         jar.sign(&cookie, &mut signed);
         params.extend(auth);
         params.push(Param::StateCookie(&signed));

@@ -66,6 +66,9 @@ impl Association {
         jar: &mut CookieJar,
     ) -> bool {
         // RFC 9260 §5.2.4 steps 1 and 2: authentic
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
+        //# If this comparison fails, the SCTP packet, including the COOKIE ECHO chunk and any DATA chunks, MUST
+        //# be silently discarded.
         let Some(cookie) = jar.open(bytes) else {
             self.stats.wrong_tag_packets += 1;
             return false;
@@ -93,6 +96,8 @@ impl Association {
         if action != Action::Duplicate
             && let Some(staleness) = cookie.staleness(now)
         {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.4
+            //# The endpoint also MUST transmit an ERROR chunk with a "Stale Cookie" error cause
             let causes = [stale_cookie(staleness)];
             self.control.push_alone(at, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
             return false;
@@ -112,6 +117,9 @@ impl Association {
             Action::Discard => return false,
             Action::Restart if self.state == State::ShutdownAckSent => {
                 // "MUST NOT set up a new association but instead resend the SHUTDOWN ACK and send an ERROR"
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.4
+                //# it MUST NOT set up a new association but instead resend the SHUTDOWN ACK chunk and send an ERROR
+                //# chunk with a "Cookie Received While Shutting Down" error cause to its peer.
                 let causes = [Cause::CookieReceivedWhileShuttingDown];
                 self.control.push(at, cookie.peer_tag, &ShutdownAck);
                 self.control.push(at, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
@@ -155,6 +163,9 @@ impl Association {
         self.outbound = Outbound::new(&self.config, self.tags.local_initial_tsn);
         self.begin_data(Tsn::new(cookie.peer_initial_tsn), cookie.peer_a_rwnd);
         // "All the congestion control parameters [...] MUST be reset to their initial values"
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.4
+        //# All the congestion control parameters (e.g., cwnd, ssthresh) related to this peer MUST be reset to
+        //# their initial values
         let ids: Vec<PathId> = self.paths.iter().map(Path::id).collect();
         for id in ids {
             self.paths.on_acknowledged(id);
@@ -205,6 +216,8 @@ impl Association {
 
     /// Action B. Before the association is up the cookie is all that is known of the peer; later only the tag is news.
     fn resolve_collision(&mut self, now: Time, cookie: &Cookie) {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.4
+        //# it MUST update its peer's Verification Tag from the State Cookie
         self.tags.peer_tag = cookie.peer_tag;
         if matches!(self.state, State::CookieWait | State::CookieEchoed) {
             self.tags.outbound_streams = cookie.outbound_streams;

@@ -290,6 +290,10 @@ impl CookieJar {
     }
 
     /// Appends the signed cookie to `out`.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.3
+    //# Inside this State Cookie, the sender MUST include a MAC
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3.1.1
+    //# This parameter value MUST contain all the necessary state and parameter information
     pub(crate) fn sign(&mut self, cookie: &Cookie, out: &mut Vec<u8>) {
         self.rotate_if_due(cookie.created);
         let start = out.len();
@@ -303,6 +307,9 @@ impl CookieJar {
 
     /// The cookie, if it was signed here. The MAC is compared before anything else is looked at (RFC 9260 §5.1.5
     /// steps 1 and 2).
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
+    //# If secrets are kept only for a limited amount of time and the secret key to use is not available
+    //# anymore, the packet containing the COOKIE ECHO chunk MUST be silently discarded.
     pub(crate) fn open(&self, bytes: &[u8]) -> Option<Cookie> {
         let (content, mac) = bytes.split_at_checked(bytes.len().checked_sub(MAC_LEN)?)?;
         let (&generation, body) = content.split_first()?;
@@ -381,6 +388,9 @@ mod tests {
         CookieJar::new(&EndpointConfig::default(), [7; 32])
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3.1.1
+    //= type=test
+    //# This parameter value MUST contain all the necessary state and parameter information
     #[test]
     fn what_was_signed_comes_back() {
         let mut jar = jar();
@@ -415,6 +425,9 @@ mod tests {
         assert!(40 + 12 + 4 + bytes.len() <= crate::MIN_PMTU as usize, "{}", bytes.len());
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.3
+    //= type=test
+    //# Inside this State Cookie, the sender MUST include a MAC
     #[test]
     fn every_flipped_bit_and_every_truncation_is_refused() {
         let mut jar = jar();
@@ -437,6 +450,10 @@ mod tests {
         assert_eq!(CookieJar::new(&EndpointConfig::default(), [8; 32]).open(&bytes), None);
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
+    //= type=test
+    //# If secrets are kept only for a limited amount of time and the secret key to use is not available
+    //# anymore, the packet containing the COOKIE ECHO chunk MUST be silently discarded.
     #[test]
     fn the_last_secret_still_opens_and_the_one_before_it_does_not() {
         let mut jar = jar();

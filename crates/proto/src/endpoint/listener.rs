@@ -33,7 +33,7 @@ impl Endpoint {
     ) -> DatagramOutcome {
         let (local_port, peer_port) = (packet.header.dst_port, packet.header.src_port);
         let ports = (local_port, peer_port);
-        let offer = match Offer::read(init) {
+        let mut offer = match Offer::read(init) {
             Ok(offer) => offer,
             Err(fault) => {
                 let Some(cause) = fault.cause() else {
@@ -44,6 +44,8 @@ impl Endpoint {
         };
         // RFC 9260 §5.1.2 D: an address that it lists may belong to an association
         let known = |address: &IpAddr| self.demux.by_address(local_port, peer_port, *address);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
+        //# An INIT or INIT ACK chunk MUST be treated as belonging to an already established association
         if let Some(slot) = offer.addresses.iter().find_map(known) {
             return self.give(now, at, packet.bytes(), slot, None);
         }
@@ -55,7 +57,7 @@ impl Endpoint {
         let Some(listener) = self.listeners.get(&local_port) else {
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
-        if let Err(fault) = offer.check_auth(&listener.config) {
+        if let Err(fault) = offer.check(&listener.config) {
             return self.refuse_init(now, at, ports, offer.tag, fault.cause().as_slice());
         }
         let answer = Answer {
@@ -108,6 +110,11 @@ impl Endpoint {
     ) -> DatagramOutcome {
         let header = packet.header;
         // Steps 1 to 3
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-4
+        //# If the State Cookie in the received COOKIE ECHO chunk is invalid (i.e., failed to pass the integrity
+        //# check), the receiver MUST silently discard the packet.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
+        //# If these values do not match, the packet MUST be silently discarded.
         let Some(cookie) = self.jar.open(bytes).filter(|cookie| {
             cookie.local_tag == header.verification_tag.get()
                 && cookie.local_port == header.dst_port
@@ -127,6 +134,11 @@ impl Endpoint {
         }
         // Step 4
         if let Some(staleness) = cookie.staleness(now) {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-4
+            //# if the received State Cookie is expired (see Section 5.1.5), the receiver MUST send back an ERROR
+            //# chunk.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
+            //# the endpoint MUST transmit an ERROR chunk with a "Stale Cookie" error cause to the peer endpoint.
             let causes = [stale_cookie(staleness)];
             let error = Error { causes: Causes::from(&causes) };
             let auth = config.map(|config| authentication(&config, &cookie));

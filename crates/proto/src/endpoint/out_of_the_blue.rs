@@ -24,6 +24,9 @@ fn kind(packet: &Packet<'_>) -> Kind {
         let mut chunks = packet.chunks();
         core::iter::from_fn(move || chunks.next_raw()?.ok()).any(|(typ, _)| typ == wanted)
     };
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.7
+    //# an endpoint that receives an ABORT chunk MUST NOT respond to that ABORT chunk by sending an ABORT
+    //# chunk
     if has(ChunkType::ABORT) {
         Kind::Silent
     } else if has(ChunkType::SHUTDOWN_ACK) {
@@ -91,6 +94,8 @@ impl Endpoint {
             //# SHUTDOWN ACK chunk and set the T bit
             //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
             //# and MUST set the T bit.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.13
+            //# If the Verification Tag is reflected, the T bit MUST be set to 1.
             Kind::ShutdownAck => self.reply(now, at, ports, tag, &ShutdownComplete { tag_reflected: true }),
             //= https://www.rfc-editor.org/rfc/rfc9260#section-8.4
             //# When sending the ABORT chunk, the receiver of the OOTB packet MUST fill in the Verification
@@ -98,6 +103,8 @@ impl Endpoint {
             //# OOTB packet and set the T bit
             //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
             //# the endpoint MUST follow the procedure described in Section 8.4.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.7
+            //# If the Verification Tag is reflected, the T bit MUST be set to 1.
             Kind::Other => {
                 self.reply(now, at, ports, tag, &Abort { tag_reflected: true, causes: Causes::EMPTY })
             }

@@ -367,6 +367,9 @@ impl Paths {
     }
 
     fn make_heartbeat(&mut self, index: usize, now: Time) -> HeartbeatRequest {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.5
+        //# When a HEARTBEAT chunk is being used for path verification purposes, it MUST include a random nonce
+        //# of length 64 bits or longer
         let nonce = self.draws.next_u64();
         let path = &mut self.list[index];
         path.remember(Sent { at: now, nonce });
@@ -478,6 +481,10 @@ mod tests {
         );
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.5
+    //= type=test
+    //# When a HEARTBEAT chunk is being used for path verification purposes, it MUST include a random nonce
+    //# of length 64 bits or longer
     #[test]
     fn a_wrong_nonce_path_time_or_length_confirms_nothing() {
         // RFC 9260 §5.4

@@ -21,10 +21,13 @@ pub fn can_pair(local: &IpAddr, remote: &IpAddr) -> bool {
 }
 
 /// True for an address that can be an end of a path: RFC 5061 §4.2.1 and §4.2.2 forbid broadcast and multicast, and the
-/// unspecified address names none.
+/// unspecified address names none. An IPv4-mapped IPv6 address is none either (RFC 9260 §3.3.2.1.2).
 pub fn is_endpoint(address: &IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
-    !(address.is_unspecified() || address.is_multicast() || broadcast)
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.2
+    //# A sender MUST NOT use an IPv4-mapped
+    let mapped = matches!(address, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some());
+    !(mapped || address.is_unspecified() || address.is_multicast() || broadcast)
 }
 
 #[cfg(test)]
@@ -45,9 +48,12 @@ mod tests {
         assert!(!can_pair(&ip("2001:db8::1"), &ip("::1")));
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.2
+    //= type=test
+    //# A sender MUST NOT use an IPv4-mapped
     #[test]
     fn broadcast_multicast_and_unspecified_are_no_ends() {
-        for bad in ["0.0.0.0", "::", "255.255.255.255", "224.0.0.1", "ff02::1"] {
+        for bad in ["::ffff:10.0.0.1", "0.0.0.0", "::", "255.255.255.255", "224.0.0.1", "ff02::1"] {
             assert!(!is_endpoint(&ip(bad)), "{bad}");
         }
         for good in ["10.0.0.1", "127.0.0.1", "2001:db8::1", "fe80::1"] {

@@ -2,7 +2,7 @@
 
 use super::{ChunkType, EncodeChunk, T_BIT};
 use crate::cause::Causes;
-use crate::error::Malformed;
+use crate::error::{CauseError, Malformed};
 
 /// Closes the association at once.
 ///
@@ -27,7 +27,15 @@ pub struct Abort<'a> {
 
 impl<'a> Abort<'a> {
     pub(super) fn parse(flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
-        Ok(Self { tag_reflected: flags & T_BIT != 0, causes: Causes::from_wire(value) })
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.7
+        //# If an endpoint receives an ABORT chunk with a format error or no
+        //# TCB is found, it MUST silently discard it.
+        let causes = Causes::from_wire(value);
+        match causes.iter().find_map(Result::err) {
+            Some(CauseError::Malformed { fault, .. }) => Err(fault),
+            Some(CauseError::Framing(_)) => Err(Malformed::TooShort { len: value.len(), min: 4 }),
+            None => Ok(Self { tag_reflected: flags & T_BIT != 0, causes }),
+        }
     }
 }
 

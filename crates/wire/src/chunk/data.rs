@@ -105,6 +105,8 @@ impl<'a> Data<'a> {
     }
 
     #[inline]
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+    //# where L MUST be greater than 0.
     pub(super) fn parse(flags: u8, value: &'a [u8]) -> Result<Self, Malformed> {
         let (fixed, payload) = at_least(value, FIXED)?.split_at(FIXED);
         let tsn = Tsn::new(be32(fixed, 0));
@@ -140,6 +142,8 @@ impl EncodeChunk for Data<'_> {
     }
 
     #[inline]
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+    //# The following format MUST be used for the DATA chunk:
     fn encode_value(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.fields().to_be_bytes()[HEADER..]);
         out.extend_from_slice(self.payload);
@@ -180,6 +184,9 @@ mod tests {
         }
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+    //= type=test
+    //# The following format MUST be used for the DATA chunk:
     #[test]
     fn bytes_of_the_rfc_layout() {
         check(&BYTES, Chunk::Data(data()));
@@ -195,6 +202,9 @@ mod tests {
         assert_eq!(DataFlags { unordered: true, ..DataFlags::default() }.bits(), 4);
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+    //= type=test
+    //# where L MUST be greater than 0.
     #[test]
     fn no_user_data_names_the_tsn() {
         let mut bytes = BYTES;

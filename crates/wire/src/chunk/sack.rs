@@ -111,6 +111,11 @@ impl EncodeChunk for Sack<'_> {
     }
 
     #[inline]
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.4
+    //# The SACK chunk MUST contain the Cumulative TSN Ack, Advertised Receiver Window Credit (a_rwnd),
+    //# Number of Gap Ack Blocks, and Number of Duplicate TSNs fields.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.4
+    //# the parameter part of the SACK chunk MUST be constructed as follows
     fn encode_value(&self, out: &mut Vec<u8>) {
         // Both counts fit when the chunk fits a packet: each entry takes 4 bytes.
         let (gaps, duplicates) = (self.gap_blocks.len() as u16, self.duplicates.len() as u16);
@@ -128,6 +133,13 @@ mod tests {
     use crate::chunk::testing::{check, malformed};
     use crate::{Chunk, ChunkError};
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.4
+    //= type=test
+    //# the parameter part of the SACK chunk MUST be constructed as follows
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.4
+    //= type=test
+    //# The SACK chunk MUST contain the Cumulative TSN Ack, Advertised Receiver Window Credit (a_rwnd),
+    //# Number of Gap Ack Blocks, and Number of Duplicate TSNs fields.
     #[test]
     fn the_example_of_the_rfc() {
         let bytes = [
