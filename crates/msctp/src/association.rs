@@ -110,8 +110,8 @@ impl Association {
     ///
     /// There is no room now ([`SendRefusal::BufferFull`](crate::SendRefusal)), the message cannot be sent, or the association is
     /// closing or over.
-    pub fn try_send(&self, message: OutMessage) -> Result<(), SendError> {
-        self.offer(&message, None)
+    pub fn try_send(&self, message: &OutMessage) -> Result<(), SendError> {
+        self.offer(message, None)
     }
 
     /// Sends these bytes in order on a stream, with payload protocol identifier 0.

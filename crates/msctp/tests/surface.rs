@@ -96,7 +96,7 @@ fn try_send_does_not_wait() {
         let message = OutMessage { data: vec![7; 50_000].into(), ..OutMessage::default() };
         let mut sent = 0;
         let full = loop {
-            match association.try_send(message.clone()) {
+            match association.try_send(&message) {
                 Ok(()) => sent += 1,
                 Err(error) => break error,
             }

@@ -298,7 +298,7 @@ impl Association {
         // The branch keeps the two sums apart: added as one vector they wait for `filled` to reach memory.
         if filled.again > 0 {
             self.stats.data_chunks_retransmitted += u64::from(filled.again);
-            self.outbound.count_retransmissions(path, filled.again.into());
+            self.outbound.count_retransmissions(path, filled.again);
         }
         if let Some((from, to)) = self.handover.bicast
             && from == path
