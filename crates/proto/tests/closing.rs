@@ -231,6 +231,10 @@ fn an_init_after_a_lost_shutdown_complete_gets_the_shutdown_ack_again() {
 //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
 //= type=test
 //# the receiving endpoint MUST remove the association from its record
+//= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
+//= type=test
+//# The sender MUST fill in the peer's Verification Tag in the outbound packet and MUST NOT bundle any DATA
+//# chunk with the ABORT chunk.
 #[test]
 fn an_abort_tells_the_reason_and_reports_what_was_not_delivered() {
     for side in [Side::A, Side::B] {
@@ -244,6 +248,8 @@ fn an_abort_tells_the_reason_and_reports_what_was_not_delivered() {
         assert!(
             pair.host(side).saw(|e| matches!(e, Event::SendFailed(f) if &f.message.data[..] == b"doomed"))
         );
+        let abort = pair.sent_since(side, 0).pop().unwrap();
+        assert_eq!((abort.chunks(), abort.tag()), (vec![chunk::ABORT], pair.tag_of(side.other())));
         let before = pair.log_len();
         pair.run_for(Span::from_secs(2));
         let lost = LossReason::PeerAborted { cause: Some(12), reason: reason.0 };

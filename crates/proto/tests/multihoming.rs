@@ -137,6 +137,27 @@ fn a_primary_switch_in_the_middle_of_a_transfer_moves_new_data_at_once() {
     assert_eq!(stats.data_chunks_retransmitted, 0, "nothing was lost");
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.5
+//= type=test
+//# the congestion control MUST be reinitialized.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.5.2
+//= type=test
+//# the congestion control parameters for the affected destination addresses MUST be reset to their initial
+//# values.
+#[test]
+fn another_source_address_to_the_same_destination_starts_with_the_initial_window() {
+    let mut pair = Pair::established_with(config(), config(), vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
+    pair.transfer(Side::A, 200, 1000, Span::from_secs(30));
+    let (old, new) = (pair.path(Side::A, a_ip(0), b_ip(0)), pair.path(Side::A, a_ip(1), b_ip(0)));
+    pair.with(Side::A, |a, now| a.set_primary(now, new)).unwrap();
+    let window = |pair: &mut Pair, id| {
+        let path = pair.with(Side::A, |a, _| a.paths().find(|path| path.id == id).unwrap());
+        (path.cwnd, path.ssthresh, path.partial_bytes_acked)
+    };
+    assert_eq!(window(&mut pair, new), (4404, u64::MAX, 0));
+    assert!(window(&mut pair, old).0 > 4404);
+}
+
 #[test]
 fn only_confirmed_paths_of_this_association_can_be_primary() {
     let mut pair = Pair::new(config(), vec![b_ip(0), b_ip(1)]);

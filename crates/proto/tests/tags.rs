@@ -11,7 +11,8 @@ use msctp_wire::{
     DataFlags, EncodeChunk, Error, Heartbeat, HeartbeatAck, Init, InitAck, List, Packet, Pad, Param, Params,
     Ppid, Sack, Shutdown, ShutdownAck, ShutdownComplete, Ssn, StreamId, Tsn, UnknownChunk, VerificationTag,
 };
-use support::{Pair, Side, a_ip, b_ip, chunk, packet, text_message};
+use support::states::{STATES, in_state, initial_tsn_of};
+use support::{Pair, Side, a_ip, b_ip, chunk, packet};
 
 const FOREIGN: u32 = 0x1357_9bdf;
 
@@ -65,59 +66,6 @@ fn with_every_chunk(mut f: impl FnMut(&str, &dyn EncodeChunk)) {
     f("PAD", &Pad { padding_len: 4 });
     f("unknown", &UnknownChunk::new(&[0xc7, 0, 0, 4]).unwrap());
 }
-
-/// A pair in which A is in the given state and stays there, the log on.
-fn in_state(state: State) -> Pair {
-    let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
-    pair.log = Some(Vec::new());
-    let hold = match state {
-        State::CookieWait => Some((Side::B, chunk::INIT_ACK)),
-        State::CookieEchoed => Some((Side::B, chunk::COOKIE_ACK)),
-        _ => None,
-    };
-    if let Some((from, held)) = hold {
-        pair.drop_if(move |flight| flight.from == from && flight.has(held));
-    }
-    pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
-    pair.run_for(Span::from_millis(100));
-    if hold.is_none() {
-        pair.run_for(Span::from_secs(2));
-        match state {
-            State::ShutdownPending => {
-                pair.drop_if(|flight| flight.has(chunk::DATA));
-                pair.send(Side::A, text_message("stuck"));
-                pair.with(Side::A, |a, now| a.shutdown(now));
-            }
-            State::ShutdownSent => {
-                pair.drop_if(|flight| flight.has(chunk::SHUTDOWN));
-                pair.with(Side::A, |a, now| a.shutdown(now));
-            }
-            State::ShutdownReceived => {
-                pair.drop_if(|flight| flight.has(chunk::DATA));
-                pair.send(Side::A, text_message("stuck"));
-                pair.with(Side::B, |b, now| b.shutdown(now));
-            }
-            State::ShutdownAckSent => {
-                pair.drop_if(|flight| flight.has(chunk::SHUTDOWN_ACK));
-                pair.with(Side::B, |b, now| b.shutdown(now));
-            }
-            _ => {}
-        }
-        pair.run_for(Span::from_millis(50));
-    }
-    assert_eq!(pair.a.state(), Some(state));
-    pair
-}
-
-const STATES: [State; 7] = [
-    State::CookieWait,
-    State::CookieEchoed,
-    State::Established,
-    State::ShutdownPending,
-    State::ShutdownSent,
-    State::ShutdownReceived,
-    State::ShutdownAckSent,
-];
 
 //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5
 //= type=test
@@ -314,6 +262,41 @@ fn packets_out_of_the_blue_by_the_eight_rules() {
     }
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.4
+//= type=test
+//# If the OOTB packet contains an ABORT chunk, the receiver MUST silently discard the OOTB packet and take no
+//# further action.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.4
+//= type=test
+//# After sending this ABORT chunk, the receiver of the OOTB packet MUST discard the OOTB packet and MUST NOT
+//# take any further action.
+#[test]
+fn a_packet_out_of_the_blue_is_answered_once_or_not_at_all() {
+    let info = [7; 24];
+    let params = [Param::HeartbeatInfo(&info)];
+    let heartbeat = Heartbeat { params: Params::from(&params) };
+    let abort = Abort { tag_reflected: false, causes: Causes::EMPTY };
+    let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    // An ABORT anywhere in it
+    let behind: [&[&dyn EncodeChunk]; 3] =
+        [&[&heartbeat, &abort], &[&ShutdownAck, &abort], &[&CookieEcho { cookie: &[1; 80] }, &abort]];
+    for chunks in behind {
+        let outcome = pair.inject(Side::B, Pair::at(Side::B), &packet(Side::B, FOREIGN, chunks));
+        assert_eq!(outcome, DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue));
+    }
+    assert_eq!(pair.log_len(), 0);
+    // Everything else in it comes to nothing.
+    pair.inject(
+        Side::B,
+        Pair::at(Side::B),
+        &packet(Side::B, FOREIGN, &[&heartbeat, &CookieEcho { cookie: &[1] }]),
+    );
+    let sent = pair.sent_since(Side::B, 0);
+    assert_eq!(sent.iter().map(|flight| flight.chunks()).collect::<Vec<_>>(), [[chunk::ABORT]]);
+    assert_eq!((pair.b.endpoint.len(), pair.b.endpoint.poll_timeout()), (0, None));
+}
+
 #[test]
 fn unknown_chunks_by_their_high_bits() {
     // RFC 9260 §3.2 Table 2: 00 stop, 01 stop and report, 10 skip, 11 skip and report
@@ -379,7 +362,7 @@ fn data_that_breaks_the_protocol_is_answered_by_abort_with_its_cause() {
 fn data_on_a_stream_that_does_not_exist_is_acknowledged_and_reported() {
     // RFC 9260 §6.5
     let mut pair = in_state(State::Established);
-    let (tag, initial) = (pair.tag_of(Side::A), initial_tsn_of_b(&pair));
+    let (tag, initial) = (pair.tag_of(Side::A), initial_tsn_of(&pair, Side::B));
     let data = Data {
         tsn: initial,
         stream: StreamId::new(60_000),
@@ -393,15 +376,6 @@ fn data_on_a_stream_that_does_not_exist_is_acknowledged_and_reported() {
     let sent = pair.sent_since(Side::A, before);
     assert_eq!(sent[0].chunks(), [chunk::ERROR, chunk::SACK]);
     assert!(pair.a.received.is_empty());
-}
-
-fn initial_tsn_of_b(pair: &Pair) -> Tsn {
-    let log = pair.log.as_ref().unwrap();
-    let ack = log.iter().find(|f| f.has(chunk::INIT_ACK)).unwrap();
-    match Packet::parse(&ack.bytes, Checksum::Verify).unwrap().chunks().next() {
-        Some(Ok(Chunk::InitAck(ack))) => ack.initial_tsn,
-        other => panic!("{other:?}"),
-    }
 }
 
 #[test]

@@ -19,6 +19,8 @@ impl Association {
     ///
     /// It is empty, its stream does not exist, there is no room for it, or the association is closing.
     pub fn send(&mut self, now: Time, message: OutMessage) -> Result<(), SendError> {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+        //# the SHUTDOWN chunk receiver MUST NOT accept new data from its SCTP user.
         let open = matches!(self.state, State::CookieWait | State::CookieEchoed | State::Established);
         // RFC 9260 §9.2: SHOULD reject any new data request once the shutdown began
         //= https://www.rfc-editor.org/rfc/rfc9260#section-4

@@ -42,6 +42,9 @@ impl Association {
     /// User data is received in these states only (RFC 9260 §6).
     #[inline]
     pub(super) fn takes_data(&self) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6
+        //# DATA chunks MUST only be received according to the rules below in ESTABLISHED, SHUTDOWN-PENDING,
+        //# and SHUTDOWN-SENT states.
         matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownSent)
     }
 

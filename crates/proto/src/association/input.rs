@@ -254,6 +254,8 @@ impl Association {
         let mut first = true;
         loop {
             let rest = chunks.rest();
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
+            //# An endpoint MUST process received chunks in their order in the packet.
             let go_on = match &chunks.next() {
                 None => break,
                 Some(Ok(Chunk::CookieEcho(echo))) if first => {
@@ -523,6 +525,8 @@ impl Association {
 
     fn take_sack(&mut self, now: Time, at: PathAddr, sack: &Sack<'_>) {
         // RFC 9260 §6: SACKs are processed in these states; the others have nothing outstanding
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6
+        //# A SACK chunk MUST be processed in ESTABLISHED, SHUTDOWN-PENDING, and SHUTDOWN-RECEIVED states.
         if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
             self.stats.unexpected_chunks += 1;
             return;
@@ -619,6 +623,8 @@ impl Association {
                 self.stats.malformed_chunks += 1;
                 true
             }
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
+            //# If the receiver detects a partial chunk, it MUST drop the chunk.
             ChunkError::Framing(_) => {
                 self.stats.malformed_chunks += 1;
                 false
@@ -647,6 +653,9 @@ impl Association {
     /// too, which nothing forbids: a peer that still has data to send (§9.2) may have lost every address but one that it has to
     /// verify first (§5.4), or one that it has to find working again. One in SHUTDOWN-ACK-SENT has a peer that asks no more.
     fn on_heartbeat(&mut self, at: PathAddr, heartbeat: &Heartbeat<'_>) {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-8.3
+        //# A receiver of a HEARTBEAT chunk MUST respond to a HEARTBEAT chunk with a HEARTBEAT ACK chunk after
+        //# entering the COOKIE-ECHOED state
         let answers = matches!(
             self.state,
             State::CookieEchoed

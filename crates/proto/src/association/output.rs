@@ -90,6 +90,8 @@ impl Association {
     }
 
     #[inline(always)]
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6
+    //# Data transmission MUST only happen in the ESTABLISHED,
     fn next_packet(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         while !self.control.is_empty() {
             if let Some(transmit) = self.send_control(now, out) {
@@ -165,6 +167,9 @@ impl Association {
         if self.auth.packet_overhead() > 0 || tags.extensions.has(Extensions::ZERO_CHECKSUM) {
             return self.builder(out, tags.peer_tag, max_len);
         }
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5
+        //# the endpoint MUST fill in the Verification Tag field of the outbound packet with the tag value in
+        //# the Initiate Tag parameter of the INIT or INIT ACK chunk received from its peer.
         let tag = VerificationTag::new(tags.peer_tag);
         PacketBuilder::new(out, tags.local_port, tags.peer_port, tag, max_len)
     }
@@ -188,6 +193,8 @@ impl Association {
         let path = self.path_of(at);
         let mut builder = self.builder(out, tag, self.packet_room(at));
         while let Some(front) = self.control.front() {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
+            //# An endpoint MUST NOT bundle INIT, INIT ACK, or SHUTDOWN COMPLETE chunks with any other chunks.
             let travels_along = builder.is_empty() || !front.alone;
             if front.at != at || front.tag != tag || !travels_along {
                 break;
@@ -229,6 +236,11 @@ impl Association {
         if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
             return;
         }
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6
+        //# Control chunks MUST come before DATA chunks in the packet.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
+        //# When bundling control chunks with DATA chunks, an endpoint MUST place control chunks first in the
+        //# outbound SCTP packet.
         if self.sack_path() == Some(path) {
             self.push_sack(now, path, builder);
         }
@@ -258,6 +270,8 @@ impl Association {
             return false;
         }
         self.push_echoes(now, path, builder);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+        //# Acknowledgements MUST be sent in SACK chunks unless shutdown was requested by the ULP
         let Some(summary) = self.inbound.encode_sack(builder) else { return false };
         self.stats.sacks_sent += 1;
         if self.tracer.is_on() {
@@ -313,6 +327,8 @@ impl Association {
         let path = self.begin_setup_chunk(now)?;
         let at = self.paths.get(path).map(Path::addr)?;
         let room = self.packet_room(at);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+        //# The sender MUST set the Verification Tag of the packet to 0.
         // RFC 9260 §8.5.1 A: tag 0
         let mut builder = self.builder(out, 0, room);
         let pushed = self.init_chunk(|init| builder.push(init).map(|()| init.encoded_len()));
@@ -334,6 +350,8 @@ impl Association {
         let needed = CommonHeader::LEN + auth_len + CookieEcho { cookie }.padded_len();
         let (may_fragment, room) = (needed > room, room.max(needed));
         let mut builder = self.builder(out, self.tags.peer_tag, room);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+        //# the endpoint MUST use the value of the Initiate Tag received in the INIT ACK chunk.
         let echo = CookieEcho { cookie };
         builder.push(&echo).ok()?;
         let (chunk_type, len) = (echo.chunk_type().0, echo.encoded_len() as u16);
@@ -426,6 +444,11 @@ impl Association {
             room = room.max(needed + self.auth.packet_overhead());
         }
         let mut builder = self.data_builder(out, room);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6
+        //# Control chunks MUST come before DATA chunks in the packet.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
+        //# When bundling control chunks with DATA chunks, an endpoint MUST place control chunks first in the
+        //# outbound SCTP packet.
         // RFC 9260 §6.1: a pending SACK is bundled with DATA as long as both fit
         if sack_path == Some(path) && (sack_due || data_path == Some(path) && self.fits_beside_sack(path)) {
             self.push_sack(now, path, &mut builder);
@@ -442,6 +465,9 @@ impl Association {
     }
 
     /// The next DATA chunk for this path fits into a packet with a SACK without gap blocks.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+    //# The implementation MUST also take into account the space required for a SACK chunk if bundling a SACK
+    //# chunk with the DATA chunk.
     fn fits_beside_sack(&mut self, path: PathId) -> bool {
         let Some(pmdcs) = self.paths.get(path).map(Path::pmdcs) else { return false };
         let next = self.outbound.next_chunk_len(path, &self.paths);
@@ -484,6 +510,8 @@ impl Association {
         let mut builder = self.builder(out, self.tags.peer_tag, room);
         let chunk = self.shutdown_chunk();
         if self.state == State::ShutdownSent {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+            //# then a SACK chunk MUST also be sent.
             if self.inbound.sack_pending() || self.closing.retransmissions > 0 {
                 self.push_sack(now, path, &mut builder);
             }

@@ -55,6 +55,8 @@ impl Association {
         match self.state {
             State::CookieWait | State::CookieEchoed => self.closing.wanted = true,
             State::Established => self.begin_shutdown(now),
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+            //# it MUST ignore ULP shutdown requests
             // RFC 9260 §9.2: in SHUTDOWN-RECEIVED the request MUST be ignored
             _ => {}
         }
@@ -92,6 +94,9 @@ impl Association {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
             //# When an endpoint decides to abort an existing association, it MUST send an ABORT chunk to its
             //# peer endpoint.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
+            //# The sender MUST fill in the peer's Verification Tag in the outbound packet and MUST NOT bundle
+            //# any DATA chunk with the ABORT chunk.
             self.control.push_alone(at, self.tags.peer_tag, &abort);
         }
         self.close(now, Some(reason));
@@ -122,6 +127,9 @@ impl Association {
         self.give_up_unasked();
         // RFC 9260 §5.4: neither may go to an unconfirmed address. With no other left it is verified first, or the peer found
         // unreachable: the heartbeats that do so end with this step.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+        //# the SHUTDOWN chunk receiver MUST continue to follow normal data transmission procedures defined in
+        //# Section 6, until all outstanding DATA chunks are acknowledged
         if !self.outbound.is_drained() || !self.paths.has_confirmed_data_path() {
             return;
         }
@@ -159,6 +167,9 @@ impl Association {
     pub(super) fn shutdown_chunk(&self) -> ShutdownChunk {
         match self.state {
             State::ShutdownSent => {
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+                //# the endpoint MUST resend the SHUTDOWN chunk with the updated last sequential TSN received
+                //# from its peer.
                 ShutdownChunk::Shutdown(Shutdown { cum_tsn_ack: self.inbound.cum_tsn_ack() })
             }
             _ => ShutdownChunk::ShutdownAck(ShutdownAck),
@@ -176,6 +187,8 @@ impl Association {
             return;
         }
         self.closing.t2 = None;
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+        //# the endpoint MUST resend the SHUTDOWN ACK chunk.
         self.closing.unanswered = true;
         self.closing.retransmissions += 1;
         // RFC 9260 §9.2: limited to Association.Max.Retrans, then the peer is unreachable
@@ -206,6 +219,9 @@ impl Association {
     /// The packet held DATA: in SHUTDOWN-SENT it is answered by a SHUTDOWN at once (RFC 9260 §9.2), bundled with a SACK
     /// when there are gaps or duplicates to report.
     pub(super) fn answer_data_by_shutdown(&mut self) {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+        //# MUST immediately respond to each received packet containing one or more DATA chunks with a
+        //# SHUTDOWN chunk and restart the T2-shutdown timer.
         if self.state == State::ShutdownSent {
             self.closing.due = true;
             self.closing.asked_at = self.output.sack_to;
@@ -215,6 +231,8 @@ impl Association {
     pub(super) fn on_shutdown(&mut self, now: Time, at: PathAddr, shutdown: &Shutdown) {
         self.closing.asked_at = Some(at);
         match self.state {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+            //# MUST continue responding to SHUTDOWN chunks from its peer.
             State::Established | State::ShutdownPending | State::ShutdownReceived => {
                 if !self.on_cum_tsn_ack(now, shutdown.cum_tsn_ack) {
                     return;
@@ -230,6 +248,8 @@ impl Association {
                 self.closing.t5 = None;
                 self.closing.due = true;
             }
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
+            //# MUST continue responding to SHUTDOWN chunks from its peer.
             // RFC 9260 §9.2: "MUST continue responding to SHUTDOWN chunks"; our SHUTDOWN ACK was lost
             State::ShutdownAckSent => self.closing.due = true,
             // RFC 9260 §9.2: in COOKIE-WAIT and COOKIE-ECHOED silently discarded
@@ -250,6 +270,8 @@ impl Association {
             State::ShutdownSent | State::ShutdownAckSent => {
                 self.control.clear();
                 self.output.clear();
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
+                //# the destination endpoint's tag MUST be used and the T bit MUST NOT be set.
                 let complete = ShutdownComplete { tag_reflected: false };
                 self.control.push_alone(at, self.tags.peer_tag, &complete);
                 self.close(now, None);

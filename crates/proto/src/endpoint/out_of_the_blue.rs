@@ -27,6 +27,9 @@ fn kind(packet: &Packet<'_>) -> Kind {
     //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.7
     //# an endpoint that receives an ABORT chunk MUST NOT respond to that ABORT chunk by sending an ABORT
     //# chunk
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-8.4
+    //# If the OOTB packet contains an ABORT chunk, the receiver MUST silently discard the OOTB packet and
+    //# take no further action.
     if has(ChunkType::ABORT) {
         Kind::Silent
     } else if has(ChunkType::SHUTDOWN_ACK) {
@@ -105,6 +108,9 @@ impl Endpoint {
             //# the endpoint MUST follow the procedure described in Section 8.4.
             //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.7
             //# If the Verification Tag is reflected, the T bit MUST be set to 1.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-8.4
+            //# After sending this ABORT chunk, the receiver of the OOTB packet MUST discard the OOTB packet
+            //# and MUST NOT take any further action.
             Kind::Other => {
                 self.reply(now, at, ports, tag, &Abort { tag_reflected: true, causes: Causes::EMPTY })
             }

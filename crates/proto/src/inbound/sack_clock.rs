@@ -40,6 +40,9 @@ impl SackClock {
 
     /// All chunks of a packet were processed.
     pub(super) fn end_packet(&mut self, now: Time) {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+        //# An SCTP receiver MUST NOT generate more than one SACK chunk for every incoming packet, other than
+        //# to update the offered window
         if !core::mem::take(&mut self.packet_has_data) {
             return;
         }

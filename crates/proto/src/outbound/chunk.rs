@@ -111,6 +111,9 @@ impl Chunk {
             tsn: tsn.tsn(),
             stream,
             // RFC 9260 §6.6: an unordered message has none
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
+            //# when the Stream Sequence Number reaches the value 65535, the next Stream Sequence Number MUST
+            //# be set to 0.
             ssn: Ssn::new(if self.flags.unordered { 0 } else { self.mid as u16 }),
             ppid,
             flags: self.flags,

@@ -202,6 +202,8 @@ impl Outbound {
             || self.flows.of(id).is_none_or(|flow| flow.burst_at != now || flow.burst < self.max_burst);
         burst_left
             && may_begin_packet(path)
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+            //# A zero window probe MUST only be sent when the cwnd allows
             && below_cwnd(path)
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
             //# the data sender MUST NOT transmit new data to any destination transport address if its peer's
@@ -413,6 +415,9 @@ impl Outbound {
         builder: &mut PacketBuilder<'_>,
     ) -> bool {
         let Some(piece) = self.queue.take(max) else { return false };
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+        //# The transmitter MUST then assign, in sequence, a separate TSN to each of the DATA chunks in the
+        //# series.
         let tsn = self.sent.next();
         // RFC 7053 §5.1: the application waits for it, or a shutdown does, or a window is full after it
         let immediate = piece.end && (piece.sack_immediately || self.hurry && self.queue.is_empty())
@@ -434,6 +439,8 @@ impl Outbound {
             retransmissions: 0,
             stream: piece.stream,
             interleaved: self.interleaving,
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+            //# the U flag of each DATA chunk of the user message MUST be set to 1.
             flags: DataFlags { unordered: piece.unordered, begin: piece.begin, end: piece.end, immediate },
             fate: Fate::InFlight,
             misses: 0,

@@ -306,6 +306,9 @@ impl SendQueue {
         //# an endpoint MUST fragment large user messages into multiple DATA chunks.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
         //# The data sender MUST break the user message into a series of DATA chunks.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+        //# The transmitter MUST also set the B/E bits of the first DATA chunk in the series to 10, the B/E
+        //# bits of the last DATA chunk in the series to 01
         let (begin, end) = (queued.begun.is_none(), queued.message.data.len() <= max);
         let partial = queued.partial;
         let data = if end {

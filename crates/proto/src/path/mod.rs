@@ -230,6 +230,11 @@ impl Path {
     fn new(id: PathId, addr: PathAddr, config: &PathsConfig, now: Time) -> Self {
         let pmtu = pmtu::initial(config, &addr);
         let pmdcs = pmdcs(pmtu, config.reserved, &addr.remote);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.5
+        //# the congestion control MUST be reinitialized.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.5.2
+        //# the congestion control parameters for the affected destination addresses MUST be reset to their
+        //# initial values.
         let controller = config.controller.make(&ControllerConfig {
             pmdcs: u64::from(pmdcs),
             ip_version: IpVersion::of(&addr.remote),

@@ -134,6 +134,60 @@ fn rfc9260_6_9_fragments_fit_every_path() {
     assert_eq!(lens, [952, 952, 96]);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+//= type=test
+//# The transmitter MUST then assign, in sequence, a separate TSN to each of the DATA chunks in the series.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+//= type=test
+//# the U flag of each DATA chunk of the user message MUST be set to 1.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+//= type=test
+//# The transmitter MUST also set the B/E bits of the first DATA chunk in the series to 10, the B/E bits of
+//# the last DATA chunk in the series to 01
+#[test]
+fn rfc9260_6_9_tsns_and_flags_of_fragments() {
+    let mut sender = Sender::new(1).window(P0, 100);
+    for unordered in [false, true] {
+        let data = Bytes::from(vec![7; 2 * FULL + 1]);
+        sender.give(OutMessage { unordered, data, ..OutMessage::default() }).unwrap();
+    }
+    let mut seen = Vec::new();
+    while let Some(path) = sender.out.next_path(sender.now, &mut sender.paths) {
+        let (now, out, paths) = (sender.now, &mut sender.out, &mut sender.paths);
+        let bytes = packet_bytes(|builder| _ = out.fill(now, path, paths, builder), 1480);
+        with_data(&bytes, |data| {
+            let flags = data.flags;
+            seen.push((data.tsn.get(), flags.unordered, flags.begin, flags.end));
+        });
+    }
+    let fragments = |first: u32, unordered| {
+        let parts = [(true, false), (false, false), (false, true)];
+        (first..).zip(parts).map(move |(tsn, (begin, end))| (tsn, unordered, begin, end))
+    };
+    assert_eq!(seen, fragments(1, false).chain(fragments(4, true)).collect::<Vec<_>>());
+}
+
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
+//= type=test
+//# when the Stream Sequence Number reaches the value 65535, the next Stream Sequence Number MUST be set to 0.
+#[test]
+fn rfc9260_6_5_the_stream_sequence_number_after_65535_is_0() {
+    let mut sender = Sender::new(1).window(P0, 1000);
+    let (mut ssns, mut acked) = (Vec::new(), 0);
+    for _ in 0..66 {
+        sender.enqueue(1000, 1);
+        while let Some(path) = sender.out.next_path(sender.now, &mut sender.paths) {
+            let (now, out, paths) = (sender.now, &mut sender.out, &mut sender.paths);
+            let bytes = packet_bytes(|builder| _ = out.fill(now, path, paths, builder), 1480);
+            with_data(&bytes, |data| ssns.push(data.ssn.get()));
+        }
+        acked += 1000;
+        sender.sack(acked, &[]);
+    }
+    assert_eq!(ssns[..2], [0, 1]);
+    assert_eq!(ssns[65_534..65_538], [65_534, 65_535, 0, 1]);
+}
+
 #[test]
 fn rfc9260_6_9_chunks_are_not_fragmented_again() {
     let mut sender = Sender::new(2).window(P0, 100);

@@ -209,16 +209,16 @@ fn rfc9260_6_3_1_c5_a_retransmission_below_spoils_the_measurement() {
     assert_eq!(sender.path(P0).rtt_slot, None);
 }
 
-/// Writes down the round trips it is told.
+/// Writes down the round trips it is told; with a window of so many packets.
 #[derive(Debug)]
-struct Listening(Arc<Mutex<Vec<Option<Span>>>>);
+struct Listening(Arc<Mutex<Vec<Option<Span>>>>, u64);
 
 impl Controller for Listening {
     fn name(&self) -> &'static str {
         "listening"
     }
     fn window(&self) -> Window {
-        Window { cwnd: 100 * PMDCS, ssthresh: u64::MAX, partial_bytes_acked: 0 }
+        Window { cwnd: self.1 * PMDCS, ssthresh: u64::MAX, partial_bytes_acked: 0 }
     }
     fn one_packet_in_flight(&self) -> bool {
         false
@@ -242,7 +242,7 @@ impl Controller for Listening {
 fn controllers_hear_of_a_round_trip_with_every_sack_but_for_chunks_sent_again() {
     let heard = Arc::new(Mutex::new(Vec::new()));
     let mut sender = Sender::new(1);
-    sender.path_mut(P0).controller = Box::new(Listening(heard.clone()));
+    sender.path_mut(P0).controller = Box::new(Listening(heard.clone(), 100));
     for _ in 0..4 {
         sender.enqueue(1, FULL);
         sender.flush();
@@ -305,6 +305,20 @@ fn rfc9260_6_1_a_zero_window_is_probed_after_one_rto_then_exponentially() {
     assert_eq!(sender.tsns(), [4, 5, 6]);
     sender.sack(6, &[]);
     assert!(sender.out.is_drained());
+}
+
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+//= type=test
+//# A zero window probe MUST only be sent when the cwnd allows
+#[test]
+fn rfc9260_6_1_a_a_zero_window_is_probed_only_within_cwnd() {
+    let mut sender = closed_window();
+    let with_window = |packets| Box::new(Listening(Arc::default(), packets));
+    sender.path_mut(P0).controller = with_window(0);
+    sender.time_out();
+    assert_eq!(sender.tsns(), [0; 0], "the probe is due, and no window");
+    sender.path_mut(P0).controller = with_window(1);
+    assert_eq!(sender.tsns(), [4]);
 }
 
 #[test]
