@@ -48,7 +48,8 @@ impl Association {
     /// follow come from whoever holds the peer's address now. Without shared keys that may be somebody else:
     /// close the association, or go on.
     pub fn recv(&mut self) -> Result<Option<Message>, Restarted> {
-        let message = match self.next_saved() {
+        let saved = if self.unread.is_touched() { self.next_saved() } else { None };
+        let message = match saved {
             Some(Saved::Restarted) => return Err(Restarted),
             Some(Saved::Message(message)) => Some(message),
             None => self.inbound.read(),
@@ -61,10 +62,8 @@ impl Association {
     }
 
     /// The next one of before the peer restarted.
+    #[cold]
     fn next_saved(&mut self) -> Option<Saved> {
-        if !self.unread.is_touched() {
-            return None;
-        }
         let Some(saved) = self.unread.saved.pop_front() else {
             self.unread = Rare::default();
             return None;

@@ -221,12 +221,13 @@ impl Association {
 
     #[inline]
     fn count_received(&mut self, at: PathAddr, len: usize) {
-        if let Some(path) = self.path_of(at).and_then(|path| self.paths.get_mut(path)) {
+        if let Some(path) = self.paths.by_addr_mut(at) {
             path.packets_received += 1;
             path.bytes_received += len as u64;
         }
     }
 
+    #[inline]
     fn note_valid_packet(&mut self, now: Time) {
         self.stats.packets_received += 1;
         self.liveness.heard = now;

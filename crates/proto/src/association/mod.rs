@@ -460,6 +460,7 @@ impl Association {
     }
 
     /// The path a packet between these addresses belongs to.
+    #[inline]
     fn path_of(&self, at: PathAddr) -> Option<PathId> {
         self.paths.by_addr(at)
     }

@@ -159,6 +159,7 @@ impl Association {
         self.handover.round_trips.is_some() && self.tell_round_trips(now)
     }
 
+    #[cold]
     fn tell_round_trips(&mut self, now: Time) -> bool {
         let mut any = false;
         while let Some((path, times)) = self.handover.next_round_trip(&self.paths) {

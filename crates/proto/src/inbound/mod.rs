@@ -199,6 +199,7 @@ impl Inbound {
 
     /// RFC 9260 §6.2: with the window closed, only what lies below the largest TSN received is taken. (We never drop what
     /// was acknowledged to make room for it: up to twice the buffer is held instead.)
+    #[inline]
     fn may_hold(&self, tsn: LongTsn, place: Place, stream: u16, len: usize) -> bool {
         // What a stream takes is never given back: none is begun while the endpoint is short of memory.
         if self.window.is_squeezed(self.ordering.memory()) && !self.ordering.has_begun(stream) {
@@ -454,6 +455,7 @@ impl Inbound {
     }
 
     /// Bytes that the peer makes this end hold: user data, what keeping it takes, and streams.
+    #[inline]
     pub fn memory(&self) -> u64 {
         self.window.charge() + self.ordering.memory()
     }

@@ -199,6 +199,12 @@ impl Paths {
         self.list.iter().find(|path| path.addr == addr).map(|path| path.id)
     }
 
+    /// As [`by_addr`](Self::by_addr), to change it.
+    #[inline]
+    pub fn by_addr_mut(&mut self, addr: PathAddr) -> Option<&mut Path> {
+        self.list.iter_mut().find(|path| path.addr == addr)
+    }
+
     /// When the first T3-rtx expires.
     #[inline]
     pub fn earliest_t3(&self) -> Option<Time> {
