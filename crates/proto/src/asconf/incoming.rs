@@ -106,9 +106,12 @@ impl AsconfIn {
 
     /// ASCONF-ACK chunks to send, in the order of their numbers (C3).
     pub fn answers(&self) -> impl Iterator<Item = UnknownChunk<'_>> {
-        let chunk_of =
-            |serial: &AsconfSerial| self.cached(*serial).and_then(|chunk| UnknownChunk::new(chunk).ok());
-        self.given.due.iter().filter_map(chunk_of)
+        // The peer may have asked in another order: the cache keeps that of the numbers.
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
+        //# If bundled with other ASCONF-ACK Chunks, the chunks MUST appear in sequential order with respect to
+        //# their Sequence Number.
+        let due = self.given.cache.iter().filter(|(serial, _)| self.given.due.contains(serial));
+        due.filter_map(|(_, chunk)| UnknownChunk::new(chunk).ok())
     }
 
     fn cached(&self, serial: AsconfSerial) -> Option<&[u8]> {
@@ -141,6 +144,9 @@ impl AsconfIn {
         work.process(&bytes[fixed..]);
         // E4 V5
         self.peer_serial = asconf.serial;
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+        //# MUST continue to process all of the ASCONF Chunks, saving ASCONF-ACK Chunk responses in its cached
+        //# copy
         self.given.cache.push_back((asconf.serial, work.answer(asconf.serial)));
         self.given.due.push(asconf.serial);
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
@@ -231,6 +237,8 @@ impl<'r, 'b> Work<'r, 'b> {
             // §4.2: where it is not allowed it is ignored
             //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2
             //# If the receiver chooses NOT to abort, the parameter MUST be ignored.
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.6
+            //# if it is received in another chunk, it MUST be ignored
             Ok(_) => {}
             Err(ParamError::Malformed { .. }) if is_request(raw) => {
                 // no address or one of no known kind, as a host name (§4.1.1)

@@ -179,6 +179,10 @@ fn serial_numbers_wrap() {
     end.process(0, &[]);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
+//= type=test
+//# If bundled with other ASCONF-ACK Chunks, the chunks MUST appear in sequential order with respect to
+//# their Sequence Number.
 #[test]
 fn bundled_ones_are_answered_together_and_their_answers_kept() {
     // E1-ext, E6, C3, §5.5
@@ -191,6 +195,12 @@ fn bundled_ones_are_answered_together_and_their_answers_kept() {
     let serials: Vec<_> = end.answers().iter().map(|answer| answer.0).collect();
     assert_eq!(serials, [TSN, TSN + 1, TSN + 2]);
     assert!(end.asconf_in.has_answers());
+    end.asconf_in.begin_packet();
+    for serial in [TSN + 2, TSN, TSN + 1] {
+        assert_eq!(end.bundle(serial, Params::EMPTY), Reception::Repeated);
+    }
+    let serials: Vec<_> = end.answers().iter().map(|answer| answer.0).collect();
+    assert_eq!(serials, [TSN, TSN + 1, TSN + 2], "in whatever order they were asked for");
     end.asconf_in.begin_packet();
     assert!(!end.asconf_in.has_answers());
     assert_eq!(end.bundle(TSN + 1, Params::EMPTY), Reception::Repeated, "in case the reply was lost");
@@ -378,12 +388,18 @@ fn unknown_parameters_are_treated_as_their_highest_bits_say() {
 //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2
 //= type=test
 //# If the receiver chooses NOT to abort, the parameter MUST be ignored.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.6
+//= type=test
+//# if it is received in another chunk, it MUST be ignored
 #[test]
 fn parameters_that_do_not_belong_here_are_ignored_and_malformed_requests_refused() {
     // §4.2; §4.1.1 on host names
     let mut end = Answerer::new(&[1]);
     let success = [0xc0, 5, 0, 8, 0, 0, 0, 1];
     assert_eq!(raw(&mut end, TSN, &success), (vec![], vec![]));
+    let adaptation = [0xc0, 6, 0, 8, 0, 0, 0, 1];
+    let mut other = Answerer::new(&[1]);
+    assert_eq!(raw(&mut other, TSN, &adaptation), (vec![], vec![]), "Adaptation Layer Indication");
     let host_name = [0xc0, 1, 0, 16, 0, 0, 0, 3, 0, 11, 0, 8, b'a', b'.', b'b', 0];
     assert_eq!(
         raw(&mut end, TSN + 1, &host_name),

@@ -1,14 +1,15 @@
 //! ASCONF (RFC 5061 §4.1.1).
 
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use super::{ChunkType, EncodeChunk};
 use crate::error::Malformed;
 use crate::layout::Value;
 use crate::list::Item;
-use crate::param::{Params, address};
+use crate::param::{ParamType, Params, address};
 use crate::read::{at_least, be32};
 use crate::serial::AsconfSerial;
+use crate::tlv;
 
 /// Bytes of the fixed fields before the Address Parameter.
 const FIXED: usize = 4;
@@ -39,7 +40,7 @@ pub struct Asconf<'a> {
     /// Sequence Number, returned in the ASCONF-ACK.
     pub serial: AsconfSerial,
     /// An address of the sender that is already part of the association. With the wildcard (0.0.0.0 or ::)
-    /// the receiver finds the association by other means.
+    /// the receiver finds the association by other means; a Host Name Address is read as the wildcard.
     pub address: IpAddr,
     /// Requests: Add IP Address, Delete IP Address, Set Primary Address.
     pub requests: Params<'a>,
@@ -51,7 +52,13 @@ impl<'a> Asconf<'a> {
         // RFC 5061 §4.1.1: the Address Parameter "MUST be present in every ASCONF message".
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
         //# This parameter MUST be present in every ASCONF message, i.e. it is a mandatory TLV parameter.
-        let (address, requests) = address::split_first(params)?;
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+        //# The host name address MUST NOT be sent and MUST be ignored if received in any ASCONF message.
+        let named = tlv::split(params)?;
+        let (address, requests) = match ParamType(named.typ()) {
+            ParamType::HOST_NAME => (Ipv4Addr::UNSPECIFIED.into(), named.rest),
+            _ => address::split_first(params)?,
+        };
         Ok(Self { serial: AsconfSerial::new(be32(fixed, 0)), address, requests: Params::from_wire(requests) })
     }
 }
@@ -75,12 +82,10 @@ impl EncodeChunk for Asconf<'_> {
 
 #[cfg(test)]
 mod tests {
-    use core::net::Ipv4Addr;
-
     use super::*;
     use crate::chunk::testing::{check, malformed};
     use crate::param::AddressRequest;
-    use crate::{Chunk, ChunkError, CorrelationId, Param, ParamType};
+    use crate::{Chunk, ChunkError, CorrelationId, Param};
 
     #[test]
     fn the_examples_of_the_rfc() {
@@ -116,11 +121,27 @@ mod tests {
     #[test]
     fn the_address_parameter_is_mandatory() {
         let error = |fault| ChunkError::Malformed { typ: ChunkType::ASCONF, fault };
-        let host_name = [0xc1, 0, 0, 16, 0, 0, 0, 7, 0, 11, 0, 6, b'x', 0, 0, 0];
-        assert_eq!(malformed(&host_name), error(Malformed::NotAnAddress { found: ParamType::HOST_NAME }));
+        let cookie = [0xc1, 0, 0, 16, 0, 0, 0, 7, 0, 7, 0, 6, b'x', 0, 0, 0];
+        assert_eq!(malformed(&cookie), error(Malformed::NotAnAddress { found: ParamType::STATE_COOKIE }));
         let none = [0xc1, 0, 0, 8, 0, 0, 0, 7];
         assert_eq!(malformed(&none), error(crate::FramingError::TruncatedHeader { left: 0 }.into()));
         let short = [0xc1, 0, 0, 14, 0, 0, 0, 7, 0, 6, 0, 6, 1, 2, 0, 0];
         assert_eq!(malformed(&short), error(Malformed::BadAddress { typ: ParamType::IPV6_ADDRESS, len: 2 }));
+    }
+
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+    //= type=test
+    //# The host name address MUST NOT be sent and MUST be ignored if received in any ASCONF message.
+    #[test]
+    fn a_host_name_is_read_as_no_address_and_the_requests_behind_it_count() {
+        let bytes = [
+            0xc1, 0, 0, 32, 0, 0, 0, 7, 0, 11, 0, 6, b'x', 0, 0, 0, // Host Name Address, padded
+            0xc0, 2, 0, 16, 0, 0, 0, 1, 0, 5, 0, 8, 192, 0, 2, 1, // Delete IP Address
+        ];
+        let Ok(Chunk::Asconf(asconf)) = Chunk::parse(&bytes) else { panic!("{:?}", Chunk::parse(&bytes)) };
+        assert!(asconf.address.is_unspecified());
+        let address = Ipv4Addr::new(192, 0, 2, 1).into();
+        let delete = AddressRequest { correlation_id: CorrelationId::new(1), address };
+        assert!(asconf.requests.iter().eq([Ok(Param::DeleteIpAddress(delete))]));
     }
 }
