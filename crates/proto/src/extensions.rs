@@ -57,7 +57,16 @@ impl Extensions {
     pub(crate) fn of_config(config: &Config) -> Self {
         let streams = &config.streams;
         // RFC 5061 §4.2.7: ASCONF goes with AUTH only
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
+        //= type=exception
+        //= reason=option `auth.policy`, held by default: with `NotRequired` and AUTH off ASCONF is listed
+        //= reason=alone
+        //# An implementation supporting this extension MUST list the ASCONF,the ASCONF-ACK, and the AUTH
+        //# chunks in its INIT and INIT-ACK parameters.
         let asconf = config.auth.enabled || config.auth.policy != AuthPolicy::Required;
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
+        //# The sender MUST support both the sending and the receiving of any chunk types listed within the
+        //# Supported Extensions Parameter.
         let offers = [
             (config.offer.dynamic_addresses && asconf, Self::ASCONF),
             (config.auth.enabled, Self::AUTH),
@@ -76,6 +85,16 @@ impl Extensions {
     pub(crate) fn agreed(config: &Config, theirs: Self) -> Self {
         let both = Self::of_config(config).both(theirs);
         // RFC 5061 §4.1.1: MUST be authenticated
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+        //= type=exception
+        //= reason=option `auth.policy`, held by default: `NotRequired` changes addresses with a peer that
+        //= reason=does not speak AUTH
+        //# This chunk MUST be sent in an authenticated way by using the mechanism defined in [RFC4895].
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.2
+        //= type=exception
+        //= reason=option `auth.policy`, held by default: `NotRequired` changes addresses with a peer that
+        //= reason=does not speak AUTH
+        //# This chunk MUST be sent in an authenticated way by using the mechanism defined in [RFC4895].
         let lacks_auth = config.auth.policy == AuthPolicy::Required && !both.has(Self::AUTH);
         if lacks_auth { both.without(Self::ASCONF) } else { both }
     }
@@ -166,5 +185,33 @@ mod tests {
         }
         assert_eq!(Extensions::from_bits(all.bits()), all);
         assert_eq!(all.both(Extensions::NONE), Extensions::NONE);
+    }
+
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
+    //= type=test
+    //# The sender MUST support both the sending and the receiving of any chunk types listed within the Supported
+    //# Extensions Parameter.
+    #[test]
+    fn a_chunk_type_is_listed_only_when_its_option_is_on() {
+        let listed = |change: fn(&mut Config)| {
+            let mut config = Config { auth: crate::AuthConfig::without(), ..Config::default() };
+            config.offer.dynamic_addresses = false;
+            config.streams.partial_reliability = false;
+            config.streams.interleaving = false;
+            config.streams.reconfiguration = false;
+            change(&mut config);
+            Extensions::of_config(&config).chunk_types().to_vec()
+        };
+        assert_eq!(listed(|_| {}), [ChunkType::PAD]);
+        let with = |types: &[ChunkType]| [types, &[ChunkType::PAD]].concat();
+        let asconf = [ChunkType::ASCONF, ChunkType::ASCONF_ACK];
+        assert_eq!(listed(|config| config.offer.dynamic_addresses = true), with(&asconf));
+        assert_eq!(listed(|config| config.auth.enabled = true), with(&[ChunkType::AUTH]));
+        assert_eq!(
+            listed(|config| config.streams.partial_reliability = true),
+            with(&[ChunkType::FORWARD_TSN])
+        );
+        assert_eq!(listed(|config| config.streams.interleaving = true), with(&[ChunkType::I_DATA]));
+        assert_eq!(listed(|config| config.streams.reconfiguration = true), with(&[ChunkType::RE_CONFIG]));
     }
 }

@@ -265,3 +265,90 @@ fn a_peer_that_knows_asconf_and_not_auth_gets_no_association() {
     let lost = pair.a.events.last();
     assert!(matches!(lost, Some(Event::Lost(LossReason::ProtocolViolation { cause: 13, .. }))));
 }
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+//= type=test
+//# This chunk MUST be sent in an authenticated way by using the mechanism defined in [RFC4895].
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.2
+//= type=test
+//# This chunk MUST be sent in an authenticated way by using the mechanism defined in [RFC4895].
+#[test]
+fn asconf_and_its_answer_are_signed_for_a_peer_that_does_not_demand_it() {
+    let lenient = || AuthConfig { policy: AuthPolicy::NotRequired, ..AuthConfig::default() };
+    let mut pair = up(lenient(), lenient());
+    assert!(moves(&mut pair));
+    for typ in [chunk::ASCONF, chunk::ASCONF_ACK] {
+        let sent = sent_with(&pair, typ);
+        assert!(!sent.is_empty() && sent.iter().all(|flight| flight.chunks()[0] == AUTH), "{typ}");
+    }
+}
+
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# If the authentication is successful, the COOKIE-ECHO and all the chunks after the COOKIE-ECHO MUST be
+//# processed.
+#[test]
+fn data_behind_an_authenticated_cookie_echo_is_taken() {
+    let server = || demanding(&[chunk::COOKIE_ECHO], keyed(1, "key"));
+    let mut pair = begun(keyed(1, "key"), server());
+    pair.send(Side::A, support::text_message("early"));
+    pair.drop_if({
+        let mut echoed = false;
+        move |flight| {
+            let later = echoed && flight.from == Side::A;
+            echoed |= flight.has(chunk::COOKIE_ECHO);
+            later
+        }
+    });
+    pair.run_for(Span::from_millis(100));
+    let echo = &sent_with(&pair, chunk::COOKIE_ECHO)[0];
+    assert_eq!(echo.chunks(), [AUTH, chunk::COOKIE_ECHO, chunk::DATA]);
+    assert_eq!(pair.b.received.len(), 1, "from the one packet that came");
+}
+
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# the cookie contained in an INIT-ACK chunk and in a COOKIE-ECHO chunk MUST NOT contain any endpoint pair
+//# shared keys
+#[test]
+fn no_packet_of_the_set_up_contains_a_shared_key() {
+    let secret = "a secret that would be found";
+    let pair = up(keyed(1, secret), keyed(1, secret));
+    let log = pair.log.as_ref().unwrap();
+    assert!(log.iter().any(|flight| flight.has(chunk::COOKIE_ECHO)));
+    for flight in log {
+        assert!(!flight.bytes.windows(8).any(|bytes| secret.as_bytes().windows(8).any(|key| key == bytes)));
+    }
+}
+
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# If no association is found, the packet MUST be considered as out of the blue.
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# The out of the blue handling MUST be based on the packet without taking the AUTH chunk into account.
+#[test]
+fn out_of_the_blue_a_packet_behind_auth_is_answered_as_without() {
+    let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    let auth = msctp_wire::Auth { shared_key_id: 0, hmac_id: msctp_wire::HmacId::SHA1, hmac: &[1; 20] };
+    let abort = msctp_wire::Abort { tag_reflected: false, causes: msctp_wire::Causes::EMPTY };
+    let complete = msctp_wire::ShutdownComplete { tag_reflected: false };
+    let shutdown = msctp_wire::Shutdown { cum_tsn_ack: msctp_wire::Tsn::new(1) };
+    let chunks: [(&dyn msctp_wire::EncodeChunk, Option<u8>); 5] = [
+        (&abort, None),
+        (&complete, None),
+        (&msctp_wire::CookieAck, None),
+        (&msctp_wire::ShutdownAck, Some(chunk::SHUTDOWN_COMPLETE)),
+        (&shutdown, Some(chunk::ABORT)),
+    ];
+    for (chunk, wanted) in chunks {
+        for list in [&[chunk][..], &[&auth, chunk]] {
+            let before = pair.log_len();
+            pair.inject(Side::B, Pair::at(Side::B), &support::packet(Side::B, 77, list));
+            let answer: Vec<_> =
+                pair.sent_since(Side::B, before).iter().map(|flight| flight.chunks()[0]).collect();
+            assert_eq!(answer, wanted.into_iter().collect::<Vec<_>>());
+        }
+    }
+}

@@ -58,6 +58,8 @@ macro_rules! tlv_enum {
 
             fn encode(&self, out: &mut Vec<u8>) {
                 let value_len = self.encoded_len() - $crate::tlv::HEADER;
+                //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
+                //# Note: The length MUST NOT include any padding.
                 $crate::tlv::write_header(out, self.typ().0, value_len);
                 match self {
                     $($name::$variant(value) => $crate::layout::Value::encode(value, out),)*

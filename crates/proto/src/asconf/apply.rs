@@ -27,6 +27,11 @@ pub fn prepare_local(paths: &mut Paths, address: IpAddr, now: Time) -> Result<Ad
     if paths.has_local(&address) {
         return Ok(Added::new());
     }
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+    //# the sender MUST NOT use the new IP address as a source for ANY SCTP packet except on carrying an
+    //# ASCONF Chunk
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+    //# The endpoint MUST NOT source data from this new address until the ASCONF-ACK arrives
     paths.add_local(address, SourceUse::AsconfOnly, now)
 }
 

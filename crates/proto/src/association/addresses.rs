@@ -49,6 +49,9 @@ impl Readdressing {
 impl Association {
     /// RFC 5061 §5.1.1 C4: ASCONFs travel in these states only.
     fn may_readdress(&self) -> bool {
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
+        //# Both ASCONF and ASCONF-ACK Chunks MUST NOT be sent in any SCTP state except ESTABLISHED,
+        //# SHUTDOWN-PENDING, SHUTDOWN-RECEIVED, and SHUTDOWN-SENT.
         matches!(
             self.state,
             State::Established | State::ShutdownPending | State::ShutdownReceived | State::ShutdownSent
@@ -328,6 +331,9 @@ impl Association {
             max_ack: self.packet_room(at) - self.least_packet(),
         };
         // RFC 5061 §5.2 E6
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+        //# the receiver of the ASCONF MUST queue the response ASCONF-ACK Chunk for transmission after the
+        //# rest of the SCTP packet has been processed
         self.readdressing.answer_at = self.paths.asconf_ack_addr(at);
         let Reception::Processed(effects) = self.readdressing.theirs.handle(asconf, &received) else {
             return;
@@ -386,6 +392,9 @@ impl Association {
         match self.readdressing.ours.on_ack(ack) {
             Ack::Accepted { path } => {
                 if let Some(path) = path {
+                    //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+                    //# the sender MUST stop the T-4 RTO timer, and clear the appropriate association and
+                    //# destination error counters
                     self.paths.on_request_answered(path, at, now);
                 }
                 self.advance_readdressing(now);
@@ -393,6 +402,8 @@ impl Association {
             Ack::Old => {}
             Ack::Illegal => {
                 // RFC 5061 §4.3.4
+                //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+                //# the endpoint MUST ABORT the association
                 let cause = Cause::IllegalAsconfAck;
                 let what = "ASCONF-ACK for what was never asked";
                 self.abort_with(now, &[cause], LossReason::ProtocolViolation { cause: cause.typ().0, what });
@@ -442,6 +453,8 @@ impl Association {
         let mut builder = self.builder(out, self.tags.peer_tag, room);
         for answer in self.readdressing.theirs.answers() {
             if builder.push(&answer).is_err() {
+                //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+                //# the receiver MUST stop adding additional ASCONF-ACKs into the response packet
                 break;
             }
             let (chunk_type, len) = (answer.chunk_type().0, answer.encoded_len() as u16);

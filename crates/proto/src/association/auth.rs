@@ -136,6 +136,9 @@ impl Association {
     #[cold]
     pub(super) fn discard_unauthenticated(&mut self, typ: ChunkType) -> bool {
         self.stats.unauthenticated_chunks += 1;
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+        //# If either authentication fails, or the AUTH chunk is missing, the receiver MUST silently discard
+        //# this chunk and the rest of the packet.
         typ != ChunkType::ASCONF && typ != ChunkType::COOKIE_ECHO
     }
 
@@ -210,6 +213,8 @@ impl Association {
                 false
             }
             Verdict::Invalid => {
+                //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+                //# all the chunks following the AUTH chunk MUST be silently discarded
                 // RFC 4895 §6.3: "all the chunks following the AUTH chunk MUST be silently discarded"
                 self.stats.unauthenticated_chunks += 1;
                 false

@@ -241,6 +241,8 @@ impl<'a> Offer<'a> {
                 }
                 return Ok(!action.stop);
             }
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.6
+            //# This parameter MUST NOT be sent in any other chunks
             // Known, and of no use in an INIT here.
             _ => {}
         }
@@ -297,6 +299,13 @@ pub(crate) fn our_params<'a>(
     if addresses.clone().count() > 1 {
         params.extend(addresses.map(Param::from));
     }
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
+    //# An implementation supporting this extension MUST list the ASCONF,the ASCONF-ACK, and the AUTH chunks
+    //# in its INIT and INIT-ACK parameters.
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
+    //# The sender MUST NOT include multiple Supported Extensions Parameter within any chunk.
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
+    //# This parameter MUST NOT appear in any other chunk.
     params.push(Param::SupportedExtensions(List::from(chunk_types)));
     // RFC 3758 §3.3.1: older than the list, and still looked for
     if chunk_types.contains(&ChunkType::FORWARD_TSN) {
@@ -401,6 +410,11 @@ impl Answer<'_> {
     ) {
         let (outbound_streams, inbound_streams) = streams(self.config, offer);
         // To a peer that says nothing of AUTH there is nothing to say of it.
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
+        //= type=exception
+        //= reason=an INIT ACK says nothing of AUTH to a peer whose INIT said nothing of it; option
+        //= reason=`auth.enabled`, held by default
+        //# Each SCTP endpoint MUST include in the INIT and INIT-ACK a HMAC-ALGO parameter
         let ours = our_offer(&self.config.auth, self.random).filter(|_| offer.auth.is_some());
         let listed = |ours: &IpAddr| self.config.offer.list_addresses && offer.can_use(ours, &self.at.remote);
         let usable = self.local_addresses.iter().copied().filter(listed);

@@ -137,6 +137,10 @@ impl Authentication {
             //# Endpoints MUST send all requested chunks that have been authenticated where this has been
             //# requested by the peer.
             let mut types = peer.demanded();
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+            //# This chunk MUST be sent in an authenticated way by using the mechanism defined in [RFC4895].
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.2
+            //# This chunk MUST be sent in an authenticated way by using the mechanism defined in [RFC4895].
             types.extend(COVERED);
             Some(Box::new(Agreed {
                 material: offer::material(&ours, peer),

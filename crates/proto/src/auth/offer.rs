@@ -7,6 +7,8 @@ use super::HmacAlgorithm;
 use crate::config::NEVER;
 
 /// RFC 4895 §6.1: "The RANDOM parameter MUST contain a 32-byte Random Number".
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
+//# The RANDOM parameter MUST contain a 32-byte Random Number.
 pub(crate) const RANDOM_LEN: usize = 32;
 /// RFC 4895 §3.2: 260 bytes, header included.
 const MAX_CHUNKS: usize = 256;
@@ -47,6 +49,10 @@ impl AuthOffer {
     /// The parameters, for INIT and INIT ACK.
     pub(crate) fn params(&self) -> impl Iterator<Item = Param<'_>> {
         let chunks = self.chunks.as_deref().map(|types| Param::ChunkList(List::from(types)));
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
+        //# MUST send one RANDOM parameter in its INIT or INIT-ACK chunk
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
+        //# Each SCTP endpoint MUST include in the INIT and INIT-ACK a HMAC-ALGO parameter
         [Some(Param::Random(&self.random)), chunks, Some(Param::HmacAlgo(List::from(&self.hmacs[..])))]
             .into_iter()
             .flatten()

@@ -50,6 +50,9 @@ pub(crate) struct Cookie {
     /// What both ends announced beyond RFC 9260.
     pub(crate) extensions: Extensions,
     /// Both ends' part in authentication, when both spoke of it (RFC 4895 §6.3). No shared keys: a cookie MUST NOT contain any.
+    //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+    //# the cookie contained in an INIT-ACK chunk and in a COOKIE-ECHO chunk MUST NOT contain any endpoint
+    //# pair shared keys
     pub(crate) auth: Option<CookieAuth>,
     /// Where the INIT ACK went: the one address that is confirmed from the start (RFC 9260 §5.4 rule 2).
     pub(crate) at: PathAddr,

@@ -178,6 +178,8 @@ impl Endpoint {
         };
         let handle = self.insert(association);
         self.jar.use_up(now, cookie);
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+        //# the COOKIE-ECHO and all the chunks after the COOKIE-ECHO MUST be processed
         self.give(now, at, packet.bytes(), handle.slot, Some(cookie));
         DatagramOutcome::Accepted(handle)
     }

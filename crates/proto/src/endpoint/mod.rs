@@ -320,6 +320,8 @@ impl Endpoint {
     ) -> DatagramOutcome {
         match self.find(at, bytes) {
             Some(slot) => self.give_found(now, at, ecn, bytes, slot, None),
+            //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+            //# If no association is found, the packet MUST be considered as out of the blue.
             None => self.take_stray(now, at, bytes),
         }
     }
@@ -357,6 +359,12 @@ impl Endpoint {
             //= reason=the verification tag and the ports name one association, from whatever source; the
             //= reason=source address is asked when they name none
             //# it MUST use the chunks after the AUTH chunk to look up an existing association
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //# MUST NOT treat this data as an OOTB datagram
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //# MUST be considered part of the current association
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //# it MUST NOT respond with an ABORT
             .by_tag(tag, local_port, peer_port)
             .or_else(|| self.demux.by_address(local_port, peer_port, at.remote))
     }

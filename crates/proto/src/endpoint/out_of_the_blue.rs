@@ -20,6 +20,8 @@ enum Kind {
 
 /// The rules in their order.
 fn kind(packet: &Packet<'_>) -> Kind {
+    //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+    //# The out of the blue handling MUST be based on the packet without taking the AUTH chunk into account.
     let has = |wanted: ChunkType| {
         let mut chunks = packet.chunks();
         core::iter::from_fn(move || chunks.next_raw()?.ok()).any(|(typ, _)| typ == wanted)

@@ -109,3 +109,33 @@ fn data_that_must_be_signed_is_not_taken_unsigned() {
         assert_eq!(pair.with(Side::B, |b, _| b.stats().unauthenticated_chunks), 4);
     });
 }
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+//= type=test
+//# If either authentication fails, or the AUTH chunk is missing, the receiver MUST silently discard this
+//# chunk and the rest of the packet.
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
+//= type=test
+//# all the chunks following the AUTH chunk MUST be silently discarded
+#[test]
+fn nothing_behind_an_unsigned_asconf_or_a_wrong_auth_chunk_is_taken() {
+    let mut pair = victims(AuthConfig::default());
+    unmoved(&mut pair, |pair| {
+        let info = [msctp_wire::Param::HeartbeatInfo(b"answer me")];
+        let heartbeat = msctp_wire::Heartbeat { params: Params::from(&info) };
+        let requests = hijack(ip(66, 6));
+        let serial = AsconfSerial::new(crate::victim::last_serial(pair).wrapping_add(1));
+        let asconf = Asconf { serial, address: a_ip(0), requests: Params::from(&requests) };
+        let auth = msctp_wire::Auth { shared_key_id: 0, hmac_id: msctp_wire::HmacId::SHA256, hmac: &[0; 32] };
+        let answers = |pair: &mut Pair, chunks: &[&dyn msctp_wire::EncodeChunk]| {
+            let sent = pair.log_len();
+            let bytes = packet(Side::B, pair.tag_of(Side::B), chunks);
+            pair.inject(Side::B, Pair::at(Side::B), &bytes);
+            pair.log_len() - sent
+        };
+        assert_eq!(answers(pair, &[&heartbeat]), 1, "alone it is answered");
+        assert_eq!(answers(pair, &[&asconf, &heartbeat]), 0);
+        assert_eq!(answers(pair, &[&auth, &asconf, &heartbeat]), 0);
+        assert_eq!(answers(pair, &[&auth, &heartbeat]), 0, "though it needs no AUTH chunk");
+    });
+}

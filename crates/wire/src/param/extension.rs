@@ -33,6 +33,9 @@ mod tests {
     use crate::param::Param;
     use crate::param::testing::{check, fault};
 
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
+    //= type=test
+    //# Note: The length MUST NOT include any padding.
     #[test]
     fn bytes_of_the_rfc_layout() {
         let types = [ChunkType::ASCONF, ChunkType::ASCONF_ACK, ChunkType::AUTH];

@@ -1,0 +1,353 @@
+//! Rules of RFC 5061 about packets: where ASCONF and ASCONF-ACK go, in which states, beside what, and which
+//! parameters set-up carries.
+
+mod support;
+
+use std::net::IpAddr;
+
+use msctp_proto::{AssociationState as State, AuthConfig, CallError, Config, Event, LossReason, PathAddr};
+use msctp_units::Span;
+use msctp_wire::param::AddressRequest as Request;
+use msctp_wire::{
+    Asconf, AsconfAck, AsconfSerial, Chunk, CorrelationId, Data, DataFlags, EncodeChunk, Heartbeat, Packet,
+    Param, Params, Ppid, Ssn, StreamId, Tsn,
+};
+use support::{Flight, Pair, Side, a_ip, b_ip, chunk, packet};
+
+const AUTH: u8 = 0x0f;
+
+/// Both ends up without AUTH, so that a test can write chunks that change addresses.
+fn unsigned(addresses_a: Vec<IpAddr>) -> Pair {
+    let config = Config { auth: AuthConfig::without(), ..Config::default() };
+    let mut pair = Pair::new(config.clone(), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    pair.connect(config, addresses_a, vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(10));
+    assert_eq!((pair.a.state(), pair.b.state()), (Some(State::Established), Some(State::Established)));
+    pair
+}
+
+/// The initial TSN of an end: the first number of its ASCONFs too (§5.1 A2).
+fn initial_tsn(pair: &Pair, of: Side) -> u32 {
+    let typ = if of == Side::A { chunk::INIT } else { chunk::INIT_ACK };
+    let bytes = &pair.log.as_ref().unwrap().iter().find(|flight| flight.has(typ)).unwrap().bytes;
+    u32::from_be_bytes(bytes[28..32].try_into().unwrap())
+}
+
+fn prefer(id: u32, address: IpAddr) -> Param<'static> {
+    Param::SetPrimaryAddress(Request { correlation_id: CorrelationId::new(id), address })
+}
+
+fn asconf<'a>(serial: u32, requests: &'a [Param<'a>]) -> Asconf<'a> {
+    Asconf { serial: AsconfSerial::new(serial), address: a_ip(0), requests: Params::from(requests) }
+}
+
+fn to_b(remote: IpAddr) -> PathAddr {
+    PathAddr { local: b_ip(0), remote }
+}
+
+/// Injects a packet for B from this address; what B sent for it.
+fn ask(pair: &mut Pair, from: IpAddr, chunks: &[&dyn EncodeChunk]) -> Vec<Flight> {
+    let before = pair.log_len();
+    let bytes = packet(Side::B, pair.tag_of(Side::B), chunks);
+    pair.inject(Side::B, to_b(from), &bytes);
+    pair.sent_since(Side::B, before)
+}
+
+/// The numbers of the ASCONF-ACKs in a packet.
+fn answered(flight: &Flight) -> Vec<u32> {
+    let packet = Packet::parse(&flight.bytes, msctp_wire::Checksum::Verify).unwrap();
+    let serial = |chunk| match chunk {
+        Ok(Chunk::AsconfAck(ack)) => Some(ack.serial.get()),
+        _ => None,
+    };
+    packet.chunks().filter_map(serial).collect()
+}
+
+/// The message of this number: DATA with the TSN and SSN that it has after the initial TSN.
+fn data(initial_tsn: u32, number: u16) -> Data<'static> {
+    Data {
+        tsn: Tsn::new(initial_tsn.wrapping_add(number.into())),
+        stream: StreamId::new(0),
+        ssn: Ssn::new(number),
+        ppid: Ppid::new(0),
+        flags: DataFlags::UNFRAGMENTED,
+        payload: b"data",
+    }
+}
+
+/// Whether an end has a path from this address of its own or to this one of its peer.
+fn knows(pair: &mut Pair, side: Side, address: IpAddr) -> bool {
+    pair.with(side, |end, _| end.paths().any(|path| [path.at.local, path.at.remote].contains(&address)))
+}
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+//= type=test
+//# After processing the entire Chunk, the receiver of the ASCONF MUST queue the response ASCONF-ACK Chunk for
+//# transmission after the rest of the SCTP packet has been processed.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+//= type=test
+//# The destination address of the SCTP packet containing the ASCONF-ACK Chunks MUST be the source address of
+//# the SCTP packet that held the ASCONF Chunks.
+#[test]
+fn the_answers_to_a_packet_leave_together_to_its_source() {
+    let mut pair = unsigned(vec![a_ip(0)]);
+    let first = initial_tsn(&pair, Side::A);
+    let requests = [prefer(1, a_ip(9))];
+    let info = [Param::HeartbeatInfo(b"behind them")];
+    let heartbeat = Heartbeat { params: Params::from(&info) };
+    for from in [a_ip(0), a_ip(7)] {
+        let [one, other] = [first, first.wrapping_add(1)].map(|serial| asconf(serial, &requests));
+        let sent = ask(&mut pair, from, &[&one, &other, &heartbeat]);
+        let acks: Vec<_> = sent.iter().filter(|flight| flight.has(chunk::ASCONF_ACK)).collect();
+        assert_eq!(acks.len(), 1);
+        assert_eq!(answered(acks[0]), [first, first.wrapping_add(1)]);
+        assert_eq!(acks[0].at.remote, from, "whether it is an address of the peer or not");
+        assert!(sent.iter().any(|flight| flight.has(chunk::HEARTBEAT_ACK)));
+    }
+}
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
+//= type=test
+//# the receiver MUST stop adding additional ASCONF-ACKs into the response packet but MUST continue to process
+//# all of the ASCONF Chunks, saving ASCONF-ACK Chunk responses in its cached copy
+#[test]
+fn answers_that_do_not_fit_are_kept_for_a_repetition_and_every_request_is_done() {
+    const COUNT: u32 = 8;
+    let mut pair = unsigned(vec![a_ip(0)]);
+    let first = initial_tsn(&pair, Side::A);
+    // Each answer quotes seven refusals: about 200 bytes.
+    let refused: Vec<Param<'_>> = (0..7).map(|id| prefer(id, a_ip(9))).collect();
+    let add = Request { correlation_id: CorrelationId::new(7), address: a_ip(3) };
+    let last: Vec<Param<'_>> = refused.iter().copied().chain([Param::AddIpAddress(add)]).collect();
+    let chunks: Vec<Asconf<'_>> = (0..COUNT)
+        .map(|n| asconf(first.wrapping_add(n), if n + 1 < COUNT { &refused } else { &last }))
+        .collect();
+    let all: Vec<&dyn EncodeChunk> = chunks.iter().map(|chunk| chunk as &dyn EncodeChunk).collect();
+    let sent = ask(&mut pair, a_ip(0), &all);
+    let acks: Vec<_> = sent.iter().filter(|flight| flight.has(chunk::ASCONF_ACK)).collect();
+    assert_eq!(acks.len(), 1);
+    let given = answered(acks[0]);
+    assert!(!given.is_empty() && given.len() < COUNT as usize, "{given:?}");
+    assert!(acks[0].bytes.len() + 20 <= 1500, "within the PMTU");
+    assert!(knows(&mut pair, Side::B, a_ip(3)), "the last one is done");
+    let last_serial = first.wrapping_add(COUNT - 1);
+    let sent = ask(&mut pair, a_ip(0), &[&asconf(last_serial, &last)]);
+    assert!(sent.iter().any(|flight| answered(flight) == [last_serial]), "and its answer is kept");
+}
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# If an endpoint receives an ASCONF-ACK that is greater than or equal to the next Sequence Number to be used
+//# but no ASCONF Chunk is outstanding, the endpoint MUST ABORT the association.
+#[test]
+fn an_answer_to_nothing_ends_the_association_by_an_abort_with_its_cause() {
+    for ahead in [0, 1, 1000] {
+        let mut pair = unsigned(vec![a_ip(0)]);
+        let serial = AsconfSerial::new(initial_tsn(&pair, Side::A).wrapping_add(ahead));
+        let ack = AsconfAck { serial, responses: Params::EMPTY };
+        let (before, tag) = (pair.log_len(), pair.tag_of(Side::A));
+        pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&ack]));
+        assert_eq!(pair.a.state(), None);
+        let sent = pair.sent_since(Side::A, before);
+        // Association Aborted Due to Illegal ASCONF-ACK (§4.3.4)
+        assert_eq!((sent[0].bytes[12], &sent[0].bytes[16..20]), (chunk::ABORT, &[0, 0xa3, 0, 4][..]));
+        let lost =
+            |event: &Event| matches!(event, Event::Lost(LossReason::ProtocolViolation { cause: 0xa3, .. }));
+        assert!(pair.a.saw(lost));
+    }
+}
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
+//= type=test
+//# Both ASCONF and ASCONF-ACK Chunks MUST NOT be sent in any SCTP state except ESTABLISHED, SHUTDOWN-PENDING,
+//# SHUTDOWN-RECEIVED, and SHUTDOWN-SENT.
+#[test]
+fn in_shutdown_ack_sent_nothing_is_asked_or_answered_and_in_shutdown_sent_both_are() {
+    let mut pair = unsigned(vec![a_ip(0)]);
+    let requests = [prefer(1, a_ip(0))];
+    let first = initial_tsn(&pair, Side::A);
+    pair.drop_if(|flight| flight.has(chunk::SHUTDOWN_ACK));
+    pair.with(Side::B, |b, now| b.shutdown(now));
+    pair.run_for(Span::from_millis(100));
+    assert_eq!((pair.a.state(), pair.b.state()), (Some(State::ShutdownAckSent), Some(State::ShutdownSent)));
+    assert!(ask(&mut pair, a_ip(0), &[&asconf(first, &requests)])[0].has(chunk::ASCONF_ACK));
+    let before = pair.log_len();
+    let refused = pair.with(Side::A, |a, now| a.request_peer_primary(now, a_ip(0)));
+    assert_eq!(refused, Err(CallError::WrongState { state: State::ShutdownAckSent }));
+    pair.with(Side::B, |b, now| b.request_peer_primary(now, b_ip(0))).unwrap();
+    pair.run_for(Span::from_millis(500));
+    assert!(pair.sent_since(Side::B, before).iter().any(|flight| flight.has(chunk::ASCONF)));
+    let sent = pair.sent_since(Side::A, before);
+    assert!(!sent.iter().any(|flight| flight.has(chunk::ASCONF) || flight.has(chunk::ASCONF_ACK)));
+}
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# This means that until such time as the ASCONF containing the add is acknowledged, the sender MUST NOT use
+//# the new IP address as a source for ANY SCTP packet except on carrying an ASCONF Chunk.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# The endpoint MUST NOT source data from this new address until the ASCONF-ACK arrives
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# MUST NOT treat this data as an OOTB datagram
+#[test]
+fn until_it_is_acknowledged_a_new_address_sends_asconfs_only_and_receives_all() {
+    let mut pair = Pair::established(Config::default());
+    pair.log = Some(Vec::new());
+    let mut waiting = (0..3000).collect();
+    pair.feed(Side::A, &mut waiting, 1000);
+    pair.drop_if(|flight| flight.has(chunk::ASCONF_ACK));
+    pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1))).unwrap();
+    for _ in 0..20 {
+        pair.run_for(Span::from_millis(500));
+        pair.feed(Side::A, &mut waiting, 1000);
+        // What B sends to the new address belongs to the association, and is answered from another one.
+        let info = [Param::HeartbeatInfo(b"early")];
+        let heartbeat = Heartbeat { params: Params::from(&info) };
+        let bytes = packet(Side::A, pair.tag_of(Side::A), &[&heartbeat]);
+        let outcome = pair.inject(Side::A, PathAddr { local: a_ip(1), remote: b_ip(0) }, &bytes);
+        assert!(matches!(outcome, msctp_proto::DatagramOutcome::Association(_)));
+    }
+    let sent = pair.sent_since(Side::A, 0);
+    let new: Vec<_> = sent.iter().filter(|flight| flight.at.local == a_ip(1)).collect();
+    assert!(!new.is_empty(), "a retransmission tries it");
+    assert!(new.iter().all(|flight| flight.chunks() == [AUTH, chunk::ASCONF]), "{new:?}");
+    assert!(!sent.iter().any(|flight| flight.has(chunk::ABORT)));
+}
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# This means that any datagrams that arrive before the ASCONF-ACK destined to the IP address being deleted
+//# MUST be considered part of the current association.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# it MUST NOT respond with an ABORT
+#[test]
+fn data_to_an_address_that_is_being_deleted_is_taken_and_later_brings_no_abort() {
+    let mut pair = unsigned(vec![a_ip(0), a_ip(1)]);
+    let (tsn, before) = (initial_tsn(&pair, Side::B), pair.log_len());
+    // B, which sent no data, would not understand a SACK.
+    pair.drop_if(|flight| flight.has(chunk::ASCONF_ACK) || flight.has(chunk::SACK));
+    pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(1))).unwrap();
+    let at = PathAddr { local: a_ip(1), remote: b_ip(0) };
+    let give = |pair: &mut Pair, number: u16| {
+        let bytes = packet(Side::A, pair.tag_of(Side::A), &[&data(tsn, number)]);
+        pair.inject(Side::A, at, &bytes);
+    };
+    pair.run_for(Span::from_millis(100));
+    give(&mut pair, 0);
+    assert_eq!(pair.a.received.len(), 1);
+    pair.drop_if(|flight| flight.has(chunk::SACK));
+    pair.run_for(Span::from_secs(5));
+    assert!(!knows(&mut pair, Side::A, a_ip(1)));
+    give(&mut pair, 1);
+    assert!(!pair.sent_since(Side::A, before).iter().any(|flight| flight.has(chunk::ABORT)));
+    assert!(pair.a.state().is_some());
+}
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
+//= type=test
+//# the sender MUST stop the T-4 RTO timer, and clear the appropriate association and destination error
+//# counters
+#[test]
+fn an_answer_clears_the_error_counters() {
+    let config = Config { hb_interval: Span::ZERO, ..Config::default() };
+    let mut pair = Pair::established(config);
+    pair.drop_first(Side::A, chunk::ASCONF, 2);
+    pair.with(Side::A, |a, now| a.request_peer_primary(now, a_ip(0))).unwrap();
+    let errors = |pair: &mut Pair| {
+        pair.with(Side::A, |a, _| (a.stats().error_count, a.paths().map(|path| path.error_count).max()))
+    };
+    assert!(pair.run_until(Span::from_secs(5), |pair| errors(pair) == (1, Some(1))));
+    assert!(pair.run_until(Span::from_secs(10), |pair| errors(pair) == (2, Some(2))));
+    pair.run_for(Span::from_millis(100));
+    assert_eq!(errors(&mut pair), (0, Some(0)));
+}
+
+/// Types and values of the parameters of a chunk; none if it has none.
+fn params(chunk: &[u8]) -> Vec<(u16, Vec<u8>)> {
+    let fixed = match chunk[0] {
+        chunk::INIT | chunk::INIT_ACK => 20,
+        chunk::ASCONF | chunk::ASCONF_ACK => 8,
+        chunk::HEARTBEAT | chunk::HEARTBEAT_ACK => 4,
+        _ => return Vec::new(),
+    };
+    let (mut found, mut rest) = (Vec::new(), &chunk[fixed..]);
+    while rest.len() >= 4 {
+        let len = usize::from(u16::from_be_bytes([rest[2], rest[3]]));
+        found.push((u16::from_be_bytes([rest[0], rest[1]]), rest[4..len].to_vec()));
+        rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
+    }
+    found
+}
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.6
+//= type=test
+//# This parameter MUST NOT be sent in any other chunks
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
+//= type=test
+//# An implementation supporting this extension MUST list the ASCONF,the ASCONF-ACK, and the AUTH chunks in
+//# its INIT and INIT-ACK parameters.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
+//= type=test
+//# The sender MUST NOT include multiple Supported Extensions Parameter within any chunk.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
+//= type=test
+//# This parameter MUST NOT appear in any other chunk.
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
+//= type=test
+//# An SCTP endpoint willing to receive or send authenticated chunks MUST send one RANDOM parameter in its
+//# INIT or INIT-ACK chunk.
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
+//= type=test
+//# The RANDOM parameter MUST contain a 32-byte Random Number.
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
+//= type=test
+//# Each SCTP endpoint MUST include in the INIT and INIT-ACK a HMAC-ALGO parameter containing a list of HMAC
+//# Identifiers it requests the peer to use.
+#[test]
+fn set_up_lists_extensions_and_auth_parameters_once_and_no_other_chunk_does() {
+    const RANDOM: u16 = 0x8002;
+    const HMAC_ALGO: u16 = 0x8004;
+    const EXTENSIONS: u16 = 0x8008;
+    const ADAPTATION: u16 = 0xc006;
+    let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(5));
+    pair.with(Side::A, |a, now| {
+        a.add_local_address(now, a_ip(1)).unwrap();
+        a.request_peer_primary(now, a_ip(1)).unwrap();
+        a.remove_local_address(now, a_ip(0)).unwrap();
+    });
+    pair.run_for(Span::from_secs(60));
+    let mut seen = Vec::new();
+    for flight in pair.log.as_ref().unwrap() {
+        let packet = Packet::parse(&flight.bytes, msctp_wire::Checksum::Verify).unwrap();
+        for chunk in packet.chunks().map(Result::unwrap) {
+            let mut bytes = Vec::new();
+            chunk.encode(&mut bytes);
+            let params = params(&bytes);
+            let values = |typ: u16| -> Vec<&[u8]> {
+                params.iter().filter(|(found, _)| *found == typ).map(|(_, value)| &value[..]).collect()
+            };
+            assert!(values(ADAPTATION).is_empty());
+            if [chunk::INIT, chunk::INIT_ACK].contains(&bytes[0]) {
+                let [extensions] = values(EXTENSIONS)[..] else { panic!("{params:?}") };
+                assert!([chunk::ASCONF, chunk::ASCONF_ACK, AUTH].iter().all(|typ| extensions.contains(typ)));
+                let ([random], [algorithms]) = (&values(RANDOM)[..], &values(HMAC_ALGO)[..]) else {
+                    panic!("{params:?}")
+                };
+                assert_eq!((random.len(), *algorithms), (32, &[0, 3, 0, 1][..]), "SHA-256, SHA-1");
+            } else {
+                let set_up = [RANDOM, HMAC_ALGO, EXTENSIONS];
+                assert!(set_up.iter().all(|typ| values(*typ).is_empty()), "{params:?}");
+            }
+            seen.push(bytes[0]);
+        }
+    }
+    let wanted = [chunk::INIT, chunk::INIT_ACK, chunk::ASCONF, chunk::ASCONF_ACK, chunk::HEARTBEAT];
+    assert!(wanted.iter().all(|typ| seen.contains(typ)));
+}
