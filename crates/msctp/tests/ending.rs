@@ -14,6 +14,7 @@ const PORT: u16 = 9;
 const SENT: usize = 3_000_000;
 
 /// Runs a program of its own that connects and does `then`; its runtime ends with it.
+#[allow(clippy::disallowed_methods, reason = "a program of its own is a thread with its own runtime")]
 fn program<F: Future<Output = ()>>(
     peer: Peer,
     then: impl FnOnce(Endpoint, Association) -> F + Send + 'static,
