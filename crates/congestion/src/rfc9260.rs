@@ -130,6 +130,8 @@ impl Rfc9260 {
         if ack.flight_size_before < *cwnd {
             *partial_bytes_acked = (*partial_bytes_acked).min(*cwnd);
         } else if *partial_bytes_acked >= *cwnd {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.2
+            //# SCTP MUST NOT increment cwnd by more than PMDCS per RTT.
             *partial_bytes_acked -= *cwnd;
             *cwnd = cwnd.saturating_add(self.config.pmdcs);
         }
@@ -394,6 +396,9 @@ mod tests {
         );
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.2
+    //= type=test
+    //# SCTP MUST NOT increment cwnd by more than PMDCS per RTT.
     #[test]
     fn avoidance_adds_one_pmdcs_per_window_acked() {
         let mut controller = started(10_000, 5_000);

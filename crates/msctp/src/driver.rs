@@ -581,6 +581,8 @@ impl Outbox {
             ecn: EcnCodepoint::from_bits(transmit.ecn.bits()),
             fragment: match transmit {
                 Transmit { probe: true, .. } => Fragment::Never,
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+                //# if the PMTU has been reduced, then IP fragmentation MUST be used.
                 Transmit { may_fragment: true, .. } => Fragment::Anywhere,
                 _ => Fragment::Here,
             },

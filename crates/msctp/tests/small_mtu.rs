@@ -123,6 +123,9 @@ fn inside_falling_mtu() {
     });
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+//= type=test
+//# if the PMTU has been reduced, then IP fragmentation MUST be used.
 #[test]
 fn a_fixed_pmtu_above_the_interfaces_is_sent_in_fragments() {
     within(1300, "inside_fixed_pmtu");

@@ -177,7 +177,8 @@ list_traits!(TlvList, TlvListIter, Tlv<'a>, Result<T, T::Error>);
 pub struct TlvListIter<'a, T>(Source<'a, T>);
 
 impl<'a, T> TlvListIter<'a, T> {
-    /// The received bytes that are still to be read, from the header of the next item on; empty for a list of values.
+    /// The received bytes that are still to be read, from the header of the next item on; empty for a list of
+    /// values.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         match self.0 {

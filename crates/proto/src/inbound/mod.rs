@@ -208,6 +208,12 @@ impl Inbound {
         if self.window.a_rwnd() > 0 || self.window.was_granted(len) {
             return true;
         }
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+        //= type=exception
+        //= reason=the next TSN is taken, within bounds, when nothing can be read before it: dropped, it would
+        //= reason=stop the association for ever
+        //# the receiver MUST drop any new incoming DATA chunk with a TSN larger than the largest TSN received
+        //# so far.
         if place == Place::Next {
             // Nothing can be read before this chunk is taken: dropping it would stop the association for ever. It can be
             // read at once, or goes on with a message that is not complete; `take` delivers that in parts in the end. The
@@ -217,6 +223,9 @@ impl Inbound {
                 return true;
             }
         }
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+        //# the receiver MUST drop any new incoming DATA chunk with a TSN larger than the largest TSN received
+        //# so far.
         tsn < self.map.highest() && !self.window.holds_buffers(STRETCH)
     }
 

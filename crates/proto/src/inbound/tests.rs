@@ -243,6 +243,9 @@ fn full() -> Inbound {
 //= type=test
 //# it MUST NOT include them in Gap Ack Blocks in subsequent SACK chunks until they are received again via
 //# retransmission.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+//= type=test
+//# the receiver MUST drop any new incoming DATA chunk with a TSN larger than the largest TSN received so far.
 #[test]
 fn rfc9260_6_2_a_closed_window_drops_what_is_new_and_takes_what_fills_a_hole() {
     let mut inbound = full();
@@ -289,6 +292,9 @@ fn what_fills_holes_is_bounded_too() {
     assert_eq!(held, 8, "twice the buffer in all");
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
+//= type=test
+//# the receiver MUST drop any new incoming DATA chunk with a TSN larger than the largest TSN received so far.
 #[test]
 fn what_everything_waits_for_is_taken_from_an_exhausted_buffer() {
     // The window granted bytes; what is held is charged more than its one byte each.

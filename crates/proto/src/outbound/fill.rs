@@ -169,6 +169,8 @@ impl Outbound {
         let flow = self.flows.of_mut(path).filter(|flow| flow.marked > 0)?;
         let tsn = flow.next_marked(&self.sent)?;
         let needed = self.sent.at(tsn)?.wire_len();
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+        //# if the PMTU has been reduced, then IP fragmentation MUST be used.
         (needed > u64::from(paths.get(path)?.pmdcs())).then_some(12 + needed as usize)
     }
 

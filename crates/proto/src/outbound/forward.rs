@@ -145,7 +145,7 @@ impl Outbound {
     /// given up are acknowledged by nothing else (A2).
     fn settle_told(&mut self, now: Time, paths: &mut Paths) {
         let Some(told) = self.forward.last else { return };
-        paths.on_ambiguously_acknowledged();
+        paths.clear_assoc_error_count();
         for id in [told.path, self.forward.timed_on].into_iter().flatten() {
             if let Some(path) = paths.get_mut(id).filter(|path| path.t3_rtx.is_some()) {
                 // RFC 9260 §6.3.2 R3

@@ -299,6 +299,8 @@ impl Outbound {
         if let Some(chunk) = self.sent.at_mut(tsn).filter(credible)
             && let Some(flow) = self.flows.of_mut(chunk.path)
         {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.2
+            //# SCTP MUST NOT increment cwnd by more than PMDCS per RTT.
             chunk.duplicate_credited = true;
             flow.ack.duplicates += chunk.wire_len();
         }
@@ -308,6 +310,13 @@ impl Outbound {
     fn settle(&mut self, processing: Processing, paths: &mut Paths, outcome: &mut SackOutcome) {
         for index in 0..self.flows.len() {
             self.settle_flow(index, processing, paths);
+        }
+        // Whichever path the data went over, and if that path is gone.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-8.1
+        //# The counter used for endpoint failure detection MUST be reset each time a DATA chunk sent to that
+        //# peer endpoint is acknowledged
+        if outcome.bytes_acked > 0 {
+            paths.clear_assoc_error_count();
         }
         if !self.orphans.is_empty() {
             self.adopt_orphans(paths);
@@ -386,11 +395,9 @@ impl Outbound {
             });
         }
         if ack.bytes > 0 {
-            // RFC 9260 §8.1, §8.2
+            // RFC 9260 §8.2
             if ack.proves_path {
                 paths.on_acknowledged(id);
-            } else {
-                paths.on_ambiguously_acknowledged();
             }
             self.trace_window(id, paths);
         }

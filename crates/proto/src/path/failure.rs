@@ -40,11 +40,11 @@ impl Paths {
         }
     }
 
-    /// Data was acknowledged of which nobody can tell over which path it went: the peer is there (RFC 9260 §8.1), and that is
-    /// all. RFC 9260 §8.2 allows not to credit a path with it, RFC 7829 §3.2 asks for it: a chunk that was sent again elsewhere
-    /// must not keep the path alive that lost it.
+    /// Clears the counter of the association: data was acknowledged, on whichever path it went (RFC 9260 §8.1). A path is credited
+    /// by [`on_acknowledged`](Self::on_acknowledged): RFC 9260 §8.2 allows not to credit one for data that went over several,
+    /// RFC 7829 §3.2 asks for it. A chunk that was sent again elsewhere must not keep the path alive that lost it.
     #[inline]
-    pub fn on_ambiguously_acknowledged(&mut self) {
+    pub fn clear_assoc_error_count(&mut self) {
         self.assoc_error_count = 0;
     }
 
@@ -240,7 +240,7 @@ mod tests {
         // RFC 7829 §3.2, RFC 9260 §8.1
         let mut paths = quick(2, 1);
         paths.on_timeout(P0);
-        paths.on_ambiguously_acknowledged();
+        paths.clear_assoc_error_count();
         assert_eq!((paths.get(P0).unwrap().error_count(), paths.assoc_error_count()), (1, 0));
         assert_eq!(paths.get(P0).unwrap().state(), PathState::PotentiallyFailed);
         paths.on_acknowledged(P0);

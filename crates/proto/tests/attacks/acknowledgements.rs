@@ -158,6 +158,9 @@ fn with_duplicates(lies: usize) -> Vec<u64> {
     windows
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.2
+//= type=test
+//# SCTP MUST NOT increment cwnd by more than PMDCS per RTT.
 #[test]
 fn duplicates_that_were_reported_and_never_sent_grow_no_window() {
     // RFC 9260 §7.2.2 counts their bytes, and "cwnd MUST NOT be increased by more than PMDCS per RTT"

@@ -148,6 +148,24 @@ fn what_was_in_flight_on_a_path_that_goes_is_sent_elsewhere() {
     assert!(sender.out.is_drained());
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-8.1
+//= type=test
+//# The counter used for endpoint failure detection MUST be reset each time a DATA chunk sent to that peer
+//# endpoint is acknowledged
+#[test]
+fn rfc9260_8_1_data_that_went_over_a_path_that_is_gone_shows_that_the_peer_is_there() {
+    let mut sender = Sender::new(2);
+    sender.enqueue(1, 100);
+    assert_eq!(sender.flush()[0].0, P0);
+    let gone = sender.paths.remove_remote(&IpAddr::from([192, 0, 2, 1]));
+    sender.out.remove_path(gone[0].id(), &mut sender.paths);
+    sender.paths.on_timeout(P1);
+    assert_eq!(sender.paths.assoc_error_count(), 1);
+    // Acknowledged before it is sent again on P1.
+    sender.sack(1, &[]);
+    assert_eq!((sender.paths.assoc_error_count(), sender.path(P1).error_count()), (0, 1));
+}
+
 #[test]
 fn the_trace_is_filled_only_when_wanted() {
     let mut sender = Sender::new(1);

@@ -105,6 +105,9 @@ fn reneging_on_a_path_that_is_gone_sends_elsewhere() {
     assert!(sender.out.is_drained());
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.2
+//= type=test
+//# SCTP MUST NOT increment cwnd by more than PMDCS per RTT.
 #[test]
 fn rfc9260_7_2_2_a_duplicate_counts_once_and_only_of_what_was_sent_twice() {
     let mut sender = in_flight(5);

@@ -188,6 +188,9 @@ fn rfc9260_6_5_the_stream_sequence_number_after_65535_is_0() {
     assert_eq!(ssns[65_534..65_538], [65_534, 65_535, 0, 1]);
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+//= type=test
+//# if the PMTU has been reduced, then IP fragmentation MUST be used.
 #[test]
 fn rfc9260_6_9_chunks_are_not_fragmented_again() {
     let mut sender = Sender::new(2).window(P0, 100);
