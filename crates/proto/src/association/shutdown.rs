@@ -267,6 +267,8 @@ impl Association {
             //# If an endpoint is in the SHUTDOWN-ACK-SENT state and receives a SHUTDOWN ACK, it MUST stop the
             //# T2-shutdown timer, send a SHUTDOWN COMPLETE chunk to its peer, and remove all record of the
             //# association.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
+            //# An endpoint MUST NOT bundle INIT, INIT ACK, or SHUTDOWN COMPLETE chunks with any other chunks.
             State::ShutdownSent | State::ShutdownAckSent => {
                 self.control.clear();
                 self.output.clear();

@@ -349,6 +349,9 @@ impl Outbound {
             let max = self.cut(max, builder.remaining());
             let Some(len) = self.queue.next_len(max) else { break };
             let closed = self.rwnd() < len as i64;
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
+            //# The implementation MUST also take into account the space required for a SACK chunk if bundling
+            //# a SACK chunk with the DATA chunk.
             if closed && self.probe != ZeroWindowProbe::Due
                 || (builder.remaining() as u64) < wire_len(len, self.interleaving)
             {
