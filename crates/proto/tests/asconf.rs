@@ -127,6 +127,9 @@ fn requests_survive_the_loss_of_any_chunk() {
 //= type=test
 //# put into the UNCONFIRMED state and MUST have path verification performed on them before the address can be
 //# used as described in [RFC4960], Section 5.4.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# The receiver MUST use the path-verification procedure for the added address before using that address.
 #[test]
 fn an_unconfirmed_address_becomes_primary_only_after_its_heartbeat() {
     let mut pair = mobile();

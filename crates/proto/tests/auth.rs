@@ -352,3 +352,24 @@ fn out_of_the_blue_a_packet_behind_auth_is_answered_as_without() {
         }
     }
 }
+
+//= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
+//= type=test
+//# An SCTP endpoint MUST NOT change the parameters listed in the HMAC-ALGO parameter during the lifetime of
+//# the endpoint.
+#[test]
+fn an_endpoint_keeps_the_algorithms_that_it_listed_first() {
+    let mut endpoint = msctp_proto::Endpoint::new(msctp_proto::EndpointConfig::default(), [5; 32]).unwrap();
+    let at = |port| msctp_proto::LocalAddrs { port, addresses: vec![b_ip(0)] };
+    let sha1 = AuthConfig { algorithms: vec![HmacAlgorithm::Sha1], ..AuthConfig::default() };
+    let silent = AuthConfig { enabled: false, ..sha1.clone() };
+    endpoint.listen(at(1), with(silent.clone())).unwrap();
+    endpoint.listen(at(2), with(AuthConfig::default())).unwrap();
+    let error = endpoint.listen(at(3), with(sha1.clone())).unwrap_err();
+    assert_eq!(error.field, "auth.algorithms");
+    let peer = || msctp_proto::RemoteAddrs { port: 9, addresses: vec![a_ip(0)] };
+    let now = msctp_units::Time::ZERO;
+    assert_eq!(endpoint.connect(now, with(sha1), at(4), peer()).unwrap_err().field, "auth.algorithms");
+    endpoint.connect(now, with(AuthConfig::default()), at(4), peer()).unwrap();
+    endpoint.listen(at(3), with(silent)).unwrap();
+}

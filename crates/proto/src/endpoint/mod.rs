@@ -27,8 +27,8 @@ use crate::auth::Authentication;
 use crate::config::check;
 use crate::draws::Dice;
 use crate::{
-    Association, AssociationState, Config, ConfigError, EndpointConfig, Event, LocalAddrs, PathAddr,
-    RemoteAddrs, TraceEvent, Transmit,
+    Association, AssociationState, Config, ConfigError, EndpointConfig, Event, HmacAlgorithm, LocalAddrs,
+    PathAddr, RemoteAddrs, TraceEvent, Transmit,
 };
 
 /// Largest IP packet without an association. An INIT ACK with every address and report that we put into it is smaller.
@@ -127,6 +127,8 @@ pub struct Endpoint {
     listeners: BTreeMap<u16, Listener>,
     /// Options of an association that were found right: most share them with the one before.
     checked: Option<Arc<Config>>,
+    /// The HMAC-ALGO list of the first options that speak AUTH (RFC 4895 §6.1).
+    algorithms: Option<Vec<HmacAlgorithm>>,
     slots: Vec<Slot>,
     free: Vec<u32>,
     count: usize,
@@ -166,6 +168,7 @@ impl Endpoint {
             dice,
             listeners: BTreeMap::new(),
             checked: None,
+            algorithms: None,
             slots: Vec::new(),
             free: Vec::new(),
             count: 0,
@@ -184,13 +187,15 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// An option or address that cannot be used, or the port is listened at already.
+    /// An option or address that cannot be used, the port is listened at already, or `auth.algorithms` is not
+    /// that of earlier calls (RFC 4895 §6.1).
     pub fn listen(&mut self, local: LocalAddrs, config: impl Into<Arc<Config>>) -> Result<(), ConfigError> {
         let config = config.into();
         config.validate()?;
         check_addresses("local.addresses", "local.port", local.port, &local.addresses)?;
         let taken = self.listeners.contains_key(&local.port);
         check(!taken, "local.port", local.port, "a port that is not listened at already")?;
+        self.keep_algorithms(&config)?;
         self.listeners.insert(local.port, Listener { addresses: local.addresses, config });
         Ok(())
     }
@@ -204,7 +209,8 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// An option or address that cannot be used, an association with that peer at these ports, or too many associations.
+    /// An option or address that cannot be used, an association with that peer at these ports, too many
+    /// associations, or `auth.algorithms` is not that of earlier calls (RFC 4895 §6.1).
     pub fn connect(
         &mut self,
         now: Time,
@@ -224,6 +230,7 @@ impl Endpoint {
         let config = config.into();
         if !self.checked.as_ref().is_some_and(|checked| Arc::ptr_eq(checked, &config)) {
             config.validate()?;
+            self.keep_algorithms(&config)?;
             self.checked = Some(Arc::clone(&config));
         }
         let seed = self.seed();
@@ -232,6 +239,24 @@ impl Endpoint {
         let tag = association.tags().local_tag;
         check(!self.demux.has_tag(tag), "seed", tag, "a tag that is not in use: connect again")?;
         Ok(self.insert(association))
+    }
+
+    /// Takes the list of HMAC algorithms of the first options that speak AUTH, and no other after it.
+    fn keep_algorithms(&mut self, config: &Config) -> Result<(), ConfigError> {
+        if !config.auth.enabled {
+            return Ok(());
+        }
+        let ours = &config.auth.algorithms;
+        let kept = self.algorithms.get_or_insert_with(|| ours.clone());
+        //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
+        //# An SCTP endpoint MUST NOT change the parameters listed in the HMAC-ALGO parameter during the lifetime
+        //# of the endpoint.
+        check(
+            kept == ours,
+            "auth.algorithms",
+            format_args!("{ours:?}"),
+            format_args!("{kept:?}, which this endpoint uses already, or another endpoint"),
+        )
     }
 
     /// The first of these addresses with which there is an association from this port.
