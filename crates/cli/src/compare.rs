@@ -14,8 +14,8 @@ use crate::running::{done_with, outcome, print, progress, say_extent, store};
 
 /// Compare every handover policy on the papers' handovers, with an oracle as the yardstick.
 ///
-/// Each policy of the core meets each handover under the same seeds. Regret is how far its throughput in the 5 s after the
-/// switch stays below that of the oracle, which is told what is free on the new path.
+/// Each policy of the core meets each handover under the same seeds. Regret is how far its throughput in the
+/// 5 s after the switch stays below that of the oracle, which is told what is free on the new path.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   msctp compare --quick                a look

@@ -1,7 +1,7 @@
 //! The msctp command.
 //!
 //! One file per subcommand, each with an `Args` and a `run`. Exit codes: 0 when the work was done, 1 when it
-//! failed on the way, 2 when what was asked for makes no sense (arguments, scenario file), 128 and the
+//! failed on the way, 2 when its input is invalid (arguments, scenario file), 128 and the
 //! signal's number when a signal ended it (130 for Ctrl-C, 143 for SIGTERM).
 
 mod bench;
@@ -59,9 +59,9 @@ enum Command {
 enum Failure {
     /// It failed on the way: exit code 1.
     Run(String),
-    /// What was asked for makes no sense: exit code 2.
+    /// The arguments or the scenario are invalid: exit code 2.
     Input(String),
-    /// This signal ended it, with what came of that: exit code 128 + the signal's number.
+    /// A signal ended the command (number, message): exit code 128 + the number.
     Signal(u8, String),
 }
 

@@ -38,7 +38,8 @@ pub(crate) struct Args {
     /// Seed of all random streams, instead of the scenario's.
     #[arg(long)]
     seed: Option<u64>,
-    /// Replace a value of the scenario, as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s. May be repeated.
+    /// Replace a value of the scenario, as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s. May be
+    /// repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// End the run at this virtual time, as 5s, if the scenario goes on longer.
@@ -50,8 +51,8 @@ pub(crate) struct Args {
     /// Capture this link or link direction (wlan, wlan/forward) only. May be repeated.
     #[arg(long, value_name = "LINK", requires = "pcap")]
     pcap_link: Vec<String>,
-    /// Write what happens inside the associations to this file, one JSON object per line: chunks, windows, path states,
-    /// the policy's decisions (docs/events.md).
+    /// Write what happens inside the associations to this file, one JSON object per line: chunks, windows,
+    /// path states, the policy's decisions (docs/events.md).
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
     /// Print the summary as JSON.
@@ -65,7 +66,8 @@ pub(crate) struct Args {
     series: Option<PathBuf>,
 }
 
-/// The run is cut into so many pieces of virtual time; between them the progress bar moves and Ctrl-C is noticed.
+/// The run is cut into so many pieces of virtual time; between them the progress bar moves and Ctrl-C is
+/// noticed.
 const PIECES: u64 = 1000;
 
 /// Intervals over which throughput is summed when the scenario does not say: fine enough to show a handover.

@@ -15,9 +15,9 @@ use crate::running::{print, progress};
 
 /// Compare msctp with ns-2's SCTP and TCP, figure by figure.
 ///
-/// Runs the committed cases (scenarios/validation) with all their seeds, once as the RFCs have it and once with ns-2's
-/// ways as far as options express them, and prints both beside ns-2's figures. ns-2 need not be installed: its figures
-/// are committed (validation/ns2.csv).
+/// Runs the committed cases (scenarios/validation) with all their seeds, once as the RFCs have it and once
+/// with ns-2's ways as far as options express them, and prints both beside ns-2's figures. ns-2 need not be
+/// installed: its figures are committed (validation/ns2.csv).
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -31,8 +31,8 @@ Examples:
 
 Exit codes: 0 done, whatever the differences; 1 failed on the way, 2 wrong arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
-    /// Only these cases: a case (c_wlan_loss0.01), a family (a, c, c_3g) or one transport of a case ('a stock_big',
-    /// 'a reno w718'), or all with TCP in it ('a reno').
+    /// Only these cases: a case (c_wlan_loss0.01), a family (a, c, c_3g) or one transport of a case ('a
+    /// stock_big', 'a reno w718'), or all with TCP in it ('a reno').
     #[arg(long, value_name = "NAME")]
     case: Vec<String>,
     /// Print the cases with the commands that run one seed of each, and run nothing.
@@ -44,7 +44,8 @@ pub(crate) struct Args {
     /// Write the tables between the markers of this Markdown file too.
     #[arg(long, value_name = "FILE", conflicts_with = "case")]
     out: Option<PathBuf>,
-    /// Seeds for the cases with chance, instead of the reference's number: more of them tell chance from cause.
+    /// Seeds for the cases with chance, instead of the reference's number: more of them tell chance from
+    /// cause.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=10_000), conflicts_with = "out")]
     seeds: Option<u64>,
     /// Threads, instead of one per core. The result does not depend on it.

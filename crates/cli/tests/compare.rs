@@ -30,7 +30,7 @@ fn every_policy_meets_every_handover_and_the_oracle_has_no_regret() {
         assert!(oracle["regret"]["mean"].as_f64().unwrap().abs() < 1e-9);
         assert!(oracle["after"]["mean"].as_f64().unwrap() > 0.0);
     }
-    // On an idle link the window that the oracle is told of cannot be beaten by starting with one packet.
+    // On an idle link the window that the oracle receives cannot be beaten by starting with one packet.
     let conservative =
         rows[0]["cells"].as_array().unwrap().iter().find(|cell| cell["policy"] == "conservative");
     assert!(conservative.unwrap()["regret"]["mean"].as_f64().unwrap() > 0.01);

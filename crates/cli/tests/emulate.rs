@@ -1,5 +1,5 @@
-//! `msctp emulate` as a user runs it. What sets up namespaces needs root: without it those tests say so and are left out,
-//! unless MSCTP_NEED_EMULATION=1.
+//! `msctp emulate` as a user runs it. What sets up namespaces needs root: without it those tests say so and
+//! are left out, unless MSCTP_NEED_EMULATION=1.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
@@ -70,8 +70,9 @@ fn namespace_exists(namespace: &Path) -> bool {
     threads.filter_map(|thread| fs::read_link(thread.path().join("ns/net")).ok()).any(|ns| ns == namespace)
 }
 
-/// Starts an emulation with processes that would outlive it if they could, waits until they run, has `end` end it, and checks
-/// that no process and no namespace is left. Devices are in namespaces: they end with them.
+/// Starts an emulation with processes that would outlive it if they could, waits until they run, has `end`
+/// end it, and checks that no process and no namespace is left. Devices are in namespaces: they end with
+/// them.
 fn nothing_is_left(marker: &str, end: impl FnOnce(&mut Child)) {
     if !can() {
         return;

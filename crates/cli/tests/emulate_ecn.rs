@@ -1,6 +1,6 @@
-//! ECN end to end on real stacks: the emulator's queue marks packets of the kernel's TCP and of our SCTP over UDP instead of dropping
-//! them, both hear of it and answer, and tshark sees it. Needs root and tshark; without them it says so and is left out, unless
-//! MSCTP_NEED_EMULATION=1 or MSCTP_NEED_TSHARK=1.
+//! ECN end to end on real stacks: the emulator's queue marks packets of the kernel's TCP and of our SCTP over
+//! UDP instead of dropping them, both hear of it and answer, and tshark sees it. Needs root and tshark;
+//! without them it says so and is left out, unless MSCTP_NEED_EMULATION=1 or MSCTP_NEED_TSHARK=1.
 #![cfg(target_os = "linux")]
 
 #[path = "tshark/dissect.rs"]
@@ -12,7 +12,8 @@ use std::process::Command;
 use serde_json::Value;
 use tshark::dissect;
 
-/// What a run of the bulk example came to, over an air link that marks from 20 waiting packets on and has room for 400.
+/// What a run of the bulk example came to, over an air link that marks from 20 waiting packets on and has
+/// room for 400.
 struct Ran {
     summary: Value,
     capture: PathBuf,
@@ -42,7 +43,7 @@ fn emulate(arguments: &[&str]) -> Option<Ran> {
     let path = |path: &Path| path.display().to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_msctp"));
     command.args(["emulate", scenario, "--quiet", "--summary", &path(&summary), "--pcap", &path(&capture)]);
-    // Of one link: a packet that is seen twice looks sent again.
+    // Of one link: a packet captured twice looks like a retransmission.
     command.args(["--pcap-link", "wlan"]);
     command.args(["--set", "link.wlan.queue={ packets = 400 }", "--set", "link.wlan.mark={ packets = 20 }"]);
     let output = command.args(arguments).output().expect("starts");
@@ -56,7 +57,8 @@ fn emulate(arguments: &[&str]) -> Option<Ran> {
     Some(Ran { summary: serde_json::from_str(&summary).expect("JSON"), capture, _dir: dir })
 }
 
-/// RFC 3168 §6.1.3: the receiver sets ECE from the first mark on, until a segment with CWR says that the sender has heard.
+/// RFC 3168 §6.1.3: the receiver sets ECE from the first mark on, until a segment with CWR says that the
+/// sender has heard.
 #[test]
 #[ignore = "takes four seconds of real time"]
 fn slow_the_kernels_tcp_is_marked_and_answers() {
@@ -85,7 +87,7 @@ fn slow_the_kernels_tcp_is_marked_and_answers() {
     let (told, answered) = (ran.count(is("", "1", ""), &fields), ran.count(is("", "", "1"), &fields));
     assert!(told >= Some(3) && answered >= Some(2), "{told:?} with ECE, {answered:?} with CWR");
     let again = ran.count(|line| !line.is_empty(), &["tcp.analysis.retransmission"]);
-    assert_eq!(again, Some(0), "sent again");
+    assert_eq!(again, Some(0), "retransmissions");
 }
 
 /// RFC 4960 Appendix A: an ECNE tells of the first mark until a CWR answers it.
@@ -94,7 +96,7 @@ fn slow_the_kernels_tcp_is_marked_and_answers() {
 fn slow_our_sctp_over_udp_is_marked_and_answers() {
     let ecn = ["--applications", "--set", "duration=5s", "--set", "sctp.default.ecn=true"];
     let Some(ran) = emulate(&ecn) else { return };
-    // What cannot be marked, a CWR alone, is dropped at the threshold; no data is: nothing is sent again.
+    // What cannot be marked, a CWR alone, is dropped at the threshold; no data is: nothing is retransmitted.
     assert!(ran.air("marked") >= 3, "{}", ran.summary);
     let sent = &ran.summary["applications"]["associations"][0]["to_server"];
     assert!(sent["bytes"].as_u64() > Some(2_000_000), "{sent}");

@@ -1,5 +1,5 @@
-//! Wireshark's dissector reads every frame of a handover without complaint, and of one with QoS_Measurement chunks, which
-//! it does not know.
+//! Wireshark's dissector reads every frame of a handover without complaint, and of one with QoS_Measurement
+//! chunks, which it does not know.
 //!
 //! Skipped where tshark is not installed, unless `MSCTP_NEED_TSHARK` is set.
 
@@ -21,7 +21,8 @@ fn no_frame_of_a_handover_is_wrong() {
     assert_eq!(wrong, [""; 0], "frame|ip|sctp|malformed|severity|chunks");
     let chunks = dissect(&file, &["sctp.chunk_type"]).unwrap_or_default();
     assert!(chunks.len() > 10_000, "{} frames", chunks.len());
-    // INIT, INIT ACK, SACK, HEARTBEAT, COOKIE ECHO, COOKIE ACK, AUTH, ASCONF-ACK, ASCONF: the whole handover is there.
+    // INIT, INIT ACK, SACK, HEARTBEAT, COOKIE ECHO, COOKIE ACK, AUTH, ASCONF-ACK, ASCONF: the whole handover
+    // is there.
     for kind in ["1", "2", "3", "4", "10", "11", "15", "128", "193"] {
         let there = chunks.iter().any(|line| line.split(',').any(|chunk| chunk == kind));
         assert!(there, "no chunk of type {kind}");

@@ -1,4 +1,5 @@
-//! Wireshark's dissector reads every frame of a Mobile IP run without complaint, tunnels and registrations among them.
+//! Wireshark's dissector reads every frame of a Mobile IP run without complaint, tunnels and registrations
+//! among them.
 //!
 //! Skipped where tshark is not installed, unless `MSCTP_NEED_TSHARK` is set.
 

@@ -1,4 +1,5 @@
-//! The README agrees with what it shows: the program with the compiled example, the demo's rows with the script.
+//! The README agrees with what it shows: the program with the compiled example, the demo's rows with the
+//! script.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Wireshark's dissector reads every frame of a TCP transfer with SACK, timestamps and losses without complaint.
+//! Wireshark's dissector reads every frame of a TCP transfer with SACK, timestamps and losses without
+//! complaint.
 //!
 //! Skipped where tshark is not installed, unless `MSCTP_NEED_TSHARK` is set.
 
@@ -19,8 +20,8 @@ fn capture(name: &str) -> PathBuf {
     capture_of("tcp.toml", &changes, name)
 }
 
-/// What is wrong with the TCP frames of a capture: malformed, a checksum that is not good (status 1), an expert note of an
-/// error. And how many there are.
+/// What is wrong with the TCP frames of a capture: malformed, a checksum that is not good (status 1), an
+/// expert note of an error. And how many there are.
 fn complaints(file: &Path) -> Option<(usize, Vec<String>)> {
     let fields = [
         "frame.number",
@@ -64,7 +65,7 @@ fn no_frame_of_a_lossy_transfer_is_wrong() {
     let is_there: &dyn Fn(&str) -> bool = &|text| !text.is_empty();
     assert!(with(4, &|syn| syn == "1" || syn == "True") >= 2, "SYN and SYN ACK");
     assert!(with(0, is_there) >= 2, "SACK-permitted on both");
-    // Wireshark knows by the numbers that segments were sent again.
+    // Wireshark tells retransmissions by their sequence numbers.
     assert!(with(3, is_there) > 10, "{} retransmissions", with(3, is_there));
     assert!(with(1, is_there) > 50, "{} ACKs with SACK blocks", with(1, is_there));
     assert_eq!(with(2, is_there), count, "a timestamp on every segment");

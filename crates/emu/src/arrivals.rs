@@ -1,5 +1,5 @@
-//! What arrives at hosts, and how it goes around changes: the longest gap, the rates before and after. Sees lengths and
-//! times only.
+//! What arrives at hosts, and how it goes around changes: the longest gap, the rates before and after. Sees
+//! lengths and times only.
 
 use msctp_sim::series::Bins;
 use msctp_units::{Span, Time};

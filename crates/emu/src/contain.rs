@@ -1,9 +1,9 @@
 //! That nothing is left behind, however the command ends.
 //!
-//! The command starts itself again as the first process of a PID namespace and waits for it. All that runs in hosts are
-//! descendants of that inner process; when it ends, the kernel kills them all, and the hosts' network namespaces, which have
-//! no names, end with them. The inner process is killed by the kernel when the outer one ends, `kill -9` included
-//! (`PR_SET_PDEATHSIG`).
+//! The command starts itself again as the first process of a PID namespace and waits for it. All that runs in
+//! hosts are descendants of that inner process; when it ends, the kernel kills them all, and the hosts'
+//! network namespaces, which have no names, end with them. The inner process is killed by the kernel when the
+//! outer one ends, `kill -9` included (`PR_SET_PDEATHSIG`).
 
 use std::fs;
 use std::io;
@@ -38,8 +38,9 @@ pub struct Outcome {
     pub signal: Option<i32>,
 }
 
-/// Starts this program again, with the same arguments, in a PID namespace, and waits for its end; in that second one,
-/// makes sure that it ends with the first. To be called by the main thread, before there are others.
+/// Starts this program again, with the same arguments, in a PID namespace, and waits for its end; in that
+/// second one, makes sure that it ends with the first. To be called by the main thread, before there are
+/// others.
 ///
 /// # Errors
 /// Those of making the namespace or starting the program.
@@ -59,7 +60,8 @@ pub fn enter() -> io::Result<Role> {
 
 fn outer() -> io::Result<Outcome> {
     let own = identity(&getpid().to_string())?;
-    // First, so that no signal is missed; they come without a thread, which could not be started after the next line.
+    // First, so that no signal is missed; they come without a thread, which could not be started after the
+    // next line.
     let mut signals = Signals::new([SIGCHLD, SIGINT, SIGTERM, SIGHUP])?;
     unshare(CloneFlags::CLONE_NEWPID)?;
     let mut inner: Child = Command::new("/proc/self/exe")

@@ -30,14 +30,14 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Keep the kernel's MPTCP endpoints.
     pub mptcp: Option<Mptcp>,
-    /// UDP packets from or to this port are SCTP's (RFC 6951): links count them, and compare them with their MTU, without the
-    /// UDP header, as the simulator's own; devices take 8 bytes more.
+    /// UDP packets from or to this port are SCTP's (RFC 6951): links count them, and compare them with their
+    /// MTU, without the UDP header, as the simulator's own; devices take 8 bytes more.
     pub encapsulation: Option<u16>,
     /// The kernel's initial TCP window in packets, for hosts that have another than the kernel's own.
     pub tcp_initial_windows: BTreeMap<String, u32>,
     /// Capture what these links deliver (none: all of them) as pcapng.
     pub capture: Option<(Vec<String>, Box<dyn Write + Send>)>,
-    /// Hears of the actions that are done.
+    /// Receives the actions as they are done.
     pub events: Option<Sender<Done>>,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Debug for Options {
 /// Why an emulation could not be set up or did not end well.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The scenario makes no sense.
+    /// The scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// A host could not be made.
@@ -87,7 +87,7 @@ impl Emulation {
     /// Sets up the hosts of a scenario that [`Scenario::with_outside_hosts`] gave, and starts its clock.
     ///
     /// # Errors
-    /// A scenario that makes no sense, what the system refuses. Nothing is left then.
+    /// The scenario is invalid, or the system refuses something. Nothing is left then.
     pub fn start(scenario: &Scenario, options: Options) -> Result<Self, Error> {
         let mut world = OutsideHosts::new(scenario, options.seed)?;
         if let Some(port) = options.encapsulation {

@@ -1,7 +1,8 @@
 //! [`Host`]: a network namespace without a name, held by the thread that made it.
 //!
-//! Everything that is to happen in the namespace is a job for that thread: devices, sockets and processes belong to the
-//! namespace of the thread that makes them. When thread, processes and sockets are gone, so is the namespace.
+//! Everything that is to happen in the namespace is a job for that thread: devices, sockets and processes
+//! belong to the namespace of the thread that makes them. When thread, processes and sockets are gone, so is
+//! the namespace.
 
 use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
@@ -14,7 +15,8 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Held while a helper process is running that somebody here waits for: whoever reaps strangers must not reap it.
+/// Held while a helper process is running that somebody here waits for: whoever reaps strangers must not reap
+/// it.
 pub(crate) type Helpers = Arc<Mutex<()>>;
 
 /// A host of the scenario.
@@ -26,8 +28,8 @@ pub struct Host {
     helpers: Helpers,
 }
 
-/// What the namespace does with packets: no filter by reverse path, no way over a link that is down, no IPv6 but the
-/// scenario's.
+/// What the namespace does with packets: no filter by reverse path, no way over a link that is down, no IPv6
+/// but the scenario's.
 const SETTINGS: &[(&str, &str)] = &[
     ("ipv4/conf/all/rp_filter", "0"),
     ("ipv4/conf/default/rp_filter", "0"),
@@ -67,7 +69,8 @@ impl Host {
         &self.name
     }
 
-    /// Does something in the host's namespace and waits for it: sockets made there stay there, whoever uses them.
+    /// Does something in the host's namespace and waits for it: sockets made there stay there, whoever uses
+    /// them.
     ///
     /// # Panics
     /// If the job did.
@@ -93,7 +96,7 @@ impl Host {
         }
     }
 
-    /// A way to have lines of `ip -batch` done later, from anywhere; `failed` hears of what went wrong.
+    /// A way to have lines of `ip -batch` done later, from anywhere; `failed` receives the errors.
     pub(crate) fn ip_later(&self, failed: Sender<String>) -> impl Fn(String) + Send + use<> {
         let (jobs, helpers, name) = (self.jobs.clone(), Arc::clone(&self.helpers), self.name.clone());
         move |lines| {

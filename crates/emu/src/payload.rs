@@ -2,8 +2,9 @@
 
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 
-/// Bytes above the transport's header, in TCP, UDP and ICMP; of other protocols all above the IP header. SCTP packets
-/// without a DATA or I-DATA chunk (RFC 9260 §3.2, RFC 8260 §2.1) carry none. Zero for what is no IP packet.
+/// Bytes above the transport's header, in TCP, UDP and ICMP; of other protocols all above the IP header. SCTP
+/// packets without a DATA or I-DATA chunk (RFC 9260 §3.2, RFC 8260 §2.1) carry none. Zero for what is no IP
+/// packet.
 pub(crate) fn payload_len(packet: &[u8]) -> usize {
     let Ok(sliced) = SlicedPacket::from_ip(packet) else { return 0 };
     match (&sliced.transport, &sliced.net) {
@@ -23,7 +24,8 @@ fn above_ip(protocol: u8, payload: &[u8]) -> usize {
     if protocol != SCTP {
         return payload.len();
     }
-    // RFC 9260 §3: a common header of 12 bytes, then chunks padded to 4 bytes; the header of DATA has 16 bytes.
+    // RFC 9260 §3: a common header of 12 bytes, then chunks padded to 4 bytes; the header of DATA has 16
+    // bytes.
     let mut chunks = payload.get(12..).unwrap_or_default();
     let mut data = 0;
     while let Some(&[kind, _, high, low]) = chunks.first_chunk() {

@@ -1,5 +1,5 @@
-//! What is to be done in a host's namespace, as lines for `ip -batch`: addresses, routes by source address, carriers,
-//! MPTCP endpoints. Text only; nothing is run here.
+//! What is to be done in a host's namespace, as lines for `ip -batch`: addresses, routes by source address,
+//! carriers, MPTCP endpoints. Text only; nothing is run here.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -7,8 +7,8 @@ use std::net::IpAddr;
 
 use msctp_sim::{Heard, OutsideHosts};
 
-/// How the kernel's MPTCP path manager is kept, as a network manager would: an interface is an endpoint while its link is up
-/// and it has its address.
+/// How the kernel's MPTCP path manager is kept, as a network manager would: an interface is an endpoint while
+/// its link is up and it has its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mptcp {
     /// All interfaces carry data together.
@@ -43,7 +43,8 @@ pub(crate) struct Device {
 /// Longest name of a device (IFNAMSIZ − 1).
 const NAME_LEN: usize = 15;
 
-/// Packets that a device holds until the pump takes them: more than any window, so that nothing is lost before the link.
+/// Packets that a device holds until the pump takes them: more than any window, so that nothing is lost
+/// before the link.
 const DEVICE_QUEUE: u32 = 10_000;
 
 /// Routing table of a host's first device; the next ones follow. Below 253, which the kernel uses itself.
@@ -109,8 +110,8 @@ impl Device {
         if self.address.is_ipv4() { "0.0.0.0/0" } else { "::/0" }
     }
 
-    /// The address, and the routes that need it: in the table of its own, and in the main one for programs that do not choose
-    /// a source; there the host's first interface that is up comes first.
+    /// The address, and the routes that need it: in the table of its own, and in the main one for programs
+    /// that do not choose a source; there the host's first interface that is up comes first.
     fn add_address(&self, lines: &mut String) {
         let Self { name, address, .. } = self;
         let (prefix, nodad) = if address.is_ipv4() { (32, "") } else { (128, " nodad") };

@@ -1,8 +1,9 @@
-//! The pump: takes what hosts send into the simulator and hands out what arrives, when it is time. One thread.
+//! The pump: takes what hosts send into the simulator and hands out what arrives, when it is time. One
+//! thread.
 //!
-//! Time is kept by the models: a packet's times follow from when it was taken in and from nothing else, so that a wake-up that
-//! comes late makes one packet late and not the next ones. Between wake-ups the thread sleeps until the models' next event or
-//! the next packet, whichever comes first.
+//! Time is kept by the models: a packet's times follow from when it was taken in and from nothing else, so
+//! that a wake-up that comes late makes one packet late and not the next ones. Between wake-ups the thread
+//! sleeps until the models' next event or the next packet, whichever comes first.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -162,8 +163,8 @@ impl Pump {
     }
 }
 
-/// Asks for real-time priority and for exact timers, for this thread; true when it was given. `priority` is one of `SCHED_FIFO`,
-/// 1 to 99; the pump has 10.
+/// Asks for real-time priority and for exact timers, for this thread; true when it was given. `priority` is
+/// one of `SCHED_FIFO`, 1 to 99; the pump has 10.
 #[must_use]
 pub fn take_priority(priority: u8) -> bool {
     // For a thread without real-time priority the kernel bundles wake-ups that are 50 us apart.

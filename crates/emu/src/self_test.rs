@@ -1,8 +1,8 @@
-//! Is the emulator true on this machine? Packets between two emulated hosts, timed by the programs that send and receive
-//! them, against what the link model says.
+//! Is the emulator true on this machine? Packets between two emulated hosts, timed by the programs that send
+//! and receive them, against what the link model says.
 //!
-//! The measuring threads have real-time priority where it is given: they are instruments, and their own waiting for a
-//! processor would be counted as the emulator's.
+//! The measuring threads have real-time priority where it is given: they are instruments, and their own
+//! waiting for a processor would be counted as the emulator's.
 
 use std::io;
 use std::net::UdpSocket;
@@ -145,8 +145,8 @@ struct Sample {
     sent: usize,
 }
 
-/// Sends at a rate for a time. Gives the rate at which packets arrived, and their delays beyond what the model says of a link
-/// that was given the same packets at the same times.
+/// Sends at a rate for a time. Gives the rate at which packets arrived, and their delays beyond what the
+/// model says of a link that was given the same packets at the same times.
 fn measure(emulation: &Emulation, at: Rate, each: Span) -> io::Result<(f64, Sample)> {
     let clock = emulation.clock();
     let socket = |host: &str, address: &'static str| {
@@ -162,7 +162,7 @@ fn measure(emulation: &Emulation, at: Rate, each: Span) -> io::Result<(f64, Samp
     let sender = std::thread::Builder::new().spawn(move || send(&from, clock, at, each))?;
     let join = |_| io::Error::other("a measuring thread has panicked");
     let sent = sender.join().map_err(join)??;
-    // What waits, and what is on its way.
+    // Wait for queued packets and those on their way.
     std::thread::park_timeout(Duration::from_nanos(1_000_000_000));
     over.store(true, Ordering::Relaxed);
     let received = receiver.join().map_err(join)??;

@@ -1,6 +1,8 @@
-//! Running commands in the hosts of an emulation until it ends: by itself, by the command that matters, or by a signal.
+//! Running commands in the hosts of an emulation until it ends: by itself, by the command that matters, or by
+//! a signal.
 //!
-//! For the first process of a PID namespace ([`crate::contain`]): it is the parent of whoever lost theirs, and reaps them.
+//! For the first process of a PID namespace ([`crate::contain`]): it is the parent of whoever lost theirs,
+//! and reaps them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -45,7 +47,8 @@ impl Task {
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The command that matters has ended, or without one all have: the status of the first that failed, or success.
+    /// The command that matters has ended, or without one all have: the status of the first that failed, or
+    /// success.
     Commands(ExitStatus),
     /// The scenario came to its end, while commands were running.
     Scenario,
@@ -81,8 +84,8 @@ struct Session<'e> {
     interrupted: Arc<AtomicBool>,
 }
 
-/// Runs `helpers` from the start and `main`, if there is one, `settle` later; all are asked to end when it is over. At most one
-/// at a time in a process.
+/// Runs `helpers` from the start and `main`, if there is one, `settle` later; all are asked to end when it is
+/// over. At most one at a time in a process.
 ///
 /// # Errors
 /// A command that cannot be started, with its text.

@@ -50,7 +50,7 @@ pub struct HostSummary {
     pub name: String,
     /// Packets that carried user data.
     pub packets: u64,
-    /// Bytes of user data in packets, those sent again included.
+    /// Bytes of user data in packets, retransmissions included.
     pub bytes: u64,
     /// When the first of them arrived; `None`: none did.
     pub first: Option<f64>,
@@ -71,7 +71,8 @@ pub struct AroundSummary {
     pub before: f64,
     /// User data in the 5 s after, or until the end.
     pub after: f64,
-    /// The longest time without user data, of those that touch the 5 s after. One that lasts until the end counts to there.
+    /// The longest time without user data, of those that touch the 5 s after. One that lasts until the end
+    /// counts to there.
     pub gap: f64,
     /// When that gap began.
     pub gap_from: f64,

@@ -1,4 +1,5 @@
-//! Real sockets in emulated hosts. As root; without it the tests say so and are left out, unless MSCTP_NEED_EMULATION=1.
+//! Real sockets in emulated hosts. As root; without it the tests say so and are left out, unless
+//! MSCTP_NEED_EMULATION=1.
 
 use std::net::UdpSocket;
 use std::time::Duration;

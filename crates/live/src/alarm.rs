@@ -1,5 +1,5 @@
-//! [`Alarm`]: waiting until a time of the scenario, exactly. The runtime's own timers count whole milliseconds, which a message's
-//! transfer time would show; here one thread sleeps for all who wait.
+//! [`Alarm`]: waiting until a time of the scenario, exactly. The runtime's own timers count whole
+//! milliseconds, which a message's transfer time would show; here one thread sleeps for all who wait.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -105,7 +105,7 @@ impl Alarm {
         Self { alarms: alarms.clone(), set: None }
     }
 
-    /// Waits until `at`; at once if that is over. The wait may be given up.
+    /// Waits until `at`; at once if that is over. Cancel-safe.
     pub(crate) fn until(&mut self, at: Time) -> Until<'_> {
         Until { alarm: self, at }
     }
@@ -160,7 +160,7 @@ mod tests {
             let at = |ms| Time::ZERO + Span::from_millis(ms);
             let start = clock.now().as_nanos() / 1_000_000;
             for _ in 0..3 {
-                // The later wait is given up each time, and asked for again.
+                // The later wait is cancelled each time and begun anew.
                 let first = either(late.until(at(start + 30)), early.until(at(start + 10))).await;
                 assert!(matches!(first, Either::Second(())));
                 assert!(clock.now() >= at(start + 10));

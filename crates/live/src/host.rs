@@ -1,4 +1,5 @@
-//! A host's thread: its endpoints, its TCP connections and their applications, all in one runtime in the host's namespace.
+//! A host's thread: its endpoints, its TCP connections and their applications, all in one runtime in the
+//! host's namespace.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -15,11 +16,12 @@ use crate::sctp::{Door, SctpEnd};
 use crate::stage::Stage;
 use crate::{sctp, tcp};
 
-/// Real-time priority of the hosts' threads: above every ordinary program, below the emulator's pump (10). A program that waits
-/// for a processor would be counted as its transport.
+/// Real-time priority of the hosts' threads: above every ordinary program, below the emulator's pump (10). A
+/// program that waits for a processor would be counted as its transport.
 pub(crate) const PRIORITY: u8 = 5;
 
-/// Settings of the kernel's TCP that differ from its own: nothing is remembered from one connection to the next.
+/// Settings of the kernel's TCP that differ from its own: nothing is remembered from one connection to the
+/// next.
 const NO_MEMORY: (&str, &str) = ("tcp_no_metrics_save", "1");
 
 /// What a host does.
@@ -125,7 +127,7 @@ async fn answer(
         let from: Vec<IpAddr> = association.paths().iter().map(|path| path.at.remote).collect();
         let whose = waiting.iter().position(|(peer, _)| peer.iter().any(|address| from.contains(address)));
         if let Some(number) = whose {
-            // Its task has ended only if the run was given up.
+            // Its task has ended only if the run was cancelled.
             let _ = waiting.remove(number).1.send(association);
         }
     }

@@ -1,9 +1,11 @@
-//! A scenario's associations, TCP connections and applications as real stacks in the emulator's hosts: the same file that
-//! `msctp sim` runs in virtual time, in real time with the `msctp` crate's endpoints over UDP and the kernel's TCP.
+//! A scenario's associations, TCP connections and applications as real stacks in the emulator's hosts: the
+//! same file that `msctp sim` runs in virtual time, in real time with the `msctp` crate's endpoints over UDP
+//! and the kernel's TCP.
 //!
-//! Each host of the scenario is a network namespace ([`msctp_emu`]); a thread in it runs its endpoints, its TCP sockets and its
-//! applications, which are the simulator's own. What came of it is told to the simulator's books
-//! ([`msctp_sim::Elsewhere`]), so that summary and series are the same types, from the same code, as those of a simulation.
+//! Each host of the scenario is a network namespace ([`msctp_emu`]); a thread in it runs its endpoints, its
+//! TCP sockets and its applications, which are the simulator's own. What came of it is told to the
+//! simulator's books ([`msctp_sim::Elsewhere`]), so that summary and series are the same types, from the same
+//! code, as those of a simulation.
 //!
 //! What is the same and what is not: `docs/emulator.md`.
 #![cfg(target_os = "linux")]

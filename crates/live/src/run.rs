@@ -18,7 +18,7 @@ use msctp_units::Time;
 use crate::host::{self, Jobs};
 use crate::stage::{Note, Stage};
 
-/// How often it is looked whether the run is over or to be given up.
+/// How often to check whether the run is over or cancelled.
 const TICK: Duration = Duration::from_millis(20);
 
 /// How a scenario is carried out.
@@ -27,7 +27,7 @@ pub struct Options<'a> {
     pub seed: Option<u64>,
     /// Capture what these links deliver (none: all of them) as pcapng.
     pub capture: Option<(Vec<String>, Box<dyn Write + Send>)>,
-    /// When it becomes true, the run is given up.
+    /// Cancels the run when it becomes true.
     pub cancel: &'a AtomicBool,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Debug for Options<'_> {
 /// Why a run could not be carried out to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The scenario makes no sense, or not on real stacks.
+    /// The scenario is invalid, or cannot run on real stacks.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// The emulator.
@@ -65,8 +65,9 @@ pub struct Live {
     pub emulation: msctp_emu::Summary,
 }
 
-/// Carries a scenario out in real time: links, routers, mobility and constant-rate sources by the emulator, associations by the
-/// `msctp` crate, TCP by the kernel. Needs what [`msctp_emu::need::check`] checks. Several may run at a time.
+/// Carries a scenario out in real time: links, routers, mobility and constant-rate sources by the emulator,
+/// associations by the `msctp` crate, TCP by the kernel. Needs what [`msctp_emu::need::check`] checks.
+/// Several may run at a time.
 ///
 /// # Errors
 /// [`Error`]. Nothing is left behind.
@@ -129,7 +130,8 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Live, Error> {
         Note::Failed(_) => None,
     }));
     let (emulation, _) = emulation.finish()?;
-    // Hosts and tasks tell one after the other; stable, so that what one task tells of one moment stays in order.
+    // Hosts and tasks tell one after the other; stable, so that what one task tells of one moment stays in
+    // order.
     told.sort_by_key(|(at, _)| *at);
     for (at, what) in told {
         let counters = matches!(what, Told::Left { .. });

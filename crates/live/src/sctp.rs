@@ -1,5 +1,5 @@
-//! One end of an association: its application sends, its actions are done at their times, and what it is given, what its paths
-//! do and what it tells of itself goes to the books.
+//! One end of an association: its application sends, its actions are done at their times, and what it is
+//! given, what its paths do and what it tells of itself goes to the books.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -32,8 +32,8 @@ pub(crate) struct Door {
     pub(crate) call: Option<(oneshot::Sender<Association>, Endpoint)>,
 }
 
-/// The options of an end over UDP. Links do not count the UDP header here, so that packets carry what the simulator's do: the
-/// 8 bytes that the endpoint takes from the MTU (RFC 6951 §5.6) are added before.
+/// The options of an end over UDP. Links do not count the UDP header here, so that packets carry what the
+/// simulator's do: the 8 bytes that the endpoint takes from the MTU (RFC 6951 §5.6) are added before.
 pub(crate) fn config(job: &SctpJob) -> Config {
     Config { pmtu: job.config.pmtu + UDP_HEADER, ..job.config.clone() }
 }
@@ -137,7 +137,7 @@ impl SctpEnd {
                 a.link_event(LinkEvent { local, state: LinkState::Quality(quality) })
             }
             Call::Shutdown => {
-                // It ends by itself; whoever reads hears of it.
+                // It ends by itself; readers get the end.
                 tokio::task::spawn_local(async move { drop(a.shutdown().await) });
                 Ok(())
             }
@@ -177,7 +177,8 @@ pub(crate) async fn run(end: Rc<SctpEnd>, job: SctpJob, mut door: Door) {
                 Step::Call { action, call } => end.call(action, call),
                 Step::Link { local, up } => {
                     let state = if up { LinkState::Up } else { LinkState::Down };
-                    // Refused when the address is not, or not yet, the association's: none of its business then.
+                    // Refused when the address is not, or not yet, the association's: none of its business
+                    // then.
                     let _ = end.association().map(|a| a.link_event(LinkEvent { local, state }));
                 }
                 Step::App { app, start } => {

@@ -47,7 +47,7 @@ impl Stage {
 
     /// Something happened at `at`.
     pub(crate) fn tell_at(&self, at: Time, what: Told) {
-        // Nobody listens any more: the run was given up.
+        // Nobody listens any more: the run was cancelled.
         let _ = self.notes.send(Note::Told(at, what));
     }
 

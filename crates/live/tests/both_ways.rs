@@ -1,5 +1,5 @@
-//! One short scenario in virtual time and on real stacks, and how far the two agree. As root; without it the tests say so and are
-//! left out, unless MSCTP_NEED_EMULATION=1.
+//! One short scenario in virtual time and on real stacks, and how far the two agree. As root; without it the
+//! tests say so and are left out, unless MSCTP_NEED_EMULATION=1.
 
 use std::sync::atomic::AtomicBool;
 
@@ -151,8 +151,8 @@ fn slow_one_scenario_comes_to_the_same_in_virtual_time_and_on_real_stacks() {
     };
     // Its packet may wait behind TCP's: 30 packets at 5 Mbps.
     close("handover, s", moved(&live.summary), moved(&summary), 0.0, 0.08 + late);
-    // How long a message waits beside a TCP depends on where the two saw-teeth meet: one run of each says nothing. The table in
-    // docs/validation.md compares many.
+    // How long a message waits beside a TCP depends on where the two saw-teeth meet: one run of each says
+    // nothing. The table in docs/validation.md compares many.
     assert!(live.summary.video[0].mean_transfer.expect("delivered") < 0.2, "{:?}", live.summary.video[0]);
     let tcp = |summary: &Summary| summary.tcp[0].to_server.bytes as f64;
     close("TCP, bytes", tcp(&live.summary), tcp(&summary), 0.10, 0.0);

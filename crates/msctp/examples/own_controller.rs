@@ -1,7 +1,8 @@
-//! A congestion controller and a handover policy of one's own, given by value: nothing of them is in the crates.
+//! A congestion controller and a handover policy of one's own, given by value: nothing of them is in the
+//! crates.
 //!
-//! The client has two addresses of the loopback interface. It begins with one and adds the other on the way; the policy
-//! moves the data there as soon as it works, and says how the new path starts.
+//! The client has two addresses of the loopback interface. It begins with one and adds the other on the way;
+//! the policy moves the data there as soon as it works, and says how the new path starts.
 //!
 //!     cargo run -p msctp --example own_controller
 
@@ -13,7 +14,8 @@ use msctp::congestion::{Ack, Controller, ControllerChoice, ControllerConfig, Los
 use msctp::handover::{Action, HandoverPolicy, PathView, PolicyChoice, View};
 use msctp::{Config, Endpoint, EndpointOptions, PathId, PathState, Peer, Rate, Time};
 
-/// Additive increase, multiplicative decrease, and nothing else: a packet more per window, a quarter less after a loss.
+/// Additive increase, multiplicative decrease, and nothing else: a packet more per window, a quarter less
+/// after a loss.
 #[derive(Debug)]
 struct Aimd {
     path: ControllerConfig,

@@ -1,8 +1,8 @@
-//! Sets associations up between two endpoints over the loopback interface, 64 at a time, so that what a set-up costs can be
-//! counted:
+//! Sets associations up between two endpoints over the loopback interface, 64 at a time, so that what a
+//! set-up costs can be counted:
 //!
-//! `valgrind --tool=callgrind target/release/examples/setups 1000`, and the same with 2000: the difference is 1000 set-ups with
-//! both their ends. `strace -c -f` counts the system calls.
+//! `valgrind --tool=callgrind target/release/examples/setups 1000`, and the same with 2000: the difference is
+//! 1000 set-ups with both their ends. `strace -c -f` counts the system calls.
 
 use std::error::Error;
 

@@ -23,18 +23,18 @@ use crate::stream::Stream;
 /// Takes the next message out of the core.
 type More<'a> = &'a mut dyn FnMut() -> Result<Option<Message>, Restarted>;
 
-/// An SCTP association (RFC 9260). Cloned cheaply; the clones are the same association, so that one task may send while
-/// another receives.
+/// An SCTP association (RFC 9260). Cloned cheaply; the clones are the same association, so that one task may
+/// send while another receives.
 ///
 /// # The end
 ///
 /// [`shutdown`](Self::shutdown) returns `Ok` when the peer has acknowledged everything that was sent. So does
-/// [`Endpoint::close`](crate::Endpoint::close) for all associations of an endpoint. One of the two must be awaited before `main`
-/// returns, or data is lost.
+/// [`Endpoint::close`](crate::Endpoint::close) for all associations of an endpoint. One of the two must be
+/// awaited before `main` returns, or data is lost.
 ///
-/// Dropping the last clone only begins the shutdown. The endpoint's task completes it in the background, for at most
-/// [`EndpointOptions::linger`](crate::EndpointOptions::linger), and for as long as the runtime lives. When the runtime ends
-/// first, the peer gets an ABORT and what was not delivered is lost.
+/// Dropping the last clone only begins the shutdown. The endpoint's task completes it in the background, for
+/// at most [`EndpointOptions::linger`](crate::EndpointOptions::linger), and for as long as the runtime lives.
+/// When the runtime ends first, the peer gets an ABORT and what was not delivered is lost.
 ///
 /// Every wait is cancel-safe: no message is lost or sent in part.
 pub struct Association {
@@ -108,8 +108,8 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// There is no room now ([`SendRefusal::BufferFull`](crate::SendRefusal)), the message cannot be sent, or the association is
-    /// closing or over.
+    /// There is no room now ([`SendRefusal::BufferFull`](crate::SendRefusal)), the message cannot be sent, or
+    /// the association is closing or over.
     pub fn try_send(&self, message: &OutMessage) -> Result<(), SendError> {
         self.offer(message, None)
     }
@@ -159,8 +159,8 @@ impl Association {
         result.map_err(SendError::Refused)
     }
 
-    /// The next message (RFC 9260 §11.1.7) of any stream that has no [`Stream`] of its own; `None` when the peer has shut
-    /// down and everything was read.
+    /// The next message (RFC 9260 §11.1.7) of any stream that has no [`Stream`] of its own; `None` when the
+    /// peer has shut down and everything was read.
     ///
     /// # Errors
     ///
@@ -246,10 +246,11 @@ impl Association {
         Ok(Stream::new(self.clone(), stream))
     }
 
-    /// A stream that nobody has: to open a conversation with the peer's [`accept_stream`](Self::accept_stream), which gets it with the
-    /// first bytes. The end that connected opens the even numbers and the other one the odd ones, as WebRTC data channels do,
-    /// so that both may open at once. Numbers come in turn, and again when all were used: finish a stream at both ends
-    /// before dropping it.
+    /// A stream that nobody has: to open a conversation with the peer's
+    /// [`accept_stream`](Self::accept_stream), which gets it with the first bytes. The end that connected
+    /// opens the even numbers and the other one the odd ones, as WebRTC data channels do, so that both may
+    /// open at once. Numbers come in turn, and again when all were used: finish a stream at both ends before
+    /// dropping it.
     ///
     /// # Errors
     ///
@@ -278,8 +279,8 @@ impl Association {
         Ok(Stream::new(self.clone(), stream))
     }
 
-    /// Waits for the peer to send on a stream that nobody has here, and gives that stream; `None` when the peer has shut down. Takes
-    /// what [`recv`](Self::recv) would get: use one of the two.
+    /// Waits for the peer to send on a stream that nobody has here, and gives that stream; `None` when the
+    /// peer has shut down. Takes what [`recv`](Self::recv) would get: use one of the two.
     ///
     /// # Errors
     ///
@@ -332,9 +333,9 @@ impl Association {
         }
     }
 
-    /// The next event (RFC 9260 §11.2), but for those that only say that a wait is over. `None` when the association is over
-    /// and all were given. 256 events, with 1 MiB of undelivered messages in them, are kept; an application that does not ask loses
-    /// the oldest.
+    /// The next event (RFC 9260 §11.2), but for those that only say that a wait is over. `None` when the
+    /// association is over and all were given. 256 events, with 1 MiB of undelivered messages in them, are
+    /// kept; an application that does not ask loses the oldest.
     pub async fn event(&self) -> Option<Event> {
         self.wait(|slot| match slot.next_event() {
             Some(event) => Some(Some(event)),
@@ -343,9 +344,9 @@ impl Association {
         .await
     }
 
-    /// Takes what the association has told of itself since the last time, if `Config::trace` is on: windows, round trips,
-    /// losses, the handover policy's decisions. Whoever turns it on has to take it, or it grows without bound. Times as
-    /// [`Endpoint::now`](crate::Endpoint::now) counts.
+    /// Takes what the association has told of itself since the last time, if `Config::trace` is on: windows,
+    /// round trips, losses, the handover policy's decisions. Whoever turns it on has to take it, or it grows
+    /// without bound. Times as [`Endpoint::now`](crate::Endpoint::now) counts.
     pub fn take_trace(&self, mut take: impl FnMut(TraceEvent)) {
         self.with_core(|association, _| {
             while let Some(event) = association.poll_trace() {
@@ -417,19 +418,21 @@ impl Association {
         self.look(msctp_proto::Association::state).unwrap_or(AssociationState::Closed)
     }
 
-    /// All paths as they are now, with their counters; of an association that is over, as they were at its end.
+    /// All paths as they are now, with their counters; of an association that is over, as they were at its
+    /// end.
     pub fn paths(&self) -> Vec<PathStats> {
         let now = self.look(|association| association.paths().collect());
         now.or_else(|| self.last(|last| last.paths.clone())).unwrap_or_default()
     }
 
-    /// Counters since the beginning; of an association that is over, its last ones. `None` if the runtime ended first.
+    /// Counters since the beginning; of an association that is over, its last ones. `None` if the runtime
+    /// ended first.
     pub fn stats(&self) -> Option<AssociationStats> {
         self.look(msctp_proto::Association::stats).or_else(|| self.last(|last| last.stats))
     }
 
-    /// The peer's addresses, each with the UDP port at which it is reached (RFC 6951 §5.1), that of the primary path first; of
-    /// an association that is over, its last ones.
+    /// The peer's addresses, each with the UDP port at which it is reached (RFC 6951 §5.1), that of the
+    /// primary path first; of an association that is over, its last ones.
     pub fn remote_addresses(&self) -> Vec<SocketAddr> {
         let mut paths = self.paths();
         paths.sort_by_key(|path| !path.primary);
@@ -481,7 +484,8 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The endpoint has no socket for the address, the peer does not know how, or the address cannot be added.
+    /// The endpoint has no socket for the address, the peer does not know how, or the address cannot be
+    /// added.
     pub fn add_local_address(&self, local: IpAddr) -> Result<(), CallError> {
         if !self.shared.lock().locals.iter().any(|socket| socket.ip() == local) {
             return Err(CallError::NoSocket(local));

@@ -9,14 +9,16 @@ use crate::error::CloseError;
 use crate::state::{Phase, State};
 
 impl Endpoint {
-    /// Shuts every association down in good order (RFC 9260 §9.2) and waits until all are over and the kernel has their last
-    /// packets. Takes no new associations: [`accept`](Self::accept) returns `None`, [`connect`](Self::connect) and
-    /// [`listen`](Self::listen) fail. Associations that are being set up are aborted.
+    /// Shuts every association down in good order (RFC 9260 §9.2) and waits until all are over and the kernel
+    /// has their last packets. Takes no new associations: [`accept`](Self::accept) returns `None`,
+    /// [`connect`](Self::connect) and [`listen`](Self::listen) fail. Associations that are being set up are
+    /// aborted.
     ///
-    /// `Ok` means that every peer acknowledged everything sent to it, apart from messages whose lifetime ended. This takes as
-    /// long as the delivery does. After [`EndpointOptions::linger`](crate::EndpointOptions::linger) what is left is aborted, so
-    /// that the peers find out. Handles may still be held; their readers can read what arrived before the end. If the wait is
-    /// cancelled the shutdowns go on.
+    /// `Ok` means that every peer acknowledged everything sent to it, apart from messages whose lifetime
+    /// ended. This takes as long as the delivery does. After
+    /// [`EndpointOptions::linger`](crate::EndpointOptions::linger) what is left is aborted, so that the peers
+    /// find out. Handles may still be held; their readers can read what arrived before the end. If the wait
+    /// is cancelled the shutdowns go on.
     ///
     /// # Errors
     ///
@@ -36,11 +38,12 @@ impl Endpoint {
         }
     }
 
-    /// Aborts every association (RFC 9260 §9.1): each peer gets an ABORT with this reason. Ready when the kernel has the packets.
-    /// What was not delivered is lost. Takes no new associations, as after [`close`](Self::close), and ends one that waits.
+    /// Aborts every association (RFC 9260 §9.1): each peer gets an ABORT with this reason. Ready when the
+    /// kernel has the packets. What was not delivered is lost. Takes no new associations, as after
+    /// [`close`](Self::close), and ends one that waits.
     ///
-    /// For a program that must end at once. Each peer gets one packet; one whose packet is lost finds out by itself
-    /// ([`EndpointOptions::idle_timeout`](crate::EndpointOptions::idle_timeout)).
+    /// For a program that must end at once. Each peer gets one packet; one whose packet is lost finds out by
+    /// itself ([`EndpointOptions::idle_timeout`](crate::EndpointOptions::idle_timeout)).
     pub async fn abort(&self, reason: impl Into<Bytes>) {
         {
             let mut state = self.shared.lock();

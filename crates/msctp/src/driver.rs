@@ -21,7 +21,8 @@ use crate::state::{Shared, State};
 /// Rounds of receiving and sending before other tasks of the runtime get their turn.
 const ROUNDS: u32 = 16;
 
-/// Bytes that may wait for a socket that blocks. What comes beyond is lost, as it would be in any queue on its way.
+/// Bytes that may wait for a socket that blocks. What comes beyond is lost, as it would be in any queue on
+/// its way.
 const MAX_PENDING: usize = 256 << 10;
 
 /// Packets that fit every path, and may go together although they were not given out so.
@@ -36,7 +37,7 @@ const ABORT: u8 = 6;
 /// Where the first chunk's type is: behind the common header.
 const FIRST_CHUNK: usize = 12;
 
-/// A socket and what waits for it.
+/// A socket and the packets queued for it.
 #[derive(Debug)]
 struct Line {
     socket: Socket,
@@ -87,7 +88,8 @@ pub(crate) struct Driver {
     watch: Option<InterfaceWatch>,
     /// The UDP port of sockets that are made later (RFC 6951 §5.1: one for all of them).
     udp_port: u16,
-    /// Unspecified addresses that the endpoint was bound to: each stands for those of its family that come later, too.
+    /// Unspecified addresses that the endpoint was bound to: each stands for those of its family that come
+    /// later, too.
     wildcards: Vec<SocketAddr>,
     batch: Batch,
     outbox: Outbox,
@@ -190,8 +192,8 @@ impl Driver {
         self.take_steps(steps);
     }
 
-    /// Keeps the sockets of a wildcard, of an endpoint whose associations do not move: they and their paths stay as they
-    /// are, new associations have the new addresses.
+    /// Keeps the sockets of a wildcard, of an endpoint whose associations do not move: they and their paths
+    /// stay as they are, new associations have the new addresses.
     fn change_wildcards(&mut self, change: Change) {
         let wildcard = |ip: &IpAddr| self.wildcards.iter().find(|any| any.is_ipv4() == ip.is_ipv4());
         match change {
@@ -257,8 +259,8 @@ impl Driver {
         state.listen_again();
     }
 
-    /// Lets the core work until it only waits. `None` when the endpoint is over, else whether there is something to do at
-    /// once.
+    /// Lets the core work until it only waits. `None` when the endpoint is over, else whether there is
+    /// something to do at once.
     fn work(&mut self, cx: &mut Context<'_>) -> Option<bool> {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
@@ -346,7 +348,8 @@ impl Driver {
         })
     }
 
-    /// Sends an ABORT for each association that is not over: the runtime ends, and nobody is left to serve them.
+    /// Sends an ABORT for each association that is not over: the runtime ends, and nobody is left to serve
+    /// them.
     fn abort_all(&mut self) {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
@@ -439,7 +442,7 @@ impl Line {
         Some(sent.bytes)
     }
 
-    /// Tries again what waits.
+    /// Retries the queued packets; returns how many were lost.
     fn flush(&mut self, cx: &mut Context<'_>, refused: &mut Vec<Refused>) -> u64 {
         let mut lost = 0;
         while let Some(mut waiting) = self.pending.pop_front() {
@@ -488,8 +491,8 @@ fn bind_anew(ip: IpAddr, udp_port: u16, device: Option<String>) -> Option<Socket
     bind(udp_port).or_else(|| bind(0))
 }
 
-/// Gives a datagram to the core and learns from it what may be learnt. `before`: the association that was given the one
-/// before it in the batch, and where that came from, if it was the peer's.
+/// Gives a datagram to the core and learns from it what may be learnt. `before`: the association that was
+/// given the one before it in the batch, and where that came from, if it was the peer's.
 fn take(
     state: &mut State,
     now: Time,
@@ -595,7 +598,8 @@ impl Outbox {
 }
 
 impl Item {
-    /// Small packets of one length to one place go together, whichever associations they are of; the last may be shorter.
+    /// Small packets of one length to one place go together, whichever associations they are of; the last may
+    /// be shorter.
     fn take_in(&mut self, next: &Self) -> bool {
         let segment = self.segment_size.unwrap_or(self.len);
         let follows = (self.local, self.to, self.start + self.len) == (next.local, next.to, next.start);

@@ -1,5 +1,5 @@
-//! [`Endings`]: streams of ours that are over, and what the peer was told of it (RFC 6525 §5.1.2). Pure bookkeeping; who asks
-//! the core is `state`.
+//! [`Endings`]: streams of ours that are over, and what the peer was told of it (RFC 6525 §5.1.2). Pure
+//! bookkeeping; who asks the core is `state`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -99,7 +99,8 @@ impl Endings {
         for stream in std::mem::take(&mut self.asked) {
             match outcome {
                 ReconfigOutcome::Performed => self.settle(stream, Ok(())),
-                // Not asked after all, or at a bad moment: once more. Where the association shuts down, that tells the peer.
+                // The request was not sent, or another is in progress: repeat it. Where the association shuts
+                // down, that tells the peer.
                 ReconfigOutcome::GivenUp | ReconfigOutcome::Failed(IN_PROGRESS_ALREADY) => {
                     self.streams.insert(stream, Step::Sending);
                 }

@@ -23,20 +23,23 @@ use crate::wakers::Wakers;
 /// Local SCTP ports that are taken for associations that name none (RFC 6335 §6: dynamic ports).
 const FIRST_DYNAMIC: u16 = 49_152;
 
-/// Sockets for SCTP over UDP and the associations over them. Cloned cheaply; the clones are the same endpoint.
+/// Sockets for SCTP over UDP and the associations over them. Cloned cheaply; the clones are the same
+/// endpoint.
 ///
-/// One task serves all its associations. It ends when every [`Endpoint`] and [`Association`] was dropped and the
-/// associations have shut down, which takes at most [`EndpointOptions::linger`].
+/// One task serves all its associations. It ends when every [`Endpoint`] and [`Association`] was dropped and
+/// the associations have shut down, which takes at most [`EndpointOptions::linger`].
 ///
-/// The task runs on the runtime that [`bind`](Self::bind) was called in, and ends with it. Call [`close`](Self::close) before
-/// `main` returns: the runtime's end cuts off whatever is still being delivered. Peers of associations that are not over then
-/// get an ABORT, so that they find out at once. `std::process::exit` does not even send that.
+/// The task runs on the runtime that [`bind`](Self::bind) was called in, and ends with it. Call
+/// [`close`](Self::close) before `main` returns: the runtime's end cuts off whatever is still being
+/// delivered. Peers of associations that are not over then get an ABORT, so that they find out at once.
+/// `std::process::exit` does not even send that.
 pub struct Endpoint {
     pub(crate) shared: Arc<Shared>,
 }
 
 impl Endpoint {
-    /// Binds the sockets and starts the task. Must be called within a tokio runtime with its I/O and time drivers on.
+    /// Binds the sockets and starts the task. Must be called within a tokio runtime with its I/O and time
+    /// drivers on.
     ///
     /// # Errors
     ///
@@ -74,11 +77,12 @@ impl Endpoint {
         self.shared.lock().locals.clone()
     }
 
-    /// Takes associations at this SCTP port from now on, with these options; [`accept`](Self::accept) hands them out.
+    /// Takes associations at this SCTP port from now on, with these options; [`accept`](Self::accept) hands
+    /// them out.
     ///
     /// # Errors
     ///
-    /// An option that cannot be used, or the port is listened at already.
+    /// An option that cannot be used, or the endpoint already listens at the port.
     pub fn listen(&self, port: u16, config: Config) -> Result<(), ConfigError> {
         let mut state = self.shared.lock();
         if state.closed {
@@ -93,8 +97,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The next association at a port that is listened at; `None` when it is listened at no more, or the endpoint is gone.
-    /// Nothing is lost when the wait is given up.
+    /// Accepts the next association at a port; `None` after [`stop_listening`](Self::stop_listening) or
+    /// [`close`](Self::close). Cancel-safe.
     pub async fn accept(&self, port: u16) -> Option<Association> {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
@@ -122,7 +126,7 @@ impl Endpoint {
         state.wake_driver();
     }
 
-    /// Sets an association up. When the wait is given up it is aborted.
+    /// Sets an association up. Dropping the future aborts it.
     ///
     /// # Errors
     ///
@@ -177,8 +181,8 @@ impl Endpoint {
         Ok(Association::new(Arc::clone(&self.shared), handle))
     }
 
-    /// Waits until every association of this endpoint is over, and the kernel has their last packets. Handles to them may
-    /// still be held. [`close`](Self::close) also ends them.
+    /// Waits until every association of this endpoint is over, and the kernel has their last packets. Handles
+    /// to them may still be held. [`close`](Self::close) also ends them.
     pub async fn idle(&self) {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
@@ -262,7 +266,8 @@ fn bind_all(options: &EndpointOptions, host: &[LocalAddress]) -> Result<Vec<Sock
         if sockets.iter().any(|socket| socket.local().ip() == address.ip()) {
             continue;
         }
-        // A host that does not move may get its packets through any interface: what leaves follows the routing table.
+        // A host that does not move may get its packets through any interface: what leaves follows the
+        // routing table.
         let bound = options.mobility.is_some();
         let of_host = host.iter().find(|local| bound && local.ip == address.ip() && !local.loopback);
         let socket_options = SocketOptions {
@@ -286,8 +291,8 @@ fn bind_all(options: &EndpointOptions, host: &[LocalAddress]) -> Result<Vec<Sock
 mod tests {
     use super::*;
 
-    /// Associations looked at by both ends while so many are set up, each sends a little and waits for its acknowledgement, and
-    /// all end.
+    /// Associations looked at by both ends while so many are set up, each sends a little and waits for its
+    /// acknowledgement, and all end.
     fn looked_at(count: usize) -> u64 {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -324,8 +329,9 @@ mod tests {
     fn what_is_looked_at_grows_with_what_happens_and_not_with_how_many_there_are() {
         let (few, many) = (looked_at(20), looked_at(160));
         assert!(few >= 20, "{few}: each is looked at once at least");
-        // Each packet, timer and call of an association looks at it alone: eight times as many, eight times the work, and some
-        // for how packets fall into batches. Looking at all each time would be sixty times the work.
+        // Each packet, timer and call of an association looks at it alone: eight times as many, eight times
+        // the work, and some for how packets fall into batches. Looking at all each time would be sixty times
+        // the work.
         assert!(many <= few * 16, "{few} for 20 associations, {many} for 160");
     }
 }

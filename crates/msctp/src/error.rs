@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use msctp_proto::{ConfigError, LossReason, ReconfigOutcome};
 
-/// An endpoint cannot be had.
+/// Errors of [`Endpoint::bind`](crate::Endpoint::bind).
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// A local address cannot be used.
@@ -40,8 +40,8 @@ pub enum ConnectError {
     /// No socket of this endpoint can reach the peer's family of addresses.
     #[error("no local address reaches {0}: bind one of its family")]
     NoLocalAddress(SocketAddr),
-    /// The endpoint has no socket now: every interface it may use is down or has no address. A mobile endpoint binds new addresses as they
-    /// appear; try again then.
+    /// The endpoint has no socket now: every interface it may use is down or has no address. A mobile
+    /// endpoint binds new addresses as they appear; try again then.
     #[error("no local address now: every interface is down or has none; try again when there is a network")]
     NoNetwork,
     /// The peer's UDP port is 0, at which nobody can be reached.
@@ -62,8 +62,8 @@ pub enum ConnectError {
     /// It was lost while it was set up.
     #[error(transparent)]
     Lost(AssociationError),
-    /// [`Endpoint::close`](crate::Endpoint::close) or [`Endpoint::abort`](crate::Endpoint::abort) was called before, or the
-    /// runtime that the endpoint was bound in has ended.
+    /// [`Endpoint::close`](crate::Endpoint::close) or [`Endpoint::abort`](crate::Endpoint::abort) was called
+    /// before, or the runtime that the endpoint was bound in has ended.
     #[error("the endpoint is closed: bind another one")]
     EndpointClosed,
 }
@@ -85,7 +85,8 @@ pub enum Refusal {
     NoListener,
     /// It has no room for another association (Out of Resource, RFC 9260 §3.3.10.4).
     OutOfResource,
-    /// Its application, or its listener, does not want this one, and says why; perhaps with no words (RFC 9260 §3.3.10.12).
+    /// Its application, or its listener, does not want this one, and says why; perhaps with no words (RFC
+    /// 9260 §3.3.10.12).
     Application(String),
     /// Any other error cause, by its code (RFC 9260 §3.3.10).
     Cause(u16),
@@ -175,8 +176,8 @@ impl From<SendError> for io::Error {
 /// The peer could not be told that a stream is over. What was written was delivered all the same.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FinishError {
-    /// The peer does not know stream reconfiguration (RFC 6525), or one end turned it off: only the end of the association ends a
-    /// stream there.
+    /// The peer does not know stream reconfiguration (RFC 6525), or one end turned it off: only the end of
+    /// the association ends a stream there.
     #[error(
         "the peer cannot be told that a stream is over: stream reconfiguration (RFC 6525) was not agreed on"
     )]
@@ -203,7 +204,7 @@ impl From<FinishError> for io::Error {
     }
 }
 
-/// A [`Stream`](crate::Stream) cannot be had.
+/// Errors of opening or accepting a [`Stream`](crate::Stream).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {

@@ -1,5 +1,6 @@
-//! What an association does when the host's addresses change: adds the new one (RFC 5061), moves to the better one, has the
-//! peer send there too, deletes the old one. Decides by [`Follower`](crate::mobile::Follower)'s word and the paths' state.
+//! What an association does when the host's addresses change: adds the new one (RFC 5061), moves to the
+//! better one, has the peer send there too, deletes the old one. Decides by
+//! [`Follower`](crate::mobile::Follower)'s word and the paths' state.
 
 use std::net::IpAddr;
 
@@ -14,7 +15,7 @@ use crate::mobile::{Follower, Moves};
 use crate::state::State;
 
 impl State {
-    /// The link of a local address changed: every association hears of it.
+    /// Notifies every association that the link of a local address changed.
     pub(crate) fn tell_links(&mut self, now: Time, local: IpAddr, up: bool) {
         let state = if up { LinkState::Up } else { LinkState::Down };
         for handle in self.slots.keys().copied().collect::<Vec<_>>() {
@@ -191,8 +192,8 @@ fn primary_of(paths: &[PathStats]) -> Option<IpAddr> {
     paths.iter().find(|path| path.primary).map(|path| path.at.local)
 }
 
-/// The path that is to be the primary instead of the one that is, after a time of measuring it; `again`: when to ask again if it
-/// has to wait.
+/// The path that is to be the primary instead of the one that is, after a time of measuring it; `again`: when
+/// to ask again if it has to wait.
 fn better(
     follower: &Follower,
     moves: &mut Moves,

@@ -1,14 +1,16 @@
-//! [`Inbox`]: messages taken out of the core, sorted by who reads them, and where streams end. Pure bookkeeping.
+//! [`Inbox`]: messages taken out of the core, sorted by who reads them, and where streams end. Pure
+//! bookkeeping.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use msctp_proto::{Message, Restarted};
 
-/// Bytes of messages kept here for others than the one who reads. Beyond it the rest stays in the core, where it closes the
-/// window: a reader that never comes stops the peer and does not fill the memory.
+/// Bytes of messages kept here for others than the one who reads. Beyond it the rest stays in the core, where
+/// it closes the window: a reader that never comes stops the peer and does not fill the memory.
 const MOST: usize = 256 << 10;
 
-/// A message counts as at least so many bytes, about what keeping it takes: one-byte messages do not fill the memory either.
+/// A message counts as at least so many bytes, about what keeping it takes: one-byte messages do not fill the
+/// memory either.
 const MIN_CHARGE: usize = 256;
 
 /// Bytes taken out of the core at a time.
@@ -42,11 +44,13 @@ impl Item {
     }
 }
 
-/// Messages that wait for their readers: one queue for each stream that somebody reads by itself, and one for all others.
+/// Messages that wait for their readers: one queue for each stream that somebody reads by itself, and one for
+/// all others.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     rest: VecDeque<Item>,
-    /// Streams of which an end is the last that is in `rest`: one without messages after another says nothing new.
+    /// Streams of which an end is the last that is in `rest`: one without messages after another says nothing
+    /// new.
     ended: BTreeSet<u16>,
     claimed: BTreeMap<u16, VecDeque<Item>>,
     bytes: usize,
@@ -59,8 +63,8 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// From now on the messages of this stream wait for its own reader; those that wait already go to it. False when it has
-    /// one.
+    /// From now on the messages of this stream wait for its own reader; those that wait already go to it.
+    /// False when it has one.
     pub(crate) fn claim(&mut self, stream: u16) -> bool {
         if self.claimed.contains_key(&stream) {
             return false;
@@ -144,8 +148,8 @@ impl Inbox {
         !self.claimed.contains_key(&stream) && !self.rest.iter().any(|item| item.stream() == Some(stream))
     }
 
-    /// Claims the stream of the first message that waits and that nobody claimed. `Ok(None)`: there is none; an error: the peer
-    /// restarted before it. The second as for [`next`](Self::next).
+    /// Claims the stream of the first message that waits and that nobody claimed. `Ok(None)`: there is none;
+    /// an error: the peer restarted before it. The second as for [`next`](Self::next).
     pub(crate) fn claim_next(
         &mut self,
         more: impl FnMut() -> Result<Option<Message>, Restarted>,
@@ -165,8 +169,9 @@ impl Inbox {
         (claimed, others)
     }
 
-    /// The next of `stream`, or the next message of the streams that nobody claimed. `more` takes messages out of the core. The
-    /// second is true when others should look again: something came for them, or there is room again.
+    /// The next of `stream`, or the next message of the streams that nobody claimed. `more` takes messages
+    /// out of the core. The second is true when others should look again: something came for them, or there
+    /// is room again.
     pub(crate) fn next(
         &mut self,
         stream: Option<u16>,
@@ -233,7 +238,7 @@ impl Inbox {
         self.pass_ends(false) || other
     }
 
-    /// Who reads all streams is told of ends by events.
+    /// Skips ends of streams: a reader of all streams gets them as events.
     fn skip_ends(&mut self) {
         while let Some(Item::End(stream)) = self.rest.front() {
             self.ended.remove(stream);

@@ -1,5 +1,5 @@
-//! Mobile SCTP over UDP (RFC 9260, RFC 5061, RFC 6951) for tokio: associations that keep their rate when the network under
-//! them changes.
+//! Mobile SCTP over UDP (RFC 9260, RFC 5061, RFC 6951) for tokio: associations that keep their rate when the
+//! network under them changes.
 //!
 //! ```
 //! use msctp::{Config, Endpoint, EndpointOptions, Peer};
@@ -27,24 +27,29 @@
 //!
 //! # Moving
 //!
-//! With [`EndpointOptions::mobile`] the endpoint follows the host's interfaces: a new address is added to every association,
-//! verified and measured while the old one carries data; data moves as [`Mobility`] prefers and starts there with the window
-//! that the handover policy gives (`Config::handover_policy`; [`policies`](handover::policies) lists ours). No line
-//! of application code is about it; [`Association::event`] tells of it.
+//! With [`EndpointOptions::mobile`] the endpoint follows the host's interfaces: a new address is added to
+//! every association, verified and measured while the old one carries data; data moves as [`Mobility`]
+//! prefers and starts there with the window that the handover policy gives (`Config::handover_policy`;
+//! [`policies`](handover::policies) lists ours). No line of application code is about it;
+//! [`Association::event`] tells of it.
 //!
 //! # Your own congestion control and handover policy
 //!
 //! `Config::controller` and `Config::handover_policy` take a name or a value: a name is looked up
-//! ([`controllers`](congestion::controllers), [`policies`](handover::policies)) and comes to the same as a value, a function that
-//! makes a [`Controller`](congestion::Controller) for each path or a [`HandoverPolicy`](handover::HandoverPolicy) for each
-//! association. Both are plain state machines that are told what happened; `examples/own_controller.rs` has one of each.
+//! ([`controllers`](congestion::controllers), [`policies`](handover::policies)) and comes to the same as a
+//! value, a function that makes a [`Controller`](congestion::Controller) for each path or a
+//! [`HandoverPolicy`](handover::HandoverPolicy) for each association. Both are plain state machines that are
+//! told what happened; `examples/own_controller.rs` has one of each.
 //!
 //! ```
 //! use msctp::Config;
 //! use msctp::congestion::{ControllerChoice, ControllerConfig, InitialWindow, Reno};
 //! use msctp::handover::{Conservative, PolicyChoice};
 //!
-//! let ten = |path: &ControllerConfig| ControllerConfig { initial_window: InitialWindow::Packets(10), ..path.clone() };
+//! let ten = |path: &ControllerConfig| {
+//!     let initial_window = InitialWindow::Packets(10);
+//!     ControllerConfig { initial_window, ..path.clone() }
+//! };
 //! let config = Config {
 //!     controller: ControllerChoice::own(move |path| Box::new(Reno::new(&ten(path)))),
 //!     handover_policy: PolicyChoice::own(|options| Box::new(Conservative::new(options))),
@@ -56,13 +61,15 @@
 //! assert!(wrong.to_string().contains("the nearest is \"cubic\""));
 //! ```
 //!
-//! *When* data moves is decided in two places. A mobile endpoint moves it to the interface that [`Mobility::prefer`] likes best,
-//! and away from one that is down. A policy may move it too ([`SwitchPrimary`](handover::Action::SwitchPrimary)); for it to
-//! decide alone, leave `prefer` empty, which makes all interfaces equal, or do not use [`EndpointOptions::mobile`].
+//! *When* data moves is decided in two places. A mobile endpoint moves it to the interface that
+//! [`Mobility::prefer`] likes best, and away from one that is down. A policy may move it too
+//! ([`SwitchPrimary`](handover::Action::SwitchPrimary)); for it to decide alone, leave `prefer` empty, which
+//! makes all interfaces equal, or do not use [`EndpointOptions::mobile`].
 //!
 //! # Bytes
 //!
-//! [`Association::stream`] gives a stream as [`AsyncRead`](tokio::io::AsyncRead) and [`AsyncWrite`](tokio::io::AsyncWrite):
+//! [`Association::stream`] gives a stream as [`AsyncRead`](tokio::io::AsyncRead) and
+//! [`AsyncWrite`](tokio::io::AsyncWrite):
 //!
 //! ```
 //! # use msctp::{Config, Endpoint, EndpointOptions, Peer};
@@ -87,22 +94,24 @@
 //! # }
 //! ```
 //!
-//! A stream ends in each direction by itself ([`Stream::finish`], the same as `shutdown` of [`AsyncWrite`](tokio::io::AsyncWrite)):
-//! the peer's reader sees the end of file behind the last byte, the association and the other direction go on, and the number
-//! can be used again. This is the outgoing stream reset of RFC 6525, as WebRTC closes data channels (RFC 8831 §6.7).
+//! A stream ends in each direction by itself ([`Stream::finish`], the same as `shutdown` of
+//! [`AsyncWrite`](tokio::io::AsyncWrite)): the peer's reader sees the end of file behind the last byte, the
+//! association and the other direction go on, and the number can be used again. This is the outgoing stream
+//! reset of RFC 6525, as WebRTC closes data channels (RFC 8831 §6.7).
 //!
 //! # Ending a program
 //!
-//! The endpoint's task delivers data in the background, and ends with the runtime it was bound in. A program that sent something
-//! awaits [`Endpoint::close`] (or [`Association::shutdown`]) before `main` returns; `Ok` means that every peer acknowledged
-//! everything. A program that must end at once awaits [`Endpoint::abort`], which takes no longer than handing packets to the kernel.
-//! Without either, unsent data is lost when the runtime ends; the peers then get an ABORT as the endpoint's task is dropped.
+//! The endpoint's task delivers data in the background, and ends with the runtime it was bound in. A program
+//! that sent something awaits [`Endpoint::close`] (or [`Association::shutdown`]) before `main` returns; `Ok`
+//! means that every peer acknowledged everything. A program that must end at once awaits [`Endpoint::abort`],
+//! which takes no longer than handing packets to the kernel. Without either, unsent data is lost when the
+//! runtime ends; the peers then get an ABORT as the endpoint's task is dropped.
 //!
-//! # What waits for what
+//! # Back-pressure
 //!
-//! One task per endpoint moves packets. [`Association::send`] waits while the send buffer is full (`Config::send_buffer`);
-//! what the application does not read fills the receive buffer, which closes the window and stops the peer
-//! (`Config::receive_buffer`). Every wait may be given up.
+//! One task per endpoint moves packets. [`Association::send`] waits while the send buffer is full
+//! (`Config::send_buffer`); what the application does not read fills the receive buffer, which closes the
+//! window and stops the peer (`Config::receive_buffer`). Every wait is cancel-safe.
 
 mod association;
 mod clock;

@@ -1,5 +1,6 @@
-//! Following the host's interfaces: which address is used, which is better, which one a flapping link has to wait for. Pure
-//! decisions with time as an argument; may not touch sockets. What an association does about them is in `follow`.
+//! Following the host's interfaces: which address is used, which is better, which one a flapping link has to
+//! wait for. Pure decisions with time as an argument; may not touch sockets. What an association does about
+//! them is in `follow`.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,27 +13,30 @@ use crate::clock::span;
 
 /// How a mobile endpoint follows its interfaces.
 ///
-/// An address that appears is added to every association at once (RFC 5061), verified, and measured as far as the handover
-/// policy wants, while the old path carries data. Data moves to it when its interface is preferred to the old one's, or when
-/// the old one is down. An address that is gone is deleted when another one works.
+/// An address that appears is added to every association at once (RFC 5061), verified, and measured as far as
+/// the handover policy wants, while the old path carries data. Data moves to it when its interface is
+/// preferred to the old one's, or when the old one is down. An address that is gone is deleted when another
+/// one works.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mobility {
-    /// Interfaces by the beginnings of their names, the best first; those not named come last, and are equals. Wired, then
-    /// WLAN, then what there is.
+    /// Interfaces by the beginnings of their names, the best first; those not named come last, and are
+    /// equals. Wired, then WLAN, then what there is.
     pub prefer: Vec<String>,
     /// Only interfaces whose names begin like one of these; empty, the default: all.
     pub only: Vec<String>,
-    /// How long a new path that works is measured before data moves to it while the old one still works. `None`, the default:
-    /// 300 ms with a handover policy that measures (`adaptive`), no time with any other. Where the peer is the one that sends, it
-    /// is its policy that counts: say it here.
+    /// How long a new path that works is measured before data moves to it while the old one still works.
+    /// `None`, the default: 300 ms with a handover policy that measures (`adaptive`), no time with any other.
+    /// Where the peer is the one that sends, it is its policy that counts: say it here.
     pub probe: Option<Duration>,
-    /// An address that comes back after its link was down waits so long while another address works, 1 s; twice as long each
-    /// time it went down again within `calm`, at most 32 times. A link that comes and goes does not drag the data with it.
+    /// An address that comes back after its link was down waits so long while another address works, 1 s;
+    /// twice as long each time it went down again within `calm`, at most 32 times. A link that comes and goes
+    /// does not drag the data with it.
     pub hold: Duration,
     /// An address that was up for so long has a clean record again, 30 s.
     pub calm: Duration,
-    /// An address whose link is down for so long is deleted from the associations that have another that works, 0 s: what was
-    /// in flight there, in both directions, is then sent again at once. Longer spares the exchange when links blink.
+    /// An address whose link is down for so long is deleted from the associations that have another that
+    /// works, 0 s: what was in flight there, in both directions, is then retransmitted at once. Longer spares
+    /// the exchange when links blink.
     pub delete_after: Duration,
     /// Use loopback addresses. False.
     pub loopback: bool,
@@ -40,10 +44,10 @@ pub struct Mobility {
     pub translation: Translation,
 }
 
-/// Whether the peer knows this host's addresses by other names, because a translator (NAT) is on the way. Then the peer is
-/// told of an address as the source of the packet that tells (the wildcard of RFC 5061 §4.2.1, §4.2.2, §4.2.4). That is as
-/// right where nothing is translated, but no key protects a source address (§6), and such requests wait until the address
-/// itself carries packets.
+/// Whether the peer knows this host's addresses by other names, because a translator (NAT) is on the way.
+/// Then an address is announced as the source address of the announcing packet (the wildcard of RFC 5061
+/// §4.2.1, §4.2.2, §4.2.4). That is as right where nothing is translated, but no key protects a source
+/// address (§6), and such requests wait until the address itself carries packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Translation {
     /// For an address that is private (RFC 1918, RFC 4193, RFC 6598) towards a peer whose addresses are not.
@@ -299,8 +303,8 @@ impl Known {
 pub(crate) struct Moves {
     /// The peer was asked to send here.
     pub(crate) peer_primary: Option<IpAddr>,
-    /// It was asked to as the address was added: from the primary's address of that time, to this one. Data of this end follows when
-    /// the path works.
+    /// It was asked to as the address was added: from the primary's address of that time, to this one. Data
+    /// of this end follows when the path works.
     pub(crate) moving: Option<(Option<IpAddr>, IpAddr)>,
     /// Requests that were made and not answered yet, or refused.
     pub(crate) added: Vec<IpAddr>,
@@ -361,7 +365,7 @@ mod tests {
             assert_eq!(follower.change(secs(now), Change::Down(ip(2))), [Step::Down(ip(2))]);
             assert_eq!(up(&mut follower, now, 2, "wlan0"), []);
             assert_eq!(follower.rank(ip(2)), None);
-            // Down and up again meanwhile: nobody was told anything, so there is nothing to tell.
+            // Down and up again meanwhile: nothing was announced, so there is nothing to announce.
             let due = follower.known[&ip(2)].held_until.unwrap();
             assert_eq!(due, secs(now + hold));
             now += hold;

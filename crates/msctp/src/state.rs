@@ -1,5 +1,5 @@
-//! What an endpoint's handles and its task share, behind one lock that is never held while anybody waits or while the kernel
-//! works.
+//! What an endpoint's handles and its task share, behind one lock that is never held while anybody waits or
+//! while the kernel works.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -55,8 +55,8 @@ pub(crate) struct State {
     abandoned: BTreeMap<Handle, Time>,
     /// The same by time; one that has ended meanwhile may still stand here.
     abort_at: BTreeSet<(Time, Handle)>,
-    /// Of these kinds those to which something happened: they are looked after. Nobody is looked at in vain, however many
-    /// there are.
+    /// Of these kinds those to which something happened: they are looked after. Nobody is looked at in vain,
+    /// however many there are.
     touched: Vec<Handle>,
     /// Follows the host's interfaces.
     pub(crate) follower: Option<Follower>,
@@ -76,10 +76,12 @@ pub(crate) struct State {
     pub(crate) endpoints: usize,
     /// The task ended.
     pub(crate) gone: bool,
-    /// The latest options of an association that we began, as given and as used: those that are equal share them.
+    /// The latest options of an association that we began, as given and as used: those that are equal share
+    /// them.
     options: Option<(Config, Arc<Config>)>,
     driver: Option<Waker>,
-    /// Random numbers for ports: asking the system for each was half of the time that set-ups spent in system calls.
+    /// Random numbers for ports: asking the system for each was half of the time that set-ups spent in system
+    /// calls.
     random: Vec<u16>,
     /// Associations looked at for their waiters.
     #[cfg(test)]
@@ -352,7 +354,8 @@ impl State {
         live.map(|(&handle, _)| handle).collect()
     }
 
-    /// Aborts an association at `deadline` if it is not over by then. Whoever has it goes on reading until then.
+    /// Aborts an association at `deadline` if it is not over by then. Whoever has it goes on reading until
+    /// then.
     pub(crate) fn abort_at(&mut self, handle: Handle, deadline: Time) {
         self.abort_at.insert((deadline, handle));
     }
@@ -390,8 +393,8 @@ impl State {
         self.flushing.insert(handle);
     }
 
-    /// A packet of the peer's came from this port. Learnt only where the association has a path (RFC 6951 §5.4). False: it has none
-    /// there.
+    /// A packet of the peer's came from this port. Learnt only where the association has a path (RFC 6951
+    /// §5.4). False: it has none there.
     pub(crate) fn learn_port(&mut self, handle: Handle, at: PathAddr, udp_port: u16) -> bool {
         let Some(slot) = self.slots.get_mut(&handle) else { return true };
         let association = self.core.association(handle);
@@ -472,7 +475,8 @@ impl State {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         match change {
             StreamEvent::IncomingReset(streams) => {
-                // What is sent after the reset waits for our answer, which did not leave yet: all that is unread was before it.
+                // What is sent after the reset waits for our answer, which did not leave yet: all that is
+                // unread was before it.
                 let unread = self.core.association(handle).map_or(0, msctp_proto::Association::unread);
                 slot.inbox.end(streams.clone(), unread);
                 slot.readers.wake();
@@ -527,8 +531,8 @@ impl State {
         }
     }
 
-    /// Wakes those whose data is acknowledged; sees to associations that nobody has any more. True when there was something to
-    /// see to: the core may have to send. Cost: those to which something happened.
+    /// Wakes those whose data is acknowledged; sees to associations that nobody has any more. True when there
+    /// was something to see to: the core may have to send. Cost: those to which something happened.
     pub(crate) fn look_after(&mut self, now: Time) -> bool {
         let mut any = !self.touched.is_empty();
         let mut touched = std::mem::take(&mut self.touched);

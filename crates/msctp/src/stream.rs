@@ -16,24 +16,26 @@ use crate::inbox::Item;
 /// Bytes of the messages into which written bytes are cut at most.
 const MESSAGE: usize = 64 << 10;
 
-/// A stream of an association in both directions, for code that reads and writes bytes. The bounds of messages are not kept.
+/// A stream of an association in both directions, for code that reads and writes bytes. The bounds of
+/// messages are not kept.
 ///
 /// # The end
 ///
-/// Each direction ends by itself. [`finish`](Self::finish), or `shutdown` of [`AsyncWrite`], ends ours; reading gives the end of
-/// file when the peer has ended its own, or has shut the association down. The number can then be used again: drop this
-/// `Stream`, and take it anew from [`Association::stream`].
+/// Each direction ends by itself. [`finish`](Self::finish), or `shutdown` of [`AsyncWrite`], ends ours;
+/// reading gives the end of file when the peer has ended its own, or has shut the association down. The
+/// number can then be used again: drop this `Stream`, and take it anew from [`Association::stream`].
 ///
-/// Dropping a `Stream` ends nothing: what was written is delivered, what comes goes to [`Association::recv`]. An end that is
-/// under way goes on.
+/// Dropping a `Stream` ends nothing: what was written is delivered, what comes goes to [`Association::recv`].
+/// An end that is under way goes on.
 ///
-/// There is no way to take back what was written (QUIC's RESET_STREAM): a stream reset of RFC 6525 comes behind the last message
-/// and gives none up. What may be given up is sent as messages with a lifetime
-/// ([`OutMessage::reliability`](crate::OutMessage), RFC 3758); [`Association::abort`] gives everything up.
+/// There is no way to take back what was written (QUIC's RESET_STREAM): a stream reset of RFC 6525 comes
+/// behind the last message and drops none. Send data that may be dropped as messages with a lifetime
+/// ([`OutMessage::reliability`](crate::OutMessage), RFC 3758); [`Association::abort`] drops everything.
 ///
-/// SCTP has one receive window for all streams of an association. A stream that is not read therefore stops the others in the end: when
-/// 256 KiB wait here for all readers together and as much as the receive buffer (`Config::receive_buffer`, or what
-/// `BufferConfig::max_receive_buffer` lets it grow to) waits in the core. Read every stream that the peer may send on, or shut down.
+/// SCTP has one receive window for all streams of an association. A stream that is not read therefore stops
+/// the others in the end: when 256 KiB wait here for all readers together and as much as the receive buffer
+/// (`Config::receive_buffer`, or what `BufferConfig::max_receive_buffer` lets it grow to) waits in the core.
+/// Read every stream that the peer may send on, or shut down.
 #[derive(Debug)]
 pub struct Stream {
     association: Association,
@@ -50,14 +52,14 @@ impl Stream {
         Self { association, stream, rest: Bytes::new(), ended: false, finishing: false }
     }
 
-    /// Ends our direction (RFC 6525 §5.1.2). Ready when the peer has acknowledged everything that was written and knows that
-    /// this was all; its reader sees the end of file. Nothing can be written any more; reading goes on. When the wait is given up
-    /// the end is still told, and it can be waited for again.
+    /// Ends our direction (RFC 6525 §5.1.2). Ready when the peer has acknowledged everything that was written
+    /// and knows that this was all; its reader sees the end of file. Nothing can be written any more; reading
+    /// goes on. Dropping the future does not cancel the end; call again to wait for it.
     ///
     /// # Errors
     ///
-    /// The peer cannot be told: it does not know RFC 6525 ([`FinishError::NotAgreedOn`]; everything was delivered by then), or does
-    /// not want it, or the association was lost.
+    /// The peer cannot be told: it does not know RFC 6525 ([`FinishError::NotAgreedOn`]; everything was
+    /// delivered by then), or does not want it, or the association was lost.
     pub async fn finish(&mut self) -> Result<(), FinishError> {
         poll_fn(|cx| self.poll_finish(cx)).await
     }

@@ -2,8 +2,8 @@
 
 use std::task::{Context, Waker};
 
-/// Woken all at once; each looks for itself and waits again if it must. A wait that is given up leaves a waker behind, which
-/// then wakes in vain once.
+/// Woken all at once; each looks for itself and waits again if it must. A dropped wait leaves a
+/// waker behind, which then wakes in vain once.
 #[derive(Debug, Default)]
 pub(crate) struct Wakers(Vec<Waker>);
 

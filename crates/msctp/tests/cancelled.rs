@@ -1,4 +1,4 @@
-//! Waits that are given up at any point lose nothing and do nothing twice.
+//! Waits that are cancelled at any point lose nothing and do nothing twice.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -26,7 +26,8 @@ async fn within<F: Future>(polls: u32, future: F) -> Option<F::Output> {
     .await
 }
 
-/// Begins again and again, given up after one wait, after two, after three, until it is done; how often it was given up.
+/// Begins again and again, cancelled after one wait, after two, after three, until it is done. Returns how
+/// often it was cancelled.
 async fn at_last<F: Future>(mut begin: impl FnMut() -> F) -> (F::Output, u32) {
     let mut given_up = 0;
     loop {
@@ -71,7 +72,7 @@ async fn send_recv_and_accept_given_up_lose_and_repeat_nothing() {
     };
     let both = async { tokio::join!(sending, receiving) };
     let (sends, receives) = timeout(Duration::from_secs(60), both).await.expect("it goes on");
-    assert!(sends > 10 && receives > 10, "{sends} and {receives} waits were given up");
+    assert!(sends > 10 && receives > 10, "{sends} and {receives} waits were cancelled");
     association.shutdown().await.unwrap();
     assert_eq!(accepted.recv().await.unwrap(), None, "no message twice");
 }
@@ -86,7 +87,7 @@ async fn connect_given_up_leaves_nothing_and_hinders_nothing() {
         drop(given_up);
         tokio::task::yield_now().await;
     }
-    timeout(Duration::from_secs(20), client.idle()).await.expect("those that were given up are over");
+    timeout(Duration::from_secs(20), client.idle()).await.expect("those that were cancelled are over");
     let whole = async { tokio::join!(client.connect(peer, Config::default()), server.accept(9899)) };
     let (association, _accepted) = timeout(Duration::from_secs(20), whole).await.unwrap();
     association.unwrap().abort("done");

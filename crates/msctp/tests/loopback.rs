@@ -1,4 +1,5 @@
-//! Endpoints over the loopback interface: data both ways, waits that are given up, back-pressure, ends of every kind.
+//! Endpoints over the loopback interface: data both ways, waits that are cancelled, back-pressure, ends of
+//! every kind.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -73,7 +74,7 @@ async fn a_sender_waits_for_room_and_a_receiver_that_does_not_read_stops_it() {
         sent += 1;
         assert!(sent < 100, "nothing stops the sender");
     }
-    // What was given up in the middle was not taken: exactly what was sent arrives.
+    // A cancelled send was not taken: exactly what was sent arrives.
     for _ in 0..sent {
         assert_eq!(accepted.recv().await.unwrap().unwrap().data.len(), 10_000);
     }
@@ -96,7 +97,7 @@ async fn messages_keep_their_metadata_and_waits_may_be_given_up() {
     }
     let mut got = Vec::new();
     while got.len() < 20 {
-        // Given up at once again and again: nothing is lost.
+        // Cancelled at once again and again: nothing is lost.
         if let Ok(message) = timeout(Duration::from_micros(50), accepted.recv()).await {
             got.push(message.unwrap().unwrap());
         }
@@ -190,7 +191,7 @@ async fn a_peer_that_is_not_there_or_does_not_listen_is_an_error() {
     let wrong = Config { controller: "cubik".into(), ..config.clone() };
     let error = client.connect(peer_of(deaf.local_addresses()[0]), wrong).await.unwrap_err().to_string();
     assert!(error.contains("cubic"), "{error}");
-    // Given up: the association is aborted, and the endpoint idle.
+    // Cancelled: the association is aborted, and the endpoint idle.
     let wait = client.connect(peer_of(silent.local_addr().unwrap()), Config::default());
     assert!(timeout(Duration::from_millis(50), wait).await.is_err());
     timeout(Duration::from_secs(5), client.idle()).await.unwrap();

@@ -1,4 +1,5 @@
-//! A NAT between the ends: ports are learnt from packets that prove themselves and from no others (RFC 6951 §5.4).
+//! A NAT between the ends: ports are learnt from packets that prove themselves and from no others (RFC 6951
+//! §5.4).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ fn endpoint() -> Endpoint {
     Endpoint::bind(&EndpointOptions::new(["127.0.0.1:0".parse().unwrap()])).unwrap()
 }
 
-/// Hands packets on between the client and the server from an outer port that can be changed, as a NAT whose entry timed out
-/// does.
+/// Hands packets on between the client and the server from an outer port that can be changed, as a NAT whose
+/// entry timed out does.
 struct Nat {
     inner: Arc<UdpSocket>,
     outer: Vec<Arc<UdpSocket>>,
@@ -87,8 +88,8 @@ async fn a_rebinding_is_survived_and_a_forged_packet_changes_nothing() {
     exchange(&accepted, &association).await;
     assert_eq!(port_of(&accepted), nat.port(), "not the client's own port");
 
-    // From the peer's address and SCTP ports, with a checksum that is right, but not with the verification tag: an attacker
-    // who cannot read the packets. CVE-2021-3772's UDP part.
+    // From the peer's address and SCTP ports, with a checksum that is right, but not with the verification
+    // tag: an attacker who cannot read the packets. CVE-2021-3772's UDP part.
     let attacker = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     for (tag, chunk) in [(0x1234_5678_u32, vec![4, 0, 0, 8, 0, 1, 0, 4]), (0, init_chunk())] {
         let mut packet = Vec::new();
@@ -120,8 +121,8 @@ async fn a_rebinding_is_survived_and_a_forged_packet_changes_nothing() {
 
 #[tokio::test]
 async fn an_idle_path_is_kept_open_by_heartbeats() {
-    // In the mobile profile heartbeats leave 10 s + RTO apart, and translators forget after 15 s and more: here a
-    // fortieth of it.
+    // In the mobile profile heartbeats leave 10 s + RTO apart, and translators forget after 15 s and more:
+    // here a fortieth of it.
     let forgets = Duration::from_millis(600);
     let rto = Span::from_millis(100);
     let config =

@@ -1,5 +1,6 @@
-//! Interfaces that take less than 1500 bytes, with the default options: in a network namespace of their own, whose loopback interface
-//! is given such an MTU. Left out where namespaces cannot be made, unless `MSCTP_NEED_NETNS` is set.
+//! Interfaces that take less than 1500 bytes, with the default options: in a network namespace of their own,
+//! whose loopback interface is given such an MTU. Left out where namespaces cannot be made, unless
+//! `MSCTP_NEED_NETNS` is set.
 
 #![cfg(target_os = "linux")]
 

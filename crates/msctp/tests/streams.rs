@@ -1,4 +1,5 @@
-//! Streams that end one by one (RFC 6525, as RFC 8831 §6.7 uses it): the other end reads the end of file, the association goes on.
+//! Streams that end one by one (RFC 6525, as RFC 8831 §6.7 uses it): the other end reads the end of file, the
+//! association goes on.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,4 +1,5 @@
-//! What a program can say to the crate and see of it: typed causes, names of types, counters, streams to open and accept.
+//! What a program can say to the crate and see of it: typed causes, names of types, counters, streams to open
+//! and accept.
 
 mod common;
 

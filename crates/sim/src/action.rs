@@ -1,5 +1,5 @@
-//! Scheduled and event-driven actions: when each is due and what it came to. What an action does is done by the
-//! simulation, which alone can reach everything.
+//! Scheduled and event-driven actions: when each is due and what it came to. What an action does is done by
+//! the simulation, which alone can reach everything.
 
 use std::net::IpAddr;
 
@@ -81,7 +81,8 @@ pub(crate) enum Trigger {
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) act: Act,
-    /// The action's word and what it is done to, for the summary; `None` for what the simulation plans by itself.
+    /// The action's word and what it is done to, for the summary; `None` for what the simulation plans by
+    /// itself.
     pub(crate) shown: Option<(&'static str, String)>,
     /// What it waits for and how long after that it is done.
     waits: Option<(Trigger, Span)>,
@@ -113,7 +114,8 @@ impl Plan {
         Self { actions, waiting }
     }
 
-    /// Something happened: the actions that are due because of it, each with its time. Each waits for the first time only.
+    /// Something happened: the actions that are due because of it, each with its time. Each waits for the
+    /// first time only.
     pub(crate) fn happened(&mut self, now: Time, what: Trigger) -> Vec<(usize, Time)> {
         if !self.waiting {
             return Vec::new();

@@ -76,8 +76,8 @@ pub(crate) fn unshared(
 }
 
 impl Air {
-    /// The cells of a scenario. Backoffs are drawn from the stream `cell/NAME/backoff`, NAME being the link's where it has a
-    /// cell of its own.
+    /// The cells of a scenario. Backoffs are drawn from the stream `cell/NAME/backoff`, NAME being the link's
+    /// where it has a cell of its own.
     pub(crate) fn new(scenario: &Scenario, tracks: &BTreeMap<&str, Arc<Track>>, seed: u64) -> Self {
         let mut air = Self::default();
         let mut cells: BTreeMap<String, usize> = BTreeMap::new();
@@ -166,7 +166,8 @@ impl Air {
         self.cell_mut(port).change(now, port.port, change)
     }
 
-    /// The next packet that has left a cell by `now`, with the link direction it went over; what was lost is `lost`.
+    /// The next packet that has left a cell by `now`, with the link direction it went over; what was lost is
+    /// `lost`.
     pub(crate) fn take(
         &mut self,
         now: Time,

@@ -1,8 +1,9 @@
-//! Writing what links deliver as pcapng: raw IP packets with real headers and checksums, nanosecond time stamps.
+//! Writing what links deliver as pcapng: raw IP packets with real headers and checksums, nanosecond time
+//! stamps.
 //!
-//! The file is a function of the run alone: no clock, no machine, no program version goes in. Each captured link
-//! direction is an interface of the file, named as `wlan/forward`. A packet is written when it arrives at the far end, with
-//! the time of its arrival; what is dropped on the way is not in the file.
+//! The file is a function of the run alone: no clock, no machine, no program version goes in. Each captured
+//! link direction is an interface of the file, named as `wlan/forward`. A packet is written when it arrives
+//! at the far end, with the time of its arrival; what is dropped on the way is not in the file.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -107,7 +108,8 @@ impl Capture {
     }
 }
 
-/// Appends the packet as it would be on the wire; gives the length of what no real packet could carry and is left out.
+/// Appends the packet as it would be on the wire; gives the length of what no real packet could carry and is
+/// left out.
 fn whole_packet(out: &mut Vec<u8>, packet: &Packet, addresses: &[IpAddr]) -> io::Result<Option<usize>> {
     let ends = |(source, destination): (AddressId, AddressId)| {
         (addresses[source.index()], addresses[destination.index()])

@@ -1,4 +1,5 @@
-//! From a scenario to a [`Simulation`]: names become indexes, specifications become components with their streams.
+//! From a scenario to a [`Simulation`]: names become indexes, specifications become components with their
+//! streams.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -178,8 +179,8 @@ impl Simulation {
         }
     }
 
-    /// The scenario's actions, and those that are in other words: conditions of radio links that change, starts of
-    /// associations, starts and stops of applications.
+    /// The scenario's actions, and those that are in other words: conditions of radio links that change,
+    /// starts of associations, starts and stops of applications.
     fn add_plan(&mut self, scenario: &Scenario, routes: &Routes, names: &Names<'_>) {
         let mut plan = Vec::new();
         let mut times = Vec::new();
@@ -286,8 +287,8 @@ fn network(scenario: &Scenario, routes: &Routes, seed: u64) -> Network {
     network
 }
 
-/// An endpoint on each host that has associations, listening for those it is the server of. Draws from the stream
-/// `host/NAME/sctp`.
+/// An endpoint on each host that has associations, listening for those it is the server of. Draws from the
+/// stream `host/NAME/sctp`.
 fn hosts(scenario: &Scenario, seed: u64) -> Result<Vec<Option<Box<Host>>>, ScenarioError> {
     let mut hosts: Vec<Option<Box<Host>>> = Vec::new();
     let mut listening = BTreeSet::new();

@@ -1,8 +1,10 @@
-//! A scenario whose associations, TCP connections and applications are carried out elsewhere: by real stacks in the hosts of
-//! the emulator. Here is what each end has to do and when ([`Elsewhere::take_sctp`], [`Elsewhere::take_tcp`]), and the books: told what came
-//! of it ([`Elsewhere::tell`]), they give the same summary and series as a run in virtual time, from the same code.
+//! A scenario whose associations, TCP connections and applications are carried out elsewhere: by real stacks
+//! in the hosts of the emulator. Here is what each end has to do and when ([`Elsewhere::take_sctp`],
+//! [`Elsewhere::take_tcp`]), and the books: told what came of it ([`Elsewhere::tell`]), they give the same
+//! summary and series as a run in virtual time, from the same code.
 //!
-//! The applications are the simulator's own. May not touch clocks or sockets: who carries it out keeps the time.
+//! The applications are the simulator's own. May not touch clocks or sockets: who carries it out keeps the
+//! time.
 
 use std::net::IpAddr;
 
@@ -41,7 +43,8 @@ impl Sender {
         self.source.set_running(now, start);
     }
 
-    /// When its next message comes into being by itself, to be told by [`generate`](Self::generate); `None`: none does.
+    /// When its next message comes into being by itself, to be told by [`generate`](Self::generate); `None`:
+    /// none does.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
         self.source.due()
@@ -52,7 +55,8 @@ impl Sender {
         self.source.generate(due);
     }
 
-    /// The next message to hand over, if there is one. Its payload protocol identifier is the application's number.
+    /// The next message to hand over, if there is one. Its payload protocol identifier is the application's
+    /// number.
     #[must_use]
     pub fn next(&self) -> Option<OutMessage> {
         self.source.next(self.app)
@@ -244,8 +248,8 @@ impl Elsewhere {
     /// Opens the books; `seed` replaces the scenario's own.
     ///
     /// # Errors
-    /// What is wrong with the scenario, and what can be carried out in virtual time only: actions that wait for what happens,
-    /// limited readers.
+    /// What is wrong with the scenario, and what can be carried out in virtual time only: actions that wait
+    /// for what happens, limited readers.
     pub fn new(scenario: &Scenario, seed: Option<u64>) -> Result<Self, ScenarioError> {
         refuse(scenario)?;
         let mut simulation = Simulation::new(scenario, seed)?;
@@ -367,7 +371,8 @@ impl Elsewhere {
         }
     }
 
-    /// Closes the books at `end`. Links and constant-rate sources were the emulator's: theirs are entered as they are.
+    /// Closes the books at `end`. Links and constant-rate sources were the emulator's: theirs are entered as
+    /// they are.
     #[must_use]
     pub fn finish(mut self, end: Time, links: Vec<LinkSummary>, cbr: Vec<CbrSummary>) -> (Summary, Series) {
         let simulation = &mut self.simulation;
@@ -381,7 +386,8 @@ impl Elsewhere {
     }
 }
 
-/// The path to an address: from the address asked for, else from the primary's own address if there is one, else the first.
+/// The path to an address: from the address asked for, else from the primary's own address if there is one,
+/// else the first.
 #[must_use]
 pub fn path_to(paths: &[PathStats], address: IpAddr, from: Option<IpAddr>) -> Option<PathId> {
     let primary = paths.iter().find(|path| path.primary).map(|path| path.at.local);

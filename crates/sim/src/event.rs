@@ -1,8 +1,8 @@
 //! The event queue: what happens next, in one total order — time, then insertion number.
 //!
-//! An entry is one 128-bit key and names a component, never a packet: links keep their own packets in flight and
-//! have at most one wake-up here, so that the queue holds about one entry per busy component. It knows nothing of
-//! what the components do.
+//! An entry is one 128-bit key and names a component, never a packet: links keep their own packets in flight
+//! and have at most one wake-up here, so that the queue holds about one entry per busy component. It knows
+//! nothing of what the components do.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -68,12 +68,12 @@ impl Target {
     }
 }
 
-/// A priority queue of wake-ups. Keys are `time (64) | insertion number (40) | target (24)`, so that comparing
-/// two keys is comparing time, then insertion number.
+/// A priority queue of wake-ups. Keys are `time (64) | insertion number (40) | target (24)`, so that
+/// comparing two keys is comparing time, then insertion number.
 ///
-/// Wake-ups that are near, as those of links, go into the slots of a wheel, unsorted: a slot is sorted when its turn
-/// comes, and holds a few then. What is farther away than the wheel reaches, as time-outs, waits in a heap. So the cost of
-/// the many near ones does not grow with the number of components.
+/// Wake-ups that are near, as those of links, go into the slots of a wheel, unsorted: a slot is sorted when
+/// its turn comes, and holds a few then. What is farther away than the wheel reaches, as time-outs, waits in
+/// a heap. So the cost of the many near ones does not grow with the number of components.
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
     /// Wake-ups whose slot has its turn (number [`cursor`](Self::cursor) and before), latest first.
@@ -167,8 +167,8 @@ const SLOTS: u64 = 64 * 64;
 /// No entry.
 const NIL: u32 = u32::MAX;
 
-/// Lists of keys by slot, and which slots have any. Holds slots from one after the cursor to one before it comes round
-/// again.
+/// Lists of keys by slot, and which slots have any. Holds slots from one after the cursor to one before it
+/// comes round again.
 #[derive(Debug)]
 struct Wheel {
     /// First entry of each slot's list.

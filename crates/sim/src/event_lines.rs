@@ -1,5 +1,5 @@
-//! The associations' trace as JSON lines: one object per event, written as it happens. Sees events, changes nothing.
-//! docs/events.md says what is in them.
+//! The associations' trace as JSON lines: one object per event, written as it happens. Sees events, changes
+//! nothing. docs/events.md says what is in them.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,5 @@
-//! One direction of a link in the simulation: the link model, its one wake-up in the event queue, and its counters.
+//! One direction of a link in the simulation: the link model, its one wake-up in the event queue, and its
+//! counters.
 
 use std::fmt::Display;
 
@@ -19,7 +20,8 @@ use crate::random;
 use crate::scenario::DirectionSpec;
 use crate::summary::LinkSummary;
 
-/// The model of one direction. Nearly every packet of a big run goes over plain links: those are called directly.
+/// The model of one direction. Nearly every packet of a big run goes over plain links: those are called
+/// directly.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -204,8 +206,8 @@ impl Hop {
         self.enter(now, air, id, wire_len)
     }
 
-    /// What a packet of this length measures on the link when it has to go in pieces: each has an IPv4 header of its own. `None`:
-    /// it goes as it is.
+    /// What a packet of this length measures on the link when it has to go in pieces: each has an IPv4 header
+    /// of its own. `None`: it goes as it is.
     #[inline]
     pub(crate) fn in_pieces(&self, wire_len: u32) -> Option<u32> {
         const HEADER: u32 = 20;
@@ -305,7 +307,8 @@ impl Hop {
         self.link.change(now, air, change)
     }
 
-    /// Replaces the loss process of a plain link, and that of both directions of one in a cell; others are as they are.
+    /// Replaces the loss process of a plain link, and that of both directions of one in a cell; others are as
+    /// they are.
     pub(crate) fn set_loss(&mut self, air: &mut Air, loss: Option<Box<dyn LossProcess>>) {
         match &mut self.link {
             Model::Plain(link) => link.set_loss(loss),
@@ -314,8 +317,8 @@ impl Hop {
         }
     }
 
-    /// Receive power at the far end, in mdBm; `None` when the far end is out of coverage or the link is down. The
-    /// greatest there is for links without a radio.
+    /// Receive power at the far end, in mdBm; `None` when the far end is out of coverage or the link is down.
+    /// The greatest there is for links without a radio.
     pub(crate) fn receive_power(&self, now: Time, air: &Air) -> Option<i32> {
         match &self.link {
             Model::Air(port) => air.receive_power(now, *port),

@@ -1,5 +1,5 @@
-//! What a host keeps for SCTP: its endpoint, which association each handle is, which addresses packets travel between.
-//! May not touch links or events.
+//! What a host keeps for SCTP: its endpoint, which association each handle is, which addresses packets travel
+//! between. May not touch links or events.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,4 +1,5 @@
-//! The ECN field in the header of an IP packet that is there as bytes: read, and written with the header's checksum made right.
+//! The ECN field in the header of an IP packet that is there as bytes: read, and written with the header's
+//! checksum made right.
 
 use msctp_units::Ecn;
 

@@ -1,9 +1,10 @@
 //! A deterministic network simulator around the msctp core.
 //!
-//! A [`Scenario`](scenario::Scenario) says what there is — hosts, routers, links, associations, applications, actions —
-//! and a [`Simulation`] runs it in virtual time: the same scenario and seed put the same bytes on every link at the same
-//! nanosecond, on any machine and in any number of threads. The run ends in a [`Summary`] and, when asked for, in
-//! [`Series`] over time, captures of links and a hash over everything delivered.
+//! A [`Scenario`](scenario::Scenario) says what there is — hosts, routers, links, associations, applications,
+//! actions — and a [`Simulation`] runs it in virtual time: the same scenario and seed put the same bytes on
+//! every link at the same nanosecond, on any machine and in any number of threads. The run ends in a
+//! [`Summary`] and, when asked for, in [`Series`] over time, captures of links and a hash over everything
+//! delivered.
 //!
 //! ```
 //! use msctp_sim::{Simulation, scenario::Scenario};

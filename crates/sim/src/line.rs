@@ -1,4 +1,5 @@
-//! The associations of the scenario: both ends with their applications and counters. May not touch links or events.
+//! The associations of the scenario: both ends with their applications and counters. May not touch links or
+//! events.
 
 use msctp_proto::{Association, AssociationStats, Handle, PathAddr, PathStats, PrimaryCause};
 use msctp_units::{Span, Time};
@@ -115,8 +116,8 @@ impl Line {
         }
     }
 
-    /// Reads what may be read at one end. `at`: the addresses of the packet that brought it. True when a source of the
-    /// other end may have been delivered completely.
+    /// Reads what may be read at one end. `at`: the addresses of the packet that brought it. True when a
+    /// source of the other end may have been delivered completely.
     #[inline]
     pub(crate) fn read(
         &mut self,
@@ -149,7 +150,8 @@ impl Line {
         ending
     }
 
-    /// One end was given a message elsewhere ([`crate::Elsewhere`]): of application `app`, `len` bytes that begin with `head`.
+    /// One end was given a message elsewhere ([`crate::Elsewhere`]): of application `app`, `len` bytes that
+    /// begin with `head`.
     pub(crate) fn was_given(&mut self, now: Time, side: Side, app: u32, head: &[u8], len: usize) {
         let (end, peer) = self.pair_mut(side);
         if let Some((_, source)) = peer.sources.iter_mut().find(|(number, _)| *number == app) {
@@ -159,8 +161,8 @@ impl Line {
     }
 }
 
-/// Messages are handed over until so many bytes wait that were never sent: enough that no packet goes out half full
-/// for want of messages, little enough that a thousand associations stay in the cache.
+/// Messages are handed over until so many bytes wait that were never sent: enough that no packet goes out
+/// half full for want of messages, little enough that a thousand associations stay in the cache.
 const AHEAD: u64 = 32 * 1024;
 
 impl End {

@@ -1,9 +1,9 @@
-//! Why packets were lost, told to those who sent them: the truth that loss classifiers are measured by, and that the
-//! classifier `oracle` is asked for.
+//! Why packets were lost, told to those who sent them: the truth that loss classifiers are measured by, and
+//! that the classifier `oracle` is asked for.
 //!
-//! A yardstick, not a protocol: no byte on any link depends on it unless a sender uses the oracle. The hop that loses a
-//! packet says why; the packet is kept aside until its sender's transport was told, by the position of its data in the
-//! stream. Nothing is kept when no sender of the scenario tells losses apart.
+//! A yardstick, not a protocol: no byte on any link depends on it unless a sender uses the oracle. The hop
+//! that loses a packet says why; the packet is kept aside until its sender's transport was told, by the
+//! position of its data in the stream. Nothing is kept when no sender of the scenario tells losses apart.
 
 use msctp_congestion::classifier::Cause;
 use msctp_link::{DropReason, LossReason};
@@ -21,7 +21,8 @@ pub(crate) struct Lost {
     packets: Vec<(PacketId, Cause)>,
 }
 
-/// Why a link that does not take a packet loses it: a full queue is congestion; a link that is down is no queue.
+/// Why a link that does not take a packet loses it: a full queue is congestion; a link that is down is no
+/// queue.
 pub(crate) fn dropped(reason: DropReason) -> Cause {
     match reason {
         DropReason::QueueFull => Cause::Congestion,
@@ -77,7 +78,8 @@ impl Simulation {
         self.network.lost.packets = packets;
     }
 
-    /// The sender's association is that between the packet's ports whose end is at the host of its source address.
+    /// The sender's association is that between the packet's ports whose end is at the host of its source
+    /// address.
     fn tell_sctp_loss(&mut self, id: PacketId, cause: Cause) {
         let packet = self.network.pool.packet(id);
         let source = packet.inner.map_or(packet.source, |(source, _)| source);

@@ -1,7 +1,7 @@
 //! The network: link directions, routers' tables, hosts' interfaces, and the packets between them.
 //!
-//! Everything is reached by dense index; nothing here looks anything up by name or address. Knows no transport and no
-//! application: what arrives at a host is handed out by [`Network::take`].
+//! Everything is reached by dense index; nothing here looks anything up by name or address. Knows no
+//! transport and no application: what arrives at a host is handed out by [`Network::take`].
 
 use msctp_link::{DropReason, Judgement};
 use msctp_units::Time;

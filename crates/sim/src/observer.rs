@@ -1,5 +1,5 @@
-//! Who watches: captures and the trace hash the links, event lines the associations. Sees packets and events, changes
-//! nothing.
+//! Who watches: captures and the trace hash the links, event lines the associations. Sees packets and events,
+//! changes nothing.
 
 use std::io;
 use std::net::IpAddr;

@@ -1,8 +1,8 @@
-//! Hosts outside of the simulation: their packets come in as bytes and go out as bytes, and in between pass links, routers
-//! and queues like any other. This is how the emulator puts real programs on simulated links.
+//! Hosts outside of the simulation: their packets come in as bytes and go out as bytes, and in between pass
+//! links, routers and queues like any other. This is how the emulator puts real programs on simulated links.
 //!
-//! The caller keeps the time: it says what the time is with every call, and is told when to call again. May not touch
-//! clocks or devices; knows of packets only what their IP header says.
+//! The caller keeps the time: it says what the time is with every call, and is told when to call again. May
+//! not touch clocks or devices; knows of packets only what their IP header says.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -85,7 +85,8 @@ impl Outside {
     }
 }
 
-/// A [`Simulation`] whose hosts are outside. Its links, routers, actions and constant-rate sources run as ever.
+/// A [`Simulation`] whose hosts are outside. Its links, routers, actions and constant-rate sources run as
+/// ever.
 #[derive(Debug)]
 pub struct OutsideHosts {
     simulation: Simulation,
@@ -95,7 +96,8 @@ pub struct OutsideHosts {
 }
 
 impl OutsideHosts {
-    /// Prepares a run of a scenario that [`Scenario::with_outside_hosts`] gave; `seed` replaces the scenario's own.
+    /// Prepares a run of a scenario that [`Scenario::with_outside_hosts`] gave; `seed` replaces the
+    /// scenario's own.
     ///
     /// # Errors
     /// As [`Simulation::new`].
@@ -115,8 +117,8 @@ impl OutsideHosts {
         Ok(Self { interfaces: interfaces.collect(), simulation, encapsulated: None })
     }
 
-    /// From now on links take UDP packets from or to `port` for 8 bytes shorter than they are: as the SCTP packets that they
-    /// would be without encapsulation (RFC 6951), and as the simulator's own are.
+    /// From now on links take UDP packets from or to `port` for 8 bytes shorter than they are: as the SCTP
+    /// packets that they would be without encapsulation (RFC 6951), and as the simulator's own are.
     pub fn count_without_udp_header(&mut self, port: u16) {
         self.encapsulated = Some(port);
     }

@@ -1,7 +1,7 @@
 //! Packets on the simulated network and the pool that owns them.
 //!
-//! Links, queues and routers move [`PacketId`]s of four bytes; the packet itself stays where it is until it is
-//! delivered or dropped, and its buffer is then used again. May not touch routes, time or the transports.
+//! Links, queues and routers move [`PacketId`]s of four bytes; the packet itself stays where it is until it
+//! is delivered or dropped, and its buffer is then used again. May not touch routes, time or the transports.
 
 use msctp_units::Ecn;
 
@@ -27,14 +27,15 @@ impl AddressId {
 pub(crate) enum Body {
     /// An SCTP packet: the bytes are in [`Packet::bytes`].
     Sctp,
-    /// A segment of a TCP connection on its way to one end of it: the header is in [`Packet::bytes`], the data are zeros.
+    /// A segment of a TCP connection on its way to one end of it: the header is in [`Packet::bytes`], the
+    /// data are zeros.
     Tcp { connection: u32, to: Side },
     /// A UDP datagram, header and all: likewise.
     Udp,
     /// An ICMP message, for the link only: likewise.
     Icmp,
-    /// The `number`-th datagram of the CBR application `app`. Its bytes, a UDP header and zeros, are made when
-    /// somebody captures them.
+    /// The `number`-th datagram of the CBR application `app`. Its bytes, a UDP header and zeros, are made
+    /// when somebody captures them.
     Cbr { app: u32, number: u64 },
     /// Of a host outside: [`Packet::bytes`] is the whole packet, IP header and all.
     Outside,
@@ -52,14 +53,16 @@ pub(crate) struct Packet {
     pub(crate) wire_len: u32,
     /// A router may send it in pieces where it is too large (IPv4 without “don't fragment”).
     pub(crate) may_fragment: bool,
-    /// The ECN field of its IP header; in a tunnel of both headers: the outer one is copied from the inner one, and a mark goes
-    /// back into it (RFC 6040 §4.1, §4.2).
+    /// The ECN field of its IP header; in a tunnel of both headers: the outer one is copied from the inner
+    /// one, and a mark goes back into it (RFC 6040 §4.1, §4.2).
     pub(crate) ecn: Ecn,
-    /// The body, the TCP header, or the whole packet; empty for one whose bytes are made when they are captured.
+    /// The body, the TCP header, or the whole packet; empty for one whose bytes are made when they are
+    /// captured.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Owns every packet in flight. After a warm-up nothing is allocated: a released packet's buffer serves the next.
+/// Owns every packet in flight. After a warm-up nothing is allocated: a released packet's buffer serves the
+/// next.
 #[derive(Debug, Default)]
 pub(crate) struct PacketPool {
     packets: Vec<Packet>,
@@ -69,7 +72,8 @@ pub(crate) struct PacketPool {
 }
 
 impl PacketPool {
-    /// An empty buffer to fill for [`insert`](Self::insert); give it back with [`recycle`](Self::recycle) if unused.
+    /// An empty buffer to fill for [`insert`](Self::insert); give it back with [`recycle`](Self::recycle) if
+    /// unused.
     pub(crate) fn buffer(&mut self) -> Vec<u8> {
         self.buffers.pop().unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! Radio links of a run: their models with their random streams, conditions that change by themselves, and what of them
-//! the hosts at their ends hear.
+//! Radio links of a run: their models with their random streams, conditions that change by themselves, and
+//! what of them the hosts at their ends hear.
 
 use std::fmt::Display;
 
@@ -68,7 +68,8 @@ impl Simulation {
         self.codings[number].process.next_change()
     }
 
-    /// What the host of an interface knows of the radio link below it; `None` if it is none, is down, or does not report.
+    /// What the host of an interface knows of the radio link below it; `None` if it is none, is down, or does
+    /// not report.
     pub(crate) fn quality(&self, interface: &Interface) -> Option<LinkQuality> {
         if !self.scenario.links[interface.link].report_quality {
             return None;

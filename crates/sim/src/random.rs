@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use msctp_units::Span;
 
-/// The 32-byte seed of the component called `label` (as `"link/wlan/forward/loss"`) in the run of seed `seed`:
-/// SHA-256 of the seed's eight bytes, big end first, and the label.
+/// The 32-byte seed of the component called `label` (as `"link/wlan/forward/loss"`) in the run of seed
+/// `seed`: SHA-256 of the seed's eight bytes, big end first, and the label.
 #[must_use]
 pub fn component_seed(seed: u64, label: &str) -> [u8; 32] {
     let mut hash = Sha256::new();

@@ -248,7 +248,8 @@ fn video_summary(name: &str, video: &Video) -> VideoSummary {
     }
 }
 
-/// Mean rate in bit/s of what was delivered between two instants, to the series' intervals that begin between them.
+/// Mean rate in bit/s of what was delivered between two instants, to the series' intervals that begin between
+/// them.
 fn mean(series: &DeliverySeries, from: Time, to: Time) -> Option<u64> {
     let interval = series.total.interval.as_nanos();
     let first = from.as_nanos().div_ceil(interval);

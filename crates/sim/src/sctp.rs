@@ -1,5 +1,5 @@
-//! SCTP in a run: packets and timers go to the hosts' endpoints, what comes of it goes to links, applications and
-//! counters.
+//! SCTP in a run: packets and timers go to the hosts' endpoints, what comes of it goes to links, applications
+//! and counters.
 
 use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::{
@@ -129,8 +129,8 @@ impl Simulation {
         self.flush(number, None);
     }
 
-    /// Sends what there is to send, hears what there is to hear, and schedules the next deadline. `touched`: the end
-    /// whose association was just called.
+    /// Sends what there is to send, hears what there is to hear, and schedules the next deadline. `touched`:
+    /// the end whose association was just called.
     pub(crate) fn flush(&mut self, number: u32, touched: Option<(u32, Side, Handle)>) {
         self.transmit(number);
         if let Some((line, side, handle)) = touched {
@@ -380,7 +380,8 @@ impl Simulation {
             }
             let Some(host) = &mut self.hosts[number as usize] else { continue };
             let Some(a) = host.endpoint.association_mut(handle) else { continue };
-            // Refused when the address is not, or not yet, the association's: then it is none of its business.
+            // Refused when the address is not, or not yet, the association's: then it is none of its
+            // business.
             let _ = a.link_event(now, LinkEvent { local: interface.address, state });
         }
         self.flush(number, None);

@@ -70,8 +70,8 @@ pub struct DeliverySeries {
     pub side: &'static str,
     /// User bytes delivered per interval.
     pub total: Bins,
-    /// The same, by the path of the packet that made the delivery possible, in the order of appearance; addresses as the
-    /// receiver sees them.
+    /// The same, by the path of the packet that made the delivery possible, in the order of appearance;
+    /// addresses as the receiver sees them.
     pub per_path: Vec<(PathAddr, Bins)>,
 }
 
@@ -269,8 +269,8 @@ impl Series {
         Ok(())
     }
 
-    /// Writes the windows as CSV: time in s, association, end, path, cwnd, ssthresh, flight size in bytes. An ssthresh
-    /// that is as high as it can be is left empty.
+    /// Writes the windows as CSV: time in s, association, end, path, cwnd, ssthresh, flight size in bytes. An
+    /// ssthresh that is as high as it can be is left empty.
     ///
     /// # Errors
     /// Those of `out`.

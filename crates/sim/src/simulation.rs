@@ -103,8 +103,8 @@ impl Simulation {
         self.observer.hash();
     }
 
-    /// Writes what the associations tell from now on, one JSON object per line (docs/events.md). The scenario has to ask for
-    /// the trace (`probes.trace`).
+    /// Writes what the associations tell from now on, one JSON object per line (docs/events.md). The scenario
+    /// has to ask for the trace (`probes.trace`).
     pub fn write_events(&mut self, out: Box<dyn Write + Send>) {
         self.observer.write_events(EventLines::new(out));
     }
@@ -117,7 +117,8 @@ impl Simulation {
         self.observer.finish_events()
     }
 
-    /// Captures link directions from now on; `names` are links (`wlan`) or directions (`wlan/forward`), none for all.
+    /// Captures link directions from now on; `names` are links (`wlan`) or directions (`wlan/forward`), none
+    /// for all.
     ///
     /// # Errors
     /// A name that is no link of the scenario ([`io::ErrorKind::InvalidInput`]), or those of `out`.

@@ -58,7 +58,8 @@ pub struct AgentSummary {
     pub name: String,
     /// `home` or `foreign`.
     pub role: &'static str,
-    /// Registrations and deregistrations that the home agent accepted; that the foreign agent passed on both ways.
+    /// Registrations and deregistrations that the home agent accepted; that the foreign agent passed on both
+    /// ways.
     pub accepted: u64,
     /// Those that the agent denied.
     pub denied: u64,
@@ -269,8 +270,8 @@ pub struct CbrSummary {
     pub received_bytes: u64,
 }
 
-/// A video source. A message's transfer time runs from when it was generated to when the other end's application was given
-/// it; messages not delivered by the end of the run have none.
+/// A video source. A message's transfer time runs from when it was generated to when the other end's
+/// application was given it; messages not delivered by the end of the run have none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VideoSummary {
     /// Its name.
@@ -308,13 +309,15 @@ pub struct LinkSummary {
     pub delivered: u64,
     /// Bytes delivered, IP headers included.
     pub delivered_bytes: u64,
-    /// Packets dropped because the queue was full, or because it tells of congestion and they cannot be marked.
+    /// Packets dropped because the queue was full, or because it tells of congestion and they cannot be
+    /// marked.
     pub queue_drops: u64,
     /// Packets marked with Congestion Experienced instead.
     pub marked: u64,
     /// Packets lost by the loss process.
     pub losses: u64,
-    /// Blocks or frames that the link layer sent again by itself; those of its whole cell where links share one.
+    /// Blocks or frames that the link layer sent again by itself; those of its whole cell where links share
+    /// one.
     pub resent: u64,
     /// Packets lost because the link was down.
     pub down_drops: u64,

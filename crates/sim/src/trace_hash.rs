@@ -1,5 +1,5 @@
-//! A running hash over everything every link delivers: two runs with equal hashes put the same bytes on every link
-//! at the same times.
+//! A running hash over everything every link delivers: two runs with equal hashes put the same bytes on every
+//! link at the same times.
 
 use sha2::{Digest, Sha256};
 

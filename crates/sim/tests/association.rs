@@ -1,5 +1,5 @@
-//! SCTP in whole runs: handovers, windows, timers, ends. The core's own tests check the protocol; these check what the
-//! simulator makes of it.
+//! SCTP in whole runs: handovers, windows, timers, ends. The core's own tests check the protocol; these check
+//! what the simulator makes of it.
 
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::Summary;

@@ -1,5 +1,5 @@
-//! Explicit congestion notification in whole runs (RFC 4960 Appendix A, RFC 3168): a queue that tells of congestion before it is
-//! full, and a transfer over it with and without ECN.
+//! Explicit congestion notification in whole runs (RFC 4960 Appendix A, RFC 3168): a queue that tells of
+//! congestion before it is full, and a transfer over it with and without ECN.
 
 mod memory;
 
@@ -26,7 +26,8 @@ impl Ran {
     }
 }
 
-/// The committed bulk transfer over 11 Mbps for 20 s, with a long queue that tells of congestion from 20 packets on.
+/// The committed bulk transfer over 11 Mbps for 20 s, with a long queue that tells of congestion from 20
+/// packets on.
 fn run(set: &[&str]) -> Ran {
     let mut all = vec![
         "duration=20s".to_owned(),
@@ -73,7 +74,8 @@ fn a_mark_passes_routers_and_is_in_the_capture_and_a_run_is_the_same_again() {
     assert_eq!(runs[0].summary, runs[1].summary);
     assert_eq!(runs[0].capture, runs[1].capture);
     assert_eq!(runs[0].events, runs[1].events);
-    // IPv4 headers of packets from the sender by their TOS octet: version and length, TOS, then protocol 132 and the address.
+    // IPv4 headers of packets from the sender by their TOS octet: version and length, TOS, then protocol 132
+    // and the address.
     let tos = |wanted: u8| {
         runs[0]
             .capture

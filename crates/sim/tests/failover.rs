@@ -1,11 +1,12 @@
-//! Three networks, one after the other fails in silence: how long a transfer stands still with and without RFC 7829.
+//! Three networks, one after the other fails in silence: how long a transfer stands still with and without
+//! RFC 7829.
 
 use msctp_sim::Simulation;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::Summary;
 
-/// The client reaches the server over three links; the first is silent from 5 s on, the second from 10 s on. All links are up
-/// again at 25 s.
+/// The client reaches the server over three links; the first is silent from 5 s on, the second from 10 s on.
+/// All links are up again at 25 s.
 fn run(options: &str) -> Summary {
     let mut text = String::from("name = \"three links\"\nduration = \"40s\"\n");
     for (name, kind) in [

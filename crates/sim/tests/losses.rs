@@ -1,4 +1,5 @@
-//! What the simulator tells senders of their losses: the truth, and nothing that changes a byte for who does not ask.
+//! What the simulator tells senders of their losses: the truth, and nothing that changes a byte for who does
+//! not ask.
 
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::VerdictSummary;

@@ -13,7 +13,8 @@ fn example(overrides: &[&str]) -> Scenario {
     Scenario::from_toml(EXAMPLE, "mobile-ip.toml", &overrides).expect("right")
 }
 
-/// The example with its application and association replaced by packets at a constant rate from the correspondent.
+/// The example with its application and association replaced by packets at a constant rate from the
+/// correspondent.
 fn with_cbr(overrides: &[&str]) -> Scenario {
     let mut scenario = example(overrides);
     let cbr = r#"
@@ -82,7 +83,8 @@ fn the_example_registers_abroad_renews_and_comes_home() {
     let [home, foreign] = &mobile_ip(&summary).agents[..] else { panic!("two agents") };
     assert!(home.tunnelled > 1000);
     assert_eq!(home.tunnelled, foreign.delivered + foreign.strangers);
-    // What the mobile sends goes straight from where it is: nothing of the data passes the home agent meanwhile.
+    // What the mobile sends goes straight from where it is: nothing of the data passes the home agent
+    // meanwhile.
     let abroad = link(&summary, "fa-wire/reverse").delivered;
     assert!(abroad > 10_000, "{abroad}");
     let upload = &summary.associations[0];
@@ -120,8 +122,8 @@ fn without_the_foreign_agent_the_mobile_is_unreachable_abroad() {
     let mobile = &mobile_ip(&summary).mobiles[0];
     assert_eq!(mobile.lost.len(), 1, "{mobile:?}");
     assert_eq!(mobile_ip(&summary).agents[0].tunnelled, 0);
-    // Out of coverage from 62 s to 157 s, 20 packets a second; up to 51 of them are still being tried at the home agent
-    // when it is back.
+    // Out of coverage from 62 s to 157 s, 20 packets a second; up to 51 of them are still being tried at the
+    // home agent when it is back.
     let lost = summary.cbr[0].sent - summary.cbr[0].received;
     assert!((1849..=1920).contains(&lost), "{lost}");
 }
@@ -129,8 +131,8 @@ fn without_the_foreign_agent_the_mobile_is_unreachable_abroad() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever the timing, each packet of a stream to the mobile is delivered once or lost at one known place: none is
-    /// doubled by the tunnel, none disappears.
+    /// Whatever the timing, each packet of a stream to the mobile is delivered once or lost at one known
+    /// place: none is doubled by the tunnel, none disappears.
     #[test]
     fn no_packet_is_doubled_or_forgotten(
         eager: bool,
@@ -285,8 +287,8 @@ fn the_papers_scenario_runs_with_each_transport() {
         assert!(bytes / 948 > 500, "{transport}: {} segments", bytes / 948);
         assert!(last.is_some_and(|last| last > 185.0), "{transport}: {last:?}");
         let mobile = &mobile_ip(&summary).mobiles[0];
-        // Near the end of a cell advertisements are lost and it may change its mind; abroad from 79 s to 150 s and home in
-        // the end it is.
+        // Near the end of a cell advertisements are lost and it may change its mind; abroad from 79 s to 150
+        // s and home in the end it is.
         let used = |until: f64| {
             let registered = mobile.handovers.iter().filter(|h| h.registered.is_some_and(|at| at < until));
             registered.max_by(|a, b| a.at.total_cmp(&b.at)).map(|handover| handover.to.as_str())

@@ -1,11 +1,13 @@
-//! The PMTU of a path found out by probes (RFC 8899): a narrow link, one that narrows, and the data that was cut before.
+//! The PMTU of a path found out by probes (RFC 8899): a narrow link, one that narrows, and the data that was
+//! cut before.
 
 use msctp_sim::Simulation;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::Summary;
 
-/// A server sends 2 MB to a client over a link that passes `first` bytes, and with a second address over one that passes
-/// `second`. At 5 s the client asks for data on the second. Nobody tells anybody that a packet was too big.
+/// A server sends 2 MB to a client over a link that passes `first` bytes, and with a second address over one
+/// that passes `second`. At 5 s the client asks for data on the second. Nobody tells anybody that a packet
+/// was too big.
 fn run(first: u32, second: u32, options: &str) -> Summary {
     let text = format!(
         r#"

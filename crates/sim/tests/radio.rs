@@ -1,4 +1,5 @@
-//! Radio links in whole runs: the committed scenarios, conditions that change, and what the hosts at the ends hear of them.
+//! Radio links in whole runs: the committed scenarios, conditions that change, and what the hosts at the ends
+//! hear of them.
 
 use msctp_proto::{Direction, TraceKind};
 use msctp_sim::scenario::Scenario;
@@ -28,8 +29,9 @@ fn rate(series: &Series, from: u64, to: u64) -> f64 {
     bytes as f64 / (to - from) as f64
 }
 
-/// With the window full the download takes what the radio carries: the scheme's octets · 3 PDCHs · (1 − BLER), of which
-/// messages are 1452 octets in packets of 1500 and 11 more. CS4 has 58.8 kbit/s, which Gb's 64 kbit/s let through.
+/// With the window full the download takes what the radio carries: the scheme's octets · 3 PDCHs · (1 −
+/// BLER), of which messages are 1452 octets in packets of 1500 and 11 more. CS4 has 58.8 kbit/s, which Gb's
+/// 64 kbit/s let through.
 #[test]
 fn the_download_follows_the_coding() {
     let (_, series) = run(&scenario(EGPRS, &[]));
@@ -49,7 +51,8 @@ fn the_download_follows_the_coding() {
     }
 }
 
-/// What the server was told of the mobile's link: second, kbit/s, errors per million, scheme, changes of cell.
+/// What the server was told of the mobile's link: second, kbit/s, errors per million, scheme, changes of
+/// cell.
 fn reports(series: &Series) -> Vec<(u64, u64, u32, u8, u64)> {
     let server = series.traces.iter().find(|t| t.side == "server").expect("recorded");
     let told = server.marks.iter().filter_map(|mark| match mark.kind {

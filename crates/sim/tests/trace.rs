@@ -1,4 +1,5 @@
-//! Links that follow traces, in scenario files: what passes is what the trace allows, and what is wrong is named.
+//! Links that follow traces, in scenario files: what passes is what the trace allows, and what is wrong is
+//! named.
 
 use msctp_sim::Simulation;
 use msctp_sim::scenario::Scenario;

@@ -1,4 +1,5 @@
-//! Live sources in whole runs: what a message's transfer time is, and that the transport does not hold its source back.
+//! Live sources in whole runs: what a message's transfer time is, and that the transport does not hold its
+//! source back.
 
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::VideoSummary;
@@ -79,8 +80,8 @@ fn on_an_idle_path_a_transfer_takes_transmission_and_propagation() {
 
 #[test]
 fn a_path_too_slow_does_not_hold_the_source_back() {
-    // 400 kbps of video on a link of 200: half of it is not delivered, and messages wait above the 20,000 bytes of the
-    // send buffer.
+    // 400 kbps of video on a link of 200: half of it is not delivered, and messages wait above the 20,000
+    // bytes of the send buffer.
     let (video, series) = run(&scenario(&["link.wire.rate=200kbps"]));
     assert_eq!(video.generated, 400);
     assert!((200..230).contains(&video.delivered), "{video:?}");
@@ -190,14 +191,15 @@ fn frames_with_a_lifetime_are_not_sent_when_they_are_old() {
     assert_eq!((live.generated, reliable.generated), (2400, 2400));
     assert_eq!(reliable.undelivered, 0);
     assert!(live.undelivered > 0 && live.undelivered < 1200, "{live:?}");
-    // What is sent in the last moment of its life still has the queue and the link before it: 30 packets of 1500 bytes at 4 Mbps
-    // are 90 ms, and 40 ms.
+    // What is sent in the last moment of its life still has the queue and the link before it: 30 packets of
+    // 1500 bytes at 4 Mbps are 90 ms, and 40 ms.
     let (oldest, insisted) = (live.max_transfer.unwrap(), reliable.p95_transfer.unwrap());
     assert!(oldest <= 0.250 + 0.090 + 0.040 + 0.010, "{live:?}");
     assert!(insisted > 2.0 * live.p95_transfer.unwrap(), "{live:?} {reliable:?}");
 }
 
-/// A limit of the messages reaches the association: what may not be sent again is lost with its packet (RFC 7496 §3.1).
+/// A limit of the messages reaches the association: what may not be sent again is lost with its packet (RFC
+/// 7496 §3.1).
 #[test]
 fn frames_that_may_not_be_sent_again_are_lost_with_their_packets() {
     // Long enough for the last time-out.

@@ -17,7 +17,8 @@ pub struct LocalAddress {
     pub link_local: bool,
 }
 
-/// What changed. An address can be sent from while its link is up and it is no longer tentative (RFC 4862 §5.4).
+/// What changed. An address can be sent from while its link is up and it is no longer tentative (RFC 4862
+/// §5.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It can be sent from now on.

@@ -1,5 +1,5 @@
-//! The host's addresses as netlink tells of them: which exist, on which interface, and whether its link is up. Pure
-//! bookkeeping; may not touch a socket.
+//! The host's addresses as netlink tells of them: which exist, on which interface, and whether its link is
+//! up. Pure bookkeeping; may not touch a socket.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

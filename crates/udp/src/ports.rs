@@ -1,4 +1,5 @@
-//! [`RemotePorts`]: the UDP port at which each address of one peer is reached (RFC 6951 §5.1). Pure bookkeeping.
+//! [`RemotePorts`]: the UDP port at which each address of one peer is reached (RFC 6951 §5.1). Pure
+//! bookkeeping.
 
 use std::net::IpAddr;
 
@@ -7,9 +8,9 @@ pub const ENCAPSULATION_PORT: u16 = 9899;
 
 /// The UDP ports of one association's peer, per path.
 ///
-/// RFC 6951 §5.1 keeps one for each destination address. A path's own is kept beside it, because a NAT between may map each
-/// pair of addresses to another port; a pair of which nothing came yet takes the port of its remote address on another pair,
-/// then the one the association began with.
+/// RFC 6951 §5.1 keeps one for each destination address. A path's own is kept beside it, because a NAT
+/// between may map each pair of addresses to another port; a pair of which nothing came yet takes the port of
+/// its remote address on another pair, then the one the association began with.
 #[derive(Clone, Debug)]
 pub struct RemotePorts {
     initial: u16,
@@ -19,8 +20,8 @@ pub struct RemotePorts {
     last: usize,
 }
 
-/// Pairs remembered at most; as many as an association has paths. A peer that changes its address for ever does not fill
-/// the memory.
+/// Pairs remembered at most; as many as an association has paths. A peer that changes its address for ever
+/// does not fill the memory.
 const MAX_PAIRS: usize = 64;
 
 impl RemotePorts {
@@ -29,9 +30,10 @@ impl RemotePorts {
         Self { initial, learnt: Vec::new(), last: 0 }
     }
 
-    /// A packet from `remote`, port `port`, to `local` came, *and its verification tag is right* (RFC 6951 §5.4). `is_path`: the
-    /// association has a path between them; asked about a pair that is not known. Of others nothing is learnt: who has seen one packet
-    /// can send from any number of addresses. True when the port is news: the pair is new, or a NAT between gave it another one.
+    /// A packet from `remote`, port `port`, to `local` came, *and its verification tag is right* (RFC 6951
+    /// §5.4). `is_path`: the association has a path between them; asked about a pair that is not known. Of
+    /// others nothing is learnt: who has seen one packet can send from any number of addresses. True when the
+    /// port is news: the pair is new, or a NAT between gave it another one.
     pub fn learn(
         &mut self,
         local: IpAddr,

@@ -1,11 +1,13 @@
-//! The kernel's queue of ICMP errors of a socket (`IP_RECVERR`): which packets met "port unreachable", with what they quote.
+//! The kernel's queue of ICMP errors of a socket (`IP_RECVERR`): which packets met "port unreachable", with
+//! what they quote.
 
 use std::io;
 use std::net::SocketAddr;
 
 use tokio::net::UdpSocket;
 
-/// An ICMP or ICMPv6 message "port unreachable": the host has no socket at the UDP port that a packet went to.
+/// An ICMP or ICMPv6 message "port unreachable": the host has no socket at the UDP port that a packet went
+/// to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortUnreachable {
     /// Where the packet went.
@@ -17,8 +19,8 @@ pub struct PortUnreachable {
 /// Messages taken from the queue at a time: a flood of forged ones does not hold up the packets.
 const AT_ONCE: usize = 64;
 
-/// True for what an ICMP message about an earlier packet makes of the next call on its socket (Linux, `icmp_err_convert` and
-/// `icmpv6_err_convert`). The error is gone once it was reported.
+/// True for what an ICMP message about an earlier packet makes of the next call on its socket (Linux,
+/// `icmp_err_convert` and `icmpv6_err_convert`). The error is gone once it was reported.
 pub(crate) fn is_of_earlier_packet(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -44,7 +46,8 @@ mod queue {
 
     /// Enough for the headers by which an association knows its packets.
     const QUOTED: usize = 128;
-    /// Room for the error and for what else the socket was asked to tell of each packet (destination, ECN), which comes first.
+    /// Room for the error and for what else the socket was asked to tell of each packet (destination, ECN),
+    /// which comes first.
     const CONTROL: usize = 512;
 
     pub(crate) fn is_other_icmp_error(error: &io::Error) -> bool {

@@ -1,5 +1,5 @@
-//! [`Socket`]: one local address's UDP socket, with segmentation offload, coalesced and batched receiving, and the ECN bits.
-//! Carries whole SCTP packets and does not look into them.
+//! [`Socket`]: one local address's UDP socket, with segmentation offload, coalesced and batched receiving,
+//! and the ECN bits. Carries whole SCTP packets and does not look into them.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
@@ -20,7 +20,8 @@ pub const UDP_HEADER: u32 = 8;
 const BUFFER: usize = 1 << 16;
 /// Receive buffers, filled by one system call.
 const BUFFERS: usize = 8;
-/// The call fills as many as there are packets for (recvmmsg): fewer mean that there are no more. Elsewhere it may fill one.
+/// The call fills as many as there are packets for (recvmmsg): fewer mean that there are no more. Elsewhere
+/// it may fill one.
 const FILLS_ALL: bool = cfg!(target_os = "linux");
 /// Bytes that one call may hand to segmentation offload: an IPv4 packet with its headers holds no more.
 const MAX_OFFLOAD: usize = 65_535 - 20 - UDP_HEADER as usize;
@@ -28,8 +29,8 @@ const MAX_OFFLOAD: usize = 65_535 - 20 - UDP_HEADER as usize;
 /// Options of a [`Socket`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketOptions {
-    /// The interface it may use and no other; `None`: whatever the routing table says. Linux only; elsewhere, and where the
-    /// kernel does not allow it, the address alone decides.
+    /// The interface it may use and no other; `None`: whatever the routing table says. Linux only; elsewhere,
+    /// and where the kernel does not allow it, the address alone decides.
     pub device: Option<String>,
     /// Bytes the kernel is asked to hold in each direction, 4 MiB; it gives what its limits allow.
     pub buffer: usize,
@@ -41,7 +42,7 @@ impl Default for SocketOptions {
     }
 }
 
-/// Why a socket cannot be had.
+/// Errors of [`Socket::bind`].
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
     /// A path has a local address; a socket for all of them would leave the choice to the kernel.
@@ -76,8 +77,8 @@ pub struct Outgoing<'a> {
     pub bytes: &'a [u8],
     /// The length of each when there are several.
     pub segment_size: Option<usize>,
-    /// The ECN bits of the outer IP header, which are those the SCTP packet would have without UDP (RFC 6951 §5.8); `None`: who sends
-    /// it does not know ECN.
+    /// The ECN bits of the outer IP header, which are those the SCTP packet would have without UDP (RFC 6951
+    /// §5.8); `None`: who sends it does not know ECN.
     pub ecn: Option<EcnCodepoint>,
     /// What IP may do with packets that are larger than the interface takes.
     pub fragment: Fragment,
@@ -88,7 +89,8 @@ pub struct Outgoing<'a> {
 pub enum Fragment {
     /// Never fragment it: a probe, whose size is the question (RFC 8899 §3).
     Never,
-    /// Don't fragment it on its way; where this host's own interface does not take it, fragment it rather than lose it.
+    /// Don't fragment it on its way; where this host's own interface does not take it, fragment it rather
+    /// than lose it.
     Here,
     /// Fragment it anywhere: it is known to be larger than its path takes (RFC 9260 §6.9).
     Anywhere,
@@ -145,7 +147,8 @@ impl Socket {
         let _ = refusals::enable(&socket, address.is_ipv6());
         socket.set_nonblocking(true)?;
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-        // quinn-udp 0.6 asks for arrival times and has no room for them beside the ECN bits, which the kernel then cuts off.
+        // quinn-udp 0.6 asks for arrival times and has no room for them beside the ECN bits, which the kernel
+        // then cuts off.
         #[cfg(target_os = "linux")]
         nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::ReceiveTimestampns, &false)?;
         let io = UdpSocket::from_std(socket.into())?;
@@ -167,7 +170,8 @@ impl Socket {
     ///
     /// # Errors
     ///
-    /// What the kernel says when it refuses them, as that there is no route. They are lost then, as packets are.
+    /// What the kernel says when it refuses them, as that there is no route. They are lost then, as packets
+    /// are.
     pub fn send(&self, packets: &Outgoing<'_>) -> io::Result<Sent> {
         if packets.fragment == Fragment::Anywhere {
             return self.send_fragmented(packets);
@@ -232,8 +236,8 @@ impl Socket {
         });
     }
 
-    /// ICMP messages "port unreachable" that were found since the last time, while sending or receiving (Linux). Anybody who knows
-    /// the ports can forge them: the quoted packet has to be checked.
+    /// ICMP messages "port unreachable" that were found since the last time, while sending or receiving
+    /// (Linux). Anybody who knows the ports can forge them: the quoted packet has to be checked.
     pub fn take_refused(&self) -> Vec<PortUnreachable> {
         std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -248,7 +252,8 @@ impl Socket {
         let transmit = Transmit { destination, ecn, contents, segment_size, src_ip: None };
         let attempt = || self.state.try_send(UdpSockRef::from(&self.io), &transmit);
         let result = match attempt() {
-            // Perhaps of an earlier packet, to whomever it went: a forged ICMP message must not make this one too long, or lost.
+            // Perhaps of an earlier packet, to whomever it went: a forged ICMP message must not make this one
+            // too long, or lost.
             Err(error) if refusals::is_of_earlier_packet(&error) => {
                 self.collect_refused();
                 attempt()
@@ -284,8 +289,8 @@ impl Socket {
                 let mut slices: [IoSliceMut<'_>; BUFFERS] =
                     std::array::from_fn(|_| buffers.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
                 batch.filled = self.state.recv(UdpSockRef::from(&self.io), &mut slices, &mut batch.meta)?;
-                // The runtime, told that there is no more, waits for the kernel's next word, which comes with the next packet: one
-                // call in vain is saved.
+                // The runtime, told that there is no more, waits for the kernel's next word, which comes with
+                // the next packet: one call in vain is saved.
                 if FILLS_ALL && batch.filled < BUFFERS {
                     Err(io::ErrorKind::WouldBlock.into())
                 } else {
@@ -314,7 +319,8 @@ fn is_too_long(_error: &io::Error) -> bool {
     false
 }
 
-/// Lets IP fragment what is sent next, or no more. `UdpSocketState` forbids it, and keeps the kernel's own PMTU out of it.
+/// Lets IP fragment what is sent next, or no more. `UdpSocketState` forbids it, and keeps the kernel's own
+/// PMTU out of it.
 #[cfg(target_os = "linux")]
 fn allow_fragments(socket: &UdpSocket, local: SocketAddr, allowed: bool) -> io::Result<()> {
     use rustix::net::sockopt::{

@@ -66,7 +66,7 @@ impl InterfaceWatch {
         self.table.usable().collect()
     }
 
-    /// The next change. Nothing is lost when the wait is given up.
+    /// The next change. Cancel-safe.
     ///
     /// # Errors
     ///
@@ -81,8 +81,9 @@ impl InterfaceWatch {
                 Ok(()) => {
                     take(&self.buffer, &mut self.table, &mut self.changes);
                     drop(ready);
-                    // Linux tells of a carrier that came at once, and of one that went up to a second late; but it says so
-                    // when it is asked. Whoever moves to a link wants to know whether it, or the old one, is still there.
+                    // Linux tells of a carrier that came at once, and of one that went up to a second late;
+                    // but it says so when it is asked. Whoever moves to a link wants to know whether it, or
+                    // the old one, is still there.
                     if !self.changes.is_empty() {
                         self.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
                     }
@@ -98,7 +99,8 @@ impl InterfaceWatch {
         }
     }
 
-    /// Asks for all links, then all addresses. The kernel answers a dump while it is asked for, so nothing waits.
+    /// Asks for all links, then all addresses. The kernel answers a dump while it is asked for, so nothing
+    /// waits.
     fn read_all(&mut self) -> io::Result<()> {
         self.table.begin_again();
         self.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
@@ -129,8 +131,8 @@ impl InterfaceWatch {
     }
 }
 
-/// Of what is told together, what went comes before what came: an end that has nothing left moves with one request, and one that
-/// does not know it yet with several. The changes of one address stay in their order.
+/// Of what is told together, what went comes before what came: an end that has nothing left moves with one
+/// request, and one that does not know it yet with several. The changes of one address stay in their order.
 fn losses_first(changes: &mut VecDeque<Change>) {
     let ip = |change: &Change| match change {
         Change::Up(address) => address.ip,

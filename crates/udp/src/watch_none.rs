@@ -11,7 +11,7 @@ use crate::change::{Change, LocalAddress};
 pub struct InterfaceWatch(Infallible);
 
 impl InterfaceWatch {
-    /// Cannot be had here.
+    /// Fails: only Linux reports address changes here.
     ///
     /// # Errors
     ///

@@ -7,8 +7,8 @@ pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) what: &'static str,
     flows: u32,
-    /// Each flow has its own receiver host too, behind an access link of 1 ms; else the one receiver sits at the far end
-    /// of the bottleneck.
+    /// Each flow has its own receiver host too, behind an access link of 1 ms; else the one receiver sits at
+    /// the far end of the bottleneck.
     own_sinks: bool,
     access: &'static str,
     rate: &'static str,

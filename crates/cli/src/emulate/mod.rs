@@ -17,9 +17,10 @@ use crate::Failure;
 
 /// Run real programs in the hosts of a scenario, over its links in real time.
 ///
-/// Each host becomes a network namespace with the scenario's addresses; links, routers, mobility, constant-rate sources and
-/// actions are the simulator's. Its associations, TCP connections and their applications are not run: your commands take
-/// their place, unless --applications says otherwise. Nothing is left behind, however the command ends.
+/// Each host becomes a network namespace with the scenario's addresses; links, routers, mobility,
+/// constant-rate sources and actions are the simulator's. Its associations, TCP connections and their
+/// applications are not run: your commands take their place, unless --applications says otherwise. Nothing is
+/// left behind, however the command ends.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,8 +40,8 @@ pub(crate) struct Args {
     /// The scenario file (TOML).
     #[arg(required_unless_present = "self_test")]
     scenario: Option<PathBuf>,
-    /// Measure how true the emulator is on this machine: rates within 1 %, added delay within 0.5 ms in the median and 2 ms at
-    /// the 99th percentile, up to 100 Mbps. Exit code 1 if it is not.
+    /// Measure how true the emulator is on this machine: rates within 1 %, added delay within 0.5 ms in the
+    /// median and 2 ms at the 99th percentile, up to 100 Mbps. Exit code 1 if it is not.
     #[arg(long, conflicts_with_all = ["scenario", "inside", "command"])]
     self_test: bool,
     /// Measure each rate for so long, twice.
@@ -49,8 +50,8 @@ pub(crate) struct Args {
     /// Print the self-test's result as JSON.
     #[arg(long, requires = "self_test")]
     json: bool,
-    /// Run the scenario's own associations, TCP connections and applications, on real stacks: msctp over UDP, the kernel's TCP.
-    /// What comes of it is said as sim says it.
+    /// Run the scenario's own associations, TCP connections and applications, on real stacks: msctp over UDP,
+    /// the kernel's TCP. What comes of it is said as sim says it.
     #[cfg(feature = "net")]
     #[arg(long, conflicts_with_all = ["self_test", "inside", "command", "host", "mptcp"])]
     applications: bool,
@@ -66,11 +67,12 @@ pub(crate) struct Args {
     /// Seed of the links' random streams, instead of the scenario's.
     #[arg(long)]
     seed: Option<u64>,
-    /// Replace a value of the scenario, as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s. May be repeated.
+    /// Replace a value of the scenario, as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s. May be
+    /// repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Keep the kernel's MPTCP endpoints as a network manager would: every interface of a host with several, while its link
-    /// is up.
+    /// Keep the kernel's MPTCP endpoints as a network manager would: every interface of a host with several,
+    /// while its link is up.
     #[arg(long, value_name = "MODE")]
     mptcp: Option<MptcpMode>,
     /// Write what links deliver to this file (pcapng, nanoseconds since the start).

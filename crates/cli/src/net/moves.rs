@@ -28,7 +28,7 @@ pub(crate) async fn tell(association: &Association, say: impl Fn(String)) -> u32
                 }
             }
             Event::AddressChange { request: AddressRequest::Delete(ip), accepted: true } => {
-                say(format!("{ip} given up"));
+                say(format!("{ip} removed"));
             }
             _ => {}
         }

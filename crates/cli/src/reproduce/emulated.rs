@@ -1,4 +1,5 @@
-//! `msctp reproduce PAPER --emulated`: the paper's runs on real stacks over emulated links, beside the simulator's.
+//! `msctp reproduce PAPER --emulated`: the paper's runs on real stacks over emulated links, beside the
+//! simulator's.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -96,7 +97,8 @@ pub(super) fn carry_out(
     Ok(agreement)
 }
 
-/// Writes the tables between the marks of a Markdown file; without an agreement only looks whether the marks are there.
+/// Writes the tables between the marks of a Markdown file; without an agreement only looks whether the marks
+/// are there.
 pub(super) fn replace(path: &Path, paper: &str, agreement: Option<&Agreement>) -> Result<(), Failure> {
     let wrong = |e: &dyn std::fmt::Display| Failure::Input(format!("{}: {e}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|e| wrong(&e))?;

@@ -50,8 +50,8 @@ pub(crate) struct Args {
     /// Print the ledger as JSON.
     #[arg(long)]
     json: bool,
-    /// Carry it out on real stacks over emulated links too, in real time (eklund, kim-koh; on Linux, as root): the report has
-    /// both beside each other. With --quick fewer conditions.
+    /// Carry it out on real stacks over emulated links too, in real time (eklund, kim-koh; on Linux, as
+    /// root): the report has both beside each other. With --quick fewer conditions.
     #[cfg(all(feature = "net", target_os = "linux"))]
     #[arg(long, requires = "paper")]
     emulated: bool,
@@ -137,7 +137,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     outcome(&failed, skipped, &page, &interrupt)
 }
 
-/// How many runs there will be for `--emulated`: those on real stacks, which are announced, and the simulator's beside them.
+/// How many runs there will be for `--emulated`: those on real stacks, which are announced, and the
+/// simulator's beside them.
 #[cfg(all(feature = "net", target_os = "linux"))]
 fn real_runs(args: &Args, one: Option<&Experiment>, effort: &Effort) -> Result<usize, Failure> {
     if !args.emulated {

@@ -1,5 +1,5 @@
-//! A file moves while the links under it come and go, in network namespaces. As root; without it the tests say so and are
-//! left out, unless MSCTP_NEED_NETNS=1.
+//! A file moves while the links under it come and go, in network namespaces. As root; without it the tests
+//! say so and are left out, unless MSCTP_NEED_NETNS=1.
 #![cfg(all(feature = "net", target_os = "linux"))]
 #![expect(clippy::disallowed_methods, reason = "real links move in real time")]
 
@@ -228,6 +228,7 @@ fn slow_a_file_survives_ten_handovers() {
     let (sent, received) = transfer("moves-ten", len, &moves, setting("MSCTP_SEED").unwrap_or(7));
     assert_eq!(sent["retries"], 0, "{sent}");
     assert!(received["longest_gap"].as_f64() < Some(5.0), "{received}");
-    // A link that is pulled again before the kernel has told of it (it lets up to a second pass) carries nothing.
+    // A link that is pulled again before the kernel has told of it (it lets up to a second pass) carries
+    // nothing.
     assert!(sent["switches"].as_u64() >= Some(6), "{sent}");
 }

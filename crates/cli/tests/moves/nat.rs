@@ -1,5 +1,5 @@
-//! A mobile behind address translators that lose packets: two links to the one, a wire to the server from the other side.
-//! The translator is this program: it hands datagrams on between sockets on either side.
+//! A mobile behind address translators that lose packets: two links to the one, a wire to the server from the
+//! other side. The translator is this program: it hands datagrams on between sockets on either side.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -96,7 +96,8 @@ impl Translated {
         Self { mobile, near, far, server, shared }
     }
 
-    /// The translator of this link forgets its entry; the next packet from the mobile makes another, at another port.
+    /// The translator of this link forgets its entry; the next packet from the mobile makes another, at
+    /// another port.
     pub(crate) fn rebind(&self, index: usize) {
         let entry = &self.shared.entries[index];
         *entry.outer.lock().expect("no panic") = Arc::new(outer(&self.far, entry.public));

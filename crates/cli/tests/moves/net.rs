@@ -1,5 +1,6 @@
-//! Two hosts as network namespaces: a mobile with a WLAN and a cellular interface, a server that both lead to. The namespaces
-//! have no names: they end with the processes that hold them, and those end with this one, however it ends.
+//! Two hosts as network namespaces: a mobile with a WLAN and a cellular interface, a server that both lead
+//! to. The namespaces have no names: they end with the processes that hold them, and those end with this one,
+//! however it ends.
 
 use std::fs::File;
 use std::process::{Child, Command, Stdio};

@@ -1,6 +1,6 @@
-//! Data in both directions for as long as one likes, through translators that rebind and lose 1 % of the packets, while the
-//! links come and go: `msctp connect` and `serve`, each fed through its standard input and checked byte by byte at its
-//! standard output. Memory, files and threads of both are watched.
+//! Data in both directions for as long as one likes, through translators that rebind and lose 1 % of the
+//! packets, while the links come and go: `msctp connect` and `serve`, each fed through its standard input and
+//! checked byte by byte at its standard output. Memory, files and threads of both are watched.
 
 use std::fmt::{self, Display};
 use std::fs;
@@ -18,13 +18,13 @@ use crate::{Guard, MSCTP, Moments, Move, folder, setting};
 /// Bytes written at a time, a multiple of a word.
 const BLOCK: usize = 64 << 10;
 
-/// Nothing has come for so long: what the longest break between two links, the tests' largest time-out and the machine's
-/// other work do not explain together.
+/// Nothing has come for so long: what the longest break between two links, the tests' largest time-out and
+/// the machine's other work do not explain together.
 const STALLED: Duration = Duration::from_secs(30);
 
-/// Memory may grow by so much between the first and the last quarter of the time after the warm-up: what the allocator does
-/// with pieces of changing size, and far less than an association or a lost packet kept with each handover would take in an
-/// hour.
+/// Memory may grow by so much between the first and the last quarter of the time after the warm-up: what the
+/// allocator does with pieces of changing size, and far less than an association or a lost packet kept with
+/// each handover would take in an hour.
 const GROWTH_KIB: f64 = 4096.0;
 
 /// The number at a word of a direction's data (splitmix64).
@@ -251,8 +251,8 @@ fn start(host: &Host, args: &[&str], errors: fs::File) -> (Guard, ChildStdin, Ch
     (process, input, output)
 }
 
-/// `MSCTP_SOAK`: seconds, at least 20; 120 where it is not set. `scripts/soak` sets it. `MSCTP_SEED`: other moments;
-/// `MSCTP_LOSE_ONE_IN`: so many packets, 100.
+/// `MSCTP_SOAK`: seconds, at least 20; 120 where it is not set. `scripts/soak` sets it. `MSCTP_SEED`: other
+/// moments; `MSCTP_LOSE_ONE_IN`: so many packets, 100.
 #[test]
 #[ignore = "slow: two minutes of real time"]
 fn slow_soak() {

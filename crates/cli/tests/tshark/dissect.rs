@@ -1,5 +1,5 @@
-//! tshark, which reads captures. Tests are skipped where it is not installed, unless `MSCTP_NEED_TSHARK` is set. Shared by those of
-//! several crates.
+//! tshark, which reads captures. Tests are skipped where it is not installed, unless `MSCTP_NEED_TSHARK` is
+//! set. Shared by those of several crates.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::path::Path;
@@ -31,8 +31,9 @@ pub(crate) fn dissect(file: &Path, fields: &[&str]) -> Option<Vec<String>> {
 /// Severity of an expert note from which on it tells of an error.
 pub(crate) const ERROR: u32 = 0x0080_0000;
 
-/// What is wrong with a capture of SCTP: frames with anything the dissector calls malformed, a checksum that is not good (status
-/// 1), an expert note of an error, or an unknown chunk. Bare SCTP packets have no IP header to look at.
+/// What is wrong with a capture of SCTP: frames with anything the dissector calls malformed, a checksum that
+/// is not good (status 1), an expert note of an error, or an unknown chunk. Bare SCTP packets have no IP
+/// header to look at.
 pub(crate) fn complaints(file: &Path) -> Option<Vec<String>> {
     let fields = [
         "frame.number",
@@ -42,8 +43,8 @@ pub(crate) fn complaints(file: &Path) -> Option<Vec<String>> {
         "_ws.expert.severity",
         "sctp.chunk_type",
     ];
-    // DATA … SHUTDOWN COMPLETE of RFC 9260, AUTH (15), I-DATA (64), ASCONF-ACK (128), RE-CONFIG (130), PAD (132),
-    // QoS_Measurement (190), FORWARD TSN (192), ASCONF (193), I-FORWARD-TSN (194).
+    // DATA … SHUTDOWN COMPLETE of RFC 9260, AUTH (15), I-DATA (64), ASCONF-ACK (128), RE-CONFIG (130), PAD
+    // (132), QoS_Measurement (190), FORWARD TSN (192), ASCONF (193), I-FORWARD-TSN (194).
     let others = [64, 128, 130, 132, 190, 192, 193, 194];
     let known = |kind: &str| kind.parse::<u8>().is_ok_and(|k| k <= 15 || others.contains(&k));
     let wrong = |line: &String| {

@@ -46,7 +46,8 @@ impl Reader {
         self.since + self.rate.time_for(self.read)
     }
 
-    /// There is something to read that may not be read yet: when a wake-up must be scheduled because none is that early.
+    /// There is something to read that may not be read yet: when a wake-up must be scheduled because none is
+    /// that early.
     pub(crate) fn arm(&mut self, now: Time) -> Option<Time> {
         if self.wake <= now {
             self.wake = Time::MAX;

@@ -43,8 +43,8 @@ impl Source {
         }
     }
 
-    /// The next message to offer, if there is one. `app`, the number of the application, is its payload protocol
-    /// identifier, by which the other end knows whose it is.
+    /// The next message to offer, if there is one. `app`, the number of the application, is its payload
+    /// protocol identifier, by which the other end knows whose it is.
     #[inline]
     pub(crate) fn next(&self, app: u32) -> Option<OutMessage> {
         let message = |data: Bytes, sending: Sending| OutMessage {
@@ -80,8 +80,8 @@ impl Source {
         }
     }
 
-    /// The other end's application was given a message of it, of `len` bytes that begin with `head`; true when that was the
-    /// last of all.
+    /// The other end's application was given a message of it, of `len` bytes that begin with `head`; true
+    /// when that was the last of all.
     #[inline]
     pub(crate) fn was_delivered(&mut self, now: Time, head: &[u8], len: usize) -> bool {
         match self {

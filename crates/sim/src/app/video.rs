@@ -1,5 +1,5 @@
-//! A live source: messages come into being at their own times, whatever the transport does, and each one's transfer time is
-//! measured from then to its delivery.
+//! A live source: messages come into being at their own times, whatever the transport does, and each one's
+//! transfer time is measured from then to its delivery.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

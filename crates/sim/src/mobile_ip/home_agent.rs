@@ -46,7 +46,8 @@ impl HomeAgent {
         }
     }
 
-    /// Where packets for a home address are to be tunnelled to; `None`: the mobile is at home, or is no mobile of ours.
+    /// Where packets for a home address are to be tunnelled to; `None`: the mobile is at home, or is no
+    /// mobile of ours.
     pub(super) fn care_of(&self, now: Time, home_address: Ipv4Addr) -> Option<Ipv4Addr> {
         let binding = self.bindings.get(&home_address).filter(|binding| binding.expires > now)?;
         Some(binding.care_of)
@@ -85,7 +86,8 @@ impl HomeAgent {
         }
         *last = request.identification;
         if request.lifetime == 0 {
-            // §3.8.2.1: with the home address as care-of address all bindings go, else that one; there is one.
+            // §3.8.2.1: with the home address as care-of address all bindings go, else that one; there is
+            // one.
             let binding = self.bindings.get(&request.home_address);
             if request.care_of == request.home_address
                 || binding.is_some_and(|binding| binding.care_of == request.care_of)

@@ -47,7 +47,8 @@ pub(super) enum Note {
     Switched { to: Ipv4Addr },
     /// It hears no agent any more.
     Lost,
-    /// The home agent has accepted a registration (lifetime in seconds; 0: it knows that the mobile is at home).
+    /// The home agent has accepted a registration (lifetime in seconds; 0: it knows that the mobile is at
+    /// home).
     Registered { lifetime: u16, after: Span, attempts: u32, renewal: bool },
     /// A registration was denied, with the reply's code.
     Denied { code: u8 },
@@ -95,8 +96,8 @@ impl Mobile {
         }
     }
 
-    /// The agent whose base station its frames go to: the one it uses; out of that one's cell the strongest it is in. `None`
-    /// when it uses none and is in no cell.
+    /// The agent whose base station its frames go to: the one it uses; out of that one's cell the strongest
+    /// it is in. `None` when it uses none and is in no cell.
     pub(super) fn attached(&self) -> Option<Ipv4Addr> {
         match self.agent {
             Some(agent) if self.covered.contains(&agent) => Some(agent),
@@ -180,8 +181,8 @@ impl Mobile {
     /// Sends the pending request, each time with a new identification (RFC 5944 §5.7).
     fn request(&mut self, now: Time) {
         let Some(pending) = &mut self.pending else { return };
-        // What a nanosecond clock leaves of the fraction's bits counts the requests: a reply is told by the lower half
-        // alone, and waits of whole seconds would give requests the same one.
+        // What a nanosecond clock leaves of the fraction's bits counts the requests: a reply is told by the
+        // lower half alone, and waits of whole seconds would give requests the same one.
         let identification = time_stamp(now) + self.requests;
         self.requests += 1;
         pending.identification = identification;

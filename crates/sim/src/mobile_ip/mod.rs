@@ -1,7 +1,9 @@
-//! Mobile IP for IPv4 as RFC 5944 has it: home agents, foreign agents, mobiles, and the tunnel between agents.
+//! Mobile IP for IPv4 as RFC 5944 has it: home agents, foreign agents, mobiles, and the tunnel between
+//! agents.
 //!
-//! The state machines ([`home_agent`], [`foreign_agent`], [`mobile`]) see messages and times, nothing else; [`run`] carries
-//! messages and timers between them and the simulation. Scope and limits are in `docs/models/mobile-ip.md`.
+//! The state machines ([`home_agent`], [`foreign_agent`], [`mobile`]) see messages and times, nothing else;
+//! [`run`] carries messages and timers between them and the simulation. Scope and limits are in
+//! `docs/models/mobile-ip.md`.
 
 mod advertiser;
 mod foreign_agent;
@@ -50,8 +52,8 @@ impl Default for AgentOptions {
 /// When a mobile changes its agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Switching {
-    /// When the agent it uses has not been heard for the lifetime of its advertisement (RFC 5944 §2.4.2.1): lazy cell
-    /// switching. The default.
+    /// When the agent it uses has not been heard for the lifetime of its advertisement (RFC 5944 §2.4.2.1):
+    /// lazy cell switching. The default.
     #[default]
     Lazy,
     /// As soon as it hears an agent it did not hear before: eager cell switching.

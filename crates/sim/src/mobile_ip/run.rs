@@ -1,5 +1,5 @@
-//! Mobile IP in a run: carries messages and timers between the state machines and the network, and does what they
-//! decide: tunnels, delivers to visitors, points a mobile at the base station it uses.
+//! Mobile IP in a run: carries messages and timers between the state machines and the network, and does what
+//! they decide: tunnels, delivers to visitors, points a mobile at the base station it uses.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};

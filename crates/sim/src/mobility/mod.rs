@@ -73,8 +73,8 @@ pub(crate) struct Track {
 }
 
 impl Track {
-    /// A node that starts at a place and makes these movements, in order of their times. One that begins before the last
-    /// has ended begins where the node is then.
+    /// A node that starts at a place and makes these movements, in order of their times. One that begins
+    /// before the last has ended begins where the node is then.
     pub(crate) fn new(start: Position, waypoints: &[Waypoint]) -> Self {
         let mut track = Self { start, legs: Vec::with_capacity(waypoints.len()) };
         for waypoint in waypoints {

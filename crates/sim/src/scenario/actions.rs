@@ -135,7 +135,8 @@ pub enum Do {
         /// Address.
         address: IpAddr,
     },
-    /// ASCONF Set Primary Address (RFC 5061 §4.2.4) by the end the address belongs to: asks the peer to send there.
+    /// ASCONF Set Primary Address (RFC 5061 §4.2.4) by the end the address belongs to: asks the peer to send
+    /// there.
     RequestPrimary {
         /// Association.
         association: String,
@@ -158,8 +159,8 @@ pub enum Do {
         /// Address.
         address: IpAddr,
     },
-    /// The end the address belongs to learns how the link below it is, as from a modem: what it tells the peer by a
-    /// QoS_Measurement.
+    /// The end the address belongs to learns how the link below it is, as from a modem: what it tells the
+    /// peer by a QoS_Measurement.
     ReportQuality {
         /// Association.
         association: String,

@@ -17,7 +17,8 @@ pub struct AssociationSpec {
     pub client: String,
     /// Host that answers it.
     pub server: String,
-    /// The client's addresses known from the start, at least one, primary first. Others can be added by actions.
+    /// The client's addresses known from the start, at least one, primary first. Others can be added by
+    /// actions.
     pub client_addresses: Vec<IpAddr>,
     /// The server's addresses known from the start, at least one, primary first.
     pub server_addresses: Vec<IpAddr>,
@@ -86,7 +87,8 @@ pub struct Sending {
     ///
     /// - `lifetime = "200ms"`: not sent, and not sent again, once it is so old;
     /// - `max_retransmissions = 1`: given up when a chunk of it would be sent again more often, 0 to 65535;
-    /// - `priority = 3`: given up when a message of a higher priority finds no room in the send buffer, 0, the highest, to 65535.
+    /// - `priority = 3`: given up when a message of a higher priority finds no room in the send buffer, 0,
+    ///   the highest, to 65535.
     pub reliability: Reliability,
 }
 
@@ -134,8 +136,8 @@ pub enum AppKind {
         /// User bytes per second, in bit/s. Zero: reads nothing while it runs.
         rate: Rate,
     },
-    /// Sends a live video over an association: a message for each frame when the frame comes into being, whether or not
-    /// the association takes it then.
+    /// Sends a live video over an association: a message for each frame when the frame comes into being,
+    /// whether or not the association takes it then.
     Video {
         /// The association.
         association: String,

@@ -267,7 +267,8 @@ impl<'s> Context<'s> {
         self.route("client_addresses", association.server_addresses[0], association.client_addresses[0])
     }
 
-    /// A client's port has one association to a server's port; a server's port has one set of addresses and options.
+    /// A client's port has one association to a server's port; a server's port has one set of addresses and
+    /// options.
     fn ports(&self) -> Check {
         let mut servers: BTreeMap<(&str, u16), &AssociationSpec> = BTreeMap::new();
         for association in &self.scenario.associations {

@@ -1,8 +1,8 @@
 //! Reading a TOML document key by key, so that every error names its line, its key and its remedy.
 //!
-//! A [`Section`] is told all its valid keys when it is opened and refuses others at once. A problem names its key by its
-//! path (`link.wlan.rate`); only when there is one is the place looked up ([`Document::locate`]). Knows nothing of
-//! scenarios.
+//! A [`Section`] is told all its valid keys when it is opened and refuses others at once. A problem names its
+//! key by its path (`link.wlan.rate`); only when there is one is the place looked up ([`Document::locate`]).
+//! Knows nothing of scenarios.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -84,7 +84,8 @@ impl<'t> Document<'t> {
         (place, true)
     }
 
-    /// Gives a problem its file and line. A value that two keys share is shown under the key that was written.
+    /// Gives a problem its file and line. A value that two keys share is shown under the key that was
+    /// written.
     pub(super) fn locate(&self, mut problem: Problem) -> ScenarioError {
         let (mut place, written) = self.place_of(&problem.key);
         if !written {
@@ -119,7 +120,8 @@ fn line_at(text: &str, offset: usize) -> Option<usize> {
     Some(1 + text.get(..offset)?.bytes().filter(|&b| b == b'\n').count())
 }
 
-/// Replaces or sets one value. `link.wlan.rate=5Mbps`: tables in arrays are found by their `name`, else by number.
+/// Replaces or sets one value. `link.wlan.rate=5Mbps`: tables in arrays are found by their `name`, else by
+/// number.
 fn apply<'t>(root: &mut DeTable<'t>, pair: &'t str) -> Result<(), String> {
     let (path, text) =
         pair.split_once('=').ok_or("want KEY=VALUE, as duration=10s or link.wlan.rate=5Mbps")?;

@@ -1,4 +1,5 @@
-//! Frames of a video: how large they are and how far apart. Read from frame-size traces as text; opens no files.
+//! Frames of a video: how large they are and how far apart. Read from frame-size traces as text; opens no
+//! files.
 
 use std::fmt;
 
@@ -36,8 +37,9 @@ impl fmt::Display for FramesError {
 
 impl std::error::Error for FramesError {}
 
-/// Reads a frame-size trace: a line for each frame with its bytes and, if it differs from `interval`, the time from it to the
-/// next, as `6395` or `6395 40ms`. What follows `#` is a comment, empty lines are skipped.
+/// Reads a frame-size trace: a line for each frame with its bytes and, if it differs from `interval`, the
+/// time from it to the next, as `6395` or `6395 40ms`. What follows `#` is a comment, empty lines are
+/// skipped.
 ///
 /// # Errors
 /// The first line that is wrong.

@@ -1,5 +1,5 @@
-//! A scenario: what is simulated, as plain data with names. Written as TOML or built in code; both are held to the
-//! same rules ([`Scenario::check`]). Knows nothing of how it is run.
+//! A scenario: what is simulated, as plain data with names. Written as TOML or built in code; both are held
+//! to the same rules ([`Scenario::check`]). Knows nothing of how it is run.
 
 mod actions;
 mod apps;
@@ -105,20 +105,20 @@ impl Scenario {
         }
     }
 
-    /// Reads a scenario file. `file` names it in errors. `overrides` are `key=value` pairs that replace values, as
-    /// `duration=10s`, `link.wlan.rate=5Mbps` or `sctp.default.initial_ssthresh=65536`: tables by name where they have
-    /// one, else by number from 0; the value is TOML, or text when it is not.
+    /// Reads a scenario file. `file` names it in errors. `overrides` are `key=value` pairs that replace
+    /// values, as `duration=10s`, `link.wlan.rate=5Mbps` or `sctp.default.initial_ssthresh=65536`: tables by
+    /// name where they have one, else by number from 0; the value is TOML, or text when it is not.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line, its key and what would be right. So is another file that it names:
-    /// those are for [`from_toml_and_files`](Self::from_toml_and_files).
+    /// The first thing that is wrong, with its line, its key and what would be right. So is another file that
+    /// it names: those are for [`from_toml_and_files`](Self::from_toml_and_files).
     pub fn from_toml(text: &str, file: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
         let none = |_: &str| Err("no other files can be read here".to_owned());
         Self::from_toml_and_files(text, file, overrides, &none)
     }
 
-    /// As [`from_toml`](Self::from_toml), for a scenario that may name other files, as frame-size traces. `open` gives the
-    /// text of one by the name that stands in the scenario, or says why not.
+    /// As [`from_toml`](Self::from_toml), for a scenario that may name other files, as frame-size traces.
+    /// `open` gives the text of one by the name that stands in the scenario, or says why not.
     ///
     /// # Errors
     /// The first thing that is wrong; for another file its name and line stand in the message.
@@ -146,7 +146,8 @@ impl Scenario {
         msctp_lab_tcp::Config { trace: self.probes.trace, mss, ..config }
     }
 
-    /// Checks that names refer to something, addresses are used once, times lie before the end, values lie in range.
+    /// Checks that names refer to something, addresses are used once, times lie before the end, values lie in
+    /// range.
     ///
     /// # Errors
     /// The first thing that is wrong; there is no line, the key names the place.

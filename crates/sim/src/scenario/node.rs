@@ -26,8 +26,8 @@ pub struct NodeSpec {
     pub mobile: Option<MobileSpec>,
 }
 
-/// What makes a host a mobile of Mobile IP. Its one address is that of its link to its home agent; its links to foreign
-/// agents have none.
+/// What makes a host a mobile of Mobile IP. Its one address is that of its link to its home agent; its links
+/// to foreign agents have none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MobileSpec {
     /// The node that is its home agent.
@@ -54,12 +54,13 @@ impl NodeSpec {
 /// What a node does with packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
-    /// Sends and receives; forwards nothing. Sends by source address: a packet leaves through the interface its
-    /// source address belongs to.
+    /// Sends and receives; forwards nothing. Sends by source address: a packet leaves through the interface
+    /// its source address belongs to.
     Host,
     /// Forwards by the shortest path (fewest links; the link declared first where two are equal).
     Router,
-    /// A router that is the home agent of mobiles: tunnels what comes for those that are away (RFC 5944). Has one address.
+    /// A router that is the home agent of mobiles: tunnels what comes for those that are away (RFC 5944). Has
+    /// one address.
     HomeAgent,
     /// A router that is the foreign agent of visiting mobiles; its one address is their care-of address.
     ForeignAgent,

@@ -1,5 +1,5 @@
-//! Options of what is found by name in a registry (congestion controllers and the like): a table whose keys are what the
-//! chosen one lists. Knows none of them.
+//! Options of what is found by name in a registry (congestion controllers and the like): a table whose keys
+//! are what the chosen one lists. Knows none of them.
 
 use msctp_congestion::classifier::{classifiers, find};
 use msctp_congestion::{OptionInfo, OptionKind, Options};

@@ -1,5 +1,6 @@
-//! What of a scenario can be carried out when its hosts are outside of the simulation: real programs in the place of its
-//! associations. What does not go at all is refused by name; what has no meaning then is left out, and said.
+//! What of a scenario can be carried out when its hosts are outside of the simulation: real programs in the
+//! place of its associations. What does not go at all is refused by name; what has no meaning then is left
+//! out, and said.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -17,19 +18,23 @@ pub struct WithOutsideHosts {
 }
 
 impl Scenario {
-    /// The scenario without its SCTP associations, TCP connections, what they carry and what is done to them: real programs
-    /// take their place. Links, routers, mobility, constant-rate sources and all actions on those stay.
+    /// The scenario without its SCTP associations, TCP connections, what they carry and what is done to them:
+    /// real programs take their place. Links, routers, mobility, constant-rate sources and all actions on
+    /// those stay.
     ///
     /// # Errors
-    /// What cannot be done with hosts outside: Mobile IP, actions that wait for what happens to an association.
+    /// What cannot be done with hosts outside: Mobile IP, actions that wait for what happens to an
+    /// association.
     pub fn with_outside_hosts(&self) -> Result<WithOutsideHosts, ScenarioError> {
         split(self).map_err(Problem::without_file)
     }
 
-    /// Reads a scenario file for hosts outside. Arguments as in [`from_toml_and_files`](Self::from_toml_and_files).
+    /// Reads a scenario file for hosts outside. Arguments as in
+    /// [`from_toml_and_files`](Self::from_toml_and_files).
     ///
     /// # Errors
-    /// The first thing that is wrong or that [`with_outside_hosts`](Self::with_outside_hosts) refuses, with its line.
+    /// The first thing that is wrong or that [`with_outside_hosts`](Self::with_outside_hosts) refuses, with
+    /// its line.
     pub fn from_toml_with_outside_hosts(
         text: &str,
         file: &str,

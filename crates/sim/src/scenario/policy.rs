@@ -154,8 +154,8 @@ fn wbest(section: &Section<'_, '_>, config: &mut WBestConfig) -> Result<(), Prob
     config.validate().map_err(|e| Problem::new(section.path(), e.to_string()))
 }
 
-/// `[[sctp.NAME.policy.probe_rule]]`: estimator parameters for the paths of one address; what is left out is as in
-/// `wbest`.
+/// `[[sctp.NAME.policy.probe_rule]]`: estimator parameters for the paths of one address; what is left out is
+/// as in `wbest`.
 fn probe_rule(table: &DeTable<'_>, path: String, default: WBestConfig) -> Result<ProbeRule, Problem> {
     let keys: Vec<&str> = WBEST_KEYS.into_iter().chain(["address"]).collect();
     let section = Section::open(table, path, &keys)?;

@@ -1,7 +1,8 @@
 //! Where packets go: addresses, interfaces and routers' tables, computed once from a scenario's topology.
 //!
-//! Everything is a dense index: nodes and links in the order of the scenario, a link's directions as `2·link` (forward)
-//! and `2·link + 1` (reverse), addresses in the order of the links' ends. Needs link ends that name nodes.
+//! Everything is a dense index: nodes and links in the order of the scenario, a link's directions as `2·link`
+//! (forward) and `2·link + 1` (reverse), addresses in the order of the links' ends. Needs link ends that name
+//! nodes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -30,7 +31,8 @@ pub(crate) struct Routes {
     pub(crate) interfaces: Vec<Interface>,
     /// The node each link direction leads to.
     pub(crate) leads_to: Vec<usize>,
-    /// For each node: empty for a host; for a router the direction to take to each address, `NO_ROUTE` if there is none.
+    /// For each node: empty for a host; for a router the direction to take to each address, `NO_ROUTE` if
+    /// there is none.
     pub(crate) tables: Vec<Vec<u32>>,
     by_address: BTreeMap<IpAddr, usize>,
 }
@@ -101,7 +103,8 @@ impl Routes {
     }
 }
 
-/// A router's table: breadth first over the routers, so that the fewest links win, then the order of declaration.
+/// A router's table: breadth first over the routers, so that the fewest links win, then the order of
+/// declaration.
 fn table(
     scenario: &Scenario,
     neighbours: &[Vec<(DirectionIndex, usize)>],
@@ -122,7 +125,8 @@ fn table(
     interfaces
         .iter()
         .map(|interface| {
-            // The last hop is the interface's own link, so that each address of a host is reached over its own link.
+            // The last hop is the interface's own link, so that each address of a host is reached over its
+            // own link.
             let last = leads_to[interface.egress];
             if last == router { (interface.egress ^ 1) as u32 } else { first_hop[last] }
         })

@@ -85,8 +85,9 @@ const KEYS: &[&str] = &[
     "prr",
 ];
 
-/// The core's defaults, on links whose MTU the scenario knows: a packet is as long as `pmtu` says from the first on, and no probes are
-/// between what is measured. Scenarios that want discovery say `pmtu_discovery = true`.
+/// The core's defaults, on links whose MTU the scenario knows: a packet is as long as `pmtu` says from the
+/// first on, and no probes are between what is measured. Scenarios that want discovery say `pmtu_discovery =
+/// true`.
 fn rfc9260() -> Config {
     Config { pmtud: PmtudConfig::off(), ..Config::default() }
 }
@@ -96,7 +97,8 @@ fn webrtc() -> Config {
     Config { pmtud: PmtudConfig::off(), ..Config::webrtc() }
 }
 
-/// Reads `[sctp.NAME]`: where a key is left out, what its `profile` has: RFC 9260's defaults, or another set of the core's.
+/// Reads `[sctp.NAME]`: where a key is left out, what its `profile` has: RFC 9260's defaults, or another set
+/// of the core's.
 pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Problem> {
     let section = Section::open(table, format!("sctp.{name}"), KEYS)?;
     let profiles = [("rfc9260", rfc9260 as fn() -> Config), ("mobile", Config::mobile), ("webrtc", webrtc)];

@@ -1,5 +1,5 @@
-//! TCP of a scenario: `[[tcp]]` connections and `[tcp-profile.NAME]`, named sets of the laboratory TCP's options by its own
-//! names. Reads and checks them; how they are run is not known here.
+//! TCP of a scenario: `[[tcp]]` connections and `[tcp-profile.NAME]`, named sets of the laboratory TCP's
+//! options by its own names. Reads and checks them; how they are run is not known here.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -29,7 +29,8 @@ pub struct TcpProfile {
 
 /// A TCP connection between two hosts.
 ///
-/// An end whose bulk application has sent all its bytes closes; one without a bulk application closes when the peer has.
+/// An end whose bulk application has sent all its bytes closes; one without a bulk application closes when
+/// the peer has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpSpec {
     /// Unique among connections, associations and applications.
@@ -289,8 +290,8 @@ pub(super) fn check(context: &Context<'_>, spec: &TcpSpec) -> Check {
     context.route("client_address", spec.server_address, spec.client_address)
 }
 
-/// Two connections may not have the same four addresses and ports, each end of one takes one application of a kind, and
-/// names differ from those of associations.
+/// Two connections may not have the same four addresses and ports, each end of one takes one application of a
+/// kind, and names differ from those of associations.
 pub(super) fn check_together(context: &Context<'_>) -> Check {
     let scenario = context.scenario;
     let mut taken = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! The TCP connections of the scenario: both ends with their applications and counters. May not touch links or events.
+//! The TCP connections of the scenario: both ends with their applications and counters. May not touch links
+//! or events.
 
 use std::net::IpAddr;
 

@@ -1,5 +1,5 @@
-//! TCP in a run: segments and timers go to the connections' ends, what comes of it goes to links, applications and
-//! counters.
+//! TCP in a run: segments and timers go to the connections' ends, what comes of it goes to links,
+//! applications and counters.
 
 mod line;
 mod report;

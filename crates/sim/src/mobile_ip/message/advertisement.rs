@@ -1,5 +1,5 @@
-//! Agent advertisements: an ICMP router advertisement (RFC 1256) with the mobility agent advertisement extension
-//! (RFC 5944 §2.1.1).
+//! Agent advertisements: an ICMP router advertisement (RFC 1256) with the mobility agent advertisement
+//! extension (RFC 5944 §2.1.1).
 //!
 //! ```text
 //!  Type 9 | Code 0 | Checksum | Num Addrs | Entry Size 2 | Lifetime | Router Address | Preference | …

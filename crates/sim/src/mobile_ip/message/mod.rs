@@ -1,4 +1,5 @@
-//! Mobile IP's messages as bytes: agent advertisements (ICMP) and registrations (the payload of UDP port 434).
+//! Mobile IP's messages as bytes: agent advertisements (ICMP) and registrations (the payload of UDP port
+//! 434).
 //!
 //! Every input gives a value or nothing; what is written parses back. No state, no time.
 

@@ -48,7 +48,8 @@ pub(crate) struct Reply {
 }
 
 impl Request {
-    /// The UDP payload. No flags: no simultaneous bindings, no broadcasts, the care-of address is the agent's, IP in IP.
+    /// The UDP payload. No flags: no simultaneous bindings, no broadcasts, the care-of address is the
+    /// agent's, IP in IP.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![REQUEST, 0];
         out.extend(self.lifetime.to_be_bytes());

@@ -1,5 +1,5 @@
-//! Links of a scenario. What is the same for all types is here; each type is one file: its specification, its keys, how
-//! they are read and checked. How it is run is not known here.
+//! Links of a scenario. What is the same for all types is here; each type is one file: its specification, its
+//! keys, how they are read and checked. How it is run is not known here.
 
 mod coding;
 mod egprs;
@@ -46,12 +46,13 @@ pub struct LinkSpec {
     pub address_b: Option<IpAddr>,
     /// Largest IP packet that passes, in bytes; larger ones are dropped and counted.
     pub mtu: u32,
-    /// What its loss process stands for, told to senders that tell losses apart: a radio, or queues that are not modelled.
+    /// What its loss process stands for, told to senders that tell losses apart: a radio, or queues that are
+    /// not modelled.
     pub loss_means: Cause,
     /// False: the link is down until an action brings it up.
     pub up: bool,
-    /// From how much waiting on each direction's queue tells of congestion: what may be marked is (RFC 3168 §5), what cannot is
-    /// dropped; `None`: never before it is full. Forward, reverse.
+    /// From how much waiting on each direction's queue tells of congestion: what may be marked is (RFC 3168
+    /// §5), what cannot is dropped; `None`: never before it is full. Forward, reverse.
     pub mark: [Option<QueueLimit>; 2],
     /// How an EGPRS link changes by itself.
     pub coding: Option<CodingSpec>,

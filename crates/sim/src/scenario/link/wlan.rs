@@ -1,4 +1,5 @@
-//! The 802.11-like wireless link: shared airtime, retransmission, losses by receive power (`docs/models/wlan.md`).
+//! The 802.11-like wireless link: shared airtime, retransmission, losses by receive power
+//! (`docs/models/wlan.md`).
 
 use msctp_link::wlan::{Backoff, MacConfig, ParetoFades, Radio};
 use msctp_link::{LossConfig, QueueLimit};
@@ -133,7 +134,8 @@ fn radio(link: &Section<'_, '_>) -> Result<Option<Radio>, Problem> {
     }
 }
 
-/// `fading = { slope = 10 }`, for bad periods `{ slope = 10, shortest = "20ms", longest = "2s", shape = 1.5 }`.
+/// `fading = { slope = 10 }`, for bad periods `{ slope = 10, shortest = "20ms", longest = "2s", shape = 1.5
+/// }`.
 fn fading(link: &Section<'_, '_>) -> Result<Option<Fading>, Problem> {
     let Some(section) = link.section("fading", &["slope", "shortest", "longest", "shape"])? else {
         return Ok(None);

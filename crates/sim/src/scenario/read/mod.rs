@@ -1,5 +1,5 @@
-//! From a TOML document to a [`Scenario`]: which keys there are and what they mean. Whether the result makes sense
-//! is [`check`](super::check)'s business.
+//! From a TOML document to a [`Scenario`]: which keys there are and what they mean. Whether the result makes
+//! sense is [`check`](super::check)'s business.
 
 mod action;
 mod app;
