@@ -230,6 +230,14 @@ impl Association {
     #[inline]
     fn note_valid_packet(&mut self, now: Time) {
         self.stats.packets_received += 1;
+        // With a shared key every packet of the peer is signed. One that is not may be an observer's, who
+        // would keep the association of a dead peer for ever: see `take_chunks`.
+        if !self.config.auth.has_secret() {
+            self.note_sign_of_life(now);
+        }
+    }
+
+    fn note_sign_of_life(&mut self, now: Time) {
         self.liveness.heard = now;
         self.note_peer_alive();
     }
@@ -288,6 +296,9 @@ impl Association {
                 break;
             }
             first &= rest.first() == Some(&ChunkType::AUTH.0);
+        }
+        if seen.authenticated {
+            self.note_sign_of_life(now);
         }
         if seen.asconf && self.state != State::Closed {
             self.limit_asconf_acks();

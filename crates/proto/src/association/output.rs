@@ -8,6 +8,7 @@ use msctp_wire::{
 };
 
 use super::Association;
+use super::control::Waiting;
 use crate::extensions::Extensions;
 use crate::path::Path;
 use crate::{AssociationState as State, Direction, PathAddr, PathId, TraceKind, Transmit};
@@ -188,10 +189,17 @@ impl Association {
 
     /// Replies and errors: the first, and those behind it that go the same way; then what else may travel along.
     /// `None` when the first one fits no packet; it is dropped.
+    ///
+    /// A chunk that must be sent whole, such as a HEARTBEAT ACK (RFC 9260 §8.3) or an INIT ACK, may exceed
+    /// the PMTU with which discovery begins: IP then fragments it, up to `Config::pmtu`.
     fn send_control(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let (at, tag, alone) = self.control.front().map(|front| (front.at, front.tag, front.alone))?;
         let path = self.path_of(at);
-        let mut builder = self.builder(out, tag, self.packet_room(at));
+        let most = (self.config.pmtu - crate::path::ip_header(&at.remote)) as usize;
+        let first = self.control.front().and_then(Waiting::chunk).map_or(0, |chunk| chunk.padded_len());
+        let (room, needed) = (self.packet_room(at), self.least_packet() + first);
+        let may_fragment = needed > room && needed <= most;
+        let mut builder = self.builder(out, tag, if may_fragment { needed } else { room });
         while let Some(front) = self.control.front() {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
             //# An endpoint MUST NOT bundle INIT, INIT ACK, or SHUTDOWN COMPLETE chunks with any other chunks.
@@ -228,7 +236,7 @@ impl Association {
         {
             self.bundle(now, path, &mut builder);
         }
-        Some(Transmit::new(path, at, self.seal(builder)))
+        Some(Transmit { may_fragment, ..Transmit::new(path, at, self.seal(builder)) })
     }
 
     /// SACK and DATA after other control chunks, if they go the same way and fit.

@@ -20,7 +20,7 @@ pub(crate) const COVERED: [ChunkType; 3] =
 
 /// The chunks that shared keys protect besides those in `COVERED`: with any of them left out an observer
 /// without the key could restart, end, stall or feed the association.
-pub(crate) const KEYED: [ChunkType; 14] = [
+pub(crate) const KEYED: [ChunkType; 16] = [
     ChunkType::DATA,
     ChunkType::SACK,
     ChunkType::HEARTBEAT,
@@ -31,6 +31,8 @@ pub(crate) const KEYED: [ChunkType; 14] = [
     ChunkType::ERROR,
     ChunkType::COOKIE_ECHO,
     ChunkType::COOKIE_ACK,
+    ChunkType::ECNE,
+    ChunkType::CWR,
     ChunkType::I_DATA,
     ChunkType::RE_CONFIG,
     ChunkType::FORWARD_TSN,
@@ -97,7 +99,7 @@ pub struct AuthConfig {
     ///
     /// A key that is not empty implies a list of chunks besides `chunks`: DATA, I-DATA, SACK, FORWARD TSN,
     /// I-FORWARD-TSN, HEARTBEAT, HEARTBEAT ACK, ABORT, SHUTDOWN, SHUTDOWN ACK, ERROR, COOKIE ECHO, COOKIE
-    /// ACK, RE-CONFIG, ASCONF and ASCONF-ACK. Every packet is then signed. A rebooted peer is noticed later,
+    /// ACK, ECNE, CWR, RE-CONFIG, ASCONF and ASCONF-ACK. Every packet is then signed. A rebooted peer is noticed later,
     /// because its ABORT is not signed.
     pub keys: Vec<SharedKey>,
     /// The key that signs at first; 0. Must be among `keys` if there are any.
@@ -255,7 +257,7 @@ mod tests {
         let keyed = |secret| AuthConfig { keys: vec![key(secret)], active_key: 1, ..AuthConfig::default() };
         assert_eq!(
             demanded(keyed(b"secret")),
-            [0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 64, 0x80, 130, 0xbe, 192, 0xc1, 194]
+            [0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 64, 0x80, 130, 0xbe, 192, 0xc1, 194]
         );
         assert_eq!(demanded(keyed(b"")), [0x80, 0xbe, 0xc1], "the null key is no secret");
         assert!(KEYED.iter().chain(&COVERED).all(|typ| !NEVER.contains(typ)));

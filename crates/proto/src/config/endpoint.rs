@@ -17,13 +17,15 @@ pub struct EndpointConfig {
     pub max_pending_replies: usize,
     /// Answers without an association in a second: 10,000 INIT ACKs and as many others (ABORT, SHUTDOWN
     /// COMPLETE, ERROR). What exceeds either is dropped, which bounds what an attacker with forged sources
-    /// can have us send. A second's worth may leave at once.
+    /// can have us send. A second's worth may leave at once. One source, an IPv4 address or an IPv6 prefix of
+    /// 64 bits, gets at most half of them.
     pub max_replies_per_second: u32,
     /// Associations held at a time, 65536; beyond it a COOKIE ECHO is answered by ABORT (Out of Resource).
     pub max_associations: usize,
     /// Associations with one peer, 1024, outgoing ones counted; beyond it a COOKIE ECHO is answered by ABORT
     /// (Out of Resource). A peer is an IPv4 address or an IPv6 prefix of 64 bits. Keeps one address from
-    /// holding all ports (camping, RFC 5062); clients behind one address translator share it.
+    /// holding all ports (camping, RFC 5062); clients behind one address translator share it. An association
+    /// counts where the peer set it up from until it ends, and where the peer is now.
     pub max_associations_per_peer: usize,
     /// Bytes that peers may make all associations together hold: received data that nobody has read or that waits for other data, what
     /// keeping it takes, and streams begun. 256 MiB, at least 64 KiB. While they hold more than half of it, each

@@ -1,6 +1,6 @@
 //! Which association a packet belongs to. Keys only; no association is touched here.
 
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
@@ -15,6 +15,16 @@ pub(super) struct Keys {
     pub(super) local_tag: u32,
     /// Each with whether it is confirmed (RFC 9260 §5.4).
     pub(super) peer_addresses: SmallVec<[(IpAddr, bool); 1]>,
+    /// Where the peer set it up from; `None`: this end did.
+    pub(super) begun: Option<IpAddr>,
+}
+
+/// Whom an address belongs to: an IPv6 host has a prefix of 64 bits.
+pub(super) fn peer_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
+    }
 }
 
 /// The table. A packet with a verification tag is found by the tag alone, whatever address it came from: a mobile's
@@ -30,6 +40,9 @@ pub(super) struct Demux {
     by_v6: BTreeMap<(u128, u32), Slot>,
     /// Addresses that were never confirmed.
     listed: BTreeMap<(IpAddr, u32), Slot>,
+    /// How many each peer set up. Where they are now does not matter: an attacker with two addresses could
+    /// else begin at one, move to the other (RFC 5061), and begin again.
+    begun: BTreeMap<IpAddr, usize>,
 }
 
 /// Local port, peer's port.
@@ -67,9 +80,12 @@ impl Demux {
         self.listed.get(&(peer, ports_of(local_port, peer_port))).copied()
     }
 
-    /// There are so many associations with this address confirmed, or with its IPv6 prefix of 64 bits,
-    /// whatever their ports.
+    /// There are so many associations that this address set up or with which it is confirmed, or its IPv6
+    /// prefix of 64 bits, whatever their ports.
     pub(super) fn has_so_many(&self, peer: IpAddr, most: usize) -> bool {
+        if self.begun.get(&peer_of(peer)).is_some_and(|count| *count >= most) {
+            return true;
+        }
         let last = most.saturating_sub(1);
         match peer {
             IpAddr::V4(peer) => {
@@ -92,6 +108,9 @@ impl Demux {
     pub(super) fn insert(&mut self, slot: Slot, keys: &Keys) {
         let tagged = Tagged { slot, local_port: keys.local_port, peer_port: keys.peer_port };
         self.by_tag.insert(keys.local_tag, tagged);
+        if let Some(begun) = keys.begun {
+            *self.begun.entry(peer_of(begun)).or_default() += 1;
+        }
         let ports = ports_of(keys.local_port, keys.peer_port);
         for &(address, confirmed) in &keys.peer_addresses {
             match address {
@@ -106,6 +125,14 @@ impl Demux {
     pub(super) fn remove(&mut self, slot: Slot, keys: &Keys) {
         if self.by_tag.get(keys.local_tag).is_some_and(|found| found.slot == slot) {
             self.by_tag.remove(keys.local_tag);
+        }
+        if let Some(begun) = keys.begun.map(peer_of)
+            && let Some(count) = self.begun.get_mut(&begun)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.begun.remove(&begun);
+            }
         }
         let ports = ports_of(keys.local_port, keys.peer_port);
         for &(address, confirmed) in &keys.peer_addresses {
@@ -132,6 +159,7 @@ mod tests {
             peer_port: 2,
             local_tag: tag,
             peer_addresses: addresses.iter().map(|a| (a.parse().unwrap(), true)).collect(),
+            begun: None,
         }
     }
 

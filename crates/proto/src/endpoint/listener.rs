@@ -176,7 +176,7 @@ impl Endpoint {
             debug_assert!(false, "options were checked by listen");
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
-        let handle = self.insert(association);
+        let handle = self.insert(association, Some(cookie.at.remote));
         self.jar.use_up(now, cookie);
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
         //# the COOKIE-ECHO and all the chunks after the COOKIE-ECHO MUST be processed

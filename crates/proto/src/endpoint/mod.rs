@@ -160,10 +160,12 @@ impl Endpoint {
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Result<Self, ConfigError> {
         config.validate()?;
         let mut dice = Dice::new(seed);
+        // Of its own, so that everything else draws as without it.
+        let hash_key = Dice::new(seed.map(|byte| byte ^ 0x5c)).next_seed();
         Ok(Self {
             jar: CookieJar::new(&config, dice.next_seed()),
-            init_ack_rate: RateLimit::new(config.max_replies_per_second),
-            reply_rate: RateLimit::new(config.max_replies_per_second),
+            init_ack_rate: RateLimit::new(config.max_replies_per_second, hash_key),
+            reply_rate: RateLimit::new(config.max_replies_per_second, hash_key),
             config,
             dice,
             listeners: BTreeMap::new(),
@@ -238,7 +240,7 @@ impl Endpoint {
         // A tag finds one association only. One in 2^32 that it is taken; the application then tries again.
         let tag = association.tags().local_tag;
         check(!self.demux.has_tag(tag), "seed", tag, "a tag that is not in use: connect again")?;
-        Ok(self.insert(association))
+        Ok(self.insert(association, None))
     }
 
     /// Takes the list of HMAC algorithms of the first options that speak AUTH, and no other after it.
@@ -274,12 +276,13 @@ impl Endpoint {
         self.dice.next_seed()
     }
 
-    fn insert(&mut self, association: Association) -> Handle {
+    /// `begun`: the peer's address from which it set the association up.
+    fn insert(&mut self, association: Association, begun: Option<IpAddr>) -> Handle {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
         });
-        let keys = keys_of(&association);
+        let keys = keys_of(&association, begun);
         self.demux.insert(slot, &keys);
         let keys_version = association.keys_version();
         let entry = &mut self.slots[slot as usize];
@@ -444,10 +447,11 @@ impl Endpoint {
         }
         entry.keys_version = entry.association.keys_version();
         self.demux.remove(slot, &entry.keys);
+        let begun = entry.keys.begun;
         entry.keys = Keys::default();
         // One that is closed is found no more: what still comes for it is out of the blue (RFC 9260 §8.4).
         if entry.association.state() != AssociationState::Closed {
-            entry.keys = keys_of(&entry.association);
+            entry.keys = keys_of(&entry.association, begun);
             self.demux.insert(slot, &entry.keys);
         }
     }
@@ -632,7 +636,7 @@ impl Endpoint {
             ChunkType::INIT_ACK => &mut self.init_ack_rate,
             _ => &mut self.reply_rate,
         };
-        if !rate.take(now) {
+        if !rate.take(now, at.remote) {
             return DatagramOutcome::Ignored(IgnoreReason::ReplyRate);
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
@@ -654,12 +658,13 @@ impl Endpoint {
     }
 }
 
-fn keys_of(association: &Association) -> Keys {
+fn keys_of(association: &Association, begun: Option<IpAddr>) -> Keys {
     let tags = association.tags();
     Keys {
         local_port: tags.local_port,
         peer_port: tags.peer_port,
         local_tag: tags.local_tag,
         peer_addresses: association.peer_addresses().collect(),
+        begun,
     }
 }

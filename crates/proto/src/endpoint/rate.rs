@@ -1,28 +1,61 @@
 //! [`RateLimit`]: how many answers without an association leave in a second.
 
+use core::net::IpAddr;
+
 use msctp_units::{Span, Time};
 
-/// A token bucket that holds one second's worth, kept as the time at which it is full again.
+use super::demux::peer_of;
+
+/// Groups of sources. An attacker keeps those of its own group from their answers, one in so many.
+const GROUPS: usize = 64;
+
+/// A token bucket that holds one second's worth, and one for each group of sources, which holds half of that:
+/// an attacker that has one address, or one IPv6 prefix of 64 bits, leaves the other half to all others. Each
+/// is kept as the time at which it is full again.
 #[derive(Debug)]
 pub(super) struct RateLimit {
     full_at: Time,
     each: Span,
+    groups: Box<[Time; GROUPS]>,
+    each_of_group: Span,
+    /// Nobody can choose sources of one group, or of all.
+    key: (u64, u64),
 }
 
 impl RateLimit {
     /// So many in a second, at least 1.
-    pub(super) fn new(per_second: u32) -> Self {
-        Self { full_at: Time::ZERO, each: Span::from_nanos(1_000_000_000 / u64::from(per_second.max(1))) }
+    pub(super) fn new(per_second: u32, hash_key: [u8; 32]) -> Self {
+        let each = Span::from_nanos(1_000_000_000 / u64::from(per_second.max(1)));
+        let word = |at: usize| hash_key[at..at + 8].iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        Self {
+            full_at: Time::ZERO,
+            each,
+            groups: Box::new([Time::ZERO; GROUPS]),
+            each_of_group: (each * 2).min(Span::from_secs(1)),
+            key: (word(0), word(8) | 1),
+        }
     }
 
-    /// One more now; false when there were too many.
-    pub(super) fn take(&mut self, now: Time) -> bool {
+    /// One more to this source now; false when there were too many.
+    pub(super) fn take(&mut self, now: Time, source: IpAddr) -> bool {
+        let group = self.group(source);
         let full_at = self.full_at.max(now) + self.each;
-        let allowed = full_at <= now + Span::from_secs(1);
+        let group_full_at = self.groups[group].max(now) + self.each_of_group;
+        let allowed = full_at.max(group_full_at) <= now + Span::from_secs(1);
         if allowed {
-            self.full_at = full_at;
+            (self.full_at, self.groups[group]) = (full_at, group_full_at);
         }
         allowed
+    }
+
+    fn group(&self, source: IpAddr) -> usize {
+        let bits = match peer_of(source) {
+            IpAddr::V4(v4) => u64::from(v4.to_bits()),
+            IpAddr::V6(v6) => (v6.to_bits() >> 64) as u64,
+        };
+        // Multiplicative hashing: its upper bits are the good ones.
+        let hash = (bits ^ self.key.0).wrapping_mul(self.key.1);
+        (hash >> (u64::BITS - GROUPS.ilog2())) as usize
     }
 }
 
@@ -30,17 +63,36 @@ impl RateLimit {
 mod tests {
     use super::*;
 
+    fn source(n: u32) -> IpAddr {
+        IpAddr::from((0x0b00_0000 + n).to_be_bytes())
+    }
+
     #[test]
     fn a_second_has_so_many_and_no_more() {
-        let mut limit = RateLimit::new(100);
+        let mut limit = RateLimit::new(100, [7; 32]);
         let count = |limit: &mut RateLimit, from: u64, to: u64| {
-            (from..to).filter(|ms| limit.take(Time::ZERO + Span::from_millis(*ms))).count()
+            let allowed = |ms: &u64| limit.take(Time::ZERO + Span::from_millis(*ms), source(*ms as u32));
+            (from..to).filter(allowed).count()
         };
         let start = Time::ZERO;
-        assert_eq!((0..1000).filter(|_| limit.take(start)).count(), 100, "at once");
+        assert_eq!((0..1000).filter(|n| limit.take(start, source(*n))).count(), 100, "at once");
         assert_eq!(count(&mut limit, 0, 1000), 99);
         assert_eq!(count(&mut limit, 1000, 3000), 200);
-        let mut one = RateLimit::new(0);
-        assert!(one.take(start) && !one.take(start));
+        let mut one = RateLimit::new(0, [7; 32]);
+        assert!(one.take(start, source(1)) && !one.take(start, source(1)));
+    }
+
+    #[test]
+    fn one_source_has_half_of_them() {
+        let mut limit = RateLimit::new(100, [7; 32]);
+        let taken =
+            |limit: &mut RateLimit, source| (0..1000).filter(|_| limit.take(Time::ZERO, source)).count();
+        assert_eq!(taken(&mut limit, source(1)), 50);
+        let prefix = |n: u16| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, n]);
+        let other = (2..).map(source).find(|other| limit.group(*other) != limit.group(source(1)));
+        assert_eq!(taken(&mut limit, other.unwrap()), 50);
+        assert_eq!(limit.group(prefix(1)), limit.group(prefix(2)), "of one host");
+        let groups: std::collections::BTreeSet<usize> = (0..1000).map(|n| limit.group(source(n))).collect();
+        assert!(groups.len() > GROUPS / 2, "{} groups", groups.len());
     }
 }

@@ -1,6 +1,6 @@
 //! Marks and ECNE chunks by which an attacker, or a peer that wants a sender slowed down, would take windows away.
 
-use msctp_proto::{Config, EcnStats};
+use msctp_proto::{AuthConfig, Config, EcnStats};
 use msctp_units::{Ecn, Span};
 use msctp_wire::{Cwr, Data, DataFlags, Ecne, EncodeChunk, Ppid, Ssn, StreamId, Tsn};
 
@@ -8,7 +8,11 @@ use crate::support::{Fate, Pair, Side, chunk, message, packet};
 
 /// B sends to A with ECN; its window is in use, and A's answers do not come any more. Gives the first TSN that is out.
 fn sending() -> (Pair, u32) {
-    let mut pair = Pair::established(Config { ecn: true, ..Config::default() });
+    sending_with(AuthConfig::default())
+}
+
+fn sending_with(auth: AuthConfig) -> (Pair, u32) {
+    let mut pair = Pair::established(Config { ecn: true, auth, ..Config::default() });
     pair.log = Some(Vec::new());
     pair.transfer(Side::A, 1, 100, Span::from_secs(1));
     pair.transfer(Side::B, 100, 1000, Span::from_secs(10));
@@ -165,4 +169,15 @@ fn an_ecne_for_every_window_slows_a_sender_and_never_stops_it() {
     let (cwnd, _, stats) = view(&mut pair, Side::B);
     assert!(stats.reductions > 100 && cwnd >= 1000, "{cwnd} bytes after {} reductions", stats.reductions);
     assert_eq!(pair.with(Side::B, |b, _| b.buffered()), 0, "all was sent");
+}
+
+#[test]
+fn with_a_shared_key_an_ecne_or_cwr_that_is_not_signed_is_dropped() {
+    let (mut pair, first) = sending_with(crate::stranger::keyed());
+    let tag = pair.tag_of(Side::B);
+    let before = view(&mut pair, Side::B);
+    echo(&mut pair, tag, &[first]);
+    let cwr = Cwr { lowest_tsn: Tsn::new(first) };
+    pair.inject(Side::B, Pair::at(Side::B), &packet(Side::B, tag, &[&cwr]));
+    assert_eq!(view(&mut pair, Side::B), before);
 }

@@ -76,11 +76,14 @@ fn our_own_init_is_long_enough_for_the_whole_answer() {
 fn answers_without_an_association_are_limited_in_a_second() {
     let limit = EndpointConfig::default().max_replies_per_second as usize;
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
+    let of_many = |n: usize| PathAddr {
+        remote: IpAddr::from((0x0b00_0000 + n as u32).to_be_bytes()),
+        ..Pair::at(Side::B)
+    };
     let asking = packet(Side::B, 0, &[&init(&[])]);
     let stray = packet(Side::B, 77, &[&data(1, b"stray")]);
     for bytes in [asking, stray] {
-        let outcomes: Vec<_> =
-            (0..2 * limit).map(|_| pair.inject(Side::B, Pair::at(Side::B), &bytes)).collect();
+        let outcomes: Vec<_> = (0..2 * limit).map(|n| pair.inject(Side::B, of_many(n), &bytes)).collect();
         let answered = outcomes.iter().filter(|outcome| **outcome == DatagramOutcome::Replied).count();
         assert_eq!(answered, limit, "INIT ACKs and others are counted apart");
         assert_eq!(*outcomes.last().unwrap(), DatagramOutcome::Ignored(IgnoreReason::ReplyRate));

@@ -6,6 +6,7 @@ mod amplification;
 mod bandwidth_probes;
 mod bit_flips;
 mod bombs;
+mod budgets;
 mod camping;
 mod clocks;
 mod cookies;
