@@ -12,12 +12,12 @@ use crate::Failure;
 /// Watches for SIGINT (Ctrl-C), SIGTERM and SIGHUP.
 pub(crate) struct Interrupt {
     stop: Arc<AtomicBool>,
-    /// Which one came.
+    /// Each signal, and whether it was received.
     signals: Vec<(u8, Arc<AtomicBool>)>,
 }
 
 impl Interrupt {
-    /// Watches from now on.
+    /// Registers the signal handlers.
     pub(crate) fn watch() -> Result<Self, Failure> {
         let stop = Arc::new(AtomicBool::new(false));
         let failed = |e| Failure::Run(format!("cannot watch for signals: {e}"));
@@ -38,7 +38,7 @@ impl Interrupt {
         &self.stop
     }
 
-    /// The failure to end with when work was cut short: the signal's, if one came.
+    /// Returns the failure of work that was cut short: the signal's, if one was received.
     pub(crate) fn failure(&self, message: String) -> Failure {
         let came = self.signals.iter().find(|(_, seen)| seen.load(Ordering::Relaxed));
         match came {

@@ -137,7 +137,7 @@ impl Association {
         }
     }
 
-    /// Gives a message to the core. `cx` is woken when there is room again, if there is none now.
+    /// Queues a message in the core. If the send buffer is full, `cx` is woken when there is room.
     fn offer(&self, message: &OutMessage, cx: Option<&Context<'_>>) -> Result<(), SendError> {
         let mut state = self.shared.lock();
         let now = state.now();
@@ -188,7 +188,7 @@ impl Association {
         })
     }
 
-    /// Takes something out of the inbox, which takes messages out of the core; waits while there is nothing.
+    /// Takes an item out of the inbox, which takes messages out of the core. Pending while there is none.
     fn poll_inbox<T>(
         &self,
         cx: &Context<'_>,

@@ -77,7 +77,7 @@ struct Item {
     handle: Option<Handle>,
 }
 
-/// A packet that was longer than the interface takes: whose it was, where it went, bytes.
+/// A packet that was longer than the interface allows: its association, its path, its length in bytes.
 type Refused = (Handle, PathAddr, usize);
 
 /// The task.
@@ -95,7 +95,7 @@ pub(crate) struct Driver {
     outbox: Outbox,
     timer: Pin<Box<Sleep>>,
     deadline: Option<Time>,
-    /// Somebody may wait for the last packets of the last association to reach the kernel.
+    /// Whether to set `State::flushed` when the kernel has every packet.
     report_flush: bool,
 }
 
@@ -304,7 +304,7 @@ impl Driver {
         Some(busy || due)
     }
 
-    /// Tells the core of ICMP messages "port unreachable". True when one ended or hastened a set-up.
+    /// Passes ICMP messages "port unreachable" to the core. Returns whether one ended or hastened a set-up.
     fn take_refused(&mut self) -> bool {
         let mut any = false;
         for message in self.lines.values().flat_map(|line| line.socket.take_refused()) {
@@ -315,7 +315,7 @@ impl Driver {
         any
     }
 
-    /// Hands everything to the kernel. True if the core has to hear of packets that were too long.
+    /// Hands everything to the kernel. Returns whether packets were too long and the core has to react.
     fn flush(&mut self, cx: &mut Context<'_>) -> bool {
         let mut lost = 0;
         let mut refused = Vec::new();
@@ -427,7 +427,7 @@ impl Line {
         0
     }
 
-    /// Gives packets to the kernel: how many bytes it took; `None`: they are lost.
+    /// Gives packets to the kernel. Returns how many bytes it took; `None` if they are lost.
     fn hand_over(
         &self,
         packets: &Outgoing<'_>,

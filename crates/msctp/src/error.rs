@@ -77,7 +77,7 @@ pub struct CloseError {
     pub cut_off: u64,
 }
 
-/// Why a peer refused an association, as its ABORT says.
+/// Error cause of the ABORT by which a peer refused an association.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -85,8 +85,7 @@ pub enum Refusal {
     NoListener,
     /// It has no room for another association (Out of Resource, RFC 9260 §3.3.10.4).
     OutOfResource,
-    /// Its application, or its listener, does not want this one, and says why; perhaps with no words (RFC
-    /// 9260 §3.3.10.12).
+    /// The application or listener refused it, with a reason that may be empty (RFC 9260 §3.3.10.12).
     Application(String),
     /// Any other error cause, by its code (RFC 9260 §3.3.10).
     Cause(u16),
@@ -256,7 +255,7 @@ fn words(reason: &LossReason) -> String {
             "the peer is unreachable: nothing was acknowledged for too long".to_owned()
         }
         LossReason::IdleTimeout { after } => {
-            format!("nothing was heard from the peer for {after} (idle timeout)")
+            format!("nothing was received from the peer for {after} (idle timeout)")
         }
         LossReason::PortUnreachable { address } => {
             format!("nobody listens at {address}: the host answered with ICMP port unreachable")

@@ -97,10 +97,10 @@ impl Inbox {
         }
     }
 
-    /// The peer restarted behind the messages that were taken so far.
+    /// Queues the restart for every reader, behind the messages taken so far.
     fn restart(&mut self) {
         for queue in self.claimed.values_mut().chain([&mut self.rest]) {
-            // One who reads nothing is told once.
+            // A reader that takes nothing gets one restart, not several.
             if queue.back() != Some(&Item::Restarted) {
                 queue.push_back(Item::Restarted);
             }
@@ -143,7 +143,7 @@ impl Inbox {
         any
     }
 
-    /// The stream has no reader of its own, and nothing waits for one.
+    /// Whether the stream is unclaimed and has no queued message.
     pub(crate) fn is_free(&self, stream: u16) -> bool {
         !self.claimed.contains_key(&stream) && !self.rest.iter().any(|item| item.stream() == Some(stream))
     }
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restart_is_told_to_every_reader_once_between_the_messages() {
+    fn every_reader_gets_a_restart_once_between_the_messages() {
         let mut inbox = Inbox::default();
         assert!(inbox.claim(1));
         let mut core: VecDeque<_> = [1, 2].map(|stream| Ok(Some(message(stream, 1)))).into();

@@ -122,7 +122,7 @@ pub(crate) struct Slot {
     pub(crate) events: VecDeque<Event>,
     /// Bytes of messages in `events`.
     event_bytes: usize,
-    /// The numbers as they were when it ended.
+    /// Statistics at the end of the association.
     pub(crate) last: Option<Box<Last>>,
     /// This end began the association.
     pub(crate) initiator: bool,
@@ -194,7 +194,7 @@ impl Slot {
         self.watchers.wake();
     }
 
-    /// The oldest event.
+    /// Takes the oldest event.
     pub(crate) fn next_event(&mut self) -> Option<Event> {
         let event = self.events.pop_front()?;
         self.event_bytes -= payload(&event);
@@ -202,7 +202,7 @@ impl Slot {
     }
 }
 
-/// Bytes of a message that an event brings back.
+/// Returns the bytes of the message that an event carries.
 fn payload(event: &Event) -> usize {
     match event {
         Event::SendFailed(failure) => failure.message.data.len(),
@@ -210,7 +210,7 @@ fn payload(event: &Event) -> usize {
     }
 }
 
-/// What there is to say of an association that is over.
+/// Statistics of an association that is over.
 #[derive(Debug)]
 pub(crate) struct Last {
     pub(crate) stats: AssociationStats,
@@ -332,18 +332,18 @@ impl State {
         }
     }
 
-    /// Enters an association that is not over.
+    /// Adds an association that is not over.
     pub(crate) fn insert_slot(&mut self, handle: Handle, slot: Box<Slot>) {
         self.slots.insert(handle, slot);
         self.live += 1;
     }
 
-    /// Every association is over, and the kernel has their last packets.
+    /// Whether every association is over and the kernel has their last packets.
     pub(crate) fn is_idle(&self) -> bool {
         self.live == 0 && (self.flushed || self.gone)
     }
 
-    /// The driver has to report when the kernel took the last packets.
+    /// Whether the driver must report when the kernel has the last packets.
     pub(crate) fn wants_flush(&self) -> bool {
         self.live == 0 && !self.flushed
     }
@@ -354,7 +354,7 @@ impl State {
         live.map(|(&handle, _)| handle).collect()
     }
 
-    /// Aborts an association at `deadline` if it is not over by then. Whoever has it goes on reading until
+    /// Aborts an association at `deadline` if it is not over by then. Its reader may go on until
     /// then.
     pub(crate) fn abort_at(&mut self, handle: Handle, deadline: Time) {
         self.abort_at.insert((deadline, handle));
@@ -428,7 +428,7 @@ impl State {
         }
     }
 
-    /// Nobody accepts any more.
+    /// Closes every listener.
     pub(crate) fn close_listeners(&mut self) {
         while let Some((&port, _)) = self.listeners.first_key_value() {
             self.close_listener(port);

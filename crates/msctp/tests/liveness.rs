@@ -50,7 +50,7 @@ fn a_reader_whose_peer_falls_silent_gets_a_typed_error() {
         assert!(silent.elapsed() < Duration::from_secs(3), "{:?}", silent.elapsed());
         let after = Span::from_millis(600);
         assert_eq!(error, AssociationError::Lost(LossReason::IdleTimeout { after }));
-        assert_eq!(error.to_string(), "nothing was heard from the peer for 600ms (idle timeout)");
+        assert_eq!(error.to_string(), "nothing was received from the peer for 600ms (idle timeout)");
         assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::TimedOut);
     });
 }

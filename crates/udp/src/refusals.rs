@@ -72,7 +72,7 @@ mod queue {
         Ok(())
     }
 
-    /// Empties the queue, up to a bound. True when there was anything in it.
+    /// Empties the queue, up to a bound. Returns whether it held anything.
     pub(crate) fn take(socket: &UdpSocket, mut found: impl FnMut(PortUnreachable)) -> bool {
         let mut control = [0; CONTROL];
         for count in 0..AT_ONCE {

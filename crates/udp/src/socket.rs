@@ -96,13 +96,13 @@ pub enum Fragment {
     Anywhere,
 }
 
-/// What became of packets that were handed to the kernel.
+/// Result of handing packets to the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Bytes that need not be handed to it again; fewer than asked for when it takes no more now
     /// ([`poll_send_ready`](Socket::poll_send_ready)).
     pub bytes: usize,
-    /// The least packet, in bytes, that the interface did not take because of its size.
+    /// Bytes of the smallest packet that was too large for the interface.
     pub too_long: Option<usize>,
 }
 
@@ -113,7 +113,7 @@ pub struct Socket {
     state: UdpSocketState,
     local: SocketAddr,
     device: Option<String>,
-    /// ICMP errors that nobody took yet.
+    /// ICMP errors for [`Socket::take_refused`].
     refused: Mutex<Vec<PortUnreachable>>,
 }
 
@@ -187,7 +187,7 @@ impl Socket {
             match self.send_some(packets.to, contents, segment_size, packets.ecn) {
                 Ok(()) => sent.bytes += contents.len(),
                 Err(error) if is_too_long(&error) => {
-                    // Which of them is too long shows one by one.
+                    // Send one by one, to find which of them is too long.
                     if segment_size.is_some() {
                         most = 1;
                         continue;

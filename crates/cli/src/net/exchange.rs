@@ -15,7 +15,7 @@ use crate::Failure;
 /// Bytes read at a time.
 const PIECE: usize = 64 << 10;
 
-/// Where this end's bytes come from.
+/// Source of this end's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     /// Standard input.
@@ -57,10 +57,10 @@ pub(crate) async fn exchange(association: &Association, input: Input) -> Result<
                 rest?;
                 over = true;
             }
-            told = &mut outward, if sending && !over => {
+            ended = &mut outward, if sending && !over => {
                 sending = false;
-                if !told? && receiving {
-                    eprintln!("the peer does not know RFC 6525: shutting down, what it answers later is lost");
+                if !ended? && receiving {
+                    eprintln!("the peer does not support RFC 6525: shutting down; what it sends later is lost");
                     break;
                 }
             }
@@ -77,11 +77,11 @@ pub(crate) async fn exchange(association: &Association, input: Input) -> Result<
     if receiving {
         return ending.await;
     }
-    // Both ends have everything: an answer to the shutdown that is lost changes nothing.
+    // Both ends have everything: a lost answer to the shutdown changes nothing.
     tokio::time::timeout(END_TIMEOUT, ending).await.unwrap_or(Ok(()))
 }
 
-/// Sends the input and ends the direction. False: the peer cannot be told that it has ended.
+/// Sends the input and ends the direction. Returns false if the peer does not support that (RFC 6525).
 async fn outward(mut writer: WriteHalf<Stream>, input: Input) -> Result<bool, Failure> {
     if input == Input::Standard {
         let (mut input, mut buffer) = (tokio::io::stdin(), vec![0; PIECE]);

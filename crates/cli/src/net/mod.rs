@@ -20,8 +20,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use self::open::Open;
 use crate::Failure;
 
-/// Threads beside that one, which read standard input and write standard output. Without a bound the runtime
-/// makes another whenever none is idle at that moment, and over hours there are many.
+/// Threads beside the main one, which read standard input and write standard output. Without a bound the
+/// runtime makes another whenever none is idle at that moment, and over hours there are many.
 const POOL: usize = 4;
 
 /// Runs a command's work on one thread until it is done or a signal arrives, then aborts the associations
@@ -77,7 +77,7 @@ impl Signals {
     }
 }
 
-/// A failure on the way, after what was being done. What the peer said of it is made safe to print.
+/// Names the operation in an error. Escapes control characters that the peer may have sent.
 fn failed(what: &str) -> impl Fn(&dyn std::error::Error) -> Failure + '_ {
     move |error| Failure::Run(format!("{what}: {}", text::escape(&error.to_string())))
 }

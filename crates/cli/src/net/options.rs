@@ -8,10 +8,11 @@ use msctp::{
     Association, AuthConfig, BindError, Config, ConfigError, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT,
     Endpoint, EndpointOptions, Mobility, Peer, SharedKey, Translation,
 };
+use msctp_lab::words::counted;
 use tokio::time::Instant;
 
 use super::Open;
-use super::text::{count, escape, os_error};
+use super::text::{escape, os_error};
 use crate::Failure;
 
 /// How packets leave and how the association behaves.
@@ -32,8 +33,8 @@ pub(crate) struct NetArgs {
     /// Use only interfaces whose names begin like this. On a server as --prefer.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
-    /// Whether an address translator is before this host: the server is then told of a new address as the one
-    /// that the packet came from. `auto`: where this host's address is private and the server's is not.
+    /// Whether this host is behind an address translator: it then announces a new address as the source
+    /// address of the packet. `auto`: where this host's address is private and the server's is not.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Nat::Auto)]
     nat: Nat,
     /// What happens to the window at a path change: a handover policy by name.
@@ -48,8 +49,8 @@ pub(crate) struct NetArgs {
     /// Largest IP packet in bytes; smaller ones are found out for each path.
     #[arg(long, value_name = "BYTES", default_value_t = Config::default().pmtu)]
     mtu: u32,
-    /// A file with a key that the other end has too (RFC 4895): set-up and changes of addresses are taken
-    /// from nobody else. The data itself is neither signed nor encrypted.
+    /// A file with a key that the other end has too (RFC 4895), at least 16 bytes. Unsigned packets are
+    /// dropped, data included. Nothing is encrypted.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 }
@@ -105,12 +106,12 @@ impl NetArgs {
         Some(mobility)
     }
 
-    /// An endpoint that takes associations.
+    /// Binds an endpoint that accepts associations.
     pub(crate) fn server(&self, open: &Open) -> Result<Endpoint, Failure> {
         let every = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
         let bind = self.bind_or(&every, ENCAPSULATION_PORT);
         let mut options = EndpointOptions::new(bind);
-        // A server's associations stay where they are unless it is told which interfaces to follow.
+        // A server's associations stay where they are unless the options name interfaces to follow.
         options.mobility = self.mobility().filter(|_| !self.prefer.is_empty() || !self.only.is_empty());
         let endpoint = Endpoint::bind(&options).map_err(unbound)?;
         open.add(&endpoint);
@@ -118,7 +119,7 @@ impl NetArgs {
         Ok(endpoint)
     }
 
-    /// An endpoint to connect from, to a peer of this family.
+    /// Binds an endpoint for connections to peers of this address family.
     fn client(&self, remote: IpAddr) -> Result<Endpoint, BindError> {
         let every = if remote.is_ipv4() {
             IpAddr::V4(Ipv4Addr::UNSPECIFIED)
@@ -144,12 +145,12 @@ pub(crate) struct PeerArgs {
     /// The server, with its UDP port or without (`192.0.2.1`, `[2001:db8::1]:9899`, `example.net:9899`).
     #[arg(value_name = "HOST[:PORT]")]
     host: String,
-    /// Give up when for so many seconds there was no network, nobody answered, or whoever did said nothing.
+    /// Time out after so many seconds without a network, without an answer or without a message.
     #[arg(long, value_name = "SECONDS", default_value_t = 15)]
     timeout: u64,
 }
 
-/// What a server that does not answer may lack.
+/// The remedy in errors about a server that does not answer.
 const SERVERS: &str = "want `msctp serve`, `msctp recv` or `msctp perf --server` there";
 
 /// How often to check for a network.
@@ -165,7 +166,7 @@ enum Unconnected {
 }
 
 impl PeerArgs {
-    /// As given in another way than by these arguments.
+    /// Makes the arguments of a caller that has its own flags.
     pub(crate) fn new(host: &str, timeout: u64) -> Self {
         Self { host: host.to_owned(), timeout }
     }
@@ -184,7 +185,7 @@ impl PeerArgs {
         let config = net.config()?;
         let target = Target::of(&self.host)?;
         let deadline = Instant::now() + self.timeout();
-        let mut told = false;
+        let mut reported = false;
         loop {
             let attempt = async {
                 let address = target.address().await?;
@@ -195,19 +196,19 @@ impl PeerArgs {
                 Ok(Err(Unconnected::Failed(failure))) => return Err(failure),
                 Ok(Err(Unconnected::NewAddress)) => continue,
                 Ok(Err(Unconnected::NoNetwork(why))) => why,
-                Err(_) => return Err(self.nobody(net)),
+                Err(_) => return Err(self.no_answer(net)),
             };
             if net.mobility().is_none() || Instant::now() + LOOK >= deadline {
                 return Err(Failure::Run(why));
             }
-            if !std::mem::replace(&mut told, true) {
+            if !std::mem::replace(&mut reported, true) {
                 eprintln!("{why}; waiting for a network for up to {} s", self.timeout);
             }
             tokio::time::sleep(LOOK).await;
         }
     }
 
-    fn nobody(&self, net: &NetArgs) -> Failure {
+    fn no_answer(&self, net: &NetArgs) -> Failure {
         let key = if net.key.is_some() { ", with the same key" } else { "" };
         Failure::Run(format!("{}: no answer for {} s; {SERVERS}{key}", self.host, self.timeout))
     }
@@ -239,8 +240,8 @@ async fn connect_once(
     Ok((endpoint, association))
 }
 
-/// Waits until the endpoint has an address towards `remote` that it had not: a set-up begins with those there
-/// were.
+/// Waits until the endpoint has another address towards `remote`: a set-up in progress uses only the
+/// addresses that there were at its start.
 async fn new_address(endpoint: &Endpoint, remote: IpAddr) {
     let before = endpoint.local_addresses();
     let is_new = |address: &SocketAddr| address.is_ipv4() == remote.is_ipv4() && !before.contains(address);
@@ -319,12 +320,10 @@ fn unbound(error: BindError) -> Failure {
     }
 }
 
-/// COOKIE ECHO and COOKIE ACK (RFC 9260 §3.2): without the key there is no association.
-const SETUP_CHUNKS: [u8; 2] = [10, 11];
-/// A shorter key is guessed.
+/// Bytes of the shortest key: a shorter one can be guessed.
 const MIN_KEY: usize = 16;
 
-/// Authentication with the key in a file; an end of line that an editor left is no part of it.
+/// Reads the shared key from a file. Trailing white space, as editors leave it, is not part of the key.
 fn authentication(file: &Path) -> Result<AuthConfig, Failure> {
     let wrong = |why: &dyn std::fmt::Display| Failure::Input(format!("--key {}: {why}", file.display()));
     let mut secret = std::fs::read(file)
@@ -333,14 +332,12 @@ fn authentication(file: &Path) -> Result<AuthConfig, Failure> {
         secret.pop();
     }
     if secret.len() < MIN_KEY {
-        return Err(wrong(&format_args!("{}; want at least {MIN_KEY}", count(secret.len() as u64, "byte"))));
+        return Err(wrong(&format_args!(
+            "{}; want at least {MIN_KEY}",
+            counted(secret.len() as u64, "byte")
+        )));
     }
-    Ok(AuthConfig {
-        keys: vec![SharedKey { id: 1, secret }],
-        active_key: 1,
-        chunks: SETUP_CHUNKS.to_vec(),
-        ..AuthConfig::default()
-    })
+    Ok(AuthConfig { keys: vec![SharedKey { id: 1, secret }], active_key: 1, ..AuthConfig::default() })
 }
 
 /// An address, with or without a port.

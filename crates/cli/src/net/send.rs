@@ -8,11 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use indicatif::{ProgressBar, ProgressStyle};
 use msctp::{Association, AssociationState};
+use msctp_lab::words::counted;
 use serde::Serialize;
 
 use super::options::{NetArgs, PeerArgs};
 use super::service::{DATA, END_TIMEOUT, Service};
-use super::text::{count, escape, os_error};
+use super::text::{escape, os_error};
 use super::transfer::{Control, Hash, PIECE};
 use super::{Open, block_on, failed, moves};
 use crate::Failure;
@@ -130,9 +131,9 @@ fn report(args: &Args, summary: &Summary) -> Result<(), Failure> {
         writeln!(
             out,
             "{}{resumed} in {:.1} s, {rate:.1} Mbps, {}; SHA-256 {} is right",
-            count(summary.sent, "byte"),
+            counted(summary.sent, "byte"),
             summary.seconds,
-            count(summary.switches.into(), "path change"),
+            counted(summary.switches.into(), "path change"),
             summary.sha256
         )
     })

@@ -129,11 +129,14 @@ impl Service {
     ) -> Result<T, Failure> {
         let Ok(message) = tokio::time::timeout(FIRST_TIMEOUT, association.recv()).await else {
             let seconds = FIRST_TIMEOUT.as_secs();
-            association.abort(format!("this is `{}`, and nothing came for {seconds} s", self.server()));
-            return Err(Failure::Run(format!("rejected: a client that said nothing for {seconds} s")));
+            association
+                .abort(format!("this is `{}`, and it received nothing for {seconds} s", self.server()));
+            return Err(Failure::Run(format!("rejected: the client sent nothing for {seconds} s")));
         };
         let message = message.map_err(|e| super::failed("receiving")(&e))?;
-        let message = message.ok_or_else(|| Failure::Run("the client left without a word".to_owned()))?;
+        let message = message.ok_or_else(|| {
+            Failure::Run("the client ended the association before its first message".to_owned())
+        })?;
         match Self::of(&message) {
             wanted if wanted == self => self.read(&message),
             wanted => Err(self.reject(association, wanted)),

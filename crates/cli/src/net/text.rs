@@ -1,6 +1,6 @@
-//! Text for messages: escapes what a peer sent, strips errno numbers, pluralizes nouns.
+//! Text for messages: escapes what a peer sent, strips errno numbers.
 
-use std::fmt::{Display, Write};
+use std::fmt::Write;
 use std::io;
 
 /// Escapes control characters, and the invisible ones that reorder a line, in text from a peer: a terminal
@@ -31,11 +31,6 @@ pub(crate) fn os_error(error: &io::Error) -> String {
     }
 }
 
-/// Formats a number with its noun: "1 byte", "2 bytes".
-pub(crate) fn count(number: u64, noun: &str) -> impl Display {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,11 +43,9 @@ mod tests {
     }
 
     #[test]
-    fn system_errors_lose_their_number_and_counts_agree_with_their_noun() {
+    fn system_errors_lose_their_number() {
         let error = io::Error::from_raw_os_error(21);
         assert_eq!(os_error(&error), "Is a directory");
         assert_eq!(os_error(&io::Error::other("no number")), "no number");
-        assert_eq!(count(1, "byte").to_string(), "1 byte");
-        assert_eq!(count(0, "path change").to_string(), "0 path changes");
     }
 }

@@ -70,7 +70,7 @@ pub(crate) struct OptionalPeer {
     /// The server, with its UDP port or without (`192.0.2.1`, `[2001:db8::1]:9899`, `example.net:9899`).
     #[arg(value_name = "HOST[:PORT]", required_unless_present = "server", conflicts_with = "server")]
     host: Option<String>,
-    /// Give up when for so many seconds there was no network, nobody answered, or whoever did said nothing.
+    /// Time out after so many seconds without a network, without an answer or without a message.
     #[arg(long, value_name = "SECONDS", default_value_t = 15)]
     timeout: u64,
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use msctp::{Association, Endpoint};
+use msctp_lab::words::counted;
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -19,7 +20,7 @@ use self::turns::{Turn, Turns};
 use super::options::NetArgs;
 use super::serve::announce;
 use super::service::{DATA, END_TIMEOUT, Service, drain};
-use super::text::{count, escape, os_error};
+use super::text::{escape, os_error};
 use super::transfer::{Control, plain_name};
 use super::{block_on, failed};
 use crate::Failure;
@@ -157,7 +158,7 @@ fn report(args: &Args, received: &Received) -> Result<(), Failure> {
             out,
             "{}: {}{resumed}, {rate:.1} Mbps, longest gap {:.3} s, SHA-256 {}",
             escape(&received.file.display().to_string()),
-            count(received.bytes, "byte"),
+            counted(received.bytes, "byte"),
             received.longest_gap,
             received.sha256
         )
@@ -317,7 +318,7 @@ async fn write(
 ) -> Result<Duration, Fault> {
     let kept = |len: u64, path: &Path| match len {
         0 => String::new(),
-        len => format!("; {len} of {} are kept in {}", count(offer.size, "byte"), path.display()),
+        len => format!("; {len} of {} are kept in {}", counted(offer.size, "byte"), path.display()),
     };
     let lost = |why: &str, part: &Part| {
         let goes_on = if part.len > 0 { ": the same `msctp send` goes on from there" } else { "" };
