@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 #[test]
 fn the_library_program_of_the_readme_is_the_compiled_example() {
@@ -31,4 +32,25 @@ fn the_demo_of_the_readme_has_the_rows_of_the_script() {
         let shown = format!("{row:<6} 10.000 s: link-down wifi: ");
         assert!(readme.lines().any(|line| line.starts_with(&shown)), "{shown}");
     }
+}
+
+#[test]
+fn the_handover_summary_of_the_readme_is_what_sim_prints() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = fs::read_to_string(root.join("README.md")).expect("README.md");
+    let run = Command::new(env!("CARGO_BIN_EXE_msctp"))
+        .args(["sim", "scenarios/handover.toml"])
+        .current_dir(&root)
+        .output()
+        .expect("msctp runs");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let printed = String::from_utf8(run.stdout).expect("UTF-8");
+    let shown = readme
+        .split("sim scenarios/handover.toml\n\n```text\n")
+        .nth(1)
+        .and_then(|rest| rest.split("…\n").next())
+        .expect("the summary ends with an ellipsis");
+    let lines = shown.lines().count();
+    let start: String = printed.split_inclusive('\n').take(lines).collect();
+    assert_eq!(start, shown, "copy the first {lines} lines of the summary into README.md");
 }
