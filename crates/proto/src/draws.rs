@@ -85,12 +85,7 @@ impl Dice {
 
     /// A number that is not zero, as a verification tag has to be (RFC 9260 §5.3.1).
     pub(crate) fn next_tag(&mut self) -> u32 {
-        loop {
-            let tag = self.next_u32();
-            if tag != 0 {
-                return tag;
-            }
-        }
+        nonzero(|| self.next_u32())
     }
 
     /// The seed of another generator.
@@ -101,9 +96,30 @@ impl Dice {
     }
 }
 
+/// The first number that is not zero.
+fn nonzero(mut next: impl FnMut() -> u32) -> u32 {
+    loop {
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+        //# The Initiate Tag MUST NOT take the value 0.
+        match next() {
+            0 => {}
+            number => return number,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+    //= type=test
+    //# The Initiate Tag MUST NOT take the value 0.
+    #[test]
+    fn a_tag_is_never_zero() {
+        let mut numbers = [0, 0, 7, 0].into_iter();
+        assert_eq!(nonzero(|| numbers.next().expect("a fourth is not needed")), 7);
+    }
 
     #[test]
     fn the_numbers_are_those_of_the_generator_across_its_blocks() {

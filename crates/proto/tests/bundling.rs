@@ -132,6 +132,25 @@ fn a_partial_chunk_is_dropped() {
 //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
 //= type=test
 //# the endpoint MUST use the value of the Initiate Tag received in the INIT ACK chunk.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+//= type=test
+//# In the INIT chunk, "A" MUST provide its Verification Tag (Tag_A) in the Initiate Tag field.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+//= type=test
+//# "Z" MUST set the Verification Tag field to Tag_A and also provide its own Verification Tag (Tag_Z) in the
+//# Initiate Tag field.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+//= type=test
+//# This value MUST be placed into the Verification Tag field of every SCTP packet that the receiver of the
+//# INIT chunk transmits
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+//= type=test
+//# This value MUST be placed into the Verification Tag field of every SCTP packet that the receiver of the
+//# INIT ACK chunk transmits
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.3.1
+//= type=test
+//# the Verification Tag value used by either endpoint in a given association MUST NOT change during the life
+//# time of an association.
 #[test]
 fn every_packet_has_the_tag_that_the_receiver_chose() {
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
@@ -172,6 +191,12 @@ fn every_packet_has_the_tag_that_the_receiver_chose() {
 //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
 //= type=test
 //# An endpoint MUST NOT bundle INIT, INIT ACK, or SHUTDOWN COMPLETE chunks with any other chunks.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+//= type=test
+//# An INIT or INIT ACK chunk MUST NOT be bundled with any other chunk.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+//= type=test
+//# They MUST be the only chunks present in the SCTP packets that carry them.
 #[test]
 fn init_ack_and_shutdown_complete_travel_alone() {
     // A SACK waits, and A is asked for an INIT ACK.

@@ -38,6 +38,18 @@ fn assert_both_closed(pair: &Pair, what: &str) {
 //= type=test
 //# Upon the receipt of the SHUTDOWN ACK chunk, the sender of the SHUTDOWN chunk MUST stop the T2-shutdown
 //# timer, send a SHUTDOWN COMPLETE chunk to its peer, and remove all record of the association.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.8
+//= type=test
+//# An endpoint in an association MUST use this chunk to initiate a graceful close of the association with
+//# its peer.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.9
+//= type=test
+//# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN chunk at the completion of the
+//# shutdown process
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.13
+//= type=test
+//# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN ACK chunk at the completion of the
+//# shutdown process
 #[test]
 fn all_that_was_sent_arrives_before_the_end_from_either_side() {
     for side in [Side::A, Side::B] {

@@ -2,13 +2,14 @@
 
 mod support;
 
-use msctp_proto::{AssociationState as State, Config, Event, LossReason, SendError};
+use msctp_proto::{AbortReason, AssociationState as State, Config, Event, LossReason, OutMessage, SendError};
 use msctp_units::Span;
 use msctp_wire::{
-    Abort, Cause, CauseCode, Causes, Checksum, Chunk, Data, DataFlags, EncodeChunk, Heartbeat, Init, InitAck,
-    Packet, Param, Params, Ppid, Ssn, StreamId, Tsn, UnknownChunk, VerificationTag,
+    Abort, Cause, CauseCode, Causes, Checksum, Chunk, Data, DataFlags, EncodeChunk, GapBlock, Heartbeat,
+    Init, InitAck, List, Packet, Param, Params, Ppid, Sack, Shutdown, Ssn, StreamId, Tsn, UnknownChunk,
+    VerificationTag,
 };
-use support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, packet, text_message};
+use support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, message, packet, text_message};
 
 fn begun() -> Pair {
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
@@ -117,6 +118,9 @@ fn an_init_ack_with_a_small_window_changes_nothing() {
 //= type=test
 //# If there is a Host Name Address parameter present in the received INIT or INIT ACK chunk, the endpoint
 //# MUST immediately send an ABORT chunk
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.4
+//= type=test
+//# At least one null terminator is included in the Host Name string and MUST be included in the length.
 #[test]
 fn a_host_name_is_refused_by_an_abort_that_quotes_the_whole_parameter() {
     let host = [Param::HostName(b"a.b\0")];
@@ -407,4 +411,192 @@ fn data_beside_a_bad_cookie_is_discarded_with_it() {
     pair.run_for(Span::from_secs(1));
     assert!(pair.b.received.is_empty());
     assert!(pair.sent_since(Side::B, before).iter().all(|flight| !flight.has(chunk::SACK)));
+}
+
+/// A DATA chunk in the log, with its bytes in the packet: header, value, padding.
+struct Sent {
+    tsn: u32,
+    ssn: u16,
+    /// U, B, E.
+    flags: [bool; 3],
+    payload: usize,
+    len: usize,
+    padding: Vec<u8>,
+}
+
+/// The DATA chunks that A sent, in the order of their TSNs.
+fn data_chunks_of(pair: &Pair, since: usize) -> Vec<Sent> {
+    let mut all = Vec::new();
+    for flight in pair.sent_since(Side::A, since) {
+        let mut rest = &flight.bytes[12..];
+        while !rest.is_empty() {
+            let len = usize::from(u16::from_be_bytes([rest[2], rest[3]]));
+            let padded = len.next_multiple_of(4);
+            if rest[0] == chunk::DATA {
+                let tsn = u32::from_be_bytes(rest[4..8].try_into().unwrap());
+                let ssn = u16::from_be_bytes(rest[10..12].try_into().unwrap());
+                let flags = [4, 2, 1].map(|bit| rest[1] & bit != 0);
+                all.push(Sent {
+                    tsn,
+                    ssn,
+                    flags,
+                    payload: len - 16,
+                    len,
+                    padding: rest[len..padded].to_vec(),
+                });
+            }
+            rest = &rest[padded..];
+        }
+    }
+    all
+}
+
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+//= type=test
+//# If an unordered user message is fragmented, each fragment of the message MUST have its U bit set to 1.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+//= type=test
+//# the same Stream Sequence Number MUST be carried in each of the fragments of the message.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+//= type=test
+//# This field MUST be sent even in fragmented DATA chunks
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+//= type=test
+//# An unfragmented user message MUST have both the B and E bits set to
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+//= type=test
+//# the TSNs for each fragment of a fragmented user message MUST be strictly sequential.
+#[test]
+fn fragments_have_the_flags_and_the_number_of_their_message() {
+    let mut pair = established();
+    let before = pair.log_len();
+    pair.send(Side::A, text_message("one chunk"));
+    for unordered in [true, false] {
+        pair.send(Side::A, OutMessage { unordered, ..message(0, vec![7; 5000]) });
+        pair.send(Side::A, OutMessage { unordered, ..message(1, vec![7; 10]) });
+    }
+    pair.run_for(Span::from_secs(2));
+    let sent = data_chunks_of(&pair, before);
+    assert!(sent.windows(2).all(|two| two[1].tsn == two[0].tsn.wrapping_add(1)));
+    assert!(sent.len() > 8, "fragmented");
+    let mut messages = sent.split_inclusive(|sent| sent.flags[2]);
+    for (len, unordered, ssn) in
+        [(9, false, 0), (5000, true, 0), (10, true, 0), (5000, false, 1), (10, false, 0)]
+    {
+        let fragments = messages.next().expect("it was sent");
+        assert_eq!(fragments.iter().map(|sent| sent.payload).sum::<usize>(), len);
+        assert_eq!(fragments.len() > 1, len > 1000);
+        for (n, Sent { ssn: number, flags, .. }) in fragments.iter().enumerate() {
+            assert_eq!(
+                (*number, *flags),
+                (ssn, [unordered, n == 0, n + 1 == fragments.len()]),
+                "{len} bytes"
+            );
+        }
+    }
+    assert!(messages.next().is_none());
+    assert_eq!(pair.b.received.len(), 5);
+}
+
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+//= type=test
+//# The implementation MUST pad the end of the data to a 4-byte boundary with all zero bytes.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+//= type=test
+//# Any padding MUST NOT be included in the Length field.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+//= type=test
+//# A sender MUST never add more than 3 bytes of padding.
+#[test]
+fn data_is_padded_with_zeros_that_its_length_does_not_count() {
+    let mut pair = established();
+    let before = pair.log_len();
+    for len in 1..=9 {
+        pair.send(Side::A, message(0, vec![0xff; len]));
+    }
+    pair.run_for(Span::from_secs(2));
+    let sent = data_chunks_of(&pair, before);
+    let lens: Vec<_> = sent.iter().map(|sent| (sent.len, sent.padding.len())).collect();
+    assert_eq!(lens, (1..=9).map(|len| (16 + len, (4 - len % 4) % 4)).collect::<Vec<_>>());
+    assert!(sent.iter().all(|sent| sent.padding.iter().all(|byte| *byte == 0)));
+    // Every packet ends with the padding of its last chunk.
+    assert!(pair.sent_since(Side::A, before).iter().all(|flight| flight.bytes.len().is_multiple_of(4)));
+}
+
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.7
+//= type=test
+//# DATA chunks MUST NOT be bundled with ABORT chunks.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.7
+//= type=test
+//# but they MUST be placed before the ABORT chunk in the SCTP packet
+#[test]
+fn an_abort_travels_alone() {
+    let mut pair = established();
+    // A SACK waits for its delay, and DATA for the window.
+    pair.drop_if(|flight| flight.from == Side::A);
+    pair.send(Side::B, text_message("hello"));
+    pair.run_for(Span::from_millis(100));
+    for _ in 0..50 {
+        pair.send(Side::A, message(0, vec![1; 1000]));
+    }
+    pair.send(Side::B, text_message("hello"));
+    pair.run_for(Span::from_millis(30));
+    let before = pair.log_len();
+    pair.with(Side::A, |a, now| a.abort(now, &AbortReason::default()));
+    let sent: Vec<_> = pair.sent_since(Side::A, before).iter().map(Flight::chunks).collect();
+    assert_eq!(sent, [[chunk::ABORT]]);
+    // What breaks the protocol comes behind a HEARTBEAT that is to be answered.
+    let mut pair = established();
+    let (tag, before) = (pair.tag_of(Side::A), pair.log_len());
+    let params = [Param::HeartbeatInfo(b"who is there")];
+    let heartbeat = Heartbeat { params: Params::from(&params) };
+    let empty = UnknownChunk::new(&[0, 3, 0, 16, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+    pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&heartbeat, &empty]));
+    let sent: Vec<_> = pair.sent_since(Side::A, before).iter().map(Flight::chunks).collect();
+    assert_eq!(sent.concat().last(), Some(&chunk::ABORT));
+}
+
+//= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.8
+//= type=test
+//# the receiver of the SHUTDOWN chunk MUST NOT interpret the lack of a Gap Ack Block as a renege.
+#[test]
+fn a_shutdown_does_not_take_gap_blocks_back() {
+    let mut pair = established();
+    pair.drop_if(|_| true);
+    let before = pair.log_len();
+    for _ in 0..3 {
+        pair.send(Side::A, message(0, vec![1; 900]));
+    }
+    let tsns: Vec<u32> = data_chunks_of(&pair, before).iter().map(|sent| sent.tsn).collect();
+    assert_eq!(tsns.len(), 3);
+    let cum_tsn_ack = Tsn::new(tsns[0].wrapping_sub(1));
+    let gap_blocks = [GapBlock { start: 2, end: 3 }];
+    let sack =
+        Sack { cum_tsn_ack, a_rwnd: 65_536, gap_blocks: List::from(&gap_blocks), duplicates: List::EMPTY };
+    let tag = pair.tag_of(Side::A);
+    pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&sack]));
+    let before = pair.log_len();
+    pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&Shutdown { cum_tsn_ack }]));
+    assert_eq!(pair.a.state(), Some(State::ShutdownReceived));
+    pair.run_for(Span::from_secs(10));
+    let again = data_chunks_of(&pair, before);
+    assert!(!again.is_empty());
+    assert!(again.iter().all(|sent| sent.tsn == tsns[0]), "the others are acknowledged");
+}
+
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+//= type=test
+//# the endpoint MUST immediately respond with a SACK chunk to acknowledge the DATA chunk.
+#[test]
+fn the_first_data_chunk_is_acknowledged_at_once() {
+    let mut pair = established();
+    for at_once in [true, false] {
+        let before = pair.log_len();
+        pair.send(Side::B, text_message("hello"));
+        // One way is 20 ms.
+        pair.run_for(Span::from_millis(21));
+        let sacks = pair.sent_since(Side::A, before).iter().filter(|flight| flight.has(chunk::SACK)).count();
+        assert_eq!(sacks, usize::from(at_once));
+        pair.run_for(Span::from_secs(1));
+    }
 }

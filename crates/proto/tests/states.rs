@@ -119,6 +119,10 @@ fn a_heartbeat_is_answered_from_cookie_echoed_on() {
 //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
 //= type=test
 //# the SHUTDOWN chunk receiver MUST NOT accept new data from its SCTP user.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-4
+//= type=test
+//# In the SHUTDOWN-RECEIVED state, the endpoint MUST transmit or retransmit data and leave this state when
+//# all data in queue is transmitted.
 #[test]
 fn in_shutdown_received_only_what_was_given_before_is_sent() {
     let mut pair = in_state(State::ShutdownReceived);
@@ -174,6 +178,9 @@ fn a_lost_shutdown_ack_is_sent_again_by_t2() {
 //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
 //= type=test
 //# then a SACK chunk MUST also be sent.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-4
+//= type=test
+//# In the SHUTDOWN-SENT state, the endpoint MUST acknowledge any received DATA chunks without delay.
 #[test]
 fn gaps_and_duplicates_are_reported_beside_the_shutdown() {
     let mut pair = in_state(State::ShutdownSent);

@@ -21,6 +21,10 @@ pub(crate) const fn padded(len: usize) -> usize {
 /// Appends zero bytes until `out`, counted from `start`, is a multiple of 4 long (RFC 9260 §3.2, §3.2.1).
 #[inline]
 pub(crate) fn pad(out: &mut Vec<u8>, start: usize) {
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+    //# The implementation MUST pad the end of the data to a 4-byte boundary with all zero bytes.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+    //# A sender MUST never add more than 3 bytes of padding.
     match (start.wrapping_sub(out.len())) & 3 {
         0 => {}
         1 => out.push(0),
@@ -80,6 +84,8 @@ pub(crate) fn split(bytes: &[u8]) -> Result<Frame<'_>, FramingError> {
 /// that long.
 #[inline]
 pub(crate) fn write_header(out: &mut Vec<u8>, typ: u16, value_len: usize) {
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+    //# Any padding MUST NOT be included in the Length field.
     let length = HEADER + value_len;
     debug_assert!(
         length <= usize::from(u16::MAX),

@@ -112,8 +112,13 @@ impl Association {
         }
         params.extend(padding(&params));
         send(&Init {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+            //# In the INIT chunk, "A" MUST provide its Verification Tag (Tag_A) in the Initiate Tag field.
             initiate_tag: VerificationTag::new(self.tags.local_tag),
             a_rwnd: self.config.receive_buffer,
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.1
+            //# the sender of the chunk MUST indicate the number of outbound streams (OS) it wishes to have
+            //# in the association, as well as the maximum inbound streams (MIS) it will accept
             outbound_streams: self.config.outbound_streams,
             inbound_streams: self.config.max_inbound_streams,
             initial_tsn: self.tags.local_initial_tsn,
@@ -248,6 +253,8 @@ impl Association {
         let was_stale = self.setup.was_stale;
         let retransmissions = if was_stale { self.setup.retransmissions } else { 0 };
         let cookie = cookie.to_vec();
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.4
+        //# it MUST immediately send a COOKIE ECHO chunk to its peer with the received State Cookie.
         *self.setup = Setup { due: true, cookie, retransmissions, was_stale, ..Setup::default() };
         for param in &offer.unrecognized {
             // RFC 9260 §3.2, §3.3.10: padding stands between parameters; that behind the last one is not counted
@@ -396,6 +403,12 @@ impl Association {
         if self.state != State::CookieWait || self.paths.remote_is_confirmed(&at.remote) {
             return Some(at);
         }
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+        //# The packet containing the INIT ACK chunk MUST only be sent to an address passed by the upper
+        //# layer in the request to initialize the association.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+        //# The packet containing the INIT ACK chunk MUST only be sent to an address reported in the incoming
+        //# INIT chunk.
         let mut listed = init.params.iter().flatten().filter_map(|param| param.address());
         let remote =
             listed.find(|address| self.paths.remote_is_confirmed(address) && can_pair(&at.local, address))?;
@@ -414,6 +427,8 @@ impl Association {
         if self.state == State::Closed {
             return;
         }
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+        //# When responding, the following rules MUST be applied:
         let Some(at) = self.init_ack_addr(at, init) else {
             self.stats.unexpected_chunks += 1;
             return;
@@ -436,6 +451,9 @@ impl Association {
             }
         };
         let colliding = matches!(self.state, State::CookieWait | State::CookieEchoed);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+        //# If the INIT chunk indicates that a new address has been added to the association, then the entire
+        //# INIT chunk MUST be discarded
         if self.state != State::CookieWait && self.refuse_new_addresses(at, &offer) {
             return;
         }
@@ -450,8 +468,13 @@ impl Association {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
             //# Upon receipt of an INIT chunk in the COOKIE-WAIT state, an endpoint MUST respond with an INIT ACK
             //# chunk using the same parameters
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+            //# Upon receipt of an INIT chunk in the COOKIE-ECHOED state, an endpoint MUST respond with an
+            //# INIT ACK chunk using the same parameters it sent in its original INIT chunk
             (self.tags.local_tag, self.tags.local_initial_tsn)
         } else {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
+            //# And the INIT ACK chunk MUST contain a new Initiate Tag
             (self.draws.next_tag(), msctp_wire::Tsn::new(self.draws.next_tag()))
         };
         // RFC 4895 §6.1: the Random Number follows the pattern of the tag
@@ -463,6 +486,11 @@ impl Association {
         let tie_tags = if self.state == State::CookieWait {
             (0, 0)
         } else {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+            //# it MUST populate its Tie-Tags within both the association TCB and inside the State Cookie
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
+            //# the endpoint MUST copy its current Tie-Tags to a reserved place within the State Cookie and
+            //# the association's TCB.
             (self.tags.local_tie_tag, self.tags.peer_tie_tag)
         };
         let local_addresses = self.listed_addresses();
@@ -479,6 +507,20 @@ impl Association {
             room: answer_room(len, &at.remote),
         };
         let control = &mut self.control;
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+        //# The endpoint MUST also generate a State Cookie with the INIT ACK chunk.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+        //# the endpoint MUST NOT change its state, the T1-init timer MUST be left running, and the
+        //# corresponding TCB MUST NOT be destroyed.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
+        //# upon receipt of an unexpected INIT chunk for this association, the endpoint MUST generate an INIT
+        //# ACK chunk with a State Cookie.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
+        //# The outbound SCTP packet containing this INIT ACK chunk MUST carry a Verification Tag value equal
+        //# to the Initiate Tag found in the unexpected INIT chunk.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
+        //# the endpoint MUST take no further actions, i.e., the existing association, including its current
+        //# state, and the corresponding TCB MUST NOT be changed.
         answer.give(now, &offer, jar, |ack| control.push_alone(at, offer.tag, ack));
     }
 

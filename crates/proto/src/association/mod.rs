@@ -200,6 +200,9 @@ impl Association {
         let tags = Tags {
             local_port: local.port,
             peer_port: remote.port,
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.3.1
+            //# A new Verification Tag value MUST be used each time the endpoint tears down and then
+            //# reestablishes an association to the same peer.
             local_tag: dice.next_tag(),
             peer_tag: 0,
             local_tie_tag: dice.next_tag(),
@@ -264,6 +267,9 @@ impl Association {
         Self {
             // Replaced when the peer's initial TSN is known; nothing is given to it before.
             inbound: Inbound::new(&config, Tsn::new(0), 0),
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+            //# each endpoint MUST set its internal Cumulative TSN Ack Point to the value of its transmitted
+            //# Initial TSN minus one.
             outbound: Outbound::new(&config, tags.local_initial_tsn),
             setup: Rare::default(),
             closing: Rare::default(),

@@ -170,6 +170,9 @@ impl<'a> Offer<'a> {
                     //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
                     //# If there is a Host Name Address parameter present in the received INIT or INIT ACK chunk, the
                     //# endpoint MUST immediately send an ABORT chunk
+                    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.4
+                    //# At least one null terminator is included in the Host Name string and MUST be included
+                    //# in the length.
                     return Err(OfferFault::HostName(rest.get(..4 + name.len()).unwrap_or(name)));
                 }
                 Some(Ok(param)) => param,
@@ -217,6 +220,8 @@ impl<'a> Offer<'a> {
             Param::StateCookie(cookie) => self.cookie = Some(cookie),
             Param::CookiePreservative(ms) => self.preservative = Span::from_millis(u64::from(ms)),
             Param::SupportedAddressTypes(types) => {
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.5
+                //# MUST be ignored when receiving this parameter.
                 let lists = |wanted| types.iter().any(|typ| typ == wanted);
                 self.families = (lists(ParamType::IPV4_ADDRESS), lists(ParamType::IPV6_ADDRESS));
             }
@@ -280,6 +285,10 @@ impl<'a> Offer<'a> {
         //# MUST use the source address
         let mut all = Addresses::from_slice(&[source]);
         for &address in &self.addresses {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
+            //# If an SCTP endpoint that only supports either IPv4 or IPv6 receives IPv4 and IPv6 addresses
+            //# in an INIT or INIT ACK chunk from its peer, it MUST use all the addresses belonging to the
+            //# supported address family.
             if !all.contains(&address) && all.len() < MAX_ADDRESSES {
                 all.push(address);
             }
@@ -295,7 +304,18 @@ pub(crate) fn our_params<'a>(
     chunk_types: &'a [ChunkType],
     ours: Extensions,
 ) -> ParamList<'a> {
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+    //# Unless otherwise noted, each parameter MUST only be included once in the INIT chunk.
     let mut params = ParamList::new();
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+    //# An INIT chunk MUST NOT contain the Host Name Address parameter.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.4
+    //# The sender of an INIT chunk or INIT ACK chunk MUST NOT include this parameter.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+    //# An INIT ACK chunk MUST NOT contain the Host Name Address parameter.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3.1
+    //# The Host Name Address parameter is described in Section 3.3.2.1.4 and MUST NOT be included in an INIT
+    //# ACK chunk.
     if addresses.clone().count() > 1 {
         params.extend(addresses.map(Param::from));
     }
@@ -319,6 +339,8 @@ pub(crate) fn our_params<'a>(
 
 /// RFC 9260 §3.3.2.1.5: the families of our addresses.
 pub(crate) fn our_families(addresses: &[IpAddr]) -> Param<'static> {
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.5
+    //# The value indicating the Host Name Address parameter MUST NOT be used when sending this parameter
     const BOTH: [ParamType; 2] = [ParamType::IPV4_ADDRESS, ParamType::IPV6_ADDRESS];
     let families: &'static [ParamType] =
         match (addresses.iter().any(IpAddr::is_ipv4), addresses.iter().any(IpAddr::is_ipv6)) {
@@ -338,6 +360,8 @@ pub(crate) fn streams(config: &Config, offer: &Offer<'_>) -> (u16, u16) {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.1
         //# After the association is initialized, the valid outbound stream identifier range for either endpoint
         //# MUST be 0 to min(local OS, remote MIS) - 1.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.1
+        //# each endpoint MUST perform the following check
         config.outbound_streams.min(offer.inbound_streams),
         config.max_inbound_streams.min(offer.outbound_streams),
     )
@@ -477,6 +501,8 @@ impl Answer<'_> {
         send(&InitAck {
             initiate_tag: VerificationTag::new(self.local_tag),
             a_rwnd: self.config.receive_buffer,
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+            //# the value MUST NOT be greater than the MIS value sent in the INIT chunk.
             // RFC 9260 §3.3.3: MUST NOT be greater than the MIS of the INIT
             outbound_streams,
             inbound_streams: self.config.max_inbound_streams,

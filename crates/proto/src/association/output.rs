@@ -101,6 +101,9 @@ impl Association {
         }
         match self.state {
             State::Closed => None,
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5
+            //# the two endpoints MUST complete an initialization process in order to set up an SCTP
+            //# association
             State::CookieWait => self.send_init(now, out),
             State::CookieEchoed => self.send_cookie_echo(now, out),
             State::Established
@@ -171,6 +174,15 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5
         //# the endpoint MUST fill in the Verification Tag field of the outbound packet with the tag value in
         //# the Initiate Tag parameter of the INIT or INIT ACK chunk received from its peer.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+        //# This value MUST be placed into the Verification Tag field of every SCTP packet that the receiver
+        //# of the INIT chunk transmits
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+        //# This value MUST be placed into the Verification Tag field of every SCTP packet that the receiver
+        //# of the INIT ACK chunk transmits
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.3.1
+        //# the Verification Tag value used by either endpoint in a given association MUST NOT change during
+        //# the life time of an association.
         let tag = VerificationTag::new(tags.peer_tag);
         PacketBuilder::new(out, tags.local_port, tags.peer_port, tag, max_len)
     }
@@ -203,6 +215,10 @@ impl Association {
         while let Some(front) = self.control.front() {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
             //# An endpoint MUST NOT bundle INIT, INIT ACK, or SHUTDOWN COMPLETE chunks with any other chunks.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+            //# An INIT or INIT ACK chunk MUST NOT be bundled with any other chunk.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+            //# They MUST be the only chunks present in the SCTP packets that carry them.
             let travels_along = builder.is_empty() || !front.alone;
             if front.at != at || front.tag != tag || !travels_along {
                 break;
@@ -355,12 +371,23 @@ impl Association {
         let (cookie, unrecognized) = self.setup.echo();
         // The cookie is the peer's, and as long as it likes: one that exceeds the PMTU is fragmented by IP.
         let auth_len = self.auth.plan().map_or(0, |plan| plan.chunk_len());
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+        //# An implementation MUST be prepared to receive an INIT ACK chunk that is quite large (more than
+        //# 1500 bytes)
         let needed = CommonHeader::LEN + auth_len + CookieEcho { cookie }.padded_len();
         let (may_fragment, room) = (needed > room, room.max(needed));
         let mut builder = self.builder(out, self.tags.peer_tag, room);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
         //# the endpoint MUST use the value of the Initiate Tag received in the INIT ACK chunk.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.11
+        //# This field MUST contain the exact cookie received in the State Cookie parameter from the previous
+        //# INIT ACK chunk.
         let echo = CookieEcho { cookie };
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.11
+        //# This chunk MUST precede any DATA chunk sent within the association
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+        //# it MUST be the first chunk in the packet and, until the COOKIE ACK chunk is returned, the sender
+        //# MUST NOT send any other packets to the peer.
         builder.push(&echo).ok()?;
         let (chunk_type, len) = (echo.chunk_type().0, echo.encoded_len() as u16);
         if !unrecognized.is_empty() {
@@ -373,8 +400,15 @@ impl Association {
             .push(now, TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len });
         if !confirmed {
             // RFC 9260 §5.4: to an unconfirmed address only with a HEARTBEAT, and no DATA
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.4
+            //# A COOKIE ECHO chunk MAY be sent to an UNCONFIRMED address, but it MUST be bundled with a
+            //# HEARTBEAT chunk including a nonce, and the size of the SCTP packet MUST NOT exceed the PMTU.
             let request = self.paths.bundled_heartbeat(path, now)?;
             let params = [Param::HeartbeatInfo(&request.info)];
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.4
+            //# if the bundled COOKIE ECHO chunk plus HEARTBEAT chunk (including nonce) would result in an
+            //# SCTP packet larger than the PMTU, then the implementation MUST NOT send a COOKIE ECHO chunk
+            //# to an UNCONFIRMED address.
             builder.push(&Heartbeat { params: Params::from(&params) }).ok()?;
         } else if self.may_send_data() && !self.outbound.is_drained() {
             self.fill_data(now, path, &mut builder);

@@ -97,6 +97,10 @@ impl Association {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-9.1
             //# The sender MUST fill in the peer's Verification Tag in the outbound packet and MUST NOT bundle
             //# any DATA chunk with the ABORT chunk.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.7
+            //# DATA chunks MUST NOT be bundled with ABORT chunks.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.7
+            //# but they MUST be placed before the ABORT chunk in the SCTP packet
             self.control.push_alone(at, self.tags.peer_tag, &abort);
         }
         self.close(now, Some(reason));
@@ -130,6 +134,9 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
         //# the SHUTDOWN chunk receiver MUST continue to follow normal data transmission procedures defined in
         //# Section 6, until all outstanding DATA chunks are acknowledged
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-4
+        //# In the SHUTDOWN-RECEIVED state, the endpoint MUST transmit or retransmit data and leave this
+        //# state when all data in queue is transmitted.
         if !self.outbound.is_drained() || !self.paths.has_confirmed_data_path() {
             return;
         }
@@ -170,8 +177,14 @@ impl Association {
                 //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
                 //# the endpoint MUST resend the SHUTDOWN chunk with the updated last sequential TSN received
                 //# from its peer.
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.8
+                //# An endpoint in an association MUST use this chunk to initiate a graceful close of the
+                //# association with its peer.
                 ShutdownChunk::Shutdown(Shutdown { cum_tsn_ack: self.inbound.cum_tsn_ack() })
             }
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.9
+            //# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN chunk at the completion of
+            //# the shutdown process
             _ => ShutdownChunk::ShutdownAck(ShutdownAck),
         }
     }
@@ -224,6 +237,9 @@ impl Association {
         //# SHUTDOWN chunk and restart the T2-shutdown timer.
         if self.state == State::ShutdownSent {
             self.closing.due = true;
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-4
+            //# In the SHUTDOWN-SENT state, the endpoint MUST acknowledge any received DATA chunks without
+            //# delay.
             self.closing.asked_at = self.output.sack_to;
         }
     }
@@ -274,6 +290,9 @@ impl Association {
                 self.output.clear();
                 //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
                 //# the destination endpoint's tag MUST be used and the T bit MUST NOT be set.
+                //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.13
+                //# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN ACK chunk at the
+                //# completion of the shutdown process
                 let complete = ShutdownComplete { tag_reflected: false };
                 self.control.push_alone(at, self.tags.peer_tag, &complete);
                 self.close(now, None);

@@ -136,8 +136,20 @@ impl Association {
             Action::Duplicate => {}
         }
         jar.use_up(now, cookie);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.4
+        //# A COOKIE ACK chunk MAY be sent to an UNCONFIRMED address, but it MUST be bundled with a HEARTBEAT
+        //# chunk including a nonce.
         let reply = self.reply_addr(at);
         // RFC 9260 §3.3.12: COOKIE ACK precedes any DATA or SACK; it goes into the queue that is sent first.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.12
+        //# This chunk MUST precede any DATA or SACK chunk sent within the association
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+        //# the COOKIE ACK chunk MUST be the first chunk in the packet.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
+        //# the COOKIE ACK chunk MUST be the first chunk in the SCTP packet.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
+        //# if the SACK chunk is bundled with the COOKIE ACK chunk, the COOKIE ACK chunk MUST appear first in
+        //# the SCTP packet.
         self.control.push(reply, self.tags.peer_tag, &CookieAck);
         true
     }

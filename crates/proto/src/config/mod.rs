@@ -376,6 +376,10 @@ impl Config {
     fn validate_sizes(&self) -> Result<(), ConfigError> {
         check(self.sack_frequency >= 1, "sack_frequency", self.sack_frequency, "at least 1 packet")?;
         // RFC 9260 §3.3.2: a_rwnd MUST NOT be less than 1500
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+        //# The Advertised Receiver Window Credit MUST NOT be smaller than 1500.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+        //# The Advertised Receiver Window Credit MUST NOT be smaller than 1500.
         check(self.receive_buffer >= 1500, "receive_buffer", self.receive_buffer, "at least 1500 bytes")?;
         let max = self.buffers.max_receive_buffer.unwrap_or(self.receive_buffer);
         check(
@@ -392,10 +396,18 @@ impl Config {
             format_args!("{MIN_PMTU} to {MAX_PMTU} bytes"),
         )?;
         // RFC 9260 §3.3.2: a value of 0 MUST NOT be used
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+        //# The value of 0 MUST NOT be used
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+        //# The value of 0 MUST NOT be used
         check(self.outbound_streams >= 1, "outbound_streams", self.outbound_streams, "at least 1")?;
         check(self.quality_repeats <= 10, "quality_repeats", self.quality_repeats, "0 to 10")?;
         let growth = (100..=1000).contains(&self.quality_growth);
         check(growth, "quality_growth", self.quality_growth, "100 to 1000 percent")?;
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+        //# The value 0 MUST NOT be used.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+        //# The value 0 MUST NOT be used.
         check(self.max_inbound_streams >= 1, "max_inbound_streams", self.max_inbound_streams, "at least 1")?;
         check(
             (1..=64).contains(&self.max_segments),
@@ -429,6 +441,24 @@ mod tests {
     //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
     //= type=test
     //# MUST NOT raise it above 500 ms.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+    //= type=test
+    //# The Advertised Receiver Window Credit MUST NOT be smaller than 1500.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+    //= type=test
+    //# The value of 0 MUST NOT be used
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
+    //= type=test
+    //# The value 0 MUST NOT be used.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+    //= type=test
+    //# The Advertised Receiver Window Credit MUST NOT be smaller than 1500.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+    //= type=test
+    //# The value of 0 MUST NOT be used
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
+    //= type=test
+    //# The value 0 MUST NOT be used.
     #[test]
     fn each_error_names_the_field_the_value_and_the_remedy() {
         let wrong = |change: fn(&mut Config)| {

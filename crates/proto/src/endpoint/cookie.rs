@@ -118,6 +118,9 @@ impl Cookie {
         fixed + auth + addresses.sum::<usize>() + MAC_LEN
     }
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.3
+    //# If the State Cookie is not encrypted, it MUST NOT contain information that is not being envisioned to
+    //# be shared.
     fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.created.as_nanos().to_be_bytes());
         out.extend_from_slice(&(self.life.as_millis() as u32).to_be_bytes());

@@ -67,6 +67,9 @@ impl Endpoint {
             peer_port,
             local_tag,
             local_initial_tsn,
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
+            //# For a normal association INIT chunk (i.e., the endpoint is in the CLOSED state), the Tie-Tags
+            //# MUST be set to 0
             tie_tags: (0, 0),
             random: random_number(&listener.config.auth, &mut self.dice),
             at,
@@ -76,6 +79,18 @@ impl Endpoint {
         let mut chunk = self.spare.pop().unwrap_or_default();
         answer.give(now, &offer, &mut self.jar, |ack| msctp_wire::EncodeChunk::encode(ack, &mut chunk));
         let outcome = match msctp_wire::UnknownChunk::new(&chunk) {
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+            //# "Z" MUST set the Verification Tag field to Tag_A and also provide its own Verification Tag
+            //# (Tag_Z) in the Initiate Tag field.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+            //# The destination IP address of the INIT ACK chunk MUST be set to the source IP address of the
+            //# INIT chunk to which this INIT ACK chunk is responding.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+            //# An endpoint MUST send the INIT ACK chunk to the IP address from which it received the INIT
+            //# chunk.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
+            //# The packet containing the INIT ACK chunk MUST be sent to the source address of the packet
+            //# containing the INIT chunk.
             Ok(chunk) => self.reply(now, at, ports, offer.tag, &chunk),
             Err(_) => DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue),
         };

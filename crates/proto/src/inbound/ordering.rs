@@ -117,6 +117,11 @@ impl Ordering {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.6
         //# but the receiver MUST ignore the field.
         // RFC 9260 §6.6: with U set it bypasses the ordering
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+        //# Therefore, the receiver MUST ignore the Stream Sequence Number field.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+        //# unordered DATA chunks MUST be dispatched to the upper layer by the receiver without any attempt
+        //# to reorder.
         if arrived.message.unordered {
             self.ready.push_back(arrived);
             return Ok(());
@@ -295,6 +300,13 @@ mod tests {
     //= https://www.rfc-editor.org/rfc/rfc9260#section-6.6
     //= type=test
     //# but the receiver MUST ignore the field.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+    //= type=test
+    //# Therefore, the receiver MUST ignore the Stream Sequence Number field.
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+    //= type=test
+    //# unordered DATA chunks MUST be dispatched to the upper layer by the receiver without any attempt to
+    //# reorder.
     #[test]
     fn rfc9260_6_6_unordered_bypasses() {
         let mut ordering = Ordering::new();

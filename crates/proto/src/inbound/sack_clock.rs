@@ -49,6 +49,8 @@ impl SackClock {
         self.packets += 1;
         // RFC 9260 §5.1: after the first DATA chunk an endpoint MUST immediately respond with a SACK. §6.2: at least every
         // second packet, and within the delay of the first unacknowledged chunk.
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
+        //# the endpoint MUST immediately respond with a SACK chunk to acknowledge the DATA chunk.
         let first = core::mem::take(&mut self.first);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
         //# The SCTP endpoint MUST always acknowledge the reception of each valid DATA chunk when the DATA

@@ -114,6 +114,10 @@ impl Chunk {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
             //# when the Stream Sequence Number reaches the value 65535, the next Stream Sequence Number MUST
             //# be set to 0.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+            //# the same Stream Sequence Number MUST be carried in each of the fragments of the message.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+            //# This field MUST be sent even in fragmented DATA chunks
             ssn: Ssn::new(if self.flags.unordered { 0 } else { self.mid as u16 }),
             ppid,
             flags: self.flags,

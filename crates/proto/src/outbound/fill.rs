@@ -446,6 +446,9 @@ impl Outbound {
             interleaved: self.interleaving,
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
             //# the U flag of each DATA chunk of the user message MUST be set to 1.
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+            //# If an unordered user message is fragmented, each fragment of the message MUST have its U bit
+            //# set to 1.
             flags: DataFlags { unordered: piece.unordered, begin: piece.begin, end: piece.end, immediate },
             fate: Fate::InFlight,
             misses: 0,

@@ -280,6 +280,8 @@ impl SendQueue {
         let number = self.next()?;
         if self.serving.is_none() {
             self.first = None;
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+            //# the TSNs for each fragment of a fragmented user message MUST be strictly sequential.
             self.serving = Some(number);
         }
         let state = self.streams.entry(number);
@@ -309,6 +311,8 @@ impl SendQueue {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
         //# The transmitter MUST also set the B/E bits of the first DATA chunk in the series to 10, the B/E
         //# bits of the last DATA chunk in the series to 01
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.1
+        //# An unfragmented user message MUST have both the B and E bits set to
         let (begin, end) = (queued.begun.is_none(), queued.message.data.len() <= max);
         let partial = queued.partial;
         let data = if end {

@@ -133,6 +133,8 @@ impl Outbound {
         };
         let mut outcome = SackOutcome::default();
         let processing = self.begin(now, cum_tsn_ack);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.8
+        //# the receiver of the SHUTDOWN chunk MUST NOT interpret the lack of a Gap Ack Block as a renege.
         self.acknowledge_up_to(cum_tsn_ack, &mut outcome);
         if self.gaps.is_touched() {
             self.gaps.advance(cum_tsn_ack);

@@ -486,6 +486,24 @@ mod tests {
     //# When a HEARTBEAT chunk is being used for path verification purposes, it MUST include a random nonce
     //# of length 64 bits or longer
     #[test]
+    fn every_heartbeat_has_a_nonce_of_64_random_bits() {
+        let mut paths = paths_with(PathsConfig { hb_max_burst: 9, ..PathsConfig::default() }, 2, 4);
+        paths.start_heartbeats(ms(0));
+        let sent = heartbeats(&mut paths, ms(0));
+        let nonces: Vec<u64> =
+            sent.iter().map(|request| HeartbeatInfo::from_bytes(&request.info).unwrap().nonce).collect();
+        assert!(nonces.len() >= 4, "{nonces:?}");
+        for (n, nonce) in nonces.iter().enumerate() {
+            assert!(*nonce > u64::from(u32::MAX) && *nonce as u32 != 0, "{nonce:#x}");
+            assert!(!nonces[..n].contains(nonce), "{nonce:#x} twice");
+            assert!(
+                sent[n].info.windows(8).any(|bytes| bytes == nonce.to_be_bytes()),
+                "{nonce:#x} is not sent"
+            );
+        }
+    }
+
+    #[test]
     fn a_wrong_nonce_path_time_or_length_confirms_nothing() {
         // RFC 9260 §5.4
         let mut paths = paths_with(PathsConfig { hb_max_burst: 9, ..PathsConfig::default() }, 2, 1);

@@ -159,6 +159,8 @@ impl Paths {
     #[inline]
     pub fn reply_path(&self, at: PathAddr) -> Option<PathId> {
         let back = self.list.iter().find(|path| path.addr == at);
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-5.4
+        //# An endpoint MUST NOT send any chunks to an UNCONFIRMED address, with the following exceptions:
         back.filter(|path| path.confirmed && path.link_up && path.source == SourceUse::Full)
             .map(|path| path.id)
             .or(self.data_path)

@@ -19,6 +19,14 @@ fn calling(config: &Config) -> Pair {
     pair
 }
 
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+//= type=test
+//# The packet containing the INIT ACK chunk MUST only be sent to an address passed by the upper layer in the
+//# request to initialize the association.
+//= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
+//= type=test
+//# The packet containing the INIT ACK chunk MUST only be sent to an address reported in the incoming INIT
+//# chunk.
 #[test]
 fn an_init_from_an_address_that_was_not_called_is_not_answered() {
     for config in configs() {

@@ -42,6 +42,8 @@ pub struct Init<'a> {
     /// First TSN the sender will use.
     pub initial_tsn: Tsn,
     /// Parameters (RFC 9260 §3.3.2.1 and extensions).
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1
+    //# Any Type-Length-Value fields MUST be placed after the fixed-length fields.
     pub params: Params<'a>,
 }
 
@@ -62,6 +64,9 @@ mod tests {
     use crate::error::Malformed;
     use crate::{Chunk, ChunkError, List, Param};
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1
+    //= type=test
+    //# Any Type-Length-Value fields MUST be placed after the fixed-length fields.
     #[test]
     fn bytes_of_the_rfc_layout() {
         let mut bytes = [

@@ -39,6 +39,8 @@ pub struct InitAck<'a> {
     /// First TSN the sender will use.
     pub initial_tsn: Tsn,
     /// Parameters; the State Cookie is mandatory (RFC 9260 §3.3.3.1).
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3.1
+    //# Any Type-Length-Value fields MUST be placed after the fixed-length fields.
     pub params: Params<'a>,
 }
 
@@ -68,6 +70,9 @@ mod tests {
     use crate::Chunk;
     use crate::chunk::testing::check;
 
+    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3.1
+    //= type=test
+    //# Any Type-Length-Value fields MUST be placed after the fixed-length fields.
     #[test]
     fn bytes_of_the_rfc_layout() {
         let bytes = [
