@@ -72,18 +72,21 @@ mod queue {
         Ok(())
     }
 
-    /// Empties the queue, up to a bound. Returns whether it held anything.
+    /// Empties the queue, up to a bound. Returns whether an ICMP message was in it: errors of this host, such as
+    /// "message too long", are of the packet at hand.
     pub(crate) fn take(socket: &UdpSocket, mut found: impl FnMut(PortUnreachable)) -> bool {
         let mut control = [0; CONTROL];
-        for count in 0..AT_ONCE {
+        let mut any = false;
+        for _ in 0..AT_ONCE {
             let mut bytes = [0; QUOTED];
             let mut buffers = [IoSliceMut::new(&mut bytes)];
             let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
             let Ok(message) =
                 recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut buffers, Some(&mut control), flags)
             else {
-                return count > 0;
+                return any;
             };
+            any |= message.cmsgs().is_ok_and(|mut cmsgs| cmsgs.any(|cmsg| is_icmp(&cmsg)));
             let refused = message.cmsgs().is_ok_and(|mut cmsgs| cmsgs.any(|cmsg| is_refusal(&cmsg)));
             let to = message.address.as_ref().and_then(socket_addr);
             let len = message.bytes;
@@ -91,7 +94,15 @@ mod queue {
                 found(PortUnreachable { to, quoted: bytes[..len.min(QUOTED)].to_vec() });
             }
         }
-        true
+        any
+    }
+
+    fn is_icmp(message: &ControlMessageOwned) -> bool {
+        match message {
+            ControlMessageOwned::Ipv4RecvErr(error, _) => error.ee_origin == libc::SO_EE_ORIGIN_ICMP,
+            ControlMessageOwned::Ipv6RecvErr(error, _) => error.ee_origin == libc::SO_EE_ORIGIN_ICMP6,
+            _ => false,
+        }
     }
 
     fn is_refusal(message: &ControlMessageOwned) -> bool {

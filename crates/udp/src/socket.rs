@@ -120,6 +120,9 @@ pub struct Socket {
 /// ICMP errors kept for [`Socket::take_refused`]; more are dropped, as the network may drop any of them.
 const MOST_REFUSED: usize = 64;
 
+/// Attempts to send a packet while ICMP errors of earlier ones come.
+const MOST_ATTEMPTS: usize = 16;
+
 impl Socket {
     /// Binds to an address; port 0 takes a free one. Must be called within a tokio runtime.
     ///
@@ -227,13 +230,14 @@ impl Socket {
         Ok(sent)
     }
 
-    fn collect_refused(&self) {
+    /// True when there was an ICMP error in the queue.
+    fn collect_refused(&self) -> bool {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refusals::take(&self.io, |message| {
             if refused.len() < MOST_REFUSED {
                 refused.push(message);
             }
-        });
+        })
     }
 
     /// ICMP messages "port unreachable" that were found since the last time, while sending or receiving
@@ -254,10 +258,7 @@ impl Socket {
         let result = match attempt() {
             // Perhaps of an earlier packet, to whomever it went: a forged ICMP message must not make this one
             // too long, or lost.
-            Err(error) if refusals::is_of_earlier_packet(&error) => {
-                self.collect_refused();
-                attempt()
-            }
+            Err(error) if refusals::is_of_earlier_packet(&error) => self.send_again(attempt),
             result => result,
         };
         match result {
@@ -267,6 +268,21 @@ impl Socket {
             }
             result => result,
         }
+    }
+
+    /// Tries a packet again until no error of an earlier one is left. The kernel reports the next error in its
+    /// queue as soon as those before it are taken: more forged messages than are taken at a time would pass
+    /// for the answer to this packet.
+    fn send_again(&self, attempt: impl Fn() -> io::Result<()>) -> io::Result<()> {
+        for _ in 0..MOST_ATTEMPTS {
+            let more = self.collect_refused();
+            match attempt() {
+                Err(error) if more && refusals::is_of_earlier_packet(&error) => {}
+                result => return result,
+            }
+        }
+        // They come faster than they are taken: the packet is lost, and its size is not to blame.
+        Err(io::Error::other("a flood of ICMP messages"))
     }
 
     /// Ready when the kernel takes packets again.
@@ -302,7 +318,9 @@ impl Socket {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // What an earlier packet met on its way is no fault of the socket.
-                Err(error) if refusals::is_of_earlier_packet(&error) => self.collect_refused(),
+                Err(error) if refusals::is_of_earlier_packet(&error) => {
+                    self.collect_refused();
+                }
                 Err(error) => return Poll::Ready(Err(error)),
             }
         }
