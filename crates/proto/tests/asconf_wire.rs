@@ -351,3 +351,82 @@ fn set_up_lists_extensions_and_auth_parameters_once_and_no_other_chunk_does() {
     let wanted = [chunk::INIT, chunk::INIT_ACK, chunk::ASCONF, chunk::ASCONF_ACK, chunk::HEARTBEAT];
     assert!(wanted.iter().all(|typ| seen.contains(typ)));
 }
+
+/// A moved from network 0 to network 1: both ends have deleted the first address.
+fn moved() -> Pair {
+    let mut pair = unsigned(vec![a_ip(0), a_ip(1)]);
+    pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(0))).unwrap();
+    pair.run_for(Span::from_millis(200));
+    assert!(!knows(&mut pair, Side::A, a_ip(0)) && !knows(&mut pair, Side::B, a_ip(0)));
+    pair
+}
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# It MUST NOT send SCTP packets for the association to that address and it MUST treat subsequent packets
+//# received from that address as Out Of The Blue.
+#[test]
+fn what_comes_from_a_deleted_address_counts_for_nothing_until_it_is_added_again() {
+    let mut pair = moved();
+    let tsn = initial_tsn(&pair, Side::A);
+    let abort = msctp_wire::Abort { tag_reflected: false, causes: msctp_wire::Causes::EMPTY };
+    let info = [Param::HeartbeatInfo(b"old")];
+    let heartbeat = Heartbeat { params: Params::from(&info) };
+    for chunks in [&[&data(tsn, 0) as &dyn EncodeChunk][..], &[&heartbeat], &[&abort]] {
+        assert!(ask(&mut pair, a_ip(0), chunks).is_empty());
+    }
+    assert_eq!(pair.b.state(), Some(State::Established));
+    assert!(pair.b.received.is_empty());
+    // An address that was never listed: a translator gave the sender another one.
+    ask(&mut pair, a_ip(7), &[&data(tsn, 0)]);
+    assert_eq!(pair.b.received.len(), 1);
+    // Back in the first network the peer asks from there.
+    let back = [Param::AddIpAddress(Request { correlation_id: CorrelationId::new(9), address: a_ip(0) })];
+    let sent = ask(&mut pair, a_ip(0), &[&asconf(tsn.wrapping_add(1), &back)]);
+    assert!(sent.iter().any(|flight| flight.has(chunk::ASCONF_ACK) && flight.at.remote == a_ip(0)));
+    ask(&mut pair, a_ip(0), &[&data(tsn, 1)]);
+    assert_eq!(pair.b.received.len(), 2);
+}
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# If the endpoint elects to hold the IP address valid for a period of time, it MUST NOT hold it valid longer
+//# than 2 RTO intervals for the destination being removed.
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# MUST NOT be used as a source address for any subsequent packets
+#[test]
+fn a_deleted_address_of_our_own_takes_what_was_on_its_way_and_answers_from_another() {
+    let mut pair = moved();
+    let tsn = initial_tsn(&pair, Side::B);
+    pair.drop_if(|flight| flight.has(chunk::SACK));
+    let (info, before) = ([Param::HeartbeatInfo(b"late")], pair.log_len());
+    let heartbeat = Heartbeat { params: Params::from(&info) };
+    let at = PathAddr { local: a_ip(0), remote: b_ip(0) };
+    for number in 0..2 {
+        let bytes = packet(Side::A, pair.tag_of(Side::A), &[&heartbeat, &data(tsn, number)]);
+        pair.inject(Side::A, at, &bytes);
+        assert_eq!(pair.a.received.len(), 1, "{number}");
+        // RTO.Initial is 1 s, RTO.Max 60 s: far more than 2 RTO of a path with a round-trip time of 100 ms
+        pair.run_for(Span::from_secs(10));
+    }
+    let sent = pair.sent_since(Side::A, before);
+    let answers: Vec<_> = sent.iter().filter(|flight| flight.has(chunk::HEARTBEAT_ACK)).collect();
+    assert!(!answers.is_empty());
+    assert!(answers.iter().all(|flight| flight.at.local == a_ip(1)));
+}
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# MUST NOT be used as a source address for any subsequent packets
+#[test]
+fn an_abort_leaves_even_while_every_address_is_being_added_or_deleted() {
+    // The departure: RFC 9260 §9.1 wants the ABORT sent.
+    let mut pair = unsigned(vec![a_ip(0)]);
+    pair.drop_if(|flight| flight.has(chunk::ASCONF_ACK));
+    pair.with(Side::A, |a, now| a.move_local_address(now, a_ip(1), &[a_ip(0)])).unwrap();
+    pair.run_for(Span::from_millis(200));
+    let before = pair.log_len();
+    pair.with(Side::A, |a, now| a.abort(now, &msctp_proto::AbortReason::default()));
+    assert!(pair.sent_since(Side::A, before).iter().any(|flight| flight.has(chunk::ABORT)));
+}

@@ -65,6 +65,10 @@ fn gap(mut pair: Pair, moved: Time, once: bool) -> Span {
 
 const ASCONF: u8 = chunk::ASCONF;
 
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
+//# the sender MUST NOT use the new IP address as a source for ANY SCTP packet except on carrying an ASCONF
+//# Chunk.
 #[test]
 fn a_move_takes_two_round_trips_and_with_early_data_one() {
     // RFC 9260 §5.4: the request, the HEARTBEAT and its answer come before data.

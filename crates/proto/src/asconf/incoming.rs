@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use msctp_wire::param::{AddressRequest, ErrorCauseIndication, UnknownParam};
 use msctp_wire::{
-    Asconf, AsconfAck, AsconfSerial, Cause, Causes, CorrelationId, EncodeChunk, Param, ParamError, ParamType,
-    Params, Tlv, Tsn, UnknownChunk,
+    Asconf, AsconfAck, AsconfSerial, Cause, Causes, CorrelationId, EncodeChunk, Malformed, Param, ParamError,
+    ParamType, Params, Tlv, Tsn, UnknownChunk,
 };
 use smallvec::SmallVec;
 
@@ -16,6 +16,9 @@ use crate::rare::{Rare, Untouched};
 /// ASCONF-ACKs kept for repetitions. A peer may bundle several ASCONFs only into a retransmission (§5.5); more than this it
 /// would have to ask for again.
 const MAX_CACHED: usize = 8;
+
+/// A request that holds a host name in place of an address.
+const HOST_NAME: Malformed = Malformed::NotAnAddress { found: ParamType::HOST_NAME };
 
 /// What a request does to the paths, in the order in which it is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,8 +243,12 @@ impl<'r, 'b> Work<'r, 'b> {
             //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.6
             //# if it is received in another chunk, it MUST be ignored
             Ok(_) => {}
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+            //# Note: The host name address MUST NOT be sent and MUST be ignored if received in any ASCONF
+            //# message.
+            Err(ParamError::Malformed { fault: HOST_NAME, .. }) => {}
             Err(ParamError::Malformed { .. }) if is_request(raw) => {
-                // no address or one of no known kind, as a host name (§4.1.1)
+                // no address or one of no known kind
                 self.refuse(correlation_of(whole), Cause::UnresolvableAddress(whole), raw);
             }
             Err(_) => {}

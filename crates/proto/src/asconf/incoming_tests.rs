@@ -393,22 +393,33 @@ fn unknown_parameters_are_treated_as_their_highest_bits_say() {
 //# if it is received in another chunk, it MUST be ignored
 #[test]
 fn parameters_that_do_not_belong_here_are_ignored_and_malformed_requests_refused() {
-    // §4.2; §4.1.1 on host names
+    // §4.2
     let mut end = Answerer::new(&[1]);
     let success = [0xc0, 5, 0, 8, 0, 0, 0, 1];
     assert_eq!(raw(&mut end, TSN, &success), (vec![], vec![]));
     let adaptation = [0xc0, 6, 0, 8, 0, 0, 0, 1];
     let mut other = Answerer::new(&[1]);
     assert_eq!(raw(&mut other, TSN, &adaptation), (vec![], vec![]), "Adaptation Layer Indication");
-    let host_name = [0xc0, 1, 0, 16, 0, 0, 0, 3, 0, 11, 0, 8, b'a', b'.', b'b', 0];
+    let no_address = [0xc0, 1, 0, 14, 0, 0, 0, 3, 0, 12, 0, 6, 0, 5, 0, 0];
     assert_eq!(
-        raw(&mut end, TSN + 1, &host_name),
+        raw(&mut end, TSN + 1, &no_address),
         (vec![], vec![(3, Some(CauseCode::UNRESOLVABLE_ADDRESS))])
     );
     let no_id = [0xc0, 2, 0, 4];
     assert_eq!(raw(&mut end, TSN + 2, &no_id), (vec![], vec![(0, Some(CauseCode::UNRESOLVABLE_ADDRESS))]));
     let cut = [0xc0, 1, 0, 99, 0, 0, 0, 3];
     assert_eq!(raw(&mut end, TSN + 3, &cut), (vec![], vec![]));
+}
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
+//= type=test
+//# Note: The host name address MUST NOT be sent and MUST be ignored if received in any ASCONF message.
+#[test]
+fn a_request_with_a_host_name_is_ignored_and_the_next_one_done() {
+    let host_name = [0xc0, 1, 0, 16, 0, 0, 0, 3, 0, 11, 0, 8, b'a', b'.', b'b', 0];
+    let add_2 = [0xc0, 1, 0, 16, 0, 0, 0, 9, 0, 5, 0, 8, 10, 0, 0, 2];
+    let both = [host_name, add_2].concat();
+    assert_eq!(raw(&mut Answerer::new(&[1]), TSN, &both), (vec![Effect::AddRemote(address(2))], vec![]));
 }
 
 //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.2

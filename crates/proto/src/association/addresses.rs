@@ -9,10 +9,12 @@ use msctp_wire::{
 };
 
 use super::Association;
-use crate::asconf::{Ack, AsconfEvent, AsconfIn, AsconfOut, Received, Reception, prepare_local};
+use super::departed::Departed;
+use crate::asconf::{Ack, AsconfEvent, AsconfIn, AsconfOut, Effect, Received, Reception, prepare_local};
 use crate::extensions::Extensions;
 use crate::path::pairing::can_pair;
 use crate::path::{Path, Paths, SourceUse};
+use crate::rare::Rare;
 use crate::{
     AddressRequest, AssociationState as State, CallError, Direction, Event, LossReason, PathAddr, PathId,
     PrimaryCause, TraceKind, Transmit,
@@ -27,6 +29,8 @@ pub(super) struct Readdressing {
     answer_at: Option<PathAddr>,
     /// Bytes of the SCTP packet with them at most.
     answer_room: u32,
+    /// Addresses that were deleted.
+    pub(super) departed: Rare<Departed>,
 }
 
 impl Readdressing {
@@ -42,6 +46,7 @@ impl Readdressing {
             theirs: AsconfIn::new(peer_initial_tsn),
             answer_at: None,
             answer_room: u32::MAX,
+            departed: Rare::default(),
         }
     }
 }
@@ -225,6 +230,7 @@ impl Association {
             let old = self.primary_view();
             let before: Vec<IpAddr> = self.paths.locals().map(|(address, _)| address).collect();
             let applied = event.apply(&mut self.paths, now);
+            self.note_departed_locals(now, &applied.removed);
             self.announce_paths(now, &applied.added);
             self.forget_paths(now, &applied.removed, old);
             match event {
@@ -334,13 +340,16 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
         //# the receiver of the ASCONF MUST queue the response ASCONF-ACK Chunk for transmission after the
         //# rest of the SCTP packet has been processed
-        self.readdressing.answer_at = self.paths.asconf_ack_addr(at);
+        self.readdressing.answer_at = self.paths.answer_addr(at);
         let Reception::Processed(effects) = self.readdressing.theirs.handle(asconf, &received) else {
             return;
         };
         for effect in effects {
             let old = self.primary_view();
             let applied = effect.apply(&mut self.paths, now);
+            if let Effect::RemoveRemote(address) = effect {
+                self.note_departed_remote(address);
+            }
             self.keys_version += 1;
             self.announce_paths(now, &applied.added);
             self.forget_paths(now, &applied.removed, old);

@@ -1,5 +1,6 @@
 //! Control chunks that wait to be sent to a certain place: replies, errors, aborts. Bounded; knows nothing of their sense.
 
+use core::net::IpAddr;
 use std::collections::VecDeque;
 
 use msctp_wire::{EncodeChunk, UnknownChunk};
@@ -74,6 +75,11 @@ impl ControlQueue {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
+    }
+
+    /// Forgets what waits for an address of the peer that was deleted.
+    pub(super) fn forget(&mut self, remote: &IpAddr) {
+        self.waiting.retain(|waiting| waiting.at.remote != *remote);
     }
 
     /// Forgets everything that waits.

@@ -105,7 +105,7 @@ impl Association {
         }
         let echoed = self.outbound.handle_ecne(now, echo.lowest_tsn, &mut self.paths);
         let to = self.reply_addr(at);
-        let path = self.path_of(to).and_then(|path| self.paths.get(path));
+        let path = to.and_then(|to| self.path_of(to)).and_then(|path| self.paths.get(path));
         let round_trip = path
             .map_or(self.config.rto_initial, |path: &Path| path.rtt.srtt().unwrap_or_else(|| path.rtt.rto()));
         let state = self.ecn.get_or_insert_default();

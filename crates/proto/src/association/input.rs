@@ -97,6 +97,12 @@ impl Association {
         }
         self.begin_credit(at, bytes.len());
         let verified = match self.admit(&packet) {
+            Admission::Ours | Admission::Reflected
+                if self.readdressing.departed.is_touched() && self.is_departed(now, at, &packet) =>
+            {
+                self.stats.unexpected_chunks += 1;
+                false
+            }
             Admission::Ours => {
                 self.note_valid_packet(now);
                 self.count_received(at, bytes.len());
@@ -682,8 +688,8 @@ impl Association {
         }
         // RFC 9260 §5.4, §6.4: back to where it came from, confirmed or not, unless our address may not be a source
         let to = match self.paths.local_source(&at.local) {
-            Some(SourceUse::Full) | None => at,
-            Some(_) => self.reply_addr(at),
+            Some(SourceUse::Full) => Some(at),
+            _ => self.reply_addr(at),
         };
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.6
         //# An endpoint MUST send this chunk to its peer endpoint as a response to a HEARTBEAT chunk
@@ -727,9 +733,21 @@ impl Association {
         }
     }
 
-    /// Where a reply to what came at `at` goes (RFC 9260 §6.4).
-    pub(super) fn reply_addr(&self, at: PathAddr) -> PathAddr {
-        self.paths.reply_path(at).and_then(|path| self.paths.get(path)).map_or(at, crate::path::Path::addr)
+    /// Where a reply to what came at `at` goes (RFC 9260 §6.4). `None`: no address of ours may be its source (RFC 5061 §5.3 F4); what
+    /// is not answered comes again.
+    pub(super) fn reply_addr(&self, at: PathAddr) -> Option<PathAddr> {
+        let path = self.paths.reply_path(at).and_then(|path| self.paths.get(path));
+        //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+        //# MUST NOT be used as a source address for any subsequent packets
+        path.map(crate::path::Path::addr).or_else(|| self.paths.answer_addr(at)).or_else(|| {
+            //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+            //= type=exception
+            //= reason=a reply leaves from an address being added if there is no other: a HEARTBEAT that
+            //= reason=overtakes the ASCONF-ACK would come again an RTO later
+            //# the sender MUST NOT use the new IP address as a source for ANY SCTP packet except on
+            //# carrying an ASCONF Chunk.
+            (self.paths.local_source(&at.local) == Some(SourceUse::AsconfOnly)).then_some(at)
+        })
     }
 
     /// Messages are there: told once until the application has read them all.

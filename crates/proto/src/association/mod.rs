@@ -5,6 +5,7 @@ mod addresses;
 pub(crate) mod auth;
 mod calls;
 mod control;
+mod departed;
 mod ecn;
 mod events;
 mod forward;

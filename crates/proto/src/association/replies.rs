@@ -25,8 +25,12 @@ impl Association {
     }
 
     /// Queues a chunk that answers the packet at hand. Drops it if it goes to an address that is not confirmed and has had its
-    /// share.
-    pub(super) fn reply(&mut self, to: PathAddr, chunk: &impl EncodeChunk) {
+    /// share, or if no address of ours may be its source (`None`).
+    pub(super) fn reply(&mut self, to: Option<PathAddr>, chunk: &impl EncodeChunk) {
+        let Some(to) = to else {
+            self.stats.replies_withheld += 1;
+            return;
+        };
         if !self.paths.remote_is_confirmed(&to.remote) {
             // As if each reply were a packet of its own: some are.
             let packet = ip_header(&to.remote) as usize + self.least_packet() + chunk.padded_len();

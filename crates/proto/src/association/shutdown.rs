@@ -108,6 +108,11 @@ impl Association {
     }
 
     /// Where a packet goes that answers nothing: the data path, else the primary.
+    //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+    //= type=exception
+    //= reason=an ABORT leaves from an address being added or deleted if there is no other: RFC 9260 §9.1 wants it
+    //= reason=sent, and the peer would wait for its timers
+    //# MUST NOT be used as a source address for any subsequent packets
     pub(super) fn data_addr(&self) -> Option<PathAddr> {
         let path = self.paths.data_path().or(self.paths.primary())?;
         self.paths.get(path).map(crate::path::Path::addr)
@@ -294,7 +299,10 @@ impl Association {
                 //# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN ACK chunk at the
                 //# completion of the shutdown process
                 let complete = ShutdownComplete { tag_reflected: false };
-                self.control.push_alone(at, self.tags.peer_tag, &complete);
+                // RFC 5061 §5.3 F1, F4. Without a source it is left to the answer to what is out of the blue.
+                if let Some(to) = self.paths.answer_addr(at) {
+                    self.control.push_alone(to, self.tags.peer_tag, &complete);
+                }
                 self.close(now, None);
             }
             _ => self.stats.unexpected_chunks += 1,

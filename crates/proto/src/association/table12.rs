@@ -139,7 +139,7 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.4
         //# A COOKIE ACK chunk MAY be sent to an UNCONFIRMED address, but it MUST be bundled with a HEARTBEAT
         //# chunk including a nonce.
-        let reply = self.reply_addr(at);
+        let reply = self.reply_addr(at).unwrap_or(at);
         // RFC 9260 §3.3.12: COOKIE ACK precedes any DATA or SACK; it goes into the queue that is sent first.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.12
         //# This chunk MUST precede any DATA or SACK chunk sent within the association

@@ -187,10 +187,10 @@ impl Paths {
         }
     }
 
-    /// Between which addresses the answer to an ASCONF that came at `at` travels: to the source address of its packet in any
+    /// Between which addresses the answer to an ASCONF, or to anything where no path is left, travels that came at `at`: to the source address of its packet in any
     /// case, even if that is no address of the peer (RFC 5061 §5.2 E6, §5.3.2), and from where it arrived unless that
     /// address may not be a source (§5.3 F1, F4). `None`: no address of ours may be one.
-    pub fn asconf_ack_addr(&self, at: PathAddr) -> Option<PathAddr> {
+    pub fn answer_addr(&self, at: PathAddr) -> Option<PathAddr> {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
         //# The destination address of the SCTP packet containing the ASCONF-ACK Chunks MUST be the source
         //# address of the SCTP packet that held the ASCONF Chunks.
@@ -474,10 +474,10 @@ mod tests {
         // RFC 5061 §5.2 E6, §5.3 F1, F4
         let mut paths = confirmed(2, 1);
         let at = PathAddr { local: local(0), remote: remote(77) };
-        assert_eq!(paths.asconf_ack_addr(at), Some(at), "a stranger's address");
+        assert_eq!(paths.answer_addr(at), Some(at), "a stranger's address");
         paths.set_source_use(&local(0), SourceUse::ReceiveOnly, ms(0));
-        assert_eq!(paths.asconf_ack_addr(at), Some(PathAddr { local: local(1), ..at }));
+        assert_eq!(paths.answer_addr(at), Some(PathAddr { local: local(1), ..at }));
         paths.set_source_use(&local(1), SourceUse::AsconfOnly, ms(0));
-        assert_eq!(paths.asconf_ack_addr(at), None);
+        assert_eq!(paths.answer_addr(at), None);
     }
 }
