@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use msctp_bench_peers::pair::End;
 use msctp_bench_peers::peers::{proto, rtc};
-use msctp_udp::{Batch, Outgoing, Socket, SocketOptions};
+use msctp_udp::{Batch, Fragment, Outgoing, Socket, SocketOptions};
 
 use crate::job::{AT_ONCE, Job, SMALL, Tally, block_on, failed, pause, ready};
 
@@ -112,9 +112,14 @@ impl<E: End<Wire = VecDeque<Bytes>>> Driver<E> {
             }
             let mut sent = 0;
             loop {
-                let packets =
-                    Outgoing { to, bytes: &self.burst[sent..], segment_size: Some(segment), ecn: None };
-                sent += self.socket.send(&packets).map_err(|e| failed("sending")(&e))?;
+                let packets = Outgoing {
+                    to,
+                    bytes: &self.burst[sent..],
+                    segment_size: Some(segment),
+                    ecn: None,
+                    fragment: Fragment::Here,
+                };
+                sent += self.socket.send(&packets).map_err(|e| failed("sending")(&e))?.bytes;
                 if sent >= self.burst.len() {
                     break;
                 }
@@ -180,7 +185,13 @@ async fn client<E: End<Wire = VecDeque<Bytes>>>(node: E, job: &Job) -> Result<()
         driver.receive().await?;
         driver.drive().await?;
     }
-    let end = Outgoing { to: job.address, bytes: &[0; END], segment_size: None, ecn: None };
+    let end = Outgoing {
+        to: job.address,
+        bytes: &[0; END],
+        segment_size: None,
+        ecn: None,
+        fragment: Fragment::Here,
+    };
     driver.socket.send(&end).map_err(|e| failed("sending")(&e))?;
     Ok(())
 }
@@ -214,7 +225,13 @@ async fn open<E: End<Wire = VecDeque<Bytes>>>(node: E, job: &Job) -> Result<(), 
     }
     pause("opened", begin.elapsed().as_nanos())?;
     pause("sent", 0)?;
-    let end = Outgoing { to: job.address, bytes: &[0; END], segment_size: None, ecn: None };
+    let end = Outgoing {
+        to: job.address,
+        bytes: &[0; END],
+        segment_size: None,
+        ecn: None,
+        fragment: Fragment::Here,
+    };
     driver.socket.send(&end).map_err(|e| failed("sending")(&e))?;
     pause("closed", 0)
 }

@@ -6,7 +6,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use msctp_udp::{Batch, Outgoing, Socket, SocketOptions};
+use msctp_udp::{Batch, Fragment, Outgoing, Socket, SocketOptions};
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg, setsockopt, sockopt};
 
 use crate::job::{Job, MTU, Tally, block_on, failed, ready};
@@ -100,16 +100,28 @@ pub fn client_gso(job: &Job) -> Result<(), String> {
     block_on(async {
         let socket = Socket::bind(job.own(), &SocketOptions::default()).map_err(|e| failed("bind")(&e))?;
         let bytes = vec![0x5a; PAYLOAD * SEGMENTS];
-        let packets = Outgoing { to: job.address, bytes: &bytes, segment_size: Some(PAYLOAD), ecn: None };
+        let packets = Outgoing {
+            to: job.address,
+            bytes: &bytes,
+            segment_size: Some(PAYLOAD),
+            ecn: None,
+            fragment: Fragment::Here,
+        };
         let begin = Instant::now();
         while begin.elapsed() < job.time {
-            if socket.send(&packets).map_err(|e| failed("sending")(&e))? == 0 {
+            if socket.send(&packets).map_err(|e| failed("sending")(&e))?.bytes == 0 {
                 poll_fn(|cx| socket.poll_send_ready(cx)).await.map_err(|e| failed("sending")(&e))?;
             }
         }
         for _ in 0..ENDS {
             tokio::time::sleep(Duration::from_millis(10)).await;
-            let end = Outgoing { to: job.address, bytes: &[0; END], segment_size: None, ecn: None };
+            let end = Outgoing {
+                to: job.address,
+                bytes: &[0; END],
+                segment_size: None,
+                ecn: None,
+                fragment: Fragment::Here,
+            };
             let _ = socket.send(&end);
         }
         Ok(())
