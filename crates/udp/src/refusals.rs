@@ -72,8 +72,8 @@ mod queue {
         Ok(())
     }
 
-    /// Empties the queue, up to a bound. Returns whether an ICMP message was in it: errors of this host, such as
-    /// "message too long", are of the packet at hand.
+    /// Empties the queue, up to a bound. Returns whether an ICMP message was in it: errors of this host,
+    /// such as "message too long", are of the packet at hand.
     pub(crate) fn take(socket: &UdpSocket, mut found: impl FnMut(PortUnreachable)) -> bool {
         let mut control = [0; CONTROL];
         let mut any = false;

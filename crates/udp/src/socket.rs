@@ -230,7 +230,7 @@ impl Socket {
         Ok(sent)
     }
 
-    /// True when there was an ICMP error in the queue.
+    /// Returns whether an ICMP error was in the queue.
     fn collect_refused(&self) -> bool {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refusals::take(&self.io, |message| {
@@ -270,9 +270,10 @@ impl Socket {
         }
     }
 
-    /// Tries a packet again until no error of an earlier one is left. The kernel reports the next error in its
-    /// queue as soon as those before it are taken: more forged messages than are taken at a time would pass
-    /// for the answer to this packet.
+    /// Tries a packet again until no error of an earlier one is left.
+    ///
+    /// The kernel reports the next error in its queue as soon as those before it are taken: more forged
+    /// messages than are taken at a time would pass for the answer to this packet.
     fn send_again(&self, attempt: impl Fn() -> io::Result<()>) -> io::Result<()> {
         for _ in 0..MOST_ATTEMPTS {
             let more = self.collect_refused();
