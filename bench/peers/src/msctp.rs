@@ -48,11 +48,20 @@ fn at(now: Duration) -> Time {
     Time::ZERO + Span::from_nanos(now.as_nanos() as u64)
 }
 
+/// Ten thousand associations of one peer, set up at once, are an attack to the defaults.
+fn unlimited() -> EndpointConfig {
+    EndpointConfig {
+        max_associations_per_peer: usize::from(u16::MAX),
+        max_replies_per_second: u32::MAX,
+        ..EndpointConfig::default()
+    }
+}
+
 impl Node {
     fn new(config: Arc<Config>, local: u8, remote: u8) -> Self {
         let ip = |last| IpAddr::from([10, 0, 0, last]);
         Self {
-            endpoint: Endpoint::new(EndpointConfig::default(), [local; 32]).expect("valid"),
+            endpoint: Endpoint::new(unlimited(), [local; 32]).expect("valid"),
             config,
             local: ip(local),
             remote: ip(remote),
