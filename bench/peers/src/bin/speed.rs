@@ -1,9 +1,8 @@
 //! What a byte costs both ends together. See README.md.
 
-use std::time::Instant;
-
 use msctp_bench_peers::pair::{End, MESSAGE, Pair};
 use msctp_bench_peers::{msctp, peers};
+use rustix::time::{ClockId, clock_gettime};
 
 /// A stack with an association that is up and warm.
 type Transfer = Box<dyn FnMut(u64)>;
@@ -14,20 +13,16 @@ fn warm<E: End + 'static>(mut pair: Pair<E>) -> Transfer {
     Box::new(move |messages| pair.transfer(messages))
 }
 
-/// Linux: nanoseconds of this thread on a CPU; elsewhere nothing.
-fn cpu_nanos() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().next()?.parse().ok()
+/// Returns the CPU time of this thread, ns. `/proc/thread-self/schedstat` advances only with the scheduler's tick.
+fn cpu_nanos() -> i64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 fn nanos_per_byte(transfer: &mut Transfer, messages: u64) -> f64 {
-    let (wall, cpu) = (Instant::now(), cpu_nanos());
+    let start = cpu_nanos();
     transfer(messages);
-    let nanos = match (cpu, cpu_nanos()) {
-        (Some(start), Some(end)) => end - start,
-        _ => wall.elapsed().as_nanos() as u64,
-    };
-    nanos as f64 / (messages * MESSAGE as u64) as f64
+    (cpu_nanos() - start) as f64 / (messages * MESSAGE as u64) as f64
 }
 
 fn median(values: &mut [f64]) -> f64 {
