@@ -9,21 +9,22 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("congestion", &["units"]),
     ("proto", &["units", "wire", "congestion"]),
+    ("schemes", &["units", "congestion", "proto"]),
     ("lab-tcp", &["units", "congestion"]),
     ("link", &["units"]),
-    ("sim", &["units", "wire", "congestion", "proto", "lab-tcp", "link"]),
+    ("sim", &["units", "wire", "congestion", "proto", "schemes", "lab-tcp", "link"]),
     ("emu", &["units", "link", "sim"]),
-    ("lab", &["units", "congestion", "proto", "lab-tcp", "link", "sim"]),
+    ("lab", &["units", "congestion", "proto", "schemes", "lab-tcp", "link", "sim"]),
     ("udp", &[]),
     ("msctp", &["units", "congestion", "proto", "udp"]),
-    ("live", &["units", "lab-tcp", "sim", "emu", "msctp"]),
-    ("cli", &["units", "wire", "congestion", "proto", "link", "sim", "emu", "lab", "msctp", "live"]),
+    ("live", &["units", "schemes", "lab-tcp", "sim", "emu", "msctp"]),
+    ("cli", &["units", "wire", "congestion", "proto", "schemes", "link", "sim", "emu", "lab", "msctp", "live"]),
 ];
 
 /// Dependencies banned from the sans-IO crates: runtimes, sockets, clocks, operating-system randomness.
 const NEVER_IN_CORE: &[&str] =
     &["tokio", "mio", "socket2", "rayon", "crossbeam", "getrandom", "rand", "chrono", "time", "libc", "nix"];
-const CORE: &[&str] = &["units", "wire", "congestion", "proto", "lab-tcp", "link"];
+const CORE: &[&str] = &["units", "wire", "congestion", "proto", "schemes", "lab-tcp", "link"];
 
 fn dependencies(manifest: &Path) -> Vec<String> {
     let text = fs::read_to_string(manifest).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));
