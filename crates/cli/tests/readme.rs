@@ -1,43 +1,43 @@
-//! The README agrees with what it shows: the program with the compiled example, the demo's rows with the
-//! script.
+//! docs/library.md and docs/tour.md agree with what they show: the program with the compiled example, the
+//! demo's rows with the script, the summary with the command's output.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn the_library_program_of_the_readme_is_the_compiled_example() {
+fn the_program_of_the_library_page_is_the_compiled_example() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = fs::read_to_string(root.join("README.md")).expect("README.md");
+    let page = fs::read_to_string(root.join("docs/library.md")).expect("docs/library.md");
     let example = fs::read_to_string(root.join("crates/msctp/examples/hello.rs")).expect("the example");
     let (_, program) = example.split_once("\n\n").expect("the program comes after its description");
-    let block = readme.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next());
+    let block = page.split("```rust\n").nth(1).and_then(|rest| rest.split("```").next());
     assert_eq!(
         block.expect("a block of Rust"),
         program,
-        "copy crates/msctp/examples/hello.rs into README.md"
+        "copy crates/msctp/examples/hello.rs into docs/library.md"
     );
-    assert!(readme.contains("[dependencies]\nmsctp = "), "what to put into Cargo.toml");
+    assert!(page.contains("[dependencies]\nmsctp = "), "what to put into Cargo.toml");
 }
 
 #[test]
-fn the_demo_of_the_readme_has_the_rows_of_the_script() {
+fn the_demo_of_the_tour_has_the_rows_of_the_script() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |file: &str| fs::read_to_string(root.join(file)).expect("a file of the repository");
-    let (readme, script) = (read("README.md"), read("scripts/demo-handover"));
+    let (page, script) = (read("docs/tour.md"), read("scripts/demo-handover"));
     let rows: Vec<&str> =
         script.lines().filter_map(|line| line.strip_prefix("run ")?.split(' ').next()).collect();
     assert_eq!(rows, ["TCP", "MPTCP", "msctp"]);
     for row in rows {
         let shown = format!("{row:<6} 10.000 s: link-down wifi: ");
-        assert!(readme.lines().any(|line| line.starts_with(&shown)), "{shown}");
+        assert!(page.lines().any(|line| line.starts_with(&shown)), "{shown}");
     }
 }
 
 #[test]
-fn the_handover_summary_of_the_readme_is_what_sim_prints() {
+fn the_handover_summary_of_the_tour_is_what_sim_prints() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let readme = fs::read_to_string(root.join("README.md")).expect("README.md");
+    let page = fs::read_to_string(root.join("docs/tour.md")).expect("docs/tour.md");
     let run = Command::new(env!("CARGO_BIN_EXE_msctp"))
         .args(["sim", "scenarios/handover.toml"])
         .current_dir(&root)
@@ -45,12 +45,12 @@ fn the_handover_summary_of_the_readme_is_what_sim_prints() {
         .expect("msctp runs");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     let printed = String::from_utf8(run.stdout).expect("UTF-8");
-    let shown = readme
+    let shown = page
         .split("sim scenarios/handover.toml\n\n```text\n")
         .nth(1)
         .and_then(|rest| rest.split("…\n").next())
         .expect("the summary ends with an ellipsis");
     let lines = shown.lines().count();
     let start: String = printed.split_inclusive('\n').take(lines).collect();
-    assert_eq!(start, shown, "copy the first {lines} lines of the summary into README.md");
+    assert_eq!(start, shown, "copy the first {lines} lines of the summary into docs/tour.md");
 }

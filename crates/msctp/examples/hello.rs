@@ -1,4 +1,4 @@
-//! The program of README.md: two endpoints of this host, a message there and one back.
+//! The program of docs/library.md: two endpoints of this host, a message there and one back.
 
 use msctp::{Config, DEFAULT_PORT, Endpoint, EndpointOptions, Mobility};
 
