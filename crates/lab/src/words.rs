@@ -18,7 +18,17 @@ pub fn spread(mean: &Mean, width: impl FnOnce(f64) -> String) -> String {
     match mean.half_width {
         none if none.is_infinite() => ", one run".to_owned(),
         0.0 => format!(", all {} runs equal", mean.n),
-        some => format!(" ± {}", width(some)),
+        some => format!(" ± {}", visible(width(some))),
+    }
+}
+
+/// A half-width that is not zero, as it was rounded: `<0.01` for `0.00`, which would claim that there is no
+/// spread.
+#[must_use]
+pub fn visible(rounded: String) -> String {
+    match rounded.strip_suffix('0') {
+        Some(rest) if !rounded.contains(|c: char| ('1'..='9').contains(&c)) => format!("<{rest}1"),
+        _ => rounded,
     }
 }
 
@@ -69,6 +79,8 @@ mod tests {
         assert_eq!(interval(&mean(3.2)), "+94.1 ± 3.2");
         assert_eq!(interval(&mean(f64::INFINITY)), "+94.1, one run");
         assert_eq!(interval(&mean(0.0)), "+94.1, all 2 runs equal");
+        assert_eq!(interval(&mean(0.03)), "+94.1 ± <0.1", "rounded to zero is not zero");
+        assert_eq!(["0.00", "0.10", "20"].map(|text| visible(text.to_owned())), ["<0.01", "0.10", "20"]);
         assert_eq!([0, 1, 2].map(|n| counted(n, "seed")), ["0 seeds", "1 seed", "2 seeds"]);
     }
 }

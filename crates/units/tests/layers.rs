@@ -18,7 +18,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("udp", &[]),
     ("msctp", &["units", "congestion", "proto", "udp"]),
     ("live", &["units", "schemes", "lab-tcp", "sim", "emu", "msctp"]),
-    ("cli", &["units", "wire", "congestion", "proto", "schemes", "link", "sim", "emu", "lab", "msctp", "live"]),
+    (
+        "cli",
+        &["units", "wire", "congestion", "proto", "schemes", "link", "sim", "emu", "lab", "msctp", "live"],
+    ),
 ];
 
 /// Dependencies banned from the sans-IO crates: runtimes, sockets, clocks, operating-system randomness.

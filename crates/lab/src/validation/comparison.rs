@@ -6,6 +6,7 @@ use super::case::{Case, Ways};
 use super::measure::Figures;
 use super::metric::Metric;
 use crate::stats::Mean;
+use crate::words::visible;
 
 /// Above this many per cent a difference wants a reason.
 pub const NOTABLE_PERCENT: f64 = 3.0;
@@ -87,10 +88,13 @@ impl Comparison {
     }
 }
 
+/// A mean, with its interval where the runs differ.
 fn figure(mean: f64, half_width: Option<f64>, digits: usize) -> String {
     match half_width {
-        Some(half_width) => format!("{mean:.digits$} ± {half_width:.digits$}"),
-        None => format!("{mean:.digits$}"),
+        Some(half_width) if half_width > 0.0 => {
+            format!("{mean:.digits$} ± {}", visible(format!("{half_width:.digits$}")))
+        }
+        _ => format!("{mean:.digits$}"),
     }
 }
 
@@ -167,6 +171,13 @@ mod tests {
         let c = compared("c_wlan_loss0.01,sctp,stock_big,3,goodput_kbps,5,0.5", &[4.0, 5.0, 6.0]);
         assert_eq!(c.ns2_text(), "5.0 ± 0.5");
         assert_eq!(c.ours_text(Ways::Rfcs), "5.0 ± 2.5");
+        let c = compared("c_wlan_loss0.01,sctp,stock_big,3,goodput_kbps,5,0.01", &[5.0, 5.01, 4.99]);
+        assert_eq!(
+            (c.ns2_text(), c.ours_text(Ways::Rfcs)),
+            ("5.0 ± <0.1".to_owned(), "5.0 ± <0.1".to_owned())
+        );
+        let c = compared("c_wlan_loss0.01,sctp,stock_big,3,timeouts,0,0", &[0.0, 0.0, 0.0]);
+        assert_eq!(c.ours_text(Ways::Rfcs), "0.00", "equal runs have no interval");
         let c = compared("a,sctp,stock,1,t_cum10,0.392222,", &[0.38]);
         assert_eq!((c.ns2_text(), c.ours_text(Ways::Rfcs)), ("0.3922".to_owned(), "0.3800".to_owned()));
     }

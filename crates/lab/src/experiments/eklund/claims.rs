@@ -7,7 +7,7 @@ use super::grid::{Mix, Network, RunKey, Tcp, Window, video_rate};
 use super::measure::{CURVE, Run, START_UP};
 use crate::claims::{Check, Claim, Comparison, Order, judge};
 use crate::stats::{Mean, paired_difference};
-use crate::words::spread;
+use crate::words::{spread, visible};
 
 /// What a transfer time is good to, in ms: less is not told apart.
 const GRAIN: f64 = 1.0;
@@ -150,7 +150,9 @@ fn ms(value: f64) -> String {
 fn interval(mean: &Mean, unit: &str) -> String {
     let value = format!("{:+.1}", mean.mean).replace('-', "−");
     match mean.half_width {
-        width if width.is_finite() && width > 0.0 => format!("{value} ± {width:.1} {unit}"),
+        width if width.is_finite() && width > 0.0 => {
+            format!("{value} ± {} {unit}", visible(format!("{width:.1}")))
+        }
         _ => format!("{value} {unit}{}", spread(mean, |_| String::new())),
     }
 }
