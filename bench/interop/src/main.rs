@@ -46,14 +46,14 @@ const PEERS_FAULTS: [PeersFault; 3] = [
     PeersFault {
         peer: "dcsctp",
         check: "shutdown by the peer",
-        seen: &["stream 0: ", "of 100 messages arrived", "our end heard last: Closed"],
-        why: "version 0.1.16 sends SHUTDOWN when nothing is unacknowledged, whatever waits in its send queue \
+        seen: &["stream 0: ", "of 100 messages arrived", "our last event: Closed"],
+        why: "version 0.1.16 sends SHUTDOWN when nothing is unacknowledged, whatever its send queue holds \
 (`maybe_send_shutdown` in its `socket/shutdown.rs`; RFC 9260 §9.2: all data queued is delivered first)",
     },
     PeersFault {
         peer: "pion",
         check: "shutdown by the peer",
-        seen: &["our end heard last: Lost(ProtocolViolation", "SHUTDOWN for what was not sent"],
+        seen: &["our last event: Lost(ProtocolViolation", "SHUTDOWN for what was not sent"],
         why: "version 1.8.39 puts a TSN of its own into the Cumulative TSN Ack of its SHUTDOWN instead of the last one it received \
 (RFC 9260 §3.3.8); it acknowledges what we never sent, and we abort",
     },
@@ -61,8 +61,8 @@ const PEERS_FAULTS: [PeersFault; 3] = [
         peer: "pion",
         check: "PR-SCTP by us, lifetime",
         seen: &["the last message at the peer: not in time"],
-        why: "version 1.8.39 ignores a FORWARD-TSN for a stream of which nothing has arrived yet, and then waits for the messages \
-given up for ever (`handleForwardTSN`; RFC 3758 §3.6)",
+        why: "version 1.8.39 ignores a FORWARD-TSN for a stream of which nothing has arrived yet, and then waits for the \
+abandoned messages for ever (`handleForwardTSN`; RFC 3758 §3.6)",
     },
 ];
 
@@ -149,7 +149,10 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         }
     }
     if let Some(table) = &arguments.table {
-        fs::write(table, report::document(&rows)).map_err(|e| format!("{}: {e}", table.display()))?;
+        let failed = |e: &dyn std::fmt::Display| format!("{}: {e}", table.display());
+        let page = fs::read_to_string(table).map_err(|e| failed(&e))?;
+        let page = report::replaced(&page, &rows).map_err(|e| failed(&e))?;
+        fs::write(table, page).map_err(|e| failed(&e))?;
     }
     println!("{}", report::summary(&rows));
     Ok(!rows.iter().any(|row| matches!(row.outcome, Outcome::Failed(_))))
@@ -193,7 +196,7 @@ fn exchange(check: &Check, program: &str, net: Net, file: &Path, row: &mut Row) 
             // Those of messages have their bytes.
             let told = world.events.iter().rev().find(|event| !matches!(event, Event::SendFailed(_)));
             let last = told.map_or("nothing".to_owned(), |event| format!("{event:?}"));
-            Stop::Failed(format!("{why}; our end heard last: {last}"))
+            Stop::Failed(format!("{why}; our last event: {last}"))
         }
         unsupported @ Stop::Unsupported(_) => unsupported,
     });

@@ -190,7 +190,7 @@ impl World {
         }
     }
 
-    /// Gives the association what waits to be sent, as far as it takes it.
+    /// Gives the association the queued messages, as far as it takes them.
     fn feed(&mut self) {
         let now = self.now();
         let Some(handle) = self.handle else { return };
@@ -243,7 +243,7 @@ impl World {
             if left.is_zero() || self.peer_gone {
                 let how = if self.peer_gone { "the peer's process ended" } else { "not in time" };
                 let last = self.said.last().map_or("nothing", String::as_str);
-                return Err(Stop::Failed(format!("{what}: {how}; the peer said last: {last}")));
+                return Err(Stop::Failed(format!("{what}: {how}; the last word of the peer: {last}")));
             }
             self.step(left.min(Duration::from_millis(100)));
         }

@@ -27,7 +27,7 @@ Examples:
   msctp validate --case 'a sack1' --case 'g_wlan_cong1 reno w718'
   msctp validate --list
   msctp validate --json | jq '.[] | select(.metric == \"goodput_kbps\")'
-  msctp validate --out docs/validation.md
+  msctp validate --out docs/results/validation.md
 
 Exit codes: 0 done, whatever the differences; 1 failed on the way, 2 wrong arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {

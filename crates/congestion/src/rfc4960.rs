@@ -1,5 +1,5 @@
 //! [`Rfc4960`]: RFC 9260's controller with the older condition for growth, for comparison with
-//! implementations of RFC 4960 (docs/validation.md). Everything but the condition is [`Rfc9260`]'s.
+//! implementations of RFC 4960 (docs/validation-reasons.md). Everything but the condition is [`Rfc9260`]'s.
 
 use msctp_units::{Rate, Time};
 

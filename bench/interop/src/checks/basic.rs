@@ -33,7 +33,7 @@ pub const CHECKS: &[Check] = &[
         .for_all(),
     Check::new(
         "shutdown by us",
-        "what waits is delivered, then SHUTDOWN, SHUTDOWN ACK, SHUTDOWN COMPLETE",
+        "queued data is delivered, then SHUTDOWN, SHUTDOWN ACK, SHUTDOWN COMPLETE",
         shutdown,
     )
     .for_all()

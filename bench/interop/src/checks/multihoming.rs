@@ -37,7 +37,7 @@ pub const CHECKS: &[Check] = &[
     .frames(|frames| data_over_both_links(frames, true).and_then(|()| data_over_both_links(frames, false))),
 ];
 
-/// A path is given up after its second timeout.
+/// A path fails after its second timeout.
 fn impatient(config: &mut Config) {
     config.rto_min = Span::from_millis(200);
     config.rto_initial = Span::from_millis(200);

@@ -1,4 +1,4 @@
-//! RFC 3758 with RFC 7496: messages given up by either end, what comes after them, and the same with I-DATA (RFC 8260).
+//! RFC 3758 with RFC 7496: messages abandoned by either end, what comes after them, and the same with I-DATA (RFC 8260).
 
 use std::time::Duration;
 
@@ -35,10 +35,10 @@ pub const CHECKS: &[Check] = &[
         .frames(|frames| frames.have(&[], &[I_FORWARD_TSN])),
 ];
 
-const RTX: &str = "200 messages that are sent once, every 10th packet lost: those are given up, the others arrive in order, \
+const RTX: &str = "200 messages that are sent once, every 10th packet lost: those are abandoned, the others arrive in order, \
 and so do reliable ones after them; FORWARD-TSN";
 const TTL: &str =
-    "20 messages that live 100 ms, all lost: given up, and reliable ones after them arrive; FORWARD-TSN";
+    "20 messages that live 100 ms, all lost: abandoned, and reliable ones after them arrive; FORWARD-TSN";
 const THE_OTHER_WAY: &str = "the same, the other way round";
 
 const LOSSY: Batch = Batch { stream: 1, unordered: false, count: 200, size: 1000, first: 0 };
@@ -74,7 +74,7 @@ fn accounted(world: &World, batch: &Batch) -> Result<(), Stop> {
     let told = |event: &&Event| matches!(event, Event::SendFailed(failure) if failure.abandoned);
     let told = world.events.iter().filter(told).count();
     ensure(missing > 0, "nothing was lost")?;
-    ensure(told == missing, format!("{missing} messages are missing, {told} were reported as given up"))
+    ensure(told == missing, format!("{missing} messages are missing, {told} were reported as abandoned"))
 }
 
 fn send_lossy(world: &mut World) -> Result<(), Stop> {

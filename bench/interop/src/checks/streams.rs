@@ -11,7 +11,7 @@ use crate::world::{Stop, World, ensure};
 pub const CHECKS: &[Check] = &[
     Check::new(
         "stream reset by us",
-        "messages, Outgoing SSN Reset of their stream, messages again from number 0; both ends hear of it; RE-CONFIG both ways",
+        "messages, Outgoing SSN Reset of their stream, messages again from number 0; both ends report it; RE-CONFIG both ways",
         reset_by_us,
     )
     .for_all()
@@ -42,7 +42,7 @@ fn few(config: &mut Config) {
 /// pion's test program has no words for it.
 fn has_resets(world: &World) -> Result<(), Stop> {
     if world.peer_name.starts_with("pion") {
-        return Err(Stop::Unsupported("its interface tells nothing of resets".to_owned()));
+        return Err(Stop::Unsupported("its interface reports no resets".to_owned()));
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! The stacks that are measured, each in a file of its own; usrsctp and pion/sctp are programs in `peers/`.
 
+mod closing;
 mod msctp;
 mod quic;
 mod sans_io;

@@ -13,12 +13,11 @@ use msctp_bench_peers::pair::End;
 use msctp_bench_peers::peers::{proto, rtc};
 use msctp_udp::{Batch, Fragment, Outgoing, Socket, SocketOptions};
 
+use super::closing::{CLOSING, closing};
 use crate::job::{AT_ONCE, Job, SMALL, Tally, block_on, failed, pause, ready};
 
 /// Bytes that one call hands to segmentation offload at most.
 const OFFLOAD: usize = 65_000;
-/// A packet of this size, which is no SCTP packet, says that it is over.
-const END: usize = 1;
 
 pub fn rtc_server(job: &Job) -> Result<(), String> {
     block_on(server(rtc::Node::new(Instant::now(), true, job.len), job))
@@ -140,7 +139,7 @@ impl<E: End<Wire = VecDeque<Bytes>>> Driver<E> {
         if received.await.map_err(|e| failed("receiving")(&e))? {
             for datagram in self.batch.datagrams() {
                 self.peer = Some(datagram.remote);
-                if datagram.bytes.len() == END {
+                if datagram.bytes.len() == CLOSING {
                     self.over = true;
                 } else {
                     self.incoming.push_back(Bytes::copy_from_slice(datagram.bytes));
@@ -185,14 +184,7 @@ async fn client<E: End<Wire = VecDeque<Bytes>>>(node: E, job: &Job) -> Result<()
         driver.receive().await?;
         driver.drive().await?;
     }
-    let end = Outgoing {
-        to: job.address,
-        bytes: &[0; END],
-        segment_size: None,
-        ecn: None,
-        fragment: Fragment::Here,
-    };
-    driver.socket.send(&end).map_err(|e| failed("sending")(&e))?;
+    driver.socket.send(&closing(job.address)).map_err(|e| failed("sending")(&e))?;
     Ok(())
 }
 
@@ -225,13 +217,6 @@ async fn open<E: End<Wire = VecDeque<Bytes>>>(node: E, job: &Job) -> Result<(), 
     }
     pause("opened", begin.elapsed().as_nanos())?;
     pause("sent", 0)?;
-    let end = Outgoing {
-        to: job.address,
-        bytes: &[0; END],
-        segment_size: None,
-        ecn: None,
-        fragment: Fragment::Here,
-    };
-    driver.socket.send(&end).map_err(|e| failed("sending")(&e))?;
+    driver.socket.send(&closing(job.address)).map_err(|e| failed("sending")(&e))?;
     pause("closed", 0)
 }

@@ -1,4 +1,4 @@
-//! Plain UDP, as large as packets get: the limit of everything above it. Nothing is sent again; what arrives counts.
+//! Plain UDP, as large as packets get: the limit of everything above it. Nothing is retransmitted; bytes count as they arrive.
 
 use std::future::poll_fn;
 use std::io::{IoSlice, IoSliceMut};
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use msctp_udp::{Batch, Fragment, Outgoing, Socket, SocketOptions};
 use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg, setsockopt, sockopt};
 
+use super::closing::{CLOSING, closing};
 use crate::job::{Job, MTU, Tally, block_on, failed, ready};
 
 /// User bytes of a packet: without the IPv4 and UDP headers.
@@ -17,10 +18,8 @@ const PAYLOAD: usize = MTU as usize - 28;
 const BATCH: usize = 64;
 /// Packets that segmentation offload takes at once: 65,507 bytes.
 const SEGMENTS: usize = 65_507 / PAYLOAD;
-/// A packet of this size says that it is over.
-const END: usize = 1;
-/// It may be lost as any other.
-const ENDS: u32 = 20;
+/// Closing datagrams sent: any of them may be lost.
+const CLOSINGS: u32 = 20;
 
 fn plain(address: std::net::SocketAddr) -> Result<UdpSocket, String> {
     let socket = UdpSocket::bind(address).map_err(|e| failed("bind")(&e))?;
@@ -42,11 +41,11 @@ pub fn server_plain(job: &Job) -> Result<(), String> {
             recvmmsg(socket.as_raw_fd(), &mut headers, slices.iter_mut(), MsgFlags::MSG_WAITFORONE, None)
                 .map_err(|e| failed("receiving")(&e))?;
         let sizes: Vec<usize> = received.map(|message| message.bytes).collect();
-        let data: usize = sizes.iter().filter(|&&size| size != END).sum();
+        let data: usize = sizes.iter().filter(|&&size| size != CLOSING).sum();
         if data > 0 {
             tally.add(data);
         }
-        if sizes.contains(&END) {
+        if sizes.contains(&CLOSING) {
             tally.report();
             return Ok(());
         }
@@ -64,9 +63,9 @@ pub fn client_plain(job: &Job) -> Result<(), String> {
         sendmmsg(socket.as_raw_fd(), &mut headers, &slices, to, [], MsgFlags::empty())
             .map_err(|e| failed("sending")(&e))?;
     }
-    for _ in 0..ENDS {
+    for _ in 0..CLOSINGS {
         std::thread::sleep(Duration::from_millis(10));
-        let _ = socket.send_to(&[0; END], job.address);
+        let _ = socket.send_to(closing(job.address).bytes, job.address);
     }
     Ok(())
 }
@@ -81,7 +80,7 @@ pub fn server_gro(job: &Job) -> Result<(), String> {
             let (mut data, mut over) = (0, false);
             for datagram in batch.datagrams() {
                 match datagram.bytes.len() {
-                    END => over = true,
+                    CLOSING => over = true,
                     len => data += len,
                 }
             }
@@ -113,16 +112,9 @@ pub fn client_gso(job: &Job) -> Result<(), String> {
                 poll_fn(|cx| socket.poll_send_ready(cx)).await.map_err(|e| failed("sending")(&e))?;
             }
         }
-        for _ in 0..ENDS {
+        for _ in 0..CLOSINGS {
             tokio::time::sleep(Duration::from_millis(10)).await;
-            let end = Outgoing {
-                to: job.address,
-                bytes: &[0; END],
-                segment_size: None,
-                ecn: None,
-                fragment: Fragment::Here,
-            };
-            let _ = socket.send(&end);
+            let _ = socket.send(&closing(job.address));
         }
         Ok(())
     })

@@ -34,7 +34,7 @@ fn idle<E: End>(mut pair: Pair<E>) -> f64 {
 }
 
 fn row((name, (count, bytes), idle): (&str, (f64, f64), f64)) {
-    println!("{name:<20} {count:>12.4} {bytes:>12.0} {idle:>18.0}");
+    println!("| {name} | {count:.4} | {bytes:.0} | {idle:.0} |");
 }
 
 fn main() {
@@ -42,7 +42,9 @@ fn main() {
         "\nallocations per {}-byte message in steady state, both ends, over {MESSAGES}; bytes held per idle association and end, over {ASSOCIATIONS}",
         msctp_bench_peers::pair::MESSAGE
     );
-    println!("{:<20} {:>12} {:>12} {:>18}", "", "allocations", "bytes", "idle association");
+    println!(
+        "\n| stack | allocations per message | bytes of them | bytes per idle association and end |\n|---|---:|---:|---:|"
+    );
     row(("msctp", steady(msctp::pair(1)), idle(msctp::pair(1))));
     row(("msctp, 64 segments", steady(msctp::pair(64)), idle(msctp::pair(64))));
     row(("rtc-sctp", steady(peers::rtc::pair()), idle(peers::rtc::pair())));

@@ -53,13 +53,10 @@ fn main() {
         })
         .collect();
     println!("{MESSAGE}-byte messages, both ends, {rounds} rounds in turn, CPU time");
-    println!(
-        "{:<20} {:>8} {:>8} {:>8} {:>10} {:>10}",
-        "", "ns/byte", "least", "most", "ns/message", "rtc-sctp ="
-    );
+    println!("\n| stack | ns per byte (least–most) | ns per message | rtc-sctp = 1 |\n|---|---|---:|---:|");
     let rtc = table[2].1;
     for (name, median, least, most) in table {
         let message = median * MESSAGE as f64;
-        println!("{name:<20} {median:>8.3} {least:>8.3} {most:>8.3} {message:>10.0} {:>10.2}", median / rtc);
+        println!("| {name} | {median:.3} ({least:.3}–{most:.3}) | {message:.0} | {:.2} |", median / rtc);
     }
 }

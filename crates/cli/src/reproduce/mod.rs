@@ -63,7 +63,8 @@ pub(crate) struct Args {
     #[cfg(all(feature = "net", target_os = "linux"))]
     #[arg(long, value_name = "N", requires = "emulated")]
     parallel: Option<NonZeroUsize>,
-    /// Write the table of both between its marks of this Markdown file (docs/validation.md).
+    /// Write the table of both between its marks of this Markdown file
+    /// (docs/results/validation.md).
     #[cfg(all(feature = "net", target_os = "linux"))]
     #[arg(long, value_name = "FILE", requires = "emulated")]
     table: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! The generated part of docs/validation.md: a table per case between two marker lines.
+//! The generated part of docs/results/validation.md: a table per case between two marker lines.
 
 use std::fmt::Write;
 
@@ -23,8 +23,8 @@ pub fn replace_generated(document: &str, generated: &str) -> Result<String, Mark
     replace_generated_by("msctp validate", document, generated).ok_or(MarkersError)
 }
 
-/// `document` with the part replaced that stands between the marks of this name (a command), which are lines of their own as
-/// [`BEGIN`] and [`END`]; `None` when they are not there, once and in this order.
+/// Replaces the part of `document` between the markers of this name (a command), lines as [`BEGIN`] and [`END`].
+/// `None` unless both are there once and in this order. `scripts/measure` adds the commit.
 #[must_use]
 pub fn replace_generated_by(name: &str, document: &str, generated: &str) -> Option<String> {
     let (begin, end) =

@@ -61,8 +61,8 @@ fn slow_validation_figures_without_chance_stay_where_they_were_found() {
     }
     assert!(
         moved.is_empty() && found.len() == rows.len(),
-        "These figures moved. If that is right, say why in docs/validation.md, regenerate its tables (msctp validate \
-         --out docs/validation.md) and put the new lines into found.csv:\n{}",
+        "These figures moved. If that is right, say why in docs/validation-reasons.md, regenerate the tables \
+         (scripts/measure validation) and put the new lines into found.csv:\n{}",
         moved.join("\n")
     );
 }
