@@ -11,11 +11,11 @@ use crate::recovery::Algorithm;
 /// How many SACK blocks an ACK carries at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SackLimit {
-    /// What fits beside the other options: 3 with timestamps, 4 without (RFC 2018 §3).
+    /// As many as fit beside the other options: 3 with timestamps, 4 without (RFC 2018 §3).
     #[default]
     Fits,
-    /// This many. 0: SACK is not offered, the sender falls back to NewReno. Blocks that do not fit are carried in the
-    /// laboratory's extension ([`header`](crate::header)), on pure ACKs only.
+    /// This many. 0: SACK is not offered, the sender falls back to NewReno. Blocks that do not fit are
+    /// carried in the laboratory's extension ([`header`](crate::header)), on pure ACKs only.
     Blocks(u32),
     /// As many as there are, beyond what fits in the laboratory's extension.
     Unlimited,
@@ -24,8 +24,9 @@ pub enum SackLimit {
 /// Options of one end of a connection. The default is RFC 9293 with SACK, timestamps and window scale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Maximum segment size in bytes, 88 to 65495: path MTU − 40 for IPv4, − 60 for IPv6. Options in every segment
-    /// (timestamps: 12 bytes) come out of it, so that 1460 bytes make packets of 1500 either way (RFC 6691).
+    /// Maximum segment size in bytes, 88 to 65495: path MTU − 40 for IPv4, − 60 for IPv6. Options in every
+    /// segment (timestamps: 12 bytes) come out of it, so that 1460 bytes make packets of 1500 either way (RFC
+    /// 6691).
     pub mss: u16,
     /// Send the MSS option on SYN. Without it the peer uses its own.
     pub mss_option: bool,
@@ -47,7 +48,7 @@ pub struct Config {
     pub initial_window: Option<InitialWindow>,
     /// Slow-start threshold before the first loss in bytes; `None`: arbitrarily high.
     pub initial_ssthresh: Option<u64>,
-    /// ACK at least every so many segments; 1: each (RFC 5681 §4.2 wants at most 2).
+    /// ACK at least every so many segments; 1: each (RFC 5681 §4.2: at most 2).
     pub ack_every: u32,
     /// Longest delay of an ACK (RFC 9293 §3.8.6.3: below 500 ms).
     pub ack_delay: Span,
@@ -57,41 +58,44 @@ pub struct Config {
     pub nagle: bool,
     /// Least, greatest and initial retransmission time-out, and the clock's granularity (RFC 6298).
     pub rto: RtoConfig,
-    /// Restart the retransmission timer when a fast retransmit is sent, as ns-2 does and most stacks; RFC 6298 §5 only
-    /// at ACKs of new data.
+    /// Restart the retransmission timer when a fast retransmit is sent, as ns-2 does and most stacks; RFC
+    /// 6298 §5 only at ACKs of new data.
     pub restart_timer_on_fast_retransmit: bool,
-    /// Reno enters fast recovery at most once per window of data, as ns-2's does: a second loss in a window then waits for
-    /// the time-out. RFC 5681 has no such rule.
+    /// Reno enters fast recovery at most once per window of data, as ns-2's does: a second loss in a window
+    /// then waits for the time-out. RFC 5681 has no such rule.
     pub once_per_window: bool,
-    /// NewReno restarts the retransmission timer at every partial ACK ("slow but steady"); else at the first only
-    /// ("impatient", RFC 6582 §3.2).
+    /// NewReno restarts the retransmission timer at every partial ACK ("slow but steady"); else at the first
+    /// only ("impatient", RFC 6582 §3.2).
     pub slow_but_steady: bool,
-    /// NewReno starts fast recovery also at duplicates that do not cover more than "recover", when cwnd is above one segment
-    /// and the last ACK of new data covered at most four (RFC 6582 §4.1, the ACK heuristic, which is optional there).
+    /// NewReno starts fast recovery also at duplicates that do not cover more than "recover", when cwnd is
+    /// above one segment and the last ACK of new data covered at most four (RFC 6582 §4.1, the ACK heuristic,
+    /// which is optional there).
     pub ack_heuristic: bool,
-    /// A loss halves the congestion window, or the peer's if that is smaller, as in ns-2; RFC 5681 §3.1 (4) wants half of
-    /// FlightSize.
+    /// A loss halves the congestion window, or the peer's if that is smaller, as in ns-2; RFC 5681 §3.1 (4)
+    /// requires half of FlightSize.
     pub halve_window: bool,
-    /// Reno and NewReno open the window at the ACK that ends fast recovery, as ns-2's do; RFC 5681 §3.2 (6) sets it to
-    /// ssthresh and no more.
+    /// Reno and NewReno open the window at the ACK that ends fast recovery, as ns-2's do; RFC 5681 §3.2 (6)
+    /// sets it to ssthresh and no more.
     pub grow_at_exit: bool,
-    /// SACK counts what is in the network, as ns-2's Sack1 does: a segment less for each ACK in fast recovery, two for a
-    /// partial one, and every hole is taken for lost. RFC 6675 §4 looks at the scoreboard each time.
+    /// SACK counts what is in the network, as ns-2's Sack1 does: a segment less for each ACK in fast
+    /// recovery, two for a partial one, and every hole is declared lost. RFC 6675 §4 looks at the scoreboard
+    /// each time.
     pub counted_pipe: bool,
-    /// Forward RTO recovery: undo time-outs that were spurious (RFC 5682, basic and SACK-enhanced alike by the
-    /// acknowledgments alone, §2.1).
+    /// Forward RTO recovery: undo time-outs that were spurious (RFC 5682, basic and SACK-enhanced alike by
+    /// the acknowledgments alone, §2.1).
     pub frto: bool,
-    /// After a spurious time-out, the round trip of the first new data starts the RTT estimator over (Park & Jang §2.2). For
-    /// [`frto`](Self::frto).
+    /// After a spurious time-out, the round trip of the first new data starts the RTT estimator over (Park &
+    /// Jang §2.2). For [`frto`](Self::frto).
     pub restart_rtt_after_spurious: bool,
-    /// What tells losses found by duplicate ACKs apart, by its name in msctp-congestion's
-    /// [registry](msctp_congestion::classifier); `none`: every loss is congestion. Asked in congestion avoidance only
-    /// (Park & Jang §2). After the answer “wireless” the segment is sent again and the window kept.
+    /// The classifier of losses found by duplicate ACKs, by its name in msctp-congestion's
+    /// [registry](msctp_congestion::classifier); `none`: every loss is congestion. Asked in congestion
+    /// avoidance only (Park & Jang §2). After the answer “wireless” the segment is retransmitted and the
+    /// window kept.
     pub loss_classifier: String,
     /// The classifier's own options, from those its registry entry lists.
     pub loss_classifier_options: Options,
-    /// Answer a loss that was classified one round trip (SRTT) after the first duplicate ACK, not at the third: the scheme
-    /// that Park & Jang compare with.
+    /// Answer a loss that was classified one round trip (SRTT) after the first duplicate ACK, not at the
+    /// third: the scheme that Park & Jang compare with.
     pub delay_response: bool,
     /// Unit of the timestamp clock, more than 0 (RFC 7323 §5.4: 1 ms to 1 s).
     pub timestamp_tick: Span,
@@ -150,7 +154,7 @@ pub struct ConfigError {
     pub field: &'static str,
     /// Its value.
     pub value: String,
-    /// What would be right.
+    /// The allowed values.
     pub want: String,
 }
 
@@ -234,7 +238,7 @@ impl Config {
         if timestamps { TIMESTAMPS_LEN as u64 } else { 0 }
     }
 
-    /// The shift that lets the receive buffer be told (RFC 7323 §2.3), 14 at most.
+    /// The shift with which the receive buffer can be advertised (RFC 7323 §2.3), 14 at most.
     pub(crate) fn window_shift(&self) -> u8 {
         (0..14).find(|&shift| self.receive_buffer >> shift <= 65_535).unwrap_or(14)
     }

@@ -1,4 +1,4 @@
-//! What a connection tells its application.
+//! Events for the application.
 
 /// Something happened to a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,11 +13,11 @@ pub enum Event {
     Lost(Failure),
 }
 
-/// Why a connection was lost.
+/// Reason for a lost connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The peer sent a RST.
     Reset,
-    /// The same segment was sent again too often (RFC 9293 §3.8.3, threshold R2).
+    /// The same segment was retransmitted too often (RFC 9293 §3.8.3, threshold R2).
     TimedOut,
 }

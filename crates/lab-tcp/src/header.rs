@@ -1,8 +1,9 @@
 //! The TCP header (RFC 9293 §3.1) with the options of RFC 2018 and RFC 7323. No state, no time.
 //!
-//! A segment's header bytes are the header as its data offset says, 60 bytes at most, and behind it, where a laboratory
-//! run asks for more SACK blocks than fit, the *laboratory's extension*: further blocks of 8 bytes each. The extension
-//! counts in the length on the wire and no real TCP knows it; captures leave it out and say so.
+//! A segment's header bytes are the header as its data offset says, 60 bytes at most, and behind it, where a
+//! laboratory run requires more SACK blocks than fit, the *laboratory's extension*: further blocks of 8 bytes
+//! each. The extension counts in the length on the wire and no real TCP knows it; captures leave it out and
+//! say so.
 
 use thiserror::Error;
 
@@ -29,7 +30,7 @@ impl Flags {
     /// The acknowledgment field is significant.
     pub const ACK: Self = Self(0x10);
 
-    /// Are all bits of `other` set?
+    /// Returns whether all bits of `other` are set.
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -64,7 +65,7 @@ pub struct Header {
     pub acknowledgment: u32,
     /// Control bits.
     pub flags: Flags,
-    /// Window field as it stands on the wire, not scaled.
+    /// Window field as on the wire, not scaled.
     pub window: u16,
     /// Maximum segment size option, bytes (RFC 9293 §3.7.1).
     pub mss: Option<u16>,
@@ -130,7 +131,8 @@ fn options_len(header: &Header) -> usize {
     len
 }
 
-/// Bytes on the wire of `header` with `blocks` SACK blocks, the laboratory's extension included, IP header not.
+/// Bytes on the wire of `header` with `blocks` SACK blocks, the laboratory's extension included, IP header
+/// not.
 #[must_use]
 pub fn wire_len(header: &Header, blocks: usize) -> usize {
     let alignment = if blocks > 0 && blocks_that_fit(header) > 0 { 4 } else { 0 };
@@ -139,8 +141,8 @@ pub fn wire_len(header: &Header, blocks: usize) -> usize {
 
 const NOP: u8 = 1;
 
-/// Appends the header with its SACK blocks; those that do not fit go into the laboratory's extension. The checksum and
-/// the urgent pointer are zero.
+/// Appends the header with its SACK blocks; those that do not fit go into the laboratory's extension. The
+/// checksum and the urgent pointer are zero.
 pub fn write(header: &Header, blocks: &[Block], out: &mut Vec<u8>) {
     let start = out.len();
     let inside = &blocks[..blocks.len().min(blocks_that_fit(header))];

@@ -1,20 +1,21 @@
 //! The laboratory's TCP: the competitor of SCTP in experiments. Right, but not for production.
 //!
 //! A [`Connection`] is sans-IO and has the four kinds of method of the SCTP core: input
-//! ([`handle_segment`](Connection::handle_segment), [`handle_timeout`](Connection::handle_timeout)), application calls
-//! ([`write`](Connection::write), [`close`](Connection::close), …), output ([`poll_transmit`](Connection::poll_transmit),
-//! [`poll_event`](Connection::poll_event), [`poll_trace`](Connection::poll_trace)) and time
-//! ([`poll_timeout`](Connection::poll_timeout)). The order is *mutate, then drain*: after each call of the first two kinds
-//! call `poll_transmit` until it gives `None`. Then what is left is one deadline.
+//! ([`handle_segment`](Connection::handle_segment), [`handle_timeout`](Connection::handle_timeout)),
+//! application calls ([`write`](Connection::write), [`close`](Connection::close), …), output
+//! ([`poll_transmit`](Connection::poll_transmit), [`poll_event`](Connection::poll_event),
+//! [`poll_trace`](Connection::poll_trace)) and time ([`poll_timeout`](Connection::poll_timeout)). The order
+//! is *mutate, then drain*: after each call of the first two kinds call `poll_transmit` until it gives
+//! `None`. Then what is left is one deadline.
 //!
-//! User data is virtual: all zeros, known by its length only. What is carried are real header bytes ([`header`]) and a
-//! payload length, so that lengths on the wire are the real ones; the checksum field is zero, because the connection
-//! knows no addresses, and is filled in by who writes packets out.
+//! User data is virtual: all zeros, known by its length only. What is carried are real header bytes
+//! ([`header`]) and a payload length, so that lengths on the wire are the real ones; the checksum field is
+//! zero, because the connection knows no addresses, and is filled in by who writes packets out.
 //!
-//! Positions in the stream are 64-bit *offsets* inside: 0 is the SYN, 1 the first byte of data, the FIN follows the last.
-//! Only the header codec's callers deal with sequence numbers that wrap.
+//! Positions in the stream are 64-bit *offsets* inside: 0 is the SYN, 1 the first byte of data, the FIN
+//! follows the last. Only the header codec's callers deal with sequence numbers that wrap.
 //!
-//! May not touch clocks, sockets, random numbers or the simulator.
+//! Uses no clock, socket, random number or simulator.
 
 mod config;
 mod connection;

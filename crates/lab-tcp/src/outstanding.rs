@@ -1,7 +1,8 @@
-//! [`Outstanding`]: how far the sender has come in the stream, and which segment could be cut from it next. Pure
-//! bookkeeping in offsets; when a segment may be sent is the recovery's and the window's business.
+//! [`Outstanding`]: how far the sender has come in the stream, and which segment could be cut from it next.
+//! Pure bookkeeping in offsets; when a segment may be sent is the recovery's and the window's business.
 
-/// Positions of the sending half (RFC 9293 §3.3.1), as offsets: 0 the SYN, 1 the first byte, the FIN after the last.
+/// Positions of the sending half (RFC 9293 §3.3.1), as offsets: 0 the SYN, 1 the first byte, the FIN after
+/// the last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outstanding {
     /// First offset that is not acknowledged: SND.UNA.
@@ -32,12 +33,12 @@ pub(crate) struct Segment {
     pub(crate) role: Role,
 }
 
-/// Why a segment is sent.
+/// Reason for sending a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// In order, from `nxt`: new data, or again after a time-out.
     InOrder,
-    /// The first segment outstanding, taken for lost.
+    /// The first segment outstanding, declared lost.
     First,
     /// A hole found by SACK.
     Hole,

@@ -1,4 +1,5 @@
-//! [`Ranges`]: a set of offsets as sorted, disjoint ranges, for what arrived out of order and for what was SACKed.
+//! [`Ranges`]: a set of offsets as sorted, disjoint ranges, for what arrived out of order and for what was
+//! SACKed.
 
 /// Half-open ranges of offsets, sorted; no two touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

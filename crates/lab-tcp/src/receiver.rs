@@ -1,4 +1,4 @@
-//! The receiving half: reassembly, the window told to the peer, SACK blocks, when an ACK is due. Knows offsets and
+//! The receiving half: reassembly, the advertised window, SACK blocks, when an ACK is due. Knows offsets and
 //! lengths, no headers.
 
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use msctp_units::{Span, Time};
 use crate::config::{Config, SackLimit};
 use crate::ranges::Ranges;
 
-/// What a segment with data or FIN was.
+/// Kind of a segment with data or FIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// It was the next in order.
@@ -26,13 +26,13 @@ pub(crate) enum Arrival {
 pub(crate) struct Receiver {
     /// The next offset expected: RCV.NXT.
     next: u64,
-    /// What lies beyond `next`.
+    /// Data received beyond `next`.
     waiting: Ranges,
     /// An offset in each range of `waiting`, that of the latest arrival first (RFC 2018 §4).
     recent: VecDeque<u64>,
     /// Where the peer's FIN is.
     fin: Option<u64>,
-    /// Everything below has been told to be inside the window.
+    /// Everything below has been advertised as inside the window.
     edge: u64,
     buffer: u64,
     /// In order and not read by the application yet.
@@ -188,7 +188,7 @@ impl Receiver {
         self.next + self.buffer.saturating_sub(self.unread)
     }
 
-    /// Window that would be told now, in bytes.
+    /// Window to advertise now, in bytes.
     pub(crate) fn window(&self, smss: u64) -> u64 {
         let reach = self.reach();
         // RFC 9293 §3.8.6.2.2: with data unread the edge moves by a segment or half the buffer at least.
@@ -197,12 +197,14 @@ impl Receiver {
         edge.max(self.next) - self.next
     }
 
-    /// The window was told: `window` bytes from the next offset, as the wire has it. It never shrinks.
+    /// Records the advertised window: `window` bytes from the next offset, as the wire has it. It never
+    /// shrinks.
     pub(crate) fn told(&mut self, window: u64) {
         self.edge = self.edge.max(self.next + window);
     }
 
-    /// The application read: is the window so much more open that the peer must be told (RFC 9293 §3.8.6.2.2)?
+    /// Returns whether the application's read opened the window so far that it must be advertised (RFC 9293
+    /// §3.8.6.2.2).
     pub(crate) fn note_reading(&mut self, smss: u64) {
         let step = (2 * smss).min(self.buffer / 2).max(1);
         if self.reach() >= self.edge + step {

@@ -2,7 +2,7 @@
 
 use msctp_congestion::classifier::Tally;
 
-/// What a connection has done so far. Segments where nothing else is said.
+/// Counters of a connection; of segments unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Sent with data or FIN for the first time.
@@ -23,7 +23,7 @@ pub struct Stats {
     pub fast_retransmits: u64,
     /// Times the sender entered LD recovery: a loss was taken for one of the radio.
     pub ld_recoveries: u64,
-    /// What the loss classifier said, against what the simulator told.
+    /// Verdicts of the loss classifier, against the simulator's truth.
     pub verdicts: Tally,
     /// Zero-window probes.
     pub window_probes: u64,

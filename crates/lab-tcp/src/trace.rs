@@ -1,4 +1,4 @@
-//! What a connection records when asked ([`Config::trace`](crate::Config::trace)). Nothing reads it back.
+//! Trace of a connection, recorded with [`Config::trace`](crate::Config::trace). The protocol never reads it.
 
 use msctp_congestion::classifier::Cause;
 use msctp_congestion::{LossKind, RoundTrips};
@@ -13,7 +13,7 @@ pub struct TraceEvent {
     pub kind: TraceKind,
 }
 
-/// What happened. Sequence positions are offsets in the stream: 0 the SYN, 1 the first byte. Sizes in bytes.
+/// A trace event. Sequence positions are offsets in the stream: 0 the SYN, 1 the first byte. Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceKind {
     /// The control variables changed.
@@ -22,7 +22,7 @@ pub enum TraceKind {
         cwnd: u64,
         /// Slow-start threshold; `u64::MAX`: arbitrarily high.
         ssthresh: u64,
-        /// What the sender takes to be in the network.
+        /// Bytes in the network by the sender's estimate.
         flight_size: u64,
     },
     /// A round trip was measured.
@@ -77,12 +77,12 @@ pub enum TraceKind {
     Verdict {
         /// First offset of the lost segment.
         offset: u64,
-        /// What it said.
+        /// Its verdict.
         cause: Cause,
-        /// What the simulator knows.
+        /// The simulator's truth.
         truth: Option<Cause>,
     },
-    /// LD recovery began: the segment is sent again, the window kept (Park & Jang §2.1).
+    /// LD recovery began: the segment is retransmitted, the window kept (Park & Jang §2.1).
     LdRecovery,
     /// Fast recovery or LD recovery ended.
     RecoveryExit,
@@ -97,7 +97,7 @@ pub enum TraceKind {
     RttStartedOver {
         /// Measured.
         sample: Span,
-        /// What they are after it.
+        /// Their values after it.
         times: RoundTrips,
     },
     /// The handshake was done.

@@ -9,7 +9,7 @@ use msctp_units::{Rate, Span, Time};
 /// Frames in each row.
 const FRAMES: u32 = 100_000;
 
-/// What a saturated link came to.
+/// Result of a saturated link.
 struct Run {
     /// Seconds from the first offer to the last arrival.
     secs: f64,

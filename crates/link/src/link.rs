@@ -1,5 +1,5 @@
-//! [`Link`]: a point-to-point link. Store-and-forward, first in first out: drop-tail queue, transmission at a rate,
-//! propagation, then the loss process.
+//! [`Link`]: a point-to-point link. Store-and-forward, first in first out: drop-tail queue, transmission at a
+//! rate, propagation, then the loss process.
 
 use core::fmt;
 
@@ -18,19 +18,20 @@ pub struct LinkConfig {
     pub rate: Rate,
     /// Propagation delay, one way.
     pub delay: Span,
-    /// What may wait.
+    /// Limit of the queue.
     pub queue: QueueLimit,
-    /// What happens to packets when the link goes down.
+    /// Fate of the packets when the link goes down.
     pub when_down: WhenDown,
 }
 
-/// What a link that is down does with packets.
+/// Treatment of packets by a link that is down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenDown {
     /// Loses what is inside, waiting, in transmission and propagating, and takes nothing. The default.
     #[default]
     Drop,
-    /// Stops transmitting: what propagates arrives, the rest waits, and the queue fills until the link is up again.
+    /// Stops transmitting: what propagates arrives, the rest waits, and the queue fills until the link is up
+    /// again.
     Keep,
 }
 
@@ -39,9 +40,10 @@ const WORK_PER_BYTE: u128 = 8 * 1_000_000_000;
 
 /// A point-to-point link in one direction.
 ///
-/// - Packets leave in order: after a shorter delay or a higher rate was set, no packet arrives before one sent earlier.
-/// - A new rate holds for the rest of the packet in transmission too; a new delay for packets that depart after it was
-///   set.
+/// - Packets leave in order: after a shorter delay or a higher rate was set, no packet arrives before one
+///   sent earlier.
+/// - A new rate holds for the rest of the packet in transmission too; a new delay for packets that depart
+///   after it was set.
 /// - Transmission time is rounded to the nearest nanosecond for each packet.
 /// - A departure comes before an arrival at the same instant: the packet in transmission makes room first.
 pub struct Link<P> {
@@ -49,7 +51,7 @@ pub struct Link<P> {
     loss: Option<Box<dyn LossProcess>>,
     up: bool,
     fifo: Fifo<P>,
-    /// What is left to transmit of the packet in transmission while the rate is zero, in bit/s · ns.
+    /// Work left of the packet in transmission while the rate is zero, in bit/s · ns.
     stalled_work: u128,
     stats: LinkStats,
 }

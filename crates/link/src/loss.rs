@@ -1,5 +1,5 @@
-//! Loss processes: which packets are lost after queue and transmission. Each draws from a random stream of its own;
-//! none sees a packet.
+//! Loss processes: which packets are lost after queue and transmission. Each draws from a random stream of
+//! its own; none sees a packet.
 
 use core::fmt;
 
@@ -60,7 +60,7 @@ pub struct InvalidLoss {
     pub what: &'static str,
     /// Its value.
     pub value: f64,
-    /// What would be right.
+    /// The allowed values.
     pub want: &'static str,
 }
 
@@ -79,7 +79,8 @@ pub enum LossConfig {
     GilbertElliott {
         /// Probability per packet of going from good to bad, 0 to 1.
         good_to_bad: f64,
-        /// Probability per packet of going from bad to good, 0 to 1: bad periods last 1 / this packets on average.
+        /// Probability per packet of going from bad to good, 0 to 1: bad periods last 1 / this packets on
+        /// average.
         bad_to_good: f64,
         /// Probability of losing a packet in the good state, 0 to 1.
         loss_good: f64,
@@ -94,14 +95,14 @@ pub enum LossConfig {
 }
 
 impl LossConfig {
-    /// A Gilbert–Elliott channel that loses everything in the bad and nothing in the good state, given by the share of
-    /// packets lost in the long run and by the mean number of packets lost in a row.
+    /// A Gilbert–Elliott channel that loses everything in the bad and nothing in the good state, given by the
+    /// share of packets lost in the long run and by the mean number of packets lost in a row.
     ///
     /// With b the mean burst and l the loss: bad_to_good = 1/b, good_to_bad = l / ((1 − l)·b).
     ///
     /// # Errors
-    /// [`InvalidLoss`] if `loss` is not within 0 to below 1, `mean_burst` below 1, or the loss too high for so short
-    /// bursts (good_to_bad would exceed 1).
+    /// [`InvalidLoss`] if `loss` is not within 0 to below 1, `mean_burst` below 1, or the loss too high for
+    /// so short bursts (good_to_bad would exceed 1).
     pub fn bursts(loss: f64, mean_burst: f64) -> Result<Self, InvalidLoss> {
         if !(0.0..1.0).contains(&loss) {
             return Err(InvalidLoss { what: "loss", value: loss, want: "at least 0 and below 1" });
@@ -163,10 +164,10 @@ impl LossProcess for Uniform {
 
 /// Losses in bursts (Gilbert 1960, Elliott 1963). The state counts in packets, not in time.
 ///
-/// A packet is lost by its state's probability; then the state may change. With p = good_to_bad and r = bad_to_good the
-/// channel is bad p/(p+r) of the time, in periods of 1/r packets on average; so the loss in the long run is
-/// (r·loss_good + p·loss_bad)/(p+r). The first packet's state is drawn from that distribution. Two draws per packet,
-/// one more at the start.
+/// A packet is lost by its state's probability; then the state may change. With p = good_to_bad and r =
+/// bad_to_good the channel is bad p/(p+r) of the time, in periods of 1/r packets on average; so the loss in
+/// the long run is (r·loss_good + p·loss_bad)/(p+r). The first packet's state is drawn from that
+/// distribution. Two draws per packet, one more at the start.
 #[derive(Clone, Debug)]
 pub struct GilbertElliott {
     good_to_bad: Probability,
@@ -178,8 +179,8 @@ pub struct GilbertElliott {
 }
 
 impl GilbertElliott {
-    /// The channel of these four probabilities, drawn from a stream seeded with `seed`. If the state can never change
-    /// (both transitions 0) it is good.
+    /// The channel of these four probabilities, drawn from a stream seeded with `seed`. If the state can
+    /// never change (both transitions 0) it is good.
     pub fn new(
         good_to_bad: Probability,
         bad_to_good: Probability,

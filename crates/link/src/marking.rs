@@ -1,24 +1,24 @@
-//! [`Marking`]: a queue that tells of congestion before it is full, as a switch for DCTCP does (RFC 8257 §3.1). Sees how much
-//! waits and whether a packet may be marked, not the packet.
+//! [`Marking`]: a queue that marks congestion before it is full, as a switch for DCTCP does (RFC 8257 §3.1).
+//! Sees how much waits and whether a packet may be marked, not the packet.
 
 use crate::{QueueLen, QueueLimit};
 
-/// From how much waiting on a queue tells of congestion. Each packet that arrives is judged by what waits at that instant, with no
-/// average and no chance.
+/// Threshold from which a queue marks congestion. It judges each arriving packet by the queue at that
+/// instant, with no average and no chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marking {
-    /// What may wait before it does: RFC 8257's K, less the packet in transmission.
+    /// Queue length without marks: RFC 8257's K, less the packet in transmission.
     pub threshold: QueueLimit,
 }
 
-/// What is to become of a packet that arrives.
+/// Verdict on an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// Nothing.
     Pass,
     /// It is marked with Congestion Experienced.
     Mark,
-    /// It cannot be marked and is dropped instead (RFC 3168 §5: CE stands where a packet would have been dropped).
+    /// It cannot be marked and is dropped instead (RFC 3168 §5: CE replaces a drop).
     Drop,
 }
 
@@ -48,7 +48,8 @@ mod tests {
             assert_eq!(marking.judge(waiting(3), 1500, true), Judgement::Mark);
             assert_eq!(marking.judge(waiting(3), 1500, false), Judgement::Drop);
         }
-        // A threshold of nothing marks whatever has to wait for the one in transmission, and what finds the link idle.
+        // A threshold of nothing marks whatever has to wait for the one in transmission, and what finds the
+        // link idle.
         assert_eq!(
             Marking { threshold: QueueLimit::Packets(0) }.judge(waiting(0), 40, true),
             Judgement::Mark

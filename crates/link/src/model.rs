@@ -9,19 +9,19 @@ use crate::{LinkStats, Probability, QueueLen};
 
 /// One direction of a link. `now` never goes back.
 ///
-/// After any call, [`next_delivery`](Self::next_delivery) says when to call [`deliver`](Self::deliver) again, until it
-/// gives `None`. A model with a clock of its own (radio blocks, scheduling rounds) uses the same two: `deliver` then
-/// may give nothing and move `next_delivery` on.
+/// After any call, [`next_delivery`](Self::next_delivery) says when to call [`deliver`](Self::deliver) again,
+/// until it gives `None`. A model with a clock of its own (radio blocks, scheduling rounds) uses the same
+/// two: `deliver` then may give nothing and move `next_delivery` on.
 pub trait LinkModel<P>: fmt::Debug + Send {
-    /// A packet of `wire_len` bytes, headers included, wants to enter the link.
+    /// A packet of `wire_len` bytes, headers included, is offered to the link.
     fn offer(&mut self, now: Time, packet: P, wire_len: u32) -> Offer<P>;
 
-    /// The earliest time at which [`deliver`](Self::deliver) has something to do; `None` while nothing will happen by
-    /// itself. In the past if it already has.
+    /// The earliest time at which [`deliver`](Self::deliver) has something to do; `None` while nothing will
+    /// happen by itself. In the past if it already has.
     fn next_delivery(&self) -> Option<Time>;
 
-    /// The next packet that has left the link by `now`, in order of leaving. Each accepted packet comes out exactly
-    /// once, delivered or lost.
+    /// The next packet that has left the link by `now`, in order of leaving. Each accepted packet comes out
+    /// exactly once, delivered or lost.
     fn deliver(&mut self, now: Time) -> Option<Delivery<P>>;
 
     /// Something about the link changes at `now`; packets inside are treated as the model documents.
@@ -33,10 +33,11 @@ pub trait LinkModel<P>: fmt::Debug + Send {
     /// Whether the link is up.
     fn is_up(&self) -> bool;
 
-    /// What waits in the link's queue at `now`, the packet in transmission not counted.
+    /// Length of the link's queue at `now`, without the packet in transmission.
     fn queue_len(&self, now: Time) -> QueueLen;
 
-    /// Radio data blocks sent for the first time, so far: how far the link's own sequence number came; `None` for links without.
+    /// Radio data blocks sent for the first time, so far: how far the link's own sequence number came; `None`
+    /// for links without.
     fn blocks_sent(&self) -> Option<u64> {
         None
     }
@@ -44,23 +45,23 @@ pub trait LinkModel<P>: fmt::Debug + Send {
     /// Counters since the beginning.
     fn stats(&self) -> &LinkStats;
 
-    /// Blocks or frames that the link layer has sent again by itself; 0 for links that do not.
+    /// Blocks or frames that the link layer retransmitted by itself; 0 for links that do not.
     fn resent(&self) -> u64 {
         0
     }
 
-    /// The radio conditions now, as a modem would tell them; `None` for links that are no radio links.
+    /// The radio conditions now, as a modem reports them; `None` for links that are no radio links.
     fn conditions(&self) -> Option<Conditions> {
         None
     }
 }
 
-/// What a radio link is like in one direction.
+/// Conditions of a radio link in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conditions {
     /// Channel coding, where it has a name.
     pub coding: Option<CodingScheme>,
-    /// What it carries without errors.
+    /// Rate without errors.
     pub rate: Rate,
     /// Share of blocks lost; zero if that is not known.
     pub block_errors: Probability,
@@ -70,7 +71,7 @@ pub struct Conditions {
     pub handovers: u64,
 }
 
-/// What became of an offered packet.
+/// Fate of an offered packet.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a dropped packet is handed back"]
 pub enum Offer<P> {
@@ -80,7 +81,7 @@ pub enum Offer<P> {
     Dropped(P, DropReason),
 }
 
-/// Why a link did not take a packet.
+/// Reason for a dropped packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropReason {
     /// No room in the queue.
@@ -109,7 +110,7 @@ pub enum Outcome {
     Lost(LossReason),
 }
 
-/// Why a packet was lost inside a link.
+/// Reason for a loss inside a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossReason {
     /// The loss process took it.
@@ -137,15 +138,15 @@ pub enum Change {
     Handover {
         /// From the last block in the old cell to the first in the new one.
         interruption: Span,
-        /// What becomes of the packets inside.
+        /// Fate of the packets inside.
         carries: Carries,
     },
 }
 
-/// What the old cell hands to the new one at a handover. What it does not hand on is lost.
+/// Packets that the old cell forwards to the new one at a handover. All others are lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carries {
-    /// Every packet that has not arrived; those begun are sent again from their first octet. The default.
+    /// Every packet that has not arrived; those begun are retransmitted from their first octet. The default.
     #[default]
     Everything,
     /// Packets of which nothing has been sent yet.
@@ -158,6 +159,6 @@ pub enum Carries {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this link model cannot do {change:?}")]
 pub struct Unsupported {
-    /// What was asked for.
+    /// The requested change.
     pub change: Change,
 }

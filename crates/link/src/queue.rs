@@ -1,9 +1,9 @@
-//! [`Fifo`]: the packets inside a link, each with the time it leaves the queue and the time it arrives. Knows the queue
-//! limit; knows nothing of rates and losses.
+//! [`Fifo`]: the packets inside a link, each with the time it leaves the queue and the time it arrives. Knows
+//! the queue limit; knows nothing of rates and losses.
 //!
-//! A packet's times are computed when it enters, so that a hop costs one event. The packets stand in one ring in order
-//! of entry: first those that have departed (they propagate), then the one in transmission, then those that wait. A
-//! cursor separates the departed ones and moves when time does, once past each packet.
+//! A packet's times are computed when it enters, so that a hop costs one event. The packets stand in one ring
+//! in order of entry: first those that have departed (they propagate), then the one in transmission, then
+//! those that wait. A cursor separates the departed ones and moves when time does, once past each packet.
 
 use std::collections::VecDeque;
 
@@ -12,8 +12,8 @@ use msctp_units::Time;
 /// How much may wait. What is in transmission does not count, and an idle link takes any packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// This many packets wait, and one more is in transmission. ns-2's `queue-limit q` is `Packets(q − 1)`: there an
-    /// arriving packet is dropped if (waiting + 1) ≥ q.
+    /// This many packets wait, and one more is in transmission. ns-2's `queue-limit q` is `Packets(q − 1)`:
+    /// there an arriving packet is dropped if (waiting + 1) ≥ q.
     Packets(u64),
     /// This many bytes on the wire wait.
     Bytes(u64),
@@ -32,7 +32,7 @@ impl QueueLimit {
     }
 }
 
-/// What waits in a queue.
+/// Length of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueLen {
     /// Packets.
@@ -83,7 +83,7 @@ impl<P> Fifo<P> {
         limit.has_room(self.waiting(), wire_len) || self.is_idle()
     }
 
-    /// What waits. The cursor must have been advanced to now.
+    /// Returns the queue's length. The cursor must have been advanced to now.
     pub(crate) fn waiting(&self) -> QueueLen {
         match self.entries.get(self.departed) {
             None => QueueLen::default(),
@@ -94,12 +94,12 @@ impl<P> Fifo<P> {
         }
     }
 
-    /// What waits at `now`, wherever the cursor is: O(packets departed since it was moved).
+    /// Returns the queue's length at `now`, wherever the cursor is: O(packets departed since it was moved).
     pub(crate) fn waiting_at(&self, now: Time) -> QueueLen {
         let mut len =
             QueueLen { packets: (self.entries.len() - self.departed) as u64, bytes: self.undeparted_bytes };
         for entry in self.entries.range(self.departed..) {
-            // What has departed does not wait, nor does the one after it, which is in transmission.
+            // Departed packets do not wait, nor does the next one, which is in transmission.
             len.packets -= 1;
             len.bytes -= u64::from(entry.wire_len);
             if entry.departs > now {

@@ -28,7 +28,8 @@ impl AddAssign for Count {
     }
 }
 
-/// Counters of one direction of a link. Every offered packet is counted in one of the others, or is still inside.
+/// Counters of one direction of a link. Every offered packet is counted in one of the others, or is still
+/// inside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
     /// Offered.

@@ -1,12 +1,17 @@
-//! Comments of the crates in [`CLEAN`] are at most 110 columns wide, and no line of them uses a banned
-//! paraphrase.
+//! Comments of the crates in [`CLEAN`] are at most 110 columns wide, and no line of them or of the documents
+//! uses a banned paraphrase.
+
+mod common;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use common::{files, root};
 
 /// The crates that keep these rules. Add a crate when it passes; never remove one.
-const CLEAN: &[&str] = &["cli", "congestion", "emu", "live", "msctp", "udp", "units", "wire"];
+const CLEAN: &[&str] =
+    &["cli", "congestion", "emu", "lab-tcp", "link", "live", "msctp", "udp", "units", "wire"];
 
 /// Columns of a comment line; rustfmt does not wrap comments.
 const COLUMNS: usize = 110;
@@ -37,25 +42,22 @@ const BANNED: &[(&str, &str)] = &[
     ("with a hurry", "urgent, or immediate"),
 ];
 
-/// Rust sources below `folder`, build folders left out.
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() && !path.ends_with("target") {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
+/// Documents whose text is an RFC's, quoted.
+const QUOTED: &[&str] = &["docs/requirements", "docs/results/requirements.md"];
 
 /// Returns the faults of a line of a source.
 fn faults(line: &str) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut found = paraphrases(line);
     let columns = line.chars().count();
     if line.trim_start().starts_with("//") && columns > COLUMNS {
         found.push(format!("comment of {columns} columns: wrap it at {COLUMNS}"));
     }
+    found
+}
+
+/// Returns the banned paraphrases of a line.
+fn paraphrases(line: &str) -> Vec<String> {
+    let mut found = Vec::new();
     let line = line.to_lowercase();
     for (phrase, better) in BANNED {
         let words = line.match_indices(phrase).any(|(at, _)| {
@@ -69,20 +71,12 @@ fn faults(line: &str) -> Vec<String> {
     found
 }
 
-#[test]
-fn clean_crates_use_the_fields_words_in_lines_of_110_columns() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository");
-    let mut paths = Vec::new();
-    for name in CLEAN {
-        sources(&root.join("crates").join(name), &mut paths);
-    }
-    paths.sort();
-    assert!(paths.len() > 50, "only {} sources found below {}", paths.len(), root.display());
+/// Fails with the faults of all lines of these files.
+fn check(paths: &[PathBuf], faults: fn(&str) -> Vec<String>) {
     let mut report = String::new();
-    // This file holds the phrases themselves.
-    for path in paths.iter().filter(|path| !path.ends_with("tests/words.rs")) {
-        let text = fs::read_to_string(path).expect("a source");
-        let name = path.strip_prefix(root).expect("below the root").display();
+    for path in paths {
+        let text = fs::read_to_string(path).expect("a file of the repository");
+        let name = path.strip_prefix(root()).expect("below the root").display();
         for (number, line) in text.lines().enumerate() {
             for fault in faults(line) {
                 writeln!(report, "{name}:{}: {fault}", number + 1).expect("a string");
@@ -90,6 +84,30 @@ fn clean_crates_use_the_fields_words_in_lines_of_110_columns() {
         }
     }
     assert!(report.is_empty(), "\n{report}");
+}
+
+#[test]
+fn clean_crates_use_the_fields_words_in_lines_of_110_columns() {
+    let mut paths = Vec::new();
+    for name in CLEAN {
+        files(&root().join("crates").join(name), "rs", &mut paths);
+    }
+    assert!(paths.len() > 50, "only {} sources found", paths.len());
+    // This file holds the phrases themselves.
+    paths.retain(|path| !path.ends_with("tests/words.rs"));
+    check(&paths, faults);
+}
+
+#[test]
+fn documents_use_the_fields_words() {
+    let mut paths: Vec<PathBuf> =
+        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"].map(|name| root().join(name)).into();
+    for folder in ["docs", "bench", "fuzz"] {
+        files(&root().join(folder), "md", &mut paths);
+    }
+    assert!(paths.len() > 30, "only {} documents found", paths.len());
+    paths.retain(|path| !QUOTED.iter().any(|quoted| path.starts_with(root().join(quoted))));
+    check(&paths, paraphrases);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The three-way handshake (RFC 9293 §3.5): sending SYN and SYN-ACK until answered, and what their options agree on.
+//! The three-way handshake (RFC 9293 §3.5): sending SYN and SYN-ACK until answered, and what their options
+//! agree on.
 
 use msctp_congestion::{RtoConfig, RttEstimator};
 use msctp_units::{Span, Time};
@@ -57,7 +58,7 @@ impl Handshake {
     /// Our SYN was answered: the estimator to go on with.
     fn answered(&self, now: Time, rto: RtoConfig) -> RttEstimator {
         if self.sent > 1 {
-            // RFC 6298 §5 (5.7): at least 3 s when a SYN had to be sent again; Karn: nothing was measured.
+            // RFC 6298 §5 (5.7): at least 3 s when a SYN was retransmitted; Karn: nothing was measured.
             return RttEstimator::new(RtoConfig { initial: rto.initial.max(Span::from_secs(3)), ..rto });
         }
         let mut rtt = self.rtt.clone();
@@ -104,7 +105,7 @@ impl Connection {
     }
 }
 
-/// Does a SYN of ours offer SACK?
+/// Returns whether our SYN offers SACK.
 pub(super) fn offers_sack(config: &Config) -> bool {
     config.recovery == crate::Algorithm::Sack && config.sack_limit != crate::SackLimit::Blocks(0)
 }

@@ -1,4 +1,4 @@
-//! What a segment does to a connection (RFC 9293 §3.10.7).
+//! Input of segments (RFC 9293 §3.10.7).
 
 use msctp_units::{Span, Time};
 
@@ -17,8 +17,8 @@ pub(super) fn offset_of(sequence: u32, initial: u32, reference: u64) -> Option<u
 }
 
 impl Connection {
-    /// A segment came: its header bytes, the laboratory's extension behind them where there is one, and the length of its
-    /// user data. What cannot be right is counted as refused.
+    /// A segment came: its header bytes, the laboratory's extension behind them where there is one, and the
+    /// length of its user data. What cannot be right is counted as refused.
     pub fn handle_segment(&mut self, now: Time, header: &[u8], payload_len: u32) {
         let parsed = header::parse(header).ok().filter(|parsed| {
             let header = &parsed.header;

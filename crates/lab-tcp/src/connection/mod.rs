@@ -1,5 +1,5 @@
-//! [`Connection`]: one end of a TCP connection. Puts the halves together: handshake and close, headers to offsets and
-//! back, timers.
+//! [`Connection`]: one end of a TCP connection. Puts the halves together: handshake and close, headers to
+//! offsets and back, timers.
 
 mod handshake;
 mod input;
@@ -77,7 +77,7 @@ pub struct Connection {
     iss: u32,
     irs: u32,
     handshake: Handshake,
-    /// What the application has written before the connection was open: one past the last offset, and FIN.
+    /// Data written before the connection was open: one past the last offset, and FIN.
     written: u64,
     fin: bool,
     /// There once the connection is open.
@@ -151,7 +151,8 @@ impl Connection {
         })
     }
 
-    /// `bytes` more bytes are to be sent; `u64::MAX`: an endless source. Nothing after [`close`](Self::close).
+    /// `bytes` more bytes are to be sent; `u64::MAX`: an endless source. Nothing after
+    /// [`close`](Self::close).
     pub fn write(&mut self, bytes: u64) {
         if !self.fin {
             self.written = self.written.saturating_add(bytes);
@@ -159,8 +160,8 @@ impl Connection {
         }
     }
 
-    /// Takes back what was written and not sent yet, and a [`close`](Self::close) whose FIN was not sent yet. More may be
-    /// written later.
+    /// Takes back what was written and not sent yet, and a [`close`](Self::close) whose FIN was not sent yet.
+    /// More may be written later.
     pub fn stop_writing(&mut self) {
         if !self.sender.as_ref().is_some_and(Sender::fin_is_sent) {
             self.fin = false;
@@ -202,8 +203,8 @@ impl Connection {
         self.receiver.readable()
     }
 
-    /// With `held`, data waits in the receive buffer until [`read`](Self::read); without, which is the default, it is
-    /// given to the application as soon as it is in order.
+    /// With `held`, data waits in the receive buffer until [`read`](Self::read); without, which is the
+    /// default, it is given to the application as soon as it is in order.
     pub fn hold(&mut self, held: bool) {
         self.receiver.hold(held);
         self.note_reading();
@@ -291,9 +292,9 @@ impl Connection {
         self.sender.as_ref().and_then(|sender| sender.rtt.round_trips())
     }
 
-    /// The simulator lost a segment that this end had sent: its header, the length of its user data, and why. A yardstick
-    /// for loss classifiers, not a part of the protocol: nothing but [`Oracle`](msctp_congestion::classifier::Oracle) and
-    /// the counters look at it.
+    /// The simulator lost a segment that this end had sent: its header, the length of its user data, and why.
+    /// A yardstick for loss classifiers, not a part of the protocol: nothing but
+    /// [`Oracle`](msctp_congestion::classifier::Oracle) and the counters look at it.
     pub fn tell_loss(&mut self, header: &[u8], payload_len: u32, cause: Cause) {
         let Some(sender) = &mut self.sender else { return };
         let sequence = header::parse(header).ok().map(|parsed| parsed.header.sequence);
@@ -334,7 +335,7 @@ impl Connection {
         [handshake, sender, ack, wait].into_iter().flatten().min()
     }
 
-    /// Does what is due by `now`; early calls are harmless.
+    /// Runs the timers that are due by `now`; early calls have no effect.
     pub fn handle_timeout(&mut self, now: Time) {
         match self.phase {
             Phase::SynSent | Phase::SynReceived => {

@@ -1,4 +1,4 @@
-//! What Reno and NewReno share: counting duplicate ACKs, inflating the window by them, limited transmit.
+//! Parts shared by Reno and NewReno: counting duplicate ACKs, inflating the window by them, limited transmit.
 
 use crate::outstanding::{Outstanding, Role, Segment};
 
@@ -15,7 +15,7 @@ pub(super) struct Inflation {
     pub(super) extra: i64,
     /// Bytes sent by limited transmit since the last ACK of new data.
     limited: u64,
-    /// The first segment is to be sent again.
+    /// Retransmit the first segment.
     pub(super) resend_first: bool,
     pub(super) phase: Phase,
 }
@@ -80,7 +80,7 @@ impl Inflation {
         }
     }
 
-    /// What has not left the network: each duplicate ACK stands for a segment that has.
+    /// Bytes in the network: each duplicate ACK means that one segment left it.
     pub(super) fn pipe(&self, at: &Outstanding) -> u64 {
         (at.nxt - at.una).saturating_sub(u64::from(self.dup_acks) * at.smss)
     }

@@ -1,6 +1,6 @@
-//! What the loss differentiation of Park & Jang adds to any recovery: the ways to answer a loss, and how much new data LD
+//! Park & Jang's loss differentiation for any recovery: the responses to a loss, and how much new data LD
 //! recovery lets out. Counting only; whether a loss is congestion is a
-//! [classifier](msctp_congestion::classifier)'s answer, which the sender asks for.
+//! [classifier](msctp_congestion::classifier)'s verdict, which the sender requests.
 
 use super::DUP_THRESH;
 
@@ -9,11 +9,11 @@ use super::DUP_THRESH;
 pub(crate) enum Response {
     /// Congestion: the recovery's own fast recovery. The window is cut.
     Fast,
-    /// The radio: LD recovery (Park & Jang §2.1). The segment is sent again, new data for each of the three duplicate ACKs,
-    /// then nothing until a new ACK ends it. The window is kept.
+    /// The radio: LD recovery (Park & Jang §2.1). The segment is retransmitted, new data for each of the
+    /// three duplicate ACKs, then nothing until a new ACK ends it. The window is kept.
     Ld,
-    /// Not yet: new data for each of the three duplicate ACKs, while the sender waits whether the segment comes late
-    /// (the scheme that Park & Jang compare with).
+    /// Not yet: new data for each of the three duplicate ACKs, while the sender waits whether the segment
+    /// comes late (the scheme that Park & Jang compare with).
     Wait,
 }
 
@@ -44,8 +44,8 @@ impl Phase {
     }
 }
 
-/// Bytes of new data that LD recovery lets out in all, “one new packet per each duplicate ACK”. `sent`: what was sent since
-/// the first duplicate.
+/// Bytes of new data that LD recovery lets out in all, “one new packet per each duplicate ACK”. `sent`: what
+/// was sent since the first duplicate.
 pub(super) fn allowance(smss: u64, sent: u64) -> u64 {
     (u64::from(DUP_THRESH) * smss).saturating_sub(sent)
 }

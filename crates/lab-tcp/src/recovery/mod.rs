@@ -1,8 +1,9 @@
 //! How losses are found and repaired: one file for each algorithm.
 //!
-//! A recovery hears of acknowledgments and time-outs and says which segment to send next. The window in steady state is
-//! the controller's; a recovery only says when a loss is found (what that does to the window is the sender's business) and
-//! how far it lets the sender reach beyond it meanwhile. Knows no headers, no timers.
+//! A recovery receives acknowledgments and time-outs and selects the next segment to send. The window in
+//! steady state is the controller's; a recovery only says when a loss is found (what that does to the window
+//! is the sender's business) and how far it lets the sender reach beyond it meanwhile. Knows no headers, no
+//! timers.
 
 mod inflation;
 mod ld;
@@ -24,7 +25,8 @@ pub enum Algorithm {
     Reno,
     /// RFC 6582: left when everything outstanding at the loss is acknowledged.
     NewReno,
-    /// RFC 6675: a scoreboard of what was SACKed. Without a peer that sends SACK blocks: [`NewReno`](Self::NewReno).
+    /// RFC 6675: a scoreboard of what was SACKed. Without a peer that sends SACK blocks:
+    /// [`NewReno`](Self::NewReno).
     #[default]
     Sack,
 }
@@ -45,7 +47,7 @@ impl Algorithm {
     }
 }
 
-/// What an acknowledgment said, already counted in [`Outstanding::una`].
+/// Content of an acknowledgment, already counted in [`Outstanding::una`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckView<'a> {
     /// Bytes newly acknowledged by the acknowledgment field.
@@ -58,7 +60,7 @@ pub(crate) struct AckView<'a> {
     pub(crate) blocks: &'a [(u64, u64)],
 }
 
-/// What an acknowledgment came to.
+/// Result of an acknowledgment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// A loss was found: say with [`Recovery::enter`] how it is answered.
@@ -76,7 +78,8 @@ pub(crate) trait Recovery: Debug + Send {
     /// An acknowledgment came that is not older than the last.
     fn on_ack(&mut self, at: &Outstanding, ack: &AckView<'_>) -> Outcome;
 
-    /// A loss was found, or a [`Response::Wait`] is over: this is how it is answered. Gives FlightSize in bytes.
+    /// A loss was found, or a [`Response::Wait`] is over: this is how it is answered. Gives FlightSize in
+    /// bytes.
     fn enter(&mut self, at: &Outstanding, response: Response) -> u64;
 
     /// The retransmission timer expired; `at.nxt` is still where it was.
@@ -91,7 +94,7 @@ pub(crate) trait Recovery: Debug + Send {
     /// In fast recovery or LD recovery?
     fn is_recovering(&self) -> bool;
 
-    /// What is in the network, as the algorithm estimates it, in bytes.
+    /// The algorithm's estimate of the bytes in the network.
     fn pipe(&self, at: &Outstanding) -> u64;
 }
 

@@ -6,8 +6,8 @@ use crate::outstanding::{Outstanding, Segment};
 use super::inflation::Inflation;
 use super::{AckView, Outcome, Recovery, Response};
 
-/// Fast recovery that ends when everything outstanding at the loss is acknowledged; each partial ACK sends the next
-/// missing segment again.
+/// Fast recovery that ends when everything outstanding at the loss is acknowledged; each partial ACK sends
+/// the next missing segment again.
 #[derive(Debug)]
 pub(super) struct NewReno {
     inflation: Inflation,
@@ -33,11 +33,11 @@ impl NewReno {
         }
     }
 
-    /// May a third duplicate start fast recovery?
+    /// Returns whether a third duplicate may start fast recovery.
     fn may_enter(&self, at: &Outstanding, cwnd: u64) -> bool {
         // RFC 6582 §3.2 (2): only when the ACK covers more than "recover", which is one less than ours
         let covers_more = at.una > self.recover;
-        // RFC 6582 §4.1: segments sent again for nothing make duplicates of an ACK that covered many at once.
+        // RFC 6582 §4.1: needless retransmissions make duplicates of an ACK that covered many at once.
         let few_covered = cwnd > at.smss && self.last_acked <= 4 * at.smss;
         covers_more || self.ack_heuristic && few_covered
     }

@@ -5,13 +5,13 @@ use crate::outstanding::{Outstanding, Segment};
 use super::inflation::Inflation;
 use super::{AckView, Outcome, Recovery, Response};
 
-/// Fast recovery that ends at the first ACK of new data. A second loss in the same window must make three duplicate
-/// ACKs of its own, or waits for the time-out.
+/// Fast recovery that ends at the first ACK of new data. A second loss in the same window must make three
+/// duplicate ACKs of its own, or waits for the time-out.
 #[derive(Debug)]
 pub(super) struct Reno {
     inflation: Inflation,
-    /// After a time-out, duplicates for data sent before it start nothing: they come from segments sent again that had
-    /// arrived (RFC 6582 §3.2 (4)).
+    /// After a time-out, duplicates for data sent before it start nothing: they come from retransmitted
+    /// segments that had arrived (RFC 6582 §3.2 (4)).
     recover: u64,
     /// The same after fast recovery: once per window of data (ns-2's `bug_fix_`).
     once_per_window: bool,

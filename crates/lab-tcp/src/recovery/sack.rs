@@ -6,12 +6,12 @@ use crate::ranges::Ranges;
 use super::ld::{self, Phase};
 use super::{AckView, DUP_THRESH, Outcome, Recovery, Response};
 
-/// The scoreboard and the variables of RFC 6675 §2. Where the RFC has the highest sequence number of something, there is
-/// one more here.
+/// The scoreboard and the variables of RFC 6675 §2. Where the RFC has the highest sequence number of
+/// something, there is one more here.
 #[derive(Debug)]
 pub(super) struct Sack {
     limited_transmit: bool,
-    /// What the peer reported to have, above `una`.
+    /// Ranges above `una` that the peer reported in SACK blocks.
     sacked: Ranges,
     dup_acks: u32,
     /// New data sent on duplicates before recovery; not part of FlightSize (RFC 5681 §3.2).
@@ -23,8 +23,8 @@ pub(super) struct Sack {
     recovery_point: u64,
     phase: Phase,
     resend_first: bool,
-    /// The pipe in bytes when it is counted (`counted_pipe`) in fast recovery; below zero when more ACKs came than segments
-    /// were thought to be out.
+    /// The pipe in bytes when it is counted (`counted_pipe`) in fast recovery; below zero when more ACKs came
+    /// than segments were thought to be out.
     counted: Option<i64>,
     counts: bool,
 }
@@ -234,7 +234,7 @@ impl Recovery for Sack {
         if let Some(pipe) = self.counted {
             return pipe.max(0) as u64;
         }
-        // (a) what is not lost, and (b) what was sent again
+        // (a) what is not lost, and (b) what was retransmitted
         self.not_sacked(self.lost_below(at), at.max) + self.not_sacked(at.una, self.high_rxt)
     }
 }

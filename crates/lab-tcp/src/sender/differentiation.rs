@@ -1,5 +1,5 @@
-//! Losses told apart (Park & Jang §2.1): asks the classifier, remembers what the simulator told of losses, and holds the
-//! answer back where the previous scheme does. What an answer does is the sender's business.
+//! Loss differentiation (Park & Jang §2.1): calls the classifier, keeps the simulator's loss reasons, and
+//! holds the answer back where the previous scheme does. What an answer does is the sender's business.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ use crate::outstanding::Outstanding;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) cause: Cause,
-    /// What the simulator knows.
+    /// The simulator's truth.
     pub(super) truth: Option<Cause>,
 }
 
-/// What a connection needs to tell losses apart.
+/// State that loss differentiation needs.
 #[derive(Debug)]
 pub(super) struct Differentiation {
-    /// `None`: nothing is told apart.
+    /// `None`: losses are not classified.
     classifier: Option<Box<dyn LossClassifier>>,
     delay_response: bool,
     /// When the first of the duplicates since the last new ACK came.
     first_duplicate: Option<Time>,
     /// An answer that is held back, and until when.
     held: Option<(Time, Cause)>,
-    /// Why segments were lost, as the simulator told: by their first offset, one past their last.
+    /// The simulator's loss reasons, by the segments' first offset and one past their last.
     lost: BTreeMap<u64, (u64, Cause)>,
     pub(super) tally: Tally,
 }
@@ -68,8 +68,8 @@ impl Differentiation {
         }
     }
 
-    /// What the loss of the first segment outstanding was due to; `None`: not asked. “Affects the TCP sender behavior only
-    /// in congestion avoidance phases” (§2): in slow start nobody is asked.
+    /// Cause of the loss of the first segment outstanding; `None`: not classified. “Affects the TCP sender
+    /// behavior only in congestion avoidance phases” (§2): in slow start it is not used.
     pub(super) fn judge(&mut self, at: &Outstanding, window: Window, rtt: &RttEstimator) -> Option<Verdict> {
         let classifier = self.classifier.as_mut().filter(|_| window.cwnd >= window.ssthresh)?;
         let told = self.lost.range(..=at.una).next_back();
@@ -79,8 +79,8 @@ impl Differentiation {
         Some(Verdict { cause, truth })
     }
 
-    /// Holds the answer back if the scheme wants it: until “one RTT after the first receipt of duplicate ACK” (§1, of the
-    /// previous scheme). True when it does.
+    /// Delays the response if the scheme requires it: until “one RTT after the first receipt of duplicate
+    /// ACK” (§1, of the previous scheme). True when it does.
     pub(super) fn hold(&mut self, now: Time, cause: Cause, rtt: &RttEstimator) -> bool {
         let until = self.first_duplicate.map_or(now, |first| first + rtt.srtt().unwrap_or_default());
         self.held = (self.delay_response && until > now).then_some((until, cause));

@@ -1,9 +1,9 @@
 //! F-RTO: was the time-out spurious? The basic algorithm of RFC 5682 §2.1, by acknowledgments alone.
 
-/// Where the algorithm stands.
+/// State of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// The first segment was sent again: step (2) waits for an ACK.
+    /// The first segment was retransmitted: step (2) waits for an ACK.
     Resent,
     /// New segments were let out instead of more retransmissions: step (3) waits for an ACK.
     Probing {
@@ -20,7 +20,7 @@ pub(super) struct Frto {
     recover: u64,
 }
 
-/// What an acknowledgment showed.
+/// Result of an acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Nothing yet: send new data, two segments at most.
@@ -37,8 +37,8 @@ impl Frto {
         Self { step: Step::Resent, recover }
     }
 
-    /// An acknowledgment up to `una`; `acked`: bytes newly acknowledged. `can_probe`: there is new data to send and a
-    /// window for it. `None`: it says nothing.
+    /// An acknowledgment up to `una`; `acked`: bytes newly acknowledged. `can_probe`: there is new data to
+    /// send and a window for it. `None`: it says nothing.
     pub(super) fn on_ack(
         &mut self,
         una: u64,
@@ -50,7 +50,7 @@ impl Frto {
             return None;
         }
         Some(match self.step {
-            // (2a): a duplicate, or everything: nothing can be told
+            // (2a): a duplicate, or everything: undecided
             Step::Resent if acked == 0 || una >= self.recover || !can_probe => Verdict::Genuine,
             // (2b)
             Step::Resent => {
@@ -59,7 +59,7 @@ impl Frto {
             }
             // (3a)
             Step::Probing { .. } if acked == 0 => Verdict::Genuine,
-            // (3b): data that was not sent again was acknowledged
+            // (3b): data that was not retransmitted was acknowledged
             Step::Probing { .. } => Verdict::Spurious,
         })
     }
@@ -69,7 +69,7 @@ impl Frto {
         self.recover
     }
 
-    /// May a new segment be sent, whatever the window is?
+    /// Returns whether a new segment may be sent, whatever the window is.
     pub(super) fn may_probe(&self) -> Option<bool> {
         match self.step {
             Step::Resent => None,

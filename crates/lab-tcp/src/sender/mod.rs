@@ -1,5 +1,5 @@
-//! The sending half: what is outstanding, the window, the retransmission and the persist timer. Knows offsets, no
-//! headers. Which segment goes next is asked of the [recovery](crate::recovery).
+//! The sending half: what is outstanding, the window, the retransmission and the persist timer. Knows
+//! offsets, no headers. Which segment goes next is asked of the [recovery](crate::recovery).
 
 mod differentiation;
 mod frto;
@@ -18,7 +18,7 @@ use crate::trace::{TraceEvent, TraceKind};
 use differentiation::Differentiation;
 use frto::{Frto, Verdict};
 
-/// Trace events that nobody has taken yet; stays empty when nobody wants them.
+/// Trace events not yet taken; empty without [`Config::trace`](crate::Config::trace).
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     on: bool,
@@ -56,7 +56,7 @@ pub(crate) struct AckInfo<'a> {
     pub(crate) rtt: Option<Span>,
 }
 
-/// The same segment was sent again too often.
+/// The same segment was retransmitted too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GaveUp;
 
@@ -81,7 +81,8 @@ pub(crate) struct Sender {
     /// Set while F-RTO looks into a time-out.
     frto: Option<Frto>,
     use_frto: bool,
-    /// After a spurious time-out: data sent for the first time begins here, whose round trip starts the estimator over.
+    /// After a spurious time-out: data sent for the first time begins here, whose round trip starts the
+    /// estimator over.
     fresh_from: Option<u64>,
     restart_rtt_after_spurious: bool,
     differentiation: Differentiation,
@@ -103,7 +104,7 @@ struct Persist {
     due: bool,
 }
 
-/// What the handshake found out.
+/// Results of the handshake.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Agreed {
     /// Largest segment, in bytes of user data.
@@ -197,7 +198,8 @@ impl Sender {
         [self.rto_at, self.persist.at, self.differentiation.deadline()].into_iter().flatten().min()
     }
 
-    /// The simulator lost the segment `start..end` of ours. A yardstick: only classifiers that may know it look at it.
+    /// The simulator lost the segment `start..end` of ours. A yardstick: only classifiers that may know it
+    /// look at it.
     pub(crate) fn tell_loss(&mut self, start: u64, end: u64, cause: Cause) {
         self.differentiation.tell(start, end, cause);
     }
@@ -244,11 +246,11 @@ impl Sender {
         self.record_window(now, trace);
     }
 
-    /// What the controller is told of new data acknowledged.
+    /// Reports newly acknowledged data to the controller.
     fn ack(&self, now: Time, acked: u64, flight_before: u64) -> Ack {
         let cwnd = self.controller.window().cwnd;
-        // A TCP may not exceed cwnd (RFC 5681 §3.1), an SCTP may by a part of a packet: a window that has no room for a
-        // segment is full, which controllers know as flight_size ≥ cwnd.
+        // A TCP may not exceed cwnd (RFC 5681 §3.1), an SCTP may by a part of a packet: a window that has no
+        // room for a segment is full, which controllers know as flight_size ≥ cwnd.
         let full = flight_before + self.at.smss > cwnd;
         Ack {
             now,
@@ -325,7 +327,7 @@ impl Sender {
                 let flight_size = self.halved(flight_size);
                 stats.fast_retransmits += 1;
                 if self.restart_timer_on_fast_retransmit {
-                    // The segment that is sent again now starts it.
+                    // The segment that is retransmitted now starts it.
                     self.rto_at = None;
                 }
                 let kind = LossKind::Gap;
@@ -341,7 +343,7 @@ impl Sender {
         }
     }
 
-    /// What a loss halves: FlightSize (RFC 5681 §3.1 (4)), or the window.
+    /// The value that a loss halves: FlightSize (RFC 5681 §3.1 (4)), or the window.
     fn halved(&self, flight_size: u64) -> u64 {
         match self.halve_window {
             true => self.controller.window().cwnd.min(self.at.largest_window),
@@ -359,7 +361,7 @@ impl Sender {
             None => {}
             Some(Verdict::Probe) => self.at.nxt = self.at.max,
             Some(Verdict::Genuine) => {
-                // RFC 5682 §2.1 (3a): what had not been sent again is sent again now.
+                // RFC 5682 §2.1 (3a): segments not yet retransmitted are retransmitted now.
                 if frto.may_probe().is_some() {
                     self.at.nxt = self.at.una;
                 }
@@ -384,7 +386,7 @@ impl Sender {
     /// Timers that are due.
     ///
     /// # Errors
-    /// The same segment was sent again too often.
+    /// The same segment was retransmitted too often.
     pub(crate) fn on_timeout(
         &mut self,
         now: Time,
@@ -412,7 +414,8 @@ impl Sender {
         stats.timeouts += 1;
         let flight_size = self.halved(self.at.nxt - self.at.una);
         let flight_size = *self.timeout_flight.get_or_insert(flight_size);
-        // RFC 5682 §2.1 (1): not again while an earlier time-out is being repaired. Park & Jang §2.1: not in LD recovery.
+        // RFC 5682 §2.1 (1): not again while an earlier time-out is being repaired. Park & Jang §2.1: not in
+        // LD recovery.
         let in_ld = std::mem::take(&mut self.in_ld);
         let first = self.at.nxt == self.at.max && self.retries == 1 && !in_ld;
         self.differentiation.on_timeout();
@@ -446,7 +449,8 @@ impl Sender {
         if self.persist.due {
             self.persist.due = false;
             self.persist.probes += 1;
-            // What the window takes, small as it may be (RFC 9293 §3.8.6.2.1, the override), or one byte more than that.
+            // As much as the window allows, small as it may be (RFC 9293 §3.8.6.2.1, the override), or one
+            // byte more than that.
             let end = self.at.cut(self.at.una, self.at.edge).max(self.at.una + 1);
             let segment = Segment { start: self.at.una, end, role: Role::Probe };
             self.sent(now, &segment, stats, trace);
@@ -469,7 +473,8 @@ impl Sender {
         Some(segment)
     }
 
-    /// Restart after idle (RFC 5681 §4.1): the controller ages its window by the RTOs in which nothing was sent.
+    /// Restart after idle (RFC 5681 §4.1): the controller ages its window by the RTOs in which nothing was
+    /// sent.
     fn age(&mut self, now: Time) {
         let rto = self.rtt.rto();
         let idle_rtos = now.since(self.idle_since).as_nanos() / rto.as_nanos().max(1);

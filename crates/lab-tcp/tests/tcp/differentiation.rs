@@ -1,4 +1,4 @@
-//! Losses told apart, and time-outs that were spurious: Park & Jang §2, and the scheme they compare with.
+//! Loss differentiation and spurious time-outs: Park & Jang §2, and the scheme they compare with.
 
 use crate::support::{Fate, Pair, Seen, lose_once, number, secs};
 use msctp_congestion::InitialWindow;
@@ -24,8 +24,8 @@ fn config(recovery: Algorithm) -> Config {
     }
 }
 
-/// Segments leave at 100 ms and arrive 1 ms apart from 151 ms on. 5 is lost: its duplicates are 6, 7, 8, whose ACKs come at
-/// 207, 208, 209 ms.
+/// Segments leave at 100 ms and arrive 1 ms apart from 151 ms on. 5 is lost: its duplicates are 6, 7, 8,
+/// whose ACKs come at 207, 208, 209 ms.
 fn transfer(config: &Config, losses_are: Cause, fate: impl FnMut(&Seen) -> Fate) -> Pair {
     let mut pair = Pair::same(config);
     pair.spacing = Span::from_millis(1);
@@ -55,7 +55,7 @@ fn cwnd(pair: &Pair, by: Time) -> u64 {
     cwnd.next_back().unwrap()
 }
 
-/// New segments sent after the first duplicate ACK and before the ACK of what was sent again.
+/// New segments sent after the first duplicate ACK and before the ACK of the retransmission.
 fn new_segments(pair: &Pair, from: Time, to: Time) -> usize {
     let sent = pair.data_sent(SMSS);
     sent.iter().filter(|&&(n, at)| n > 5 && at >= from && at < to).count()

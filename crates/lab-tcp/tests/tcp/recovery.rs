@@ -49,8 +49,8 @@ fn the_third_duplicate_sends_the_segment_again() {
         let pair = transfer(&config(algorithm), 100, &[5]);
         let again = times(&pair, 5);
         assert_eq!(again.len(), 2);
-        // Segments leave at 100 ms and arrive 1 ms apart from 151 ms on; 6, 7 and 8 (at 157 to 159 ms) make the
-        // duplicates.
+        // Segments leave at 100 ms and arrive 1 ms apart from 151 ms on; 6, 7 and 8 (at 157 to 159 ms) make
+        // the duplicates.
         assert_eq!(again[1], Time::ZERO + Span::from_millis(159 + 50), "{algorithm:?}");
         let stats = pair.ends[0].stats();
         assert_eq!((stats.fast_retransmits, stats.retransmitted, stats.timeouts), (1, 1, 0));
@@ -111,7 +111,8 @@ fn newreno_repairs_one_loss_per_round_trip_with_one_cut() {
 
 #[test]
 fn newreno_may_leave_the_timer_alone_after_the_first_partial_ack() {
-    // Eight losses take eight round trips: longer than the RTO of 300 ms, unless each partial ACK restarts the timer.
+    // Eight losses take eight round trips: longer than the RTO of 300 ms, unless each partial ACK restarts
+    // the timer.
     let lost = [2, 4, 6, 8, 10, 12, 14, 16];
     let rto = RtoConfig { min: Span::from_millis(300), ..RtoConfig::default() };
     let impatient = Config { rto, ..config(Algorithm::NewReno) };
@@ -122,8 +123,9 @@ fn newreno_may_leave_the_timer_alone_after_the_first_partial_ack() {
 
 #[test]
 fn duplicates_that_cover_no_more_than_recover_start_nothing() {
-    // 5 is lost twice. The ACK that ends the time-out covers exactly "recover"; then the first new segment is lost, and
-    // the three after it make duplicates of that ACK (RFC 6582 §3.2 (2): only when it "covers more than recover").
+    // 5 is lost twice. The ACK that ends the time-out covers exactly "recover"; then the first new segment is
+    // lost, and the three after it make duplicates of that ACK (RFC 6582 §3.2 (2): only when it "covers more
+    // than recover").
     let config = Config { limited_transmit: true, ..config(Algorithm::NewReno) };
     let clean = transfer(&config, 200, &[5, 5]);
     let timeout = clean.traces[0].iter().find(|event| matches!(event.kind, TraceKind::Timeout { .. }));
@@ -143,8 +145,9 @@ fn duplicates_that_cover_no_more_than_recover_start_nothing() {
 
 #[test]
 fn the_ack_heuristic_lets_duplicates_of_a_small_step_start_fast_recovery() {
-    // After the time-out of 5, whose repair is lost, 8 to 14 are sent again one after the other, and 10 is lost again: its
-    // duplicates are below "recover", and the ACK before them covered one segment (RFC 6582 §4.1).
+    // After the time-out of 5, whose repair is lost, 8 to 14 are retransmitted one after the other, and 10 is
+    // lost again: its duplicates are below "recover", and the ACK before them covered one segment (RFC 6582
+    // §4.1).
     let lost = [5, 5, 8, 9, 10, 10, 11, 12, 13, 14];
     let counts = |ack_heuristic| {
         let config = Config { ack_heuristic, ..config(Algorithm::NewReno) };
@@ -152,7 +155,8 @@ fn the_ack_heuristic_lets_duplicates_of_a_small_step_start_fast_recovery() {
         (pair.ends[0].stats().fast_retransmits, pair.ends[0].stats().timeouts)
     };
     assert_eq!((counts(false), counts(true)), ((1, 2), (2, 1)));
-    // Duplicates of an ACK that covered a whole window come from segments sent again for nothing, as far as one can see.
+    // Duplicates of an ACK that covered a whole window come from needless retransmissions, as far as one can
+    // see.
     let config = Config { ack_heuristic: true, limited_transmit: true, ..config(Algorithm::NewReno) };
     let clean = transfer(&config, 200, &[5, 5]);
     let end = clean.data_sent(SMSS).into_iter().rposition(|(n, _)| n == 5).unwrap();
@@ -211,8 +215,8 @@ fn sack_may_count_what_is_in_the_network() {
     let (counted, by_scoreboard) = (run(true), run(false));
     let stats = counted.ends[0].stats();
     assert_eq!((stats.fast_retransmits, stats.timeouts, stats.retransmitted), (1, 0, 5));
-    // At the third duplicate, of 7, 20 segments are out and 17 counted. Eight more ACKs, the last of 17, count it below
-    // half the window, 10; segment n arrives at 151 + n ms.
+    // At the third duplicate, of 7, 20 segments are out and 17 counted. Eight more ACKs, the last of 17,
+    // count it below half the window, 10; segment n arrives at 151 + n ms.
     assert_eq!(times(&counted, 4)[1], Time::ZERO + Span::from_millis(151 + 17 + 50));
     assert!(times(&by_scoreboard, 4)[1] < times(&counted, 4)[1], "the scoreboard knows that five are lost");
 }
@@ -257,7 +261,8 @@ fn sack_needs_no_third_duplicate_when_enough_bytes_are_beyond_the_hole() {
 
 #[test]
 fn sack_sends_the_last_segment_again_when_the_tail_is_lost_in_recovery() {
-    // 10 is lost, and the very last: its hole is above everything SACKed, only rule (4) of NextSeg reaches it.
+    // 10 is lost, and the very last: its hole is above everything SACKed, only rule (4) of NextSeg reaches
+    // it.
     let pair = transfer(&config(Algorithm::Sack), 20, &[10, 19]);
     let stats = pair.ends[0].stats();
     assert_eq!((stats.timeouts, stats.fast_retransmits, stats.retransmitted), (0, 1, 2));
@@ -281,7 +286,7 @@ fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
         let with = transfer(&small(limited), 50, &[1]);
         let without = transfer(&small(config(algorithm)), 50, &[1]);
         assert_eq!((new_before(&with), new_before(&without)), (2, 0), "{algorithm:?}: RFC 3042");
-        // What limited transmit sent is no part of FlightSize.
+        // Segments of limited transmit are no part of FlightSize.
         assert_eq!(losses(&with, LossKind::Gap)[0], 5 * u64::from(SMSS));
     }
 }
@@ -329,8 +334,8 @@ fn with_timestamps_every_new_ack_gives_a_round_trip() {
 
 #[test]
 fn after_a_timeout_all_is_sent_again_in_order() {
-    // Segment 5 is lost twice: the time-out comes with 6 to 24 received. Reno sends again what it cannot know to have
-    // arrived, but the ACK of 5 covers it.
+    // Segment 5 is lost twice: the time-out comes with 6 to 24 received. Reno retransmits what it cannot know
+    // to have arrived, but the ACK of 5 covers it.
     for (_, algorithm) in Algorithm::ALL {
         let pair = transfer(&config(algorithm), 100, &[5, 5]);
         let stats = pair.ends[0].stats();
@@ -348,7 +353,7 @@ fn a_spurious_timeout_is_found_and_undone() {
             let mut pair = Pair::same(&config);
             pair.spacing = Span::from_millis(1);
             pair.client().write(400 * u64::from(SMSS));
-            // The way back stands still for two seconds: ACKs arrive late, in order.
+            // The way back stalls for two seconds: ACKs arrive late, in order.
             pair.run(secs(60), |seen| {
                 let from = Time::ZERO + Span::from_millis(400);
                 let to = Time::ZERO + Span::from_millis(2400);

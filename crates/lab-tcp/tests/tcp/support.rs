@@ -10,7 +10,7 @@ use msctp_units::{Span, Time};
 /// Propagation one way.
 pub(crate) const DELAY: Span = Span::from_millis(50);
 
-/// What the network does with a segment.
+/// Treatment of a segment by the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// It arrives.
@@ -47,7 +47,7 @@ pub(crate) struct Pair {
     /// Time a segment with data takes on the client's link; what arrives must wait its turn.
     pub(crate) spacing: Span,
     free_at: Time,
-    /// What the ends are told of losses.
+    /// Loss reasons that the ends receive.
     pub(crate) losses_are: Cause,
 }
 

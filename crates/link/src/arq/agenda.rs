@@ -1,20 +1,21 @@
-//! [`Agenda`]: how a radio link goes through what happens in it by itself, in order of time. Knows neither what that is nor
-//! why.
+//! [`Agenda`]: how a radio link goes through what happens in it by itself, in order of time. Knows neither
+//! what that is nor why.
 
 use msctp_units::{Span, Time};
 
 use super::Gate;
 use crate::Delivery;
 
-/// A link with things of its own to do. What happens at one instant happens in the order of [`Due`](Self::Due).
+/// A link with things of its own to do. What happens at one instant happens in the order of
+/// [`Due`](Self::Due).
 pub(crate) trait Agenda {
     type Packet;
     type Due: Copy + Ord;
 
-    /// What happens next by itself, and when.
+    /// The next event and its time.
     fn due(&self) -> Option<(Time, Self::Due)>;
 
-    /// Does it; the gate's clock is at `at` already.
+    /// Runs the event; the gate's clock is at `at` already.
     fn step(&mut self, at: Time, due: Self::Due);
 
     fn gate(&self) -> &Gate<Self::Packet>;
@@ -25,7 +26,7 @@ pub(crate) trait Agenda {
         self.step(at, due);
     }
 
-    /// Does what was due before `now`, and at `now` what comes no later than `last`.
+    /// Runs the events before `now`, and at `now` those no later than `last`.
     fn catch_up(&mut self, now: Time, last: Self::Due) {
         while let Some((at, due)) = self.due().filter(|&next| next <= (now, last)) {
             self.go(at, due);

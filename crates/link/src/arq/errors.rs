@@ -1,5 +1,5 @@
-//! [`BlockErrors`]: which blocks the channel takes, at a share that may change while the link runs, independent or in
-//! bursts. Uses the loss processes of [`crate::loss`]; sees no block.
+//! [`BlockErrors`]: which blocks the channel takes, at a share that may change while the link runs,
+//! independent or in bursts. Uses the loss processes of [`crate::loss`]; sees no block.
 
 use msctp_units::Time;
 use rand_chacha::ChaCha8Rng;
@@ -18,8 +18,8 @@ pub struct BlockErrors {
 }
 
 impl BlockErrors {
-    /// Blocks are lost with probability `share`: independently, or in bursts of `mean_burst` blocks on average (see
-    /// [`LossConfig::bursts`]).
+    /// Blocks are lost with probability `share`: independently, or in bursts of `mean_burst` blocks on
+    /// average (see [`LossConfig::bursts`]).
     ///
     /// # Errors
     /// [`InvalidLoss`] if bursts of that length cannot have that share.
@@ -40,8 +40,8 @@ impl BlockErrors {
         Self { process: Some(process), ..Self::none(seed) }
     }
 
-    /// Blocks are lost with probability `share` from the next one on, in bursts as before. The process starts afresh
-    /// with the next seed of this component's stream, so that a run is a function of its seed.
+    /// Blocks are lost with probability `share` from the next one on, in bursts as before. The process starts
+    /// afresh with the next seed of this component's stream, so that a run is a function of its seed.
     ///
     /// # Errors
     /// [`InvalidLoss`] as for [`new`](Self::new); nothing is changed then.
@@ -57,7 +57,7 @@ impl BlockErrors {
         Ok(())
     }
 
-    /// The share of blocks lost; zero if it is [another process's](Self::of) affair.
+    /// The share of blocks lost; zero if [another process](Self::of) decides.
     pub fn share(&self) -> Probability {
         self.share
     }

@@ -1,5 +1,5 @@
-//! [`Gate`]: a radio link's side towards the packets' owners: takes packets while the link is up and there is room, and
-//! gives each back once, counted. Knows no blocks and draws nothing.
+//! [`Gate`]: a radio link's side towards the packets' owners: takes packets while the link is up and there is
+//! room, and gives each back once, counted. Knows no blocks and draws nothing.
 
 use msctp_units::Time;
 
@@ -18,7 +18,8 @@ pub(crate) struct Gate<P> {
 }
 
 impl<P> Gate<P> {
-    /// Up and empty. Each packet takes `overhead` octets more than its length; `queue` bounds those not begun.
+    /// Up and empty. Each packet takes `overhead` octets more than its length; `queue` bounds those not
+    /// begun.
     pub(crate) fn new(overhead: u32, queue: QueueLimit) -> Self {
         Self { sdus: Sdus::new(overhead), queue, up: true, clock: Time::ZERO, stats: LinkStats::default() }
     }
@@ -74,7 +75,7 @@ impl<P> Gate<P> {
         self.sdus.lose_all(LossReason::LinkDown);
     }
 
-    /// What was sent and has not come out is forgotten; what the old cell does not hand on is lost.
+    /// Forgets blocks in flight; packets that the old cell does not forward are lost.
     pub(crate) fn hand_over(&mut self, carries: Carries) {
         match carries {
             Carries::Everything => self.sdus.rewind(),

@@ -1,8 +1,8 @@
-//! What radio link models with retransmission share: the packets as one stream of octets that is cut into blocks and
-//! put together again in order (`Sdus`, behind a `Gate`), the numbered blocks between the oldest unacknowledged and the
-//! newest (`Window`), and which blocks the channel takes ([`BlockErrors`]).
+//! Parts shared by radio link models with retransmission: the packets as one stream of octets that is cut
+//! into blocks and put together again in order (`Sdus`, behind a `Gate`), the numbered blocks between the
+//! oldest unacknowledged and the newest (`Window`), and which blocks the channel takes ([`BlockErrors`]).
 //!
-//! A model owns both ends of its link, so both ends' view of a block stands in one entry: what the sender has been told
+//! A model owns both ends of its link, so one entry holds both ends' view of a block: what the sender knows
 //! and when the receiver got it. Knows no timers, no coding and no radio.
 
 mod agenda;
@@ -28,6 +28,6 @@ pub struct InvalidRadio {
     pub what: &'static str,
     /// Its value.
     pub value: u64,
-    /// What would be right.
+    /// The allowed values.
     pub want: &'static str,
 }

@@ -1,6 +1,6 @@
-//! [`Sdus`]: the packets inside a radio link. Segmentation and in-order reassembly without copying: the packets lie one
-//! after the other in a stream of octets, a block is a range of that stream, and a packet is complete when everything up
-//! to its end has arrived. Knows no blocks' numbers and no time.
+//! [`Sdus`]: the packets inside a radio link. Segmentation and in-order reassembly without copying: the
+//! packets lie one after the other in a stream of octets, a block is a range of that stream, and a packet is
+//! complete when everything up to its end has arrived. Knows no blocks' numbers and no time.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -53,7 +53,7 @@ impl<P> Sdus<P> {
 
     pub(crate) fn push(&mut self, packet: P, wire_len: u32) {
         let start = self.end();
-        // A packet without any octet could not be told from the one before it.
+        // A packet without any octet could not be distinguished from the one before it.
         let octets = (u64::from(wire_len) + u64::from(self.overhead)).max(1);
         self.sdus.push_back(Sdu { packet, wire_len, octets: start..start + octets, lost: None });
         self.waiting_bytes += u64::from(wire_len);
@@ -86,7 +86,7 @@ impl<P> Sdus<P> {
         Some(range)
     }
 
-    /// Everything up to `octet` has arrived or is given up.
+    /// Everything up to `octet` has arrived or is abandoned.
     pub(crate) fn arrived_up_to(&mut self, octet: u64) {
         debug_assert!(octet <= self.sent, "more has arrived than was sent");
         self.arrived = self.arrived.max(octet);
@@ -108,8 +108,8 @@ impl<P> Sdus<P> {
         Some(Delivery { packet: sdu.packet, wire_len: sdu.wire_len, outcome })
     }
 
-    /// The packets with octets in `range` will not arrive. They come out when it is their turn. Those already complete
-    /// are spared.
+    /// The packets with octets in `range` will not arrive. They come out when it is their turn. Those already
+    /// complete are spared.
     pub(crate) fn lose(&mut self, range: &Range<u64>, reason: LossReason) {
         let arrived = self.arrived;
         let first = self.sdus.partition_point(|sdu| sdu.octets.end <= range.start.max(arrived));
@@ -118,7 +118,7 @@ impl<P> Sdus<P> {
         }
     }
 
-    /// Forgets what was sent of packets that have not arrived: they are sent again from their first octet.
+    /// Forgets what was sent of packets that have not arrived: they are retransmitted from their first octet.
     pub(crate) fn rewind(&mut self) {
         let arrived = self.arrived;
         let complete = self.sdus.partition_point(|sdu| sdu.octets.end <= arrived);
@@ -133,7 +133,8 @@ impl<P> Sdus<P> {
         (self.sent, self.arrived, self.begun) = (start, start, complete);
     }
 
-    /// The packets that have been begun and have not arrived are lost and come out now; the others go on waiting.
+    /// The packets that have been begun and have not arrived are lost and come out now; the others go on
+    /// waiting.
     pub(crate) fn lose_begun(&mut self, reason: LossReason) {
         let Some(last) = self.begun.checked_sub(1) else { return };
         let end = self.sdus[last].octets.end;

@@ -9,23 +9,23 @@ use msctp_units::Time;
 pub struct BlockEvent {
     /// When.
     pub at: Time,
-    /// The block's number, counted from 0 since the link was made: across connections, and not modulo the sequence
-    /// number space.
+    /// The block's number, counted from 0 since the link was made: across connections, and not modulo the
+    /// sequence number space.
     pub number: u64,
     /// What.
     pub kind: BlockEventKind,
 }
 
-/// What happened to a block.
+/// Event of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockEventKind {
     /// It was sent for the first time.
     Sent,
-    /// It was sent again.
+    /// Retransmission.
     SentAgain,
     /// The receiver got it for the first time.
     Received,
-    /// The sender has been told that this block and all before it are there.
+    /// The sender knows that this block and all before it arrived.
     Acknowledged,
 }
 

@@ -1,21 +1,21 @@
-//! [`Window`]: the numbered blocks from the oldest unacknowledged to the newest sent, with what both ends know of each.
-//! Knows no time of its own, no timers and no reports' format.
+//! [`Window`]: the numbered blocks from the oldest unacknowledged to the newest sent, with what both ends
+//! know of each. Knows no time of its own, no timers and no reports' format.
 //!
-//! Names are those of 3GPP TS 44.060 §9.1 (V(A), V(S), V(Q), V(R)); TS 36.322 §7.1 calls the same VT(A), VT(S), VR(R)
-//! and VR(H). Numbers count from 0 and never wrap: the window is smaller than half any sequence number space, so that the
-//! two ends of a real link never mistake one block for another either.
+//! Names are those of 3GPP TS 44.060 §9.1 (V(A), V(S), V(Q), V(R)); TS 36.322 §7.1 calls the same VT(A),
+//! VT(S), VR(R) and VR(H). Numbers count from 0 and never wrap: the window is smaller than half any sequence
+//! number space, so that the two ends of a real link never mistake one block for another either.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use msctp_units::Time;
 
-/// What the sender has been told of a block: an element of V(B) in TS 44.060.
+/// The sender's knowledge of a block: an element of V(B) in TS 44.060.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     /// Nothing since it was sent.
     Pending,
-    /// That it is missing; it has not been sent again since.
+    /// Missing, and not retransmitted since.
     Missing,
     /// That it is there.
     There,
@@ -38,7 +38,7 @@ impl Part {
 pub(crate) struct Block<X> {
     /// Its octets in the stream of packets.
     pub(crate) octets: Range<u64>,
-    /// What the sender knows.
+    /// The sender's knowledge.
     pub(crate) told: Told,
     /// When its last sending was, or would have been, at the receiver.
     pub(crate) sent: Time,
@@ -148,8 +148,8 @@ impl<X> Window<X> {
         number
     }
 
-    /// A part of the block has arrived at `at`. True if that completes the block. Parts of different sendings go together
-    /// if they were cut alike.
+    /// A part of the block has arrived at `at`. True if that completes the block. Parts of different sendings
+    /// go together if they were cut alike.
     pub(crate) fn part_arrives(&mut self, number: u64, part: Part, at: Time) -> bool {
         let Some(block) = self.get_mut(number).filter(|block| !block.is_received()) else { return false };
         if part != Part::WHOLE {
@@ -181,7 +181,7 @@ impl<X> Window<X> {
         Some(self.blocks.get(last)?.octets.end)
     }
 
-    /// The sender is told that the block is there.
+    /// Notes that the sender knows that the block arrived.
     pub(crate) fn is_there(&mut self, number: u64) {
         if let Some(block) = self.get_mut(number) {
             debug_assert!(block.is_received(), "acknowledged without having been received");
@@ -189,7 +189,7 @@ impl<X> Window<X> {
         }
     }
 
-    /// The sender is told that the block is missing. False if it knew that, or that it is there.
+    /// Notes that the sender knows that the block is missing. False if it knew that, or that it arrived.
     pub(crate) fn is_missing(&mut self, number: u64) -> bool {
         let Some(block) = self.get_mut(number).filter(|block| block.told == Told::Pending) else {
             return false;

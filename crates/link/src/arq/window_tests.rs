@@ -43,7 +43,7 @@ fn the_sender_side_moves_over_what_it_knows_to_be_there() {
     assert_eq!(window.next_missing(), Some(2));
     window.get_mut(2).unwrap().goes_out(Time::ZERO, 1);
     assert_eq!(window.next_missing(), None);
-    assert!(window.is_missing(2), "again, after it was sent again");
+    assert!(window.is_missing(2), "missing again, after its retransmission");
     assert_eq!(window.next_missing(), Some(2));
 }
 

@@ -1,5 +1,6 @@
-//! [`CodingProcess`]: when a radio link's coding scheme and block error rate change, and when the mobile changes cell. A
-//! table of instants, or a Markov chain with exponential holding times. Knows no link: who drives it applies what it says.
+//! [`CodingProcess`]: when a radio link's coding scheme and block error rate change, and when the mobile
+//! changes cell. A table of instants, or a Markov chain with exponential holding times. Knows no link: who
+//! drives it applies what it says.
 
 use msctp_units::{Span, Time};
 use rand_chacha::ChaCha8Rng;
@@ -8,7 +9,7 @@ use rand_core::{Rng, SeedableRng};
 use super::CodingScheme;
 use crate::Probability;
 
-/// What the radio conditions become.
+/// Process of the radio conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodingChange {
     /// Channel coding.
@@ -37,9 +38,9 @@ pub struct CodingState {
     pub bler: Probability,
     /// Mean of the exponential time until the next transition.
     pub mean_holding: Span,
-    /// Probability in millionths of each state as the next, in the order of the states; they add up to a million. This
-    /// state among them prolongs it by another holding time. None at all: the state is absorbing, and its holding
-    /// time ends with the handover.
+    /// Probability in millionths of each state as the next, in the order of the states; they add up to a
+    /// million. This state among them prolongs it by another holding time. None at all: the state is
+    /// absorbing, and its holding time ends with the handover.
     pub next_ppm: Vec<u32>,
 }
 
@@ -52,7 +53,8 @@ pub enum CodingConfig {
     Markov {
         /// The states.
         states: Vec<CodingState>,
-        /// What holds in the new cell, after the absorbing state; `None`: the process ends in it without a handover.
+        /// Conditions in the new cell, after the absorbing state; `None`: the process ends in it without a
+        /// handover.
         new_cell: Option<(CodingScheme, Probability)>,
     },
 }
@@ -94,7 +96,8 @@ pub enum InvalidCoding {
 }
 
 impl CodingConfig {
-    /// The deterministic run of Afif, Martins, Tabbane, Godlewski, table 1: CS4 to CS1 in 600 s, a handover at 700 s.
+    /// The deterministic run of Afif, Martins, Tabbane, Godlewski, table 1: CS4 to CS1 in 600 s, a handover
+    /// at 700 s.
     pub fn afif_table() -> Self {
         let row = |s, scheme, ppm, handover| CodingStep {
             at: Time::ZERO + Span::from_secs(s),
@@ -109,9 +112,9 @@ impl CodingConfig {
         ])
     }
 
-    /// The random run of the same paper (§III): from CS4 the quality only degrades; CS1 is absorbing and leads to the
-    /// handover. The paper's P₂₁, P₃₁, … are read with state n = CSn, which is the reading under which the chain
-    /// degrades and CS1 has no way out; the block error rates are table 1's.
+    /// The random run of the same paper (§III): from CS4 the quality only degrades; CS1 is absorbing and
+    /// leads to the handover. The paper's P₂₁, P₃₁, … are read with state n = CSn, which is the reading under
+    /// which the chain degrades and CS1 has no way out; the block error rates are table 1's.
     pub fn afif_markov() -> Self {
         let state = |scheme, ppm, mean_s, next: &[u32]| CodingState {
             scheme,
@@ -166,11 +169,12 @@ impl CodingConfig {
     }
 }
 
-/// A coding process that runs. Its first change, at time zero or the table's first row, says how the link begins.
+/// A coding process that runs. Its first change, at time zero or the table's first row, says how the link
+/// begins.
 ///
-/// A chain's holding times are −mean · ln(u) with u = (n + 1) · 2⁻⁵³, n uniform over 53 bits, and `ln` from the `libm`
-/// crate: plain IEEE 754 operations in a fixed order, so that every machine computes the same; rounded to whole nanoseconds.
-/// Transitions compare integers.
+/// A chain's holding times are −mean · ln(u) with u = (n + 1) · 2⁻⁵³, n uniform over 53 bits, and `ln` from
+/// the `libm` crate: plain IEEE 754 operations in a fixed order, so that every machine computes the same;
+/// rounded to whole nanoseconds. Transitions compare integers.
 #[derive(Clone, Debug)]
 pub struct CodingProcess {
     config: CodingConfig,
@@ -312,8 +316,8 @@ mod tests {
         }
     }
 
-    /// Over many runs: the time in CS4 has the mean 200 s / (1 − 0.2), as a geometric number of holding times; the first
-    /// scheme after it is CS3, CS2, CS1 in the proportion 4 : 3 : 1; CS1 lasts 800 s.
+    /// Over many runs: the time in CS4 has the mean 200 s / (1 − 0.2), as a geometric number of holding
+    /// times; the first scheme after it is CS3, CS2, CS1 in the proportion 4 : 3 : 1; CS1 lasts 800 s.
     #[test]
     fn holding_times_and_transitions_have_their_means() {
         let runs = 4000u32;

@@ -13,33 +13,36 @@ pub struct EgprsConfig {
     pub scheme: CodingScheme,
     /// Packet data channels (timeslots), 1 to 8: each carries a radio block per [`BLOCK_PERIOD`].
     pub pdchs: u32,
-    /// From the end of a block on the air to its use at the other side, one way: base station subsystem and mobile.
+    /// From the end of a block on the air to its use at the other side, one way: base station subsystem and
+    /// mobile.
     pub delay: Span,
-    /// WS: RLC data blocks from the oldest unacknowledged to the newest, 1 to 1024. 3GPP TS 44.060 §9.1.9: 64 in
-    /// GPRS, 64 to 1024 in EGPRS, of which a mobile with three PDCHs may have 384.
+    /// WS: RLC data blocks from the oldest unacknowledged to the newest, 1 to 1024. 3GPP TS 44.060 §9.1.9: 64
+    /// in GPRS, 64 to 1024 in EGPRS, of which a mobile with three PDCHs may have 384.
     pub window: u32,
-    /// RLC data blocks from one that polls for a report to the next, at least 1. The sender also polls when it has
-    /// nothing new to send or may not send it, unless a report is on its way.
+    /// RLC data blocks from one that polls for a report to the next, at least 1. The sender also polls when
+    /// it has nothing new to send or may not send it, unless a report is on its way.
     pub poll_period: u32,
     /// From the beginning of the block that polls to that of the block reserved for the report, at least one
     /// [`BLOCK_PERIOD`]. TS 44.060 §10.4.5: 8 or 9 to 26 TDMA frames (40 to 120 ms).
     pub rrbp: Span,
     /// Probability that a report is lost on its way back.
     pub report_loss: Probability,
-    /// Octets of LLC and SNDCP with each packet. One octet more per packet is the RLC block's length indicator.
+    /// Octets of LLC and SNDCP with each packet. One octet more per packet is the RLC block's length
+    /// indicator.
     pub frame_overhead: u32,
     /// From a packet's arrival at an idle link to the first block: setting up the temporary block flow.
     pub establishment: Span,
-    /// From the last acknowledgement to the end of the temporary block flow (delayed release, TS 44.060 §9.3.1a).
+    /// From the last acknowledgement to the end of the temporary block flow (delayed release, TS 44.060
+    /// §9.3.1a).
     pub release: Span,
     /// Packets of which nothing has been sent yet.
     pub queue: QueueLimit,
 }
 
 impl Default for EgprsConfig {
-    /// The downlink of a mobile with three PDCHs and CS4. The report is sent 13 TDMA frames (60 ms) after the poll. LLC
-    /// takes 6 octets (TS 44.064: address 1, control 2, checksum 3) and SNDCP 4 (TS 44.065, unacknowledged mode) of
-    /// each packet.
+    /// The downlink of a mobile with three PDCHs and CS4. The report is sent 13 TDMA frames (60 ms) after the
+    /// poll. LLC takes 6 octets (TS 44.064: address 1, control 2, checksum 3) and SNDCP 4 (TS 44.065,
+    /// unacknowledged mode) of each packet.
     fn default() -> Self {
         Self {
             scheme: CodingScheme::Cs4,
@@ -74,16 +77,16 @@ impl EgprsConfig {
     }
 }
 
-/// What an EGPRS link has done. Counters only; nothing steers by them.
+/// Counters of an EGPRS link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EgprsStats {
     /// Radio blocks sent.
     pub radio_blocks: u64,
     /// RLC data blocks sent for the first time.
     pub blocks: u64,
-    /// RLC data blocks sent again because a report said that they were missing.
+    /// RLC data blocks retransmitted because a report said that they were missing.
     pub sent_again: u64,
-    /// RLC data blocks sent again because there was nothing better to send.
+    /// RLC data blocks retransmitted because nothing new was queued.
     pub sent_early: u64,
     /// RLC data blocks, or halves of them, that the channel took.
     pub block_errors: u64,

@@ -1,7 +1,7 @@
 //! [`EgprsLink`]: one direction of an EGPRS radio link: RLC in acknowledged mode over packet data channels.
 //!
-//! Section numbers are of 3GPP TS 44.060. Knows neither bursts nor power: whether the channel takes a block is
-//! [`BlockErrors`]' affair.
+//! Section numbers are of 3GPP TS 44.060. Knows neither bursts nor power:
+//! [`BlockErrors`] decides which blocks are lost.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,8 +21,9 @@ use crate::{Carries, Change, Conditions, Delivery, LinkModel, LinkStats, Offer, 
 ///
 /// - Radio blocks begin at whole multiples of [`BLOCK_PERIOD`], one on each PDCH.
 /// - Packets come out in order, complete, when the receiver has every block up to the packet's last.
-/// - At one instant, blocks arrive before reports, and both before blocks are sent. A packet offered at that instant goes
-///   with them if [`deliver`](LinkModel::deliver) has not been called for it; a change holds for the next ones.
+/// - At one instant, blocks arrive before reports, and both before blocks are sent. A packet offered at that
+///   instant goes with them if [`deliver`](LinkModel::deliver) has not been called for it; a change holds for
+///   the next ones.
 pub struct EgprsLink<P> {
     config: EgprsConfig,
     errors: BlockErrors,
@@ -55,7 +56,7 @@ enum Flow {
     Releasing(Time),
 }
 
-/// What may happen, in the order in which it happens at one instant.
+/// Events, in their order at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
     Arrival,
@@ -100,7 +101,8 @@ enum Why {
 }
 
 impl<P> EgprsLink<P> {
-    /// A link that is up and empty. `errors` takes blocks; lost reports are drawn from a stream seeded with `seed`.
+    /// A link that is up and empty. `errors` takes blocks; lost reports are drawn from a stream seeded with
+    /// `seed`.
     ///
     /// # Errors
     /// [`InvalidRadio`] for the first parameter out of range.
@@ -155,7 +157,8 @@ impl<P> EgprsLink<P> {
         }
     }
 
-    /// §9.1.8: the report holds for blocks before V(R); §9.1.3: a block sent too late to be in it stays pending.
+    /// §9.1.8: the report holds for blocks before V(R); §9.1.3: a block sent too late to be in it stays
+    /// pending.
     fn read_report(&mut self, report: Report) {
         let has = |block: &Block<CodingScheme>| block.received <= report.made;
         let newest = (self.window.va()..self.window.vr())
@@ -223,8 +226,9 @@ impl<P> EgprsLink<P> {
         true
     }
 
-    /// §9.1.3: the oldest block known to be missing, else a new one, else (the window is full or there is nothing new) the
-    /// oldest of which nothing is known, then the next. As `companion`'s other half the block must be of the same coding.
+    /// §9.1.3: the oldest block known to be missing, else a new one, else (the window is full or there is
+    /// nothing new) the oldest of which nothing is known, then the next. As `companion`'s other half the
+    /// block must be of the same coding.
     fn choose(&mut self, companion: Option<Choice>) -> Option<Choice> {
         let fits = |choice: &Choice| {
             companion.is_none_or(|first| {

@@ -1,4 +1,5 @@
-//! The EGPRS link against closed forms, the standard's rules worked out by hand, and conservation under random changes.
+//! The EGPRS link against closed forms, the standard's rules worked out by hand, and conservation under
+//! random changes.
 
 use super::*;
 use crate::{DropReason, LossConfig, Outcome, Probability, QueueLimit};
@@ -57,18 +58,19 @@ fn saturate(link: &mut EgprsLink<u32>, until: Time) -> f64 {
     link.stats().delivered.bytes as f64 * 8.0 / until.as_secs_f64()
 }
 
-/// 3GPP: octets of the coding per block period and PDCH, less the share of blocks lost, less each packet's LLC, SNDCP and
-/// length indicator.
+/// 3GPP: octets of the coding per block period and PDCH, less the share of blocks lost, less each packet's
+/// LLC, SNDCP and length indicator.
 fn closed_form(config: &EgprsConfig, share: f64) -> f64 {
     let packet = f64::from(PACKET) / f64::from(PACKET + config.frame_overhead + 1);
     config.scheme.user_rate().as_bps() as f64 * f64::from(config.pdchs) * (1.0 - share) * packet
 }
 
-/// The table in docs/models/egprs.md: `cargo test -p msctp-link throughput_is_the_closed_form -- --nocapture`.
+/// The table in docs/models/egprs.md:
+/// `cargo test -p msctp-link throughput_is_the_closed_form -- --nocapture`.
 #[test]
 fn throughput_is_the_closed_form() {
     println!(
-        "| scheme | BLER | closed form, kbit/s | measured | difference | sent again | stalled, % of the time |"
+        "| scheme | BLER | closed form, kbit/s | measured | difference | retransmitted | stalled, % of the time |"
     );
     println!("|---|---|---|---|---|---|---|");
     let until = Time::ZERO + Span::from_secs(400);
@@ -105,10 +107,10 @@ fn bursts_of_block_errors_cost_no_more_than_single_ones() {
     assert!((measured / closed_form(&config, 0.1) - 1.0).abs() < 0.02, "{measured}");
 }
 
-/// Without errors. A report says what was there when it was made; until it arrives `BLOCK_PERIOD` + 2 · delay later, and
-/// the next one a poll period later still, blocks go out that no report has named: (delay + block) behind the report, as
-/// much before it arrives. So the window must hold poll_period + PDCHs · (2 + 2 · delay / 20 ms) blocks, give or take one
-/// period's; with less, a window is sent per that time.
+/// Without errors. A report says what was there when it was made; until it arrives `BLOCK_PERIOD` + 2 · delay
+/// later, and the next one a poll period later still, blocks go out that no report has named: (delay + block)
+/// behind the report, as much before it arrives. So the window must hold poll_period + PDCHs · (2 + 2 · delay
+/// / 20 ms) blocks, give or take one period's; with less, a window is sent per that time.
 #[test]
 fn the_window_stalls_when_it_is_smaller_than_rate_times_feedback() {
     println!(
@@ -127,7 +129,8 @@ fn the_window_stalls_when_it_is_smaller_than_rate_times_feedback() {
             let stalled = link.radio_stats().stalled.as_secs_f64() / until.as_secs_f64() * 100.0;
             let rate = link.radio_stats().blocks as f64 / until.as_secs_f64();
             let round = |ms: u64| f64::from(window) / (ms as f64 / 1000.0);
-            // A block waits between nothing and a poll period, of at most 7 + 1 periods, for the report that names it.
+            // A block waits between nothing and a poll period, of at most 7 + 1 periods, for the report that
+            // names it.
             let (least, most) = (round(loop_ms + 160), round(loop_ms));
             println!(
                 "| {delay_ms} | {needed} | {window} | {stalled:.1} | {rate:.1} | {least:.1} to {most:.1} |"
@@ -145,8 +148,8 @@ fn the_window_stalls_when_it_is_smaller_than_rate_times_feedback() {
     }
 }
 
-/// The paper's windows at the paper's block error rates. A window is large enough for a share of errors when the oldest
-/// block is there, after all its sendings, before the window is used up.
+/// The paper's windows at the paper's block error rates. A window is large enough for a share of errors when
+/// the oldest block is there, after all its sendings, before the window is used up.
 #[test]
 fn larger_windows_bear_more_errors() {
     println!("| window | BLER | of the closed form | stalled, % |");
@@ -228,8 +231,9 @@ fn a_lost_block_is_sent_again_after_the_report_and_nothing_overtakes() {
         let _ = link.offer(ms(0), n, 40);
     }
     let out = drain(&mut link, ms(2000));
-    // Block 2 polls at 40 ms; the report is made at 110 ms, when blocks up to 4 (80 to 110 ms) are there, and read at
-    // 140 ms. The blocks at 140 ms have been chosen by then or not: reports come first, so block 1 goes at 140 ms.
+    // Block 2 polls at 40 ms; the report is made at 110 ms, when blocks up to 4 (80 to 110 ms) are there, and
+    // read at 140 ms. The blocks at 140 ms have been chosen by then or not: reports come first, so block 1
+    // goes at 140 ms.
     let times: Vec<u64> = out.iter().map(|&(_, at, _)| at).collect();
     assert_eq!(times, [30, 170, 170, 170, 170, 170, 170, 190, 210]);
     assert!(out.iter().map(|&(n, _, _)| n).eq(0..9) && out.iter().all(|&(_, _, arrived)| arrived));
@@ -242,8 +246,8 @@ fn a_lost_block_is_sent_again_after_the_report_and_nothing_overtakes() {
     assert_eq!(link.radio_stats().sent_again, 1, "not twice for one loss");
 }
 
-/// GPRS: the poll is in the block that is lost. The last block is sent again because there is nothing better, and that
-/// polls again.
+/// GPRS: the poll is in the block that is lost. The last block is retransmitted because nothing new is
+/// queued, and that polls again.
 #[test]
 fn a_lost_last_block_recovers() {
     for (scheme, polls_lost) in [(CodingScheme::Cs4, 1), (CodingScheme::Mcs9, 0)] {
@@ -288,7 +292,7 @@ fn block_numbers_stay_within_the_window() {
     assert!(next > 1000 && link.radio_stats().stalled > Span::ZERO);
 }
 
-/// A block of MCS-9 goes again as two of MCS-3 after the coding has changed; one of CS4 goes again as CS4.
+/// A block of MCS-9 is retransmitted as two of MCS-3 after the coding has changed; one of CS4 as CS4.
 #[test]
 fn blocks_keep_their_coding_or_are_split_within_the_family() {
     for (first, then, radio_blocks) in
@@ -388,7 +392,7 @@ mod under_random_changes {
         ]
     }
 
-    /// What the link made of each packet, in order; `lazy`: the caller looks only when it has something to do.
+    /// Returns the fate of each packet, in order; `lazy`: the caller polls only when something is due.
     fn run(config: EgprsConfig, ops: &[Op], lazy: bool) -> (Vec<u32>, Vec<(u32, Outcome)>, EgprsStats) {
         let mut link = link(config, 0.1);
         let (mut now, mut n) = (Time::ZERO, 0);

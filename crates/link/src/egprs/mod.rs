@@ -1,5 +1,6 @@
-//! EGPRS: the radio interface of GPRS and EDGE, as far as a packet notices it: radio blocks of a [`CodingScheme`], sent
-//! again until they are there. Scope, limits and validation are in `docs/models/egprs.md`.
+//! EGPRS: the radio interface of GPRS and EDGE, as far as a packet notices it: radio blocks of a
+//! [`CodingScheme`], retransmitted until they are there. Scope, limits and validation are in
+//! `docs/models/egprs.md`.
 
 mod coding;
 mod config;

@@ -1,13 +1,14 @@
-//! [`CodingScheme`]: the channel codings of GPRS and EGPRS as data: how many octets a block carries, and as what a
-//! block is sent again.
+//! [`CodingScheme`]: the channel codings of GPRS and EGPRS as data: how many octets a block carries, and as
+//! what a block is retransmitted.
 
 use core::fmt;
 use core::str::FromStr;
 
 use msctp_units::{Rate, Span};
 
-/// The time a radio block takes on one PDCH: four bursts, one in each of four TDMA frames. Twelve blocks fill a
-/// 52-multiframe of 240 ms (3GPP TS 45.002), so that a block takes 20 ms on average; the model takes it as exactly that.
+/// The time a radio block takes on one PDCH: four bursts, one in each of four TDMA frames. Twelve blocks fill
+/// a 52-multiframe of 240 ms (3GPP TS 45.002), so that a block takes 20 ms on average; the model takes it as
+/// exactly that.
 pub const BLOCK_PERIOD: Span = Span::from_millis(20);
 
 /// A channel coding of the packet data channel: CS-1 to CS-4 of GPRS, MCS-1 to MCS-9 of EGPRS.
@@ -29,7 +30,8 @@ pub enum CodingScheme {
     Mcs9,
 }
 
-/// Which schemes carry each other's blocks (3GPP TS 44.060 §8.1.1): a block's octets are a whole number of these units.
+/// Which schemes carry each other's blocks (3GPP TS 44.060 §8.1.1): a block's octets are a whole number of
+/// these units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
     /// Units of 37 octets: MCS-3, MCS-6, MCS-9.
@@ -62,7 +64,7 @@ const TABLE: [(CodingScheme, &str, u32, u32, Family); 13] = [
     (CodingScheme::Mcs9, "MCS9", 74, 2, Family::A),
 ];
 
-/// How a block is sent again.
+/// How a block is retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
     /// With this coding.
@@ -102,17 +104,19 @@ impl CodingScheme {
         TABLE[self as usize].4
     }
 
-    /// Whether the block's header has a code of its own, so that it is read when the data is not (EGPRS). In GPRS one
-    /// checksum holds for both.
+    /// Whether the block's header has a code of its own, so that it is read when the data is not (EGPRS). In
+    /// GPRS one checksum holds for both.
     pub fn has_robust_header(self) -> bool {
         self.family() != Family::None
     }
 
-    /// As what a block first sent with `self` is sent again while `commanded` is in use.
+    /// Returns the scheme in which a block first sent with `self` is retransmitted while `commanded` is in
+    /// use.
     ///
-    /// GPRS: with the scheme it was sent with at first. EGPRS with re-segmentation (3GPP TS 44.060 §8.1.1, table
-    /// 8.1.1.1): the fastest scheme of its family that is not faster than the one commanded, or the family's slowest;
-    /// a block of MCS-8 counts as padded MCS-6 and MCS-3. A scheme with half its octets takes two radio blocks.
+    /// GPRS: with the scheme it was sent with at first. EGPRS with re-segmentation (3GPP TS 44.060 §8.1.1,
+    /// table 8.1.1.1): the fastest scheme of its family that is not faster than the one commanded, or the
+    /// family's slowest; a block of MCS-8 counts as padded MCS-6 and MCS-3. A scheme with half its octets
+    /// takes two radio blocks.
     pub fn again(self, commanded: Self) -> Again {
         if self.family() == Family::None || !commanded.has_robust_header() {
             return Again { scheme: self, parts: 1 };
@@ -177,8 +181,8 @@ mod tests {
         }
     }
 
-    /// 3GPP TS 44.060 table 8.1.1.1: rows by the scheme of the first transmission, columns by the commanded one, MCS-9
-    /// first.
+    /// 3GPP TS 44.060 table 8.1.1.1: rows by the scheme of the first transmission, columns by the commanded
+    /// one, MCS-9 first.
     #[test]
     fn blocks_are_sent_again_as_the_standards_table_says() {
         let table: [(u32, [u32; 9]); 9] = [

@@ -14,20 +14,20 @@ pub const MAX_ATTEMPTS: usize = 28;
 /// Properties of one direction of an LTE radio bearer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LteConfig {
-    /// What the scheduler grants, headers included: a transport block has the whole octets of this rate in a [`TTI`], 125
-    /// at 1 Mbps. Too little for the headers and one octet sends nothing until it changes.
+    /// Rate that the scheduler grants, headers included: a transport block has the whole octets of this rate
+    /// in a [`TTI`], 125 at 1 Mbps. Too little for the headers and one octet sends nothing until it changes.
     pub rate: Rate,
-    /// From the end of a transport block on the air to its use at the other side, one way. The answer to it (ACK or NACK)
-    /// is within the HARQ round trip.
+    /// From the end of a transport block on the air to its use at the other side, one way. The answer to it
+    /// (ACK or NACK) is within the HARQ round trip.
     pub delay: Span,
-    /// HARQ processes, 1 to 16, and the HARQ round trip in TTIs: a transport block is sent again this much later. 8 in
-    /// FDD (3GPP TS 36.213 §7).
+    /// HARQ processes, 1 to 16, and the HARQ round trip in TTIs: a transport block is retransmitted this much
+    /// later. 8 in FDD (3GPP TS 36.213 §7).
     pub harq_processes: u32,
-    /// Transmissions of a transport block, the first included, 1 to 28; then HARQ gives it up (TS 36.321 §5.4.2.2,
-    /// maxHARQ-Tx).
+    /// Transmissions of a transport block, the first included, 1 to 28; then HARQ gives it up (TS 36.321
+    /// §5.4.2.2, maxHARQ-Tx).
     pub max_attempts: u32,
-    /// Soft combining: an attempt after k others that the channel takes is lost with this probability to the power k.
-    /// [`Probability::ONE`]: attempts are independent.
+    /// Soft combining: an attempt after k others that the channel takes is lost with this probability to the
+    /// power k. [`Probability::ONE`]: attempts are independent.
     pub combining: Probability,
     /// Probability that the sender takes a NACK for an ACK and gives the transport block up.
     pub nack_as_ack: Probability,
@@ -43,11 +43,11 @@ pub struct LteConfig {
     pub poll_bytes: u64,
     /// t-PollRetransmit: how long to wait for the answer to a poll, more than zero.
     pub poll_retransmit: Span,
-    /// t-StatusProhibit: the least time between status reports. Less than a status report and a retransmission with all
-    /// its HARQ attempts take makes the receiver ask twice for one PDU.
+    /// t-StatusProhibit: the least time between status reports. Less than a status report and a
+    /// retransmission with all its HARQ attempts take makes the receiver ask twice for one PDU.
     pub status_prohibit: Span,
-    /// t-Reordering: how long a gap may be HARQ's affair, more than zero. At least a HARQ round trip for each attempt after
-    /// the first, or the receiver asks for what is on its way.
+    /// t-Reordering: how long HARQ may still fill a gap, more than zero. At least a HARQ round trip for each
+    /// attempt after the first, or the receiver requests PDUs that are in flight.
     pub reordering: Span,
     /// maxRetxThreshold: retransmissions of a PDU, at least 1; then its packets are lost.
     pub max_retx: u32,
@@ -60,9 +60,9 @@ pub struct LteConfig {
 }
 
 impl Default for LteConfig {
-    /// Park & Jang's 1 Mbps. Timers and maxRetxThreshold are the defaults of TS 36.331 §9.2.1.1 (which are the signalling
-    /// bearers'), but for t-StatusProhibit: data bearers have one, and it must cover HARQ. Headers: RLC 2 and MAC 1; PDCP 2
-    /// and a length indicator of 12 bits, rounded up.
+    /// Park & Jang's 1 Mbps. Timers and maxRetxThreshold are the defaults of TS 36.331 §9.2.1.1 (which are
+    /// the signalling bearers'), but for t-StatusProhibit: data bearers have one, and it must cover HARQ.
+    /// Headers: RLC 2 and MAC 1; PDCP 2 and a length indicator of 12 bits, rounded up.
     fn default() -> Self {
         Self {
             rate: Rate::from_mbps(1),
@@ -112,7 +112,7 @@ impl LteConfig {
     }
 }
 
-/// What an LTE link has done. Counters only; nothing steers by them.
+/// Counters of an LTE link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LteStats {
     /// Transport blocks, each counted once.
@@ -125,7 +125,7 @@ pub struct LteStats {
     pub harq_failures: u64,
     /// New PDUs.
     pub pdus: u64,
-    /// PDUs sent again by RLC.
+    /// PDUs retransmitted by RLC.
     pub retransmitted: u64,
     /// Polls sent.
     pub polls: u64,
@@ -135,7 +135,7 @@ pub struct LteStats {
     pub statuses: u64,
     /// Of those, lost.
     pub statuses_lost: u64,
-    /// PDUs given up after maxRetxThreshold.
+    /// PDUs abandoned after maxRetxThreshold.
     pub discarded_pdus: u64,
     /// Changes of cell.
     pub handovers: u64,

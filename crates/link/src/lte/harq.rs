@@ -1,5 +1,5 @@
-//! [`Harq`]: the sender's HARQ processes (3GPP TS 36.321 §5.3.2, §5.4.2). A process that was answered with a NACK sends its
-//! transport block again when its turn comes, one round trip later. Knows no RLC.
+//! [`Harq`]: the sender's HARQ processes (3GPP TS 36.321 §5.3.2, §5.4.2). A process that was answered with a
+//! NACK sends its transport block again when its turn comes, one round trip later. Knows no RLC.
 
 use msctp_units::Time;
 use rand_chacha::ChaCha8Rng;
@@ -8,7 +8,7 @@ use rand_core::SeedableRng;
 use super::{LteConfig, LteStats, TTI};
 use crate::arq::{BlockErrors, Part};
 
-/// What a transport block carries: a PDU or a part of one.
+/// Content of a transport block: a PDU or a part of one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TransportBlock {
     pub(super) number: u64,
@@ -24,7 +24,7 @@ struct Pending {
     attempts: u32,
 }
 
-/// The processes, each with the transport block that it will send again.
+/// The processes, each with the transport block that it will retransmit.
 #[derive(Debug)]
 pub(super) struct Harq {
     processes: Vec<Option<Pending>>,
@@ -42,7 +42,7 @@ impl Harq {
         (at.as_nanos() / TTI.as_nanos() % self.processes.len() as u64) as usize
     }
 
-    /// Whether the TTI at `at` is taken by a transport block that is sent again.
+    /// Whether the TTI at `at` is taken by a retransmitted transport block.
     pub(super) fn is_taken(&self, at: Time) -> bool {
         self.processes[self.turn(at)].is_some()
     }
@@ -52,7 +52,8 @@ impl Harq {
         (0..self.processes.len() as u64).map(|n| from + TTI * n).find(|&at| self.is_taken(at))
     }
 
-    /// Sends in the TTI at `at` what its process has pending, or else `new`. The transport block, if it is decoded.
+    /// Sends in the TTI at `at` what its process has pending, or else `new`. The transport block, if it is
+    /// decoded.
     pub(super) fn send(
         &mut self,
         at: Time,

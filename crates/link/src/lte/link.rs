@@ -1,8 +1,8 @@
-//! [`LteLink`]: one direction of an LTE radio bearer: the sending side of RLC in acknowledged mode over HARQ, with its
-//! receiver.
+//! [`LteLink`]: one direction of an LTE radio bearer: the sending side of RLC in acknowledged mode over HARQ,
+//! with its receiver.
 //!
-//! Section numbers are of 3GPP TS 36.322. Knows neither resource blocks nor modulation: the scheduler's grant is a rate, and
-//! whether the channel takes a transport block is [`BlockErrors`]' affair.
+//! Section numbers are of 3GPP TS 36.322. Knows neither resource blocks nor modulation: the scheduler's grant
+//! is a rate, and [`BlockErrors`] decides which transport blocks are lost.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -25,10 +25,10 @@ use crate::{
 /// One direction of an LTE radio bearer.
 ///
 /// - Transport blocks begin at whole multiples of [`TTI`], one in each.
-/// - Packets come out in order, complete, when every PDU up to the packet's last octet is there or given up.
-/// - At one instant, transport blocks arrive before status reports, those before timers expire, and all before transport
-///   blocks are sent. A packet offered at that instant goes with them if [`deliver`](LinkModel::deliver) has not been called
-///   for it; a change holds for the next ones.
+/// - Packets come out in order, complete, when every PDU up to the packet's last octet is there or abandoned.
+/// - At one instant, transport blocks arrive before status reports, those before timers expire, and all
+///   before transport blocks are sent. A packet offered at that instant goes with them if
+///   [`deliver`](LinkModel::deliver) has not been called for it; a change holds for the next ones.
 pub struct LteLink<P> {
     config: LteConfig,
     errors: BlockErrors,
@@ -38,7 +38,7 @@ pub struct LteLink<P> {
     window: Window<Option<u32>>,
     harq: Harq,
     receiver: Receiver,
-    /// The rest of a PDU that is sent again in several transport blocks.
+    /// The rest of a PDU that is retransmitted in several transport blocks.
     split: Option<Split>,
     poll: Poll,
     /// Transport blocks on their way that were decoded.
@@ -71,7 +71,7 @@ struct Poll {
     forced: bool,
 }
 
-/// What may happen, in the order in which it happens at one instant.
+/// Events, in their order at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Due {
     Arrival,
@@ -82,8 +82,8 @@ pub(crate) enum Due {
 }
 
 impl<P> LteLink<P> {
-    /// A link that is up and empty. `errors` takes transport blocks; what else is random is drawn from two streams seeded
-    /// with `harq_seed` (combining, misread answers) and `status_seed` (lost status reports).
+    /// A link that is up and empty. `errors` takes transport blocks; what else is random is drawn from two
+    /// streams seeded with `harq_seed` (combining, misread answers) and `status_seed` (lost status reports).
     ///
     /// # Errors
     /// [`InvalidRadio`] for the first parameter out of range.
@@ -231,8 +231,8 @@ impl<P> LteLink<P> {
         self.radio.poll_timeouts += 1;
     }
 
-    /// §5.2.2.3: with nothing to send a PDU goes again. The standard lets the sender choose: the newest that it knows nothing
-    /// of.
+    /// §5.2.2.3: with nothing to send a PDU is retransmitted. The standard lets the sender choose: the newest
+    /// that it knows nothing of.
     fn poll_with_an_old_pdu(&mut self, at: Time) {
         let newest = (self.window.va()..self.window.vs())
             .rev()
@@ -290,8 +290,9 @@ impl<P> LteLink<P> {
         }
     }
 
-    /// §5.2.1: the PDU is considered for retransmission. With RETX_COUNT at maxRetxThreshold the standard tells the upper
-    /// layers, which set the bearer up again; here the PDU's packets are lost and the bearer goes on.
+    /// §5.2.1: the PDU is considered for retransmission. With RETX_COUNT at maxRetxThreshold the standard
+    /// tells the upper layers, which set the bearer up again; here the PDU's packets are lost and the bearer
+    /// goes on.
     fn send_again(&mut self, at: Time, number: u64) {
         let Some(pdu) = self.window.get_mut(number) else { return };
         let count = pdu.extra.map_or(0, |count| count + 1);

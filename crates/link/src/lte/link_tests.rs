@@ -1,4 +1,5 @@
-//! The LTE link against closed forms, the standard's rules worked out by hand, and conservation under random changes.
+//! The LTE link against closed forms, the standard's rules worked out by hand, and conservation under random
+//! changes.
 
 use super::super::MAX_ATTEMPTS;
 use super::*;
@@ -13,7 +14,8 @@ fn probability(p: f64) -> Probability {
     Probability::new("p", p).unwrap()
 }
 
-/// A packet of 100 octets is one PDU in a transport block of 107; no delay, so that times are easily worked out.
+/// A packet of 100 octets is one PDU in a transport block of 107; no delay, so that times are easily worked
+/// out.
 fn one_packet_a_pdu() -> LteConfig {
     LteConfig {
         rate: Rate::from_bps(107 * 8 * 1000),
@@ -61,8 +63,8 @@ fn saturate(link: &mut LteLink<u32>, len: u32, until: Time) {
     }
 }
 
-/// A transport block's turn is well used when the channel does not take it: rate · (1 − p), less headers. The table in
-/// docs/models/lte-rlc-am.md: `cargo test -p msctp-link lte_throughput -- --nocapture`.
+/// A transport block's turn is well used when the channel does not take it: rate · (1 − p), less headers. The
+/// table in docs/models/lte-rlc-am.md: `cargo test -p msctp-link lte_throughput -- --nocapture`.
 #[test]
 fn lte_throughput_is_the_closed_form() {
     println!(
@@ -96,7 +98,8 @@ fn lte_throughput_is_the_closed_form() {
     }
 }
 
-/// Packets that meet no other: P(k attempts) = pᵏ⁻¹·cᵏ⁻²·…·(1 − p·cᵏ⁻¹), and the packet comes 8 ms later for each.
+/// Packets that meet no other: P(k attempts) = pᵏ⁻¹·cᵏ⁻²·…·(1 − p·cᵏ⁻¹), and the packet comes 8 ms later for
+/// each.
 #[test]
 fn harq_attempts_and_delay_have_their_distribution() {
     println!("| p | combining | attempts | delay, ms | probability | measured |");
@@ -135,7 +138,8 @@ fn harq_attempts_and_delay_have_their_distribution() {
     }
 }
 
-/// A PDU is lost when HARQ fails at its first sending and at each of the max_retx after it: (pᴷ)^(1 + max_retx).
+/// A PDU is lost when HARQ fails at its first sending and at each of the max_retx after it: (pᴷ)^(1 +
+/// max_retx).
 #[test]
 fn residual_loss_is_the_product_of_harq_and_arq_failures() {
     println!(
@@ -182,7 +186,8 @@ fn a_packet_takes_its_transport_blocks() {
     assert_eq!(link.next_delivery(), None, "an idle link asks for nothing");
 }
 
-/// Transport block 1 is lost at its first attempt: its turn comes again 8 ms later, and what follows waits for it.
+/// Transport block 1 is lost at its first attempt: its turn comes again 8 ms later, and what follows waits
+/// for it.
 #[test]
 fn harq_recovers_in_order_without_rlc() {
     let mut link = losing(one_packet_a_pdu(), &[1]);
@@ -194,8 +199,8 @@ fn harq_recovers_in_order_without_rlc() {
     assert_eq!(link.radio_stats().retransmitted, 0);
 }
 
-/// Block 1 is lost at its only attempt. Block 2 arrives at 3 ms and starts t-Reordering, VR(X) = 3; at 38 ms the receiver
-/// reports, at 46 ms the report is there, block 1 goes in the TTI at 46 ms and arrives at 47 ms.
+/// Block 1 is lost at its only attempt. Block 2 arrives at 3 ms and starts t-Reordering, VR(X) = 3; at 38 ms
+/// the receiver reports, at 46 ms the report is there, block 1 goes in the TTI at 46 ms and arrives at 47 ms.
 #[test]
 fn rlc_recovers_after_reordering_and_a_report() {
     let mut link = losing(LteConfig { max_attempts: 1, ..one_packet_a_pdu() }, &[1]);
@@ -210,7 +215,8 @@ fn rlc_recovers_after_reordering_and_a_report() {
     assert_eq!((radio.retransmitted, radio.harq_failures, radio.poll_timeouts), (1, 1, 0));
 }
 
-/// The last PDU polls because nothing follows; when it is lost there is no answer, and t-PollRetransmit sends it again.
+/// The last PDU polls because nothing follows; when it is lost there is no answer, and t-PollRetransmit
+/// retransmits it.
 #[test]
 fn a_lost_last_pdu_recovers_by_the_poll_timer() {
     let mut link = losing(LteConfig { max_attempts: 1, ..one_packet_a_pdu() }, &[0]);
@@ -255,7 +261,7 @@ fn a_smaller_grant_splits_a_pdu_that_is_sent_again() {
     let mut link = losing(LteConfig { max_attempts: 1, ..one_packet_a_pdu() }, &[0, 2]);
     let _ = link.offer(ms(0), 1, 100);
     assert_eq!(drain(&mut link, ms(1)), []);
-    // 104 octets in transport blocks of 53: three parts. The second is lost, and the PDU is sent again.
+    // 104 octets in transport blocks of 53: three parts. The second is lost, and the PDU is retransmitted.
     link.change(ms(1), Change::Rate(Rate::from_bps(53 * 8000))).unwrap();
     let out = drain(&mut link, ms(3000));
     assert_eq!((out.len(), out[0].0, out[0].2), (1, 1, true));
@@ -270,7 +276,8 @@ fn a_smaller_grant_splits_a_pdu_that_is_sent_again() {
 
 #[test]
 fn the_window_stalls_until_a_report() {
-    // 8 PDUs, then nothing until the answer to the poll in the eighth: sent at 7, there at 8, answered at 8 + 20 ms.
+    // 8 PDUs, then nothing until the answer to the poll in the eighth: sent at 7, there at 8, answered at 8 +
+    // 20 ms.
     let config = LteConfig { window: 8, status_delay: Span::from_millis(20), ..one_packet_a_pdu() };
     let mut link = link(LteConfig { status_prohibit: Span::ZERO, ..config }, 0.0);
     for n in 0..16 {
@@ -352,7 +359,7 @@ mod under_random_changes {
         ]
     }
 
-    /// What the link made of each packet, in order; `lazy`: the caller looks only when it has something to do.
+    /// Returns the fate of each packet, in order; `lazy`: the caller polls only when something is due.
     fn run(config: LteConfig, ops: &[Op], lazy: bool) -> (Vec<u32>, Vec<(u32, Outcome)>, LteStats) {
         let mut link = link(config, 0.1);
         let (mut now, mut n) = (Time::ZERO, 0);
@@ -384,7 +391,8 @@ mod under_random_changes {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Every packet taken comes out once, in order; all arrive unless cells or links were left or PDUs given up.
+        /// Every packet taken comes out once, in order; all arrive unless cells or links were left or PDUs
+        /// abandoned.
         #[test]
         fn packets_are_conserved_in_order(
             ops in prop::collection::vec(op(), 1..60),

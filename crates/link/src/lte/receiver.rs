@@ -1,5 +1,6 @@
-//! [`Receiver`]: the receiving side of RLC in acknowledged mode (3GPP TS 36.322 §5.1.3.2, §5.2.3): when a gap is no longer
-//! HARQ's affair, and when to report. Which PDUs are there stands in the [`Window`]; VR(R) is its V(Q), VR(H) its V(R).
+//! [`Receiver`]: the receiving side of RLC in acknowledged mode (3GPP TS 36.322 §5.1.3.2, §5.2.3): when HARQ
+//! can no longer fill a gap, and when to report. The [`Window`] knows which PDUs arrived; VR(R) is its V(Q),
+//! VR(H) its V(R).
 
 use msctp_units::{Span, Time};
 
@@ -32,7 +33,7 @@ impl Receiver {
         [self.reordering.map(|(at, _)| at), self.prohibited].into_iter().flatten().min()
     }
 
-    /// §5.1.3.2.3: a PDU, or a part of one, was received or is given up.
+    /// §5.1.3.2.3: a PDU, or a part of one, was received or is abandoned.
     pub(super) fn received<X>(&mut self, at: Time, window: &Window<X>, t_reordering: Span) {
         self.vr_ms = first_lacking(window, self.vr_ms);
         if self.reordering.is_some_and(|(_, vr_x)| vr_x <= window.vq()) {

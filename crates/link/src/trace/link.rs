@@ -18,7 +18,7 @@ pub struct TraceConfig {
     pub schedule: Schedule,
     /// Propagation delay, one way.
     pub delay: Span,
-    /// What may wait.
+    /// Limit of the queue.
     pub queue: QueueLimit,
 }
 
@@ -39,8 +39,8 @@ struct Leaving<P> {
 
 /// One direction of a link that follows a trace, as Mahimahi's `mm-link` does.
 ///
-/// - An opportunity carries [`OPPORTUNITY_BYTES`]: several small packets, or a part of a large one whose rest goes with the
-///   next. What is not used is lost to nobody's benefit.
+/// - An opportunity carries [`OPPORTUNITY_BYTES`]: several small packets, or a part of a large one whose rest
+///   goes with the next. Unused capacity is lost.
 /// - A packet leaves when its last byte does. An opportunity at the instant a packet is offered is over.
 /// - When the link goes down what is inside is lost. The trace goes on.
 pub struct TraceLink<P> {
@@ -74,7 +74,7 @@ impl<P> TraceLink<P> {
         }
     }
 
-    /// What waits; a packet that has been sent in part does not.
+    /// Length of the queue; a partly sent packet is not in it.
     fn queued(&self) -> QueueLen {
         let all = QueueLen { packets: self.waiting.len() as u64, bytes: self.waiting_bytes };
         match self.waiting.front().filter(|_| self.sent > 0) {
@@ -223,7 +223,7 @@ mod tests {
         TraceLink::new(TraceConfig { schedule, delay: Span::from_millis(10), queue }, None)
     }
 
-    /// What leaves by `until`: when, which, whether it arrived.
+    /// Packets that leave by `until`: time, number, whether it arrived.
     fn drain(link: &mut TraceLink<u32>, until: Time) -> Vec<(u64, u32, bool)> {
         let mut out = Vec::new();
         while let Some(now) = link.next_delivery().filter(|&next| next <= until) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use msctp_units::{Rate, Span, Time};
 
-/// Bytes that an opportunity carries at most: a full packet. (Mahimahi counts 1504, the four bytes before each packet on its
-/// TUN device included.)
+/// Bytes that an opportunity carries at most: a full packet. (Mahimahi counts 1504, the four bytes before
+/// each packet on its TUN device included.)
 pub const OPPORTUNITY_BYTES: u32 = 1500;
 
 /// The first thing that is wrong with a trace.
@@ -14,7 +14,7 @@ pub const OPPORTUNITY_BYTES: u32 = 1500;
 pub struct InvalidTrace {
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong and what would be right.
+    /// The fault, and the allowed values.
     pub message: String,
 }
 
@@ -37,7 +37,7 @@ impl Schedule {
     /// A schedule of these instants, in order; after `period` they come again.
     ///
     /// # Errors
-    /// What is wrong, the number of the instant from 1 in the place of a line.
+    /// The fault; the number of the instant from 1 in place of a line.
     pub fn new(instants: Vec<Span>, period: Span) -> Result<Self, InvalidTrace> {
         let fail = |line: usize, message: String| Err(InvalidTrace { line, message });
         let Some(&last) = instants.last() else {
@@ -53,8 +53,9 @@ impl Schedule {
         Ok(Self { instants: instants.into(), period })
     }
 
-    /// Reads a trace in Mahimahi's format: a line for each opportunity with its time in whole milliseconds. The period is
-    /// `period`, or as in Mahimahi the last time. What follows `#` is a comment, empty lines are skipped.
+    /// Reads a trace in Mahimahi's format: a line for each opportunity with its time in whole milliseconds.
+    /// The period is `period`, or as in Mahimahi the last time. What follows `#` is a comment, empty lines
+    /// are skipped.
     ///
     /// # Errors
     /// The first line that is wrong.
@@ -83,9 +84,9 @@ impl Schedule {
 
     /// Reads one column of a table of rates over time: networks that were measured together, on one clock.
     ///
-    /// The first line names the columns, separated by commas: `time` and the networks. The others have a time in seconds and
-    /// the networks' rates in Mbps, which hold until the next line's time; the last line ends the period, and its rates are not
-    /// used. What follows `#` is a comment, empty lines are skipped.
+    /// The first line names the columns, separated by commas: `time` and the networks. The others have a time
+    /// in seconds and the networks' rates in Mbps, which hold until the next line's time; the last line ends
+    /// the period, and its rates are not used. What follows `#` is a comment, empty lines are skipped.
     ///
     /// # Errors
     /// The first line that is wrong.
@@ -139,7 +140,7 @@ impl Schedule {
         self.instants.len()
     }
 
-    /// What it carries in the mean.
+    /// Mean rate.
     #[must_use]
     pub fn mean_rate(&self) -> Rate {
         Rate::of(self.instants.len() as u64 * u64::from(OPPORTUNITY_BYTES), self.period).unwrap_or_default()
@@ -176,8 +177,8 @@ impl Schedule {
 /// Longest trace: a year.
 const MOST_MS: u64 = 366 * 24 * 3600 * 1000;
 
-/// The instants at which rates that hold from their time to the next have carried another opportunity's bytes, and the time of
-/// the last. Times count from the first.
+/// The instants at which rates that hold from their time to the next have carried another opportunity's
+/// bytes, and the time of the last. Times count from the first.
 fn opportunities(rates: &[(Span, Rate)]) -> (Vec<Span>, Span) {
     // bit/s · ns in an opportunity.
     const WORK: u128 = OPPORTUNITY_BYTES as u128 * 8 * 1_000_000_000;
@@ -199,7 +200,7 @@ fn opportunities(rates: &[(Span, Rate)]) -> (Vec<Span>, Span) {
                 done += bps * (u128::from(to) - at);
                 break;
             }
-            // What the rounding up to a nanosecond carries too much belongs to the next one.
+            // The excess of rounding up to a nanosecond belongs to the next instant.
             done = (done + bps * (next - at)) - WORK;
             at = next;
             instants.push(Span::from_nanos(at as u64));

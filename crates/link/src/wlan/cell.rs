@@ -1,5 +1,5 @@
-//! [`Cell`]: a medium that stations share. Contention, retransmission, queues; which frames are received is the
-//! [`Channel`]'s business, how long things take [`MacConfig`]'s.
+//! [`Cell`]: a medium that stations share. Contention, retransmission, queues; which frames are received is
+//! the [`Channel`]'s business, how long things take [`MacConfig`]'s.
 
 use core::fmt;
 use std::collections::VecDeque;
@@ -38,9 +38,9 @@ pub struct RadioLinkConfig {
     pub b: StationId,
     /// Added to the time a signal is on its way.
     pub delay: Span,
-    /// What may wait, from `a` to `b` and from `b` to `a`.
+    /// Limits of the queues from `a` to `b` and from `b` to `a`.
     pub queues: [QueueLimit; 2],
-    /// What happens to frames, in either direction.
+    /// Loss and delay of frames, in either direction.
     pub channel: Channel,
 }
 
@@ -53,7 +53,7 @@ pub struct CellStats {
     pub retries: u64,
     /// Attempts that failed because another station's fell on the same instant.
     pub collided: u64,
-    /// Frames given up after the last attempt.
+    /// Frames abandoned after the last attempt.
     pub given_up: u64,
     /// How long the medium was busy, waiting times not counted.
     pub busy: Span,
@@ -66,7 +66,7 @@ struct Frame<P> {
     port: usize,
 }
 
-/// What a station does.
+/// State of a station.
 #[derive(Debug)]
 enum Service<P> {
     Idle,
@@ -116,11 +116,13 @@ struct Leaving<P> {
 
 /// A medium that stations share.
 ///
-/// - One exchange at a time: RTS and CTS if there are any, the frame, its acknowledgement. Then every station that has a
-///   frame waits DIFS and its backoff; whose backoff ends first has the next turn, the others keep what is left of theirs.
-/// - A frame that is not acknowledged is sent again, after a backoff from a doubled window, until its retries are used up.
-/// - A station sends its frames in order, over whichever links they go: one that is sent again and again holds up the
-///   others.
+/// - One exchange at a time: RTS and CTS if there are any, the frame, its acknowledgement. Then every station
+///   that has a frame waits DIFS and its backoff; whose backoff ends first has the next turn, the others keep
+///   what is left of theirs.
+/// - A frame that is not acknowledged is retransmitted, after a backoff from a doubled window, until its
+///   retries are used up.
+/// - A station sends its frames in order, over whichever links they go: one that is retransmitted repeatedly
+///   holds up the others.
 /// - Like the other models a frame that left at an instant has left: it makes room for one offered then.
 ///
 /// `now` never goes back. After any call [`next_delivery`](Self::next_delivery) says when to call
@@ -134,14 +136,14 @@ pub struct Cell<P> {
     links: Vec<RadioLink>,
     /// The end of the last exchange.
     free: Time,
-    /// What is on its way, in order of leaving.
+    /// Packets in flight, in order of leaving.
     leaving: VecDeque<Leaving<P>>,
     turns: u64,
     stats: CellStats,
 }
 
 impl<P> Cell<P> {
-    /// A cell with nobody in it. `seed` is that of the backoffs.
+    /// Creates an empty cell. `seed` is that of the backoffs.
     pub fn new(mac: MacConfig, seed: [u8; 32]) -> Self {
         Self {
             mac,
@@ -173,7 +175,7 @@ impl<P> Cell<P> {
         [PortId(first), PortId(first + 1)]
     }
 
-    /// A packet of `wire_len` bytes, its own headers included, wants to go out at a port.
+    /// A packet of `wire_len` bytes, its own headers included, is offered at a port.
     pub fn offer(&mut self, now: Time, port: PortId, packet: P, wire_len: u32) -> Offer<P> {
         self.advance(now);
         let PortId(number) = port;
@@ -214,8 +216,9 @@ impl<P> Cell<P> {
         [arrival, self.next_turn(), self.end_of_exchange()].into_iter().flatten().min()
     }
 
-    /// The next packet that has left by `now`, with the port it went out at, in order of leaving. Each accepted packet
-    /// comes out exactly once. May give nothing and move [`next_delivery`](Self::next_delivery) on.
+    /// The next packet that has left by `now`, with the port it went out at, in order of leaving. Each
+    /// accepted packet comes out exactly once. May give nothing and move
+    /// [`next_delivery`](Self::next_delivery) on.
     pub fn deliver(&mut self, now: Time) -> Option<(PortId, Delivery<P>)> {
         self.advance(now);
         if self.leaving.front()?.at > now {
@@ -232,9 +235,9 @@ impl<P> Cell<P> {
         Some((PortId(frame.port), Delivery { packet: frame.packet, wire_len: frame.wire_len, outcome }))
     }
 
-    /// Changes something from the next attempt on: the rate of the cell's data frames, the delay of the port's link in
-    /// both directions; brings the port's link up or takes it down, in both directions. When a link goes down what is
-    /// inside is lost; an exchange that is under way occupies the medium to its end.
+    /// Changes something from the next attempt on: the rate of the cell's data frames, the delay of the
+    /// port's link in both directions; brings the port's link up or takes it down, in both directions. When a
+    /// link goes down what is inside is lost; an exchange that is under way occupies the medium to its end.
     ///
     /// # Errors
     /// [`Unsupported`] for a rate of zero (take the link down instead) and for what radio blocks have.
@@ -263,7 +266,7 @@ impl<P> Cell<P> {
         }
     }
 
-    /// Is the port's link up?
+    /// Returns whether the port's link is up.
     pub fn is_up(&self, port: PortId) -> bool {
         self.links[port.0 / 2].up
     }
@@ -278,7 +281,7 @@ impl<P> Cell<P> {
         &mut self.links[port.0 / 2].channel
     }
 
-    /// What waits at a port, the frame that its station tries to send not counted.
+    /// Returns the length of a port's queue, without the frame that its station tries to send.
     pub fn queue_len(&self, port: PortId) -> QueueLen {
         self.ports[port.0].waiting
     }
@@ -346,7 +349,7 @@ impl<P> Cell<P> {
         };
     }
 
-    /// Who is ready at `turn` sends, the others wait on.
+    /// Stations that are ready at `turn` send, the others wait.
     fn take_turn(&mut self, turn: Time) {
         self.turns += 1;
         let mut ready: Vec<usize> =
@@ -435,7 +438,7 @@ impl<P> Cell<P> {
         let mut flushed: Vec<Leaving<P>> = Vec::new();
         let mut kept = VecDeque::new();
         for mut leaving in self.leaving.drain(..) {
-            // What has arrived by now has arrived.
+            // Frames that have arrived by now are not lost.
             if leaving.frame.port / 2 == link && leaving.at > now {
                 (leaving.at, leaving.outcome) = (now, lost);
             }
@@ -483,7 +486,7 @@ fn backoff(mac: &MacConfig, rng: &mut ChaCha8Rng, attempt: u32) -> Span {
 }
 
 impl<P> Station<P> {
-    /// When its backoff ends, if nobody is earlier.
+    /// End of its backoff, if no other station is earlier.
     fn ready(&self) -> Option<Time> {
         match self.service {
             Service::Contending { from, left, .. } => Some(from + left),

@@ -16,7 +16,8 @@ fn channel(loss: &LossConfig) -> Channel {
     Channel::clear(Box::new(Fixed(0))).with_loss(loss.build([9; 32]).unwrap())
 }
 
-/// A cell with one base station and some mobiles; ports in the order mobile 0 to base, base to mobile 0, mobile 1 …
+/// A cell with one base station and some mobiles; ports in the order mobile 0 to base, base to mobile 0,
+/// mobile 1 …
 fn cell(mac: MacConfig, mobiles: usize, queue: QueueLimit) -> (Cell<u32>, Vec<[PortId; 2]>) {
     let mut cell = Cell::new(mac, [7; 32]);
     let b = cell.add_station();
@@ -90,8 +91,8 @@ fn drawn_backoffs_have_the_window_s_mean() {
     assert!((took - want).abs() < four_errors, "{took} s a frame, want {want}");
 }
 
-/// Each of n saturated stations waits CW/2 idle slots per frame; the slots pass for all of them, so that a frame costs
-/// CW/2n: two directions of one link share what one direction alone would have.
+/// Each of n saturated stations waits CW/2 idle slots per frame; the slots pass for all of them, so that a
+/// frame costs CW/2n: two directions of one link share what one direction alone would have.
 #[test]
 fn both_directions_share_the_airtime() {
     let mac = mean(Rate::from_mbps(2));
@@ -139,8 +140,8 @@ fn what_is_lost_is_p_to_the_number_of_attempts() {
     }
 }
 
-/// The delay of a frame that needs k retries is DIFS, backoff and exchange of each, with doubled windows; k has the
-/// probability (1 − p)·pᵏ.
+/// The delay of a frame that needs k retries is DIFS, backoff and exchange of each, with doubled windows; k
+/// has the probability (1 − p)·pᵏ.
 #[test]
 fn the_delay_is_the_sum_over_the_attempts() {
     let p = 0.4;
@@ -170,7 +171,7 @@ fn the_delay_is_the_sum_over_the_attempts() {
             attempts.into_iter().position(|d| offered + d == now).expect("one of the closed form's delays");
         match delivery.outcome {
             Outcome::Arrived => after[k] += 1,
-            Outcome::Lost(_) => assert_eq!(k, mac.retries as usize, "given up after the last attempt"),
+            Outcome::Lost(_) => assert_eq!(k, mac.retries as usize, "abandoned after the last attempt"),
         }
     }
     for (k, &count) in after.iter().enumerate() {
@@ -181,9 +182,9 @@ fn the_delay_is_the_sum_over_the_attempts() {
     }
 }
 
-/// Two stations that always have a frame collide as often as Bianchi's model says (IEEE JSAC 18(3), 2000, eqs. 7 and
-/// 9): with W = 32 and 5 doublings, p = 1 − (1 − τ) = τ. The model takes the chance of a collision as the same at each slot;
-/// within a tenth.
+/// Two stations that always have a frame collide as often as Bianchi's model says (IEEE JSAC 18(3), 2000,
+/// eqs. 7 and 9): with W = 32 and 5 doublings, p = 1 − (1 − τ) = τ. The model takes the chance of a collision
+/// as the same at each slot; within a tenth.
 #[test]
 fn collisions_are_as_frequent_as_in_bianchis_model() {
     let (w, m) = (32.0, 5);
@@ -299,8 +300,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever happens, each accepted packet comes out once, at its port, in the order of entry unless a link went
-    /// down; counters agree with what came out.
+    /// Whatever happens, each accepted packet comes out once, at its port, in the order of entry unless a
+    /// link went down; counters agree with what came out.
     #[test]
     fn every_packet_leaves_exactly_once(steps in prop::collection::vec(step(), 1..150), collisions: bool) {
         let mac = MacConfig { retries: 2, collisions, ..MacConfig::dot11b(Rate::from_mbps(2)) };

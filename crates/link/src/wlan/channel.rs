@@ -1,5 +1,5 @@
-//! [`Channel`]: what happens to a frame between two stations: how long it is on its way, whether it is received. Both
-//! directions of a radio link share one.
+//! [`Channel`]: what happens to a frame between two stations: how long it is on its way, whether it is
+//! received. Both directions of a radio link share one.
 
 use core::fmt;
 
@@ -60,8 +60,8 @@ impl Channel {
         self
     }
 
-    /// Each frame is lost, independently of the others, with probability `1 − exp(−10^(−margin / slope))`: Rayleigh
-    /// fading that changes from frame to frame when `slope` is 10,000 mdB. Nothing without a radio.
+    /// Each frame is lost, independently of the others, with probability `1 − exp(−10^(−margin / slope))`:
+    /// Rayleigh fading that changes from frame to frame when `slope` is 10,000 mdB. Nothing without a radio.
     #[must_use]
     pub fn with_fading_per_frame(mut self, slope: MilliDb, seed: [u8; 32]) -> Self {
         self.fading = Fading::PerFrame { slope, rng: ChaCha8Rng::from_seed(seed) };
@@ -92,7 +92,8 @@ impl Channel {
         Some(self.radio?.receive_power(self.distance.at(now)))
     }
 
-    /// Is the receive power, fading apart, at least the sensitivity? Always without a radio.
+    /// Returns whether the receive power, without fading, is at least the sensitivity; always true without a
+    /// radio.
     pub fn covers(&self, now: Time) -> bool {
         self.radio.is_none_or(|radio| radio.covers(self.distance.at(now)))
     }
@@ -102,7 +103,7 @@ impl Channel {
         Span::from_nanos(propagation_ns(self.distance.at(now)))
     }
 
-    /// Is a frame lost that is on the air from `from` to `to`? Frames come in the order of `from`.
+    /// Returns whether a frame on the air from `from` to `to` is lost. Frames come in the order of `from`.
     pub(super) fn loses(&mut self, from: Time, to: Time, wire_len: u32) -> bool {
         let lost = self.loss.as_mut().is_some_and(|loss| loss.loses(to, wire_len));
         let Some(radio) = self.radio else { return lost };

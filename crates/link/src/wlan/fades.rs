@@ -1,7 +1,7 @@
 //! [`ParetoFades`]: bad periods in time, longer ones by Pareto's law, the more of them the weaker the signal.
 //!
-//! The periods are a function of seed and distance alone: traffic does not move them, so that two transports that are
-//! compared meet the same channel.
+//! The periods are a function of seed and distance alone: traffic does not move them, so that two transports
+//! that are compared meet the same channel.
 
 use std::collections::VecDeque;
 
@@ -13,9 +13,9 @@ use super::radio::{MilliDb, outage};
 
 /// Bad periods, in which every frame is lost that is on the air for some of them.
 ///
-/// A period's length is Pareto-distributed: longer than x with probability (shortest / x)^shape, cut at `longest`. Good
-/// periods are exponential, with the mean that makes the channel bad for the share of time that
-/// `1 − exp(−10^(−margin / slope))` gives for the receive power's margin at that time.
+/// A period's length is Pareto-distributed: longer than x with probability (shortest / x)^shape, cut at
+/// `longest`. Good periods are exponential, with the mean that makes the channel bad for the share of time
+/// that `1 − exp(−10^(−margin / slope))` gives for the receive power's margin at that time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ParetoFades {
     /// By how many mdB more margin the share of bad time falls to a tenth.
@@ -62,7 +62,8 @@ impl Fades {
         }
     }
 
-    /// Is some of the time from `from` to `to` bad? `from` never goes back; `margin` gives the margin at a time.
+    /// Returns whether a bad period touches `from` to `to`. `from` never goes back; `margin` gives the margin
+    /// at a time.
     pub(super) fn touch(&mut self, from: Time, to: Time, margin: impl Fn(Time) -> MilliDb) -> bool {
         while self.decided <= to {
             self.decide(&margin);
@@ -76,7 +77,8 @@ impl Fades {
     /// Decides a step or a bad period more.
     fn decide(&mut self, margin: impl Fn(Time) -> MilliDb) {
         let share = outage(margin(self.decided), self.config.slope);
-        // Bad for `mean` on average, good for `mean · (1 − share) / share`: memoryless, so that a new step draws anew.
+        // Bad for `mean` on average, good for `mean · (1 − share) / share`: memoryless, so that a new step
+        // draws anew.
         let good_secs = self.mean_secs * (1.0 - share) / share;
         let until_bad = Span::from_secs_f64(-libm::log(self.uniform()) * good_secs).unwrap_or(Span::MAX);
         if until_bad >= STEP {

@@ -1,4 +1,4 @@
-//! [`WlanLink`]: one direction of a radio hop that shares its airtime with nobody, as a [`LinkModel`].
+//! [`WlanLink`]: one direction of a radio hop that shares its airtime with no other, as a [`LinkModel`].
 
 use core::fmt;
 
@@ -16,7 +16,8 @@ pub struct WlanLink<P> {
 }
 
 impl<P> WlanLink<P> {
-    /// A link that is up and empty. `delay` is added to the signal's time on its way; `seed` is that of the backoffs.
+    /// A link that is up and empty. `delay` is added to the signal's time on its way; `seed` is that of the
+    /// backoffs.
     pub fn new(mac: MacConfig, delay: Span, queue: QueueLimit, channel: Channel, seed: [u8; 32]) -> Self {
         let mut cell = Cell::new(mac, seed);
         let (a, b) = (cell.add_station(), cell.add_station());
@@ -29,7 +30,7 @@ impl<P> WlanLink<P> {
         self.cell.channel_mut(self.port).set_loss(loss);
     }
 
-    /// Attempts, retries, frames given up.
+    /// Counters: attempts, retries, abandoned frames.
     pub fn cell_stats(&self) -> &CellStats {
         self.cell.stats()
     }

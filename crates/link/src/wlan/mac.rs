@@ -1,5 +1,5 @@
-//! [`MacConfig`]: how long things take on the air, as IEEE 802.11's distributed coordination function has it. Pure
-//! arithmetic; knows neither stations nor losses.
+//! [`MacConfig`]: how long things take on the air, as IEEE 802.11's distributed coordination function has it.
+//! Pure arithmetic; knows neither stations nor losses.
 
 use msctp_units::{Rate, Span};
 
@@ -21,9 +21,9 @@ pub enum Backoff {
 /// Timing of the medium access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacConfig {
-    /// At which a data frame's bytes are sent, in bit/s. Must not be zero.
+    /// Rate of a data frame's bytes, in bit/s. Must not be zero.
     pub rate: Rate,
-    /// At which ACK, RTS and CTS frames are sent, in bit/s. Must not be zero.
+    /// Rate of ACK, RTS and CTS frames, in bit/s. Must not be zero.
     pub basic_rate: Rate,
     /// One slot of the backoff.
     pub slot: Span,
@@ -39,21 +39,21 @@ pub struct MacConfig {
     pub cw_min: u32,
     /// The largest contention window, in slots.
     pub cw_max: u32,
-    /// Attempts after the first before a frame is given up.
+    /// Attempts after the first before a frame is abandoned.
     pub retries: u32,
-    /// Do an RTS and a CTS go before each data frame?
+    /// Whether an RTS and a CTS precede each data frame.
     pub rts: bool,
     /// How backoffs are chosen.
     pub backoff: Backoff,
-    /// Do stations collide whose backoffs end at the same instant? Otherwise one goes first.
+    /// Whether stations collide whose backoffs end at the same instant. Otherwise one goes first.
     pub collisions: bool,
 }
 
 impl MacConfig {
-    /// The figures of 802.11b with the long preamble (IEEE 802.11b-1999 §18.3.3): slot 20 µs, SIFS 10 µs, DIFS 50 µs,
-    /// preamble and header 192 µs, contention window 31 to 1023; 28 bytes of MAC header and check sequence and 8 of LLC
-    /// and SNAP; 7 attempts in all; no RTS; drawn backoff, collisions. `rate` is free; control frames go at
-    /// 1 Mbps or at `rate` if that is lower.
+    /// The figures of 802.11b with the long preamble (IEEE 802.11b-1999 §18.3.3): slot 20 µs, SIFS 10 µs,
+    /// DIFS 50 µs, preamble and header 192 µs, contention window 31 to 1023; 28 bytes of MAC header and check
+    /// sequence and 8 of LLC and SNAP; 7 attempts in all; no RTS; drawn backoff, collisions. `rate` is free;
+    /// control frames go at 1 Mbps or at `rate` if that is lower.
     pub fn dot11b(rate: Rate) -> Self {
         Self {
             rate,
@@ -89,7 +89,7 @@ impl MacConfig {
         self.preamble + self.rate.time_for(u64::from(wire_len) + u64::from(self.header))
     }
 
-    /// What goes before the data frame: RTS, SIFS, CTS, SIFS; nothing without RTS.
+    /// Time before the data frame: RTS, SIFS, CTS, SIFS; zero without RTS.
     pub fn request_time(&self) -> Span {
         if !self.rts {
             return Span::ZERO;
@@ -97,8 +97,8 @@ impl MacConfig {
         self.control_time(RTS_BYTES) + self.control_time(ACK_BYTES) + self.sifs * 2
     }
 
-    /// From the end of the data frame to the end of the exchange: SIFS and the acknowledgement. As long if there is
-    /// none: the frame has reserved the medium for it.
+    /// From the end of the data frame to the end of the exchange: SIFS and the acknowledgement. As long if
+    /// there is none: the frame has reserved the medium for it.
     pub fn ack_time(&self) -> Span {
         self.sifs + self.control_time(ACK_BYTES)
     }
@@ -108,8 +108,8 @@ impl MacConfig {
         self.request_time() + self.frame_time(wire_len) + self.ack_time()
     }
 
-    /// How long a collision keeps the medium busy for the station that sent `wire_len` bytes: with RTS, only those
-    /// collide.
+    /// How long a collision keeps the medium busy for the station that sent `wire_len` bytes: with RTS, only
+    /// those collide.
     pub(super) fn collision_time(&self, wire_len: u32) -> Span {
         if self.rts { self.request_time() } else { self.exchange_time(wire_len) }
     }

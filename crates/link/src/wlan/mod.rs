@@ -1,11 +1,12 @@
-//! An 802.11-like wireless hop: stations that share the airtime of a cell, stop-and-wait retransmission, losses that
-//! depend on receive power.
+//! An 802.11-like wireless hop: stations that share the airtime of a cell, stop-and-wait retransmission,
+//! losses that depend on receive power.
 //!
-//! A [`Cell`] is the medium: all stations of it, in both directions, take turns on it. Each radio link between two stations
-//! is a pair of its ports. [`WlanLink`] is a cell with one port, for a hop that shares its airtime with nobody, as a
-//! [`LinkModel`](crate::LinkModel). Scope, limits and validation are in `docs/models/wlan.md`.
+//! A [`Cell`] is the medium: all stations of it, in both directions, take turns on it. Each radio link
+//! between two stations is a pair of its ports. [`WlanLink`] is a cell with one port, for a hop that shares
+//! its airtime with no other, as a [`LinkModel`](crate::LinkModel). Scope, limits and validation are in
+//! `docs/models/wlan.md`.
 //!
-//! May not touch what the packets are, nor where a station is: a distance is a function of time that is passed in.
+//! Knows neither the packets nor where a station is: the caller passes a distance as a function of time.
 
 mod cell;
 mod channel;

@@ -1,7 +1,7 @@
 //! [`Radio`]: receive power by distance, and how often the signal is too weak.
 //!
-//! Powers are integers in thousandths of a decibel. The few logarithms and exponentials are `libm`'s, whose results are
-//! the same on every machine; they are rounded to integers at once.
+//! Powers are integers in thousandths of a decibel. The few logarithms and exponentials are `libm`'s, whose
+//! results are the same on every machine; they are rounded to integers at once.
 
 use crate::Probability;
 
@@ -31,8 +31,8 @@ pub struct Radio {
 }
 
 impl Radio {
-    /// Transmit power and path loss at one metre of ns-2's default radio (0.28 W at 914 MHz), an exponent of 2.8, and the
-    /// sensitivity that makes the cell's radius `coverage_mm` millimetres.
+    /// Transmit power and path loss at one metre of ns-2's default radio (0.28 W at 914 MHz), an exponent of
+    /// 2.8, and the sensitivity that makes the cell's radius `coverage_mm` millimetres.
     pub fn covering(coverage_mm: u64) -> Self {
         let radio = Self { tx_power: 24_500, reference_loss: 31_700, exponent: 2_800, sensitivity: 0 };
         radio.with_coverage(coverage_mm)
@@ -44,8 +44,8 @@ impl Radio {
         Self { sensitivity: self.receive_power(coverage_mm), ..self }
     }
 
-    /// Receive power at a distance in millimetres: `tx_power − reference_loss − 10·n·log₁₀(d / 1 m)`, rounded to the
-    /// nearest mdB. Nearer than a metre counts as a metre.
+    /// Receive power at a distance in millimetres: `tx_power − reference_loss − 10·n·log₁₀(d / 1 m)`, rounded
+    /// to the nearest mdB. Nearer than a metre counts as a metre.
     pub fn receive_power(&self, distance_mm: u64) -> MilliDb {
         let metres = distance_mm.max(1000) as f64 / 1000.0;
         let loss = libm::round(10.0 * f64::from(self.exponent) * libm::log10(metres));
@@ -59,15 +59,15 @@ impl Radio {
         self.receive_power(distance_mm).saturating_sub(self.sensitivity)
     }
 
-    /// Is the receive power at this distance, in millimetres, at least the sensitivity?
+    /// Returns whether the receive power at this distance, in millimetres, is at least the sensitivity.
     pub fn covers(&self, distance_mm: u64) -> bool {
         self.margin(distance_mm) >= 0
     }
 }
 
 /// Share of the time for which a fading signal of this mean margin is below the sensitivity:
-/// `1 − exp(−10^(−margin / slope))`, the outage probability of Rayleigh fading when `slope` is 10 dB. A smaller slope is a
-/// receiver that fades less (diversity): the share falls by a decade every `slope`.
+/// `1 − exp(−10^(−margin / slope))`, the outage probability of Rayleigh fading when `slope` is 10 dB. A
+/// smaller slope is a receiver that fades less (diversity): the share falls by a decade every `slope`.
 pub(super) fn outage(margin: MilliDb, slope: MilliDb) -> f64 {
     let decades = -f64::from(margin) / f64::from(slope.max(1));
     -libm::expm1(-libm::exp10(decades))
@@ -103,7 +103,8 @@ mod tests {
         }
     }
 
-    /// Rayleigh: at a mean margin of 0 dB the signal is below the threshold 1 − 1/e of the time, at 20 dB 1 % of it.
+    /// Rayleigh: at a mean margin of 0 dB the signal is below the threshold 1 − 1/e of the time, at 20 dB 1 %
+    /// of it.
     #[test]
     fn outage_is_rayleighs_at_ten_decibels_a_decade() {
         for (margin, want) in [(0, 0.632_120_558_8), (10_000, 0.095_162_582), (20_000, 0.009_950_166)] {
