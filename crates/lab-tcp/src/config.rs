@@ -224,7 +224,7 @@ impl Config {
         Ok(())
     }
 
-    /// RFC 5681 §3.1, equation (1), for this segment size.
+    /// Returns the initial window of RFC 5681 §3.1, equation (1), for this segment size.
     pub(crate) fn initial_window(&self, smss: u64) -> InitialWindow {
         self.initial_window.unwrap_or(InitialWindow::Packets(match smss {
             2191.. => 2,
@@ -233,12 +233,12 @@ impl Config {
         }))
     }
 
-    /// Bytes of options in every segment after the handshake.
+    /// Returns the bytes of options in every segment after the handshake.
     pub(crate) fn steady_options(timestamps: bool) -> u64 {
         if timestamps { TIMESTAMPS_LEN as u64 } else { 0 }
     }
 
-    /// The shift with which the receive buffer can be advertised (RFC 7323 §2.3), 14 at most.
+    /// Returns the shift with which the receive buffer can be advertised (RFC 7323 §2.3), 14 at most.
     pub(crate) fn window_shift(&self) -> u8 {
         (0..14).find(|&shift| self.receive_buffer >> shift <= 65_535).unwrap_or(14)
     }

@@ -36,7 +36,7 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// Both.
+    /// Returns both together.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -113,7 +113,7 @@ pub enum HeaderError {
     },
 }
 
-/// How many SACK blocks fit into the real header beside the other options of `header` (RFC 2018 §3).
+/// Returns how many SACK blocks fit into the real header beside the other options of `header` (RFC 2018 §3).
 #[must_use]
 pub fn blocks_that_fit(header: &Header) -> usize {
     let free = MAX_LEN - BASE_LEN - options_len(header);
@@ -121,7 +121,7 @@ pub fn blocks_that_fit(header: &Header) -> usize {
     free.saturating_sub(4) / 8
 }
 
-/// Bytes of the options other than SACK blocks, aligned to words.
+/// Returns the bytes of the options other than SACK blocks, aligned to words.
 fn options_len(header: &Header) -> usize {
     let mut len = 0;
     len += if header.mss.is_some() { 4 } else { 0 };
@@ -131,8 +131,8 @@ fn options_len(header: &Header) -> usize {
     len
 }
 
-/// Bytes on the wire of `header` with `blocks` SACK blocks, the laboratory's extension included, IP header
-/// not.
+/// Returns the bytes on the wire of `header` with `blocks` SACK blocks, the laboratory's extension included,
+/// IP header not.
 #[must_use]
 pub fn wire_len(header: &Header, blocks: usize) -> usize {
     let alignment = if blocks > 0 && blocks_that_fit(header) > 0 { 4 } else { 0 };
@@ -180,7 +180,8 @@ pub fn write(header: &Header, blocks: &[Block], out: &mut Vec<u8>) {
     debug_assert_eq!(out.len() - start, len + 8 * (blocks.len() - inside.len()));
 }
 
-/// Length of the real header at the beginning of these bytes, the laboratory's extension not included.
+/// Returns the length of the real header at the beginning of these bytes, the laboratory's extension not
+/// included.
 ///
 /// # Errors
 /// The bytes are too short, or the data offset is.
@@ -204,7 +205,7 @@ pub struct Parsed<'b> {
 }
 
 impl Parsed<'_> {
-    /// The SACK blocks, those of the extension too, in their order.
+    /// Returns the SACK blocks, those of the extension too, in their order.
     pub fn blocks(&self) -> impl Iterator<Item = Block> + '_ {
         let all = self.inside.chunks_exact(8).chain(self.extension.chunks_exact(8));
         all.map(|block| (be32(block, 0), be32(block, 4)))

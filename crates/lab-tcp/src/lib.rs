@@ -1,4 +1,4 @@
-//! The laboratory's TCP: the competitor of SCTP in experiments. Right, but not for production.
+//! The laboratory's TCP: SCTP's competitor in experiments. Correct, but not for production.
 //!
 //! A [`Connection`] is sans-IO and has the four kinds of method of the SCTP core: input
 //! ([`handle_segment`](Connection::handle_segment), [`handle_timeout`](Connection::handle_timeout)),

@@ -1,5 +1,5 @@
-//! [`Outstanding`]: how far the sender has come in the stream, and which segment could be cut from it next.
-//! Pure bookkeeping in offsets; when a segment may be sent is the recovery's and the window's business.
+//! [`Outstanding`]: the sender's position in the stream, and the segment that could be cut from it next. It
+//! only keeps offsets; the recovery and the window decide when to send.
 
 /// Positions of the sending half (RFC 9293 §3.3.1), as offsets: 0 the SYN, 1 the first byte, the FIN after
 /// the last.
@@ -49,23 +49,24 @@ pub(crate) enum Role {
 }
 
 impl Outstanding {
-    /// One past the last offset there is to send.
+    /// Returns one past the last offset to send.
     pub(crate) fn end(&self) -> u64 {
         self.written.saturating_add(u64::from(self.fin))
     }
 
-    /// Bytes of user data in a segment.
+    /// Returns the bytes of user data in a segment.
     pub(crate) fn payload(&self, segment: &Segment) -> u64 {
         segment.end.min(self.written).saturating_sub(segment.start)
     }
 
-    /// One past the last offset of a segment from `start` that stays below `limit`; the FIN rides along.
+    /// Returns one past the last offset of a segment from `start` that stays below `limit`; the FIN rides
+    /// along.
     pub(crate) fn cut(&self, start: u64, limit: u64) -> u64 {
         let end = start.saturating_add(self.smss).min(limit).min(self.written).max(start);
         if self.fin && end == self.written && limit > end { end + 1 } else { end }
     }
 
-    /// The segment from `nxt`, when the congestion window ends at `window_end`.
+    /// Returns the segment from `nxt`, when the congestion window ends at `window_end`.
     pub(crate) fn in_order(&self, window_end: u64) -> Option<Segment> {
         let segment = |end| Segment { start: self.nxt, end, role: Role::InOrder };
         if self.nxt < self.max {
@@ -93,7 +94,8 @@ impl Outstanding {
         (full || all || half).then_some(segment(end))
     }
 
-    /// Data waits, nothing is outstanding but a probe, and the peer's window is what keeps it.
+    /// Returns whether only the peer's window stops the sender: data is queued, and at most a probe is
+    /// outstanding.
     pub(crate) fn is_stopped_by_window(&self, window_end: u64) -> bool {
         self.una == self.nxt && self.nxt < self.end() && self.in_order(window_end).is_none()
     }

@@ -1,5 +1,4 @@
-//! [`Ranges`]: a set of offsets as sorted, disjoint ranges, for what arrived out of order and for what was
-//! SACKed.
+//! [`Ranges`]: a set of offsets as sorted, disjoint ranges, for out-of-order and SACKed data.
 
 /// Half-open ranges of offsets, sorted; no two touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,25 +37,25 @@ impl Ranges {
         }
     }
 
-    /// The range that begins at or below `offset` and ends above it.
+    /// Returns the range that begins at or below `offset` and ends above it.
     pub(crate) fn containing(&self, offset: u64) -> Option<(u64, u64)> {
         let at = self.0.partition_point(|range| range.1 <= offset);
         self.0.get(at).copied().filter(|range| range.0 <= offset)
     }
 
-    /// The first range that begins at or above `offset`.
+    /// Returns the first range that begins at or above `offset`.
     pub(crate) fn next_from(&self, offset: u64) -> Option<(u64, u64)> {
         self.0.get(self.0.partition_point(|range| range.0 < offset)).copied()
     }
 
-    /// Offsets of the set from `start` to before `end`.
+    /// Returns the offsets of the set from `start` to before `end`.
     pub(crate) fn covered(&self, start: u64, end: u64) -> u64 {
         let from = self.0.partition_point(|range| range.1 <= start);
         let inside = self.0[from..].iter().take_while(|range| range.0 < end);
         inside.map(|range| range.1.min(end) - range.0.max(start)).sum()
     }
 
-    /// One past the highest offset.
+    /// Returns one past the highest offset.
     pub(crate) fn end(&self) -> Option<u64> {
         self.0.last().map(|range| range.1)
     }

@@ -1,4 +1,4 @@
-//! The receiving half: reassembly, the advertised window, SACK blocks, when an ACK is due. Knows offsets and
+//! The receiving half: reassembly, the advertised window, SACK blocks, delayed ACKs. It sees offsets and
 //! lengths, no headers.
 
 use std::collections::VecDeque;
@@ -76,7 +76,7 @@ impl Receiver {
         }
     }
 
-    /// The peer's SYN came.
+    /// Handles the peer's SYN.
     pub(crate) fn synchronize(&mut self) {
         self.next = 1;
         self.edge = 1;
@@ -87,12 +87,12 @@ impl Receiver {
         self.next
     }
 
-    /// Everything including the peer's FIN is here.
+    /// Returns whether everything including the peer's FIN arrived.
     pub(crate) fn is_finished(&self) -> bool {
         self.fin.is_some_and(|fin| fin < self.next)
     }
 
-    /// A segment with data or FIN: first offset, bytes of data, FIN.
+    /// Takes a segment with data or FIN: first offset, bytes of data, FIN.
     pub(crate) fn receive(&mut self, now: Time, offset: u64, len: u64, fin: bool) -> Arrival {
         let end = offset + len + u64::from(fin);
         let arrival = if end <= self.next {
@@ -147,7 +147,7 @@ impl Receiver {
         if new == 0 { Arrival::Known } else { Arrival::OutOfOrder }
     }
 
-    /// Data up to `end` is in order now.
+    /// Advances the data in order to `end`.
     fn advance(&mut self, end: u64) {
         let new = end.saturating_sub(self.next);
         self.next += new;
@@ -157,7 +157,7 @@ impl Receiver {
         }
     }
 
-    /// The application reads at most `most` bytes; gives how many there were.
+    /// Reads at most `most` bytes for the application; returns their number.
     pub(crate) fn read(&mut self, most: u64) -> u64 {
         let taken = self.unread.min(most);
         self.unread -= taken;
@@ -165,17 +165,17 @@ impl Receiver {
         taken
     }
 
-    /// Bytes the application was given.
+    /// Returns the bytes delivered to the application.
     pub(crate) fn delivered(&self) -> u64 {
         self.read
     }
 
-    /// Bytes in order that the application has not taken.
+    /// Returns the bytes in order that the application has not taken.
     pub(crate) fn readable(&self) -> u64 {
         self.unread
     }
 
-    /// From now on the application does, or does not, read by itself.
+    /// Sets whether the application reads by calls (`held`) or at once.
     pub(crate) fn hold(&mut self, held: bool) {
         self.held = held;
         if !held {
@@ -183,12 +183,12 @@ impl Receiver {
         }
     }
 
-    /// How far the window could reach.
+    /// Returns how far the window could reach.
     fn reach(&self) -> u64 {
         self.next + self.buffer.saturating_sub(self.unread)
     }
 
-    /// Window to advertise now, in bytes.
+    /// Returns the window to advertise now, in bytes.
     pub(crate) fn window(&self, smss: u64) -> u64 {
         let reach = self.reach();
         // RFC 9293 §3.8.6.2.2: with data unread the edge moves by a segment or half the buffer at least.
@@ -212,33 +212,33 @@ impl Receiver {
         }
     }
 
-    /// SACK blocks, that of the latest arrival first, at most `most` (RFC 2018 §4).
+    /// Writes at most `most` SACK blocks, that of the latest arrival first (RFC 2018 §4).
     pub(crate) fn blocks(&self, most: usize, out: &mut Vec<(u64, u64)>) {
         out.clear();
         out.extend(self.recent.iter().take(most).filter_map(|&point| self.waiting.containing(point)));
     }
 
-    /// Ranges beyond the next offset.
+    /// Returns the ranges beyond the next offset.
     pub(crate) fn gaps(&self) -> usize {
         self.waiting.as_slice().len()
     }
 
-    /// Must an ACK be sent now?
+    /// Returns whether an ACK must be sent now.
     pub(crate) fn ack_is_due(&self, now: Time) -> bool {
         self.clock.now || self.clock.deadline.is_some_and(|deadline| deadline <= now)
     }
 
-    /// When the delayed ACK is due.
+    /// Returns when the delayed ACK is due.
     pub(crate) fn ack_deadline(&self) -> Option<Time> {
         self.clock.deadline
     }
 
-    /// An ACK must be sent.
+    /// Makes an ACK due.
     pub(crate) fn force_ack(&mut self) {
         self.clock.now = true;
     }
 
-    /// An acknowledgment was sent, alone or with data.
+    /// Notes that an acknowledgment was sent, alone or with data.
     pub(crate) fn acknowledged(&mut self) {
         self.clock.now = false;
         self.clock.deadline = None;
@@ -247,7 +247,7 @@ impl Receiver {
 }
 
 impl AckClock {
-    /// A segment came in order.
+    /// Handles a segment in order.
     fn segment(&mut self, now: Time) {
         self.segments += 1;
         if self.segments >= self.every || self.delay.is_zero() {
@@ -258,7 +258,7 @@ impl AckClock {
     }
 }
 
-/// How many blocks an ACK may carry, when `fits` fit into the header.
+/// Returns how many blocks an ACK may carry, when `fits` fit into the header.
 pub(crate) fn block_limit(limit: SackLimit, fits: usize, alone: bool) -> usize {
     match limit {
         SackLimit::Fits => fits,
@@ -283,7 +283,7 @@ mod tests {
         receiver
     }
 
-    /// Segment number `number` of 1000 bytes; true when an ACK is due at once.
+    /// Receives segment number `number` of 1000 bytes; true when an ACK is due at once.
     fn segment(receiver: &mut Receiver, number: u64) -> (Arrival, bool) {
         let arrival = receiver.receive(Time::ZERO, 1 + 1000 * number, 1000, false);
         let due = receiver.ack_is_due(Time::ZERO);

@@ -59,7 +59,7 @@ pub enum TraceKind {
         /// It was a duplicate.
         duplicate: bool,
     },
-    /// An acknowledgment was sent, alone or with data.
+    /// Notes that an acknowledgment was sent, alone or with data.
     AckSent {
         /// Everything below is acknowledged, of the peer's stream.
         ack: u64,
@@ -86,7 +86,7 @@ pub enum TraceKind {
     LdRecovery,
     /// Fast recovery or LD recovery ended.
     RecoveryExit,
-    /// The retransmission timer expired.
+    /// Handles an expired retransmission timer.
     Timeout {
         /// The timeout that follows, backed off.
         rto: Span,

@@ -57,12 +57,12 @@ pub struct Link<P> {
 }
 
 impl<P> Link<P> {
-    /// A link that is up and empty. Without a loss process nothing is lost on the way.
+    /// Creates a link that is up and empty. Without a loss process nothing is lost on the way.
     pub fn new(config: LinkConfig, loss: Option<Box<dyn LossProcess>>) -> Self {
         Self { config, loss, up: true, fifo: Fifo::new(), stalled_work: 0, stats: LinkStats::default() }
     }
 
-    /// The properties now.
+    /// Returns the properties now.
     pub fn config(&self) -> &LinkConfig {
         &self.config
     }
@@ -72,12 +72,12 @@ impl<P> Link<P> {
         self.loss = loss;
     }
 
-    /// The rate at which packets are transmitted now: zero while the link is down.
+    /// Returns the rate at which packets are transmitted now: zero while the link is down.
     fn service_rate(&self) -> Rate {
         if self.up { self.config.rate } else { Rate::ZERO }
     }
 
-    /// Departure and arrival of the next packet, which enters now.
+    /// Returns the departure and arrival of the next packet, which enters now.
     fn times(&self, now: Time, wire_len: u32) -> (Time, Time) {
         let rate = self.service_rate();
         let (free, last_arrival) =
@@ -127,7 +127,7 @@ impl<P> Link<P> {
     }
 }
 
-/// `work / bps` nanoseconds, rounded to the nearest.
+/// Returns `work / bps` nanoseconds, rounded to the nearest.
 fn rounded(work: u128, bps: u64) -> Span {
     let ns = (work + u128::from(bps / 2)) / u128::from(bps);
     Span::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))

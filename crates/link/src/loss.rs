@@ -1,5 +1,5 @@
-//! Loss processes: which packets are lost after queue and transmission. Each draws from a random stream of
-//! its own; none sees a packet.
+//! Loss processes: draw which packets are lost after queue and transmission. Each has a random stream of its
+//! own; none sees a packet.
 
 use core::fmt;
 
@@ -9,7 +9,7 @@ use rand_core::{Rng, SeedableRng};
 
 /// Decides packet by packet, in the order of departure.
 pub trait LossProcess: fmt::Debug + Send {
-    /// Whether the packet of `wire_len` bytes whose transmission ended at `at` is lost.
+    /// Returns whether the packet of `wire_len` bytes whose transmission ended at `at` is lost.
     fn loses(&mut self, at: Time, wire_len: u32) -> bool;
 }
 
@@ -23,7 +23,7 @@ impl Probability {
     /// Always.
     pub const ONE: Self = Self(1 << 64);
 
-    /// The probability `p`, 0 to 1, to within 2⁻⁶⁴.
+    /// Returns the probability `p`, 0 to 1, to within 2⁻⁶⁴.
     ///
     /// # Errors
     /// [`InvalidLoss`] naming `what` if `p` is not within 0 to 1.
@@ -36,17 +36,17 @@ impl Probability {
         }
     }
 
-    /// `ppm` millionths; more than a million counts as a million.
+    /// Returns `ppm` millionths; more than a million counts as a million.
     pub fn from_ppm(ppm: u32) -> Self {
         Self((u128::from(ppm.min(1_000_000)) << 64) / 1_000_000)
     }
 
-    /// The probability as a float, for display and statistics.
+    /// Returns the probability as a float, for display and statistics.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / 18_446_744_073_709_551_616.0
     }
 
-    /// One draw: true with this probability. Always takes one number from `rng`.
+    /// Draws once: true with this probability. Always takes one number from `rng`.
     pub(crate) fn draw(self, rng: &mut ChaCha8Rng) -> bool {
         u128::from(rng.next_u64()) < self.0
     }
@@ -95,8 +95,8 @@ pub enum LossConfig {
 }
 
 impl LossConfig {
-    /// A Gilbert–Elliott channel that loses everything in the bad and nothing in the good state, given by the
-    /// share of packets lost in the long run and by the mean number of packets lost in a row.
+    /// Returns a Gilbert–Elliott channel that loses everything in the bad and nothing in the good state,
+    /// given by the share of packets lost in the long run and by the mean number of packets lost in a row.
     ///
     /// With b the mean burst and l the loss: bad_to_good = 1/b, good_to_bad = l / ((1 − l)·b).
     ///
@@ -118,7 +118,7 @@ impl LossConfig {
         Ok(Self::GilbertElliott { good_to_bad, bad_to_good: 1.0 / mean_burst, loss_good: 0.0, loss_bad: 1.0 })
     }
 
-    /// The process, drawing from a stream seeded with `seed`; `None` if nothing is ever lost.
+    /// Creates the process, which draws from a stream seeded with `seed`; `None` if nothing is ever lost.
     ///
     /// # Errors
     /// [`InvalidLoss`] for the first parameter that is out of range.
@@ -150,7 +150,7 @@ pub struct Uniform {
 }
 
 impl Uniform {
-    /// Losses with `probability`, drawn from a stream seeded with `seed`.
+    /// Creates losses with `probability`, drawn from a stream seeded with `seed`.
     pub fn new(probability: Probability, seed: [u8; 32]) -> Self {
         Self { probability, rng: ChaCha8Rng::from_seed(seed) }
     }
@@ -179,8 +179,8 @@ pub struct GilbertElliott {
 }
 
 impl GilbertElliott {
-    /// The channel of these four probabilities, drawn from a stream seeded with `seed`. If the state can
-    /// never change (both transitions 0) it is good.
+    /// Creates the channel of these four probabilities, drawn from a stream seeded with `seed`. If the state
+    /// can never change (both transitions 0) it is good.
     pub fn new(
         good_to_bad: Probability,
         bad_to_good: Probability,

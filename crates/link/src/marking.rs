@@ -1,5 +1,5 @@
-//! [`Marking`]: a queue that marks congestion before it is full, as a switch for DCTCP does (RFC 8257 §3.1).
-//! Sees how much waits and whether a packet may be marked, not the packet.
+//! [`Marking`]: marks congestion before the queue is full, as a switch for DCTCP does (RFC 8257 §3.1). It
+//! sees the queue's length and whether a packet may be marked, not the packet.
 
 use crate::{QueueLen, QueueLimit};
 

@@ -1,4 +1,4 @@
-//! [`LinkModel`]: what the simulator needs of any link, and the plain data that goes with it.
+//! [`LinkModel`]: the interface of every link to the simulator, and its plain data.
 
 use core::fmt;
 
@@ -13,44 +13,44 @@ use crate::{LinkStats, Probability, QueueLen};
 /// until it gives `None`. A model with a clock of its own (radio blocks, scheduling rounds) uses the same
 /// two: `deliver` then may give nothing and move `next_delivery` on.
 pub trait LinkModel<P>: fmt::Debug + Send {
-    /// A packet of `wire_len` bytes, headers included, is offered to the link.
+    /// Offers a packet of `wire_len` bytes, headers included, to the link.
     fn offer(&mut self, now: Time, packet: P, wire_len: u32) -> Offer<P>;
 
-    /// The earliest time at which [`deliver`](Self::deliver) has something to do; `None` while nothing will
+    /// Returns the earliest time at which [`deliver`](Self::deliver) has work; `None` while nothing will
     /// happen by itself. In the past if it already has.
     fn next_delivery(&self) -> Option<Time>;
 
-    /// The next packet that has left the link by `now`, in order of leaving. Each accepted packet comes out
-    /// exactly once, delivered or lost.
+    /// Returns the next packet that has left the link by `now`, in order of leaving. Each accepted packet
+    /// comes out exactly once, delivered or lost.
     fn deliver(&mut self, now: Time) -> Option<Delivery<P>>;
 
-    /// Something about the link changes at `now`; packets inside are treated as the model documents.
+    /// Changes a property of the link at `now`; packets inside are treated as the model documents.
     ///
     /// # Errors
     /// [`Unsupported`] if the model has no such property; it is unchanged then.
     fn change(&mut self, now: Time, change: Change) -> Result<(), Unsupported>;
 
-    /// Whether the link is up.
+    /// Returns whether the link is up.
     fn is_up(&self) -> bool;
 
-    /// Length of the link's queue at `now`, without the packet in transmission.
+    /// Returns the length of the link's queue at `now`, without the packet in transmission.
     fn queue_len(&self, now: Time) -> QueueLen;
 
-    /// Radio data blocks sent for the first time, so far: how far the link's own sequence number came; `None`
-    /// for links without.
+    /// Returns the radio data blocks sent for the first time, so far: how far the link's own sequence number
+    /// came; `None` for links without.
     fn blocks_sent(&self) -> Option<u64> {
         None
     }
 
-    /// Counters since the beginning.
+    /// Returns the counters since the beginning.
     fn stats(&self) -> &LinkStats;
 
-    /// Blocks or frames that the link layer retransmitted by itself; 0 for links that do not.
+    /// Returns the blocks or frames that the link layer retransmitted by itself; 0 for links that do not.
     fn resent(&self) -> u64 {
         0
     }
 
-    /// The radio conditions now, as a modem reports them; `None` for links that are no radio links.
+    /// Returns the radio conditions now, as a modem reports them; `None` for links that are no radio links.
     fn conditions(&self) -> Option<Conditions> {
         None
     }

@@ -1,5 +1,5 @@
-//! [`Fifo`]: the packets inside a link, each with the time it leaves the queue and the time it arrives. Knows
-//! the queue limit; knows nothing of rates and losses.
+//! [`Fifo`]: the packets inside a link, each with the time it leaves the queue and the time it arrives. It
+//! knows the queue limit, but no rates or losses.
 //!
 //! A packet's times are computed when it enters, so that a hop costs one event. The packets stand in one ring
 //! in order of entry: first those that have departed (they propagate), then the one in transmission, then
@@ -22,7 +22,7 @@ pub enum QueueLimit {
 }
 
 impl QueueLimit {
-    /// Whether a packet of `wire_len` bytes may wait with those that do.
+    /// Returns whether a packet of `wire_len` bytes may wait with those that do.
     pub fn has_room(self, waiting: QueueLen, wire_len: u32) -> bool {
         match self {
             Self::Packets(packets) => waiting.packets < packets,
@@ -78,7 +78,7 @@ impl<P> Fifo<P> {
         }
     }
 
-    /// Whether a packet may enter. The cursor must have been advanced to now.
+    /// Returns whether a packet may enter. The cursor must have been advanced to now.
     pub(crate) fn has_room(&self, limit: QueueLimit, wire_len: u32) -> bool {
         limit.has_room(self.waiting(), wire_len) || self.is_idle()
     }
@@ -109,7 +109,7 @@ impl<P> Fifo<P> {
         len
     }
 
-    /// Nothing waits or is in transmission. The cursor must have been advanced to now.
+    /// Returns whether nothing waits or is in transmission. The cursor must have been advanced to now.
     pub(crate) fn is_idle(&self) -> bool {
         self.departed == self.entries.len()
     }
@@ -139,7 +139,7 @@ impl<P> Fifo<P> {
         Some(entry)
     }
 
-    /// Dooms what has not arrived by `now`: it leaves the queue and comes out now.
+    /// Dooms the packets that have not arrived by `now`: they leave the queue now.
     pub(crate) fn doom(&mut self, now: Time) {
         for entry in self.entries.iter_mut().filter(|entry| entry.arrives > now) {
             entry.doomed = true;
@@ -149,7 +149,7 @@ impl<P> Fifo<P> {
         self.undeparted_bytes = 0;
     }
 
-    /// The last departed packet's arrival, and the entries that have not departed.
+    /// Returns the last departed packet's arrival, and the entries that have not departed.
     pub(crate) fn undeparted_mut(&mut self) -> (Option<Time>, impl Iterator<Item = &mut Entry<P>>) {
         let last_arrival = self.departed.checked_sub(1).map(|i| self.entries[i].arrives);
         (last_arrival, self.entries.range_mut(self.departed..))

@@ -1,4 +1,4 @@
-//! [`LinkStats`]: what went through a link. Counters only; nothing steers by them.
+//! [`LinkStats`]: counters of a link.
 
 use core::ops::AddAssign;
 
@@ -51,7 +51,7 @@ pub struct LinkStats {
 }
 
 impl LinkStats {
-    /// A packet has left the link.
+    /// Counts a packet that left the link.
     pub(crate) fn count<P>(&mut self, delivery: &Delivery<P>) {
         let count = match delivery.outcome {
             Outcome::Arrived => &mut self.delivered,
@@ -61,13 +61,13 @@ impl LinkStats {
         count.add(delivery.wire_len);
     }
 
-    /// So much waits.
+    /// Records the queue's length.
     pub(crate) fn saw_queue(&mut self, waiting: QueueLen) {
         self.max_queue_packets = self.max_queue_packets.max(waiting.packets);
         self.max_queue_bytes = self.max_queue_bytes.max(waiting.bytes);
     }
 
-    /// Packets and bytes that entered and did not leave yet.
+    /// Returns the packets and bytes that entered and did not leave yet.
     pub fn inside(&self) -> Count {
         let mut gone = Count::default();
         for count in [self.delivered, self.dropped_full, self.dropped_down, self.lost, self.lost_down] {

@@ -1,5 +1,5 @@
-//! The three-way handshake (RFC 9293 §3.5): sending SYN and SYN-ACK until answered, and what their options
-//! agree on.
+//! The three-way handshake (RFC 9293 §3.5): sends SYN and SYN-ACK until answered, and negotiates their
+//! options.
 
 use msctp_congestion::{RtoConfig, RttEstimator};
 use msctp_units::{Span, Time};
@@ -55,7 +55,7 @@ impl Handshake {
         self.retry_at = Some(now + self.rtt.rto());
     }
 
-    /// Our SYN was answered: the estimator to go on with.
+    /// Returns the RTT estimator after the answer to our SYN.
     fn answered(&self, now: Time, rto: RtoConfig) -> RttEstimator {
         if self.sent > 1 {
             // RFC 6298 §5 (5.7): at least 3 s when a SYN was retransmitted; Karn: nothing was measured.
@@ -68,7 +68,7 @@ impl Handshake {
 }
 
 impl Connection {
-    /// The peer's SYN: what its options and ours agree on.
+    /// Negotiates the options of the peer's SYN and ours.
     pub(super) fn agree(&mut self, syn: &Header) {
         let config = &self.config;
         self.irs = syn.sequence;
@@ -93,7 +93,7 @@ impl Connection {
         self.receiver.synchronize();
     }
 
-    /// Our SYN was acknowledged.
+    /// Opens the connection: our SYN was acknowledged.
     pub(super) fn open(&mut self, now: Time) {
         let Some(agreed) = self.handshake.agreed else { return };
         let rtt = self.handshake.answered(now, self.config.rto);

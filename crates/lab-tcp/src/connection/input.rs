@@ -10,15 +10,16 @@ use crate::trace::TraceKind;
 
 use super::{Connection, Phase};
 
-/// The offset nearest to `reference` whose sequence number is `sequence`, when that of offset 0 is `initial`.
+/// Returns the offset nearest to `reference` whose sequence number is `sequence`, when that of offset 0 is
+/// `initial`.
 pub(super) fn offset_of(sequence: u32, initial: u32, reference: u64) -> Option<u64> {
     let distance = sequence.wrapping_sub(initial.wrapping_add(reference as u32)) as i32;
     reference.checked_add_signed(i64::from(distance))
 }
 
 impl Connection {
-    /// A segment came: its header bytes, the laboratory's extension behind them where there is one, and the
-    /// length of its user data. What cannot be right is counted as refused.
+    /// Handles a segment: its header bytes, the laboratory's extension behind them where there is one, and
+    /// the length of its user data. What cannot be right is counted as refused.
     pub fn handle_segment(&mut self, now: Time, header: &[u8], payload_len: u32) {
         let parsed = header::parse(header).ok().filter(|parsed| {
             let header = &parsed.header;
@@ -170,7 +171,7 @@ impl Connection {
         }
     }
 
-    /// Both FINs acknowledged?
+    /// Changes the state once both FINs are acknowledged.
     fn move_on(&mut self, now: Time) {
         let acknowledged = self.sender.as_ref().is_some_and(Sender::fin_is_acknowledged);
         if self.phase == Phase::Open && acknowledged && self.receiver.is_finished() {

@@ -1,4 +1,4 @@
-//! [`Connection`]: one end of a TCP connection. Puts the halves together: handshake and close, headers to
+//! [`Connection`]: one end of a TCP connection. It joins the two halves: handshake and close, headers to
 //! offsets and back, timers.
 
 mod handshake;
@@ -151,7 +151,7 @@ impl Connection {
         })
     }
 
-    /// `bytes` more bytes are to be sent; `u64::MAX`: an endless source. Nothing after
+    /// Queues `bytes` more bytes; `u64::MAX`: an endless source. Nothing after
     /// [`close`](Self::close).
     pub fn write(&mut self, bytes: u64) {
         if !self.fin {
@@ -170,13 +170,13 @@ impl Connection {
         }
     }
 
-    /// Bytes written in all; `u64::MAX - 1` with an endless source.
+    /// Returns the bytes written in all; `u64::MAX - 1` with an endless source.
     #[must_use]
     pub fn written(&self) -> u64 {
         self.written - 1
     }
 
-    /// All has been written: a FIN follows. After an endless source it follows what was sent by now.
+    /// Closes the stream: a FIN follows the written data, or, with an endless source, the data sent so far.
     pub fn close(&mut self) {
         if self.written == u64::MAX {
             self.stop_writing();
@@ -191,13 +191,13 @@ impl Connection {
         }
     }
 
-    /// Bytes the application was given, in order, each once.
+    /// Returns the bytes delivered to the application, in order, each once.
     #[must_use]
     pub fn delivered(&self) -> u64 {
         self.receiver.delivered()
     }
 
-    /// Bytes in order that wait for [`read`](Self::read).
+    /// Returns the bytes in order that wait for [`read`](Self::read).
     #[must_use]
     pub fn readable(&self) -> u64 {
         self.receiver.readable()
@@ -230,20 +230,20 @@ impl Connection {
         self.sender.as_ref().map_or(u64::from(self.config.mss), |sender| sender.at().smss)
     }
 
-    /// Bytes written that the peer has acknowledged.
+    /// Returns the bytes written that the peer has acknowledged.
     #[must_use]
     pub fn acknowledged(&self) -> u64 {
         self.sender.as_ref().map_or(0, |sender| sender.at().una.min(sender.at().written) - 1)
     }
 
-    /// Bytes written and never sent.
+    /// Returns the bytes written and never sent.
     #[must_use]
     pub fn unsent(&self) -> u64 {
         let sent = self.sender.as_ref().map_or(1, |sender| sender.at().max);
         self.written.saturating_sub(sent)
     }
 
-    /// The state.
+    /// Returns the state.
     #[must_use]
     pub fn state(&self) -> State {
         match self.phase {
@@ -268,32 +268,32 @@ impl Connection {
         }
     }
 
-    /// The counters.
+    /// Returns the counters.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.stats
     }
 
-    /// The control variables; `None` before the handshake is done.
+    /// Returns the control variables; `None` before the handshake is done.
     #[must_use]
     pub fn window(&self) -> Option<Window> {
         self.sender.as_ref().map(|sender| sender.controller().window())
     }
 
-    /// In fast recovery?
+    /// Returns whether fast recovery is under way.
     #[must_use]
     pub fn is_recovering(&self) -> bool {
         self.sender.as_ref().is_some_and(Sender::is_recovering)
     }
 
-    /// The round-trip statistics; `None` before the first measurement.
+    /// Returns the round-trip statistics; `None` before the first measurement.
     #[must_use]
     pub fn round_trips(&self) -> Option<RoundTrips> {
         self.sender.as_ref().and_then(|sender| sender.rtt.round_trips())
     }
 
-    /// The simulator lost a segment that this end had sent: its header, the length of its user data, and why.
-    /// A yardstick for loss classifiers, not a part of the protocol: nothing but
+    /// Reports that the simulator lost a segment of this end: its header, the length of its user data, and
+    /// why. A yardstick for loss classifiers, not a part of the protocol: nothing but
     /// [`Oracle`](msctp_congestion::classifier::Oracle) and the counters look at it.
     pub fn tell_loss(&mut self, header: &[u8], payload_len: u32, cause: Cause) {
         let Some(sender) = &mut self.sender else { return };
@@ -304,23 +304,24 @@ impl Connection {
         }
     }
 
-    /// The retransmission time-out now.
+    /// Returns the retransmission time-out now.
     #[must_use]
     pub fn rto(&self) -> Span {
         self.sender.as_ref().map_or(self.handshake.rtt.rto(), |sender| sender.rtt.rto())
     }
 
-    /// The next event.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// The next trace event, when they are recorded.
+    /// Returns the next trace event, when they are recorded.
     pub fn poll_trace(&mut self) -> Option<TraceEvent> {
         self.trace.take()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) must be called. Valid after everything was transmitted.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) must be called. Valid after everything was
+    /// transmitted.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
         let handshake = match self.phase {

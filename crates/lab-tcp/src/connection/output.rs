@@ -97,7 +97,7 @@ impl Connection {
         Some(0)
     }
 
-    /// A header with acknowledgment, window and timestamps as they are now.
+    /// Returns a header with the current acknowledgment, window and timestamps.
     fn header(&self, now: Time, flags: Flags, sequence: u32) -> Header {
         // Rounded up: the window never shrinks, and is at most 2^shift − 1 bytes too large (RFC 7323 §2.4).
         let window = self.receiver.window(self.smss()).div_ceil(1 << self.own_shift);

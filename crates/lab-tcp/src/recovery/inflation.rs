@@ -25,7 +25,8 @@ impl Inflation {
         Self { limited_transmit, dup_acks: 0, extra: 0, limited: 0, resend_first: false, phase: Phase::Open }
     }
 
-    /// A duplicate ACK. `may_enter`: a third one may start fast recovery. True when it does.
+    /// Counts a duplicate ACK. Returns true when it starts fast recovery, which `may_enter` allows at the
+    /// third.
     pub(super) fn duplicate(&mut self, at: &Outstanding, may_enter: bool) -> bool {
         self.dup_acks += 1;
         if self.phase.is_fast() {
@@ -35,7 +36,7 @@ impl Inflation {
         self.phase == Phase::Open && self.dup_acks == DUP_THRESH && may_enter
     }
 
-    /// The loss is answered so. Gives FlightSize.
+    /// Starts this response to the loss. Returns FlightSize.
     pub(super) fn enter(&mut self, at: &Outstanding, response: Response) -> u64 {
         if response == Response::Fast {
             // RFC 5681 §3.2 (3): the segments that left the network, three but after a wait
@@ -47,7 +48,7 @@ impl Inflation {
         (at.nxt - at.una).saturating_sub(self.limited)
     }
 
-    /// New data was acknowledged outside of fast recovery, or fast recovery is over.
+    /// Resets the count: new data was acknowledged, or fast recovery ended.
     pub(super) fn reset(&mut self) {
         *self = Self::new(self.limited_transmit);
     }
@@ -80,7 +81,7 @@ impl Inflation {
         }
     }
 
-    /// Bytes in the network: each duplicate ACK means that one segment left it.
+    /// Returns the bytes in the network: each duplicate ACK means that one segment left it.
     pub(super) fn pipe(&self, at: &Outstanding) -> u64 {
         (at.nxt - at.una).saturating_sub(u64::from(self.dup_acks) * at.smss)
     }

@@ -1,6 +1,6 @@
-//! Park & Jang's loss differentiation for any recovery: the responses to a loss, and how much new data LD
-//! recovery lets out. Counting only; whether a loss is congestion is a
-//! [classifier](msctp_congestion::classifier)'s verdict, which the sender requests.
+//! Park & Jang's loss differentiation for any recovery: the responses to a loss, and the amount of new data
+//! that LD recovery sends. It only counts; a [classifier](msctp_congestion::classifier) decides whether a
+//! loss is congestion.
 
 use super::DUP_THRESH;
 
@@ -28,24 +28,24 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    /// In fast recovery?
+    /// Returns whether fast recovery is under way.
     pub(super) fn is_fast(self) -> bool {
         self == Self::Answering(Response::Fast)
     }
 
-    /// In a recovery that sent something again?
+    /// Returns whether a recovery with a retransmission is under way.
     pub(super) fn is_recovering(self) -> bool {
         matches!(self, Self::Answering(Response::Fast | Response::Ld))
     }
 
-    /// In LD recovery, or waiting before it?
+    /// Returns whether LD recovery, or the wait before it, is under way.
     pub(super) fn is_ld(self) -> bool {
         matches!(self, Self::Answering(Response::Ld | Response::Wait))
     }
 }
 
-/// Bytes of new data that LD recovery lets out in all, “one new packet per each duplicate ACK”. `sent`: what
-/// was sent since the first duplicate.
+/// Returns the bytes of new data that LD recovery lets out in all, “one new packet per each duplicate ACK”.
+/// `sent`: what was sent since the first duplicate.
 pub(super) fn allowance(smss: u64, sent: u64) -> u64 {
     (u64::from(DUP_THRESH) * smss).saturating_sub(sent)
 }

@@ -1,9 +1,8 @@
-//! How losses are found and repaired: one file for each algorithm.
+//! Loss recovery: one file for each algorithm.
 //!
-//! A recovery receives acknowledgments and time-outs and selects the next segment to send. The window in
-//! steady state is the controller's; a recovery only says when a loss is found (what that does to the window
-//! is the sender's business) and how far it lets the sender reach beyond it meanwhile. Knows no headers, no
-//! timers.
+//! A recovery receives acknowledgments and time-outs and selects the next segment to send. It reports when a
+//! loss is found and how far the sender may exceed the window meanwhile. The controller has the window in
+//! steady state, and the sender cuts it. A recovery sees no headers and no timers.
 
 mod inflation;
 mod ld;
@@ -75,26 +74,26 @@ pub(crate) struct Outcome {
 
 /// A loss recovery algorithm.
 pub(crate) trait Recovery: Debug + Send {
-    /// An acknowledgment came that is not older than the last.
+    /// Handles an acknowledgment that is not older than the last.
     fn on_ack(&mut self, at: &Outstanding, ack: &AckView<'_>) -> Outcome;
 
-    /// A loss was found, or a [`Response::Wait`] is over: this is how it is answered. Gives FlightSize in
+    /// Starts the response to a found loss, or after a [`Response::Wait`]. Returns FlightSize in
     /// bytes.
     fn enter(&mut self, at: &Outstanding, response: Response) -> u64;
 
-    /// The retransmission timer expired; `at.nxt` is still where it was.
+    /// Handles an expired retransmission timer; `at.nxt` is unchanged.
     fn on_timeout(&mut self, at: &Outstanding);
 
-    /// The segment to send next, if the congestion window `cwnd` (bytes) allows one.
+    /// Returns the segment to send next, if the congestion window `cwnd` (bytes) allows one.
     fn next(&self, at: &Outstanding, cwnd: u64) -> Option<Segment>;
 
-    /// That segment was sent; `at` is as it was before.
+    /// Notes that the segment was sent; `at` is as before.
     fn on_sent(&mut self, at: &Outstanding, segment: &Segment);
 
-    /// In fast recovery or LD recovery?
+    /// Returns whether fast recovery or LD recovery is under way.
     fn is_recovering(&self) -> bool;
 
-    /// The algorithm's estimate of the bytes in the network.
+    /// Returns the algorithm's estimate of the bytes in the network.
     fn pipe(&self, at: &Outstanding) -> u64;
 }
 

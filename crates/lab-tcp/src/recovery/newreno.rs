@@ -42,7 +42,7 @@ impl NewReno {
         covers_more || self.ack_heuristic && few_covered
     }
 
-    /// RFC 6582 §3.2 (3), partial acknowledgments.
+    /// Handles a partial acknowledgment (RFC 6582 §3.2 (3)).
     fn partial(&mut self, at: &Outstanding, acked: u64) -> Outcome {
         let inflation = &mut self.inflation;
         inflation.resend_first = true;

@@ -75,7 +75,7 @@ impl Sack {
         end.saturating_sub(start) - self.sacked.covered(start, end.max(start))
     }
 
-    /// The segment at the first offset from `from` on that was not SACKed, up to the next that was.
+    /// Returns the segment at the first offset from `from` on that was not SACKed, up to the next that was.
     fn hole(&self, at: &Outstanding, from: u64) -> (u64, u64) {
         let from = from.max(at.una);
         let start = self.sacked.containing(from).map_or(from, |range| range.1);

@@ -1,5 +1,5 @@
 //! Loss differentiation (Park & Jang §2.1): calls the classifier, keeps the simulator's loss reasons, and
-//! holds the answer back where the previous scheme does. What an answer does is the sender's business.
+//! delays the verdict where the previous scheme does. The sender acts on the verdict.
 
 use std::collections::BTreeMap;
 
@@ -47,14 +47,14 @@ impl Differentiation {
         }
     }
 
-    /// The simulator lost a segment of ours.
+    /// Records the simulator's reason for a loss of ours.
     pub(super) fn tell(&mut self, start: u64, end: u64, cause: Cause) {
         if self.classifier.is_some() {
             self.lost.insert(start, (end, cause));
         }
     }
 
-    /// An acknowledgment came.
+    /// Handles an acknowledgment.
     pub(super) fn on_ack(&mut self, now: Time, at: &Outstanding, new_data: bool, duplicate: bool) {
         if new_data {
             self.first_duplicate = None;
@@ -68,8 +68,8 @@ impl Differentiation {
         }
     }
 
-    /// Cause of the loss of the first segment outstanding; `None`: not classified. “Affects the TCP sender
-    /// behavior only in congestion avoidance phases” (§2): in slow start it is not used.
+    /// Returns the cause of the loss of the first segment outstanding; `None`: not classified. “Affects the
+    /// TCP sender behavior only in congestion avoidance phases” (§2): in slow start it is not used.
     pub(super) fn judge(&mut self, at: &Outstanding, window: Window, rtt: &RttEstimator) -> Option<Verdict> {
         let classifier = self.classifier.as_mut().filter(|_| window.cwnd >= window.ssthresh)?;
         let told = self.lost.range(..=at.una).next_back();
@@ -87,17 +87,17 @@ impl Differentiation {
         self.held.is_some()
     }
 
-    /// When the answer that is held back is due.
+    /// Returns when the answer that is held back is due.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.held.map(|(until, _)| until)
     }
 
-    /// The answer that is due by `now`.
+    /// Returns the answer that is due by `now`.
     pub(super) fn take_due(&mut self, now: Time) -> Option<Cause> {
         self.held.take_if(|(until, _)| *until <= now).map(|(_, cause)| cause)
     }
 
-    /// The retransmission timer expired.
+    /// Handles an expired retransmission timer.
     pub(super) fn on_timeout(&mut self) {
         self.held = None;
         self.first_duplicate = None;

@@ -1,4 +1,4 @@
-//! F-RTO: was the time-out spurious? The basic algorithm of RFC 5682 §2.1, by acknowledgments alone.
+//! F-RTO: detects spurious time-outs by acknowledgments alone (RFC 5682 §2.1, the basic algorithm).
 
 /// State of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,8 +37,8 @@ impl Frto {
         Self { step: Step::Resent, recover }
     }
 
-    /// An acknowledgment up to `una`; `acked`: bytes newly acknowledged. `can_probe`: there is new data to
-    /// send and a window for it. `None`: it says nothing.
+    /// Handles an acknowledgment up to `una`; `acked`: bytes newly acknowledged. `can_probe`: there is new
+    /// data to send and a window for it. `None`: it says nothing.
     pub(super) fn on_ack(
         &mut self,
         una: u64,
@@ -64,7 +64,7 @@ impl Frto {
         })
     }
 
-    /// One past the highest offset sent when the timer expired.
+    /// Returns one past the highest offset sent when the timer expired.
     pub(super) fn recover(&self) -> u64 {
         self.recover
     }

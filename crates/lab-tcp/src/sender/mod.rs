@@ -1,5 +1,5 @@
-//! The sending half: what is outstanding, the window, the retransmission and the persist timer. Knows
-//! offsets, no headers. Which segment goes next is asked of the [recovery](crate::recovery).
+//! The sending half: outstanding data, the window, the retransmission and the persist timer. It sees offsets,
+//! no headers. The [recovery](crate::recovery) selects the next segment.
 
 mod differentiation;
 mod frto;
@@ -116,7 +116,7 @@ pub(crate) struct Agreed {
 }
 
 impl Sender {
-    /// A sender after the handshake; data begins at offset 1.
+    /// Creates a sender after the handshake; data begins at offset 1.
     pub(crate) fn new(now: Time, config: &Config, agreed: Agreed, rtt: RttEstimator) -> Self {
         use crate::recovery::Algorithm;
         let algorithm = match config.recovery {
@@ -178,18 +178,18 @@ impl Sender {
         self.recovery.is_recovering()
     }
 
-    /// The application has written up to this offset; `fin`: and will not write more.
+    /// Sets the written offset; `fin`: the application will not write more.
     pub(crate) fn set_written(&mut self, written: u64, fin: bool) {
         self.at.written = written;
         self.at.fin = fin;
     }
 
-    /// Our FIN was sent and acknowledged.
+    /// Returns whether our FIN was acknowledged.
     pub(crate) fn fin_is_acknowledged(&self) -> bool {
         self.at.fin && self.at.una > self.at.written
     }
 
-    /// Our FIN was sent.
+    /// Returns whether our FIN was sent.
     pub(crate) fn fin_is_sent(&self) -> bool {
         self.at.fin && self.at.max > self.at.written
     }
@@ -198,13 +198,13 @@ impl Sender {
         [self.rto_at, self.persist.at, self.differentiation.deadline()].into_iter().flatten().min()
     }
 
-    /// The simulator lost the segment `start..end` of ours. A yardstick: only classifiers that may know it
-    /// look at it.
+    /// Reports that the simulator lost the segment `start..end`. A yardstick: only classifiers that may know
+    /// it look at it.
     pub(crate) fn tell_loss(&mut self, start: u64, end: u64, cause: Cause) {
         self.differentiation.tell(start, end, cause);
     }
 
-    /// An acknowledgment that is not older than the last.
+    /// Handles an acknowledgment that is not older than the last.
     pub(crate) fn on_ack(&mut self, now: Time, info: &AckInfo<'_>, stats: &mut Stats, trace: &mut Recorder) {
         let at = &mut self.at;
         let flight_before = at.nxt - at.una;
@@ -266,7 +266,7 @@ impl Sender {
         }
     }
 
-    /// Timers and round-trip time; gives what was measured.
+    /// Updates the timers and the round-trip time; returns the measurement.
     fn new_data_acknowledged(
         &mut self,
         now: Time,
@@ -303,7 +303,7 @@ impl Sender {
         sample
     }
 
-    /// The recovery found a loss by its gap. The one place where this happens.
+    /// Handles a loss that the recovery found by its gap; no other place does.
     fn loss_found(&mut self, now: Time, stats: &mut Stats, trace: &mut Recorder) {
         let window = self.controller.window();
         let Some(verdict) = self.differentiation.judge(&self.at, window, &self.rtt) else {
@@ -343,7 +343,7 @@ impl Sender {
         }
     }
 
-    /// The value that a loss halves: FlightSize (RFC 5681 §3.1 (4)), or the window.
+    /// Returns the value that a loss halves: FlightSize (RFC 5681 §3.1 (4)), or the window.
     fn halved(&self, flight_size: u64) -> u64 {
         match self.halve_window {
             true => self.controller.window().cwnd.min(self.at.largest_window),
@@ -351,7 +351,7 @@ impl Sender {
         }
     }
 
-    /// F-RTO looks at an acknowledgment.
+    /// Passes an acknowledgment to F-RTO.
     fn forward(&mut self, now: Time, acked: u64, duplicate: bool, stats: &mut Stats, trace: &mut Recorder) {
         let Some(frto) = &mut self.frto else { return };
         let mut beyond = self.at;
@@ -383,7 +383,7 @@ impl Sender {
         trace.add(now, TraceKind::Window { cwnd: window.cwnd, ssthresh: window.ssthresh, flight_size });
     }
 
-    /// Timers that are due.
+    /// Runs the timers that are due.
     ///
     /// # Errors
     /// The same segment was retransmitted too often.
@@ -439,7 +439,7 @@ impl Sender {
         if self.controller.one_packet_in_flight() { self.at.smss } else { cwnd }
     }
 
-    /// The segment to send now, already counted as sent.
+    /// Returns the segment to send now, already counted as sent.
     pub(crate) fn next_segment(
         &mut self,
         now: Time,
@@ -473,7 +473,7 @@ impl Sender {
         Some(segment)
     }
 
-    /// Restart after idle (RFC 5681 §4.1): the controller ages its window by the RTOs in which nothing was
+    /// Restarts after idle (RFC 5681 §4.1): the controller ages its window by the RTOs in which nothing was
     /// sent.
     fn age(&mut self, now: Time) {
         let rto = self.rtt.rto();

@@ -1,5 +1,4 @@
-//! [`Agenda`]: how a radio link goes through what happens in it by itself, in order of time. Knows neither
-//! what that is nor why.
+//! [`Agenda`]: runs a radio link's own events in order of time, whatever they are.
 
 use msctp_units::{Span, Time};
 
@@ -12,7 +11,7 @@ pub(crate) trait Agenda {
     type Packet;
     type Due: Copy + Ord;
 
-    /// The next event and its time.
+    /// Returns the next event and its time.
     fn due(&self) -> Option<(Time, Self::Due)>;
 
     /// Runs the event; the gate's clock is at `at` already.
@@ -34,12 +33,12 @@ pub(crate) trait Agenda {
         self.gate_mut().tick(now);
     }
 
-    /// [`LinkModel::next_delivery`](crate::LinkModel::next_delivery).
+    /// As [`LinkModel::next_delivery`](crate::LinkModel::next_delivery).
     fn next(&self) -> Option<Time> {
         self.gate().ready_since().or_else(|| self.due().map(|(at, _)| at))
     }
 
-    /// [`LinkModel::deliver`](crate::LinkModel::deliver).
+    /// As [`LinkModel::deliver`](crate::LinkModel::deliver).
     fn take(&mut self, now: Time) -> Option<Delivery<Self::Packet>> {
         loop {
             if let Some(delivery) = self.gate_mut().pop() {
@@ -51,7 +50,7 @@ pub(crate) trait Agenda {
     }
 }
 
-/// The first whole multiple of `period` from `at` on.
+/// Returns the first whole multiple of `period` from `at` on.
 pub(crate) fn next_multiple(at: Time, period: Span) -> Time {
     let period = period.as_nanos();
     Time::from_nanos(at.as_nanos().div_ceil(period).saturating_mul(period))

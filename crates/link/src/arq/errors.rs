@@ -1,5 +1,5 @@
-//! [`BlockErrors`]: which blocks the channel takes, at a share that may change while the link runs,
-//! independent or in bursts. Uses the loss processes of [`crate::loss`]; sees no block.
+//! [`BlockErrors`]: draws which blocks the channel loses, independently or in bursts, at a share that may
+//! change while the link runs. It uses the loss processes of [`crate::loss`] and sees no block.
 
 use msctp_units::Time;
 use rand_chacha::ChaCha8Rng;
@@ -18,7 +18,7 @@ pub struct BlockErrors {
 }
 
 impl BlockErrors {
-    /// Blocks are lost with probability `share`: independently, or in bursts of `mean_burst` blocks on
+    /// Loses blocks with probability `share`: independently, or in bursts of `mean_burst` blocks on
     /// average (see [`LossConfig::bursts`]).
     ///
     /// # Errors
@@ -30,17 +30,17 @@ impl BlockErrors {
         Ok(errors)
     }
 
-    /// No block is lost until [`set_share`](Self::set_share).
+    /// Loses no block until [`set_share`](Self::set_share).
     pub fn none(seed: [u8; 32]) -> Self {
         Self { process: None, share: Probability::ZERO, mean_burst: None, seeds: ChaCha8Rng::from_seed(seed) }
     }
 
-    /// The blocks that `process` takes are lost, until [`set_share`](Self::set_share) replaces it.
+    /// Loses the blocks that `process` selects, until [`set_share`](Self::set_share) replaces it.
     pub fn of(process: Box<dyn LossProcess>, seed: [u8; 32]) -> Self {
         Self { process: Some(process), ..Self::none(seed) }
     }
 
-    /// Blocks are lost with probability `share` from the next one on, in bursts as before. The process starts
+    /// Sets the share of lost blocks from the next one on, in bursts as before. The process starts
     /// afresh with the next seed of this component's stream, so that a run is a function of its seed.
     ///
     /// # Errors
@@ -57,12 +57,12 @@ impl BlockErrors {
         Ok(())
     }
 
-    /// The share of blocks lost; zero if [another process](Self::of) decides.
+    /// Returns the share of blocks lost; zero if [another process](Self::of) decides.
     pub fn share(&self) -> Probability {
         self.share
     }
 
-    /// Whether the block of `octets` sent by `at` is lost.
+    /// Returns whether the block of `octets` sent by `at` is lost.
     pub(crate) fn takes(&mut self, at: Time, octets: u32) -> bool {
         self.process.as_mut().is_some_and(|process| process.loses(at, octets))
     }

@@ -1,5 +1,5 @@
-//! [`Gate`]: a radio link's side towards the packets' owners: takes packets while the link is up and there is
-//! room, and gives each back once, counted. Knows no blocks and draws nothing.
+//! [`Gate`]: the packet side of a radio link: accepts packets while the link is up and the queue has room,
+//! and returns each once, counted. It sees no blocks and draws no random numbers.
 
 use msctp_units::Time;
 
@@ -18,8 +18,8 @@ pub(crate) struct Gate<P> {
 }
 
 impl<P> Gate<P> {
-    /// Up and empty. Each packet takes `overhead` octets more than its length; `queue` bounds those not
-    /// begun.
+    /// Creates a gate that is up and empty. Each packet takes `overhead` octets more than its length; `queue`
+    /// bounds those not begun.
     pub(crate) fn new(overhead: u32, queue: QueueLimit) -> Self {
         Self { sdus: Sdus::new(overhead), queue, up: true, clock: Time::ZERO, stats: LinkStats::default() }
     }
@@ -32,14 +32,14 @@ impl<P> Gate<P> {
         &self.stats
     }
 
-    /// Something happens at `now`, which may make packets ready.
+    /// Advances the clock to `now`, which may make packets ready.
     pub(crate) fn tick(&mut self, now: Time) {
         if !self.sdus.is_ready() {
             self.clock = now;
         }
     }
 
-    /// Since when a packet is ready.
+    /// Returns the time since which a packet is ready.
     pub(crate) fn ready_since(&self) -> Option<Time> {
         self.sdus.is_ready().then_some(self.clock)
     }
@@ -69,7 +69,7 @@ impl<P> Gate<P> {
         self.up = true;
     }
 
-    /// Everything inside is lost.
+    /// Loses everything inside.
     pub(crate) fn go_down(&mut self) {
         self.up = false;
         self.sdus.lose_all(LossReason::LinkDown);

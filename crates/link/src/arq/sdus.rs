@@ -1,6 +1,6 @@
 //! [`Sdus`]: the packets inside a radio link. Segmentation and in-order reassembly without copying: the
 //! packets lie one after the other in a stream of octets, a block is a range of that stream, and a packet is
-//! complete when everything up to its end has arrived. Knows no blocks' numbers and no time.
+//! complete when everything up to its end has arrived. It sees neither block numbers nor time.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub(crate) struct Sdus<P> {
 }
 
 impl<P> Sdus<P> {
-    /// None yet; each will take `overhead` octets more than its length.
+    /// Creates an empty stream; each packet takes `overhead` octets more than its length.
     pub(crate) fn new(overhead: u32) -> Self {
         Self { sdus: VecDeque::new(), overhead, begun: 0, waiting_bytes: 0, sent: 0, arrived: 0 }
     }
@@ -41,12 +41,12 @@ impl<P> Sdus<P> {
         self.sdus.is_empty()
     }
 
-    /// The packets of which nothing has been sent.
+    /// Returns the packets of which nothing has been sent.
     pub(crate) fn waiting(&self) -> QueueLen {
         QueueLen { packets: (self.sdus.len() - self.begun) as u64, bytes: self.waiting_bytes }
     }
 
-    /// Whether a packet may enter; an empty link takes any.
+    /// Returns whether a packet may enter; an empty link takes any.
     pub(crate) fn has_room(&self, limit: QueueLimit, wire_len: u32) -> bool {
         self.is_empty() || limit.has_room(self.waiting(), wire_len)
     }
@@ -59,12 +59,12 @@ impl<P> Sdus<P> {
         self.waiting_bytes += u64::from(wire_len);
     }
 
-    /// End of the stream so far.
+    /// Returns the end of the stream so far.
     fn end(&self) -> u64 {
         self.sdus.back().map_or(self.sent, |last| last.octets.end)
     }
 
-    /// Octets that have not been handed out.
+    /// Returns the octets that have not been handed out.
     pub(crate) fn unsent(&self) -> u64 {
         self.end() - self.sent
     }
@@ -86,18 +86,18 @@ impl<P> Sdus<P> {
         Some(range)
     }
 
-    /// Everything up to `octet` has arrived or is abandoned.
+    /// Notes that everything up to `octet` has arrived or is abandoned.
     pub(crate) fn arrived_up_to(&mut self, octet: u64) {
         debug_assert!(octet <= self.sent, "more has arrived than was sent");
         self.arrived = self.arrived.max(octet);
     }
 
-    /// Whether a packet can be taken out.
+    /// Returns whether a packet can be taken out.
     pub(crate) fn is_ready(&self) -> bool {
         self.sdus.front().is_some_and(|sdu| sdu.octets.end <= self.arrived)
     }
 
-    /// The oldest packet, if all of it has arrived or it was lost and all before it is out.
+    /// Returns the oldest packet, if all of it has arrived or it was lost and all before it is out.
     pub(crate) fn pop(&mut self) -> Option<Delivery<P>> {
         if !self.is_ready() {
             return None;
@@ -108,7 +108,7 @@ impl<P> Sdus<P> {
         Some(Delivery { packet: sdu.packet, wire_len: sdu.wire_len, outcome })
     }
 
-    /// The packets with octets in `range` will not arrive. They come out when it is their turn. Those already
+    /// Loses the packets with octets in `range`. They come out when it is their turn. Those already
     /// complete are spared.
     pub(crate) fn lose(&mut self, range: &Range<u64>, reason: LossReason) {
         let arrived = self.arrived;
@@ -133,7 +133,7 @@ impl<P> Sdus<P> {
         (self.sent, self.arrived, self.begun) = (start, start, complete);
     }
 
-    /// The packets that have been begun and have not arrived are lost and come out now; the others go on
+    /// Loses the packets that have been begun and have not arrived; they come out now; the others go on
     /// waiting.
     pub(crate) fn lose_begun(&mut self, reason: LossReason) {
         let Some(last) = self.begun.checked_sub(1) else { return };
@@ -142,7 +142,7 @@ impl<P> Sdus<P> {
         (self.sent, self.arrived) = (end, end);
     }
 
-    /// All packets that have not arrived are lost and come out now.
+    /// Loses all packets that have not arrived; they come out now.
     pub(crate) fn lose_all(&mut self, reason: LossReason) {
         self.take(u64::MAX - self.sent);
         self.lose_begun(reason);
@@ -153,7 +153,7 @@ impl<P> Sdus<P> {
 mod tests {
     use super::*;
 
-    /// Three packets of 100 octets with 10 of overhead.
+    /// Returns three packets of 100 octets with 10 of overhead.
     fn three() -> Sdus<u32> {
         let mut sdus = Sdus::new(10);
         (1..=3).for_each(|n| sdus.push(n, 100));

@@ -1,4 +1,4 @@
-//! [`Trace`]: block numbers over time, recorded only when asked for. Nothing steers by it.
+//! [`Trace`]: block numbers over time, recorded on request. The link never reads it.
 
 use std::collections::VecDeque;
 

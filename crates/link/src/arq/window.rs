@@ -1,5 +1,5 @@
-//! [`Window`]: the numbered blocks from the oldest unacknowledged to the newest sent, with what both ends
-//! know of each. Knows no time of its own, no timers and no reports' format.
+//! [`Window`]: the numbered blocks from the oldest unacknowledged to the newest sent, with both ends' state
+//! of each. It has no clock, no timers and no report format.
 //!
 //! Names are those of 3GPP TS 44.060 §9.1 (V(A), V(S), V(Q), V(R)); TS 36.322 §7.1 calls the same VT(A),
 //! VT(S), VR(R) and VR(H). Numbers count from 0 and never wrap: the window is smaller than half any sequence
@@ -63,7 +63,7 @@ impl<X> Block<X> {
         }
     }
 
-    /// It is sent in `parts`, the last of which is at the receiver by `sent`.
+    /// Notes that the block is sent in `parts`, the last of which arrives by `sent`.
     pub(crate) fn goes_out(&mut self, sent: Time, parts: u8) {
         self.told = Told::Pending;
         self.sent = sent;
@@ -113,7 +113,7 @@ impl<X> Window<X> {
         self.vr
     }
 
-    /// V(S): the next new block's number.
+    /// Returns V(S), the next new block's number.
     pub(crate) fn vs(&self) -> u64 {
         self.va + self.blocks.len() as u64
     }
@@ -148,8 +148,8 @@ impl<X> Window<X> {
         number
     }
 
-    /// A part of the block has arrived at `at`. True if that completes the block. Parts of different sendings
-    /// go together if they were cut alike.
+    /// Notes that a part of the block arrived at `at`. Returns true if that completes it. Parts of different
+    /// sendings go together if they were cut alike.
     pub(crate) fn part_arrives(&mut self, number: u64, part: Part, at: Time) -> bool {
         let Some(block) = self.get_mut(number).filter(|block| !block.is_received()) else { return false };
         if part != Part::WHOLE {
@@ -165,7 +165,7 @@ impl<X> Window<X> {
         true
     }
 
-    /// The receiver has the block, or will do without it.
+    /// Notes that the receiver has the block, or skips it.
     pub(crate) fn receive(&mut self, number: u64, at: Time) {
         let Some(block) = self.get_mut(number).filter(|block| !block.is_received()) else { return };
         block.received = at;
@@ -175,7 +175,7 @@ impl<X> Window<X> {
         }
     }
 
-    /// End of the octets before V(Q); `None` before the first.
+    /// Returns the end of the octets before V(Q); `None` before the first.
     pub(crate) fn in_order_end(&self) -> Option<u64> {
         let last = self.index(self.vq)?.checked_sub(1)?;
         Some(self.blocks.get(last)?.octets.end)
@@ -209,7 +209,7 @@ impl<X> Window<X> {
         self.va != before
     }
 
-    /// The oldest block known to be missing.
+    /// Returns the oldest block known to be missing.
     pub(crate) fn next_missing(&mut self) -> Option<u64> {
         let mut number = self.missing_from.max(self.va);
         while self.get(number).is_some_and(|block| block.told != Told::Missing) {
@@ -219,7 +219,8 @@ impl<X> Window<X> {
         (number < self.vs()).then_some(number)
     }
 
-    /// The oldest block of which nothing is known, then the next, and from the oldest again after the newest.
+    /// Returns the oldest block of which nothing is known, then the next, and from the oldest again after the
+    /// newest.
     pub(crate) fn next_pending(&mut self) -> Option<u64> {
         let from = if self.pending_from < self.vs() { self.pending_from.max(self.va) } else { self.va };
         let pending = |number: &u64| self.get(*number).is_some_and(|block| block.told == Told::Pending);

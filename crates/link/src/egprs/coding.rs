@@ -1,6 +1,6 @@
-//! [`CodingProcess`]: when a radio link's coding scheme and block error rate change, and when the mobile
-//! changes cell. A table of instants, or a Markov chain with exponential holding times. Knows no link: who
-//! drives it applies what it says.
+//! [`CodingProcess`]: the times at which a radio link's coding scheme and block error rate change, and at
+//! which the mobile changes cell. A table of instants, or a Markov chain with exponential holding times. The
+//! caller applies the changes to its link.
 
 use msctp_units::{Span, Time};
 use rand_chacha::ChaCha8Rng;
@@ -96,8 +96,8 @@ pub enum InvalidCoding {
 }
 
 impl CodingConfig {
-    /// The deterministic run of Afif, Martins, Tabbane, Godlewski, table 1: CS4 to CS1 in 600 s, a handover
-    /// at 700 s.
+    /// Returns the deterministic run of Afif, Martins, Tabbane, Godlewski, table 1: CS4 to CS1 in 600 s, a
+    /// handover at 700 s.
     pub fn afif_table() -> Self {
         let row = |s, scheme, ppm, handover| CodingStep {
             at: Time::ZERO + Span::from_secs(s),
@@ -112,9 +112,9 @@ impl CodingConfig {
         ])
     }
 
-    /// The random run of the same paper (§III): from CS4 the quality only degrades; CS1 is absorbing and
-    /// leads to the handover. The paper's P₂₁, P₃₁, … are read with state n = CSn, which is the reading under
-    /// which the chain degrades and CS1 has no way out; the block error rates are table 1's.
+    /// Returns the random run of the same paper (§III): from CS4 the quality only degrades; CS1 is absorbing
+    /// and leads to the handover. The paper's P₂₁, P₃₁, … are read with state n = CSn, which is the reading
+    /// under which the chain degrades and CS1 has no way out; the block error rates are table 1's.
     pub fn afif_markov() -> Self {
         let state = |scheme, ppm, mean_s, next: &[u32]| CodingState {
             scheme,
@@ -134,7 +134,7 @@ impl CodingConfig {
         }
     }
 
-    /// Whether it makes sense.
+    /// Checks the parameters.
     ///
     /// # Errors
     /// [`InvalidCoding`] for the first thing that does not.
@@ -192,7 +192,7 @@ enum Next {
 }
 
 impl CodingProcess {
-    /// The process, drawing from a stream seeded with `seed`.
+    /// Creates the process, which draws from a stream seeded with `seed`.
     ///
     /// # Errors
     /// [`InvalidCoding`] if the parameters make no sense.
@@ -205,12 +205,12 @@ impl CodingProcess {
         Ok(Self { config, rng: ChaCha8Rng::from_seed(seed), next: Next::Entry(0), at })
     }
 
-    /// When something changes next; `None` if nothing will.
+    /// Returns when something changes next; `None` if nothing will.
     pub fn next_change(&self) -> Option<Time> {
         self.at
     }
 
-    /// The next change, if it is due by `now`. Call it until it gives `None`: the last holds.
+    /// Returns the next change, if it is due by `now`. Call it until it gives `None`: the last holds.
     pub fn change(&mut self, now: Time) -> Option<CodingChange> {
         let at = self.at.filter(|&at| at <= now)?;
         match (&self.config, self.next) {
@@ -235,7 +235,7 @@ impl CodingProcess {
     }
 }
 
-/// When a chain that enters the state `index` at `at` leaves it, and for what.
+/// Returns when a chain that enters the state `index` at `at` leaves it, and for what.
 fn leave(
     rng: &mut ChaCha8Rng,
     states: &[CodingState],
@@ -266,7 +266,7 @@ fn leave(
     }
 }
 
-/// An exponentially distributed span. One draw.
+/// Returns an exponentially distributed span. One draw.
 fn exponential(rng: &mut ChaCha8Rng, mean: Span) -> Span {
     // 53 bits fit a double exactly, and u is never 0.
     let u = ((rng.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64;

@@ -40,9 +40,9 @@ pub struct EgprsConfig {
 }
 
 impl Default for EgprsConfig {
-    /// The downlink of a mobile with three PDCHs and CS4. The report is sent 13 TDMA frames (60 ms) after the
-    /// poll. LLC takes 6 octets (TS 44.064: address 1, control 2, checksum 3) and SNDCP 4 (TS 44.065,
-    /// unacknowledged mode) of each packet.
+    /// Returns the downlink of a mobile with three PDCHs and CS4. The report is sent 13 TDMA frames (60 ms)
+    /// after the poll. LLC takes 6 octets (TS 44.064: address 1, control 2, checksum 3) and SNDCP 4 (TS
+    /// 44.065, unacknowledged mode) of each packet.
     fn default() -> Self {
         Self {
             scheme: CodingScheme::Cs4,
@@ -61,7 +61,7 @@ impl Default for EgprsConfig {
 }
 
 impl EgprsConfig {
-    /// Whether everything is in range.
+    /// Checks that everything is in range.
     ///
     /// # Errors
     /// [`InvalidRadio`] for the first parameter that is not.

@@ -101,8 +101,8 @@ enum Why {
 }
 
 impl<P> EgprsLink<P> {
-    /// A link that is up and empty. `errors` takes blocks; lost reports are drawn from a stream seeded with
-    /// `seed`.
+    /// Creates a link that is up and empty. `errors` takes blocks; lost reports are drawn from a stream
+    /// seeded with `seed`.
     ///
     /// # Errors
     /// [`InvalidRadio`] for the first parameter out of range.
@@ -127,12 +127,12 @@ impl<P> EgprsLink<P> {
         })
     }
 
-    /// The properties now.
+    /// Returns the properties now.
     pub fn config(&self) -> &EgprsConfig {
         &self.config
     }
 
-    /// Counters of the radio side.
+    /// Returns the counters of the radio side.
     pub fn radio_stats(&self) -> &EgprsStats {
         &self.radio
     }
@@ -142,7 +142,7 @@ impl<P> EgprsLink<P> {
         self.trace.switch(on);
     }
 
-    /// The oldest recorded event.
+    /// Returns the oldest recorded event.
     pub fn poll_trace(&mut self) -> Option<BlockEvent> {
         self.trace.poll()
     }
@@ -157,8 +157,8 @@ impl<P> EgprsLink<P> {
         }
     }
 
-    /// §9.1.8: the report holds for blocks before V(R); §9.1.3: a block sent too late to be in it stays
-    /// pending.
+    /// Applies a report (§9.1.8): it holds for blocks before V(R); §9.1.3: a block sent too late to be in it
+    /// stays pending.
     fn read_report(&mut self, report: Report) {
         let has = |block: &Block<CodingScheme>| block.received <= report.made;
         let newest = (self.window.va()..self.window.vr())
@@ -183,7 +183,7 @@ impl<P> EgprsLink<P> {
         }
     }
 
-    /// One radio block on each PDCH.
+    /// Sends one radio block on each PDCH.
     fn send_blocks(&mut self, at: Time) {
         for _ in 0..self.config.pdchs {
             if !self.send_radio_block(at) {
@@ -226,9 +226,9 @@ impl<P> EgprsLink<P> {
         true
     }
 
-    /// §9.1.3: the oldest block known to be missing, else a new one, else (the window is full or there is
-    /// nothing new) the oldest of which nothing is known, then the next. As `companion`'s other half the
-    /// block must be of the same coding.
+    /// Chooses the next block (§9.1.3): the oldest known to be missing, else a new one, else (the window is
+    /// full or there is nothing new) the oldest of which nothing is known, then the next. As `companion`'s
+    /// other half the block must be of the same coding.
     fn choose(&mut self, companion: Option<Choice>) -> Option<Choice> {
         let fits = |choice: &Choice| {
             companion.is_none_or(|first| {
@@ -285,13 +285,14 @@ impl<P> EgprsLink<P> {
         true
     }
 
-    /// When a block that ends at `end` is there: never before one sent earlier.
+    /// Returns when a block that ends at `end` arrives: never before one sent earlier.
     fn arrival(&self, end: Time) -> Time {
         let last = self.air.back().map_or(Time::ZERO, |flying| flying.arrives);
         (end + self.config.delay).max(last)
     }
 
-    /// When to poll is left to the network; the report comes in the block that the poll reserves (§10.4.5).
+    /// Polls if it is time. The network chooses when; the report comes in the block that the poll reserves
+    /// (§10.4.5).
     fn poll_if_due(&mut self, at: Time, blocks: u32, read: bool) {
         self.blocks_since_poll = self.blocks_since_poll.saturating_add(blocks);
         let nothing_new = self.window.is_full() || self.gate.sdus.unsent() == 0;
@@ -313,7 +314,7 @@ impl<P> EgprsLink<P> {
         }
     }
 
-    /// There is something to send: the flow goes on, or is set up.
+    /// Continues the flow, or sets it up.
     fn wake(&mut self, now: Time) {
         let earliest = match self.flow {
             Flow::Sending(_) => return,
@@ -326,7 +327,7 @@ impl<P> EgprsLink<P> {
         self.flow = Flow::Sending(next_multiple(earliest.max(self.free_from), BLOCK_PERIOD));
     }
 
-    /// The connection is gone: what it knew of blocks is forgotten.
+    /// Forgets the blocks of a released connection.
     fn forget_blocks(&mut self) {
         self.window.clear();
         self.air.clear();
@@ -429,7 +430,7 @@ impl<P: Send> LinkModel<P> for EgprsLink<P> {
         self.gate.is_up()
     }
 
-    /// The packets of which nothing has been sent, as of the last call with a time.
+    /// Returns the packets of which nothing has been sent, as of the last call with a time.
     fn queue_len(&self, _now: Time) -> QueueLen {
         self.gate.sdus.waiting()
     }

@@ -1,5 +1,5 @@
 //! EGPRS: the radio interface of GPRS and EDGE, as far as a packet notices it: radio blocks of a
-//! [`CodingScheme`], retransmitted until they are there. Scope, limits and validation are in
+//! [`CodingScheme`], retransmitted until they arrive. Scope, limits and validation are in
 //! `docs/models/egprs.md`.
 
 mod coding;

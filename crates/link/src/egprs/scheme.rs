@@ -1,5 +1,5 @@
-//! [`CodingScheme`]: the channel codings of GPRS and EGPRS as data: how many octets a block carries, and as
-//! what a block is retransmitted.
+//! [`CodingScheme`]: the channel codings of GPRS and EGPRS as data: octets per block, and the scheme of a
+//! block's retransmission.
 
 use core::fmt;
 use core::str::FromStr;
@@ -74,27 +74,28 @@ pub struct Again {
 }
 
 impl CodingScheme {
-    /// All of them, GPRS first, each family by rising rate.
+    /// Returns all schemes, GPRS first, each family by rising rate.
     pub fn all() -> impl Iterator<Item = Self> {
         TABLE.iter().map(|row| row.0)
     }
 
-    /// As in the standard, without the hyphen: `CS4`, `MCS9`.
+    /// Returns the standard's name, without the hyphen: `CS4`, `MCS9`.
     pub fn name(self) -> &'static str {
         TABLE[self as usize].1
     }
 
-    /// Octets of LLC data in one RLC data block.
+    /// Returns the octets of LLC data in one RLC data block.
     pub fn block_octets(self) -> u32 {
         TABLE[self as usize].2
     }
 
-    /// RLC data blocks in one radio block, each with a block sequence number and a checksum of its own.
+    /// Returns the RLC data blocks in one radio block, each with a block sequence number and a checksum of
+    /// its own.
     pub fn blocks_per_radio_block(self) -> u32 {
         TABLE[self as usize].3
     }
 
-    /// Rate of LLC octets on one PDCH without errors: 8 to 20 kbps for CS1 to CS4.
+    /// Returns the rate of LLC octets on one PDCH without errors: 8 to 20 kbps for CS1 to CS4.
     pub fn user_rate(self) -> Rate {
         let octets = u64::from(self.block_octets() * self.blocks_per_radio_block());
         Rate::of(octets, BLOCK_PERIOD).unwrap_or(Rate::ZERO)
@@ -104,8 +105,8 @@ impl CodingScheme {
         TABLE[self as usize].4
     }
 
-    /// Whether the block's header has a code of its own, so that it is read when the data is not (EGPRS). In
-    /// GPRS one checksum holds for both.
+    /// Returns whether the block's header has a code of its own, so that it is read when the data is not
+    /// (EGPRS). In GPRS one checksum holds for both.
     pub fn has_robust_header(self) -> bool {
         self.family() != Family::None
     }
@@ -150,7 +151,7 @@ pub struct ParseCodingSchemeError;
 impl FromStr for CodingScheme {
     type Err = ParseCodingSchemeError;
 
-    /// `CS4`, `MCS9`; also in small letters and with a hyphen.
+    /// Parses `CS4` or `MCS9`, also in small letters and with a hyphen.
     fn from_str(text: &str) -> Result<Self, ParseCodingSchemeError> {
         let plain = text.to_ascii_uppercase().replace('-', "");
         Self::all().find(|scheme| scheme.name() == plain).ok_or(ParseCodingSchemeError)

@@ -88,7 +88,7 @@ impl Default for LteConfig {
 }
 
 impl LteConfig {
-    /// Whether everything is in range.
+    /// Checks that everything is in range.
     ///
     /// # Errors
     /// [`InvalidRadio`] for the first parameter that is not.
@@ -106,7 +106,7 @@ impl LteConfig {
         range("max_retx", self.max_retx.into(), u64::MAX, "at least 1 retransmission")
     }
 
-    /// Octets of packets in a transport block.
+    /// Returns the octets of packets in a transport block.
     pub(super) fn data_octets(&self) -> u64 {
         self.rate.bytes_in(TTI).saturating_sub(self.pdu_header.into())
     }

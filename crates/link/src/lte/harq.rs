@@ -1,5 +1,5 @@
-//! [`Harq`]: the sender's HARQ processes (3GPP TS 36.321 §5.3.2, §5.4.2). A process that was answered with a
-//! NACK sends its transport block again when its turn comes, one round trip later. Knows no RLC.
+//! [`Harq`]: the sender's HARQ processes (3GPP TS 36.321 §5.3.2, §5.4.2). A process that received a NACK
+//! retransmits its transport block one round trip later. It sees no RLC.
 
 use msctp_units::Time;
 use rand_chacha::ChaCha8Rng;
@@ -32,22 +32,22 @@ pub(super) struct Harq {
 }
 
 impl Harq {
-    /// Combining and misread answers are drawn from a stream seeded with `seed`.
+    /// Creates idle processes; combining and misread answers draw from a stream seeded with `seed`.
     pub(super) fn new(processes: u32, seed: [u8; 32]) -> Self {
         Self { processes: vec![None; processes as usize], rng: ChaCha8Rng::from_seed(seed) }
     }
 
-    /// The process whose turn is at `at`.
+    /// Returns the process whose turn is at `at`.
     fn turn(&self, at: Time) -> usize {
         (at.as_nanos() / TTI.as_nanos() % self.processes.len() as u64) as usize
     }
 
-    /// Whether the TTI at `at` is taken by a retransmitted transport block.
+    /// Returns whether the TTI at `at` is taken by a retransmitted transport block.
     pub(super) fn is_taken(&self, at: Time) -> bool {
         self.processes[self.turn(at)].is_some()
     }
 
-    /// The first TTI from the one at `from` on that is taken.
+    /// Returns the first TTI from the one at `from` on that is taken.
     pub(super) fn next_taken(&self, from: Time) -> Option<Time> {
         (0..self.processes.len() as u64).map(|n| from + TTI * n).find(|&at| self.is_taken(at))
     }

@@ -82,8 +82,9 @@ pub(crate) enum Due {
 }
 
 impl<P> LteLink<P> {
-    /// A link that is up and empty. `errors` takes transport blocks; what else is random is drawn from two
-    /// streams seeded with `harq_seed` (combining, misread answers) and `status_seed` (lost status reports).
+    /// Creates a link that is up and empty. `errors` takes transport blocks; what else is random is drawn
+    /// from two streams seeded with `harq_seed` (combining, misread answers) and `status_seed` (lost status
+    /// reports).
     ///
     /// # Errors
     /// [`InvalidRadio`] for the first parameter out of range.
@@ -113,12 +114,12 @@ impl<P> LteLink<P> {
         })
     }
 
-    /// The properties now.
+    /// Returns the properties now.
     pub fn config(&self) -> &LteConfig {
         &self.config
     }
 
-    /// Counters of the radio side.
+    /// Returns the counters of the radio side.
     pub fn radio_stats(&self) -> &LteStats {
         &self.radio
     }
@@ -128,7 +129,7 @@ impl<P> LteLink<P> {
         self.trace.switch(on);
     }
 
-    /// The oldest recorded event.
+    /// Returns the oldest recorded event.
     pub fn poll_trace(&mut self) -> Option<BlockEvent> {
         self.trace.poll()
     }
@@ -146,14 +147,14 @@ impl<P> LteLink<P> {
         };
     }
 
-    /// The retransmission buffer is not empty.
+    /// Returns whether the retransmission buffer holds a PDU.
     fn has_old(&mut self) -> bool {
         let window = &self.window;
         self.split.take_if(|split| window.get(split.number).is_none_or(|pdu| pdu.told == Told::There));
         self.split.is_some() || self.window.next_missing().is_some()
     }
 
-    /// A new PDU can be sent.
+    /// Returns whether a new PDU can be sent.
     fn has_new(&self) -> bool {
         !self.window.is_full() && self.gate.sdus.unsent() > 0
     }
@@ -169,7 +170,7 @@ impl<P> LteLink<P> {
         self.free_from = at + TTI;
     }
 
-    /// §5.1.3.1, §5.2.1: retransmissions come before new PDUs.
+    /// Assembles a transport block; retransmissions come before new PDUs (§5.1.3.1, §5.2.1).
     fn assemble(&mut self, at: Time) -> Option<TransportBlock> {
         let room = self.config.data_octets();
         if room == 0 {
@@ -201,7 +202,7 @@ impl<P> LteLink<P> {
         Some(self.put(at, number, Part::WHOLE, octets, octets))
     }
 
-    /// A PDU's part in a transport block; of a new PDU `new` octets count for polling.
+    /// Puts a PDU's part into a transport block; of a new PDU `new` octets count for polling.
     fn put(&mut self, at: Time, number: u64, part: Part, octets: u64, new: u64) -> TransportBlock {
         let next = Part { index: part.index + 1, ..part };
         self.split = (next.index < part.of).then_some(Split { number, next });
@@ -209,7 +210,7 @@ impl<P> LteLink<P> {
         TransportBlock { number, part, poll, octets: octets as u32 + self.config.pdu_header }
     }
 
-    /// §5.2.2.1: whether the PDU polls, `new` octets of which are sent for the first time.
+    /// Returns whether the PDU polls, of which `new` octets are sent for the first time (§5.2.2.1).
     fn polls(&mut self, at: Time, new: u64) -> bool {
         self.poll.pdus = self.poll.pdus.saturating_add(u32::from(new > 0));
         self.poll.bytes = self.poll.bytes.saturating_add(new);
@@ -224,15 +225,15 @@ impl<P> LteLink<P> {
         true
     }
 
-    /// §5.2.2.3: the next PDU polls.
+    /// Makes the next PDU poll (§5.2.2.3).
     fn poll_times_out(&mut self) {
         self.poll.unanswered = None;
         self.poll.forced = true;
         self.radio.poll_timeouts += 1;
     }
 
-    /// §5.2.2.3: with nothing to send a PDU is retransmitted. The standard lets the sender choose: the newest
-    /// that it knows nothing of.
+    /// Retransmits a PDU with a poll when nothing else can be sent (§5.2.2.3). The standard lets the sender
+    /// choose: the newest that it knows nothing of.
     fn poll_with_an_old_pdu(&mut self, at: Time) {
         let newest = (self.window.va()..self.window.vs())
             .rev()
@@ -254,7 +255,7 @@ impl<P> LteLink<P> {
         }
     }
 
-    /// Packets before VR(R) can come out.
+    /// Releases the packets before VR(R).
     fn release(&mut self) {
         if let Some(end) = self.window.in_order_end() {
             self.gate.sdus.arrived_up_to(end);
@@ -271,7 +272,7 @@ impl<P> LteLink<P> {
         }
     }
 
-    /// §5.2.1, §5.2.2.2.
+    /// Applies a STATUS PDU (§5.2.1, §5.2.2.2).
     fn read_status(&mut self, at: Time, status: Status) {
         for number in self.window.va()..status.ack_sn {
             match self.window.get(number) {
@@ -290,7 +291,7 @@ impl<P> LteLink<P> {
         }
     }
 
-    /// §5.2.1: the PDU is considered for retransmission. With RETX_COUNT at maxRetxThreshold the standard
+    /// Considers the PDU for retransmission (§5.2.1). With RETX_COUNT at maxRetxThreshold the standard
     /// tells the upper layers, which set the bearer up again; here the PDU's packets are lost and the bearer
     /// goes on.
     fn send_again(&mut self, at: Time, number: u64) {
@@ -315,7 +316,7 @@ impl<P> LteLink<P> {
         }
     }
 
-    /// The connection is gone: what it knew of PDUs is forgotten.
+    /// Forgets the PDUs of a released connection.
     fn forget_pdus(&mut self) {
         self.window.clear();
         self.receiver.restart(self.window.vs());
@@ -419,7 +420,7 @@ impl<P: Send> LinkModel<P> for LteLink<P> {
         self.gate.is_up()
     }
 
-    /// The packets of which nothing has been sent, as of the last call with a time.
+    /// Returns the packets of which nothing has been sent, as of the last call with a time.
     fn queue_len(&self, _now: Time) -> QueueLen {
         self.gate.sdus.waiting()
     }

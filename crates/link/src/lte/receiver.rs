@@ -1,6 +1,6 @@
-//! [`Receiver`]: the receiving side of RLC in acknowledged mode (3GPP TS 36.322 §5.1.3.2, §5.2.3): when HARQ
-//! can no longer fill a gap, and when to report. The [`Window`] knows which PDUs arrived; VR(R) is its V(Q),
-//! VR(H) its V(R).
+//! [`Receiver`]: the receiving side of RLC in acknowledged mode (3GPP TS 36.322 §5.1.3.2, §5.2.3). It decides
+//! when HARQ can no longer fill a gap, and when to report. The [`Window`] knows which PDUs arrived; VR(R) is
+//! its V(Q), VR(H) its V(R).
 
 use msctp_units::{Span, Time};
 
@@ -28,12 +28,12 @@ pub(super) struct Receiver {
 }
 
 impl Receiver {
-    /// When a timer expires next.
+    /// Returns when a timer expires next.
     pub(super) fn next_timeout(&self) -> Option<Time> {
         [self.reordering.map(|(at, _)| at), self.prohibited].into_iter().flatten().min()
     }
 
-    /// §5.1.3.2.3: a PDU, or a part of one, was received or is abandoned.
+    /// Handles a received or abandoned PDU, or a part of one (§5.1.3.2.3).
     pub(super) fn received<X>(&mut self, at: Time, window: &Window<X>, t_reordering: Span) {
         self.vr_ms = first_lacking(window, self.vr_ms);
         if self.reordering.is_some_and(|(_, vr_x)| vr_x <= window.vq()) {
@@ -45,7 +45,7 @@ impl Receiver {
         self.answer_poll();
     }
 
-    /// §5.2.3: a PDU with a poll was received; the answer waits while HARQ may still fill a gap before it.
+    /// Handles a PDU with a poll (§5.2.3); the answer waits while HARQ may still fill a gap before it.
     pub(super) fn polled(&mut self, number: u64) {
         self.poll = self.poll.max(Some(number));
         self.answer_poll();
@@ -58,7 +58,7 @@ impl Receiver {
         }
     }
 
-    /// A timer may have expired at `at`.
+    /// Runs the timers that expired by `at`.
     pub(super) fn timeout<X>(&mut self, at: Time, window: &Window<X>, t_reordering: Span) {
         if self.prohibited.is_some_and(|until| until <= at) {
             self.prohibited = None;
@@ -75,7 +75,7 @@ impl Receiver {
         }
     }
 
-    /// The report that is sent at `at`, if one is to be and none is prohibited.
+    /// Returns the report that is sent at `at`, if one is to be and none is prohibited.
     pub(super) fn report(&mut self, at: Time, t_status_prohibit: Span) -> Option<Status> {
         if !self.triggered || self.prohibited.is_some() {
             return None;
@@ -91,7 +91,7 @@ impl Receiver {
     }
 }
 
-/// The first PDU from `from` on that the receiver lacks.
+/// Returns the first PDU from `from` on that the receiver lacks.
 fn first_lacking<X>(window: &Window<X>, from: u64) -> u64 {
     debug_assert!(from >= window.va(), "acknowledged before it could be reported");
     (from..).find(|&number| !window.get(number).is_some_and(|block| block.is_received())).unwrap_or(from)

@@ -1,4 +1,4 @@
-//! [`TraceLink`]: a link that sends when its schedule says.
+//! [`TraceLink`]: a link that sends at the instants of its schedule.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -59,7 +59,7 @@ pub struct TraceLink<P> {
 }
 
 impl<P> TraceLink<P> {
-    /// A link that is up and empty.
+    /// Creates a link that is up and empty.
     pub fn new(config: TraceConfig, loss: Option<Box<dyn LossProcess>>) -> Self {
         Self {
             config,
@@ -74,7 +74,7 @@ impl<P> TraceLink<P> {
         }
     }
 
-    /// Length of the queue; a partly sent packet is not in it.
+    /// Returns the length of the queue; a partly sent packet is not in it.
     fn queued(&self) -> QueueLen {
         let all = QueueLen { packets: self.waiting.len() as u64, bytes: self.waiting_bytes };
         match self.waiting.front().filter(|_| self.sent > 0) {
@@ -223,7 +223,7 @@ mod tests {
         TraceLink::new(TraceConfig { schedule, delay: Span::from_millis(10), queue }, None)
     }
 
-    /// Packets that leave by `until`: time, number, whether it arrived.
+    /// Returns the packets that leave by `until`: time, number, whether it arrived.
     fn drain(link: &mut TraceLink<u32>, until: Time) -> Vec<(u64, u32, bool)> {
         let mut out = Vec::new();
         while let Some(now) = link.next_delivery().filter(|&next| next <= until) {

@@ -1,4 +1,4 @@
-//! [`Schedule`]: the instants at which a link may send, over and over. Reads text; opens no files.
+//! [`Schedule`]: the instants at which a link may send, repeated for ever. It reads text and opens no files.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) struct Opportunity {
 }
 
 impl Schedule {
-    /// A schedule of these instants, in order; after `period` they come again.
+    /// Creates a schedule of these instants, in order; after `period` they come again.
     ///
     /// # Errors
     /// The fault; the number of the instant from 1 in place of a line.
@@ -128,31 +128,31 @@ impl Schedule {
         Self::new(instants, period).map_err(|e| InvalidTrace { line: last_line, ..e })
     }
 
-    /// How long it takes until it begins again.
+    /// Returns the time after which the schedule repeats.
     #[must_use]
     pub fn period(&self) -> Span {
         self.period
     }
 
-    /// Opportunities in a period.
+    /// Returns the opportunities in a period.
     #[must_use]
     pub fn opportunities(&self) -> usize {
         self.instants.len()
     }
 
-    /// Mean rate.
+    /// Returns the mean rate.
     #[must_use]
     pub fn mean_rate(&self) -> Rate {
         Rate::of(self.instants.len() as u64 * u64::from(OPPORTUNITY_BYTES), self.period).unwrap_or_default()
     }
 
-    /// The instant of an opportunity.
+    /// Returns the instant of an opportunity.
     pub(super) fn at(&self, opportunity: Opportunity) -> Time {
         let laps = Span::from_nanos(self.period.as_nanos().saturating_mul(opportunity.lap));
         Time::ZERO + laps + self.instants[opportunity.index]
     }
 
-    /// The first opportunity after an instant.
+    /// Returns the first opportunity after an instant.
     pub(super) fn after(&self, now: Time) -> Opportunity {
         let (lap, into) = (now.as_nanos() / self.period.as_nanos(), now.as_nanos() % self.period.as_nanos());
         let index = self.instants.partition_point(|at| at.as_nanos() <= into);
@@ -177,8 +177,8 @@ impl Schedule {
 /// Longest trace: a year.
 const MOST_MS: u64 = 366 * 24 * 3600 * 1000;
 
-/// The instants at which rates that hold from their time to the next have carried another opportunity's
-/// bytes, and the time of the last. Times count from the first.
+/// Returns the instants at which rates that hold from their time to the next have carried another
+/// opportunity's bytes, and the time of the last. Times count from the first.
 fn opportunities(rates: &[(Span, Rate)]) -> (Vec<Span>, Span) {
     // bit/s · ns in an opportunity.
     const WORK: u128 = OPPORTUNITY_BYTES as u128 * 8 * 1_000_000_000;
@@ -221,7 +221,7 @@ mod tests {
         Time::ZERO + ms(milliseconds)
     }
 
-    /// The next instants after `from`, in milliseconds.
+    /// Returns the next instants after `from`, in milliseconds.
     fn next(schedule: &Schedule, from: u64, count: usize) -> Vec<u64> {
         let mut opportunity = schedule.after(at(from));
         let mut list = Vec::new();

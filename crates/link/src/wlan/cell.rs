@@ -1,5 +1,5 @@
-//! [`Cell`]: a medium that stations share. Contention, retransmission, queues; which frames are received is
-//! the [`Channel`]'s business, how long things take [`MacConfig`]'s.
+//! [`Cell`]: a medium that stations share, with contention, retransmission and queues. The [`Channel`]
+//! decides which frames are received, [`MacConfig`] how long a frame takes.
 
 use core::fmt;
 use std::collections::VecDeque;
@@ -158,13 +158,13 @@ impl<P> Cell<P> {
         }
     }
 
-    /// A station more.
+    /// Adds a station.
     pub fn add_station(&mut self) -> StationId {
         self.stations.push(Station { service: Service::Idle, queue: VecDeque::new(), last_turn: 0 });
         StationId(self.stations.len() - 1)
     }
 
-    /// A link between two stations, up; its two directions.
+    /// Adds a link between two stations, up; returns its two directions.
     pub fn add_link(&mut self, config: RadioLinkConfig) -> [PortId; 2] {
         let first = self.ports.len();
         for (StationId(station), queue) in [config.a, config.b].into_iter().zip(config.queues) {
@@ -175,7 +175,7 @@ impl<P> Cell<P> {
         [PortId(first), PortId(first + 1)]
     }
 
-    /// A packet of `wire_len` bytes, its own headers included, is offered at a port.
+    /// Offers a packet of `wire_len` bytes, its own headers included, at a port.
     pub fn offer(&mut self, now: Time, port: PortId, packet: P, wire_len: u32) -> Offer<P> {
         self.advance(now);
         let PortId(number) = port;
@@ -210,14 +210,14 @@ impl<P> Cell<P> {
         Offer::Queued
     }
 
-    /// The earliest time at which [`deliver`](Self::deliver) has something to do.
+    /// Returns the earliest time at which [`deliver`](Self::deliver) has work.
     pub fn next_delivery(&self) -> Option<Time> {
         let arrival = self.leaving.front().map(|leaving| leaving.at);
         [arrival, self.next_turn(), self.end_of_exchange()].into_iter().flatten().min()
     }
 
-    /// The next packet that has left by `now`, with the port it went out at, in order of leaving. Each
-    /// accepted packet comes out exactly once. May give nothing and move
+    /// Returns the next packet that has left by `now`, with the port it went out at, in order of leaving.
+    /// Each accepted packet comes out exactly once. May give nothing and move
     /// [`next_delivery`](Self::next_delivery) on.
     pub fn deliver(&mut self, now: Time) -> Option<(PortId, Delivery<P>)> {
         self.advance(now);
@@ -271,12 +271,12 @@ impl<P> Cell<P> {
         self.links[port.0 / 2].up
     }
 
-    /// The channel of the port's link.
+    /// Returns the channel of the port's link.
     pub fn channel(&self, port: PortId) -> &Channel {
         &self.links[port.0 / 2].channel
     }
 
-    /// The channel of the port's link, to change its losses.
+    /// Returns the channel of the port's link, to change its losses.
     pub fn channel_mut(&mut self, port: PortId) -> &mut Channel {
         &mut self.links[port.0 / 2].channel
     }
@@ -286,33 +286,33 @@ impl<P> Cell<P> {
         self.ports[port.0].waiting
     }
 
-    /// Counters of one direction of a link.
+    /// Returns the counters of one direction of a link.
     pub fn port_stats(&self, port: PortId) -> &LinkStats {
         &self.ports[port.0].stats
     }
 
-    /// Counters of the cell.
+    /// Returns the counters of the cell.
     pub fn stats(&self) -> &CellStats {
         &self.stats
     }
 
-    /// The timing.
+    /// Returns the timing.
     pub fn mac(&self) -> &MacConfig {
         &self.mac
     }
 
-    /// When the next turn begins: the earliest end of a backoff.
+    /// Returns when the next turn begins: the earliest end of a backoff.
     fn next_turn(&self) -> Option<Time> {
         self.stations.iter().filter_map(Station::ready).min()
     }
 
-    /// When a station that waits for the end of the exchange goes on, if it has more to send.
+    /// Returns when a station that waits for the end of the exchange goes on, if it has more to send.
     fn end_of_exchange(&self) -> Option<Time> {
         let waits = |s: &Station<P>| matches!(s.service, Service::Finishing) && !s.queue.is_empty();
         self.stations.iter().any(waits).then_some(self.free)
     }
 
-    /// Everything that happens on the medium by `now`.
+    /// Runs the medium up to `now`.
     fn advance(&mut self, now: Time) {
         loop {
             if self.free <= now {
@@ -325,7 +325,7 @@ impl<P> Cell<P> {
         }
     }
 
-    /// The exchange is over: who had the turn takes up the next frame.
+    /// Ends the exchange: its stations take their next frames.
     fn finish_exchange(&mut self) {
         for number in 0..self.stations.len() {
             if matches!(self.stations[number].service, Service::Finishing) {
@@ -334,7 +334,7 @@ impl<P> Cell<P> {
         }
     }
 
-    /// A station takes the next frame out of its queue; the medium is free from `free` on.
+    /// Takes the next frame out of a station's queue; the medium is free from `free` on.
     fn take_next(&mut self, number: usize, free: Time) {
         let station = &mut self.stations[number];
         station.service = match station.queue.pop_front() {
@@ -349,7 +349,7 @@ impl<P> Cell<P> {
         };
     }
 
-    /// Stations that are ready at `turn` send, the others wait.
+    /// Lets the stations that are ready at `turn` send; the others wait.
     fn take_turn(&mut self, turn: Time) {
         self.turns += 1;
         let mut ready: Vec<usize> =
@@ -383,7 +383,7 @@ impl<P> Cell<P> {
         }
     }
 
-    /// Stations that count down keep what is left and go on when the medium is free again.
+    /// Freezes the other stations' backoffs until the medium is free again.
     fn freeze(&mut self, turn: Time) {
         let resume = self.free + self.mac.difs;
         let slot = self.mac.slot.as_nanos();
@@ -400,7 +400,7 @@ impl<P> Cell<P> {
         }
     }
 
-    /// One attempt to send a frame, from `turn` on.
+    /// Attempts to send a frame, from `turn` on.
     fn attempt(&mut self, turn: Time, number: usize, frame: Frame<P>, attempt: u32, collides: bool) {
         self.stats.attempts += 1;
         self.stats.retries += u64::from(attempt > 0);
@@ -423,7 +423,8 @@ impl<P> Cell<P> {
         }
     }
 
-    /// Nothing overtakes at a port: after a delay was shortened what follows arrives with what went before.
+    /// Schedules the frame's arrival. Nothing overtakes at a port: after a shortened delay frames arrive
+    /// together.
     fn leave(&mut self, frame: Frame<P>, at: Time, outcome: Outcome) {
         let port = &mut self.ports[frame.port];
         let at = at.max(port.last_arrival);
@@ -432,7 +433,7 @@ impl<P> Cell<P> {
         self.leaving.insert(place, Leaving { frame, at, outcome });
     }
 
-    /// Everything inside a link leaves now, lost.
+    /// Loses everything inside a link now.
     fn flush(&mut self, now: Time, link: usize) {
         let lost = Outcome::Lost(LossReason::LinkDown);
         let mut flushed: Vec<Leaving<P>> = Vec::new();
@@ -473,7 +474,7 @@ impl<P> Cell<P> {
     }
 }
 
-/// The backoff before the attempt with this number.
+/// Returns the backoff before the attempt with this number.
 fn backoff(mac: &MacConfig, rng: &mut ChaCha8Rng, attempt: u32) -> Span {
     match mac.backoff {
         Backoff::Mean => mac.mean_backoff(attempt),
@@ -486,7 +487,7 @@ fn backoff(mac: &MacConfig, rng: &mut ChaCha8Rng, attempt: u32) -> Span {
 }
 
 impl<P> Station<P> {
-    /// End of its backoff, if no other station is earlier.
+    /// Returns the end of its backoff, if no other station is earlier.
     fn ready(&self) -> Option<Time> {
         match self.service {
             Service::Contending { from, left, .. } => Some(from + left),

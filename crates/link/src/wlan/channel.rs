@@ -1,5 +1,5 @@
-//! [`Channel`]: what happens to a frame between two stations: how long it is on its way, whether it is
-//! received. Both directions of a radio link share one.
+//! [`Channel`]: propagation delay and losses of frames between two stations. Both directions of a radio link
+//! share one.
 
 use core::fmt;
 
@@ -13,7 +13,7 @@ use crate::LossProcess;
 
 /// How far two stations are from each other.
 pub trait Distance: fmt::Debug + Send {
-    /// In millimetres, at a time. A function of time alone.
+    /// Returns the distance in millimetres at a time; a function of time alone.
     fn at(&self, now: Time) -> u64;
 }
 
@@ -48,19 +48,19 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Every frame is received; the delay is the distance's.
+    /// Creates a channel that loses nothing; the delay is the distance's.
     pub fn clear(distance: Box<dyn Distance>) -> Self {
         Self { distance, radio: None, fading: Fading::None, loss: None }
     }
 
-    /// No frame is received where the receive power is below the sensitivity.
+    /// Loses every frame whose receive power is below the sensitivity.
     #[must_use]
     pub fn with_radio(mut self, radio: Radio) -> Self {
         self.radio = Some(radio);
         self
     }
 
-    /// Each frame is lost, independently of the others, with probability `1 − exp(−10^(−margin / slope))`:
+    /// Loses each frame, independently of the others, with probability `1 − exp(−10^(−margin / slope))`:
     /// Rayleigh fading that changes from frame to frame when `slope` is 10,000 mdB. Nothing without a radio.
     #[must_use]
     pub fn with_fading_per_frame(mut self, slope: MilliDb, seed: [u8; 32]) -> Self {
@@ -68,14 +68,14 @@ impl Channel {
         self
     }
 
-    /// Frames are lost in bad periods. Nothing without a radio.
+    /// Loses frames in bad periods; no effect without a radio.
     #[must_use]
     pub fn with_fades(mut self, fades: ParetoFades, seed: [u8; 32]) -> Self {
         self.fading = Fading::InTime(Fades::new(fades, seed));
         self
     }
 
-    /// Frames are lost by this process too, attempt by attempt, whatever the power.
+    /// Loses frames by this process too, attempt by attempt, whatever the power.
     #[must_use]
     pub fn with_loss(mut self, loss: Option<Box<dyn LossProcess>>) -> Self {
         self.set_loss(loss);
@@ -87,7 +87,7 @@ impl Channel {
         self.loss = loss;
     }
 
-    /// Receive power at a time, in mdBm; `None` without a radio.
+    /// Returns the receive power at a time, in mdBm; `None` without a radio.
     pub fn receive_power(&self, now: Time) -> Option<MilliDb> {
         Some(self.radio?.receive_power(self.distance.at(now)))
     }
@@ -98,7 +98,7 @@ impl Channel {
         self.radio.is_none_or(|radio| radio.covers(self.distance.at(now)))
     }
 
-    /// How long a signal is on its way.
+    /// Returns the propagation delay.
     pub(super) fn propagation(&self, now: Time) -> Span {
         Span::from_nanos(propagation_ns(self.distance.at(now)))
     }

@@ -1,4 +1,5 @@
-//! [`ParetoFades`]: bad periods in time, longer ones by Pareto's law, the more of them the weaker the signal.
+//! [`ParetoFades`]: bad periods in time with Pareto-distributed lengths; the weaker the signal, the more of
+//! them.
 //!
 //! The periods are a function of seed and distance alone: traffic does not move them, so that two transports
 //! that are compared meet the same channel.
@@ -29,7 +30,7 @@ pub struct ParetoFades {
 }
 
 impl ParetoFades {
-    /// The mean length of a bad period in seconds: `s + s·(1 − (s/l)^(a−1))/(a−1)`.
+    /// Returns the mean length of a bad period in seconds: `s + s·(1 − (s/l)^(a−1))/(a−1)`.
     pub fn mean_secs(&self) -> f64 {
         let (s, l, a) = (self.shortest.as_secs_f64(), self.longest.as_secs_f64(), self.shape);
         s + s * (1.0 - libm::pow(s / l, a - 1.0)) / (a - 1.0)
@@ -92,7 +93,7 @@ impl Fades {
         self.bad.push_back((start, self.decided));
     }
 
-    /// Uniform above 0 and below 1.
+    /// Draws uniformly above 0 and below 1.
     fn uniform(&mut self) -> f64 {
         ((self.rng.next_u64() >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0
     }

@@ -16,8 +16,8 @@ pub struct WlanLink<P> {
 }
 
 impl<P> WlanLink<P> {
-    /// A link that is up and empty. `delay` is added to the signal's time on its way; `seed` is that of the
-    /// backoffs.
+    /// Creates a link that is up and empty. `delay` is added to the signal's time on its way; `seed` is that
+    /// of the backoffs.
     pub fn new(mac: MacConfig, delay: Span, queue: QueueLimit, channel: Channel, seed: [u8; 32]) -> Self {
         let mut cell = Cell::new(mac, seed);
         let (a, b) = (cell.add_station(), cell.add_station());
@@ -30,7 +30,7 @@ impl<P> WlanLink<P> {
         self.cell.channel_mut(self.port).set_loss(loss);
     }
 
-    /// Counters: attempts, retries, abandoned frames.
+    /// Returns the counters: attempts, retries, abandoned frames.
     pub fn cell_stats(&self) -> &CellStats {
         self.cell.stats()
     }

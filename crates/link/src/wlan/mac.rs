@@ -1,5 +1,5 @@
-//! [`MacConfig`]: how long things take on the air, as IEEE 802.11's distributed coordination function has it.
-//! Pure arithmetic; knows neither stations nor losses.
+//! [`MacConfig`]: the timing of IEEE 802.11's distributed coordination function. Pure arithmetic, without
+//! stations or losses.
 
 use msctp_units::{Rate, Span};
 
@@ -50,10 +50,10 @@ pub struct MacConfig {
 }
 
 impl MacConfig {
-    /// The figures of 802.11b with the long preamble (IEEE 802.11b-1999 §18.3.3): slot 20 µs, SIFS 10 µs,
-    /// DIFS 50 µs, preamble and header 192 µs, contention window 31 to 1023; 28 bytes of MAC header and check
-    /// sequence and 8 of LLC and SNAP; 7 attempts in all; no RTS; drawn backoff, collisions. `rate` is free;
-    /// control frames go at 1 Mbps or at `rate` if that is lower.
+    /// Returns the timing of 802.11b with the long preamble (IEEE 802.11b-1999 §18.3.3): slot 20 µs, SIFS 10
+    /// µs, DIFS 50 µs, preamble and header 192 µs, contention window 31 to 1023; 28 bytes of MAC header and
+    /// check sequence and 8 of LLC and SNAP; 7 attempts in all; no RTS; drawn backoff, collisions. `rate` is
+    /// free; control frames go at 1 Mbps or at `rate` if that is lower.
     pub fn dot11b(rate: Rate) -> Self {
         Self {
             rate,
@@ -72,24 +72,24 @@ impl MacConfig {
         }
     }
 
-    /// The contention window, in slots, of the attempt with this number, from 0: doubled each time up to
-    /// [`cw_max`](Self::cw_max), as 31, 63, 127.
+    /// Returns the contention window, in slots, of the attempt with this number, from 0: doubled each time up
+    /// to [`cw_max`](Self::cw_max), as 31, 63, 127.
     pub fn window(&self, attempt: u32) -> u32 {
         let doubled = (u64::from(self.cw_min) + 1).saturating_mul(1u64 << attempt.min(31)) - 1;
         u32::try_from(doubled).unwrap_or(u32::MAX).min(self.cw_max.max(self.cw_min))
     }
 
-    /// The mean backoff before the attempt with this number, from 0.
+    /// Returns the mean backoff before the attempt with this number, from 0.
     pub fn mean_backoff(&self, attempt: u32) -> Span {
         self.slot.mul_ratio(u64::from(self.window(attempt)), 2)
     }
 
-    /// A data frame that carries `wire_len` bytes, preamble included.
+    /// Returns the time of a data frame that carries `wire_len` bytes, preamble included.
     pub fn frame_time(&self, wire_len: u32) -> Span {
         self.preamble + self.rate.time_for(u64::from(wire_len) + u64::from(self.header))
     }
 
-    /// Time before the data frame: RTS, SIFS, CTS, SIFS; zero without RTS.
+    /// Returns the time before the data frame: RTS, SIFS, CTS, SIFS; zero without RTS.
     pub fn request_time(&self) -> Span {
         if !self.rts {
             return Span::ZERO;
@@ -97,24 +97,25 @@ impl MacConfig {
         self.control_time(RTS_BYTES) + self.control_time(ACK_BYTES) + self.sifs * 2
     }
 
-    /// From the end of the data frame to the end of the exchange: SIFS and the acknowledgement. As long if
-    /// there is none: the frame has reserved the medium for it.
+    /// Returns the time from the end of the data frame to the end of the exchange: SIFS and the
+    /// acknowledgement. As long if there is none: the frame has reserved the medium for it.
     pub fn ack_time(&self) -> Span {
         self.sifs + self.control_time(ACK_BYTES)
     }
 
-    /// From the end of the backoff to the end of the exchange.
+    /// Returns the time from the end of the backoff to the end of the exchange.
     pub fn exchange_time(&self, wire_len: u32) -> Span {
         self.request_time() + self.frame_time(wire_len) + self.ack_time()
     }
 
-    /// How long a collision keeps the medium busy for the station that sent `wire_len` bytes: with RTS, only
-    /// those collide.
+    /// Returns how long a collision keeps the medium busy for the station that sent `wire_len` bytes: with
+    /// RTS, only those collide.
     pub(super) fn collision_time(&self, wire_len: u32) -> Span {
         if self.rts { self.request_time() } else { self.exchange_time(wire_len) }
     }
 
-    /// One attempt of a station that is alone: DIFS, mean backoff, exchange. The `attempt` counts from 0.
+    /// Returns the time of one attempt of a station that is alone: DIFS, mean backoff, exchange. The
+    /// `attempt` counts from 0.
     pub fn mean_attempt_time(&self, attempt: u32, wire_len: u32) -> Span {
         self.difs + self.mean_backoff(attempt) + self.exchange_time(wire_len)
     }

@@ -1,4 +1,4 @@
-//! [`Radio`]: receive power by distance, and how often the signal is too weak.
+//! [`Radio`]: receive power by distance, and the share of time with too weak a signal.
 //!
 //! Powers are integers in thousandths of a decibel. The few logarithms and exponentials are `libm`'s, whose
 //! results are the same on every machine; they are rounded to integers at once.
@@ -11,7 +11,7 @@ pub type MilliDb = i32;
 /// Picoseconds light takes for a metre: 10¹² / 299,792,458.
 const LIGHT_PS_PER_M: u64 = 3_336;
 
-/// How long a signal is on its way over a distance in millimetres, in nanoseconds, to the nearest.
+/// Returns how long a signal is on its way over a distance in millimetres, in nanoseconds, to the nearest.
 pub(super) fn propagation_ns(distance_mm: u64) -> u64 {
     let ps = u128::from(distance_mm) * u128::from(LIGHT_PS_PER_M) / 1000;
     u64::try_from((ps + 500) / 1000).unwrap_or(u64::MAX)
@@ -31,21 +31,22 @@ pub struct Radio {
 }
 
 impl Radio {
-    /// Transmit power and path loss at one metre of ns-2's default radio (0.28 W at 914 MHz), an exponent of
-    /// 2.8, and the sensitivity that makes the cell's radius `coverage_mm` millimetres.
+    /// Returns a radio with transmit power and path loss at one metre of ns-2's default radio (0.28 W at 914
+    /// MHz), an exponent of 2.8, and the sensitivity that makes the cell's radius `coverage_mm` millimetres.
     pub fn covering(coverage_mm: u64) -> Self {
         let radio = Self { tx_power: 24_500, reference_loss: 31_700, exponent: 2_800, sensitivity: 0 };
         radio.with_coverage(coverage_mm)
     }
 
-    /// The same with the sensitivity that makes the cell's radius `coverage_mm` millimetres.
+    /// Returns the same radio with the sensitivity that makes the cell's radius `coverage_mm` millimetres.
     #[must_use]
     pub fn with_coverage(self, coverage_mm: u64) -> Self {
         Self { sensitivity: self.receive_power(coverage_mm), ..self }
     }
 
-    /// Receive power at a distance in millimetres: `tx_power − reference_loss − 10·n·log₁₀(d / 1 m)`, rounded
-    /// to the nearest mdB. Nearer than a metre counts as a metre.
+    /// Returns the receive power at a distance in millimetres:
+    /// `tx_power − reference_loss − 10·n·log₁₀(d / 1 m)`, rounded to the nearest mdB. Nearer than a metre
+    /// counts as a metre.
     pub fn receive_power(&self, distance_mm: u64) -> MilliDb {
         let metres = distance_mm.max(1000) as f64 / 1000.0;
         let loss = libm::round(10.0 * f64::from(self.exponent) * libm::log10(metres));
@@ -54,7 +55,7 @@ impl Radio {
             .clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
     }
 
-    /// How far the receive power is above the sensitivity, in mdB; negative out of coverage.
+    /// Returns how far the receive power is above the sensitivity, in mdB; negative out of coverage.
     pub fn margin(&self, distance_mm: u64) -> MilliDb {
         self.receive_power(distance_mm).saturating_sub(self.sensitivity)
     }
@@ -65,7 +66,7 @@ impl Radio {
     }
 }
 
-/// Share of the time for which a fading signal of this mean margin is below the sensitivity:
+/// Returns share of the time for which a fading signal of this mean margin is below the sensitivity:
 /// `1 − exp(−10^(−margin / slope))`, the outage probability of Rayleigh fading when `slope` is 10 dB. A
 /// smaller slope is a receiver that fades less (diversity): the share falls by a decade every `slope`.
 pub(super) fn outage(margin: MilliDb, slope: MilliDb) -> f64 {
@@ -73,7 +74,7 @@ pub(super) fn outage(margin: MilliDb, slope: MilliDb) -> f64 {
     -libm::expm1(-libm::exp10(decades))
 }
 
-/// The same as a probability to draw with.
+/// Returns the same as a probability to draw with.
 pub(super) fn outage_probability(margin: MilliDb, slope: MilliDb) -> Probability {
     Probability::new("outage", outage(margin, slope).clamp(0.0, 1.0)).unwrap_or(Probability::ONE)
 }
