@@ -112,7 +112,7 @@ pub enum CallError {
     TooManyStreamRequests,
     /// A link quality with a field out of range.
     #[error(transparent)]
-    Quality(#[from] crate::quality::InvalidQuality),
+    Quality(#[from] crate::handover::InvalidQuality),
     /// A shared key that cannot be used so.
     #[error(transparent)]
     Key(#[from] crate::KeyError),

@@ -26,7 +26,6 @@ pub mod handover;
 pub mod inbound;
 pub mod outbound;
 pub mod path;
-pub mod quality;
 
 mod addr;
 mod association;

@@ -249,20 +249,14 @@ pub enum TraceKind {
         /// Its length field.
         len: u16,
     },
-    /// A report of a link's quality was sent or taken. What it did not tell is `None`.
-    Quality {
-        /// Sent or received.
-        direction: Direction,
-        /// Whose link.
-        address: IpAddr,
-        /// Nominal rate.
-        rate: Option<Rate>,
-        /// Blocks in error per million.
-        block_error_ppm: Option<u32>,
-        /// Coding scheme towards the address.
-        scheme: Option<u8>,
-        /// Cell.
-        cell: Option<u64>,
+    /// The handover policy wrote an entry of its own ([`Action::Note`](crate::handover::Action)).
+    PolicyNote {
+        /// Its name.
+        name: &'static str,
+        /// An address it concerns.
+        address: Option<IpAddr>,
+        /// Its value.
+        value: u64,
     },
     /// The handover policy set the window of a running path.
     Adjusted {

@@ -162,7 +162,7 @@ impl TraceKind {
             Self::Data { .. } => "data",
             Self::Sack { .. } => "sack",
             Self::Control { .. } => "control",
-            Self::Quality { .. } => "quality",
+            Self::PolicyNote { .. } => "policy-note",
             Self::Adjusted { .. } => "adjusted",
             Self::LocalAddress { .. } => "local-address",
         }
@@ -211,9 +211,9 @@ impl TraceKind {
             Self::Control { direction, path, chunk_type, len } => {
                 fields!(give; direction, path, chunk: text(&ChunkType(*chunk_type)), len);
             }
-            Self::Quality { direction, address, rate, block_error_ppm, scheme, cell } => fields!(
-                give; direction, address, rate_bps: (*rate).into(), block_error_ppm, scheme, cell,
-            ),
+            Self::PolicyNote { name, address, value } => {
+                fields!(give; note: TraceValue::Word(name), address, value);
+            }
             Self::LocalAddress { address, added } => fields!(give; address, added),
         }
     }

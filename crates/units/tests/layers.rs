@@ -9,7 +9,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("congestion", &["units"]),
     ("proto", &["units", "wire", "congestion"]),
-    ("schemes", &["units", "congestion", "proto"]),
+    ("schemes", &["units", "wire", "congestion", "proto"]),
     ("lab-tcp", &["units", "congestion"]),
     ("link", &["units"]),
     ("sim", &["units", "wire", "congestion", "proto", "schemes", "lab-tcp", "link"]),

@@ -49,7 +49,7 @@ pub use checksum::crc32c;
 pub use chunk::{
     Abort, Asconf, AsconfAck, Auth, Chunk, ChunkSet, ChunkType, Chunks, CookieAck, CookieEcho, Cwr, Data,
     DataFlags, Ecne, EncodeChunk, Error, ForwardTsn, Fragment, GapBlock, Heartbeat, HeartbeatAck, IData,
-    IForwardTsn, Init, InitAck, Pad, QosMeasurement, ReConfig, Sack, Shutdown, ShutdownAck, ShutdownComplete,
+    IForwardTsn, Init, InitAck, Pad, ReConfig, Sack, Shutdown, ShutdownAck, ShutdownComplete,
     SkippedMessages, SkippedStream, UnknownChunk,
 };
 pub use error::{BundlingError, CauseError, ChunkError, FramingError, Malformed, PacketError, ParamError};

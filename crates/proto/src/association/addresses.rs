@@ -205,9 +205,8 @@ impl Association {
     ///
     /// The association is not up, the peer does not know ASCONF, the address is not there, or too many requests wait.
     pub fn request_peer_primary(&mut self, now: Time, local: IpAddr) -> Result<(), CallError> {
-        // Afif et al. §IV: the peer hears of the link it is to send over, at the handover.
         if self.may_readdress() && self.paths.has_local(&local) {
-            self.tell_quality_again(local);
+            self.tell_primary_requested(now, local);
         }
         self.request(now, AddressRequest::SetPrimary(local))
     }
@@ -235,11 +234,11 @@ impl Association {
             self.forget_paths(now, &applied.removed, old);
             match event {
                 AsconfEvent::Done(request) => {
-                    self.note_local_change(request);
+                    self.note_local_change(now, request);
                     self.trace_local_address(now, request);
                     for gone in before {
                         if matches!(request, AddressRequest::KeepOnly(_)) && !self.paths.has_local(&gone) {
-                            self.note_local_change(AddressRequest::Delete(gone));
+                            self.note_local_change(now, AddressRequest::Delete(gone));
                             self.trace_local_address(now, AddressRequest::Delete(gone));
                         }
                     }
@@ -294,10 +293,10 @@ impl Association {
     }
 
     /// The peer did what was asked: it knows an address of ours more, or less.
-    fn note_local_change(&mut self, request: AddressRequest) {
+    fn note_local_change(&mut self, now: Time, request: AddressRequest) {
         match request {
-            AddressRequest::Add(address) => self.tell_quality_again(address),
-            AddressRequest::Delete(address) => self.forget_quality(&address),
+            AddressRequest::Add(address) => self.tell_local_address(now, address, true),
+            AddressRequest::Delete(address) => self.tell_local_address(now, address, false),
             AddressRequest::SetPrimary(_) | AddressRequest::KeepOnly(_) => {}
         }
     }

@@ -8,9 +8,9 @@ use msctp_wire::{
 
 use super::Association;
 use crate::endpoint::cookie::{Cookie, CookieJar};
+use crate::handover::MAX_PRIVATE_CHUNKS;
 use crate::inbound::{DataFault, Inbound, Received};
 use crate::path::{Acknowledged, SourceUse};
-use crate::quality::MAX_PER_PACKET;
 use crate::{
     AssociationState as State, Direction, EndpointConfig, Event, LossReason, PathAddr, PathId, TraceKind,
 };
@@ -46,8 +46,8 @@ pub(super) struct Seen {
     asconf: bool,
     /// A valid AUTH chunk came (RFC 4895 §6.3).
     authenticated: bool,
-    /// QoS_Measurements.
-    reports: u32,
+    /// Chunks that were passed to the handover policy.
+    private: u32,
     /// Any other chunk.
     control: bool,
     /// The packet was marked, and both ends agreed on ECN.
@@ -433,12 +433,6 @@ impl Association {
                 self.on_asconf(now, at, asconf);
             }
             Chunk::AsconfAck(ack) => self.on_asconf_ack(now, at, ack),
-            Chunk::QosMeasurement(report) if self.config.quality_reports => {
-                seen.reports += 1;
-                if seen.reports <= MAX_PER_PACKET {
-                    self.on_qos_measurement(now, at, report);
-                }
-            }
             // RFC 9260 §8.5.1 A, §6.10: an INIT comes alone and with tag 0; §5.2.5: a COOKIE ECHO comes first
             Chunk::Init(_) | Chunk::CookieEcho(_) => {
                 self.stats.unexpected_chunks += 1;
@@ -451,10 +445,11 @@ impl Association {
             | Chunk::Cwr(_)
             | Chunk::IData(_)
             | Chunk::IForwardTsn(_)
-            | Chunk::ReConfig(_)
-            | Chunk::QosMeasurement(_)
-            | Chunk::Unknown(_) => {
-                return self.on_unknown_chunk(at, rest);
+            | Chunk::ReConfig(_) => return self.on_unknown_chunk(at, rest),
+            Chunk::Unknown(unknown) => {
+                let known = seen.private < MAX_PRIVATE_CHUNKS && self.take_private_chunk(now, at, unknown);
+                seen.private += u32::from(known);
+                return known || self.on_unknown_chunk(at, rest);
             }
         }
         true

@@ -15,7 +15,6 @@ mod liveness;
 pub(crate) mod negotiate;
 mod output;
 mod policy;
-mod quality;
 mod reconfig;
 mod replies;
 mod shutdown;
@@ -43,7 +42,6 @@ use self::handshake::Setup;
 use self::liveness::Liveness;
 use self::output::Output;
 use self::policy::Handover;
-use self::quality::Quality;
 use self::reconfig::Reconfig;
 use self::shutdown::Closing;
 use self::trace::Tracer;
@@ -85,7 +83,6 @@ pub struct Association {
     readdressing: Readdressing,
     reconfig: Reconfig,
     auth: Authentication,
-    quality: Quality,
     ecn: Option<Box<EcnState>>,
     /// Messages that had come before the peer restarted, and that it did.
     unread: Rare<Unread>,
@@ -213,7 +210,7 @@ impl Association {
             inbound_streams: 0,
             extensions: Extensions::NONE,
         };
-        let handover = Handover::new(&config)?;
+        let handover = Handover::new(&config);
         let mut new = Self::with(config, handover, tags, AssociationState::CookieWait, dice, None);
         let mut addresses = local.addresses;
         if !new.config.offer.list_addresses {
@@ -246,7 +243,7 @@ impl Association {
     ) -> Result<Self, ConfigError> {
         let mut dice = Dice::new(seed);
         let tags = Tags::of_cookie(cookie, &mut dice);
-        let handover = Handover::new(&config)?;
+        let handover = Handover::new(&config);
         let random = cookie.auth.as_ref().map(|auth| auth.random);
         let mut new = Self::with(config, handover, tags, AssociationState::Established, dice, random);
         new.begin_from_cookie(now, local, cookie);
@@ -288,7 +285,6 @@ impl Association {
             reconfig: Reconfig::new(tags.local_initial_tsn, Tsn::new(0)),
             readdressing: Readdressing::new(tags.local_initial_tsn, Tsn::new(0), &[], false),
             auth: Authentication::new(&config.auth, random),
-            quality: Quality::default(),
             ecn: None,
             own_jar: None,
             keys_version: 0,
@@ -346,12 +342,12 @@ impl Association {
 
     fn announce_connected(&mut self, now: Time) {
         self.start_liveness(now);
-        self.begin_quality();
         self.events.push(Event::Connected {
             outbound_streams: self.tags.outbound_streams,
             inbound_streams: self.tags.inbound_streams,
         });
         self.announce_auth();
+        self.tell_established(now);
     }
 
     /// What has to follow every input, application call and timeout before anything is sent.
@@ -365,7 +361,6 @@ impl Association {
         self.advance_readdressing(now);
         self.advance_reconfig();
         self.report_path_events(now);
-        self.report_quality(now);
         self.advance_shutdown(now);
         self.tracer.collect(now, &mut self.outbound, &self.paths);
     }

@@ -1,17 +1,18 @@
 //! The handover policy of an association: builds its view, calls it, carries out what it asks for. Decides nothing itself.
 
+use core::net::IpAddr;
+
 use msctp_congestion::RoundTrips;
 use msctp_congestion::estimator::Estimate;
 use msctp_units::Time;
+use msctp_wire::{ChunkType, EncodeChunk, UnknownChunk};
 use smallvec::SmallVec;
 
 use super::Association;
-use super::quality::Quality;
 use crate::handover::{Action, HandoverPolicy, LinkEvent, LinkState, MIN_TIMER, PathView, View};
 use crate::path::{Path, Paths, SetPrimaryError};
 use crate::{
-    AssociationState as State, CallError, Config, ConfigError, Event, PathId, PathState, PrimaryCause,
-    TraceKind,
+    AssociationState as State, CallError, Config, Event, PathAddr, PathId, PathState, PrimaryCause, TraceKind,
 };
 
 /// The policy and what it set going.
@@ -34,9 +35,9 @@ pub(super) struct Handover {
 }
 
 impl Handover {
-    pub(super) fn new(config: &Config) -> Result<Self, ConfigError> {
-        let policy = config.make_policy()?;
-        Ok(Self {
+    pub(super) fn new(config: &Config) -> Self {
+        let policy = config.handover_policy.make();
+        Self {
             round_trips: policy.wants_round_trips().then(Vec::new),
             timer: None,
             policy,
@@ -45,7 +46,7 @@ impl Handover {
             told: SmallVec::new(),
             bicast: None,
             expected: None,
-        })
+        }
     }
 
     /// The first path whose round-trip times the policy does not know yet; from now on it does.
@@ -64,16 +65,16 @@ impl Handover {
         })
     }
 
-    fn look(&mut self, paths: &Paths, quality: &Quality) {
+    fn look(&mut self, paths: &Paths) {
         self.views.clear();
         // Views are large: no room beyond what is needed.
         self.views.reserve_exact(paths.len());
-        self.views.extend(paths.iter().map(|path| view_of(path, quality)));
+        self.views.extend(paths.iter().map(view_of));
     }
 }
 
 /// A path as a policy sees it.
-fn view_of(path: &Path, quality: &Quality) -> PathView {
+fn view_of(path: &Path) -> PathView {
     PathView {
         id: path.id(),
         local: path.addr().local,
@@ -81,12 +82,12 @@ fn view_of(path: &Path, quality: &Quality) -> PathView {
         state: path.state(),
         window: path.controller.window(),
         flight_size: path.flight_size,
+        bytes_acked: path.bytes_acked,
         srtt: path.rtt.srtt(),
         rtt_min: path.rtt.rtt_min(),
         rto: path.rtt.rto(),
         pmdcs: u64::from(path.pmdcs()),
         estimate: path.estimate(),
-        quality: quality.theirs.latest(&path.addr().remote),
     }
 }
 
@@ -99,16 +100,17 @@ impl Association {
     ) -> Option<R> {
         let primary = self.paths.primary()?;
         let handover = &mut self.handover;
-        handover.look(&self.paths, &self.quality);
+        handover.look(&self.paths);
         let mut actions = core::mem::take(&mut handover.actions);
-        let view = View { now, primary, paths: &handover.views };
+        let peer_rwnd = u64::try_from(self.outbound.rwnd()).unwrap_or(0);
+        let view = View { now, primary, peer_rwnd, paths: &handover.views };
         let answer = ask(handover.policy.as_mut(), &view, &mut actions);
         // Questions are rare and views large: no room is kept for them.
         handover.views = Vec::new();
         // A probe or the policy's timer may be the next thing due.
         self.output.stirred |= !actions.is_empty();
         for action in actions.drain(..) {
-            self.carry_out(now, &action);
+            self.carry_out(now, action);
         }
         if self.handover.actions.capacity() == 0 {
             self.handover.actions = actions;
@@ -116,11 +118,11 @@ impl Association {
         Some(answer)
     }
 
-    fn carry_out(&mut self, now: Time, action: &Action) {
-        match *action {
-            Action::StartProbing { path, config } => {
+    fn carry_out(&mut self, now: Time, action: Action) {
+        match action {
+            Action::StartProbing { path, estimator } => {
                 // A path that is gone, or too small for the probes, is not probed; the policy sees no estimate.
-                if self.paths.start_probing(path, config, now).is_ok() {
+                if self.paths.start_probing(path, estimator).is_ok() {
                     self.tracer.push(now, TraceKind::Probing { path, on: true });
                 }
             }
@@ -137,13 +139,71 @@ impl Association {
                 self.tracer.push(now, TraceKind::Bicast { to: None });
             }
             Action::Adjust { path, cwnd, ssthresh } => self.adjust_window(now, path, cwnd, ssthresh),
-            Action::RaiseRto { path, rto } => self.raise_rto(now, path, rto),
+            Action::SendChunk { path, chunk_type, value } => {
+                self.send_private_chunk(path, chunk_type, &value)
+            }
+            Action::Note { name, address, value } => {
+                self.tracer.push(now, TraceKind::PolicyNote { name, address, value });
+            }
             Action::SwitchPrimary { path } => {
                 // A policy that names a path that is gone or not confirmed changes nothing.
                 let _ = self.switch_primary(now, path, PrimaryCause::Policy);
             }
             Action::SetTimer { at } => self.handover.timer = at.map(|at| at.max(now + MIN_TIMER)),
         }
+    }
+
+    /// A policy sets the window of a running path.
+    fn adjust_window(&mut self, now: Time, path: PathId, cwnd: u64, ssthresh: u64) {
+        let Some(path) = self.paths.get_mut(path) else { return };
+        path.controller.adjust(cwnd.max(u64::from(path.pmdcs())), ssthresh);
+        let (path, cwnd) = (path.id(), path.controller.window().cwnd);
+        self.tracer.push(now, TraceKind::Adjusted { path, cwnd, ssthresh });
+    }
+
+    /// Queues one of the policy's own chunks.
+    fn send_private_chunk(&mut self, path: PathId, chunk_type: ChunkType, value: &[u8]) {
+        let own = self.handover.policy.private_chunks().contains(&chunk_type);
+        let Some(path) = self.paths.get(path).filter(|path| own && path.is_usable()) else { return };
+        let (at, room) = (path.addr(), self.packet_room(path.addr()));
+        let mut bytes = vec![chunk_type.0, 0];
+        let len = value.len() + 4;
+        let fits = len.next_multiple_of(4) + self.least_packet() <= room;
+        if let (true, State::Established, Ok(length)) = (fits, self.state, u16::try_from(len)) {
+            bytes.extend(length.to_be_bytes());
+            bytes.extend(value);
+            if let Ok(chunk) = UnknownChunk::new(&bytes) {
+                self.control.push(at, self.tags.peer_tag, &chunk);
+            }
+        }
+    }
+
+    /// Passes one of the policy's own chunks on; false if the chunk is none of them.
+    pub(super) fn take_private_chunk(&mut self, now: Time, at: PathAddr, chunk: &UnknownChunk<'_>) -> bool {
+        if !self.handover.policy.private_chunks().contains(&chunk.chunk_type()) {
+            return false;
+        }
+        if self.watches_paths() {
+            self.ask_policy(now, |policy, view, actions| policy.on_chunk(at, chunk, view, actions));
+        } else {
+            self.stats.unexpected_chunks += 1;
+        }
+        true
+    }
+
+    /// The association is up, or up anew.
+    pub(super) fn tell_established(&mut self, now: Time) {
+        self.ask_policy(now, |policy, view, actions| policy.on_established(view, actions));
+    }
+
+    /// The peer knows an address of this end more, or less.
+    pub(super) fn tell_local_address(&mut self, now: Time, address: IpAddr, added: bool) {
+        self.ask_policy(now, |policy, view, actions| policy.on_local_address(address, added, view, actions));
+    }
+
+    /// The peer is asked to send to `local`.
+    pub(super) fn tell_primary_requested(&mut self, now: Time, local: IpAddr) {
+        self.ask_policy(now, |policy, view, actions| policy.on_primary_requested(local, view, actions));
     }
 
     /// Lets the policy's timer expire.
@@ -239,11 +299,6 @@ impl Association {
         self.handover.expected = Some(new.id);
         self.events.push(Event::PrimaryChanged { path: new.id, cause });
         self.tracer.push(now, TraceKind::Primary { from: old.id, to: new.id, cause });
-        // What the data seen to arrive on the old path was, is what reports may give back on the new one.
-        let carried = self.paths.get(old.id).map_or(0, |path| path.carried);
-        if let Some(path) = self.paths.get_mut(new.id) {
-            path.carried = carried;
-        }
         let start =
             self.ask_policy(now, |policy, view, actions| policy.on_primary_switch(&old, &new, view, actions));
         if let Some(start) = start.flatten()
@@ -274,7 +329,7 @@ impl Association {
     /// The primary path as it is now.
     pub(super) fn primary_view(&self) -> Option<PathView> {
         let primary = self.paths.primary().and_then(|primary| self.paths.get(primary))?;
-        Some(view_of(primary, &self.quality))
+        Some(view_of(primary))
     }
 
     /// Paths were taken away: sees to everything that hung on them. `old`: the primary as it was before.
@@ -335,7 +390,6 @@ impl Association {
         }
         if let LinkState::Quality(quality) = event.state {
             quality.validate()?;
-            self.set_quality(event.local, quality);
         }
         match event.state {
             LinkState::Up

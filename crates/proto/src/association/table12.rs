@@ -189,7 +189,6 @@ impl Association {
                 path.rtt_slot = None;
                 path.prr = None;
                 path.loss_probe = false;
-                path.carried = 0;
             }
         }
         self.set_state(now, State::Established);

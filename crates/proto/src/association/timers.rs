@@ -31,13 +31,12 @@ impl Association {
         earlier(earlier(next, self.setup.t1), earlier(self.closing.t2, self.closing.t5))
     }
 
-    /// When a heartbeat, a probe, a quality report, an address request or the policy's timer is due, an answer
+    /// When a heartbeat, a probe, an address request or the policy's timer is due, an answer
     /// overdue, or the peer's silence to be looked at.
     pub(super) fn upkeep_timeout(&self) -> Option<Time> {
         let watch = if self.watches_paths() { self.paths.next_timeout() } else { None };
         let requests = earlier(self.readdressing.ours.next_timeout(), self.reconfig.next_timeout());
-        let policy = earlier(self.quality_timeout(), self.handover.timer);
-        earlier(earlier(earlier(watch, requests), policy), self.liveness.next_timeout())
+        earlier(earlier(earlier(watch, requests), self.handover.timer), self.liveness.next_timeout())
     }
 
     /// HEARTBEATs are sent from ESTABLISHED until the SHUTDOWN or SHUTDOWN ACK (RFC 9260 §8.3), those that measure included.

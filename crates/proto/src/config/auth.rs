@@ -13,10 +13,8 @@ use crate::auth::HmacAlgorithm;
 pub(crate) const NEVER: [ChunkType; 4] =
     [ChunkType::INIT, ChunkType::INIT_ACK, ChunkType::SHUTDOWN_COMPLETE, ChunkType::AUTH];
 
-/// The chunks that an attacker could move an association with: those of RFC 5061 (§4.1.1, §4.1.2), and the one that moves
-/// the window.
-pub(crate) const COVERED: [ChunkType; 3] =
-    [ChunkType::ASCONF, ChunkType::ASCONF_ACK, ChunkType::QOS_MEASUREMENT];
+/// The chunks that an attacker could move an association with (RFC 5061 §4.1.1, §4.1.2).
+pub(crate) const COVERED: [ChunkType; 2] = [ChunkType::ASCONF, ChunkType::ASCONF_ACK];
 
 /// The chunks that shared keys protect besides those in `COVERED`: with any of them left out an observer
 /// without the key could restart, end, stall or feed the association.
@@ -39,7 +37,7 @@ pub(crate) const KEYED: [ChunkType; 16] = [
     ChunkType::I_FORWARD_TSN,
 ];
 
-/// Whether ASCONF, ASCONF-ACK and QoS_Measurement must come authenticated (RFC 4895).
+/// Whether ASCONF and ASCONF-ACK must come authenticated (RFC 4895).
 ///
 /// RFC 5061 §4.1.1, §4.1.2 and §5.2 D5 want [`Required`]. [`NotRequired`] takes them as they come, as Linux does with
 /// `addip_noauth_enable`: anyone who knows the verification tag can then move the association.
@@ -78,7 +76,7 @@ impl fmt::Debug for SharedKey {
 }
 
 /// Options of authentication. The default: AUTH is spoken with SHA-256 or SHA-1, with the null key, for chunks that change
-/// addresses or windows. That keeps out whoever did not see the handshake.
+/// addresses. That keeps out whoever did not see the handshake.
 ///
 /// Shared keys keep out those who did see it. With at least one key that is not empty, every chunk type that
 /// RFC 4895 §3.2 lets be authenticated and that could harm the association must be (see `keys`), and a peer
@@ -87,7 +85,7 @@ impl fmt::Debug for SharedKey {
 pub struct AuthConfig {
     /// Speak AUTH (RFC 4895). True. When false and `policy` is `Required`, addresses cannot be changed.
     pub enabled: bool,
-    /// Whether chunks that change addresses or windows must be authenticated. `Required`.
+    /// Whether chunks that change addresses must be authenticated. `Required`.
     pub policy: AuthPolicy,
     /// More chunk types that the peer must authenticate (RFC 4895 §3.2); discarded if they come otherwise, whether the peer
     /// speaks AUTH or not. None. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH cannot be among them.
@@ -248,18 +246,18 @@ mod tests {
     #[test]
     fn what_must_be_authenticated_is_the_policys_and_the_applications() {
         let demanded = |config: AuthConfig| config.demanded().iter().map(|typ| typ.0).collect::<Vec<u8>>();
-        assert_eq!(demanded(AuthConfig::default()), [0x80, 0xbe, 0xc1]);
+        assert_eq!(demanded(AuthConfig::default()), [0x80, 0xc1]);
         assert_eq!(demanded(AuthConfig::without()), []);
         let more = AuthConfig { chunks: vec![0, 10], ..AuthConfig::default() };
-        assert_eq!(demanded(more.clone()), [0, 10, 0x80, 0xbe, 0xc1]);
-        assert_eq!(demanded(AuthConfig { enabled: false, ..more }), [0x80, 0xbe, 0xc1]);
+        assert_eq!(demanded(more.clone()), [0, 10, 0x80, 0xc1]);
+        assert_eq!(demanded(AuthConfig { enabled: false, ..more }), [0x80, 0xc1]);
         let key = |secret: &[u8]| SharedKey { id: 1, secret: secret.to_vec() };
         let keyed = |secret| AuthConfig { keys: vec![key(secret)], active_key: 1, ..AuthConfig::default() };
         assert_eq!(
             demanded(keyed(b"secret")),
-            [0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 64, 0x80, 130, 0xbe, 192, 0xc1, 194]
+            [0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 64, 0x80, 130, 192, 0xc1, 194]
         );
-        assert_eq!(demanded(keyed(b"")), [0x80, 0xbe, 0xc1], "the null key is no secret");
+        assert_eq!(demanded(keyed(b"")), [0x80, 0xc1], "the null key is no secret");
         assert!(KEYED.iter().chain(&COVERED).all(|typ| !NEVER.contains(typ)));
         let lenient = AuthConfig { policy: AuthPolicy::NotRequired, ..keyed(b"secret") };
         assert!(demanded(lenient).contains(&0xc1), "keys imply the list whatever the policy");

@@ -31,9 +31,9 @@ use msctp_congestion::{
 };
 use msctp_units::Span;
 
-use crate::handover::{HandoverPolicy, PolicyChoice, PolicyConfig};
+use crate::ConfigError;
+use crate::handover::PolicyFactory;
 use crate::path::{PathsConfig, pmdcs};
-use crate::{ConfigError, handover};
 
 /// The smallest `Config::pmtu`: room for a COOKIE ECHO with our own cookie and for a SACK with gap blocks.
 pub const MIN_PMTU: u32 = 512;
@@ -147,21 +147,8 @@ pub struct Config {
     pub initial_window: InitialWindow,
     /// A path's slow-start threshold before its first loss, in bytes; `None`: arbitrarily high (RFC 9260 §7.2.1).
     pub initial_ssthresh: Option<u64>,
-    /// What happens at a path change: by its name in [`handover::policies`], or one's own
-    /// ([`Choice::own`](msctp_congestion::Choice::own)).
-    pub handover_policy: PolicyChoice,
-    /// Options of the handover policy.
-    pub policy: PolicyConfig,
-    /// Understand QoS_Measurement chunks; false: they are skipped as an unknown chunk of their type (RFC 9260 §3.2). True.
-    pub quality_reports: bool,
-    /// Least time between two reports to the peer about the same address, 200 ms; the latest wins.
-    pub quality_interval: Span,
-    /// Each report is sent so many times more, the interval apart, since nothing acknowledges it: 0 to 10. Afif et al. say
-    /// nothing of repeats: 0.
-    pub quality_repeats: u32,
-    /// How far a report may raise a running path's window, in percent of what the path carried since its last loss
-    /// ([`crate::quality`]): 100 to 1000. Above 100 the peer is trusted with what acknowledgements do not show.
-    pub quality_growth: u32,
+    /// What happens at a path change. [`Conservative`](crate::handover::Conservative) by default: RFC 9260.
+    pub handover_policy: PolicyFactory,
     /// Authentication of chunks (RFC 4895): those that change addresses and windows in any case.
     pub auth: AuthConfig,
     /// What INIT and INIT ACK tell of this end.
@@ -215,12 +202,7 @@ impl Default for Config {
             controller_options: Options::new(),
             initial_window: InitialWindow::default(),
             initial_ssthresh: None,
-            handover_policy: handover::policies()[0].name.into(),
-            policy: PolicyConfig::default(),
-            quality_reports: true,
-            quality_interval: Span::from_millis(200),
-            quality_repeats: 0,
-            quality_growth: 100,
+            handover_policy: PolicyFactory::default(),
             auth: AuthConfig::default(),
             offer: OfferConfig::default(),
             streams: StreamsConfig::default(),
@@ -301,16 +283,6 @@ impl Config {
             field: "loss_classifier_options",
             value: error.name.clone(),
             want: error.to_string(),
-        })?;
-        self.make_policy().map(drop)
-    }
-
-    /// An association's handover policy.
-    pub(crate) fn make_policy(&self) -> Result<Box<dyn HandoverPolicy>, ConfigError> {
-        handover::create(&self.handover_policy, &self.policy).map_err(|error| ConfigError {
-            field: "handover_policy",
-            value: self.handover_policy.to_string(),
-            want: error.want(),
         })
     }
 
@@ -401,9 +373,6 @@ impl Config {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
         //# The value of 0 MUST NOT be used
         check(self.outbound_streams >= 1, "outbound_streams", self.outbound_streams, "at least 1")?;
-        check(self.quality_repeats <= 10, "quality_repeats", self.quality_repeats, "0 to 10")?;
-        let growth = (100..=1000).contains(&self.quality_growth);
-        check(growth, "quality_growth", self.quality_growth, "100 to 1000 percent")?;
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
         //# The value 0 MUST NOT be used.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3

@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use msctp_units::Span;
 
-use crate::quality::LinkQuality;
+use super::LinkQuality;
 
 /// The link below a local address changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,6 @@ pub enum LinkState {
         /// In how long, at the latest.
         within: Span,
     },
-    /// It carries packets, and is like this now: told to the peer by a QoS_Measurement chunk when it is news.
+    /// It carries packets, with this quality.
     Quality(LinkQuality),
 }

@@ -1,54 +1,77 @@
-//! Handover policies: what happens at a path change. May not touch packets; sees a view, answers with actions.
+//! Handover policies: what happens at a path change. A policy sees a view of the paths and answers with actions.
 //!
 //! There is one [`HandoverPolicy`] per association. It hears of paths, links, estimates and the primary switch, asks
-//! for probing, copies or a switch by pushing [`Action`]s, and says how the new primary path starts. A new policy is
-//! one file here and one line in `registry.rs`, or a file of the user's own, given by value ([`PolicyChoice`]); one that only
-//! chooses the starting window is one function, a [`StartRule`].
+//! for probing, copies or a switch by pushing [`Action`]s, and says how the new primary path starts. The core has one
+//! policy, [`Conservative`]. Any other is given by value: [`PolicyFactory`].
 
-mod adaptive;
-mod config;
 mod conservative;
-mod inherit;
-mod large_window;
+mod factory;
 mod link_event;
-mod oracle;
-mod preparation;
-mod qos_measurement;
-mod registry;
-mod start_rule;
+mod link_quality;
 
-pub use adaptive::Adaptive;
-pub use config::{PolicyConfig, ProbeRule, SwitchSsthresh, Truth};
 pub use conservative::Conservative;
-pub use inherit::Inherit;
-pub use large_window::LargeInitialWindow;
+pub use factory::PolicyFactory;
 pub use link_event::{LinkEvent, LinkState};
-pub use oracle::Oracle;
-pub use qos_measurement::{BdpDelay, QosMeasurement, QosRule};
-pub use registry::{PolicyChoice, PolicyError, PolicyInfo, create, policies};
-pub use start_rule::{ByRule, StartRule};
+pub use link_quality::{CodingScheme, InvalidQuality, LinkQuality};
 
 use core::fmt;
 use core::net::IpAddr;
 
-use msctp_congestion::estimator::{Estimate, WBestConfig};
+use msctp_congestion::estimator::{BandwidthEstimator, Estimate};
 use msctp_congestion::{InitialWindow, IpVersion, StartState, Window};
 use msctp_units::{Span, Time};
+use msctp_wire::{ChunkType, UnknownChunk};
 
-use crate::quality::LinkQuality;
-use crate::{PathId, PathState};
+use crate::{PathAddr, PathId, PathState};
 
 /// What happens to windows at a path change, and what is done to prepare for one.
 ///
 /// Each method may push any number of [`Action`]s; the association carries them out in order, after the method returned.
 /// A policy that does not care about an event keeps the empty default.
 pub trait HandoverPolicy: fmt::Debug + Send {
-    /// The name under which [`create`] makes this policy; one's own may have any.
+    /// The policy's name, for traces and messages.
     fn name(&self) -> &'static str;
 
     /// It has a new path measured before data moves there, and does better when that has time.
     fn measures(&self) -> bool {
         false
+    }
+
+    /// Chunk types outside the RFCs that this policy exchanges with the peer's. Received ones go to
+    /// [`on_chunk`](Self::on_chunk); any other unknown chunk is treated as RFC 9260 §3.2 says. The type's two
+    /// highest bits tell a peer without the policy what to do with it. List a type in `AuthConfig::chunks` to
+    /// have it authenticated.
+    fn private_chunks(&self) -> &'static [ChunkType] {
+        &[]
+    }
+
+    /// The association is up, or up anew after the peer restarted (RFC 9260 §5.2.4 A). The paths of `view`
+    /// are those of the set-up; [`on_path_added`](Self::on_path_added) follows for each that is confirmed.
+    fn on_established(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
+        let _ = (view, actions);
+    }
+
+    /// The peer sent one of the [`private_chunks`](Self::private_chunks). Whatever is in it is the peer's
+    /// word. At most [`MAX_PRIVATE_CHUNKS`] of a packet are passed on.
+    fn on_chunk(
+        &mut self,
+        from: PathAddr,
+        chunk: &UnknownChunk<'_>,
+        view: &View<'_>,
+        actions: &mut Vec<Action>,
+    ) {
+        let _ = (from, chunk, view, actions);
+    }
+
+    /// The peer accepted the addition (`added`) or the deletion of one of this end's addresses (RFC 5061
+    /// §4.2.1, §4.2.2).
+    fn on_local_address(&mut self, address: IpAddr, added: bool, view: &View<'_>, actions: &mut Vec<Action>) {
+        let _ = (address, added, view, actions);
+    }
+
+    /// The application asked the peer to send to `local` from now on (RFC 5061 §4.2.4).
+    fn on_primary_requested(&mut self, local: IpAddr, view: &View<'_>, actions: &mut Vec<Action>) {
+        let _ = (local, view, actions);
     }
 
     /// `path` may carry data from now on: it is in `view`, and its addresses are confirmed (RFC 9260 §5.4). Called once
@@ -70,12 +93,6 @@ pub trait HandoverPolicy: fmt::Debug + Send {
     /// Probing of `path` gave a new estimate; the path's view has it already.
     fn on_estimate(&mut self, path: PathId, estimate: &Estimate, view: &View<'_>, actions: &mut Vec<Action>) {
         let _ = (path, estimate, view, actions);
-    }
-
-    /// The peer reported the link below the remote address of `path`; the path's view has it already. Called for each path to
-    /// that address. What is in a report is the peer's word, see [`crate::quality`].
-    fn on_quality(&mut self, path: PathId, report: &LinkQuality, view: &View<'_>, actions: &mut Vec<Action>) {
-        let _ = (path, report, view, actions);
     }
 
     /// Whether [`on_round_trip`](Self::on_round_trip) is called. Asked once, when the policy is made: a
@@ -115,14 +132,33 @@ pub trait HandoverPolicy: fmt::Debug + Send {
 }
 
 /// What a policy asks the association to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Action {
-    /// Run the bandwidth estimator on a path. On a path that is being probed it starts afresh.
+    /// Run a bandwidth estimator on a path. It replaces one that runs there.
     StartProbing {
         /// The path.
         path: PathId,
-        /// The estimator's parameters, valid by [`WBestConfig::validate`].
-        config: WBestConfig,
+        /// The estimator.
+        estimator: Box<dyn BandwidthEstimator>,
+    },
+    /// Send one of the policy's [`private_chunks`](HandoverPolicy::private_chunks) on a path. Dropped if the
+    /// association is not established, the path is gone or inactive, or the chunk does not fit its PMTU.
+    SendChunk {
+        /// The path.
+        path: PathId,
+        /// The chunk's type.
+        chunk_type: ChunkType,
+        /// Its value, without header and padding.
+        value: Vec<u8>,
+    },
+    /// Write an entry into the trace ([`TraceKind::PolicyNote`](crate::TraceKind::PolicyNote)).
+    Note {
+        /// The entry's name.
+        name: &'static str,
+        /// An address it concerns.
+        address: Option<IpAddr>,
+        /// Its value.
+        value: u64,
     },
     /// End it; the path's estimate is forgotten, since it would only grow stale.
     StopProbing {
@@ -138,8 +174,9 @@ pub enum Action {
     },
     /// Send no more copies.
     StopBicast,
-    /// Set the window of a path that runs, its recovery and its idle time going on. The phase is the one asked for (slow start
-    /// is cwnd ≤ ssthresh); how far the window is raised is bounded by [`crate::quality::Limits`].
+    /// Set the window of a running path; its recovery and idle time go on. The path is in slow start if
+    /// cwnd ≤ ssthresh (RFC 9260 §7.2.1). The window is at least 1 PMDCS. A policy that follows the peer's word
+    /// must bound how far it raises the window.
     Adjust {
         /// The path.
         path: PathId,
@@ -147,13 +184,6 @@ pub enum Action {
         cwnd: u64,
         /// Slow-start threshold in bytes.
         ssthresh: u64,
-    },
-    /// Let a path's retransmission timeout be at least this until its round trip is measured next; a running T3-rtx too.
-    RaiseRto {
-        /// The path.
-        path: PathId,
-        /// The timeout, at most RTO.Max.
-        rto: Span,
     },
     /// Make `path` the primary path for what this end sends.
     SwitchPrimary {
@@ -168,6 +198,9 @@ pub enum Action {
     },
 }
 
+/// Private chunks of one packet that reach [`HandoverPolicy::on_chunk`]; more are ignored.
+pub const MAX_PRIVATE_CHUNKS: u32 = 4;
+
 /// The shortest time after which a policy's timer fires. An earlier [`Action::SetTimer`] waits for it, so
 /// that a policy that always asks for "now" does not keep its association busy.
 pub const MIN_TIMER: Span = Span::from_millis(1);
@@ -179,6 +212,8 @@ pub struct View<'a> {
     pub now: Time,
     /// The primary path.
     pub primary: PathId,
+    /// Bytes of user data that the peer's receive window still takes (RFC 9260 §6.2.1).
+    pub peer_rwnd: u64,
     /// All paths, by ascending id.
     pub paths: &'a [PathView],
 }
@@ -187,6 +222,16 @@ impl View<'_> {
     /// The path called `id`, if it exists.
     pub fn path(&self, id: PathId) -> Option<&PathView> {
         self.paths.iter().find(|path| path.id == id)
+    }
+
+    /// The first active path on another local address, if `event` says that the primary path's link is down.
+    pub fn escape(&self, event: LinkEvent) -> Option<PathId> {
+        let primary = self.path(self.primary)?;
+        if event.state != LinkState::Down || primary.local != event.local {
+            return None;
+        }
+        let usable = |path: &&PathView| path.local != event.local && path.state == PathState::Active;
+        self.paths.iter().find(usable).map(|path| path.id)
     }
 }
 
@@ -205,6 +250,8 @@ pub struct PathView {
     pub window: Window,
     /// DATA chunks outstanding.
     pub flight_size: u64,
+    /// DATA chunks acknowledged on this path so far.
+    pub bytes_acked: u64,
     /// Smoothed round-trip time; `None` before the first measurement.
     pub srtt: Option<Span>,
     /// Least round-trip time seen, probes included.
@@ -215,8 +262,6 @@ pub struct PathView {
     pub pmdcs: u64,
     /// The latest result of the probing that is on. At a switch: of the probing that was on just before.
     pub estimate: Option<Estimate>,
-    /// What the peer last reported of the link below `remote`.
-    pub quality: Option<LinkQuality>,
 }
 
 impl PathView {
@@ -224,7 +269,10 @@ impl PathView {
     pub fn initial_window(&self, window: InitialWindow) -> u64 {
         window.bytes(self.pmdcs, IpVersion::of(&self.remote))
     }
-}
 
-#[cfg(test)]
-mod testing;
+    /// Bytes of IP packets that carry `bytes` of DATA chunks on this path, the packets being full.
+    pub fn wire_bytes(&self, bytes: u64) -> u64 {
+        let headers = u64::from(crate::path::packet_overhead(&self.remote));
+        bytes.saturating_add(headers.saturating_mul(bytes.div_ceil(self.pmdcs.max(1))))
+    }
+}

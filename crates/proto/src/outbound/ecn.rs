@@ -120,7 +120,6 @@ impl Outbound {
         of_path.reduced = Some(last);
         ecn.reductions += 1;
         path.controller.on_loss(&Loss { now, kind: LossKind::Ecn, flight_size: path.flight_size });
-        path.carried = 0;
         if let Some(trace) = &mut self.trace {
             trace.push_back(TraceKind::EcnReduction { path: id, tsn: tsn.tsn().get() });
         }

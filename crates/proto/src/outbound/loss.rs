@@ -169,7 +169,6 @@ impl Outbound {
                 if !self.ecn.as_mut().is_some_and(|ecn| ecn.on_loss(id, first, again, exit)) {
                     let loss = Loss { now, kind: LossKind::Gap, flight_size: path.flight_size };
                     path.controller.on_loss(&loss);
-                    path.carried = 0;
                 }
                 flow.forced = true;
                 flow.recovery_exit = Some(exit);

@@ -371,7 +371,7 @@ impl Outbound {
             }
         }
         if ack.bytes > 0 {
-            path.carried = path.carried.max(flight_size_before.min(path.controller.window().cwnd));
+            path.bytes_acked += ack.bytes;
         }
         if let Some(delivery) = &mut flow.delivery {
             while let Some(lost) = delivery.take_lost() {

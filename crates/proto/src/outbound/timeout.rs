@@ -60,7 +60,6 @@ impl Outbound {
         if !heard {
             // E1
             path.controller.on_loss(&Loss { now, kind: LossKind::Timeout, flight_size: path.flight_size });
-            path.carried = 0;
             self.note_timeout(id);
             // §8.1, §8.2
             paths.on_timeout(id);
@@ -115,7 +114,6 @@ impl Outbound {
         path.t3_rtx = None;
         path.rtt.end_back_off();
         path.controller.on_loss(&Loss { now, kind: LossKind::Timeout, flight_size: path.flight_size });
-        path.carried = 0;
         self.note_timeout(id);
         self.frto = None;
         let target = self.target_after_timeout(id, paths);

@@ -114,7 +114,6 @@ impl Outbound {
                 && let Some(path) = paths.get_mut(flow.id)
             {
                 path.controller.on_loss(&Loss { now, kind: LossKind::Gap, flight_size: path.flight_size });
-                path.carried = 0;
                 flow.recovery_exit = Some(cum_tsn_ack);
             }
         }

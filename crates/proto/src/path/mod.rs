@@ -193,9 +193,8 @@ pub struct Path {
     pub t3_rtx: Option<Time>,
     /// The round-trip measurement under way.
     pub rtt_slot: Option<RttSlot>,
-    /// The most that was in flight within the window and was acknowledged, since the last loss, in bytes: what the path has
-    /// been seen to carry.
-    pub carried: u64,
+    /// DATA chunks acknowledged on this path so far, in bytes.
+    pub bytes_acked: u64,
     /// PRR at work: while in Fast Recovery it says how much may be sent (RFC 9937).
     pub prr: Option<Box<Prr>>,
     /// Bytes of packets with data that may go here although it is not confirmed (`MovesConfig::early_data`).
@@ -262,7 +261,7 @@ impl Path {
             flight_size: 0,
             t3_rtx: None,
             rtt_slot: None,
-            carried: 0,
+            bytes_acked: 0,
             prr: None,
             early: 0,
             loss_probe: false,
@@ -388,8 +387,6 @@ impl Path {
             return;
         }
         let rtos = idle.as_nanos() / rto.as_nanos();
-        // What the decay forgets no report may bring back.
-        self.carried = 0;
         self.controller.on_idle(rtos);
         self.idle_since = Some(since + rto * rtos);
     }

@@ -1,12 +1,11 @@
-//! Bandwidth probing: runs a [`WBest`] estimator on a path with HEARTBEATs as probes.
+//! Bandwidth probing: runs a [`BandwidthEstimator`] on a path with HEARTBEATs as probes.
 //!
 //! A probe is a small HEARTBEAT bundled with a PAD chunk (RFC 4820) that makes the IP packet as large as the estimator
-//! wants. The peer drops the PAD chunk, so its answer stays small, as the paper's does (kim-koh: probes of 700 bytes,
-//! answers of 40). A lost probe is a measurement, not an error of the path; an answered one proves that the path works.
+//! wants. The peer drops the PAD chunk, so its answer stays small. A lost probe is a measurement, not an error of the path; an answered one proves that the path works.
 
 use std::collections::VecDeque;
 
-use msctp_congestion::estimator::{Estimate, InvalidWBest, WBest, WBestConfig};
+use msctp_congestion::estimator::{BandwidthEstimator, Estimate};
 use msctp_units::Time;
 
 use super::{
@@ -28,9 +27,6 @@ pub enum ProbingError {
     /// No path of that name.
     #[error("{0} is not a path of this association")]
     Unknown(PathId),
-    /// The estimator cannot be made.
-    #[error(transparent)]
-    Estimator(#[from] InvalidWBest),
     /// A probe cannot have that size on this path.
     #[error("probe_bytes = {bytes}: want a multiple of 4 from {min} to {max} bytes")]
     Size {
@@ -57,8 +53,7 @@ pub struct ProbeRequest {
 /// The probing of one path.
 #[derive(Debug)]
 pub(super) struct Prober {
-    config: WBestConfig,
-    estimator: WBest,
+    estimator: Box<dyn BandwidthEstimator>,
     /// Id and nonce of the latest probes, ascending.
     nonces: VecDeque<(u64, u64)>,
     /// The one probe whose round trip counts for the path's RTO.
@@ -68,24 +63,19 @@ pub(super) struct Prober {
 }
 
 impl Prober {
-    fn new(config: WBestConfig, now: Time) -> Result<Self, InvalidWBest> {
-        Ok(Self {
-            config,
-            estimator: WBest::new(config, now)?,
-            nonces: VecDeque::new(),
-            timed: None,
-            interrupted: false,
-        })
+    fn new(estimator: Box<dyn BandwidthEstimator>) -> Self {
+        Self { estimator, nonces: VecDeque::new(), timed: None, interrupted: false }
     }
 
     /// Makes the next probe that is due: its id and nonce.
     fn next(&mut self, now: Time, draws: &mut Draws) -> Option<(u64, u64)> {
         if self.interrupted {
-            // Ids begin anew; answers to old probes fail by their nonce. The configuration was valid before.
-            *self = Self::new(self.config, now).ok()?;
+            // Ids begin anew; answers to old probes fail by their nonce.
+            self.estimator.restart(now);
+            (self.nonces, self.timed, self.interrupted) = (VecDeque::new(), None, false);
         }
         let alone = self.estimator.outstanding() == 0;
-        let id = self.estimator.poll_probe(now)?.id;
+        let id = self.estimator.poll_probe(now)?;
         let nonce = draws.next_u64();
         if self.nonces.len() == REMEMBERED {
             self.nonces.pop_front();
@@ -140,16 +130,19 @@ impl Paths {
     /// waits; when that was so in the middle of a measurement, it starts over.
     ///
     /// # Errors
-    /// There is no such path, or the configuration cannot be used on it.
-    pub fn start_probing(&mut self, id: PathId, config: WBestConfig, now: Time) -> Result<(), ProbingError> {
+    /// There is no such path, or a probe of that size cannot be sent on it.
+    pub fn start_probing(
+        &mut self,
+        id: PathId,
+        estimator: Box<dyn BandwidthEstimator>,
+    ) -> Result<(), ProbingError> {
         let path = self.get_mut(id).ok_or(ProbingError::Unknown(id))?;
-        let prober = Prober::new(config, now)?;
-        let bytes = config.probe_bytes;
+        let bytes = estimator.probe_bytes();
         let min = smallest_probe(path);
         if !(min..=path.pmtu).contains(&bytes) || !bytes.is_multiple_of(4) {
             return Err(ProbingError::Size { bytes, min, max: path.pmtu });
         }
-        path.prober = Some(Box::new(prober));
+        path.prober = Some(Box::new(Prober::new(estimator)));
         path.check_probing();
         Ok(())
     }
@@ -174,7 +167,7 @@ impl Paths {
             let padding = |bytes: u32, path: &Path| bytes.saturating_sub(smallest_probe(path));
             let Some(prober) = &mut path.prober else { continue };
             let Some((id, nonce)) = prober.next(now, &mut self.draws) else { continue };
-            let bytes = prober.config.probe_bytes;
+            let bytes = prober.estimator.probe_bytes();
             let info = HeartbeatInfo { path: path.id, purpose: Purpose::Bandwidth(id), sent: now, nonce };
             return Some(ProbeRequest {
                 path: path.id,
@@ -281,6 +274,99 @@ mod tests {
         paths
     }
 
+    /// Sends a pair of probes, and the next one when both are answered or a second has passed. The capacity is
+    /// the probe's size over the distance of the two answers.
+    #[derive(Debug)]
+    struct Pairs {
+        bytes: u32,
+        next_id: u64,
+        sent: Vec<(u64, Time, Option<Time>)>,
+        rtt_min: Span,
+        estimate: Option<Estimate>,
+        fresh: bool,
+    }
+
+    fn pairs_of(bytes: u32) -> Box<dyn BandwidthEstimator> {
+        let (sent, estimate) = (Vec::new(), None);
+        Box::new(Pairs { bytes, next_id: 0, sent, rtt_min: Span::from_secs(60), estimate, fresh: false })
+    }
+
+    fn pairs() -> Box<dyn BandwidthEstimator> {
+        pairs_of(700)
+    }
+
+    impl Pairs {
+        fn end(&mut self) {
+            let arrivals: Vec<Time> = self.sent.iter().filter_map(|sent| sent.2).collect();
+            let iteration = self.estimate.map_or(1, |estimate| estimate.iteration + 1);
+            let capacity = match arrivals[..] {
+                [first, second] => Rate::of(self.bytes.into(), second.since(first)),
+                _ => self.estimate.map(|estimate| estimate.capacity),
+            };
+            let loss_ppm = 500_000 * (2 - arrivals.len() as u32);
+            self.estimate = capacity.map(|capacity| Estimate {
+                capacity,
+                available: capacity,
+                rtt_min: self.rtt_min,
+                loss_ppm,
+                iteration,
+            });
+            self.fresh = self.estimate.is_some();
+            self.sent.clear();
+        }
+    }
+
+    impl BandwidthEstimator for Pairs {
+        fn probe_bytes(&self) -> u32 {
+            self.bytes
+        }
+
+        fn poll_probe(&mut self, now: Time) -> Option<u64> {
+            if self.sent.len() == 2 {
+                return None;
+            }
+            self.next_id += 1;
+            self.sent.push((self.next_id, now, None));
+            Some(self.next_id)
+        }
+
+        fn outstanding(&self) -> usize {
+            self.sent.iter().filter(|sent| sent.2.is_none()).count()
+        }
+
+        fn on_probe_ack(&mut self, now: Time, id: u64) {
+            for sent in self.sent.iter_mut().filter(|sent| sent.0 == id) {
+                sent.2 = Some(now);
+                self.rtt_min = self.rtt_min.min(now.since(sent.1));
+            }
+            if self.sent.len() == 2 && self.outstanding() == 0 {
+                self.end();
+            }
+        }
+
+        fn handle_timeout(&mut self, now: Time) {
+            if self.sent.len() == 2 && self.sent[1].1 + Span::from_secs(1) <= now {
+                self.end();
+            }
+        }
+
+        fn poll_timeout(&self) -> Option<Time> {
+            Some(self.sent.get(1).map_or(Time::ZERO, |sent| sent.1 + Span::from_secs(1)))
+        }
+
+        fn poll_estimate(&mut self) -> Option<Estimate> {
+            if core::mem::take(&mut self.fresh) { self.estimate } else { None }
+        }
+
+        fn estimate(&self) -> Option<Estimate> {
+            self.estimate
+        }
+
+        fn restart(&mut self, _now: Time) {
+            self.sent.clear();
+        }
+    }
+
     /// A bottleneck of `rate` with `delay` there and back; drops every `lose`-th probe.
     struct Wire {
         rate: Rate,
@@ -337,14 +423,14 @@ mod tests {
     #[test]
     fn an_idle_bottleneck_is_measured_with_packets_of_the_exact_size() {
         let mut paths = up(confirmed(1, 1));
-        paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
+        paths.start_probing(P0, pairs()).unwrap();
         let first = paths.poll_probe(ms(0)).unwrap();
         // RFC 9260 §3.1, §3.3.5, RFC 4820 §3: 20 IP + 12 + (4 + 4 + 28) + (4 + padding) = 700
         assert_eq!(first.padding, 700 - 20 - 12 - 36 - 4);
         assert_eq!(paths.poll_probe(ms(0)).map(|probe| probe.path), Some(P0), "the other one of the pair");
         assert_eq!(paths.poll_probe(ms(0)), None);
         let mut paths = up(confirmed(1, 1));
-        paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
+        paths.start_probing(P0, pairs()).unwrap();
         let estimates = Wire::new(384, 100).run(&mut paths, ms(0), ms(10_000));
         assert!(estimates.len() >= 2, "{estimates:?}");
         for (path, estimate) in estimates {
@@ -371,7 +457,7 @@ mod tests {
     #[test]
     fn lost_probes_are_no_errors_of_the_path() {
         let mut paths = up(confirmed(1, 1));
-        paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
+        paths.start_probing(P0, pairs()).unwrap();
         let mut wire = Wire::new(11_000, 20);
         wire.lose = 5;
         let estimates = wire.run(&mut paths, ms(0), ms(20_000));
@@ -385,9 +471,7 @@ mod tests {
     #[test]
     fn sizes_that_cannot_be_are_refused() {
         let mut paths = up(confirmed(1, 1));
-        let mut start = |probe_bytes| {
-            paths.start_probing(P0, WBestConfig { probe_bytes, ..WBestConfig::default() }, ms(0))
-        };
+        let mut start = |bytes| paths.start_probing(P0, pairs_of(bytes));
         let size = |bytes| Err(ProbingError::Size { bytes, min: 72, max: 1500 });
         assert_eq!(start(71), size(71));
         assert_eq!(start(68), size(68));
@@ -395,15 +479,15 @@ mod tests {
         assert_eq!(start(1504), size(1504));
         assert_eq!(start(72), Ok(()));
         assert_eq!(start(1500), Ok(()));
-        assert!(matches!(start(0), Err(ProbingError::Estimator(_))));
-        assert_eq!(paths.start_probing(P1, WBestConfig::default(), ms(0)), Err(ProbingError::Unknown(P1)));
+        assert_eq!(start(0), size(0));
+        assert_eq!(paths.start_probing(P1, pairs()), Err(ProbingError::Unknown(P1)));
     }
 
     #[test]
     fn probing_waits_for_confirmation() {
         // RFC 9260 §5.4
         let mut paths = up(paths(1, 1));
-        paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
+        paths.start_probing(P0, pairs()).unwrap();
         assert_eq!((paths.poll_probe(ms(0)), paths.next_timeout()), (None, None));
         paths.confirm(P0, ms(50));
         assert!(paths.poll_probe(ms(50)).is_some());
@@ -413,7 +497,7 @@ mod tests {
     fn probes_are_sent_only_while_heartbeats_are() {
         // RFC 9260 §8.3
         let mut paths = confirmed(1, 1);
-        paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
+        paths.start_probing(P0, pairs()).unwrap();
         assert_eq!((paths.poll_probe(ms(0)), paths.next_timeout()), (None, None), "not up yet");
         paths.start_heartbeats(ms(100));
         assert!(paths.next_timeout().unwrap() <= ms(100));
@@ -425,7 +509,7 @@ mod tests {
     #[test]
     fn an_interruption_starts_the_measurement_over() {
         let mut paths = up(confirmed(1, 1));
-        paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
+        paths.start_probing(P0, pairs()).unwrap();
         let old = paths.poll_probe(ms(0)).unwrap();
         paths.set_link(&local(0), false, ms(10));
         assert_eq!((paths.poll_probe(ms(10)), paths.next_timeout()), (None, None));
@@ -441,7 +525,7 @@ mod tests {
     #[test]
     fn forged_answers_are_ignored_and_true_ones_revive_the_path() {
         let mut paths = up(confirmed(1, 1));
-        paths.start_probing(P0, WBestConfig::default(), ms(0)).unwrap();
+        paths.start_probing(P0, pairs()).unwrap();
         let probe = paths.poll_probe(ms(0)).unwrap();
         let right = HeartbeatInfo::from_bytes(&probe.info).unwrap();
         for wrong in [

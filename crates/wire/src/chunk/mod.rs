@@ -18,7 +18,6 @@ mod i_forward_tsn;
 mod init;
 mod init_ack;
 mod pad;
-mod qos_measurement;
 mod re_config;
 mod sack;
 mod set;
@@ -49,7 +48,6 @@ pub use i_forward_tsn::{IForwardTsn, SkippedMessages};
 pub use init::Init;
 pub use init_ack::InitAck;
 pub use pad::Pad;
-pub use qos_measurement::QosMeasurement;
 pub use re_config::ReConfig;
 pub use sack::{GapBlock, Sack};
 pub use set::ChunkSet;
@@ -240,8 +238,6 @@ chunks! {
     Auth(Auth<'a>) = AUTH;
     /// Padding.
     Pad(Pad) = PAD;
-    /// Radio link quality (private use).
-    QosMeasurement(QosMeasurement<'a>) = QOS_MEASUREMENT;
     /// Forward cumulative TSN.
     ForwardTsn(ForwardTsn<'a>) = FORWARD_TSN;
     /// Address configuration change.

@@ -67,9 +67,6 @@ types! {
     RE_CONFIG = 0x82, "RE-CONFIG";
     /// RFC 4820 §3.
     PAD = 0x84, "PAD";
-    /// Private use, not assigned by IANA. Receivers that do not know it skip it without a report
-    /// (RFC 9260 §3.2).
-    QOS_MEASUREMENT = 0xbe, "QoS_Measurement";
     /// RFC 3758 §3.2.
     FORWARD_TSN = 0xc0, "FORWARD TSN";
     /// RFC 5061 §4.1.1.

@@ -7,7 +7,6 @@ mod cookie;
 mod extension;
 mod heartbeat;
 mod padding;
-mod qos;
 mod reconfig;
 #[cfg(test)]
 mod testing;
@@ -16,7 +15,6 @@ mod unrecognized;
 
 pub use asconf::{AddressRequest, ErrorCauseIndication};
 pub use padding::Padding;
-pub use qos::CodingScheme;
 pub use reconfig::{AddStreams, IncomingReset, OutgoingReset, ReconfigResponse};
 pub use types::ParamType;
 
@@ -93,20 +91,6 @@ tlv_enum! {
         AddOutgoingStreams(AddStreams) = ADD_OUTGOING_STREAMS;
         /// Add Incoming Streams Request (RFC 6525 §4.6).
         AddIncomingStreams(AddStreams) = ADD_INCOMING_STREAMS;
-        /// Report Number of a QoS_Measurement: increments per report, modulo 2^32.
-        ReportNumber(u32) = REPORT_NUMBER;
-        /// Coding Scheme of a QoS_Measurement.
-        CodingScheme(CodingScheme) = CODING_SCHEME;
-        /// Nominal Rate of a QoS_Measurement, in bit/s.
-        NominalRate(u64) = NOMINAL_RATE;
-        /// Block Error Rate of a QoS_Measurement, in blocks per million.
-        BlockErrorRate(u32) = BLOCK_ERROR_RATE;
-        /// Link Round-Trip Time of a QoS_Measurement, in µs.
-        LinkRoundTrip(u32) = LINK_ROUND_TRIP;
-        /// Link One-Way Delay of a QoS_Measurement, in µs.
-        LinkOneWay(u32) = LINK_ONE_WAY;
-        /// Cell Identity of a QoS_Measurement: a number that no neighbouring cell has.
-        CellIdentity(u64) = CELL_IDENTITY;
     }
     markers {
         /// Reserved for ECN Capable (RFC 9260 §3.3.2).

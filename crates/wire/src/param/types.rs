@@ -48,20 +48,6 @@ code_field! {
     PADDING = 0x8005, "Padding";
     /// RFC 5061 §4.2.7.
     SUPPORTED_EXTENSIONS = 0x8008, "Supported Extensions";
-    /// QoS_Measurement, as the next six: private use, skipped without a report by those who do not know it.
-    REPORT_NUMBER = 0xbe01, "Report Number";
-    /// QoS_Measurement.
-    CODING_SCHEME = 0xbe02, "Coding Scheme";
-    /// QoS_Measurement.
-    NOMINAL_RATE = 0xbe03, "Nominal Rate";
-    /// QoS_Measurement.
-    BLOCK_ERROR_RATE = 0xbe04, "Block Error Rate";
-    /// QoS_Measurement.
-    LINK_ROUND_TRIP = 0xbe05, "Link Round-Trip Time";
-    /// QoS_Measurement.
-    LINK_ONE_WAY = 0xbe06, "Link One-Way Delay";
-    /// QoS_Measurement.
-    CELL_IDENTITY = 0xbe07, "Cell Identity";
     /// RFC 3758 §3.1.
     FORWARD_TSN_SUPPORTED = 0xc000, "Forward-TSN-Supported";
     /// RFC 5061 §4.2.1.

@@ -2,7 +2,9 @@
 
 use core::net::IpAddr;
 
-use super::{LinkQuality, Received};
+use msctp_proto::handover::LinkQuality;
+
+use super::Report;
 
 /// The peer's links as it last reported them. Bounded by the number of its addresses.
 #[derive(Clone, Debug, Default)]
@@ -20,7 +22,7 @@ struct Entry {
 impl Incoming {
     /// A report about `address`, one of the peer's. False when it is old: its number is not above the last one's
     /// (modulo 2^32, as RFC 1982 compares). A report without a number is always news.
-    pub fn accept(&mut self, address: IpAddr, report: &Received) -> bool {
+    pub fn accept(&mut self, address: IpAddr, report: &Report) -> bool {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.address == address) else {
             self.entries.push(Entry { address, number: report.number, quality: report.quality });
             return true;
@@ -57,9 +59,9 @@ mod tests {
 
     use super::*;
 
-    fn report(number: impl Into<Option<u32>>, kbps: u64) -> Received {
+    fn report(number: impl Into<Option<u32>>, kbps: u64) -> Report {
         let quality = LinkQuality { rate: Some(Rate::from_kbps(kbps)), ..LinkQuality::default() };
-        Received { number: number.into(), address: None, quality }
+        Report { number: number.into(), address: None, quality }
     }
 
     #[test]

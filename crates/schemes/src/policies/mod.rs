@@ -1,21 +1,34 @@
-//! Handover policies by name. A new policy is one file and one line here.
+//! Handover policies from the literature, by name. A new policy is one file and one line of `POLICIES`.
 
-use core::fmt;
+mod adaptive;
+mod config;
+mod conservative;
+mod inherit;
+mod large_window;
+mod oracle;
+mod preparation;
+mod qos_measurement;
+mod start_rule;
+#[cfg(test)]
+pub(crate) mod testing;
 
-use msctp_congestion::estimator::InvalidWBest;
-use msctp_congestion::{Choice, Registered, UnknownName};
+pub use adaptive::Adaptive;
+pub use config::{PolicyConfig, ProbeRule, SwitchSsthresh, Truth};
+pub use conservative::Conservative;
+pub use inherit::Inherit;
+pub use large_window::LargeInitialWindow;
+pub use oracle::Oracle;
+pub use qos_measurement::{BdpDelay, QosMeasurement, note};
+pub use start_rule::{ByRule, StartRule};
 
-use super::{
-    Adaptive, Conservative, HandoverPolicy, Inherit, LargeInitialWindow, Oracle, PolicyConfig, QosMeasurement,
-};
+use msctp_congestion::{Registered, UnknownName};
+use msctp_proto::handover::{HandoverPolicy, PolicyFactory};
 
-/// A policy that [`create`] can make. Its options are those of [`PolicyConfig`], which all of them share.
+use crate::wbest::InvalidWBest;
+
+/// A policy with a name. Its options are those of [`PolicyConfig`], which all of them share.
 pub type PolicyInfo = Registered<fn(&PolicyConfig) -> Box<dyn HandoverPolicy>>;
 
-/// What makes each association's policy: one of [`policies`] by name, or one's own ([`Choice::own`]).
-pub type PolicyChoice = Choice<PolicyConfig, dyn HandoverPolicy>;
-
-/// The registry.
 #[rustfmt::skip]
 const POLICIES: &[PolicyInfo] = &[
     PolicyInfo { name: Conservative::NAME, summary: "the new path's own or initial window (plain mSCTP)", options: &[], make: |c| Box::new(Conservative::new(c)) },
@@ -31,69 +44,45 @@ pub fn policies() -> &'static [PolicyInfo] {
     POLICIES
 }
 
-/// Makes the chosen policy for one association.
+/// Returns a factory of the policy called `name`.
 ///
 /// # Errors
-/// [`PolicyError::Unknown`] if there is none of that name, with the nearest that there is; [`PolicyError::Probing`] if
-/// the estimator's parameters are out of range.
-pub fn create(choice: &PolicyChoice, config: &PolicyConfig) -> Result<Box<dyn HandoverPolicy>, PolicyError> {
-    let maker = choice.maker(POLICIES, "handover policy").map_err(PolicyError::Unknown)?;
+/// [`PolicyError::Unknown`] if there is none of that name, with the nearest; [`PolicyError::Probing`] if the
+/// estimator's parameters are out of range.
+pub fn policy(name: &str, config: &PolicyConfig) -> Result<PolicyFactory, PolicyError> {
+    let make = Registered::find(POLICIES, "handover policy", name)?.make;
     config.validate()?;
-    Ok(maker.make(config))
+    let config = config.clone();
+    Ok(PolicyFactory::new(move || make(&config)))
 }
 
 /// Why a policy cannot be made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// There is no policy of this name.
-    Unknown(UnknownName),
+    #[error(transparent)]
+    Unknown(#[from] UnknownName),
     /// The estimator's parameters are out of range.
-    Probing(InvalidWBest),
-}
-
-impl PolicyError {
-    /// What would be right, in words.
-    pub fn want(&self) -> String {
-        match self {
-            Self::Unknown(error) => error.want(),
-            Self::Probing(error) => error.to_string(),
-        }
-    }
-}
-
-impl From<InvalidWBest> for PolicyError {
-    fn from(error: InvalidWBest) -> Self {
-        Self::Probing(error)
-    }
-}
-
-impl core::error::Error for PolicyError {}
-
-impl fmt::Display for PolicyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(error) => error.fmt(f),
-            Self::Probing(error) => error.fmt(f),
-        }
-    }
+    #[error(transparent)]
+    Probing(#[from] InvalidWBest),
 }
 
 #[cfg(test)]
 mod tests {
-    use msctp_congestion::estimator::WBestConfig;
-
     use super::*;
+    use crate::wbest::WBestConfig;
 
     #[test]
     fn every_registered_policy_can_be_made_under_its_own_name() {
         for info in policies() {
-            assert_eq!(create(&info.name.into(), &PolicyConfig::default()).unwrap().name(), info.name);
+            let factory = policy(info.name, &PolicyConfig::default()).unwrap();
+            assert_eq!(factory.make().name(), info.name);
         }
     }
 
     #[test]
     fn an_unknown_name_gets_the_nearest_one_and_the_list() {
-        let error = create(&"adaptiv".into(), &PolicyConfig::default()).unwrap_err();
+        let error = policy("adaptiv", &PolicyConfig::default()).unwrap_err();
         let names: Vec<&str> = policies().iter().map(|info| info.name).collect();
         assert_eq!(
             error.to_string(),
@@ -107,8 +96,7 @@ mod tests {
     #[test]
     fn bad_probing_parameters_are_refused() {
         let wbest = WBestConfig { train: 0, ..WBestConfig::default() };
-        let error =
-            create(&"adaptive".into(), &PolicyConfig { wbest, ..PolicyConfig::default() }).unwrap_err();
+        let error = policy("adaptive", &PolicyConfig { wbest, ..PolicyConfig::default() }).unwrap_err();
         assert!(error.to_string().contains("train is 0, want 2 to 1000"), "{error}");
     }
 }

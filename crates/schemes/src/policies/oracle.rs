@@ -3,7 +3,8 @@
 
 use msctp_congestion::StartState;
 
-use super::{ByRule, PathView, PolicyConfig, StartRule};
+use super::{ByRule, PolicyConfig, StartRule};
+use msctp_proto::handover::PathView;
 
 /// `cwnd = free · RTT`, the window that fills what is free and leaves no queue, and the same as threshold, so that
 /// congestion avoidance goes on from there. A path without [`Truth`](super::Truth) starts as under `conservative`.
@@ -32,9 +33,9 @@ impl StartRule for OracleStart {
 mod tests {
     use msctp_units::{Rate, Span};
 
-    use super::super::Truth;
-    use super::super::testing::{path, switch};
     use super::*;
+    use crate::policies::Truth;
+    use crate::policies::testing::{path, switch};
 
     fn told(available: Rate) -> Oracle {
         let truth = Truth { address: path(1).remote, available, rtt: Span::from_millis(70) };
@@ -46,7 +47,7 @@ mod tests {
         let (start, actions) = switch(&mut told(Rate::from_kbps(6_600)), &path(0), &path(1));
         // 6.6 Mbps · 70 ms / 8
         assert_eq!(start, Some(StartState { cwnd: 57_750, ssthresh: Some(57_750), pacing_rate: None }));
-        assert_eq!(actions, []);
+        assert!(actions.is_empty());
     }
 
     #[test]

@@ -1,13 +1,26 @@
-//! [`LinkQuality`]: what is known of a radio link; to and from the parameters of a QoS_Measurement chunk.
+//! [`LinkQuality`]: what is known of a radio link.
 
 use core::fmt;
-use core::net::IpAddr;
 
 use msctp_units::{Rate, Span};
-use msctp_wire::{Param, Params, QosMeasurement};
-use smallvec::SmallVec;
 
-use super::{CodingScheme, MAX_PARAMS};
+/// Modulation and coding in use, by the numbers that the technology gives them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CodingScheme {
+    /// Radio technology: 0 unknown, 1 GPRS (CS1 to CS4 are 1 to 4), 2 EGPRS (MCS1 to MCS9 are 1 to 9).
+    pub technology: u16,
+    /// Scheme towards the host, 0 if unknown.
+    pub down: u8,
+    /// Scheme away from it, 0 if unknown.
+    pub up: u8,
+}
+
+impl CodingScheme {
+    /// Technology GPRS.
+    pub const GPRS: u16 = 1;
+    /// Technology EGPRS.
+    pub const EGPRS: u16 = 2;
+}
 
 /// The quality of the link below one address, in the direction *towards* the host that has the address.
 ///
@@ -87,21 +100,6 @@ impl LinkQuality {
         }
         Ok(())
     }
-
-    /// The parameters of a chunk that reports this of `address`.
-    pub(crate) fn params(&self, number: u32, address: IpAddr) -> SmallVec<[Param<'static>; 8]> {
-        let us = |span: Span| (span.as_nanos() / 1000).min(u64::from(u32::MAX)) as u32;
-        let mut params = SmallVec::new();
-        params.push(Param::ReportNumber(number));
-        params.push(Param::from(address));
-        params.extend(self.coding_scheme.map(Param::CodingScheme));
-        params.extend(self.rate.map(|rate| Param::NominalRate(rate.as_bps())));
-        params.extend(self.block_error_ppm.map(Param::BlockErrorRate));
-        params.extend(self.round_trip.map(|span| Param::LinkRoundTrip(us(span))));
-        params.extend(self.one_way.map(|span| Param::LinkOneWay(us(span))));
-        params.extend(self.cell.map(Param::CellIdentity));
-        params
-    }
 }
 
 /// A field of a [`LinkQuality`] that is out of range.
@@ -121,55 +119,8 @@ impl fmt::Display for InvalidQuality {
     }
 }
 
-/// What a QoS_Measurement chunk says, as far as it can be believed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Received {
-    /// Its Report Number.
-    pub number: Option<u32>,
-    /// Whose link it is; `None`: that of the address the packet came from.
-    pub address: Option<IpAddr>,
-    /// The quality, without fields that are out of range.
-    pub quality: LinkQuality,
-}
-
-impl Received {
-    /// Reads a chunk: the first parameter of each type counts; unknown, malformed and surplus ones are passed over.
-    pub fn read(chunk: &QosMeasurement<'_>) -> Self {
-        Self::of(chunk.params)
-    }
-
-    fn of(params: Params<'_>) -> Self {
-        let mut read = Self::default();
-        let us = |us: u32| Span::from_micros(u64::from(us));
-        for param in params.iter().take(MAX_PARAMS).flatten() {
-            let quality = &mut read.quality;
-            match param {
-                Param::ReportNumber(number) => first(&mut read.number, number),
-                Param::Ipv4Address(address) => first(&mut read.address, address.into()),
-                Param::Ipv6Address(address) => first(&mut read.address, address.into()),
-                Param::CodingScheme(scheme) => first(&mut quality.coding_scheme, scheme),
-                Param::NominalRate(bps) => first(&mut quality.rate, Rate::from_bps(bps)),
-                Param::BlockErrorRate(ppm) => first(&mut quality.block_error_ppm, ppm),
-                Param::LinkRoundTrip(delay) => first(&mut quality.round_trip, us(delay)),
-                Param::LinkOneWay(delay) => first(&mut quality.one_way, us(delay)),
-                Param::CellIdentity(cell) => first(&mut quality.cell, cell),
-                _ => {}
-            }
-        }
-        read.address = read.address.filter(|address| !address.is_unspecified());
-        read.quality = read.quality.sane();
-        read
-    }
-}
-
-fn first<T>(field: &mut Option<T>, value: T) {
-    field.get_or_insert(value);
-}
-
 #[cfg(test)]
 mod tests {
-    use msctp_wire::{Chunk, EncodeChunk};
-
     use super::*;
 
     fn full() -> LinkQuality {
@@ -180,24 +131,6 @@ mod tests {
             round_trip: Some(Span::from_millis(200)),
             one_way: Some(Span::from_millis(80)),
             cell: Some(7),
-        }
-    }
-
-    fn over_the_wire(quality: LinkQuality, number: u32, address: IpAddr) -> Received {
-        let params = quality.params(number, address);
-        let mut bytes = Vec::new();
-        QosMeasurement { params: Params::from(&params[..]) }.encode(&mut bytes);
-        let Ok(Chunk::QosMeasurement(chunk)) = Chunk::parse(&bytes) else { panic!("not the chunk") };
-        Received::read(&chunk)
-    }
-
-    #[test]
-    fn what_is_sent_is_what_is_read() {
-        for quality in [full(), LinkQuality::default(), LinkQuality { rate: None, ..full() }] {
-            for address in [IpAddr::from([10, 0, 1, 2]), "2001:db8::1".parse().unwrap()] {
-                let expected = Received { number: Some(9), address: Some(address), quality };
-                assert_eq!(over_the_wire(quality, 9, address), expected);
-            }
         }
     }
 
@@ -225,17 +158,6 @@ mod tests {
         assert_eq!(full().validate(), Ok(()));
         let shown = LinkQuality { rate: Some(Rate::ZERO), ..full() }.validate().unwrap_err().to_string();
         assert_eq!(shown, "rate of the link quality is out of range: want 1bps to 1000Gbps");
-    }
-
-    #[test]
-    fn the_first_of_each_counts_and_only_so_many_are_read() {
-        let params = [Param::NominalRate(1000), Param::NominalRate(2000), Param::Ipv4Address([0; 4].into())];
-        let read = Received::of(Params::from(&params));
-        assert_eq!((read.quality.rate, read.address), (Some(Rate::from_bps(1000)), None));
-        let mut many = vec![Param::EcnCapable; MAX_PARAMS];
-        many.push(Param::CellIdentity(1));
-        assert_eq!(Received::of(Params::from(&many[..])), Received::default());
-        assert_eq!(Received::of(Params::from(&many[1..])).quality.cell, Some(1));
     }
 
     #[test]

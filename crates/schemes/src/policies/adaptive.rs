@@ -3,7 +3,8 @@
 use msctp_congestion::StartState;
 use msctp_congestion::estimator::Estimate;
 
-use super::{ByRule, PathView, PolicyConfig, StartRule};
+use super::{ByRule, PolicyConfig, StartRule};
+use msctp_proto::handover::PathView;
 
 /// cwnd = min(cwnd_old, C·RTT_min)·B/C, at least 1 PMDCS (the paper's 1 MTU, in the bytes that windows count).
 ///
@@ -41,11 +42,13 @@ impl StartRule for AdaptiveStart {
 #[cfg(test)]
 mod tests {
     use msctp_congestion::InitialWindow;
+    use msctp_proto::handover::{Action, HandoverPolicy};
+    use msctp_units::Time;
 
-    use super::super::SwitchSsthresh;
-    use super::super::testing::{estimate, path, switch, view, with_cwnd};
-    use super::super::{Action, HandoverPolicy};
     use super::*;
+    use crate::policies::SwitchSsthresh;
+    use crate::policies::testing::{estimate, path, shown, switch, view, with_cwnd};
+    use crate::wbest::WBest;
 
     fn cwnd_at_switch(cwnd_old: u64, c_kbps: u64, b_kbps: u64, rtt_min_ms: u64) -> u64 {
         let new = PathView { estimate: Some(estimate(c_kbps, b_kbps, rtt_min_ms)), ..path(1) };
@@ -102,9 +105,9 @@ mod tests {
         let mut policy = Adaptive::new(&PolicyConfig::default());
         let mut actions = Vec::new();
         policy.on_path_added(paths[1].id, &view(0, &paths), &mut actions);
-        let config = PolicyConfig::default().wbest;
-        assert_eq!(actions, [Action::StartProbing { path: paths[1].id, config }]);
+        let estimator = Box::new(WBest::new(PolicyConfig::default().wbest, Time::ZERO).unwrap());
+        assert_eq!(shown(&actions), shown(&[Action::StartProbing { path: paths[1].id, estimator }]));
         let (_, actions) = switch(&mut policy, &paths[0], &paths[1]);
-        assert_eq!(actions, [Action::StopProbing { path: paths[1].id }]);
+        assert_eq!(shown(&actions), shown(&[Action::StopProbing { path: paths[1].id }]));
     }
 }

@@ -1,16 +1,18 @@
 //! Radio link quality told by QoS_Measurement (Afif et al.): sent when it is news, skipped by a peer that does not know it,
 //! followed by the policy, and of no use to a peer that lies.
 
+#[path = "../../proto/tests/support/mod.rs"]
 mod support;
 
 use msctp_congestion::InitialWindow;
-use msctp_proto::handover::{LinkEvent, LinkState, PolicyConfig, QosRule};
-use msctp_proto::quality::{CodingScheme, LinkQuality};
+use msctp_proto::handover::{CodingScheme, LinkEvent, LinkQuality, LinkState};
 use msctp_proto::{
-    AddressRequest, AuthConfig, CallError, Config, Direction, Event, PathId, TraceEvent, TraceKind,
+    AddressRequest, AuthConfig, CallError, Config, Event, PathId, TraceEvent, TraceKind,
 };
 use msctp_units::{Rate, Span, Time};
-use msctp_wire::{Param, Params, QosMeasurement};
+use msctp_schemes::policies::{PolicyConfig, note, policy};
+use msctp_schemes::quality::{INTERVAL, QOS_MEASUREMENT, Report};
+use msctp_wire::UnknownChunk;
 use support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, packet};
 
 const QOS: u8 = 0xbe;
@@ -21,7 +23,8 @@ fn traced() -> Config {
 }
 
 fn following() -> Config {
-    Config { handover_policy: "qos-measurement".into(), ..traced() }
+    let policy = policy("qos-measurement", &PolicyConfig::default()).unwrap();
+    Config { handover_policy: policy, ..traced() }
 }
 
 fn kbps(rate: u64) -> LinkQuality {
@@ -37,13 +40,44 @@ fn report(pair: &mut Pair, network: u8, quality: LinkQuality) {
     pair.with(Side::A, |a, now| a.link_event(now, event)).unwrap();
 }
 
+/// The last report that B took about A's address in `network`, as its trace has it.
 fn known(pair: &mut Pair, network: u8) -> Option<LinkQuality> {
-    pair.with(Side::B, |b, _| b.peer_quality(&a_ip(network)))
+    pair.run_for(Span::ZERO);
+    let mut last = None;
+    for event in &pair.b.trace {
+        let TraceKind::PolicyNote { name, address, value } = event.kind else { continue };
+        if address != Some(a_ip(network)) {
+            continue;
+        }
+        if name == note::RECEIVED {
+            last = Some(LinkQuality::default());
+        }
+        let Some(quality) = &mut last else { continue };
+        match name {
+            note::RATE => quality.rate = Some(Rate::from_bps(value)),
+            note::BLOCK_ERRORS => quality.block_error_ppm = Some(value as u32),
+            note::SCHEME => {
+                quality.coding_scheme =
+                    Some(CodingScheme { technology: CodingScheme::GPRS, down: value as u8, up: 1 });
+            }
+            note::CELL => quality.cell = Some(value),
+            note::ROUND_TRIP => quality.round_trip = Some(Span::from_nanos(value)),
+            note::ONE_WAY => quality.one_way = Some(Span::from_nanos(value)),
+            _ => {}
+        }
+    }
+    last
+}
+
+/// Reports that B took.
+fn taken(pair: &Pair) -> usize {
+    let is_one = |e: &&TraceEvent| matches!(e.kind, TraceKind::PolicyNote { name: note::RECEIVED, .. });
+    pair.b.trace.iter().filter(is_one).count()
 }
 
 /// One network, A the mobile, B sends and follows reports.
 fn download() -> Pair {
-    Pair::established_with(traced(), following(), vec![a_ip(0)], vec![b_ip(0)])
+    Pair::established_with(following(), following(), vec![a_ip(0)], vec![b_ip(0)])
 }
 
 fn reports_sent(pair: &Pair) -> Vec<&Flight> {
@@ -54,7 +88,7 @@ fn reports_sent(pair: &Pair) -> Vec<&Flight> {
 fn what_is_known_before_the_set_up_is_told_after_it() {
     let mut pair = Pair::new(following(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());
-    pair.connect(traced(), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.connect(following(), vec![a_ip(0)], vec![b_ip(0)]);
     let quality = LinkQuality {
         coding_scheme: Some(CodingScheme { technology: CodingScheme::GPRS, down: 4, up: 1 }),
         block_error_ppm: Some(10_000),
@@ -68,18 +102,6 @@ fn what_is_known_before_the_set_up_is_told_after_it() {
     pair.run_for(Span::from_secs(2));
     assert_eq!(known(&mut pair, 0), Some(quality));
     assert_eq!(reports_sent(&pair).len(), 1);
-    let told = |e: &TraceEvent| {
-        e.kind
-            == TraceKind::Quality {
-                direction: Direction::In,
-                address: a_ip(0),
-                rate: quality.rate,
-                block_error_ppm: Some(10_000),
-                scheme: Some(4),
-                cell: Some(1),
-            }
-    };
-    assert!(pair.b.trace.iter().any(told));
 }
 
 #[test]
@@ -95,21 +117,7 @@ fn changes_are_told_at_a_distance_and_the_latest_wins() {
     assert_eq!(known(&mut pair, 0), Some(kbps(24)));
     let times: Vec<Time> = reports_sent(&pair).iter().map(|flight| flight.sent).collect();
     assert_eq!(times.len(), 2);
-    assert_eq!(times[1].since(times[0]), Config::default().quality_interval);
-}
-
-#[test]
-fn a_repeated_report_survives_a_loss_and_counts_once() {
-    let config = Config { quality_repeats: 1, ..traced() };
-    let mut pair = Pair::established_with(config, following(), vec![a_ip(0)], vec![b_ip(0)]);
-    pair.drop_first(Side::A, QOS, 1);
-    report(&mut pair, 0, kbps(60));
-    pair.run_for(Span::from_secs(1));
-    assert_eq!(known(&mut pair, 0), Some(kbps(60)));
-    report(&mut pair, 0, kbps(30));
-    pair.run_for(Span::from_secs(1));
-    let taken = pair.b.trace.iter().filter(|e| matches!(e.kind, TraceKind::Quality { .. })).count();
-    assert_eq!(taken, 2, "the copy of the second is no news");
+    assert_eq!(times[1].since(times[0]), INTERVAL);
 }
 
 #[test]
@@ -162,14 +170,11 @@ fn rename_reports(bytes: &mut [u8], typ: u8) {
 /// bits 10: it skips it, does not report it, and goes on with the packet.
 #[test]
 fn a_peer_that_does_not_know_the_chunk_is_a_standard_peer() {
-    let pair = |quality_reports| {
-        let config = Config { quality_reports, ..following() };
-        Pair::established_with(traced(), config, vec![a_ip(0)], vec![b_ip(0)])
-    };
-    let ignorant = packets_of(pair(false), None);
+    let pair = |b| Pair::established_with(following(), b, vec![a_ip(0)], vec![b_ip(0)]);
+    let ignorant = packets_of(pair(traced()), None);
     assert!(ignorant.len() > 200);
     // 0xa7 is assigned to nothing and known to no one here.
-    assert!(ignorant == packets_of(pair(true), Some(0xa7)), "as any other unknown chunk");
+    assert!(ignorant == packets_of(pair(following()), Some(0xa7)), "as any other unknown chunk");
 }
 
 #[test]
@@ -218,26 +223,14 @@ fn at_a_handover_the_window_is_the_new_cells_bdp() {
     assert_eq!(start, Some((new, 5000, u64::MAX)), "and still in slow start");
 }
 
-#[test]
-fn the_rto_is_raised_only_if_asked_for() {
-    for raise_rto in [false, true] {
-        let policy =
-            PolicyConfig { qos: QosRule { raise_rto, ..QosRule::default() }, ..PolicyConfig::default() };
-        let config = Config { policy, ..following() };
-        let mut pair = Pair::established_with(traced(), config, vec![a_ip(0)], vec![b_ip(0)]);
-        report(&mut pair, 0, kbps(60));
-        pair.transfer(Side::B, 20, 1000, Span::from_secs(60));
-        report(&mut pair, 0, kbps(20));
-        pair.run_for(Span::from_millis(300));
-        let rto = pair.with(Side::B, |b, _| b.paths().next().unwrap().rto);
-        assert_eq!(rto, Span::from_secs(if raise_rto { 3 } else { 1 }));
-    }
-}
-
 /// A QoS_Measurement as A would send it.
-fn forged(pair: &mut Pair, params: &[Param<'_>], times: usize) {
+fn forged(pair: &mut Pair, report: &Report, times: usize) {
     let tag = pair.tag_of(Side::B);
-    let chunk = QosMeasurement { params: Params::from(params) };
+    let value = report.encode();
+    let mut bytes = vec![QOS_MEASUREMENT.0, 0];
+    bytes.extend((value.len() as u16 + 4).to_be_bytes());
+    bytes.extend(value);
+    let chunk = UnknownChunk::new(&bytes).unwrap();
     let chunks: Vec<&dyn msctp_wire::EncodeChunk> = (0..times).map(|_| &chunk as _).collect();
     let bytes = packet(Side::B, tag, &chunks);
     pair.inject(Side::B, Pair::at(Side::B), &bytes);
@@ -254,28 +247,33 @@ fn logged() -> Pair {
 fn reports_of_strangers_and_old_ones_are_ignored() {
     let mut pair = logged();
     let quality = |pair: &mut Pair| known(pair, 0).and_then(|quality| quality.rate).map(Rate::as_bps);
-    forged(&mut pair, &[Param::from(a_ip(9)), Param::NominalRate(1)], 1);
-    assert_eq!(pair.with(Side::B, |b, _| b.peer_quality(&a_ip(9))), None);
-    forged(&mut pair, &[Param::ReportNumber(5), Param::NominalRate(1000)], 1);
+    let rate = |number, bps| {
+        let quality = LinkQuality { rate: Some(Rate::from_bps(bps)), ..LinkQuality::default() };
+        Report { number: Some(number), address: None, quality }
+    };
+    forged(&mut pair, &Report { address: Some(a_ip(9)), ..rate(1, 1) }, 1);
+    assert_eq!((known(&mut pair, 9), taken(&pair)), (None, 0));
+    forged(&mut pair, &rate(5, 1000), 1);
     assert_eq!(quality(&mut pair), Some(1000), "no address: the packet's source");
-    forged(&mut pair, &[Param::ReportNumber(4), Param::NominalRate(2000)], 1);
+    forged(&mut pair, &rate(4, 2000), 1);
     assert_eq!(quality(&mut pair), Some(1000));
-    forged(&mut pair, &[Param::ReportNumber(6), Param::NominalRate(u64::MAX)], 1);
+    forged(&mut pair, &rate(6, u64::MAX), 1);
     assert_eq!((known(&mut pair, 0), quality(&mut pair)), (Some(LinkQuality::default()), None));
 }
 
 #[test]
 fn of_one_packet_only_so_many_are_taken() {
     let mut pair = logged();
-    forged(&mut pair, &[Param::NominalRate(1000)], 100);
-    let taken = |e: &&TraceEvent| matches!(e.kind, TraceKind::Quality { .. });
-    assert_eq!(pair.b.trace.iter().filter(taken).count(), 4);
+    let quality = LinkQuality { rate: Some(Rate::from_bps(1000)), ..LinkQuality::default() };
+    forged(&mut pair, &Report { quality, ..Report::default() }, 100);
+    assert_eq!(taken(&pair), 4);
 }
 
 #[test]
 fn where_authentication_is_required_neither_reports_nor_address_changes_are_taken() {
     // Neither speaks AUTH; A does without, B does not.
-    let strict = AuthConfig { enabled: false, ..AuthConfig::default() };
+    let chunks = vec![QOS_MEASUREMENT.0];
+    let strict = AuthConfig { chunks, ..AuthConfig::default() };
     let b = Config { auth: strict, ..following() };
     let mut pair = Pair::established_with(traced(), b, vec![a_ip(0)], vec![b_ip(0)]);
     report(&mut pair, 0, kbps(60));

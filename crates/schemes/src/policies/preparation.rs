@@ -1,8 +1,10 @@
 //! [`Preparation`]: what policies do alike before a switch. Probes the paths that may become primary, if the policy
 //! needs their estimates, and leaves a link that is reported down. Gives no windows.
 
-use super::{Action, LinkEvent, LinkState, PathView, PolicyConfig, SwitchSsthresh, View};
-use crate::{PathId, PathState};
+use super::{PolicyConfig, SwitchSsthresh};
+use crate::wbest::WBest;
+use msctp_proto::handover::{Action, LinkEvent, LinkState, PathView, View};
+use msctp_proto::{PathId, PathState};
 
 /// The shared part of the policies.
 #[derive(Clone, Debug)]
@@ -40,7 +42,8 @@ impl Preparation {
             LinkState::Up => affected.for_each(|path| self.probe(path, view, actions)),
             LinkState::Down => {
                 affected.for_each(|path| self.stop(path.id, actions));
-                actions.extend(self.escape(event, view).map(|path| Action::SwitchPrimary { path }));
+                let escape = view.escape(event).filter(|_| self.config.switch_on_link_down);
+                actions.extend(escape.map(|path| Action::SwitchPrimary { path }));
             }
             // The schemes so far wait for the peer's or the application's switch.
             LinkState::Degrading | LinkState::PredictedDown { .. } | LinkState::Quality(_) => {}
@@ -55,8 +58,11 @@ impl Preparation {
     fn probe(&mut self, path: &PathView, view: &View<'_>, actions: &mut Vec<Action>) {
         let wanted = self.probes && path.id != view.primary && path.state == PathState::Active;
         if wanted && !self.probed.contains(&path.id) {
-            self.probed.push(path.id);
-            actions.push(Action::StartProbing { path: path.id, config: self.config.wbest_for(path) });
+            // The parameters were checked when the policy was made.
+            if let Ok(estimator) = WBest::new(self.config.wbest_for(path), view.now) {
+                self.probed.push(path.id);
+                actions.push(Action::StartProbing { path: path.id, estimator: Box::new(estimator) });
+            }
         }
     }
 
@@ -66,25 +72,19 @@ impl Preparation {
             actions.push(Action::StopProbing { path });
         }
     }
-
-    /// Where to go when the primary path's link is down.
-    fn escape(&self, event: LinkEvent, view: &View<'_>) -> Option<PathId> {
-        let primary_is_down = view.path(view.primary).is_some_and(|primary| primary.local == event.local);
-        if !self.config.switch_on_link_down || !primary_is_down {
-            return None;
-        }
-        let usable = |path: &&PathView| path.local != event.local && path.state == PathState::Active;
-        view.paths.iter().find(usable).map(|path| path.id)
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{down, path, up, view};
+    use crate::policies::testing::{down, path, shown, up, view};
+    use msctp_proto::handover::PathView;
+    use msctp_units::Time;
+
     use super::*;
 
     fn start(path: PathId) -> Action {
-        Action::StartProbing { path, config: PolicyConfig::default().wbest }
+        let estimator = Box::new(WBest::new(PolicyConfig::default().wbest, Time::ZERO).unwrap());
+        Action::StartProbing { path, estimator }
     }
 
     #[test]
@@ -93,15 +93,15 @@ mod tests {
         let mut preparation = Preparation::new(&PolicyConfig::default(), true);
         let mut actions = Vec::new();
         preparation.on_path_added(paths[0].id, &view(0, &paths), &mut actions);
-        assert_eq!(actions, [], "the primary is not probed");
+        assert!(actions.is_empty(), "the primary is not probed");
         preparation.on_path_added(paths[1].id, &view(0, &paths), &mut actions);
-        assert_eq!(actions, [start(paths[1].id)]);
+        assert_eq!(shown(&actions), shown(&[start(paths[1].id)]));
         actions.clear();
         preparation.on_primary_switch(paths[1].id, &mut actions);
-        assert_eq!(actions, [Action::StopProbing { path: paths[1].id }]);
+        assert_eq!(shown(&actions), shown(&[Action::StopProbing { path: paths[1].id }]));
         actions.clear();
         preparation.on_primary_switch(paths[1].id, &mut actions);
-        assert_eq!(actions, [], "stopped once");
+        assert!(actions.is_empty(), "stopped once");
     }
 
     #[test]
@@ -111,15 +111,15 @@ mod tests {
         let mut actions = Vec::new();
         preparation.on_link_event(up(1), &view(0, &paths), &mut actions);
         preparation.on_link_event(up(1), &view(0, &paths), &mut actions);
-        assert_eq!(actions, [start(paths[1].id)]);
+        assert_eq!(shown(&actions), shown(&[start(paths[1].id)]));
         actions.clear();
         preparation.on_link_event(down(1), &view(0, &paths), &mut actions);
-        assert_eq!(actions, [Action::StopProbing { path: paths[1].id }]);
+        assert_eq!(shown(&actions), shown(&[Action::StopProbing { path: paths[1].id }]));
         actions.clear();
         preparation.on_link_event(up(1), &view(0, &paths), &mut actions);
         preparation.on_path_removed(paths[1].id);
         preparation.on_link_event(up(1), &view(0, &paths), &mut actions);
-        assert_eq!(actions, [start(paths[1].id), start(paths[1].id)], "removed, then back");
+        assert_eq!(shown(&actions), shown(&[start(paths[1].id), start(paths[1].id)]), "removed, then back");
     }
 
     #[test]
@@ -128,10 +128,10 @@ mod tests {
         let mut actions = Vec::new();
         let mut preparation = Preparation::new(&PolicyConfig::default(), false);
         preparation.on_path_added(paths[1].id, &view(0, &paths), &mut actions);
-        assert_eq!(actions, []);
+        assert!(actions.is_empty());
         let config = PolicyConfig { ssthresh: SwitchSsthresh::EstimatedHalfBdp, ..PolicyConfig::default() };
         Preparation::new(&config, false).on_path_added(paths[1].id, &view(0, &paths), &mut actions);
-        assert_eq!(actions, [start(paths[1].id)], "the threshold rule needs them");
+        assert_eq!(shown(&actions), shown(&[start(paths[1].id)]), "the threshold rule needs them");
     }
 
     #[test]
@@ -141,14 +141,14 @@ mod tests {
         let mut preparation = Preparation::new(&PolicyConfig::default(), false);
         let mut actions = Vec::new();
         preparation.on_link_event(down(2), &view(0, &paths), &mut actions);
-        assert_eq!(actions, [], "not the primary's link");
+        assert!(actions.is_empty(), "not the primary's link");
         preparation.on_link_event(down(0), &view(0, &paths), &mut actions);
-        assert_eq!(actions, [Action::SwitchPrimary { path: paths[2].id }]);
+        assert_eq!(shown(&actions), shown(&[Action::SwitchPrimary { path: paths[2].id }]));
         actions.clear();
         preparation.on_link_event(down(0), &view(0, &paths[..2]), &mut actions);
-        assert_eq!(actions, [], "nowhere to go");
+        assert!(actions.is_empty(), "nowhere to go");
         let config = PolicyConfig { switch_on_link_down: false, ..PolicyConfig::default() };
         Preparation::new(&config, false).on_link_event(down(0), &view(0, &paths), &mut actions);
-        assert_eq!(actions, []);
+        assert!(actions.is_empty());
     }
 }

@@ -5,9 +5,10 @@ use core::marker::PhantomData;
 
 use msctp_congestion::StartState;
 
+use super::PolicyConfig;
 use super::preparation::Preparation;
-use super::{Action, HandoverPolicy, LinkEvent, PathView, PolicyConfig, View};
-use crate::PathId;
+use msctp_proto::PathId;
+use msctp_proto::handover::{Action, HandoverPolicy, LinkEvent, PathView, View};
 
 /// How the new primary path starts. [`ByRule`] makes a policy of it, with what the simple policies do alike: paths are
 /// probed if their estimates are needed, and a link that is reported down is left.

@@ -36,8 +36,8 @@
 
 use msctp_units::{Rate, Span, Time};
 
-use super::Estimate;
-use crate::{RtoConfig, RttEstimator};
+use msctp_congestion::estimator::{BandwidthEstimator, Estimate};
+use msctp_congestion::{RtoConfig, RttEstimator};
 
 /// Parameters of [`WBest`]. The default is the paper's for a path of unknown capacity, with the pairs and
 /// train of a movement to WLAN.
@@ -142,6 +142,47 @@ pub struct WBest {
     estimate: Option<Estimate>,
     estimate_is_new: bool,
     failed_iterations: u64,
+}
+
+impl BandwidthEstimator for WBest {
+    fn probe_bytes(&self) -> u32 {
+        self.config.probe_bytes
+    }
+
+    fn poll_probe(&mut self, now: Time) -> Option<u64> {
+        self.poll_probe(now).map(|probe| probe.id)
+    }
+
+    fn outstanding(&self) -> usize {
+        self.outstanding()
+    }
+
+    fn on_probe_ack(&mut self, now: Time, id: u64) {
+        self.on_probe_ack(now, id);
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        self.handle_timeout(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.poll_timeout()
+    }
+
+    fn poll_estimate(&mut self) -> Option<Estimate> {
+        self.poll_estimate()
+    }
+
+    fn estimate(&self) -> Option<Estimate> {
+        self.estimate()
+    }
+
+    fn restart(&mut self, now: Time) {
+        // The configuration was checked before.
+        if let Ok(fresh) = Self::new(self.config, now) {
+            *self = fresh;
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -445,5 +486,4 @@ fn available(capacity: Rate, probe_bytes: u32, dispersion: Option<(Span, u64)>) 
 }
 
 #[cfg(test)]
-#[path = "wbest_tests.rs"]
 mod tests;

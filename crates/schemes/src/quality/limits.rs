@@ -7,12 +7,10 @@ use msctp_congestion::Window;
 pub struct Limits {
     /// The window now.
     pub window: Window,
-    /// The most that was in flight within the window and was acknowledged, since the last loss.
+    /// The most that was acknowledged in a round trip since the last loss ([`Carried`](super::Carried)).
     pub carried: u64,
     /// What the peer's receive window lets be in flight on the path.
     pub receivable: u64,
-    /// Percentage of `carried` to which the window may be raised.
-    pub growth: u32,
     /// The path's PMDCS.
     pub pmdcs: u64,
 }
@@ -21,8 +19,7 @@ impl Limits {
     /// The window to set for one asked for: `cwnd` within 1 PMDCS and what these limits allow, in the phase asked for
     /// (slow start is cwnd ≤ ssthresh, RFC 9260 §7.2.1).
     pub fn admit(&self, cwnd: u64, ssthresh: u64) -> (u64, u64) {
-        let growth = u128::from(self.carried) * u128::from(self.growth) / 100;
-        let raised = u64::try_from(growth).unwrap_or(u64::MAX).min(self.receivable);
+        let raised = self.carried.min(self.receivable);
         let most = raised.max(self.window.cwnd).max(self.pmdcs);
         let admitted = cwnd.clamp(self.pmdcs, most);
         let slow_start = cwnd <= ssthresh;
@@ -40,7 +37,7 @@ mod tests {
 
     fn limits(cwnd: u64, carried: u64) -> Limits {
         let window = Window { cwnd, ssthresh: 0, partial_bytes_acked: 0 };
-        Limits { window, carried, receivable: 1 << 20, growth: 100, pmdcs: 1468 }
+        Limits { window, carried, receivable: 1 << 20, pmdcs: 1468 }
     }
 
     #[test]
@@ -52,8 +49,6 @@ mod tests {
         assert_eq!(limits(5_000, 20_000).admit(3_000, u64::MAX), (3_000, u64::MAX));
         let closed = Limits { receivable: 7_000, ..limits(5_000, 20_000) };
         assert_eq!(closed.admit(u64::MAX, 0), (7_000, 0), "the peer's rwnd");
-        let trusting = Limits { growth: 200, ..limits(5_000, 20_000) };
-        assert_eq!(trusting.admit(u64::MAX, 0), (40_000, 0));
     }
 
     #[test]

@@ -6,11 +6,11 @@ use msctp_congestion::estimator::Estimate;
 use msctp_congestion::{StartState, Window};
 use msctp_units::{Rate, Span, Time};
 
-use super::{Action, HandoverPolicy, LinkEvent, LinkState, PathView, View};
-use crate::{PathId, PathState};
+use msctp_proto::handover::{Action, HandoverPolicy, LinkEvent, LinkState, PathView, View};
+use msctp_proto::{PathId, PathState};
 
 /// Path `n`, on a local and a remote address of its own, active, never used; PMDCS 1468.
-pub(super) fn path(n: u8) -> PathView {
+pub(crate) fn path(n: u8) -> PathView {
     PathView {
         id: PathId::new(n.into()),
         local: local(n),
@@ -18,20 +18,20 @@ pub(super) fn path(n: u8) -> PathView {
         state: PathState::Active,
         window: Window { cwnd: 4404, ssthresh: u64::MAX, partial_bytes_acked: 0 },
         flight_size: 0,
+        bytes_acked: 0,
         srtt: None,
         rtt_min: None,
         rto: Span::from_secs(1),
         pmdcs: 1468,
         estimate: None,
-        quality: None,
     }
 }
 
-pub(super) fn with_cwnd(n: u8, cwnd: u64) -> PathView {
+pub(crate) fn with_cwnd(n: u8, cwnd: u64) -> PathView {
     PathView { window: Window { cwnd, ..path(n).window }, ..path(n) }
 }
 
-pub(super) fn estimate(c_kbps: u64, b_kbps: u64, rtt_min_ms: u64) -> Estimate {
+pub(crate) fn estimate(c_kbps: u64, b_kbps: u64, rtt_min_ms: u64) -> Estimate {
     Estimate {
         capacity: Rate::from_kbps(c_kbps),
         available: Rate::from_kbps(b_kbps),
@@ -41,27 +41,32 @@ pub(super) fn estimate(c_kbps: u64, b_kbps: u64, rtt_min_ms: u64) -> Estimate {
     }
 }
 
-pub(super) fn view(primary: u8, paths: &[PathView]) -> View<'_> {
-    View { now: Time::ZERO, primary: PathId::new(primary.into()), paths }
+pub(crate) fn view(primary: u8, paths: &[PathView]) -> View<'_> {
+    View { now: Time::ZERO, peer_rwnd: 1 << 20, primary: PathId::new(primary.into()), paths }
+}
+
+/// The text of actions, to compare them: an estimator has no equality.
+pub(crate) fn shown(actions: &[Action]) -> Vec<String> {
+    actions.iter().map(|action| format!("{action:?}")).collect()
 }
 
 /// The primary moves from `old` to `new`.
-pub(super) fn switch(
+pub(crate) fn switch(
     policy: &mut dyn HandoverPolicy,
     old: &PathView,
     new: &PathView,
 ) -> (Option<StartState>, Vec<Action>) {
     let mut actions = Vec::new();
-    let view = View { now: Time::ZERO, primary: new.id, paths: &[*old, *new] };
+    let view = View { now: Time::ZERO, peer_rwnd: 1 << 20, primary: new.id, paths: &[*old, *new] };
     let start = policy.on_primary_switch(old, new, &view, &mut actions);
     (start, actions)
 }
 
-pub(super) fn up(n: u8) -> LinkEvent {
+pub(crate) fn up(n: u8) -> LinkEvent {
     LinkEvent { local: local(n), state: LinkState::Up }
 }
 
-pub(super) fn down(n: u8) -> LinkEvent {
+pub(crate) fn down(n: u8) -> LinkEvent {
     LinkEvent { local: local(n), state: LinkState::Down }
 }
 

@@ -1,14 +1,13 @@
-//! [`PolicyConfig`]: the options of the handover policies. The defaults are RFC 9260's; what a paper does otherwise is
-//! an option.
+//! [`PolicyConfig`]: the options of the policies. The defaults follow RFC 9260; the papers' choices are options.
 
 use core::net::IpAddr;
 
-use msctp_congestion::estimator::{InvalidWBest, WBestConfig};
 use msctp_congestion::{InitialWindow, StartState};
+use msctp_proto::handover::PathView;
 use msctp_units::{Rate, Span};
 
-use super::{PathView, QosRule};
-use crate::path::packet_overhead;
+use super::BdpDelay;
+use crate::wbest::{InvalidWBest, WBestConfig};
 
 /// Options of every policy. An option that does not concern a policy does nothing to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +33,8 @@ pub struct PolicyConfig {
     /// When the link below the primary path's local address is reported down, switch to an active path on another local
     /// address, if there is one. True.
     pub switch_on_link_down: bool,
-    /// Of qos-measurement.
-    pub qos: QosRule,
+    /// qos-measurement: the delay by which the reported rate gives the window of a new cell.
+    pub qos_delay: BdpDelay,
     /// oracle: what is true of certain paths, the first that matches a path wins. Empty.
     pub truths: Vec<Truth>,
 }
@@ -50,7 +49,7 @@ impl Default for PolicyConfig {
             wbest: WBestConfig::default(),
             probe_rules: Vec::new(),
             switch_on_link_down: true,
-            qos: QosRule::default(),
+            qos_delay: BdpDelay::default(),
             truths: Vec::new(),
         }
     }
@@ -124,15 +123,13 @@ impl PolicyConfig {
 /// The rate on the IP wire at which a window of `cwnd` bytes, in full packets, takes one round trip to send; `None` if there is
 /// no such rate.
 fn rate_of_window(cwnd: u64, rtt: Span, path: &PathView) -> Option<Rate> {
-    let headers = u64::from(packet_overhead(&path.remote));
-    let bytes = cwnd.saturating_add(headers.saturating_mul(cwnd.div_ceil(path.pmdcs.max(1))));
-    Rate::of(bytes, rtt).filter(|rate| !rate.is_zero())
+    Rate::of(path.wire_bytes(cwnd), rtt).filter(|rate| !rate.is_zero())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{estimate, path};
     use super::*;
+    use crate::policies::testing::{estimate, path};
 
     /// Kim & Koh §3.3: B·RTT_min / 2. 6.6 Mbps · 70 ms / 8 / 2 = 28,875 bytes.
     #[test]

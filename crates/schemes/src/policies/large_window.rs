@@ -2,7 +2,8 @@
 
 use msctp_congestion::{InitialWindow, StartState};
 
-use super::{ByRule, PathView, PolicyConfig, StartRule};
+use super::{ByRule, PolicyConfig, StartRule};
+use msctp_proto::handover::PathView;
 
 /// The configured initial window, whatever the old path had and without a look at the new one; 10 packets if none is
 /// configured, which the paper finds to be enough in most cases (as RFC 6928 does for TCP).
@@ -31,13 +32,13 @@ impl StartRule for LargeInitialWindowStart {
 mod tests {
     use msctp_units::{Rate, Span};
 
-    use super::super::HandoverPolicy;
-    use super::super::testing::{path, switch, view, with_cwnd};
     use super::*;
+    use crate::policies::testing::{path, switch, view, with_cwnd};
+    use msctp_proto::handover::HandoverPolicy;
 
     fn start(config: &PolicyConfig, new: &PathView) -> StartState {
         let (start, actions) = switch(&mut LargeInitialWindow::new(config), &with_cwnd(0, 65_536), new);
-        assert_eq!(actions, []);
+        assert!(actions.is_empty());
         start.unwrap()
     }
 
@@ -66,7 +67,7 @@ mod tests {
             &view(0, &paths),
             &mut actions,
         );
-        assert_eq!(actions, []);
+        assert!(actions.is_empty());
     }
 
     #[test]

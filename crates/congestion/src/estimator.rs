@@ -1,0 +1,55 @@
+//! [`BandwidthEstimator`]: measures the capacity and the available bandwidth of one path by probes.
+
+use core::fmt;
+
+use msctp_units::{Rate, Span, Time};
+
+/// An estimate of a path's bandwidth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// The bottleneck's capacity, bit/s of IP packets.
+    pub capacity: Rate,
+    /// What of it is free, bit/s of IP packets. May exceed `capacity` when that fell since the last estimate.
+    pub available: Rate,
+    /// Least round-trip time of all probes so far.
+    pub rtt_min: Span,
+    /// Share of the probes of this estimate that were lost, in millionths.
+    pub loss_ppm: u32,
+    /// Number of the estimate, from 1.
+    pub iteration: u64,
+}
+
+/// Decides when probes of one path leave, and estimates its bandwidth from the arrival times of the answers.
+///
+/// Sans-IO. The caller sends what [`poll_probe`](Self::poll_probe) returns until it returns `None`, then takes
+/// [`poll_estimate`](Self::poll_estimate) and calls [`handle_timeout`](Self::handle_timeout) at
+/// [`poll_timeout`](Self::poll_timeout). Probing ends when the estimator is dropped. The caller builds and
+/// authenticates the probes: `msctp-proto` sends HEARTBEATs padded with PAD (RFC 4820).
+pub trait BandwidthEstimator: fmt::Debug + Send {
+    /// Size of each probe as an IP packet, in bytes; a multiple of 4.
+    fn probe_bytes(&self) -> u32;
+
+    /// The next probe to send now: its id. Ids ascend; none is used twice between two restarts.
+    fn poll_probe(&mut self, now: Time) -> Option<u64>;
+
+    /// Probes sent and neither answered nor timed out.
+    fn outstanding(&self) -> usize;
+
+    /// The answer to probe `id` arrived now.
+    fn on_probe_ack(&mut self, now: Time, id: u64);
+
+    /// Handles what is due at `now`. Harmless when nothing is.
+    fn handle_timeout(&mut self, now: Time);
+
+    /// When [`handle_timeout`](Self::handle_timeout) or [`poll_probe`](Self::poll_probe) is due next.
+    fn poll_timeout(&self) -> Option<Time>;
+
+    /// Returns each new estimate once.
+    fn poll_estimate(&mut self) -> Option<Estimate>;
+
+    /// The latest estimate.
+    fn estimate(&self) -> Option<Estimate>;
+
+    /// Starts over: the path could not carry probes for a while, so those under way measure nothing.
+    fn restart(&mut self, now: Time);
+}
