@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use msctp::congestion::{Ack, Controller, ControllerChoice, ControllerConfig, Loss, StartState, Window};
-use msctp::handover::{Action, HandoverPolicy, PathView, PolicyChoice, View};
+use msctp::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
 use msctp::{Config, Endpoint, EndpointOptions, PathId, PathState, Peer, Rate, Time};
 
 /// Additive increase, multiplicative decrease, and nothing else: a packet more per window, a quarter less
@@ -123,9 +123,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let steps = Arc::new(AtomicU64::new(0));
     let (to, told) = ("127.0.0.3".parse()?, Arc::clone(&steps));
     let config = Config {
-        // One for each path, one for each association. A name would do as well: "cubic".into().
+        // One for each path, one for each association.
         controller: ControllerChoice::own(move |path| Box::new(Aimd::new(path, Arc::clone(&told)))),
-        handover_policy: PolicyChoice::own(move |_options| Box::new(Half { to })),
+        handover_policy: PolicyFactory::new(move || Box::new(Half { to })),
         ..Config::mobile()
     };
 

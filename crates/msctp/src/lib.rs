@@ -29,8 +29,7 @@
 //!
 //! With [`EndpointOptions::mobile`] the endpoint follows the host's interfaces: a new address is added to
 //! every association, verified and measured while the old one carries data; data moves as [`Mobility`]
-//! prefers and starts there with the window that the handover policy gives (`Config::handover_policy`;
-//! [`policies`](handover::policies) lists ours). No line of application code is about it;
+//! prefers and starts there with the window that the handover policy gives (`Config::handover_policy`). No line of application code is about it;
 //! [`Association::event`] tells of it.
 //!
 //! # Your own congestion control and handover policy
@@ -44,7 +43,7 @@
 //! ```
 //! use msctp::Config;
 //! use msctp::congestion::{ControllerChoice, ControllerConfig, InitialWindow, Reno};
-//! use msctp::handover::{Conservative, PolicyChoice};
+//! use msctp::handover::{Conservative, PolicyFactory};
 //!
 //! let ten = |path: &ControllerConfig| {
 //!     let initial_window = InitialWindow::Packets(10);
@@ -52,7 +51,7 @@
 //! };
 //! let config = Config {
 //!     controller: ControllerChoice::own(move |path| Box::new(Reno::new(&ten(path)))),
-//!     handover_policy: PolicyChoice::own(|options| Box::new(Conservative::new(options))),
+//!     handover_policy: PolicyFactory::new(|| Box::new(Conservative)),
 //!     ..Config::mobile()
 //! };
 //! assert_eq!(config.validate(), Ok(()));
@@ -143,6 +142,7 @@ pub use msctp_congestion as congestion;
 pub use msctp_proto::CallError as CallRefusal;
 /// By the core: why a message was not taken ([`SendError::Refused`]).
 pub use msctp_proto::SendError as SendRefusal;
+pub use msctp_proto::handover;
 pub use msctp_proto::inbound::PartialAbort;
 pub use msctp_proto::path::AddressError;
 pub use msctp_proto::{
@@ -153,6 +153,5 @@ pub use msctp_proto::{
     ReconfigOutcome, RecoveryConfig, Reliability, RetransmissionPath, SendFailure, SharedKey, StreamEvent,
     StreamRequest, StreamsConfig, TraceEvent, TraceKind, TraceValue,
 };
-pub use msctp_proto::{handover, quality};
 pub use msctp_udp::{ENCAPSULATION_PORT, SocketError};
 pub use msctp_units::{Rate, Span, Time};

@@ -80,7 +80,7 @@ fn errors_of_the_core_can_be_named_and_matched() {
         use msctp::{
             Abandoned, AddressError, AuthEvent, AuthPolicy, CallRefusal, Direction, EcnStats, HmacAlgorithm,
             KeyError, LossDetection, PartialAbort, RetransmissionPath, StreamRequest, TraceValue,
-            quality::LinkQuality,
+            handover::LinkQuality,
         };
         type _All = (
             (Abandoned, AddressError, AuthEvent, AuthPolicy, CallRefusal, Direction, EcnStats),

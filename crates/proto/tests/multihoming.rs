@@ -3,11 +3,11 @@
 mod support;
 
 use msctp_congestion::InitialWindow;
-use msctp_proto::handover::{PolicyConfig, SwitchSsthresh};
 use msctp_proto::{
     AssociationState as State, CallError, Config, Event, LossReason, PathId, PathState, PrimaryCause,
     RetransmissionPath, TraceKind,
 };
+use msctp_schemes::policies::{PolicyConfig, SwitchSsthresh, policy};
 use msctp_units::{Rate, Span};
 use support::{Flight, Pair, Side, a_ip, b_ip, chunk};
 
@@ -172,10 +172,9 @@ fn only_confirmed_paths_of_this_association_can_be_primary() {
     });
 }
 
-fn switched_with(policy: &str, options: PolicyConfig) -> (Pair, PathId, PathId) {
+fn switched_with(name: &str, options: &PolicyConfig) -> (Pair, PathId, PathId) {
     let config = Config {
-        handover_policy: policy.into(),
-        policy: options,
+        handover_policy: policy(name, options).unwrap(),
         initial_ssthresh: Some(40_000),
         ..config()
     };
@@ -192,7 +191,8 @@ fn cwnd(pair: &mut Pair, path: PathId) -> (u64, u64) {
 #[test]
 fn the_policy_gives_the_new_path_its_window() {
     let ssthresh = SwitchSsthresh::Bytes(30_000);
-    let (mut pair, old, new) = switched_with("inherit", PolicyConfig { ssthresh, ..PolicyConfig::default() });
+    let (mut pair, old, new) =
+        switched_with("inherit", &PolicyConfig { ssthresh, ..PolicyConfig::default() });
     let before = cwnd(&mut pair, old);
     assert!(before.0 > 20_000);
     pair.with(Side::B, |b, now| b.set_primary(now, new)).unwrap();
@@ -204,14 +204,14 @@ fn the_policy_gives_the_new_path_its_window() {
             .any(|e| matches!(e.kind, TraceKind::StartState { path, ssthresh: 30_000, .. } if path == new))
     );
     let one = PolicyConfig { initial_window: Some(InitialWindow::Packets(1)), ..PolicyConfig::default() };
-    let (mut pair, _, new) = switched_with("conservative", one);
+    let (mut pair, _, new) = switched_with("conservative", &one);
     pair.with(Side::B, |b, now| b.set_primary(now, new)).unwrap();
     assert_eq!(cwnd(&mut pair, new).0, 1468);
 }
 
 #[test]
 fn adaptive_probes_the_new_path_and_estimates() {
-    let (mut pair, _, new) = switched_with("adaptive", PolicyConfig::default());
+    let (mut pair, _, new) = switched_with("adaptive", &PolicyConfig::default());
     pair.rate = Some(Rate::from_mbps(11));
     pair.run_for(Span::from_secs(5));
     let on = |k: &TraceKind| matches!(k, TraceKind::Probing { path, on: true } if *path == new);
@@ -237,7 +237,7 @@ fn adaptive_probes_the_new_path_and_estimates() {
 #[test]
 fn copies_go_over_the_second_path_and_count_nowhere() {
     let options = PolicyConfig { bicast: true, ..PolicyConfig::default() };
-    let config = Config { handover_policy: "inherit".into(), policy: options, ..config() };
+    let config = Config { handover_policy: policy("inherit", &options).unwrap(), ..config() };
     let mut pair = two_networks(config);
     let primary = primary(&mut pair, Side::B);
     // The primary loses a tenth of its data; the copies make up for it without a retransmission being needed.

@@ -6,7 +6,7 @@ mod support;
 use core::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
-use msctp_proto::handover::{Action, HandoverPolicy, MIN_TIMER, PathView, PolicyChoice, View};
+use msctp_proto::handover::{Action, HandoverPolicy, MIN_TIMER, PathView, PolicyFactory, View};
 use msctp_proto::{Config, Event, PathId, PathState, PrimaryCause};
 use msctp_units::{Span, Time};
 use support::{Flight, Pair, Side, a_ip, b_ip};
@@ -96,7 +96,7 @@ impl HandoverPolicy for LowestRoundTrip {
 fn pair(interested: bool) -> (Pair, Calls) {
     let calls = Calls::default();
     let own = Arc::clone(&calls);
-    let handover_policy = PolicyChoice::own(move |_| {
+    let handover_policy = PolicyFactory::new(move || {
         Box::new(LowestRoundTrip { calls: Arc::clone(&own), interested, holding: false })
     });
     let fast = Span::from_millis(200);
@@ -205,7 +205,7 @@ impl HandoverPolicy for Impatient {
 fn the_timer_fires_when_it_was_set_to_and_never_spins() {
     let calls = Calls::default();
     let own = Arc::clone(&calls);
-    let handover_policy = PolicyChoice::own(move |_| Box::new(Impatient(Arc::clone(&own))));
+    let handover_policy = PolicyFactory::new(move || Box::new(Impatient(Arc::clone(&own))));
     let config = Config { handover_policy, ..Config::default() };
     // One address each, and the policy at A only.
     let mut pair = Pair::established_with(config, Config::default(), vec![a_ip(0)], vec![b_ip(0)]);

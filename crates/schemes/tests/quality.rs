@@ -6,12 +6,10 @@ mod support;
 
 use msctp_congestion::InitialWindow;
 use msctp_proto::handover::{CodingScheme, LinkEvent, LinkQuality, LinkState};
-use msctp_proto::{
-    AddressRequest, AuthConfig, CallError, Config, Event, PathId, TraceEvent, TraceKind,
-};
-use msctp_units::{Rate, Span, Time};
+use msctp_proto::{AddressRequest, AuthConfig, CallError, Config, Event, PathId, TraceEvent, TraceKind};
 use msctp_schemes::policies::{PolicyConfig, note, policy};
 use msctp_schemes::quality::{INTERVAL, QOS_MEASUREMENT, Report};
+use msctp_units::{Rate, Span, Time};
 use msctp_wire::UnknownChunk;
 use support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, packet};
 
@@ -270,19 +268,26 @@ fn of_one_packet_only_so_many_are_taken() {
 }
 
 #[test]
-fn where_authentication_is_required_neither_reports_nor_address_changes_are_taken() {
-    // Neither speaks AUTH; A does without, B does not.
-    let chunks = vec![QOS_MEASUREMENT.0];
-    let strict = AuthConfig { chunks, ..AuthConfig::default() };
-    let b = Config { auth: strict, ..following() };
-    let mut pair = Pair::established_with(traced(), b, vec![a_ip(0)], vec![b_ip(0)]);
+fn only_signed_reports_are_taken_where_the_chunk_is_listed() {
+    let auth = || AuthConfig { chunks: vec![QOS_MEASUREMENT.0], ..AuthConfig::default() };
+    let config = || Config { auth: auth(), ..following() };
+    let mut pair = Pair::established_with(config(), config(), vec![a_ip(0)], vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
     report(&mut pair, 0, kbps(60));
+    pair.transfer(Side::A, 1, 100, Span::from_secs(10));
+    assert_eq!(known(&mut pair, 0), Some(kbps(60)));
+    forged(&mut pair, &Report { number: Some(9), address: None, quality: kbps(1) }, 1);
+    assert_eq!((known(&mut pair, 0), taken(&pair)), (Some(kbps(60)), 1));
+    assert_eq!(pair.with(Side::B, |b, _| b.stats().unauthenticated_chunks), 1);
+}
+
+#[test]
+fn without_authentication_on_either_side_no_address_changes() {
+    let strict = AuthConfig { enabled: false, ..AuthConfig::default() };
+    let b = Config { auth: strict, ..traced() };
+    let mut pair = Pair::established_with(traced(), b, vec![a_ip(0)], vec![b_ip(0)]);
     let refused = pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1)));
     assert_eq!(refused, Err(CallError::PeerLacksAsconf));
-    pair.run_for(Span::from_secs(5));
-    assert_eq!(known(&mut pair, 0), None);
-    assert_eq!(pair.with(Side::B, |b, _| b.stats().unauthenticated_chunks), 1);
-    pair.transfer(Side::A, 10, 1000, Span::from_secs(10));
 }
 
 /// What A reports at its `n`th chance.

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use msctp_link::Change;
-use msctp_proto::quality::LinkQuality;
+use msctp_proto::handover::LinkQuality;
 use msctp_units::{Span, Time};
 
 use crate::packet::AddressId;

@@ -6,7 +6,7 @@ use std::fmt::Display;
 use msctp_link::egprs::{self, CodingProcess, EgprsLink};
 use msctp_link::lte::LteLink;
 use msctp_link::{Carries, Change, LinkModel, Probability};
-use msctp_proto::quality::{CodingScheme, LinkQuality};
+use msctp_proto::handover::{CodingScheme, LinkQuality};
 use msctp_units::{Span, Time};
 
 use crate::packet::PacketId;

@@ -2,7 +2,7 @@
 //! unasked.
 
 use msctp_congestion::StartState;
-use msctp_proto::handover::{Action, HandoverPolicy, PathView, PolicyChoice, View};
+use msctp_proto::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
 use msctp_proto::{PathId, PathState};
 use msctp_sim::scenario::{Do, Scenario};
 use msctp_sim::{Simulation, Summary};
@@ -46,7 +46,7 @@ fn run(own: bool) -> Summary {
     scenario.duration = Span::from_secs(39);
     scenario.actions.retain(|action| matches!(action.what, Do::LinkUp { .. } | Do::AddAddress { .. }));
     if own {
-        scenario.sctp[0].config.handover_policy = PolicyChoice::own(|_| Box::new(LowestRoundTrip));
+        scenario.sctp[0].config.handover_policy = PolicyFactory::new(|| Box::new(LowestRoundTrip));
     }
     let mut simulation = Simulation::new(&scenario, None).expect("right");
     simulation.hash_trace();

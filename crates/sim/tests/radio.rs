@@ -1,7 +1,8 @@
 //! Radio links in whole runs: the committed scenarios, conditions that change, and what the hosts at the ends
 //! hear of them.
 
-use msctp_proto::{Direction, TraceKind};
+use msctp_proto::TraceKind;
+use msctp_schemes::policies::note;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::Summary;
 use msctp_sim::{Series, Simulation};
@@ -55,17 +56,22 @@ fn the_download_follows_the_coding() {
 /// cell.
 fn reports(series: &Series) -> Vec<(u64, u64, u32, u8, u64)> {
     let server = series.traces.iter().find(|t| t.side == "server").expect("recorded");
-    let told = server.marks.iter().filter_map(|mark| match mark.kind {
-        TraceKind::Quality { direction: Direction::In, rate, block_error_ppm, scheme, cell, .. } => Some((
-            mark.at.as_nanos() / 1_000_000_000,
-            rate?.as_bps() / 1000,
-            block_error_ppm?,
-            scheme.unwrap_or(0),
-            cell? & 0xffff_ffff,
-        )),
-        _ => None,
-    });
-    told.collect()
+    let mut told: Vec<(u64, u64, u32, u8, u64)> = Vec::new();
+    for mark in &server.marks {
+        let TraceKind::PolicyNote { name, value, .. } = mark.kind else { continue };
+        if name == note::RECEIVED {
+            told.push((mark.at.as_nanos() / 1_000_000_000, 0, 0, 0, 0));
+        }
+        let Some(report) = told.last_mut() else { continue };
+        match name {
+            note::RATE => report.1 = value / 1000,
+            note::BLOCK_ERRORS => report.2 = value as u32,
+            note::SCHEME => report.3 = value as u8,
+            note::CELL => report.4 = value & 0xffff_ffff,
+            _ => {}
+        }
+    }
+    told
 }
 
 /// At the set-up and at each change, after the way of half a second to the server.

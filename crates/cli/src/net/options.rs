@@ -9,6 +9,7 @@ use msctp::{
     Endpoint, EndpointOptions, Mobility, Peer, SharedKey, Translation,
 };
 use msctp_lab::words::counted;
+use msctp_schemes::policies::{PolicyConfig, policy};
 use tokio::time::Instant;
 
 use super::Open;
@@ -78,8 +79,9 @@ impl NetArgs {
         if let Some(file) = &self.key {
             config.auth = authentication(file)?;
         }
-        if let Some(policy) = &self.policy {
-            config.handover_policy = policy.as_str().into();
+        if let Some(name) = &self.policy {
+            config.handover_policy = policy(name, &PolicyConfig::default())
+                .map_err(|error| Failure::Input(format!("--policy {name}: want {}", error.want())))?;
         }
         if let Some(controller) = &self.controller {
             config.controller = controller.as_str().into();

@@ -1,6 +1,6 @@
 //! The ground the policies are compared on: handovers from the papers' scenarios. A new case is an entry of [`CASES`].
 
-use msctp_proto::handover::LargeInitialWindow;
+use msctp_schemes::policies::LargeInitialWindow;
 use msctp_units::{Rate, Span};
 
 use crate::scenario_file::{ScenarioFile, scenario_file};

@@ -9,7 +9,7 @@ mod show;
 
 use std::fmt;
 
-use msctp_proto::handover::{Oracle, policies};
+use msctp_schemes::policies::{Oracle, policies};
 use serde::Serialize;
 
 use self::case::{CASES, Case};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use msctp_proto::handover::policies;
+use msctp_schemes::policies::policies;
 
 use super::{Comparison, Row};
 use crate::figure::{Axis, Chart, Mark, Point, Series, Style, round_up};

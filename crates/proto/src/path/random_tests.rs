@@ -1,10 +1,9 @@
 //! Random operations on a set of paths: what must hold after each of them.
 
-use msctp_congestion::estimator::WBestConfig;
 use msctp_units::{Span, Time};
 use proptest::prelude::*;
 
-use super::testing::{local, remote};
+use super::testing::{local, pairs, remote};
 use crate::FailoverConfig;
 
 use super::{Path, PathEvent, PathId, PathState, Paths, PathsConfig, SourceUse};
@@ -103,7 +102,7 @@ impl Model {
             Op::Timeout(at) => self.paths.on_timeout(self.path(at)),
             Op::Acknowledged(at) => self.paths.on_acknowledged(self.path(at)),
             Op::RequestHeartbeat(at) => self.paths.request_heartbeat(self.path(at)),
-            Op::Probe(at, true) => drop(self.paths.start_probing(self.path(at), WBestConfig::default(), now)),
+            Op::Probe(at, true) => drop(self.paths.start_probing(self.path(at), pairs())),
             Op::Probe(at, false) => self.paths.stop_probing(self.path(at)),
             Op::WantPrimary(n) => {
                 self.paths.want_primary(&remote(n));

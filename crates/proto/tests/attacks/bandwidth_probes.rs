@@ -1,6 +1,7 @@
 //! Answers to bandwidth probes that a peer makes up: no estimate comes of those, and none opens a window beyond the old path's.
 
 use msctp_proto::{Config, PathId};
+use msctp_schemes::policies::{PolicyConfig, policy};
 use msctp_units::Span;
 use msctp_wire::{Checksum, Chunk, EncodeChunk, HeartbeatAck, Packet, Param, Params};
 
@@ -8,7 +9,10 @@ use crate::support::{Fate, Pair, Side, a_ip, b_ip, chunk, message, packet};
 
 /// B probes each new path of A's (Kim & Koh), and has sent something.
 fn probing() -> Pair {
-    let config = Config { handover_policy: "adaptive".into(), ..Config::default() };
+    let config = Config {
+        handover_policy: policy("adaptive", &PolicyConfig::default()).unwrap(),
+        ..Config::default()
+    };
     let mut pair = Pair::established_with(Config::default(), config, vec![a_ip(0)], vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     pair.transfer(Side::A, 1, 10, Span::from_secs(1));

@@ -3,8 +3,8 @@
 use core::net::IpAddr;
 use std::collections::{BTreeSet, VecDeque};
 
+use msctp_proto::handover::LinkQuality;
 use msctp_proto::handover::{LinkEvent, LinkState};
-use msctp_proto::quality::LinkQuality;
 use msctp_proto::{
     AbortReason, AddressRequest, Association, AssociationState, DatagramOutcome, Endpoint, EndpointConfig,
     Event, Handle, LocalAddrs, LossReason, OutMessage, PathAddr, PathId, PathState, PathStats,

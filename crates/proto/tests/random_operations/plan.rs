@@ -5,12 +5,13 @@ use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use msctp_congestion::InitialWindow;
-use msctp_proto::handover::{PolicyConfig, policies};
+use msctp_proto::handover::PolicyFactory;
 use msctp_proto::outbound::scheduler::schedulers;
 use msctp_proto::{
     AuthConfig, BufferConfig, Config, FailoverConfig, LossRecovery, MovesConfig, OfferConfig, RecoveryConfig,
     Reliability, RetransmissionPath, StreamsConfig,
 };
+use msctp_schemes::policies::{PolicyConfig, policies, policy};
 use msctp_units::Span;
 
 /// The addresses that the mobile can have.
@@ -244,8 +245,7 @@ impl Tuning {
                 packets => InitialWindow::Packets(u64::from(packets)),
             },
             initial_ssthresh: (self.initial_ssthresh > 0).then_some(u64::from(self.initial_ssthresh)),
-            handover_policy: self.policy_name().into(),
-            policy: PolicyConfig { bicast: self.bicast, ..PolicyConfig::default() },
+            handover_policy: self.policy(),
             outbound_streams: self.outbound_streams,
             max_inbound_streams: self.max_inbound_streams,
             wait_for_confirmation: self.wait_for_confirmation,
@@ -293,6 +293,11 @@ impl Tuning {
         let (own, default) = (format!("{self:#?}"), format!("{:#?}", Self::DEFAULT));
         let pairs = own.lines().zip(default.lines());
         pairs.filter(|(own, default)| own != default).map(|(own, _)| format!(" {}", own.trim())).collect()
+    }
+
+    fn policy(&self) -> PolicyFactory {
+        let options = PolicyConfig { bicast: self.bicast, ..PolicyConfig::default() };
+        policy(self.policy_name(), &options).expect("a registered policy")
     }
 
     pub(crate) fn policy_name(&self) -> &'static str {

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use msctp_proto::{PathAddr, Transmit};
+use msctp_schemes::quality::QOS_MEASUREMENT;
 use msctp_units::Time;
-use msctp_wire::{Checksum, Chunk, Data, Fragment, IData, Packet, Param, ReConfig, Sack, Tsn};
+use msctp_wire::{Checksum, Chunk, Data, EncodeChunk, Fragment, IData, Packet, Param, ReConfig, Sack, Tsn};
 
 use crate::plan::{Setup, Side};
 
@@ -216,7 +217,7 @@ impl Watch {
             Chunk::ReConfig(reconfig) if self.same_association(from, tag) => self.reconfig(from, reconfig),
             Chunk::Init(_) => assert_eq!(tag, 0, "INIT with a tag"),
             Chunk::Asconf(_) => self.seen.address_changes += 1,
-            Chunk::QosMeasurement(_) => self.seen.reports += 1,
+            Chunk::Unknown(unknown) if unknown.chunk_type() == QOS_MEASUREMENT => self.seen.reports += 1,
             _ => {}
         }
     }

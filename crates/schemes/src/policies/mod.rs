@@ -67,6 +67,16 @@ pub enum PolicyError {
     Probing(#[from] InvalidWBest),
 }
 
+impl PolicyError {
+    /// What would be right, in words.
+    pub fn want(&self) -> String {
+        match self {
+            Self::Unknown(error) => error.want(),
+            Self::Probing(error) => error.to_string(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

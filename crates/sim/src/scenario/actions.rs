@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use msctp_link::egprs::CodingScheme;
 use msctp_link::{Carries, Probability};
-use msctp_proto::quality::LinkQuality;
+use msctp_proto::handover::LinkQuality;
 use msctp_units::{Rate, Span};
 
 use super::{LinkDirection, LossConfig, Side};

@@ -3,8 +3,9 @@
 use toml::de::DeTable;
 
 use msctp_congestion::InitialWindow;
-use msctp_congestion::estimator::WBestConfig;
-use msctp_proto::handover::{BdpDelay, PolicyConfig, ProbeRule, QosRule, SwitchSsthresh, Truth};
+use msctp_proto::{AuthPolicy, Config};
+use msctp_schemes::policies::{BdpDelay, PolicyConfig, ProbeRule, SwitchSsthresh, Truth, policies, policy};
+use msctp_schemes::wbest::WBestConfig;
 
 use super::document::Section;
 use super::error::Problem;
@@ -17,7 +18,7 @@ const KEYS: &[&str] = &[
     "switch_on_link_down",
     "wbest",
     "probe_rule",
-    "qos",
+    "qos_delay",
     "truth",
 ];
 
@@ -32,8 +33,27 @@ const WBEST_KEYS: [&str; 8] = [
     "max_outstanding",
 ];
 
+/// Reads `handover_policy` and the table `policy` of a profile. A policy's private chunks are authenticated where
+/// the profile demands it of address changes.
+pub(super) fn read(profile: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
+    let options = options(profile)?;
+    let names: Vec<_> = policies().iter().map(|info| (info.name, info.name)).collect();
+    let name = profile.choice("handover_policy", &names)?;
+    if name.is_some() || options != PolicyConfig::default() {
+        let name = name.unwrap_or(policies()[0].name);
+        let factory = policy(name, &options);
+        config.handover_policy =
+            factory.map_err(|error| Problem::new(profile.key("policy"), error.to_string()))?;
+        if config.auth.enabled && config.auth.policy == AuthPolicy::Required {
+            let private = config.handover_policy.make().private_chunks();
+            config.auth.chunks.extend(private.iter().map(|chunk_type| chunk_type.0));
+        }
+    }
+    Ok(())
+}
+
 /// Reads the table `policy` of a profile.
-pub(super) fn read(profile: &Section<'_, '_>) -> Result<PolicyConfig, Problem> {
+fn options(profile: &Section<'_, '_>) -> Result<PolicyConfig, Problem> {
     let mut config = PolicyConfig::default();
     let Some(section) = profile.section("policy", KEYS)? else { return Ok(config) };
     config.initial_window = initial_window(&section, "initial_window")?;
@@ -52,8 +72,9 @@ pub(super) fn read(profile: &Section<'_, '_>) -> Result<PolicyConfig, Problem> {
     if let Some(inner) = section.section("wbest", &WBEST_KEYS)? {
         wbest(&inner, &mut config.wbest)?;
     }
-    if let Some(inner) = section.section("qos", &["delay", "raise_rto"])? {
-        config.qos = qos(&inner)?;
+    let delays = [("path", BdpDelay::Path), ("link", BdpDelay::Link)];
+    if let Some(delay) = section.choice("qos_delay", &delays)? {
+        config.qos_delay = delay;
     }
     for (path, table) in section.items("probe_rule")? {
         config.probe_rules.push(probe_rule(table, path, config.wbest)?);
@@ -104,18 +125,6 @@ fn ssthresh(section: &Section<'_, '_>) -> Result<Option<SwitchSsthresh>, Problem
             ("estimated-half-bdp", SwitchSsthresh::EstimatedHalfBdp),
         ],
     )
-}
-
-/// `qos = { delay = "link", raise_rto = true }`.
-fn qos(section: &Section<'_, '_>) -> Result<QosRule, Problem> {
-    let mut rule = QosRule::default();
-    if let Some(delay) = section.choice("delay", &[("path", BdpDelay::Path), ("link", BdpDelay::Link)])? {
-        rule.delay = delay;
-    }
-    if let Some(raise) = section.flag("raise_rto")? {
-        rule.raise_rto = raise;
-    }
-    Ok(rule)
 }
 
 /// Changes what the section says of the estimator's parameters.

@@ -3,7 +3,6 @@
 use toml::de::DeTable;
 
 use msctp_congestion::{Options, controllers};
-use msctp_proto::handover::policies;
 use msctp_proto::outbound::scheduler::schedulers;
 use msctp_proto::{AuthPolicy, Config, LossRecovery, PmtudConfig, RetransmissionPath};
 
@@ -60,10 +59,6 @@ const KEYS: &[&str] = &[
     "initial_ssthresh",
     "handover_policy",
     "policy",
-    "quality_reports",
-    "quality_interval",
-    "quality_repeats",
-    "quality_growth",
     "authentication",
     "auth",
     "ecn",
@@ -119,7 +114,6 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
         ("dynamic_addresses", &mut config.offer.dynamic_addresses),
         ("lower_layer_protects", &mut config.offer.lower_layer_protects),
         ("wait_for_confirmation", &mut config.wait_for_confirmation),
-        ("quality_reports", &mut config.quality_reports),
         ("authentication", &mut config.auth.enabled),
         ("ecn", &mut config.ecn),
         ("frto", &mut config.frto),
@@ -161,7 +155,7 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     }
     config.initial_ssthresh = section.integer("initial_ssthresh", 1, i128::from(i64::MAX))?;
     config.buffers.max_receive_buffer = section.integer("max_receive_buffer", 0, i128::from(u32::MAX))?;
-    config.policy = policy::read(&section)?;
+    policy::read(&section, &mut config)?;
     Ok(SctpProfile { name, config })
 }
 
@@ -180,10 +174,6 @@ fn names(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> 
     if let Some(name) = section.choice("scheduler", &schedulers)? {
         name.clone_into(&mut config.streams.scheduler);
     }
-    let policies: Vec<_> = policies().iter().map(|info| (info.name, info.name)).collect();
-    if let Some(name) = section.choice("handover_policy", &policies)? {
-        config.handover_policy = name.into();
-    }
     Ok(())
 }
 
@@ -195,7 +185,6 @@ fn spans(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> 
         ("hb_interval", &mut config.hb_interval),
         ("sack_delay", &mut config.sack_delay),
         ("pmtu_raise_interval", &mut config.pmtud.raise_interval),
-        ("quality_interval", &mut config.quality_interval),
     ] {
         if let Some(span) = section.span(key)? {
             *field = span;
@@ -219,8 +208,6 @@ fn numbers(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem
         ("hb_max_burst", &mut config.hb_max_burst),
         ("early_data", &mut config.moves.early_data),
         ("copies", &mut config.moves.copies),
-        ("quality_repeats", &mut config.quality_repeats),
-        ("quality_growth", &mut config.quality_growth),
     ] {
         if let Some(number) = section.integer(key, 0, i128::from(u32::MAX))? {
             *field = number;

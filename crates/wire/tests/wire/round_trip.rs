@@ -4,15 +4,15 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use msctp_wire::cause::{MissingParams, UnknownCause};
 use msctp_wire::param::{
-    AddStreams, AddressRequest, CodingScheme, ErrorCauseIndication, IncomingReset, OutgoingReset, Padding,
+    AddStreams, AddressRequest, ErrorCauseIndication, IncomingReset, OutgoingReset, Padding,
     ReconfigResponse, UnknownParam,
 };
 use msctp_wire::{
     Abort, Asconf, AsconfAck, AsconfSerial, Auth, Cause, CauseCode, Causes, Chunk, ChunkType, CookieAck,
     CookieEcho, CorrelationId, Cwr, Data, DataFlags, Ecne, EncodeChunk, Error, ForwardTsn, Fragment,
     GapBlock, Heartbeat, HeartbeatAck, HmacId, IData, IForwardTsn, Init, InitAck, List, Mid, Pad, Param,
-    ParamType, Params, Ppid, QosMeasurement, ReConfig, ReconfigSerial, Sack, Shutdown, ShutdownAck,
-    ShutdownComplete, SkippedMessages, SkippedStream, Ssn, StreamId, Tlv, Tsn, UnknownChunk, VerificationTag,
+    ParamType, Params, Ppid, ReConfig, ReconfigSerial, Sack, Shutdown, ShutdownAck, ShutdownComplete,
+    SkippedMessages, SkippedStream, Ssn, StreamId, Tlv, Tsn, UnknownChunk, VerificationTag,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -117,7 +117,6 @@ fn param() -> impl Strategy<Value = Param<'static>> {
         request().prop_map(Param::SetPrimaryAddress),
         any::<u32>().prop_map(|id| Param::SuccessIndication(CorrelationId::new(id))),
         any::<u32>().prop_map(Param::AdaptationLayerIndication),
-        qos_param(),
         reconfig_param(),
         Just(Param::EcnCapable),
         Just(Param::ForwardTsnSupported),
@@ -155,21 +154,6 @@ fn reconfig_param() -> impl Strategy<Value = Param<'static>> {
         }),
         add().prop_map(Param::AddOutgoingStreams),
         add().prop_map(Param::AddIncomingStreams),
-    ]
-}
-
-fn qos_param() -> impl Strategy<Value = Param<'static>> {
-    prop_oneof![
-        any::<u32>().prop_map(Param::ReportNumber),
-        any::<(u16, u8, u8)>().prop_map(|(technology, down, up)| {
-            Param::CodingScheme(CodingScheme { technology, down, up })
-        }),
-        any::<u64>().prop_map(Param::NominalRate),
-        any::<u32>().prop_map(Param::BlockErrorRate),
-        any::<u32>().prop_map(Param::LinkRoundTrip),
-        any::<u32>().prop_map(Param::LinkOneWay),
-        any::<u64>().prop_map(Param::CellIdentity),
-        address().prop_map(Param::from),
     ]
 }
 
@@ -285,9 +269,6 @@ fn chunk() -> impl Strategy<Value = Chunk<'static>> {
         i_forward_tsn().prop_map(Chunk::IForwardTsn),
         vec(prop_oneof![3 => reconfig_param(), 1 => param()], 0..4)
             .prop_map(|params| Chunk::ReConfig(ReConfig { params: Params::from(keep(params)) })),
-        vec(prop_oneof![3 => qos_param(), 1 => param()], 0..9).prop_map(|params| {
-            Chunk::QosMeasurement(QosMeasurement { params: Params::from(keep(params)) })
-        }),
         (any::<u32>(), address(), params()).prop_map(|(serial, address, requests)| {
             Chunk::Asconf(Asconf { serial: AsconfSerial::new(serial), address, requests })
         }),

@@ -47,11 +47,6 @@ fn read_chunk(chunk: &Chunk<'_>) -> usize {
             read_params(heartbeat.params)
         }
         Chunk::HeartbeatAck(ack) => read_params(ack.params),
-        Chunk::QosMeasurement(report) => {
-            assert!(report.number().is_none() || report.params.encoded_len() >= 8);
-            assert!(report.address().is_none() || report.params.encoded_len() >= 8);
-            read_params(report.params)
-        }
         Chunk::Asconf(asconf) => read_params(asconf.requests),
         Chunk::AsconfAck(ack) => read_params(ack.responses),
         Chunk::Abort(abort) => read_causes(abort.causes),
@@ -125,8 +120,7 @@ pub(crate) fn round_trip(bytes: &[u8]) {
     let chunks: Vec<Chunk<'_>> = Chunks::new(bytes).filter_map(Result::ok).collect();
     send_and_receive(&chunks);
     for chunk in &chunks {
-        let (Chunk::Init(_) | Chunk::InitAck(_) | Chunk::Heartbeat(_) | Chunk::QosMeasurement(_)) = chunk
-        else {
+        let (Chunk::Init(_) | Chunk::InitAck(_) | Chunk::Heartbeat(_)) = chunk else {
             continue;
         };
         rebuild_params(chunk);
@@ -169,7 +163,6 @@ fn rebuild_params(chunk: &Chunk<'_>) {
         Chunk::Init(init) => init.params,
         Chunk::InitAck(init_ack) => init_ack.params,
         Chunk::Heartbeat(heartbeat) => heartbeat.params,
-        Chunk::QosMeasurement(report) => report.params,
         _ => return,
     };
     let values: Vec<Param<'_>> = params.iter().filter_map(Result::ok).collect();

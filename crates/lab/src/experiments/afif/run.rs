@@ -2,10 +2,11 @@
 
 use msctp_link::egprs::{CodingConfig, CodingProcess};
 use msctp_proto::{Direction, PathId, TraceKind};
+use msctp_schemes::policies::note;
 use msctp_sim::Series;
 use msctp_sim::random::component_seed;
 use msctp_sim::series::TraceSeries;
-use msctp_units::{Span, Time};
+use msctp_units::{Rate, Span, Time};
 
 use super::measure::{Run, STEP, Stall, Switch};
 use super::plan::{AFTER_HANDOVER, Course, DURATION, RunKey, Variant};
@@ -58,7 +59,6 @@ pub fn overrides(key: &RunKey) -> Result<Vec<String>, String> {
         Variant::Standard => Vec::new(),
         Variant::Extended => vec![
             "sctp.server.handover_policy=qos-measurement".to_owned(),
-            "sctp.server.quality_reports=true".to_owned(),
             "link.cell.report_quality=true".to_owned(),
         ],
         Variant::Ignorant => vec!["link.cell.report_quality=true".to_owned()],
@@ -131,7 +131,8 @@ fn errors(sender: &TraceSeries, mobile: &TraceSeries) -> bool {
 }
 
 fn reports(trace: &TraceSeries, way: Direction) -> u64 {
-    let is_it = |kind| matches!(kind, TraceKind::Quality { direction, .. } if direction == way);
+    let wanted = if way == Direction::Out { note::SENT } else { note::RECEIVED };
+    let is_it = |kind| matches!(kind, TraceKind::PolicyNote { name, .. } if name == wanted);
     trace.marks.iter().filter(|mark| is_it(mark.kind)).count() as u64
 }
 
@@ -279,7 +280,7 @@ fn switch(sender: &TraceSeries, variant: Variant) -> Result<Switch, String> {
 /// min(rate · RTT_min, cwnd_old), at least 1 PMDCS: from the last report before `at` and the round trips measured.
 fn formula(sender: &TraceSeries, at: Time, (from, to): (PathId, PathId), old_cwnd: u64) -> Option<u64> {
     let rate = sender.marks.iter().rev().find_map(|mark| match mark.kind {
-        TraceKind::Quality { direction: Direction::In, rate, .. } if mark.at <= at => rate,
+        TraceKind::PolicyNote { name: note::RATE, value, .. } if mark.at <= at => Some(Rate::from_bps(value)),
         _ => None,
     })?;
     let rtt = &sender.rtt;

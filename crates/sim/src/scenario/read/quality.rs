@@ -1,6 +1,6 @@
 //! Reading what a `report-quality` action reports.
 
-use msctp_proto::quality::{CodingScheme, LinkQuality};
+use msctp_proto::handover::{CodingScheme, LinkQuality};
 
 use crate::scenario::document::Section;
 use crate::scenario::error::Problem;
