@@ -29,8 +29,8 @@
 //!
 //! With [`EndpointOptions::mobile`] the endpoint follows the host's interfaces: a new address is added to
 //! every association, verified and measured while the old one carries data; data moves as [`Mobility`]
-//! prefers and starts there with the window that the handover policy gives (`Config::handover_policy`). No line of application code is about it;
-//! [`Association::event`] tells of it.
+//! prefers and starts there with the window that the handover policy gives (`Config::handover_policy`). No
+//! line of application code is about it; [`Association::event`] reports it.
 //!
 //! # Your own congestion control and handover policy
 //!

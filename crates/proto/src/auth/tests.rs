@@ -90,7 +90,7 @@ fn the_key_and_the_message_are_those_of_the_rfc() {
     let vector = |random: u8| {
         let mut bytes = vec![0x80, 0x02, 0, 36];
         bytes.extend([random; 32]);
-        bytes.extend([0x80, 0x03, 0, 23]);
+        bytes.extend([0x80, 0x03, 0, 22]);
         bytes.extend([0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 64, 0x80, 130, 192, 0xc1, 194]);
         bytes.extend([0x80, 0x04, 0, 8, 0, 3, 0, 1]);
         bytes

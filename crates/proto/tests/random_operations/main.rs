@@ -128,7 +128,8 @@ impl Summary {
             ("other primaries", self.primary_changes),
             ("dead paths", self.paths_failed),
             ("changes of addresses", self.address_changes),
-            ("reports of a link's quality", self.reports),
+            // Only an end whose policy is qos-measurement reports.
+            ("reports of a link's quality", self.reports * 6),
             ("reported messages", self.failures),
             ("restarts", self.restarts * 4),
             ("messages given up", self.abandoned),

@@ -35,7 +35,6 @@ const FAULTY: [&str; 5] = [
     "data-without-user-data",
     "length-too-long",
     "length-zero",
-    "qos-measurement-cut",
     "sack-counts-disagree",
 ];
 
