@@ -295,14 +295,23 @@ fn what_is_reported_of_a_link_must_make_sense() {
     assert_eq!(unknown, "small.toml:66: action.0.code_scheme: unknown key; did you mean \"coding_scheme\"?");
     let other = error("address = \"10.0.1.2\"\n", "address = \"10.0.1.2\"\nrate = \"9kbps\"\n");
     assert_eq!(other, "small.toml:66: action.0.rate: unknown key; did you mean \"name\"?");
-    let qos = |keys: &str| error("pmtu = 1500\n\n", &format!("pmtu = 1500\npolicy.qos = {{ {keys} }}\n\n"));
     assert_eq!(
-        qos("delay = \"radio\""),
-        "small.toml:38: sctp.slow.policy.qos.delay: \"radio\" is unknown; want one of path, link"
+        error("pmtu = 1500\n\n", "pmtu = 1500\npolicy.qos_delay = \"radio\"\n\n"),
+        "small.toml:38: sctp.slow.policy.qos_delay: \"radio\" is unknown; want one of path, link"
     );
+}
+
+#[test]
+fn removed_keys_name_what_replaces_them() {
     assert_eq!(
         error("pmtu = 1500\n\n", "quality_growth = 50\n\n"),
-        "small.toml:37: sctp.slow.quality_growth: 50 cannot be used: want 100 to 1000 percent"
+        "small.toml:37: sctp.slow.quality_growth: removed: a report raises a window at most to what the path \
+         carried since its last loss"
+    );
+    let reports = error("pmtu = 1500\n\n", "quality_reports = true\n\n");
+    assert!(
+        reports.contains("removed: set `handover_policy = \"qos-measurement\"` at both ends"),
+        "{reports}"
     );
 }
 

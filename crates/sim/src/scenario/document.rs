@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use msctp_units::{Rate, Span};
 
-use super::error::{Problem, ScenarioError, remedy};
+use super::error::{Problem, ScenarioError, remedy, removed_key};
 
 /// A parsed document.
 pub(super) struct Document<'t> {
@@ -213,10 +213,14 @@ impl<'d, 't> Section<'d, 't> {
         let unknown = table.keys().filter(|key| !valid.contains(&&**key.get_ref()));
         match unknown.min_by_key(|key| key.span().start) {
             None => Ok(section),
-            Some(key) => Err(Problem::new(
-                section.key(key.get_ref()),
-                format!("unknown key{}", remedy(key.get_ref(), valid.iter().copied())),
-            )),
+            Some(key) => {
+                let name: &str = key.get_ref();
+                let what = match removed_key(name) {
+                    Some(now) => format!("removed: {now}"),
+                    None => format!("unknown key{}", remedy(name, valid.iter().copied())),
+                };
+                Err(Problem::new(section.key(name), what))
+            }
         }
     }
 

@@ -57,6 +57,23 @@ impl Problem {
     }
 }
 
+/// Keys of earlier versions, and what replaces them.
+const REMOVED_KEYS: &[(&str, &str)] = &[
+    (
+        "quality_reports",
+        "set `handover_policy = \"qos-measurement\"` at both ends; another policy neither sends nor reads reports",
+    ),
+    ("quality_interval", "reports about one address are at least 200ms apart"),
+    ("quality_repeats", "a report is sent once"),
+    ("quality_growth", "a report raises a window at most to what the path carried since its last loss"),
+    ("qos", "`policy.qos.delay` is `policy.qos_delay`; `policy.qos.raise_rto` is gone"),
+];
+
+/// What replaces a key of an earlier version.
+pub(crate) fn removed_key(name: &str) -> Option<&'static str> {
+    REMOVED_KEYS.iter().find(|(key, _)| *key == name).map(|(_, now)| *now)
+}
+
 /// `; did you mean "x"?` for the nearest of `candidates`, else `; want one of …`.
 pub(crate) fn remedy<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     let candidates: Vec<&str> = candidates.into_iter().collect();

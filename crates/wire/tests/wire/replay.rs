@@ -31,12 +31,8 @@ fn committed_packets() {
 }
 
 /// Those of the committed packets that must not be read without an error.
-const FAULTY: [&str; 5] = [
-    "data-without-user-data",
-    "length-too-long",
-    "length-zero",
-    "sack-counts-disagree",
-];
+const FAULTY: [&str; 5] =
+    ["data-without-user-data", "length-too-long", "length-zero", "sack-counts-disagree"];
 
 #[test]
 fn committed_packets_are_what_their_names_say() {
