@@ -21,8 +21,8 @@ pub struct Estimate {
 
 /// Decides when probes of one path leave, and estimates its bandwidth from the arrival times of the answers.
 ///
-/// Sans-IO. The caller sends what [`poll_probe`](Self::poll_probe) returns until it returns `None`, then takes
-/// [`poll_estimate`](Self::poll_estimate). It calls [`handle_timeout`](Self::handle_timeout) at
+/// Sans-IO. The caller sends what [`poll_probe`](Self::poll_probe) returns until it returns `None`, then
+/// takes [`poll_estimate`](Self::poll_estimate). It calls [`handle_timeout`](Self::handle_timeout) at
 /// [`poll_timeout`](Self::poll_timeout). Probing ends when the estimator is dropped. The caller builds and
 /// authenticates the probes: `msctp-proto` sends HEARTBEATs padded with PAD (RFC 4820).
 pub trait BandwidthEstimator: fmt::Debug + Send {

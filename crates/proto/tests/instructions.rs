@@ -87,6 +87,6 @@ fn slow_a_packet_costs_no_more_instructions_than_it_did() {
         "instructions per data packet, more than {MARGIN} % above what they were: {dearer:#?}\n\
          Find what costs more: `valgrind --tool=callgrind target/release/examples/pump 24 0` of this tree and of one before \
          the change, `callgrind_annotate` of both. Cut it; if it is worth its price, write the new number into EXPECTED \
-         and into docs/performance.md."
+         and into docs/results/performance.md (`scripts/measure instructions`)."
     );
 }
