@@ -6,13 +6,13 @@ use msctp_wire::{Auth as AuthChunk, Cause, Causes, Chunk, ChunkType, Error, Pack
 use super::Association;
 use super::table12::{Action, action};
 use crate::auth::{AuthOffer, RANDOM_LEN, Random, Verdict};
-use crate::draws::Dice;
 use crate::endpoint::cookie::{Cookie, CookieJar};
+use crate::rng::Rng;
 use crate::{AssociationState as State, AuthConfig, AuthEvent, CallError, Event, PathAddr, SharedKey};
 
-/// A Random Number (RFC 4895 §6.1). Drawn only when AUTH is spoken, so that without it everything else draws as before.
-pub(crate) fn random_number(config: &AuthConfig, dice: &mut Dice) -> Random {
-    if config.enabled { dice.next_seed() } else { [0; RANDOM_LEN] }
+/// A Random Number (RFC 4895 §6.1). Drawn only when AUTH is spoken, so that other numbers do not depend on it.
+pub(crate) fn random_number(config: &AuthConfig, rng: &mut Rng) -> Random {
+    if config.enabled { rng.next_seed() } else { [0; RANDOM_LEN] }
 }
 
 impl Association {

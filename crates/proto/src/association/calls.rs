@@ -34,7 +34,7 @@ impl Association {
         }
         let result = self.outbound.enqueue(now, message, &mut self.paths);
         if self.paths.is_pmtu_of_use(self.outbound.unsent()) {
-            self.output.stirred = true;
+            self.output.upkeep_due = true;
         }
         self.report_abandoned();
         result

@@ -475,12 +475,12 @@ impl Association {
         } else {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
             //# And the INIT ACK chunk MUST contain a new Initiate Tag
-            (self.draws.next_tag(), msctp_wire::Tsn::new(self.draws.next_tag()))
+            (self.rng.next_tag(), msctp_wire::Tsn::new(self.rng.next_tag()))
         };
         // RFC 4895 §6.1: the Random Number follows the pattern of the tag
         let random = match self.auth.random().filter(|_| colliding) {
             Some(random) => random,
-            None => self.draws.with(|dice| random_number(&self.config.auth, dice)),
+            None => self.rng.with(|rng| random_number(&self.config.auth, rng)),
         };
         // RFC 9260 §5.2.2: no Tie-Tags in COOKIE-WAIT
         let tie_tags = if self.state == State::CookieWait {

@@ -68,7 +68,7 @@ impl Association {
         let mut jar = self
             .own_jar
             .take()
-            .unwrap_or_else(|| Box::new(CookieJar::new(&EndpointConfig::default(), self.draws.next_seed())));
+            .unwrap_or_else(|| Box::new(CookieJar::new(&EndpointConfig::default(), self.rng.next_seed())));
         self.input(now, at, ecn, bytes, &mut jar, None);
         self.own_jar = Some(jar);
     }

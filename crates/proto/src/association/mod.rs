@@ -47,13 +47,13 @@ use self::shutdown::Closing;
 use self::trace::Tracer;
 use crate::auth::{Authentication, Random};
 use crate::config::check;
-use crate::draws::{Dice, Draws};
 use crate::endpoint::cookie::{Cookie, CookieJar};
 use crate::extensions::Extensions;
 use crate::inbound::Inbound;
 use crate::outbound::Outbound;
 use crate::path::{Added, PathEvent, Paths, SourceUse};
 use crate::rare::{Rare, Untouched};
+use crate::rng::{Rng, RngState};
 use crate::{
     AssociationState, AssociationStats, Config, ConfigError, Event, LocalAddrs, LossReason, Message,
     PathAddr, PathId, PathState, PrimaryCause, RemoteAddrs, TraceKind,
@@ -78,7 +78,7 @@ pub struct Association {
     events: EventQueue,
     tracer: Tracer,
     stats: AssociationStats,
-    draws: Draws,
+    rng: RngState,
     handover: Handover,
     readdressing: Readdressing,
     reconfig: Reconfig,
@@ -194,24 +194,24 @@ impl Association {
     ) -> Result<Self, ConfigError> {
         check_addresses("local.addresses", "local.port", local.port, &local.addresses)?;
         check_addresses("remote.addresses", "remote.port", remote.port, &remote.addresses)?;
-        let mut dice = Dice::new(seed);
+        let mut rng = Rng::new(seed);
         let tags = Tags {
             local_port: local.port,
             peer_port: remote.port,
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.3.1
             //# A new Verification Tag value MUST be used each time the endpoint tears down and then
             //# reestablishes an association to the same peer.
-            local_tag: dice.next_tag(),
+            local_tag: rng.next_tag(),
             peer_tag: 0,
-            local_tie_tag: dice.next_tag(),
-            peer_tie_tag: dice.next_tag(),
-            local_initial_tsn: Tsn::new(dice.next_u32()),
+            local_tie_tag: rng.next_tag(),
+            peer_tie_tag: rng.next_tag(),
+            local_initial_tsn: Tsn::new(rng.next_u32()),
             outbound_streams: config.outbound_streams,
             inbound_streams: 0,
             extensions: Extensions::NONE,
         };
         let handover = Handover::new(&config);
-        let mut new = Self::with(config, handover, tags, AssociationState::CookieWait, dice, None);
+        let mut new = Self::with(config, handover, tags, AssociationState::CookieWait, rng, None);
         let mut addresses = local.addresses;
         if !new.config.offer.list_addresses {
             addresses.truncate(1);
@@ -241,11 +241,11 @@ impl Association {
         cookie: &Cookie,
         seed: [u8; 32],
     ) -> Result<Self, ConfigError> {
-        let mut dice = Dice::new(seed);
-        let tags = Tags::of_cookie(cookie, &mut dice);
+        let mut rng = Rng::new(seed);
+        let tags = Tags::of_cookie(cookie, &mut rng);
         let handover = Handover::new(&config);
         let random = cookie.auth.as_ref().map(|auth| auth.random);
-        let mut new = Self::with(config, handover, tags, AssociationState::Established, dice, random);
+        let mut new = Self::with(config, handover, tags, AssociationState::Established, rng, random);
         new.begin_from_cookie(now, local, cookie);
         new.announce_connected(now);
         new.after_change(now);
@@ -257,11 +257,11 @@ impl Association {
         handover: Handover,
         tags: Tags,
         state: AssociationState,
-        mut dice: Dice,
+        mut rng: Rng,
         random: Option<Random>,
     ) -> Self {
-        let paths = Paths::new(config.paths_config(), dice.next_seed());
-        let random = random.unwrap_or_else(|| auth::random_number(&config.auth, &mut dice));
+        let paths = Paths::new(config.paths_config(), rng.next_seed());
+        let random = random.unwrap_or_else(|| auth::random_number(&config.auth, &mut rng));
         Self {
             // Replaced when the peer's initial TSN is known; nothing is given to it before.
             inbound: Inbound::new(&config, Tsn::new(0), 0),
@@ -292,7 +292,7 @@ impl Association {
             tags,
             state,
             paths,
-            draws: dice.at_rest(),
+            rng: rng.state(),
         }
     }
 
@@ -352,7 +352,7 @@ impl Association {
 
     /// What has to follow every input, application call and timeout before anything is sent.
     fn after_change(&mut self, now: Time) {
-        self.output.stirred = true;
+        self.output.upkeep_due = true;
         self.report_abandoned();
         self.report_path_events(now);
         self.report_estimates(now);

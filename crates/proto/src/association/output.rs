@@ -28,7 +28,7 @@ pub(super) struct Output {
     confirmed: bool,
     /// Something other than data transfer happened: heartbeats, probes or address requests may have become due. Data and
     /// its SACKs change none of these, and are most of what there is.
-    pub(super) stirred: bool,
+    pub(super) upkeep_due: bool,
     /// When they next are due, as of the last time nothing was.
     pub(super) watch_timeout: Option<Time>,
 }
@@ -63,7 +63,7 @@ impl Association {
     #[inline]
     fn has_nothing_to_send(&self, now: Time) -> bool {
         self.state == State::Established
-            && !self.output.stirred
+            && !self.output.upkeep_due
             && self.outbound.is_drained()
             && !self.inbound.sack_due(now)
             && self.control.is_empty()
@@ -424,11 +424,11 @@ impl Association {
         if let Some(transmit) = self.send_copies(out) {
             return Some(transmit);
         }
-        if self.output.stirred {
+        if self.output.upkeep_due {
             if let Some(transmit) = self.send_upkeep(now, out) {
                 return Some(transmit);
             }
-            self.output.stirred = false;
+            self.output.upkeep_due = false;
             self.output.watch_timeout = self.upkeep_timeout();
         }
         if self.outbound.may_forward()

@@ -22,8 +22,8 @@ pub(super) struct Handover {
     /// Kept to be reused.
     actions: Vec<Action>,
     views: Vec<PathView>,
-    /// Paths the policy was told of.
-    told: SmallVec<[PathId; 4]>,
+    /// Paths that `HandoverPolicy::on_path_added` was called for.
+    announced: SmallVec<[PathId; 4]>,
     /// New DATA on the first goes to the second in copy.
     pub(super) bicast: Option<(PathId, PathId)>,
     /// A new primary: that data goes there is no failover.
@@ -43,7 +43,7 @@ impl Handover {
             policy,
             actions: Vec::new(),
             views: Vec::new(),
-            told: SmallVec::new(),
+            announced: SmallVec::new(),
             bicast: None,
             expected: None,
         }
@@ -52,8 +52,8 @@ impl Handover {
     /// The first path whose round-trip times the policy does not know yet; from now on it does.
     fn next_round_trip(&mut self, paths: &Paths) -> Option<(PathId, RoundTrips)> {
         let known = self.round_trips.as_mut()?;
-        let told = &self.told;
-        let mut measured = paths.iter().filter(|path| told.contains(&path.id()));
+        let announced = &self.announced;
+        let mut measured = paths.iter().filter(|path| announced.contains(&path.id()));
         measured.find_map(|path| {
             let news = (path.id(), path.rtt.round_trips()?);
             match known.iter_mut().find(|(id, _)| *id == news.0) {
@@ -108,7 +108,7 @@ impl Association {
         // Questions are rare and views large: no room is kept for them.
         handover.views = Vec::new();
         // A probe or the policy's timer may be the next thing due.
-        self.output.stirred |= !actions.is_empty();
+        self.output.upkeep_due |= !actions.is_empty();
         for action in actions.drain(..) {
             self.carry_out(now, action);
         }
@@ -231,9 +231,9 @@ impl Association {
         any
     }
 
-    /// Whether the policy was told of a path.
+    /// Whether the policy knows a path.
     pub(super) fn knows_path(&self, path: PathId) -> bool {
-        self.handover.told.contains(&path)
+        self.handover.announced.contains(&path)
     }
 
     /// The state of a path the policy knows was `from` and is another now.
@@ -271,8 +271,8 @@ impl Association {
     /// A path may carry data, perhaps for the first time since the association is up.
     pub(super) fn tell_path_active(&mut self, now: Time, path: PathId, state: PathState) {
         let up = !matches!(self.state, State::CookieWait | State::CookieEchoed | State::Closed);
-        if up && state == PathState::Active && !self.handover.told.contains(&path) {
-            self.handover.told.push(path);
+        if up && state == PathState::Active && !self.handover.announced.contains(&path) {
+            self.handover.announced.push(path);
             self.ask_policy(now, |policy, view, actions| policy.on_path_added(path, view, actions));
         }
     }
@@ -348,8 +348,8 @@ impl Association {
         self.after_switch(now, old, PrimaryCause::Removed);
         for path in removed {
             let id = path.id();
-            if let Some(index) = self.handover.told.iter().position(|&told| told == id) {
-                self.handover.told.remove(index);
+            if let Some(index) = self.handover.announced.iter().position(|&path| path == id) {
+                self.handover.announced.remove(index);
                 if let Some(known) = self.handover.round_trips.as_mut() {
                     known.retain(|&(known, _)| known != id);
                 }

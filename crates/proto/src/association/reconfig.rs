@@ -124,7 +124,7 @@ impl Association {
                 (StreamRequest::ResetOutgoing(_), _) | (_, Step::Due | Step::Sent) => break,
                 _ => Step::Due,
             };
-            self.output.stirred |= next == Step::Due;
+            self.output.upkeep_due |= next == Step::Due;
             self.reconfig.ours.set_step(next);
         }
     }

@@ -66,7 +66,7 @@ impl Association {
     fn begin_shutdown(&mut self, now: Time) {
         self.set_state(now, State::ShutdownPending);
         // RFC 9260 §6.1: in SHUTDOWN-PENDING the sender benefits from SACKs without delay
-        self.outbound.hurry();
+        self.outbound.on_shutdown_pending();
     }
 
     /// Closes at once and tells the peer why (RFC 9260 §9.1). Messages on their way are reported as failed. A reason that

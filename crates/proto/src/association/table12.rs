@@ -6,10 +6,10 @@ use msctp_units::Time;
 use msctp_wire::{Cause, Causes, CookieAck, Error, ShutdownAck, Tsn};
 
 use super::{Association, Saved, Tags};
-use crate::draws::Dice;
 use crate::endpoint::cookie::{Addresses, Cookie, CookieJar};
 use crate::outbound::Outbound;
 use crate::path::Path;
+use crate::rng::Rng;
 use crate::{AssociationState as State, Event, PathAddr, PathId};
 
 /// The rows of Table 12.
@@ -39,14 +39,14 @@ pub(crate) fn action(tags: &Tags, cookie: &Cookie) -> Action {
 }
 
 impl Tags {
-    pub(super) fn of_cookie(cookie: &Cookie, dice: &mut Dice) -> Self {
+    pub(super) fn of_cookie(cookie: &Cookie, rng: &mut Rng) -> Self {
         Self {
             local_port: cookie.local_port,
             peer_port: cookie.peer_port,
             local_tag: cookie.local_tag,
             peer_tag: cookie.peer_tag,
-            local_tie_tag: dice.next_tag(),
-            peer_tie_tag: dice.next_tag(),
+            local_tie_tag: rng.next_tag(),
+            peer_tie_tag: rng.next_tag(),
             local_initial_tsn: Tsn::new(cookie.local_initial_tsn),
             outbound_streams: cookie.outbound_streams,
             inbound_streams: cookie.inbound_streams,
@@ -166,7 +166,7 @@ impl Association {
         self.output.clear();
         self.setup = crate::rare::Rare::default();
         self.closing = crate::rare::Rare::default();
-        self.tags = self.draws.with(|dice| Tags::of_cookie(cookie, dice));
+        self.tags = self.rng.with(|rng| Tags::of_cookie(cookie, rng));
         self.keys_version += 1;
         // RFC 4895 §6.3: both ends use the new association shared key from now on
         self.agree_auth_of_cookie(cookie);
@@ -305,7 +305,7 @@ mod tests {
             peer_tag: peer_tag_of_tcb,
             local_tie_tag: TIES.0,
             peer_tie_tag: TIES.1,
-            ..Tags::of_cookie(&cookie, &mut Dice::new([0; 32]))
+            ..Tags::of_cookie(&cookie, &mut Rng::new([0; 32]))
         };
         action(&tags, &cookie)
     }

@@ -23,7 +23,7 @@ impl Association {
             return None;
         }
         let data = earlier(self.sack_deadline(), self.outbound.next_timeout(&self.paths));
-        let upkeep = if self.output.stirred { self.upkeep_timeout() } else { self.output.watch_timeout };
+        let upkeep = if self.output.upkeep_due { self.upkeep_timeout() } else { self.output.watch_timeout };
         let next = earlier(data, upkeep);
         if self.state == State::Established {
             return next;

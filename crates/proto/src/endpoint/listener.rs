@@ -53,7 +53,7 @@ impl Endpoint {
             // RFC 9260 §8.4 rule 3
             return self.refuse_init(now, at, ports, offer.tag, &[]);
         }
-        let (local_tag, local_initial_tsn) = (self.dice.next_tag(), Tsn::new(self.dice.next_u32()));
+        let (local_tag, local_initial_tsn) = (self.rng.next_tag(), Tsn::new(self.rng.next_u32()));
         let Some(listener) = self.listeners.get(&local_port) else {
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
@@ -71,7 +71,7 @@ impl Endpoint {
             //# For a normal association INIT chunk (i.e., the endpoint is in the CLOSED state), the Tie-Tags
             //# MUST be set to 0
             tie_tags: (0, 0),
-            random: random_number(&listener.config.auth, &mut self.dice),
+            random: random_number(&listener.config.auth, &mut self.rng),
             at,
             room: answer_room(packet.bytes().len(), &at.remote),
         };

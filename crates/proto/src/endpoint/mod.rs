@@ -25,7 +25,7 @@ use self::schedule::Schedule;
 use crate::association::check_addresses;
 use crate::auth::Authentication;
 use crate::config::check;
-use crate::draws::Dice;
+use crate::rng::Rng;
 use crate::{
     Association, AssociationState, Config, ConfigError, EndpointConfig, Event, HmacAlgorithm, LocalAddrs,
     PathAddr, RemoteAddrs, TraceEvent, Transmit,
@@ -122,7 +122,7 @@ struct Reply {
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
-    dice: Dice,
+    rng: Rng,
     jar: CookieJar,
     listeners: BTreeMap<u16, Listener>,
     /// Options of an association that were found right: most share them with the one before.
@@ -159,15 +159,15 @@ impl Endpoint {
     /// An option that cannot be used.
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Result<Self, ConfigError> {
         config.validate()?;
-        let mut dice = Dice::new(seed);
-        // Of its own, so that everything else draws as without it.
-        let hash_key = Dice::new(seed.map(|byte| byte ^ 0x5c)).next_seed();
+        let mut rng = Rng::new(seed);
+        // A seed of its own: other numbers do not depend on it.
+        let hash_key = Rng::new(seed.map(|byte| byte ^ 0x5c)).next_seed();
         Ok(Self {
-            jar: CookieJar::new(&config, dice.next_seed()),
+            jar: CookieJar::new(&config, rng.next_seed()),
             init_ack_rate: RateLimit::new(config.max_replies_per_second, hash_key),
             reply_rate: RateLimit::new(config.max_replies_per_second, hash_key),
             config,
-            dice,
+            rng,
             listeners: BTreeMap::new(),
             checked: None,
             algorithms: None,
@@ -273,7 +273,7 @@ impl Endpoint {
     }
 
     fn seed(&mut self) -> [u8; 32] {
-        self.dice.next_seed()
+        self.rng.next_seed()
     }
 
     /// `begun`: the peer's address from which it set the association up.

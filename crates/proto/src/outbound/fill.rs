@@ -425,9 +425,10 @@ impl Outbound {
         //# series.
         let tsn = self.sent.next();
         // RFC 7053 §5.1: the application waits for it, or a shutdown does, or a window is full after it
-        let immediate = piece.end && (piece.sack_immediately || self.hurry && self.queue.is_empty())
+        let immediate = piece.end
+            && (piece.sack_immediately || self.shutdown_pending && self.queue.is_empty())
             || self.resetting
-            || self.hurry_when_blocked && self.fills_a_window(piece.data.len(), max, path);
+            || self.sack_immediately_when_blocked && self.fills_a_window(piece.data.len(), max, path);
         let chunk = Chunk {
             data: piece.data,
             context: piece.context,

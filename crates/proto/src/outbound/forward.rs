@@ -25,7 +25,7 @@ pub(super) struct Forward {
     /// To be told now.
     due: bool,
     /// The last FORWARD TSN that was sent.
-    last: Option<Told>,
+    last: Option<SentForward>,
     /// The path whose T3-rtx runs for it (C5) as long as it is not acknowledged.
     timed_on: Option<PathId>,
     /// The path on which the peer was told last and did not answer.
@@ -34,7 +34,7 @@ pub(super) struct Forward {
 
 /// A FORWARD TSN that was sent.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct SentForward {
     at: Time,
     path: Option<PathId>,
 }
@@ -135,8 +135,8 @@ impl Outbound {
             // Without a measurement T3-rtx repeats it.
             path.rtt.srtt().unwrap_or(path.rtt.rto())
         });
-        if let (Some(told), Some(round_trip)) = (self.forward.last, round_trip) {
-            self.forward.due |= now.since(told.at) >= round_trip;
+        if let (Some(last), Some(round_trip)) = (self.forward.last, round_trip) {
+            self.forward.due |= now.since(last.at) >= round_trip;
         }
         self.keep_t3_running(now, paths);
     }
@@ -144,9 +144,9 @@ impl Outbound {
     /// The peer goes where it is told to: it is there (RFC 9260 §8.1), and what T3-rtx waits for is later now. Chunks that were
     /// given up are acknowledged by nothing else (A2).
     fn settle_told(&mut self, now: Time, paths: &mut Paths) {
-        let Some(told) = self.forward.last else { return };
+        let Some(last) = self.forward.last else { return };
         paths.clear_assoc_error_count();
-        for id in [told.path, self.forward.timed_on].into_iter().flatten() {
+        for id in [last.path, self.forward.timed_on].into_iter().flatten() {
             if let Some(path) = paths.get_mut(id).filter(|path| path.t3_rtx.is_some()) {
                 // RFC 9260 §6.3.2 R3
                 path.t3_rtx = Some(now + path.rtt.rto());
@@ -220,7 +220,7 @@ impl Outbound {
             (chunk.chunk_type().0, chunk.encoded_len())
         };
         self.forward.due = false;
-        self.forward.last = Some(Told { at: now, path: self.forward.path(paths) });
+        self.forward.last = Some(SentForward { at: now, path: self.forward.path(paths) });
         self.keep_t3_running(now, paths);
         Some(ForwardSummary { new_cum_tsn, chunk_type, len: len as u16 })
     }

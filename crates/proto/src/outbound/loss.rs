@@ -47,7 +47,7 @@ impl Outbound {
                 self.count_misses(index, limit);
             }
         }
-        let found = !self.struck.is_empty();
+        let found = !self.newly_lost.is_empty();
         if found {
             self.fast_retransmit(processing.now, paths);
         }
@@ -117,7 +117,7 @@ impl Outbound {
             //# DATA chunk MUST be recorded by the data sender
             chunk.misses = chunk.misses.saturating_add(1);
             if chunk.misses >= MISS_INDICATIONS {
-                self.struck.push(sending.tsn);
+                self.newly_lost.push(sending.tsn);
             } else {
                 self.kept.push(sending);
             }
@@ -127,19 +127,19 @@ impl Outbound {
         }
     }
 
-    /// RFC 9260 §7.2.4 (1) to (6) for the chunks in `struck`.
+    /// RFC 9260 §7.2.4 (1) to (6) for the chunks in `newly_lost`.
     pub(super) fn fast_retransmit(&mut self, now: Time, paths: &mut Paths) {
-        let mut struck = core::mem::take(&mut self.struck);
+        let mut newly_lost = core::mem::take(&mut self.newly_lost);
         // A chunk reneged on may be in it twice.
-        struck.sort_unstable();
-        struck.dedup();
+        newly_lost.sort_unstable();
+        newly_lost.dedup();
         let any_in_recovery = self.flows.iter().any(|flow| flow.recovery_exit.is_some());
         let exit = self.sent.next() - 1;
         for index in 0..self.flows.len() {
             let flow = &mut self.flows[index];
             let id = flow.id;
             let lost_here = |tsn: &&_| self.sent.at(**tsn).is_some_and(|chunk| chunk.path == id);
-            let Some(&first) = struck.iter().find(lost_here) else { continue };
+            let Some(&first) = newly_lost.iter().find(lost_here) else { continue };
             let Some(path) = paths.get_mut(id) else { continue };
             path.fast_retransmits += 1;
             let in_recovery = if self.loss_detection.per_path_recovery {
@@ -161,7 +161,7 @@ impl Outbound {
             if verdict.is_some_and(|verdict| verdict.cause == Cause::Wireless) {
                 path.ld_recoveries += 1;
                 flow.forced = true;
-                let last = struck.iter().rev().find(lost_here).copied();
+                let last = newly_lost.iter().rev().find(lost_here).copied();
                 flow.ld_exit = flow.ld_exit.max(last);
             } else if !in_recovery {
                 // (2), (3), (6)
@@ -183,7 +183,7 @@ impl Outbound {
             }
             self.trace_window(id, paths);
         }
-        for &tsn in &struck {
+        for &tsn in &newly_lost {
             let Some(chunk) = self.sent.at_mut(tsn).filter(|chunk| chunk.fate == Fate::InFlight) else {
                 continue;
             };
@@ -196,7 +196,7 @@ impl Outbound {
             // (1). RFC 9260 §6.4: to the address the data was sent to
             self.mark(tsn, id);
         }
-        struck.clear();
-        self.struck = struck;
+        newly_lost.clear();
+        self.newly_lost = newly_lost;
     }
 }

@@ -104,11 +104,11 @@ pub struct Outbound {
     /// Where `next_path` has just found that new data may go: `fill` need not ask again.
     found: Option<PathId>,
     /// RFC 9260 §6.1: set the I bit on the last chunk, the association is in SHUTDOWN-PENDING.
-    hurry: bool,
+    shutdown_pending: bool,
     /// Streams are to be reset when what was sent is acknowledged.
     resetting: bool,
     /// Set the I bit when a window holds the next chunk back (RFC 7053 §5.1).
-    hurry_when_blocked: bool,
+    sack_immediately_when_blocked: bool,
     max_burst: u32,
     /// Fragments are cut so that packets are full: several packets leave at once, and a shorter one would be the last of them.
     full_packets: bool,
@@ -136,9 +136,9 @@ pub struct Outbound {
     /// Filled only when wanted; nothing here reads it.
     trace: Option<VecDeque<TraceKind>>,
     /// Chunks with their third miss indication, while a SACK is processed. Kept to be reused.
-    struck: Vec<LongTsn>,
+    newly_lost: Vec<LongTsn>,
     /// Chunks the peer reneged on whose path is gone, while a SACK is processed.
-    orphans: Vec<LongTsn>,
+    reneged_without_path: Vec<LongTsn>,
     /// Sendings that go back into a log, while it is walked. Kept to be reused.
     kept: Vec<Sending>,
 }
@@ -174,9 +174,9 @@ impl Outbound {
             writable: false,
             held_until: None,
             found: None,
-            hurry: false,
+            shutdown_pending: false,
             resetting: false,
-            hurry_when_blocked: config.streams.sack_immediately_when_blocked,
+            sack_immediately_when_blocked: config.streams.sack_immediately_when_blocked,
             max_burst: config.max_burst,
             full_packets: config.max_segments > 1,
             retransmission_path: config.retransmission_path,
@@ -193,8 +193,8 @@ impl Outbound {
             use_ecn: false,
             ecn: None,
             trace: config.trace.then(VecDeque::new),
-            struck: Vec::new(),
-            orphans: Vec::new(),
+            newly_lost: Vec::new(),
+            reneged_without_path: Vec::new(),
             kept: Vec::new(),
         }
     }
@@ -306,8 +306,8 @@ impl Outbound {
     }
 
     /// Ask for SACKs without delay at the end of the data: SHUTDOWN-PENDING (RFC 9260 §6.1, RFC 7053).
-    pub fn hurry(&mut self) {
-        self.hurry = true;
+    pub fn on_shutdown_pending(&mut self) {
+        self.shutdown_pending = true;
     }
 
     /// Takes a message.

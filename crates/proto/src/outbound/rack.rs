@@ -239,7 +239,7 @@ impl Outbound {
         }
     }
 
-    /// RFC 8985 §6.2 step 5 on one path: what is lost by now goes into `struck`; for the next one the timer runs. Each
+    /// RFC 8985 §6.2 step 5 on one path: what is lost by now goes into `newly_lost`; for the next one the timer runs. Each
     /// sending is looked at once, but for the first that is not lost yet.
     pub(super) fn find_lost(&mut self, now: Time, index: usize, paths: &Paths) {
         let flow = &mut self.flows[index];
@@ -262,7 +262,7 @@ impl Outbound {
                     state.reordering_timer = Some(lost_at);
                     return;
                 }
-                self.struck.push(sending.tsn);
+                self.newly_lost.push(sending.tsn);
             }
             flow.log.pop_front();
         }
@@ -282,7 +282,7 @@ impl Outbound {
                 self.find_lost(now, index, paths);
             }
         }
-        if !self.struck.is_empty() {
+        if !self.newly_lost.is_empty() {
             self.fast_retransmit(now, paths);
             for index in 0..self.flows.len() {
                 self.settle_t3_rtx(index, now, paths);

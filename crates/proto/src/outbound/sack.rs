@@ -276,12 +276,12 @@ impl Outbound {
         // "Count one miss indication towards Fast Retransmit"
         chunk.misses += 1;
         if chunk.misses >= MISS_INDICATIONS && !chunk.fast_retransmitted && self.rack.is_none() {
-            self.struck.push(tsn);
+            self.newly_lost.push(tsn);
         }
         self.in_flight += chunk.len();
         let Some(flow) = self.flows.of_mut(chunk.path) else {
             // its path is gone
-            self.orphans.push(tsn);
+            self.reneged_without_path.push(tsn);
             return;
         };
         flow.adopt(tsn);
@@ -320,8 +320,8 @@ impl Outbound {
         if outcome.bytes_acked > 0 {
             paths.clear_assoc_error_count();
         }
-        if !self.orphans.is_empty() {
-            self.adopt_orphans(paths);
+        if !self.reneged_without_path.is_empty() {
+            self.retransmit_without_path(paths);
         }
         self.look_into_timeout(processing, paths);
         if self.rack.is_some() {
@@ -406,10 +406,10 @@ impl Outbound {
     }
 
     /// Chunks the peer reneged on whose path is gone are sent again elsewhere.
-    fn adopt_orphans(&mut self, paths: &Paths) {
-        let orphans = core::mem::take(&mut self.orphans);
+    fn retransmit_without_path(&mut self, paths: &Paths) {
+        let reneged_without_path = core::mem::take(&mut self.reneged_without_path);
         if let Some(target) = paths.data_path().or_else(|| paths.primary()) {
-            orphans.into_iter().for_each(|tsn| self.mark(tsn, target));
+            reneged_without_path.into_iter().for_each(|tsn| self.mark(tsn, target));
         }
     }
 

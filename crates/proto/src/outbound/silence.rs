@@ -31,9 +31,9 @@ const STREAM: u64 = 4;
 /// Signs of life in a stream until it is known how often they come.
 const SIGNS: u32 = 8;
 /// After so many halves of the longest interval between two signs lately questions are asked; a half more after each that was in vain.
-const CURIOSITY: u64 = 3;
+const PROBE_HALVES: u64 = 3;
 /// And after this part of the least time that is silence.
-const CURIOUS_PART: u64 = 4;
+const PROBE_LEAST_PART: u64 = 4;
 /// Packets of a question at most: what a path begins with, as with TCP (RFC 6928).
 const QUESTION: u64 = 10;
 /// So many times the longest interval between two signs lately is silence.
@@ -73,7 +73,7 @@ struct Watch {
     /// Doubles with each failure that follows another one.
     patience: u64,
     /// Halves of the longest interval after which it is asked.
-    curiosity: u64,
+    probe_halves: u64,
     calm_from: Time,
     asked: Option<Asked>,
 }
@@ -113,7 +113,7 @@ impl Watch {
             recent: [Signs::default(); 2],
             period_until: now,
             patience: PATIENCE,
-            curiosity: CURIOSITY,
+            probe_halves: PROBE_HALVES,
             calm_from: now,
             asked: None,
         }
@@ -124,11 +124,11 @@ impl Watch {
         self.heard = now;
         if now >= self.calm_from {
             self.patience = PATIENCE;
-            self.curiosity = CURIOSITY;
+            self.probe_halves = PROBE_HALVES;
         }
         let asked = self.asked.take().is_some();
         if asked {
-            self.curiosity = (self.curiosity + 1).min(2 * PATIENCE);
+            self.probe_halves = (self.probe_halves + 1).min(2 * PATIENCE);
             self.calm_from = now + CALM;
         }
         // It answers after all: that is how long it may take. And what came together is one sign.
@@ -152,8 +152,8 @@ impl Watch {
         let [now, before] = self.recent;
         let longest = now.longest.max(before.longest);
         let known = now.count.saturating_add(before.count) >= SIGNS;
-        let curious = (longest * self.curiosity / 2).max(least / CURIOUS_PART);
-        known.then(|| [curious, (longest * self.patience).max(least)])
+        let probe_after = (longest * self.probe_halves / 2).max(least / PROBE_LEAST_PART);
+        known.then(|| [probe_after, (longest * self.patience).max(least)])
     }
 
     fn failed(&mut self, now: Time) {
@@ -245,8 +245,8 @@ impl Outbound {
         if !(watch.streaming && has_stream(path) && path.is_usable()) {
             return None;
         }
-        let [curious, _] = watch.bearable(least)?;
-        let at = (self.answer_due(watch, path)? + curious).max(watch.known_from);
+        let [probe_after, _] = watch.bearable(least)?;
+        let at = (self.answer_due(watch, path)? + probe_after).max(watch.known_from);
         let first = path.t3_rtx.is_some_and(|t3_rtx| at < t3_rtx);
         (first && self.other_path(watch.path, paths).is_some()).then_some(at)
     }

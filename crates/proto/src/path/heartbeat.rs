@@ -246,7 +246,7 @@ impl Paths {
             return;
         }
         let rto = path.rtt.rto();
-        let jitter = Span::from_nanos(bounded(self.draws.next_u64(), rto.as_nanos()));
+        let jitter = Span::from_nanos(bounded(self.rng.next_u64(), rto.as_nanos()));
         path.heartbeat.period = interval + rto / 2 + jitter;
         path.heartbeat.due = Some(from + path.heartbeat.period);
     }
@@ -370,7 +370,7 @@ impl Paths {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.5
         //# When a HEARTBEAT chunk is being used for path verification purposes, it MUST include a random nonce
         //# of length 64 bits or longer
-        let nonce = self.draws.next_u64();
+        let nonce = self.rng.next_u64();
         let path = &mut self.list[index];
         path.remember(Sent { at: now, nonce });
         path.heartbeat.ready = false;

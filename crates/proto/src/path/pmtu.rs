@@ -6,7 +6,7 @@
 
 use msctp_units::{Span, Time};
 
-use crate::draws::Draws;
+use crate::rng::RngState;
 
 use super::discovery::{Discovery, Sizes};
 use super::probing::smallest_probe;
@@ -62,11 +62,11 @@ impl Path {
     }
 
     /// Makes the probe that is due, if one is.
-    pub(super) fn next_pmtu_probe(&mut self, now: Time, draws: &mut Draws) -> Option<ProbeRequest> {
+    pub(super) fn next_pmtu_probe(&mut self, now: Time, rng: &mut RngState) -> Option<ProbeRequest> {
         let lost_after = self.rtt.rto().max(MIN_PROBE_TIMER);
         let finder = self.finder.as_mut()?;
         let size = finder.discovery.poll(now, lost_after)?;
-        let nonce = draws.next_u64();
+        let nonce = rng.next_u64();
         finder.sent[finder.next_slot] = Some((nonce, size));
         finder.next_slot = (finder.next_slot + 1) % REMEMBERED;
         let info = HeartbeatInfo { path: self.id, purpose: Purpose::PathMtu, sent: now, nonce };

@@ -12,7 +12,7 @@ use super::{
     COMMON_HEADER, HEARTBEAT_INFO_LEN, HeartbeatInfo, Path, PathId, PathState, Paths, Purpose, SourceUse,
     ip_header,
 };
-use crate::draws::Draws;
+use crate::rng::RngState;
 
 /// Bytes of a chunk header (RFC 9260 §3.2) or a parameter header (§3.2.1).
 const TLV_HEADER: u32 = 4;
@@ -68,7 +68,7 @@ impl Prober {
     }
 
     /// Makes the next probe that is due: its id and nonce.
-    fn next(&mut self, now: Time, draws: &mut Draws) -> Option<(u64, u64)> {
+    fn next(&mut self, now: Time, rng: &mut RngState) -> Option<(u64, u64)> {
         if self.interrupted {
             // Ids begin anew; answers to old probes fail by their nonce.
             self.estimator.restart(now);
@@ -76,7 +76,7 @@ impl Prober {
         }
         let alone = self.estimator.outstanding() == 0;
         let id = self.estimator.poll_probe(now)?;
-        let nonce = draws.next_u64();
+        let nonce = rng.next_u64();
         if self.nonces.len() == REMEMBERED {
             self.nonces.pop_front();
         }
@@ -166,7 +166,7 @@ impl Paths {
             }
             let padding = |bytes: u32, path: &Path| bytes.saturating_sub(smallest_probe(path));
             let Some(prober) = &mut path.prober else { continue };
-            let Some((id, nonce)) = prober.next(now, &mut self.draws) else { continue };
+            let Some((id, nonce)) = prober.next(now, &mut self.rng) else { continue };
             let bytes = prober.estimator.probe_bytes();
             let info = HeartbeatInfo { path: path.id, purpose: Purpose::Bandwidth(id), sent: now, nonce };
             return Some(ProbeRequest {
@@ -178,8 +178,8 @@ impl Paths {
         if self.pmtu_of_no_use {
             return None;
         }
-        let draws = &mut self.draws;
-        self.list.iter_mut().filter(|path| path.may_probe()).find_map(|path| path.next_pmtu_probe(now, draws))
+        let rng = &mut self.rng;
+        self.list.iter_mut().filter(|path| path.may_probe()).find_map(|path| path.next_pmtu_probe(now, rng))
     }
 
     /// Probes are heartbeats: they wait for the association to be up and end with its shutdown (RFC 9260 §8.3).

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use super::heartbeat::Schedule;
 use super::pairing::{MAX_ADDRESSES, MAX_PATHS, can_pair, is_endpoint};
 use super::{Path, PathAddr, PathEvent, PathId, PathState, PathsConfig, SourceUse};
-use crate::draws::Draws;
+use crate::rng::RngState;
 
 /// Names of the paths that an added address brought.
 pub type Added = SmallVec<[PathId; 4]>;
@@ -74,7 +74,7 @@ pub struct Paths {
     pub(super) schedule: Schedule,
     /// What the paths could carry beyond what they do is not asked yet: there was never more to send than one packet takes.
     pub(super) pmtu_of_no_use: bool,
-    pub(super) draws: Draws,
+    pub(super) rng: RngState,
     events: VecDeque<PathEvent>,
 }
 
@@ -96,7 +96,7 @@ impl Paths {
             heard_on: None,
             assoc_error_count: 0,
             schedule: Schedule::default(),
-            draws: Draws::new(seed),
+            rng: RngState::new(seed),
             events: VecDeque::new(),
         }
     }

@@ -209,7 +209,7 @@ fn rfc9260_6_1_i_bit_on_the_last_chunk_before_shutdown() {
     sender.enqueue(1, 100);
     assert!(!sender.flush()[0].1[0].immediate);
     sender.enqueue(2, FULL);
-    sender.out.hurry();
+    sender.out.on_shutdown_pending();
     let bits: Vec<_> = sender.flush().iter().map(|(_, chunks)| chunks[0].immediate).collect();
     assert_eq!(bits, [false, true]);
 }
