@@ -199,7 +199,7 @@ impl Receiver {
 
     /// Records the advertised window: `window` bytes from the next offset, as the wire has it. It never
     /// shrinks.
-    pub(crate) fn told(&mut self, window: u64) {
+    pub(crate) fn advertised(&mut self, window: u64) {
         self.edge = self.edge.max(self.next + window);
     }
 
@@ -278,7 +278,7 @@ mod tests {
         change(&mut config);
         let mut receiver = Receiver::new(&config);
         receiver.synchronize();
-        receiver.told(receiver.window(1000));
+        receiver.advertised(receiver.window(1000));
         receiver.acknowledged();
         receiver
     }
@@ -288,7 +288,7 @@ mod tests {
         let arrival = receiver.receive(Time::ZERO, 1 + 1000 * number, 1000, false);
         let due = receiver.ack_is_due(Time::ZERO);
         if due {
-            receiver.told(receiver.window(1000));
+            receiver.advertised(receiver.window(1000));
             receiver.acknowledged();
         }
         (arrival, due)
@@ -349,7 +349,7 @@ mod tests {
         for number in 0..10 {
             assert_eq!(segment(&mut r, number).0, Arrival::Next);
         }
-        r.told(r.window(1000));
+        r.advertised(r.window(1000));
         assert_eq!((r.window(1000), r.readable(), r.delivered()), (0, 10_000, 0));
         assert_eq!(segment(&mut r, 10), (Arrival::Outside, true));
         assert_eq!(r.read(999), 999);

@@ -120,7 +120,7 @@ impl<P> Link<P> {
             WhenDown::Keep => self.reschedule(now, |link| link.up = false),
             WhenDown::Drop => {
                 self.up = false;
-                self.fifo.doom(now);
+                self.fifo.lose_inside(now);
                 self.stalled_work = 0;
             }
         }
@@ -149,7 +149,7 @@ impl<P: Send> LinkModel<P> for Link<P> {
             self.stalled_work = u128::from(wire_len) * WORK_PER_BYTE;
         }
         let (departs, arrives) = self.times(now, wire_len);
-        self.fifo.push(Entry { packet, wire_len, doomed: false, departs, arrives });
+        self.fifo.push(Entry { packet, wire_len, lost: false, departs, arrives });
         self.stats.saw_queue(self.fifo.waiting());
         Offer::Queued
     }
@@ -164,7 +164,7 @@ impl<P: Send> LinkModel<P> for Link<P> {
         }
         self.fifo.advance(now);
         let entry = self.fifo.pop()?;
-        let outcome = if entry.doomed {
+        let outcome = if entry.lost {
             Outcome::Lost(LossReason::LinkDown)
         } else if self.loss.as_mut().is_some_and(|loss| loss.loses(entry.departs, entry.wire_len)) {
             Outcome::Lost(LossReason::Channel)

@@ -47,7 +47,7 @@ pub(crate) struct Entry<P> {
     pub(crate) packet: P,
     pub(crate) wire_len: u32,
     /// The link went down with it inside.
-    pub(crate) doomed: bool,
+    pub(crate) lost: bool,
     /// When its transmission ends; [`Time::MAX`] while that is not known.
     pub(crate) departs: Time,
     /// When it arrives at the other end; [`Time::MAX`] likewise.
@@ -140,9 +140,9 @@ impl<P> Fifo<P> {
     }
 
     /// Dooms the packets that have not arrived by `now`: they leave the queue now.
-    pub(crate) fn doom(&mut self, now: Time) {
+    pub(crate) fn lose_inside(&mut self, now: Time) {
         for entry in self.entries.iter_mut().filter(|entry| entry.arrives > now) {
-            entry.doomed = true;
+            entry.lost = true;
             (entry.departs, entry.arrives) = (entry.departs.min(now), now);
         }
         self.departed = self.entries.len();

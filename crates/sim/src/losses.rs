@@ -111,7 +111,7 @@ impl Simulation {
         let headers = packet.bytes.len() as u32 + ip_header_len(self.addresses[source.index()]) + outer;
         let len = packet.wire_len.saturating_sub(headers);
         if let Some(connection) = &mut self.tcp[number].end_mut(sender).connection {
-            connection.tell_loss(&packet.bytes, len, cause);
+            connection.report_loss(&packet.bytes, len, cause);
         }
     }
 }

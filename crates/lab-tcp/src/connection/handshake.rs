@@ -99,7 +99,7 @@ impl Connection {
         let rtt = self.handshake.answered(now, self.config.rto);
         self.phase = Phase::Open;
         self.sender = Some(Sender::new(now, &self.config, agreed, rtt));
-        self.tell_sender();
+        self.update_sender();
         self.events.push_back(Event::Connected);
         self.trace.add(now, TraceKind::Connected);
     }

@@ -156,7 +156,7 @@ impl Connection {
     pub fn write(&mut self, bytes: u64) {
         if !self.fin {
             self.written = self.written.saturating_add(bytes);
-            self.tell_sender();
+            self.update_sender();
         }
     }
 
@@ -166,7 +166,7 @@ impl Connection {
         if !self.sender.as_ref().is_some_and(Sender::fin_is_sent) {
             self.fin = false;
             self.written = self.sender.as_ref().map_or(1, |sender| sender.at().max);
-            self.tell_sender();
+            self.update_sender();
         }
     }
 
@@ -182,10 +182,10 @@ impl Connection {
             self.stop_writing();
         }
         self.fin = true;
-        self.tell_sender();
+        self.update_sender();
     }
 
-    fn tell_sender(&mut self) {
+    fn update_sender(&mut self) {
         if let Some(sender) = &mut self.sender {
             sender.set_written(self.written, self.fin);
         }
@@ -295,12 +295,12 @@ impl Connection {
     /// Reports that the simulator lost a segment of this end: its header, the length of its user data, and
     /// why. A yardstick for loss classifiers, not a part of the protocol: nothing but
     /// [`Oracle`](msctp_congestion::classifier::Oracle) and the counters look at it.
-    pub fn tell_loss(&mut self, header: &[u8], payload_len: u32, cause: Cause) {
+    pub fn report_loss(&mut self, header: &[u8], payload_len: u32, cause: Cause) {
         let Some(sender) = &mut self.sender else { return };
         let sequence = header::parse(header).ok().map(|parsed| parsed.header.sequence);
         let start = sequence.and_then(|sequence| input::offset_of(sequence, self.iss, sender.at().una));
         if let Some(start) = start.filter(|_| payload_len > 0) {
-            sender.tell_loss(start, start + u64::from(payload_len), cause);
+            sender.report_loss(start, start + u64::from(payload_len), cause);
         }
     }
 

@@ -53,7 +53,7 @@ impl Connection {
                 .then(|| Timestamps { value: self.timestamp(now), echo: self.ts_recent }),
         };
         header::write(&header, &[], out);
-        self.receiver.told(u64::from(header.window));
+        self.receiver.advertised(u64::from(header.window));
         self.receiver.acknowledged();
         self.last_ack_sent = self.receiver.next();
         self.handshake.sent(now);
@@ -125,7 +125,7 @@ impl Connection {
             self.wire_blocks.extend(self.blocks.iter().map(|&(start, end)| (wire(start), wire(end))));
         }
         header::write(header, &self.wire_blocks, out);
-        self.receiver.told(u64::from(header.window) << self.own_shift);
+        self.receiver.advertised(u64::from(header.window) << self.own_shift);
         self.receiver.acknowledged();
         self.last_ack_sent = self.receiver.next();
         let blocks = self.wire_blocks.len() as u32;

@@ -72,8 +72,8 @@ impl Differentiation {
     /// TCP sender behavior only in congestion avoidance phases” (§2): in slow start it is not used.
     pub(super) fn judge(&mut self, at: &Outstanding, window: Window, rtt: &RttEstimator) -> Option<Verdict> {
         let classifier = self.classifier.as_mut().filter(|_| window.cwnd >= window.ssthresh)?;
-        let told = self.lost.range(..=at.una).next_back();
-        let truth = told.filter(|&(_, &(end, _))| end > at.una).map(|(_, &(_, cause))| cause);
+        let known = self.lost.range(..=at.una).next_back();
+        let truth = known.filter(|&(_, &(end, _))| end > at.una).map(|(_, &(_, cause))| cause);
         let cause = classifier.classify(&Evidence { round_trips: rtt.round_trips(), truth });
         self.tally.count(truth, cause);
         Some(Verdict { cause, truth })

@@ -125,7 +125,7 @@ impl Sender {
         };
         let controller = ControllerConfig {
             pmdcs: agreed.smss,
-            // Only RFC 9260's initial window asks, which a connection never uses unless told.
+            // Only RFC 9260's initial window needs it, which a connection uses only if configured.
             ip_version: IpVersion::V4,
             initial_window: config.initial_window(agreed.smss),
             initial_ssthresh: config.initial_ssthresh,
@@ -200,7 +200,7 @@ impl Sender {
 
     /// Reports that the simulator lost the segment `start..end`. A yardstick: only classifiers that may know
     /// it look at it.
-    pub(crate) fn tell_loss(&mut self, start: u64, end: u64, cause: Cause) {
+    pub(crate) fn report_loss(&mut self, start: u64, end: u64, cause: Cause) {
         self.differentiation.tell(start, end, cause);
     }
 

@@ -62,7 +62,7 @@ fn new_segments(pair: &Pair, from: Time, to: Time) -> usize {
 }
 
 #[test]
-fn a_wireless_loss_is_sent_again_at_the_third_duplicate_and_the_window_kept() {
+fn a_wireless_loss_is_retransmitted_at_the_third_duplicate_and_the_window_kept() {
     for (_, algorithm) in Algorithm::ALL {
         for limited_transmit in [false, true] {
             let config = Config { limited_transmit, ..config(algorithm) };
@@ -87,12 +87,12 @@ fn a_wireless_loss_is_sent_again_at_the_third_duplicate_and_the_window_kept() {
 fn a_congestion_loss_goes_as_without_a_classifier() {
     for (_, algorithm) in Algorithm::ALL {
         let plain = Config { loss_classifier: "none".to_owned(), ..config(algorithm) };
-        let told = transfer(&config(algorithm), Cause::Congestion, lose_once(&[5, 9, 40], SMSS));
+        let classified = transfer(&config(algorithm), Cause::Congestion, lose_once(&[5, 9, 40], SMSS));
         let plain = transfer(&plain, Cause::Congestion, lose_once(&[5, 9, 40], SMSS));
-        assert_eq!(told.data_sent(SMSS), plain.data_sent(SMSS), "{algorithm:?}");
-        let (told, plain) = (told.ends[0].stats(), plain.ends[0].stats());
-        assert_eq!((told.ld_recoveries, told.fast_retransmits), (0, plain.fast_retransmits));
-        assert!(told.verdicts.congestion_as_congestion > 0);
+        assert_eq!(classified.data_sent(SMSS), plain.data_sent(SMSS), "{algorithm:?}");
+        let (classified, plain) = (classified.ends[0].stats(), plain.ends[0].stats());
+        assert_eq!((classified.ld_recoveries, classified.fast_retransmits), (0, plain.fast_retransmits));
+        assert!(classified.verdicts.congestion_as_congestion > 0);
         assert_eq!(plain.verdicts.total(), 0, "nobody is asked");
     }
 }

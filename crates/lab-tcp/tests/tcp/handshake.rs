@@ -81,7 +81,7 @@ fn windows_above_64_kib_need_the_scale() {
 }
 
 #[test]
-fn a_lost_syn_is_sent_again_after_the_initial_rto_and_makes_the_next_rto_long() {
+fn a_lost_syn_is_retransmitted_after_the_initial_rto_and_makes_the_next_rto_long() {
     let mut pair = Pair::same(&Config::default());
     pair.client().write(1000);
     let mut lost = 0;

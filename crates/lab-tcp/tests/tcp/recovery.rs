@@ -333,7 +333,7 @@ fn with_timestamps_every_new_ack_gives_a_round_trip() {
 }
 
 #[test]
-fn after_a_timeout_all_is_sent_again_in_order() {
+fn after_a_timeout_all_is_retransmitted_in_order() {
     // Segment 5 is lost twice: the time-out comes with 6 to 24 received. Reno retransmits what it cannot know
     // to have arrived, but the ACK of 5 covers it.
     for (_, algorithm) in Algorithm::ALL {

@@ -105,7 +105,7 @@ impl Pair {
             }
             let fate = fate(&seen);
             if fate == Fate::Lose {
-                self.ends[end].tell_loss(&bytes, len, self.losses_are);
+                self.ends[end].report_loss(&bytes, len, self.losses_are);
             }
             let copies = match fate {
                 Fate::Pass => vec![at],

@@ -18,7 +18,7 @@ pub(crate) use gate::Gate;
 pub(crate) use sdus::Sdus;
 pub(crate) use trace::Trace;
 pub use trace::{BlockEvent, BlockEventKind};
-pub(crate) use window::{Block, Part, Told, Window};
+pub(crate) use window::{AckState, Block, Part, Window};
 
 /// A radio link's parameter is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

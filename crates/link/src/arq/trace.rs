@@ -22,7 +22,7 @@ pub enum BlockEventKind {
     /// It was sent for the first time.
     Sent,
     /// Retransmission.
-    SentAgain,
+    Retransmitted,
     /// The receiver got it for the first time.
     Received,
     /// The sender knows that this block and all before it arrived.

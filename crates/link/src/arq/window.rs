@@ -12,13 +12,13 @@ use msctp_units::Time;
 
 /// The sender's knowledge of a block: an element of V(B) in TS 44.060.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
-    /// Nothing since it was sent.
+pub(crate) enum AckState {
+    /// No report since it was sent.
     Pending,
     /// Missing, and not retransmitted since.
     Missing,
-    /// That it is there.
-    There,
+    /// Acknowledged.
+    Acked,
 }
 
 /// A piece of a block: number `index` of `of` equal ones, of which there are 1 to 128.
@@ -39,7 +39,7 @@ pub(crate) struct Block<X> {
     /// Its octets in the stream of packets.
     pub(crate) octets: Range<u64>,
     /// The sender's knowledge.
-    pub(crate) told: Told,
+    pub(crate) ack_state: AckState,
     /// When its last sending was, or would have been, at the receiver.
     pub(crate) sent: Time,
     /// In how many parts it was last sent, and which of those the receiver has, the first in the lowest bit.
@@ -54,7 +54,7 @@ impl<X> Block<X> {
     pub(crate) fn new(octets: Range<u64>, extra: X) -> Self {
         Self {
             octets,
-            told: Told::Pending,
+            ack_state: AckState::Pending,
             sent: Time::ZERO,
             parts: 1,
             parts_there: 0,
@@ -64,8 +64,8 @@ impl<X> Block<X> {
     }
 
     /// Notes that the block is sent in `parts`, the last of which arrives by `sent`.
-    pub(crate) fn goes_out(&mut self, sent: Time, parts: u8) {
-        self.told = Told::Pending;
+    pub(crate) fn note_sent(&mut self, sent: Time, parts: u8) {
+        self.ack_state = AckState::Pending;
         self.sent = sent;
         if self.parts != parts {
             (self.parts, self.parts_there) = (parts, 0);
@@ -89,7 +89,7 @@ pub(crate) struct Window<X> {
     vq: u64,
     /// V(R): one past the newest block the receiver has.
     vr: u64,
-    /// No block before this one is [`Told::Missing`].
+    /// No block before this one is [`AckState::Missing`].
     missing_from: u64,
     /// Where [`next_pending`](Self::next_pending) goes on.
     pending_from: u64,
@@ -185,16 +185,16 @@ impl<X> Window<X> {
     pub(crate) fn is_there(&mut self, number: u64) {
         if let Some(block) = self.get_mut(number) {
             debug_assert!(block.is_received(), "acknowledged without having been received");
-            block.told = Told::There;
+            block.ack_state = AckState::Acked;
         }
     }
 
     /// Notes that the sender knows that the block is missing. False if it knew that, or that it arrived.
     pub(crate) fn is_missing(&mut self, number: u64) -> bool {
-        let Some(block) = self.get_mut(number).filter(|block| block.told == Told::Pending) else {
+        let Some(block) = self.get_mut(number).filter(|block| block.ack_state == AckState::Pending) else {
             return false;
         };
-        block.told = Told::Missing;
+        block.ack_state = AckState::Missing;
         self.missing_from = self.missing_from.min(number);
         true
     }
@@ -202,7 +202,7 @@ impl<X> Window<X> {
     /// Moves V(A) past what is there. True if it moved.
     pub(crate) fn advance(&mut self) -> bool {
         let before = self.va;
-        while self.blocks.front().is_some_and(|block| block.told == Told::There) {
+        while self.blocks.front().is_some_and(|block| block.ack_state == AckState::Acked) {
             self.blocks.pop_front();
             self.va += 1;
         }
@@ -212,7 +212,7 @@ impl<X> Window<X> {
     /// Returns the oldest block known to be missing.
     pub(crate) fn next_missing(&mut self) -> Option<u64> {
         let mut number = self.missing_from.max(self.va);
-        while self.get(number).is_some_and(|block| block.told != Told::Missing) {
+        while self.get(number).is_some_and(|block| block.ack_state != AckState::Missing) {
             number += 1;
         }
         self.missing_from = number;
@@ -223,7 +223,8 @@ impl<X> Window<X> {
     /// newest.
     pub(crate) fn next_pending(&mut self) -> Option<u64> {
         let from = if self.pending_from < self.vs() { self.pending_from.max(self.va) } else { self.va };
-        let pending = |number: &u64| self.get(*number).is_some_and(|block| block.told == Told::Pending);
+        let pending =
+            |number: &u64| self.get(*number).is_some_and(|block| block.ack_state == AckState::Pending);
         let found = (from..self.vs()).find(pending).or_else(|| (self.va..from).find(pending))?;
         self.pending_from = found + 1;
         Some(found)

@@ -6,7 +6,7 @@ fn window(size: u64, blocks: u64) -> Window<()> {
     let mut window = Window::new(size);
     for n in 0..blocks {
         let number = window.push(Block::new(n * 10..n * 10 + 10, ()));
-        window.get_mut(number).unwrap().goes_out(Time::ZERO, 1);
+        window.get_mut(number).unwrap().note_sent(Time::ZERO, 1);
     }
     window
 }
@@ -41,7 +41,7 @@ fn the_sender_side_moves_over_what_it_knows_to_be_there() {
     assert_eq!(window.in_order_end(), None, "block 1 is forgotten");
     assert!(window.is_missing(2) && !window.is_missing(2) && !window.is_missing(3) && !window.is_missing(1));
     assert_eq!(window.next_missing(), Some(2));
-    window.get_mut(2).unwrap().goes_out(Time::ZERO, 1);
+    window.get_mut(2).unwrap().note_sent(Time::ZERO, 1);
     assert_eq!(window.next_missing(), None);
     assert!(window.is_missing(2), "missing again, after its retransmission");
     assert_eq!(window.next_missing(), Some(2));
@@ -60,7 +60,7 @@ fn pending_blocks_come_round_oldest_first() {
 fn a_block_in_parts_needs_all_of_them() {
     let part = |index, of| Part { index, of };
     let mut window = window(8, 2);
-    let again = |window: &mut Window<()>, parts| window.get_mut(0).unwrap().goes_out(Time::ZERO, parts);
+    let again = |window: &mut Window<()>, parts| window.get_mut(0).unwrap().note_sent(Time::ZERO, parts);
     again(&mut window, 2);
     assert!(
         !window.part_arrives(0, part(1, 2), Time::ZERO) && !window.part_arrives(0, part(1, 2), Time::ZERO)
@@ -70,9 +70,9 @@ fn a_block_in_parts_needs_all_of_them() {
     again(&mut window, 2);
     assert!(!window.part_arrives(0, part(0, 2), Time::ZERO), "once");
     // cut otherwise
-    window.get_mut(1).unwrap().goes_out(Time::ZERO, 2);
+    window.get_mut(1).unwrap().note_sent(Time::ZERO, 2);
     assert!(!window.part_arrives(1, part(0, 2), Time::ZERO));
-    window.get_mut(1).unwrap().goes_out(Time::ZERO, 128);
+    window.get_mut(1).unwrap().note_sent(Time::ZERO, 128);
     assert!(!window.part_arrives(1, part(1, 2), Time::ZERO));
     assert!((0..127).all(|n| !window.part_arrives(1, part(n, 128), Time::ZERO)));
     assert!(window.part_arrives(1, part(127, 128), Time::ZERO));

@@ -85,7 +85,7 @@ pub struct EgprsStats {
     /// RLC data blocks sent for the first time.
     pub blocks: u64,
     /// RLC data blocks retransmitted because a report said that they were missing.
-    pub sent_again: u64,
+    pub retransmitted: u64,
     /// RLC data blocks retransmitted because nothing new was queued.
     pub sent_early: u64,
     /// RLC data blocks, or halves of them, that the channel took.

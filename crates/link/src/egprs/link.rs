@@ -12,8 +12,8 @@ use rand_core::SeedableRng;
 
 use super::{BLOCK_PERIOD, CodingScheme, EgprsConfig, EgprsStats};
 use crate::arq::{
-    Agenda, Block, BlockErrors, BlockEvent, BlockEventKind, Gate, InvalidRadio, Part, Told, Trace, Window,
-    next_multiple,
+    AckState, Agenda, Block, BlockErrors, BlockEvent, BlockEventKind, Gate, InvalidRadio, Part, Trace,
+    Window, next_multiple,
 };
 use crate::{Carries, Change, Conditions, Delivery, LinkModel, LinkStats, Offer, QueueLen, Unsupported};
 
@@ -168,7 +168,7 @@ impl<P> EgprsLink<P> {
             let Some(block) = self.window.get(number) else { break };
             if has(block) {
                 self.window.is_there(number);
-            } else if block.told == Told::Pending && block.sent <= report.made {
+            } else if block.ack_state == AckState::Pending && block.sent <= report.made {
                 self.window.is_missing(number);
             }
         }
@@ -200,7 +200,8 @@ impl<P> EgprsLink<P> {
     fn send_radio_block(&mut self, at: Time) -> bool {
         let mut blocks = 1;
         let window = &self.window;
-        let needed = |half: &Half| window.get(half.number).is_some_and(|block| block.told != Told::There);
+        let needed =
+            |half: &Half| window.get(half.number).is_some_and(|block| block.ack_state != AckState::Acked);
         let (scheme, mut read);
         if let Some(half) = self.half.take().filter(needed) {
             scheme = half.scheme;
@@ -262,12 +263,12 @@ impl<P> EgprsLink<P> {
         // At the latest: the second half goes in the next radio block.
         let arrives = self.arrival(at + BLOCK_PERIOD * u64::from(choice.parts));
         if let Some(block) = self.window.get_mut(choice.number) {
-            block.goes_out(arrives, choice.parts);
+            block.note_sent(arrives, choice.parts);
         }
         let (count, event) = match choice.why {
             Why::New => (&mut self.radio.blocks, BlockEventKind::Sent),
-            Why::Missing => (&mut self.radio.sent_again, BlockEventKind::SentAgain),
-            Why::NothingBetter => (&mut self.radio.sent_early, BlockEventKind::SentAgain),
+            Why::Missing => (&mut self.radio.retransmitted, BlockEventKind::Retransmitted),
+            Why::NothingBetter => (&mut self.radio.sent_early, BlockEventKind::Retransmitted),
         };
         *count += 1;
         self.trace.record(at, choice.number, event);

@@ -90,7 +90,7 @@ fn throughput_is_the_closed_form() {
                 expected / 1e3,
                 measured / 1e3,
                 (measured / expected - 1.0) * 100.0,
-                (radio.sent_again + radio.sent_early) as f64 / radio.blocks as f64 * 100.0,
+                (radio.retransmitted + radio.sent_early) as f64 / radio.blocks as f64 * 100.0,
                 radio.stalled.as_secs_f64() / until.as_secs_f64() * 100.0,
             );
             assert!((measured / expected - 1.0).abs() < 0.02, "{scheme} {share}: {measured} of {expected}");
@@ -222,7 +222,7 @@ fn setting_up_and_delayed_release_of_the_flow() {
 
 /// One PDCH: blocks 0, 1, 2 … at 0, 20, 40 ms …
 #[test]
-fn a_lost_block_is_sent_again_after_the_report_and_nothing_overtakes() {
+fn a_lost_block_is_retransmitted_after_the_report_and_nothing_overtakes() {
     let config =
         EgprsConfig { pdchs: 1, poll_period: 3, delay: Span::from_millis(10), ..plain(CodingScheme::Cs4) };
     let mut link = losing(config, &[1]);
@@ -238,12 +238,12 @@ fn a_lost_block_is_sent_again_after_the_report_and_nothing_overtakes() {
     assert_eq!(times, [30, 170, 170, 170, 170, 170, 170, 190, 210]);
     assert!(out.iter().map(|&(n, _, _)| n).eq(0..9) && out.iter().all(|&(_, _, arrived)| arrived));
     let events: Vec<BlockEvent> = core::iter::from_fn(|| link.poll_trace()).collect();
-    let again: Vec<_> = events.iter().filter(|e| e.kind == BlockEventKind::SentAgain).take(1).collect();
+    let again: Vec<_> = events.iter().filter(|e| e.kind == BlockEventKind::Retransmitted).take(1).collect();
     assert_eq!((again[0].at, again[0].number), (ms(140), 1));
     let acked: Vec<_> = events.iter().filter(|e| e.kind == BlockEventKind::Acknowledged).collect();
     assert_eq!((acked[0].at, acked[0].number), (ms(140), 0));
     assert_eq!(acked.last().unwrap().number, 8);
-    assert_eq!(link.radio_stats().sent_again, 1, "not twice for one loss");
+    assert_eq!(link.radio_stats().retransmitted, 1, "not twice for one loss");
 }
 
 /// GPRS: the poll is in the block that is lost. The last block is retransmitted because nothing new is
@@ -283,7 +283,7 @@ fn block_numbers_stay_within_the_window() {
                 next += 1;
                 assert!(next - acked <= 64);
             }
-            BlockEventKind::SentAgain | BlockEventKind::Received => {
+            BlockEventKind::Retransmitted | BlockEventKind::Received => {
                 assert!((acked..next).contains(&event.number));
             }
             BlockEventKind::Acknowledged => acked = event.number + 1,

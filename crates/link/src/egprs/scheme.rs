@@ -185,7 +185,7 @@ mod tests {
     /// 3GPP TS 44.060 table 8.1.1.1: rows by the scheme of the first transmission, columns by the commanded
     /// one, MCS-9 first.
     #[test]
-    fn blocks_are_sent_again_as_the_standards_table_says() {
+    fn blocks_are_retransmitted_as_the_standards_table_says() {
         let table: [(u32, [u32; 9]); 9] = [
             (9, [9, 6, 6, 6, 3, 3, 3, 3, 3]),
             (8, [8, 8, 6, 6, 3, 3, 3, 3, 3]),

@@ -15,8 +15,8 @@ use super::harq::{Harq, TransportBlock};
 use super::receiver::{Receiver, Status};
 use super::{LteConfig, LteStats, TTI};
 use crate::arq::{
-    Agenda, Block, BlockErrors, BlockEvent, BlockEventKind, Gate, InvalidRadio, Part, Told, Trace, Window,
-    next_multiple,
+    AckState, Agenda, Block, BlockErrors, BlockEvent, BlockEventKind, Gate, InvalidRadio, Part, Trace,
+    Window, next_multiple,
 };
 use crate::{
     Carries, Change, Conditions, Delivery, LinkModel, LinkStats, LossReason, Offer, QueueLen, Unsupported,
@@ -150,7 +150,8 @@ impl<P> LteLink<P> {
     /// Returns whether the retransmission buffer holds a PDU.
     fn has_old(&mut self) -> bool {
         let window = &self.window;
-        self.split.take_if(|split| window.get(split.number).is_none_or(|pdu| pdu.told == Told::There));
+        self.split
+            .take_if(|split| window.get(split.number).is_none_or(|pdu| pdu.ack_state == AckState::Acked));
         self.split.is_some() || self.window.next_missing().is_some()
     }
 
@@ -184,9 +185,9 @@ impl<P> LteLink<P> {
             let octets = pdu.octets.end - pdu.octets.start;
             // Re-segmentation, into 128 parts at most: a smaller grant counts as if it were that large.
             let parts = octets.div_ceil(room).clamp(1, 128) as u8;
-            pdu.goes_out(at, parts);
+            pdu.note_sent(at, parts);
             self.radio.retransmitted += 1;
-            self.trace.record(at, number, BlockEventKind::SentAgain);
+            self.trace.record(at, number, BlockEventKind::Retransmitted);
             return Some(self.put(at, number, Part { index: 0, of: parts }, octets.min(room), 0));
         }
         if self.window.is_full() {
@@ -195,7 +196,7 @@ impl<P> LteLink<P> {
         let range = self.gate.sdus.take(room)?;
         let octets = range.end - range.start;
         let mut pdu = Block::new(range, None);
-        pdu.goes_out(at, 1);
+        pdu.note_sent(at, 1);
         let number = self.window.push(pdu);
         self.radio.pdus += 1;
         self.trace.record(at, number, BlockEventKind::Sent);
@@ -237,9 +238,9 @@ impl<P> LteLink<P> {
     fn poll_with_an_old_pdu(&mut self, at: Time) {
         let newest = (self.window.va()..self.window.vs())
             .rev()
-            .find(|&number| self.window.get(number).is_some_and(|pdu| pdu.told == Told::Pending));
+            .find(|&number| self.window.get(number).is_some_and(|pdu| pdu.ack_state == AckState::Pending));
         match newest {
-            Some(number) => self.send_again(at, number),
+            Some(number) => self.retransmit(at, number),
             None => self.poll.forced = false,
         }
     }
@@ -277,7 +278,7 @@ impl<P> LteLink<P> {
         for number in self.window.va()..status.ack_sn {
             match self.window.get(number) {
                 Some(pdu) if pdu.received <= status.made => self.window.is_there(number),
-                Some(pdu) if pdu.told == Told::Pending => self.send_again(at, number),
+                Some(pdu) if pdu.ack_state == AckState::Pending => self.retransmit(at, number),
                 _ => {}
             }
         }
@@ -294,7 +295,7 @@ impl<P> LteLink<P> {
     /// Considers the PDU for retransmission (§5.2.1). With RETX_COUNT at maxRetxThreshold the standard
     /// tells the upper layers, which set the bearer up again; here the PDU's packets are lost and the bearer
     /// goes on.
-    fn send_again(&mut self, at: Time, number: u64) {
+    fn retransmit(&mut self, at: Time, number: u64) {
         let Some(pdu) = self.window.get_mut(number) else { return };
         let count = pdu.extra.map_or(0, |count| count + 1);
         if count < self.config.max_retx {

@@ -257,7 +257,7 @@ fn a_report_is_not_sent_while_prohibited_and_lost_reports_only_delay() {
 }
 
 #[test]
-fn a_smaller_grant_splits_a_pdu_that_is_sent_again() {
+fn a_smaller_grant_splits_a_pdu_that_is_retransmitted() {
     let mut link = losing(LteConfig { max_attempts: 1, ..one_packet_a_pdu() }, &[0, 2]);
     let _ = link.offer(ms(0), 1, 100);
     assert_eq!(drain(&mut link, ms(1)), []);

@@ -34,7 +34,7 @@ struct Leaving<P> {
     entry: Entry<P>,
     departed: Time,
     at: Time,
-    doomed: bool,
+    lost: bool,
 }
 
 /// One direction of a link that follows a trace, as Mahimahi's `mm-link` does.
@@ -111,7 +111,7 @@ impl<P> TraceLink<P> {
             self.waiting_bytes -= u64::from(entry.wire_len);
             let before = self.leaving.back().map_or(Time::ZERO, |last| last.at);
             let arrives = (at + self.config.delay).max(before);
-            self.leaving.push_back(Leaving { entry, departed: at, at: arrives, doomed: false });
+            self.leaving.push_back(Leaving { entry, departed: at, at: arrives, lost: false });
         }
     }
 
@@ -120,10 +120,10 @@ impl<P> TraceLink<P> {
         self.next = None;
         (self.sent, self.waiting_bytes) = (0, 0);
         for leaving in self.leaving.iter_mut().filter(|leaving| leaving.at > now) {
-            (leaving.at, leaving.doomed) = (now, true);
+            (leaving.at, leaving.lost) = (now, true);
         }
         let waiting = self.waiting.drain(..);
-        self.leaving.extend(waiting.map(|entry| Leaving { entry, departed: now, at: now, doomed: true }));
+        self.leaving.extend(waiting.map(|entry| Leaving { entry, departed: now, at: now, lost: true }));
     }
 }
 
@@ -157,8 +157,8 @@ impl<P: Send> LinkModel<P> for TraceLink<P> {
         if self.leaving.front()?.at > now {
             return None;
         }
-        let Leaving { entry, departed, doomed, .. } = self.leaving.pop_front()?;
-        let outcome = if doomed {
+        let Leaving { entry, departed, lost, .. } = self.leaving.pop_front()?;
+        let outcome = if lost {
             Outcome::Lost(LossReason::LinkDown)
         } else if self.loss.as_mut().is_some_and(|loss| loss.loses(departed, entry.wire_len)) {
             Outcome::Lost(LossReason::Channel)
