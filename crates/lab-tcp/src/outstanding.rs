@@ -42,7 +42,7 @@ pub(crate) enum Role {
     First,
     /// A hole found by SACK.
     Hole,
-    /// The last segment outstanding, to make the receiver speak (RFC 6675, NextSeg rule 4).
+    /// The last segment outstanding, to trigger an ACK (RFC 6675, NextSeg rule 4).
     Rescue,
     /// One byte into a closed window, or a small segment into one that is nearly closed.
     Probe,

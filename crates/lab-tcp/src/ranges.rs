@@ -48,7 +48,7 @@ impl Ranges {
         self.0.get(self.0.partition_point(|range| range.0 < offset)).copied()
     }
 
-    /// Returns the offsets of the set from `start` to before `end`.
+    /// Returns how many offsets from `start` to before `end` are in the set.
     pub(crate) fn covered(&self, start: u64, end: u64) -> u64 {
         let from = self.0.partition_point(|range| range.1 <= start);
         let inside = self.0[from..].iter().take_while(|range| range.0 < end);

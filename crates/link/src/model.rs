@@ -101,7 +101,7 @@ pub struct Delivery<P> {
     pub outcome: Outcome,
 }
 
-/// How a packet left a link.
+/// Outcome of a packet that left a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// At the other end.

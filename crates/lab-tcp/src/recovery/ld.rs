@@ -4,7 +4,7 @@
 
 use super::DUP_THRESH;
 
-/// How a loss that was found is answered.
+/// Response to a found loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Response {
     /// Congestion: the recovery's own fast recovery. The window is cut.

@@ -55,7 +55,7 @@ pub(crate) struct AckView<'a> {
     pub(crate) plain_duplicate: bool,
     /// The congestion window in bytes, before this acknowledgment.
     pub(crate) cwnd: u64,
-    /// SACK blocks, as offsets, those that make sense.
+    /// Valid SACK blocks, as offsets.
     pub(crate) blocks: &'a [(u64, u64)],
 }
 

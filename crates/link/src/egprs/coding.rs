@@ -63,7 +63,7 @@ pub enum CodingConfig {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidCoding {
     /// The table has no row, or the chain no state.
-    #[error("nothing is said of the coding, want at least one entry")]
+    #[error("the coding process is empty: want at least one entry")]
     Empty,
     /// A row of the table comes before the one above it.
     #[error("entry {row} of the table is at {at} s, before the one above it; want them in order of time")]

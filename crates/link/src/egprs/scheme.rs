@@ -64,7 +64,7 @@ const TABLE: [(CodingScheme, &str, u32, u32, Family); 13] = [
     (CodingScheme::Mcs9, "MCS9", 74, 2, Family::A),
 ];
 
-/// How a block is retransmitted.
+/// Form of a retransmitted block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Again {
     /// With this coding.

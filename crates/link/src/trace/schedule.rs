@@ -34,10 +34,10 @@ pub(super) struct Opportunity {
 }
 
 impl Schedule {
-    /// Creates a schedule of these instants, in order; after `period` they come again.
+    /// Creates a schedule of these instants, in order, which repeat after `period`.
     ///
     /// # Errors
-    /// The fault; the number of the instant from 1 in place of a line.
+    /// [`InvalidTrace`] with the number of the instant, from 1, in place of a line.
     pub fn new(instants: Vec<Span>, period: Span) -> Result<Self, InvalidTrace> {
         let fail = |line: usize, message: String| Err(InvalidTrace { line, message });
         let Some(&last) = instants.last() else {

@@ -27,7 +27,7 @@ impl Distance for Fixed {
     }
 }
 
-/// How the receive power varies round its mean.
+/// Variation of the receive power round its mean.
 #[derive(Clone, Debug)]
 enum Fading {
     None,

@@ -19,7 +19,7 @@ use super::radio::{MilliDb, outage};
 /// that `1 − exp(−10^(−margin / slope))` gives for the receive power's margin at that time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ParetoFades {
-    /// By how many mdB more margin the share of bad time falls to a tenth.
+    /// Additional margin, in mdB, at which the share of bad time falls to a tenth.
     pub slope: MilliDb,
     /// The shortest bad period. More than zero.
     pub shortest: Span,
@@ -48,7 +48,7 @@ pub(super) struct Fades {
     rng: ChaCha8Rng,
     /// Bad periods that may still matter, in order.
     bad: VecDeque<(Time, Time)>,
-    /// Everything before is decided.
+    /// Time up to which the periods are decided.
     decided: Time,
 }
 
