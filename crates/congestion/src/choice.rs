@@ -3,18 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Controller, ControllerConfig, Registered, UnknownName};
-
-/// A controller for each path: one of [`controllers`](crate::controllers) by name, or a user's.
-///
-/// ```
-/// use msctp_congestion::{ControllerChoice, Reno};
-///
-/// let by_name: ControllerChoice = "cubic".into();
-/// let own = ControllerChoice::own(|path| Box::new(Reno::new(path)));
-/// assert_eq!((by_name.name(), own.name()), (Some("cubic"), None));
-/// ```
-pub type ControllerChoice = Choice<ControllerConfig, dyn Controller>;
+use crate::{Registered, UnknownName};
 
 /// A registry entry by name, or a function that makes a `T` from a `C`.
 ///
@@ -162,36 +151,5 @@ impl<C, T: ?Sized> fmt::Debug for Maker<C, T> {
             Self::Registered(_) => "registered",
             Self::Own(_) => "own",
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{IpVersion, Rfc9260, controllers};
-
-    #[test]
-    fn a_name_and_its_value_make_the_same_controller() {
-        let config = ControllerConfig::rfc9260(1452, IpVersion::V4);
-        let made = |choice: &ControllerChoice| {
-            format!("{:?}", choice.maker(controllers(), "congestion controller").unwrap().make(&config))
-        };
-        let named: ControllerChoice = Rfc9260::NAME.into();
-        let own = ControllerChoice::own(|path| Box::new(Rfc9260::new(path)));
-        assert_eq!(made(&named), made(&own));
-        assert_eq!((named.to_string(), own.to_string()), ("rfc9260".to_owned(), "own".to_owned()));
-        assert_eq!(named.registered(controllers(), "").unwrap().unwrap().name, "rfc9260");
-        assert!(own.registered(controllers(), "").unwrap().is_none());
-    }
-
-    #[test]
-    fn equal_are_names_and_clones() {
-        let own = || -> ControllerChoice { ControllerChoice::own(|path| Box::new(Rfc9260::new(path))) };
-        let (a, b) = (own(), own());
-        assert!(a == a.clone() && a != b && a != ControllerChoice::from("own"));
-        assert_eq!(ControllerChoice::from("reno"), ControllerChoice::from("reno".to_owned()));
-        let unknown =
-            ControllerChoice::from("renp").maker(controllers(), "congestion controller").unwrap_err();
-        assert!(unknown.to_string().contains("\"reno\""), "{unknown}");
     }
 }

@@ -13,13 +13,15 @@ use crate::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Windo
 ///
 /// Sizes in bytes. Receives acknowledgements outside fast recovery only.
 pub trait WindowAdjustment: Clone + core::fmt::Debug + Send {
-    /// The controller's name in the registry.
+    /// The controller's options.
+    type Options: Clone + Default + core::fmt::Debug + Send;
+    /// The controller's name.
     const NAME: &'static str;
     /// The least window after an ECN mark, in full packets; after a loss it is 2.
     const LEAST_AFTER_ECN: u64 = 2;
 
     /// Returns the state of a new path and its slow start.
-    fn new(config: &ControllerConfig) -> (Self, SlowStart)
+    fn new(options: &Self::Options) -> (Self, SlowStart)
     where
         Self: Sized;
 
@@ -58,8 +60,9 @@ pub trait WindowAdjustment: Clone + core::fmt::Debug + Send {
 ///   duplicate acknowledgements (RFC 5681 §3.2 (3), (4)) is left to the sender.
 /// - After an RTO without data cwnd is at most the initial window (RFC 5681 §4.1), the threshold stays.
 #[derive(Clone, Debug)]
-pub struct Composed<A> {
+pub struct Composed<A: WindowAdjustment> {
     config: ControllerConfig,
+    options: A::Options,
     state: State<A>,
     pacing_rate: Option<Rate>,
     /// The window is the configured initial one: no data was acknowledged or lost yet, no policy set another.
@@ -79,14 +82,19 @@ struct State<A> {
 }
 
 impl<A: WindowAdjustment> Composed<A> {
-    /// The name in the registry.
+    /// The name.
     pub const NAME: &str = A::NAME;
 
+    /// Returns the controller of a new path, with default options.
+    pub fn new(path: &ControllerConfig) -> Self {
+        Self::with(path, A::Options::default())
+    }
+
     /// Returns the controller of a new path.
-    pub fn new(config: &ControllerConfig) -> Self {
-        let mut config = config.clone();
+    pub fn with(path: &ControllerConfig, options: A::Options) -> Self {
+        let mut config = path.clone();
         config.pmdcs = config.pmdcs.max(1);
-        let (adjustment, slow_start) = A::new(&config);
+        let (adjustment, slow_start) = A::new(&options);
         let state = State {
             cwnd: Precise::new(config.initial_cwnd()),
             // RFC 5681 §3.1: "SHOULD be set arbitrarily high"
@@ -94,7 +102,15 @@ impl<A: WindowAdjustment> Composed<A> {
             slow_start,
             adjustment,
         };
-        Self { config, state, pacing_rate: None, initial: true, after_timeout: false, before_timeout: None }
+        Self {
+            config,
+            options,
+            state,
+            pacing_rate: None,
+            initial: true,
+            after_timeout: false,
+            before_timeout: None,
+        }
     }
 
     #[cfg(test)]
@@ -247,7 +263,7 @@ impl<A: WindowAdjustment> Controller for Composed<A> {
     }
 
     fn reset(&mut self) {
-        *self = Self::new(&self.config);
+        *self = Self::with(&self.config, self.options.clone());
     }
 
     fn on_pmtu(&mut self, pmdcs: u64) {

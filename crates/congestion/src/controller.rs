@@ -6,7 +6,6 @@ use core::fmt;
 
 use msctp_units::{Rate, Span, Time};
 
-use crate::Options;
 use crate::delivery::{DeliverySample, LostPacket};
 
 /// The congestion window of one path (RFC 9260 §7). One per (local, remote) address pair.
@@ -15,7 +14,7 @@ use crate::delivery::{DeliverySample, LostPacket};
 /// [`on_idle`](Self::on_idle) per event, in the order the events happen. When one SACK both acknowledges new
 /// data and starts fast recovery, `on_ack` comes first (RFC 9260 §7.2.4, note).
 pub trait Controller: fmt::Debug + Send {
-    /// Returns the controller's name in the registry; a user's controller may have any.
+    /// Returns the controller's name, for traces and messages.
     fn name(&self) -> &'static str;
 
     /// Returns the current control variables.
@@ -46,7 +45,6 @@ pub trait Controller: fmt::Debug + Send {
     /// Handles a delivery rate sample, before [`on_ack`](Self::on_ack) for the same SACK.
     ///
     /// Called only if the controller [models delivery](Self::models_delivery).
-    /// [models delivery](Self::models_delivery).
     fn on_delivery(&mut self, _sample: &DeliverySample) {}
 
     /// Handles one lost packet, with the next SACK and before [`on_delivery`](Self::on_delivery).
@@ -181,7 +179,7 @@ pub struct StartState {
     pub pacing_rate: Option<Rate>,
 }
 
-/// Path parameters and options of a controller.
+/// Parameters of a path for its controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerConfig {
     /// The path's PMDCS in bytes: the largest DATA chunk, header and padding included, that fits its PMTU.
@@ -192,21 +190,12 @@ pub struct ControllerConfig {
     pub initial_window: InitialWindow,
     /// The threshold before the first loss in bytes; `None`: arbitrarily high, as RFC 9260 §7.2.1 says.
     pub initial_ssthresh: Option<u64>,
-    /// The controller's own options: those that [`ControllerInfo::options`](crate::ControllerInfo) of its
-    /// name lists.
-    pub options: Options,
 }
 
 impl ControllerConfig {
-    /// RFC 9260's initial window and threshold for a path with this PMDCS (bytes), and no option set.
+    /// RFC 9260's initial window and threshold for a path with this PMDCS (bytes).
     pub const fn rfc9260(pmdcs: u64, ip_version: IpVersion) -> Self {
-        Self {
-            pmdcs,
-            ip_version,
-            initial_window: InitialWindow::Rfc9260,
-            initial_ssthresh: None,
-            options: Options::new(),
-        }
+        Self { pmdcs, ip_version, initial_window: InitialWindow::Rfc9260, initial_ssthresh: None }
     }
 
     /// The initial window in bytes, at least 1 PMDCS.

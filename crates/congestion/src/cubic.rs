@@ -8,8 +8,8 @@ use num_integer::Roots;
 
 use crate::composed::{Composed, WindowAdjustment};
 use crate::precise::Precise;
-use crate::slow_start::{self, SlowStart};
-use crate::{Ack, ControllerConfig, Loss, LossKind, OptionInfo};
+use crate::slow_start::SlowStart;
+use crate::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, LossKind, Make};
 
 /// The controller of RFC 9438.
 ///
@@ -28,36 +28,50 @@ use crate::{Ack, ControllerConfig, Loss, LossKind, OptionInfo};
 ///   RFC 9438 §4.8, §4.10).
 pub type Cubic = Composed<CubicCurve>;
 
-/// The name in the registry.
-pub const NAME: &str = Cubic::NAME;
+/// Options of [`Cubic`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CubicConfig {
+    /// L: the packets by which one acknowledgement opens the window in slow start at most, at least 1 (RFC
+    /// 3465 §2.2). `None`: 8 with HyStart++ (RFC 9406 §4.2), otherwise 1 (RFC 5681 §3.1).
+    pub slow_start_limit: Option<u64>,
+    /// Leave the first slow start when the round trip grows: HyStart++ (RFC 9406). Default: true.
+    pub hystart: bool,
+    /// β_cubic, the share of the window kept after a loss, in thousandths: 100 to 950 (RFC 9438 §4.6). Values
+    /// outside count as the nearest. Default: 700.
+    pub beta: u64,
+    /// C, the steepness of the curve, in thousandths of a packet per cubic second: 1 to 10,000 (RFC 9438
+    /// §5.1). Values outside count as the nearest. Default: 400.
+    pub c: u64,
+    /// Release bandwidth to new flows if the window fell twice in a row (RFC 9438 §4.7). Default: true.
+    pub fast_convergence: bool,
+    /// Never open the window slower than Reno would (RFC 9438 §4.3). Default: true.
+    pub reno_friendly: bool,
+}
 
-/// HyStart++.
-pub const HYSTART: OptionInfo = slow_start::hystart(true);
-/// β_cubic.
-pub const BETA: OptionInfo = OptionInfo::thousandths(
-    "beta",
-    700,
-    (100, 950, 1),
-    "share of the window kept after a loss (RFC 9438 §4.6)",
-);
-/// C.
-pub const C: OptionInfo = OptionInfo::thousandths(
-    "c",
-    400,
-    (1, 10_000, 1),
-    "steepness of the curve, in packets per cubic second (RFC 9438 §5.1)",
-);
-/// Fast convergence.
-pub const FAST_CONVERGENCE: OptionInfo = OptionInfo::flag(
-    "fast_convergence",
-    true,
-    "release bandwidth to new flows if the window fell twice in a row (RFC 9438 §4.7)",
-);
-/// The Reno-friendly region.
-pub const RENO_FRIENDLY: OptionInfo =
-    OptionInfo::flag("reno_friendly", true, "never open the window slower than Reno would (RFC 9438 §4.3)");
-/// The options of [`Cubic`].
-pub const OPTIONS: &[OptionInfo] = &[slow_start::LIMIT, HYSTART, BETA, C, FAST_CONVERGENCE, RENO_FRIENDLY];
+impl Default for CubicConfig {
+    fn default() -> Self {
+        Self {
+            slow_start_limit: None,
+            hystart: true,
+            beta: 700,
+            c: 400,
+            fast_convergence: true,
+            reno_friendly: true,
+        }
+    }
+}
+
+impl Make<ControllerConfig, dyn Controller> for CubicConfig {
+    fn make(&self, path: &ControllerConfig) -> Box<dyn Controller> {
+        Box::new(Cubic::with(path, *self))
+    }
+}
+
+impl From<CubicConfig> for ControllerFactory {
+    fn from(options: CubicConfig) -> Self {
+        Self::of(options)
+    }
+}
 
 /// The cubic function of time since the last loss (RFC 9438 §4).
 #[derive(Clone, Debug)]
@@ -147,22 +161,22 @@ impl Stage {
 }
 
 impl WindowAdjustment for CubicCurve {
+    type Options = CubicConfig;
     const NAME: &'static str = "cubic";
     // RFC 9438 §4.6: at least 1 SMSS on a mark
     const LEAST_AFTER_ECN: u64 = 1;
 
-    fn new(config: &ControllerConfig) -> (Self, SlowStart) {
-        let options = &config.options;
+    fn new(options: &CubicConfig) -> (Self, SlowStart) {
         let new = Self {
-            beta: options.get(&BETA),
-            c: options.get(&C),
-            fast_convergence: options.flag(&FAST_CONVERGENCE),
-            reno_friendly: options.flag(&RENO_FRIENDLY),
+            beta: options.beta.clamp(100, 950),
+            c: options.c.clamp(1, 10_000),
+            fast_convergence: options.fast_convergence,
+            reno_friendly: options.reno_friendly,
             w_max: None,
             cwnd_prior: None,
             stage: None,
         };
-        (new, SlowStart::by_bytes(options, &HYSTART))
+        (new, SlowStart::by_bytes(options.slow_start_limit, options.hystart))
     }
 
     fn grow(&mut self, ack: &Ack, cwnd: &mut Precise, pmdcs: u64) {

@@ -1,21 +1,20 @@
 //! CUBIC against RFC 9438's closed forms, written down here a second time, in floating point.
 
 use super::*;
-use crate::{Controller, InitialWindow, IpVersion, Options, StartState};
+use crate::{InitialWindow, IpVersion, StartState};
 
 const MSS: u64 = 1448;
 
-fn config(options: Options) -> ControllerConfig {
+fn path() -> ControllerConfig {
     ControllerConfig {
         initial_window: InitialWindow::Packets(10),
-        options,
         ..ControllerConfig::rfc9260(MSS, IpVersion::V4)
     }
 }
 
 /// In congestion avoidance from `cwnd` packets on, with nothing known of a loss.
-fn avoiding(options: Options, cwnd: u64) -> Cubic {
-    let mut controller = Cubic::new(&config(options));
+fn avoiding(options: CubicConfig, cwnd: u64) -> Cubic {
+    let mut controller = Cubic::with(&path(), options);
     let start = StartState { cwnd: cwnd * MSS, ssthresh: Some(cwnd * MSS), pacing_rate: None };
     controller.start(&start);
     controller
@@ -69,7 +68,7 @@ fn closed_form(w_max: f64, cwnd_epoch: f64, t: f64) -> f64 {
 fn the_curve_is_rfc_9438s_closed_form() {
     for w_max in [3u64, 10, 100, 1_000, 50_000, 10_000_000] {
         for mss in [100u64, 1448, 9000] {
-            let (mut curve, _) = CubicCurve::new(&config(Options::new()));
+            let (mut curve, _) = CubicCurve::new(&CubicConfig::default());
             curve.w_max = Some(w_max * mss);
             let cwnd = w_max * mss * 7 / 10;
             let stage = curve.begin(Time::ZERO, Precise::new(cwnd), mss);
@@ -94,7 +93,7 @@ fn the_curve_is_rfc_9438s_closed_form() {
 #[test]
 fn the_window_follows_the_curve_through_both_regions() {
     let rtt = Span::from_millis(100);
-    let off = Options::new().with(&RENO_FRIENDLY, 0);
+    let off = CubicConfig { reno_friendly: false, ..CubicConfig::default() };
     let mut controller = avoiding(off, 1000);
     lose(&mut controller, LossKind::Gap);
     assert_eq!(controller.window().cwnd, 700 * MSS);
@@ -115,7 +114,7 @@ fn the_window_follows_the_curve_through_both_regions() {
 
 #[test]
 fn the_target_is_at_most_half_above_the_window() {
-    let mut controller = avoiding(Options::new().with(&RENO_FRIENDLY, 0), 10);
+    let mut controller = avoiding(CubicConfig { reno_friendly: false, ..CubicConfig::default() }, 10);
     let rtt = Span::from_millis(10);
     controller.on_ack(&ack(&controller, Time::ZERO, rtt));
     let before = controller.window().cwnd;
@@ -129,7 +128,7 @@ fn the_target_is_at_most_half_above_the_window() {
 #[test]
 fn the_reno_friendly_window_grows_by_alpha_per_round_trip_and_then_by_one() {
     let rtt = Span::from_millis(1);
-    let mut controller = avoiding(Options::new(), 100);
+    let mut controller = avoiding(CubicConfig::default(), 100);
     lose(&mut controller, LossKind::Gap);
     let mut now = Time::ZERO;
     let alpha = 3.0 * 0.3 / 1.7;
@@ -145,7 +144,7 @@ fn the_reno_friendly_window_grows_by_alpha_per_round_trip_and_then_by_one() {
 
 /// The result of losing every `between`-th packet for so many periods, from a loss at a window of `from`
 /// packets on: the mean window and that at the last loss, in packets.
-fn lossy(options: Options, rtt: Span, between: u64, from: f64, periods: u32) -> (f64, f64) {
+fn lossy(options: CubicConfig, rtt: Span, between: u64, from: f64, periods: u32) -> (f64, f64) {
     let mut controller = avoiding(options, from as u64);
     lose(&mut controller, LossKind::Gap);
     let mut now = Time::ZERO;
@@ -169,13 +168,13 @@ fn lossy(options: Options, rtt: Span, between: u64, from: f64, periods: u32) -> 
 /// falls, from a little below it rises. (Near it the curve is flat, so it is reached but slowly.)
 #[test]
 fn the_mean_window_is_rfc_9438s_where_the_curve_rules() {
-    let model = Options::new().with(&RENO_FRIENDLY, 0).with(&FAST_CONVERGENCE, 0);
+    let model = CubicConfig { reno_friendly: false, fast_convergence: false, ..CubicConfig::default() };
     for (rtt_ms, between) in [(100u32, 10_000u64), (50, 60_000), (200, 20_000)] {
         let expected = (0.4 * 3.7 / (4.0 * 0.3_f64)).powf(0.25)
             * (f64::from(rtt_ms) / 1000.0).powf(0.75)
             * (between as f64).powf(0.75);
         let at_loss = expected * 4.0 / 3.7;
-        let run = |from| lossy(model.clone(), Span::from_millis(u64::from(rtt_ms)), between, from, 10);
+        let run = |from| lossy(model, Span::from_millis(u64::from(rtt_ms)), between, from, 10);
         let what = format!("RTT {rtt_ms} ms, 1/p {between}, model {expected}");
         let mean = run(at_loss).0;
         assert!((mean / expected - 1.0).abs() < 0.05, "{what}: mean {mean}");
@@ -190,8 +189,8 @@ fn the_mean_window_is_rfc_9438s_where_the_curve_rules() {
 fn the_mean_window_is_renos_where_that_is_larger() {
     for between in [200u64, 1_000, 5_000] {
         let expected = (1.5 * between as f64).sqrt();
-        let options = Options::new().with(&FAST_CONVERGENCE, 0);
-        let start = lossy(options.clone(), Span::from_millis(1), between, 10.0, 30).1;
+        let options = CubicConfig { fast_convergence: false, ..CubicConfig::default() };
+        let start = lossy(options, Span::from_millis(1), between, 10.0, 30).1;
         let got = lossy(options, Span::from_millis(1), between, start, 30).0;
         assert!((got / expected - 1.0).abs() < 0.05, "1/p {between}: {got}, model {expected}");
     }
@@ -199,18 +198,18 @@ fn the_mean_window_is_renos_where_that_is_larger() {
 
 #[test]
 fn a_loss_leaves_beta_and_remembers_the_window() {
-    let mut controller = avoiding(Options::new(), 100);
+    let mut controller = avoiding(CubicConfig::default(), 100);
     lose(&mut controller, LossKind::Gap);
     assert_eq!(controller.window().cwnd, 70 * MSS);
     // §4.7: 70 < W_max = 100, so W_max = 70 · 1.7 / 2
     lose(&mut controller, LossKind::Gap);
     assert_eq!(controller.adjustment().w_max, Some(70 * MSS * 17 / 20));
-    let mut slow = avoiding(Options::new().with(&FAST_CONVERGENCE, 0), 100);
+    let mut slow = avoiding(CubicConfig { fast_convergence: false, ..CubicConfig::default() }, 100);
     lose(&mut slow, LossKind::Gap);
     lose(&mut slow, LossKind::Gap);
     assert_eq!(slow.adjustment().w_max, Some(70 * MSS));
     // §4.6: FlightSize counts
-    let mut controller = avoiding(Options::new(), 100);
+    let mut controller = avoiding(CubicConfig::default(), 100);
     controller.on_loss(&loss(LossKind::Gap, 50 * MSS));
     assert_eq!(controller.window().cwnd, 35 * MSS);
     // floors
@@ -222,7 +221,7 @@ fn a_loss_leaves_beta_and_remembers_the_window() {
 
 #[test]
 fn after_a_timeout_the_curve_begins_at_its_plateau() {
-    let mut controller = avoiding(Options::new(), 100);
+    let mut controller = avoiding(CubicConfig::default(), 100);
     lose(&mut controller, LossKind::Gap);
     lose(&mut controller, LossKind::Timeout);
     assert_eq!((controller.window().cwnd, controller.window().ssthresh), (MSS, 49 * MSS));
@@ -237,7 +236,7 @@ fn after_a_timeout_the_curve_begins_at_its_plateau() {
 #[test]
 fn a_spurious_timeout_gives_the_curve_back() {
     let (rtt, mut now) = (Span::from_millis(50), Time::ZERO);
-    let mut controller = avoiding(Options::new(), 100);
+    let mut controller = avoiding(CubicConfig::default(), 100);
     lose(&mut controller, LossKind::Gap);
     for _ in 0..5 {
         now = round(&mut controller, now, rtt);
@@ -257,7 +256,7 @@ fn a_spurious_timeout_gives_the_curve_back() {
 #[test]
 fn time_without_data_is_not_part_of_t() {
     let (rtt, pause) = (Span::from_millis(50), Span::from_secs(20));
-    let mut steady = avoiding(Options::new(), 100);
+    let mut steady = avoiding(CubicConfig::default(), 100);
     lose(&mut steady, LossKind::Gap);
     let mut now = round(&mut steady, Time::ZERO, rtt);
     let (mut limited, mut drained) = (steady.clone(), steady.clone());
@@ -279,7 +278,7 @@ fn time_without_data_is_not_part_of_t() {
 
 #[test]
 fn slow_start_ends_when_the_round_trip_grows() {
-    let mut controller = Cubic::new(&config(Options::new()));
+    let mut controller = Cubic::with(&path(), CubicConfig::default());
     let mut now = Time::ZERO;
     let mut rtt = Span::from_millis(50);
     for _ in 0..3 {
@@ -296,7 +295,7 @@ fn slow_start_ends_when_the_round_trip_grows() {
     let most = 320 * 5u64.pow(5) / 4u64.pow(5) * MSS;
     assert!(window.ssthresh <= most && window.cwnd >= window.ssthresh, "{window:?}");
     assert_eq!(controller.adjustment().cwnd_prior, Some(window.ssthresh), "§4.10");
-    let mut without = Cubic::new(&config(Options::new().with(&HYSTART, 0)));
+    let mut without = Cubic::with(&path(), CubicConfig { hystart: false, ..CubicConfig::default() });
     for _ in 0..11 {
         now = round(&mut without, now, rtt);
     }
@@ -310,8 +309,8 @@ proptest::proptest! {
         cwnd: u64, ssthresh: u64, pmdcs: u64, flight_size_before: u64, times in proptest::collection::vec(0u64.., 8),
         c in 1u64..=10_000, beta in 100u64..=950,
     ) {
-        let options = Options::new().with(&C, c).with(&BETA, beta);
-        let mut controller = Cubic::new(&ControllerConfig { pmdcs, ..config(options) });
+        let options = CubicConfig { c, beta, ..CubicConfig::default() };
+        let mut controller = Cubic::with(&ControllerConfig { pmdcs, ..path() }, options);
         controller.start(&StartState { cwnd, ssthresh: Some(ssthresh), pacing_rate: None });
         for (number, &time) in times.iter().enumerate() {
             let ack = ack(&controller, Time::from_nanos(time), Span::from_nanos(times[0]));

@@ -8,41 +8,39 @@
 //! All windows are in bytes of DATA chunks as RFC 9260 §7.2 counts them: chunk header, user data and padding,
 //! no packet header. All arithmetic is integer.
 
-pub mod bbr;
+mod bbr;
 mod choice;
 pub mod classifier;
 mod composed;
 mod controller;
-pub mod cubic;
+mod cubic;
 mod delivery;
 pub mod estimator;
+mod factory;
 mod hystart;
 mod options;
 mod pacer;
 mod precise;
 mod prr;
 mod registry;
-pub mod reno;
-mod rfc4960;
-pub mod rfc9260;
+mod reno;
+mod rfc9260;
 mod rtt;
 pub mod slow_start;
 
-pub use bbr::Bbr;
-pub use choice::{Choice, ControllerChoice, Entry, Maker, Own};
+pub use bbr::{Bbr, BbrConfig};
+pub use choice::{Choice, Entry, Maker, Own};
 pub use composed::Composed;
 pub use controller::{
     Ack, Controller, ControllerConfig, InitialWindow, IpVersion, Loss, LossKind, StartState, Window,
 };
-pub use cubic::Cubic;
+pub use cubic::{Cubic, CubicConfig, CubicCurve};
 pub use delivery::{DeliveryRate, DeliverySample, LostPacket};
+pub use factory::{ControllerFactory, Factory, Make};
 pub use options::{BadOption, OptionInfo, OptionKind, Options};
 pub use pacer::Pacer;
 pub use prr::{Prr, PrrAck};
-pub use registry::{
-    ControllerInfo, Registered, UnknownName, controllers, create, find, nearest_name, window_controllers,
-};
-pub use reno::Reno;
-pub use rfc4960::Rfc4960;
-pub use rfc9260::Rfc9260;
+pub use registry::{Registered, UnknownName, nearest_name};
+pub use reno::{AdditiveIncrease, Reno, RenoConfig};
+pub use rfc9260::{Rfc9260, Rfc9260Config};
 pub use rtt::{RoundTrips, RtoConfig, RttEstimator};

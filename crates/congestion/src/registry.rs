@@ -1,11 +1,8 @@
-//! Registry of controllers by name, and the tools for other registries. A new controller is one file and one
-//! line here.
+//! Tools for registries of names.
 
 use std::fmt;
 
-use crate::{
-    Bbr, Controller, ControllerConfig, Cubic, OptionInfo, Reno, Rfc4960, Rfc9260, bbr, cubic, reno, rfc9260,
-};
+use crate::OptionInfo;
 
 /// A registry entry: made by name, with a function of type `M`.
 #[derive(Clone, Copy, Debug)]
@@ -37,70 +34,6 @@ impl<M> Registered<M> {
             known: registry.iter().map(|info| info.name).collect(),
         })
     }
-}
-
-/// A controller that [`create`] can make for a path; its options are those of [`ControllerConfig::options`].
-pub type ControllerInfo = Registered<fn(&ControllerConfig) -> Box<dyn Controller>>;
-
-/// The registry.
-const CONTROLLERS: &[ControllerInfo] = &[
-    ControllerInfo {
-        name: Rfc9260::NAME,
-        summary: "slow start and congestion avoidance of RFC 9260 §7.2",
-        options: rfc9260::OPTIONS,
-        make: |config| Box::new(Rfc9260::new(config)),
-    },
-    ControllerInfo {
-        name: Rfc4960::NAME,
-        summary: "the same, but only SACKs that advance the Cumulative TSN Ack Point open the window (RFC 4960 §7.2)",
-        options: rfc9260::OPTIONS,
-        make: |config| Box::new(Rfc4960::new(config)),
-    },
-    ControllerInfo {
-        name: reno::NAME,
-        summary: "TCP's slow start and congestion avoidance (RFC 5681), counting bytes (RFC 3465) or as ns-2 does",
-        options: reno::OPTIONS,
-        make: |config| Box::new(Reno::new(config)),
-    },
-    ControllerInfo {
-        name: cubic::NAME,
-        summary: "CUBIC (RFC 9438) with HyStart++ (RFC 9406)",
-        options: cubic::OPTIONS,
-        make: |config| Box::new(Cubic::new(config)),
-    },
-    ControllerInfo {
-        name: bbr::NAME,
-        summary: "BBR version 3 (draft-ietf-ccwg-bbr): a model of the path's bandwidth and round trip, paced",
-        options: bbr::OPTIONS,
-        make: |config| Box::new(Bbr::new(config)),
-    },
-];
-
-/// All controllers, in a fixed order, the default first.
-pub fn controllers() -> &'static [ControllerInfo] {
-    CONTROLLERS
-}
-
-/// Controllers that need neither packet events nor pacing ([`Controller::models_delivery`] is false).
-pub fn window_controllers() -> impl Iterator<Item = &'static ControllerInfo> {
-    let config = ControllerConfig::rfc9260(1452, crate::IpVersion::V4);
-    CONTROLLERS.iter().filter(move |info| !(info.make)(&config).models_delivery())
-}
-
-/// The controller called `name`.
-///
-/// # Errors
-/// [`UnknownName`] if there is no such name; it lists the known ones.
-pub fn find(name: &str) -> Result<&'static ControllerInfo, UnknownName> {
-    Registered::find(CONTROLLERS, "congestion controller", name)
-}
-
-/// Makes the controller called `name` for one path.
-///
-/// # Errors
-/// As [`find`].
-pub fn create(name: &str, config: &ControllerConfig) -> Result<Box<dyn Controller>, UnknownName> {
-    Ok((find(name)?.make)(config))
 }
 
 /// A name that the registry does not have.
@@ -160,22 +93,6 @@ fn edit_distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::IpVersion;
-
-    #[test]
-    fn every_registered_controller_can_be_made_under_its_own_name() {
-        let config = ControllerConfig::rfc9260(1452, IpVersion::V4);
-        for info in controllers() {
-            assert_eq!(create(info.name, &config).unwrap().name(), info.name);
-        }
-    }
-
-    #[test]
-    fn an_unknown_name_gets_the_nearest_one() {
-        let error = create("RFC9620", &ControllerConfig::rfc9260(1452, IpVersion::V4)).unwrap_err();
-        let text = error.to_string();
-        assert!(text.contains("\"RFC9620\"") && text.contains("\"rfc9260\""), "{text}");
-    }
 
     #[test]
     fn nearest_is_by_edit_distance_and_first_of_equals() {

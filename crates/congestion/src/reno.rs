@@ -5,32 +5,39 @@
 
 use crate::composed::{Composed, WindowAdjustment};
 use crate::precise::Precise;
-use crate::slow_start::{self, SlowStart};
-use crate::{Ack, ControllerConfig, Loss, OptionInfo};
+use crate::slow_start::SlowStart;
+use crate::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, Make};
 
-/// The controller of RFC 5681: slow start, additive increase, multiplicative decrease. With [`COUNT_ACKS`] it
-/// counts as ns-2's TCP does.
+/// The controller of RFC 5681: slow start, additive increase, multiplicative decrease. With
+/// [`RenoConfig::count_acks`] it counts as ns-2's TCP does.
 pub type Reno = Composed<AdditiveIncrease>;
 
-/// The name in the registry.
-pub const NAME: &str = Reno::NAME;
+/// Options of [`Reno`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RenoConfig {
+    /// L: the packets by which one acknowledgement opens the window in slow start at most, at least 1 (RFC
+    /// 3465 §2.2). `None`: 8 with HyStart++ (RFC 9406 §4.2), otherwise 1 (RFC 5681 §3.1).
+    pub slow_start_limit: Option<u64>,
+    /// Leave the first slow start when the round trip grows: HyStart++ (RFC 9406). Default: false.
+    pub hystart: bool,
+    /// Open the window by one packet per ACK in slow start and 1/cwnd packet per ACK above, as ns-2's TCP does,
+    /// not by bytes; `slow_start_limit` then has no effect. Default: false.
+    pub count_acks: bool,
+    /// Open the window even if it is not fully used: RFC 5681 allows it, ns-2 does it. Default: false.
+    pub grow_unused: bool,
+}
 
-/// HyStart++.
-pub const HYSTART: OptionInfo = slow_start::hystart(false);
-/// Counting by acknowledgements.
-pub const COUNT_ACKS: OptionInfo = OptionInfo::flag(
-    "count_acks",
-    false,
-    "one packet per ACK in slow start and 1/cwnd packet per ACK above, as ns-2's TCP, not by bytes",
-);
-/// Growth of a window that is not used.
-pub const GROW_UNUSED: OptionInfo = OptionInfo::flag(
-    "grow_unused",
-    false,
-    "grow the window even if it is not fully used (RFC 5681 allows it, ns-2 does it)",
-);
-/// The options of [`Reno`].
-pub const OPTIONS: &[OptionInfo] = &[slow_start::LIMIT, HYSTART, COUNT_ACKS, GROW_UNUSED];
+impl Make<ControllerConfig, dyn Controller> for RenoConfig {
+    fn make(&self, path: &ControllerConfig) -> Box<dyn Controller> {
+        Box::new(Reno::with(path, *self))
+    }
+}
+
+impl From<RenoConfig> for ControllerFactory {
+    fn from(options: RenoConfig) -> Self {
+        Self::of(options)
+    }
+}
 
 /// One packet per window of data (RFC 5681 §3.1), half of the flight after a loss.
 #[derive(Clone, Debug)]
@@ -41,14 +48,14 @@ pub struct AdditiveIncrease {
 }
 
 impl WindowAdjustment for AdditiveIncrease {
+    type Options = RenoConfig;
     const NAME: &'static str = "reno";
 
-    fn new(config: &ControllerConfig) -> (Self, SlowStart) {
-        let count_acks = config.options.flag(&COUNT_ACKS);
-        let grow_unused = config.options.flag(&GROW_UNUSED);
+    fn new(options: &RenoConfig) -> (Self, SlowStart) {
+        let &RenoConfig { slow_start_limit, hystart, count_acks, grow_unused } = options;
         let slow_start = match count_acks {
-            true => SlowStart::by_acks(&config.options, &HYSTART),
-            false => SlowStart::by_bytes(&config.options, &HYSTART),
+            true => SlowStart::by_acks(hystart),
+            false => SlowStart::by_bytes(slow_start_limit, hystart),
         };
         (Self { count_acks, grow_unused, partial_bytes_acked: 0 }, slow_start)
     }
@@ -94,21 +101,23 @@ mod tests {
     use msctp_units::Time;
 
     use super::*;
-    use crate::{Controller, InitialWindow, IpVersion, LossKind, Options, StartState, Window};
+    use crate::{InitialWindow, IpVersion, LossKind, StartState, Window};
 
-    const LIMIT: OptionInfo = slow_start::LIMIT;
     const MSS: u64 = 1000;
 
-    fn with(options: Options) -> Reno {
-        let config = ControllerConfig {
+    fn with(options: RenoConfig) -> Reno {
+        let path = ControllerConfig {
             initial_window: InitialWindow::Packets(2),
-            options,
             ..ControllerConfig::rfc9260(MSS, IpVersion::V4)
         };
-        Reno::new(&config)
+        Reno::with(&path, options)
     }
 
-    fn started(options: Options, cwnd: u64, ssthresh: u64) -> Reno {
+    fn limited(l: u64) -> RenoConfig {
+        RenoConfig { slow_start_limit: Some(l), ..RenoConfig::default() }
+    }
+
+    fn started(options: RenoConfig, cwnd: u64, ssthresh: u64) -> Reno {
         let mut controller = with(options);
         controller.start(&StartState { cwnd, ssthresh: Some(ssthresh), pacing_rate: None });
         controller
@@ -136,12 +145,12 @@ mod tests {
     #[test]
     fn slow_start_adds_what_was_acked_up_to_l_packets() {
         for (l, expected) in [(1, 3000), (2, 4000), (3, 4500)] {
-            let mut controller = with(Options::new().with(&LIMIT, l));
+            let mut controller = with(limited(l));
             controller.on_ack(&full(&controller, 2500));
             assert_eq!(controller.window().cwnd, expected, "L = {l}");
         }
         // RFC 3465 §2.3: L = 1 after a timeout
-        let mut controller = with(Options::new().with(&LIMIT, 2));
+        let mut controller = with(limited(2));
         controller.on_loss(&loss(LossKind::Timeout, 60_000));
         controller.on_ack(&full(&controller, 2500));
         assert_eq!(controller.window().cwnd, 2000);
@@ -149,7 +158,7 @@ mod tests {
 
     #[test]
     fn slow_start_by_bytes_stops_at_the_threshold() {
-        let mut controller = started(Options::new(), 9_500, 10_000);
+        let mut controller = started(RenoConfig::default(), 9_500, 10_000);
         controller.on_ack(&full(&controller, 2000));
         assert_eq!(controller.window().cwnd, 10_000);
         controller.on_ack(&full(&controller, 2000));
@@ -158,7 +167,7 @@ mod tests {
 
     #[test]
     fn avoidance_opens_by_one_packet_per_window() {
-        let mut controller = started(Options::new(), 10_000, 5_000);
+        let mut controller = started(RenoConfig::default(), 10_000, 5_000);
         for _ in 0..5 {
             assert_eq!(controller.window().cwnd, 10_000);
             controller.on_ack(&full(&controller, 2000));
@@ -168,7 +177,7 @@ mod tests {
 
     #[test]
     fn by_acks_it_opens_as_ns_2_does() {
-        let mut controller = started(Options::new().with(&COUNT_ACKS, 1), 2_000, 4_000);
+        let mut controller = started(RenoConfig { count_acks: true, ..RenoConfig::default() }, 2_000, 4_000);
         for expected in [3_000, 4_000] {
             controller.on_ack(&full(&controller, 10));
             assert_eq!(controller.window().cwnd, expected, "one packet for any ACK");
@@ -189,11 +198,11 @@ mod tests {
     #[test]
     fn an_unused_window_grows_only_by_option() {
         for (cwnd, ssthresh) in [(10_000, 20_000), (10_000, 5_000)] {
-            for (grow, grows) in [(0, false), (1, true)] {
-                let options = Options::new().with(&GROW_UNUSED, grow).with(&COUNT_ACKS, 1);
+            for grow_unused in [false, true] {
+                let options = RenoConfig { grow_unused, count_acks: true, ..RenoConfig::default() };
                 let mut controller = started(options, cwnd, ssthresh);
                 controller.on_ack(&Ack { flight_size_before: 9_000, ..full(&controller, 1000) });
-                assert_eq!(controller.window().cwnd > cwnd, grows);
+                assert_eq!(controller.window().cwnd > cwnd, grow_unused);
                 let before = controller.window().cwnd;
                 controller.on_ack(&Ack { flight_size_before: before - 999, ..full(&controller, 1000) });
                 assert!(controller.window().cwnd > before, "no full packet would have fitted");
@@ -203,7 +212,7 @@ mod tests {
 
     #[test]
     fn nothing_grows_in_fast_recovery() {
-        let mut controller = started(Options::new(), 10_000, 20_000);
+        let mut controller = started(RenoConfig::default(), 10_000, 20_000);
         controller.on_ack(&Ack { in_fast_recovery: true, ..full(&controller, 5_000) });
         assert_eq!(controller.window().cwnd, 10_000);
     }
@@ -211,7 +220,7 @@ mod tests {
     #[test]
     fn a_loss_halves_the_flight_and_a_timeout_starts_from_one_packet() {
         for kind in [LossKind::Gap, LossKind::Ecn] {
-            let mut controller = started(Options::new(), 20_000, 5_000);
+            let mut controller = started(RenoConfig::default(), 20_000, 5_000);
             controller.on_loss(&loss(kind, 16_000));
             let after = controller.window();
             assert_eq!((after.cwnd, after.ssthresh), (8_000, 8_000), "FlightSize, not cwnd");
@@ -220,7 +229,7 @@ mod tests {
             controller.on_loss(&loss(kind, u64::MAX));
             assert_eq!(controller.window().cwnd, 2_000, "what was sent beyond the window does not count");
         }
-        let mut controller = started(Options::new(), 20_000, 5_000);
+        let mut controller = started(RenoConfig::default(), 20_000, 5_000);
         controller.on_loss(&loss(LossKind::Timeout, 16_000));
         assert_eq!((controller.window().cwnd, controller.window().ssthresh), (1_000, 8_000));
         assert!(controller.one_packet_in_flight());
@@ -235,7 +244,7 @@ mod tests {
 
     #[test]
     fn idle_time_restarts_from_the_initial_window() {
-        let mut controller = started(Options::new(), 20_000, 5_000);
+        let mut controller = started(RenoConfig::default(), 20_000, 5_000);
         controller.on_idle(0);
         assert_eq!(controller.window().cwnd, 20_000);
         controller.on_idle(1);
@@ -247,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_spurious_timeout_gives_back_window_threshold_and_count() {
-        let mut controller = started(Options::new(), 20_000, 5_000);
+        let mut controller = started(RenoConfig::default(), 20_000, 5_000);
         controller.on_ack(&full(&controller, 700));
         let before = controller.window();
         controller.on_loss(&loss(LossKind::Timeout, 20_000));

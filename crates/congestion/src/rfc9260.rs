@@ -2,13 +2,30 @@
 
 use msctp_units::{Rate, Time};
 
-use crate::slow_start::{self, SlowStart};
-use crate::{Ack, Controller, ControllerConfig, Loss, LossKind, OptionInfo, StartState, Window};
+use crate::slow_start::SlowStart;
+use crate::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, LossKind, Make, StartState, Window};
 
-/// HyStart++.
-pub const HYSTART: OptionInfo = slow_start::hystart(false);
-/// The options of [`Rfc9260`], which RFC 9260 does not have.
-pub const OPTIONS: &[OptionInfo] = &[slow_start::LIMIT, HYSTART];
+/// Options of [`Rfc9260`], which RFC 9260 does not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rfc9260Config {
+    /// L: the packets by which one acknowledgement opens the window in slow start at most, at least 1 (RFC
+    /// 3465 §2.2). `None`: 8 with HyStart++ (RFC 9406 §4.2), otherwise 1 (RFC 5681 §3.1).
+    pub slow_start_limit: Option<u64>,
+    /// Leave the first slow start when the round trip grows: HyStart++ (RFC 9406). Default: false.
+    pub hystart: bool,
+}
+
+impl Make<ControllerConfig, dyn Controller> for Rfc9260Config {
+    fn make(&self, path: &ControllerConfig) -> Box<dyn Controller> {
+        Box::new(Rfc9260::with(path, *self))
+    }
+}
+
+impl From<Rfc9260Config> for ControllerFactory {
+    fn from(options: Rfc9260Config) -> Self {
+        Self::of(options)
+    }
+}
 
 /// The controller of RFC 9260 §7.2.1 to §7.2.4.
 ///
@@ -23,6 +40,7 @@ pub const OPTIONS: &[OptionInfo] = &[slow_start::LIMIT, HYSTART];
 #[derive(Clone, Debug)]
 pub struct Rfc9260 {
     config: ControllerConfig,
+    options: Rfc9260Config,
     window: Window,
     slow_start: SlowStart,
     pacing_rate: Option<Rate>,
@@ -39,12 +57,17 @@ pub struct Rfc9260 {
 }
 
 impl Rfc9260 {
-    /// The name in the registry.
+    /// The name.
     pub const NAME: &str = "rfc9260";
 
+    /// Returns the controller of a new path, with default options.
+    pub fn new(path: &ControllerConfig) -> Self {
+        Self::with(path, Rfc9260Config::default())
+    }
+
     /// Returns the controller of a new path.
-    pub fn new(config: &ControllerConfig) -> Self {
-        let mut config = config.clone();
+    pub fn with(path: &ControllerConfig, options: Rfc9260Config) -> Self {
+        let mut config = path.clone();
         config.pmdcs = config.pmdcs.max(1);
         Self {
             window: Window {
@@ -53,8 +76,9 @@ impl Rfc9260 {
                 ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
                 partial_bytes_acked: 0,
             },
-            slow_start: SlowStart::by_bytes(&config.options, &HYSTART),
+            slow_start: SlowStart::by_bytes(options.slow_start_limit, options.hystart),
             config,
+            options,
             pacing_rate: None,
             initial: true,
             measured: false,
@@ -75,9 +99,11 @@ impl Rfc9260 {
         self.decaying = false;
     }
 
-    /// A SACK acknowledged data, or left none outstanding. `may_grow`: it counts towards the window's growth.
+    /// Handles a SACK as [`on_ack`](Controller::on_ack) does, if `may_grow`; otherwise it opens no window.
+    ///
+    /// For controllers made from this one that have another condition for growth.
     #[inline]
-    pub(crate) fn acknowledged(&mut self, ack: &Ack, may_grow: bool) {
+    pub fn acknowledged(&mut self, ack: &Ack, may_grow: bool) {
         if ack.bytes_acked > 0 {
             self.note_measured();
             self.after_timeout = false;
@@ -228,7 +254,7 @@ impl Controller for Rfc9260 {
     }
 
     fn reset(&mut self) {
-        *self = Self::new(&self.config);
+        *self = Self::with(&self.config, self.options);
     }
 
     fn on_pmtu(&mut self, pmdcs: u64) {
@@ -340,9 +366,8 @@ mod tests {
     /// after five rounds, and opens the window by up to eight packets per SACK until then.
     #[test]
     fn slow_start_with_hystart_ends_before_a_loss() {
-        let mut config = ControllerConfig::rfc9260(PMDCS, IpVersion::V4);
-        config.options.set(&HYSTART, 1).unwrap();
-        let mut controller = Rfc9260::new(&config);
+        let options = Rfc9260Config { hystart: true, ..Rfc9260Config::default() };
+        let mut controller = Rfc9260::with(&ControllerConfig::rfc9260(PMDCS, IpVersion::V4), options);
         controller.on_ack(&full(&controller, 3 * PMDCS));
         assert_eq!(controller.window().cwnd, 4404 + 3 * PMDCS, "L = 8");
         let mut rounds = 0;

@@ -1,25 +1,7 @@
 //! [`SlowStart`]: window growth below the threshold. A part of controllers, not a controller.
 
 use crate::hystart::{CSS_GROWTH_DIVISOR, HyStart, Phase};
-use crate::{Ack, LossKind, OptionInfo, Options};
-
-/// The byte limit of slow start.
-pub const LIMIT: OptionInfo = OptionInfo::integer(
-    "l",
-    0,
-    (0, 1_000_000),
-    "L: slow start opens the window by at most L packets per ACK (RFC 3465 §2.2); 0: 8 with HyStart++ (RFC 9406 §4.2), \
-     otherwise 1 (RFC 5681 §3.1)",
-);
-
-/// HyStart++, on or off by default.
-pub const fn hystart(default: bool) -> OptionInfo {
-    OptionInfo::flag(
-        "hystart",
-        default,
-        "leave the first slow start when the round trip grows (HyStart++, RFC 9406)",
-    )
-}
+use crate::{Ack, LossKind};
 
 /// Slow start on one path.
 #[derive(Clone, Debug)]
@@ -43,20 +25,23 @@ enum Counting {
 }
 
 impl SlowStart {
-    /// By bytes, before the first data. `hystart`: the controller's [`hystart`] option.
-    pub fn by_bytes(options: &Options, hystart: &OptionInfo) -> Self {
-        let hystart = options.flag(hystart).then(HyStart::default);
-        let limit = match options.get(&LIMIT) {
-            0 if hystart.is_some() => 8,
-            0 => 1,
-            limit => limit,
-        };
-        Self { counting: Counting::Bytes { limit }, hystart, phase: Phase::Standard, after_timeout: false }
+    /// Returns slow start before the first data, counting bytes.
+    ///
+    /// `limit`: L, the packets by which one acknowledgement opens the window at most, at least 1 (RFC 3465
+    /// §2.2). `None`: 8 with HyStart++ (RFC 9406 §4.2), otherwise 1 (RFC 5681 §3.1).
+    pub fn by_bytes(limit: Option<u64>, hystart: bool) -> Self {
+        let limit = limit.unwrap_or(if hystart { 8 } else { 1 }).max(1);
+        Self {
+            counting: Counting::Bytes { limit },
+            hystart: hystart.then(HyStart::default),
+            phase: Phase::Standard,
+            after_timeout: false,
+        }
     }
 
-    /// By acknowledgements, before the first data.
-    pub fn by_acks(options: &Options, hystart: &OptionInfo) -> Self {
-        Self { counting: Counting::Acks, ..Self::by_bytes(options, hystart) }
+    /// Returns slow start before the first data, counting acknowledgements.
+    pub fn by_acks(hystart: bool) -> Self {
+        Self { counting: Counting::Acks, ..Self::by_bytes(None, hystart) }
     }
 
     /// Handles an acknowledgement in slow start, whether or not the window is fully used.

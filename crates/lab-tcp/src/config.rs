@@ -2,7 +2,10 @@
 
 use thiserror::Error;
 
-use msctp_congestion::{InitialWindow, Options, RtoConfig, classifier, find, window_controllers};
+use msctp_congestion::{
+    Controller, ControllerConfig, ControllerFactory, InitialWindow, IpVersion, Options, RenoConfig,
+    RtoConfig, classifier,
+};
 use msctp_units::Span;
 
 use crate::header::TIMESTAMPS_LEN;
@@ -40,10 +43,9 @@ pub struct Config {
     pub sack_limit: SackLimit,
     /// Receive buffer in bytes, at least 1 MSS.
     pub receive_buffer: u64,
-    /// The congestion controller, by its name in msctp-congestion's registry.
-    pub controller: String,
-    /// The controller's own options, from those its registry entry lists.
-    pub controller_options: Options,
+    /// Makes the congestion controller, which must work by acknowledgements alone
+    /// ([`models_delivery`](msctp_congestion::Controller::models_delivery) is false); [`RenoConfig`] by default.
+    pub controller: ControllerFactory,
     /// Window before the first ACK; `None`: RFC 5681 §3.1's, 2 to 4 segments.
     pub initial_window: Option<InitialWindow>,
     /// Slow-start threshold before the first loss in bytes; `None`: arbitrarily high.
@@ -117,8 +119,7 @@ impl Default for Config {
             recovery: Algorithm::Sack,
             sack_limit: SackLimit::Fits,
             receive_buffer: 1 << 20,
-            controller: "reno".to_owned(),
-            controller_options: Options::new(),
+            controller: RenoConfig::default().into(),
             initial_window: None,
             initial_ssthresh: None,
             ack_every: 2,
@@ -180,20 +181,11 @@ impl Config {
                 format!("{} bytes (1 MSS) to 2^30", self.mss),
             );
         }
-        let works = |name| window_controllers().any(|info| info.name == name);
-        match find(&self.controller) {
-            Err(unknown) => return wrong("controller", &self.controller, unknown.to_string()),
-            // This sender spaces nothing and keeps no departures.
-            Ok(info) if !works(info.name) => {
-                let names: Vec<_> = window_controllers().map(|info| info.name).collect();
-                let want = format!("a controller that works by acknowledgements alone: {}", names.join(", "));
-                return wrong("controller", &self.controller, want);
-            }
-            Ok(info) => {
-                if let Err(bad) = self.controller_options.check(info.options) {
-                    return wrong("controller_options", &bad.name, bad.problem);
-                }
-            }
+        let controller = self.make_controller();
+        // This sender does not pace, and keeps no departure times.
+        if controller.models_delivery() {
+            let want = "a controller that works by acknowledgements alone".to_owned();
+            return wrong("controller", &controller.name(), want);
         }
         match classifier::find(&self.loss_classifier) {
             Err(unknown) => return wrong("loss_classifier", &self.loss_classifier, unknown.to_string()),
@@ -222,6 +214,16 @@ impl Config {
             }
         }
         Ok(())
+    }
+
+    fn make_controller(&self) -> Box<dyn Controller> {
+        self.controller.make(&ControllerConfig::rfc9260(self.mss.into(), IpVersion::V4))
+    }
+
+    /// Returns the name of the controller, such as `reno`.
+    #[must_use]
+    pub fn controller_name(&self) -> &'static str {
+        self.make_controller().name()
     }
 
     /// Returns the initial window of RFC 5681 §3.1, equation (1), for this segment size.
@@ -258,7 +260,7 @@ mod tests {
         };
         assert_eq!(field(|c| c.mss = 40), "mss");
         assert_eq!(field(|c| c.receive_buffer = 1000), "receive_buffer");
-        assert_eq!(field(|c| c.controller = "vegas".to_owned()), "controller");
+        assert_eq!(field(|c| c.controller = msctp_congestion::BbrConfig::default().into()), "controller");
         assert_eq!(field(|c| c.loss_classifier = "park".to_owned()), "loss_classifier");
         assert_eq!(field(|c| c.ack_every = 0), "ack_every");
         assert_eq!(field(|c| c.ack_delay = Span::from_secs(1)), "ack_delay");

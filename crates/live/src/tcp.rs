@@ -66,7 +66,7 @@ fn socket(job: &TcpJob, local: SocketAddr) -> io::Result<TcpSocket> {
     let options = SockRef::from(&socket);
     options.set_tcp_mss(job.config.mss.into())?;
     options.set_tcp_nodelay(!job.config.nagle)?;
-    let controller = &job.config.controller;
+    let controller = job.config.controller_name();
     options.set_tcp_congestion(controller.as_bytes()).map_err(|e| {
         io::Error::new(e.kind(), format!("the kernel's congestion controller {controller}: {e}"))
     })?;

@@ -10,7 +10,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use msctp::congestion::{Ack, Controller, ControllerChoice, ControllerConfig, Loss, StartState, Window};
+use msctp::congestion::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, StartState, Window};
 use msctp::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
 use msctp::{Config, Endpoint, EndpointOptions, PathId, PathState, Peer, Rate, Time};
 
@@ -124,7 +124,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (to, told) = ("127.0.0.3".parse()?, Arc::clone(&steps));
     let config = Config {
         // One for each path, one for each association.
-        controller: ControllerChoice::own(move |path| Box::new(Aimd::new(path, Arc::clone(&told)))),
+        controller: ControllerFactory::new(move |path| Box::new(Aimd::new(path, Arc::clone(&told)))),
         handover_policy: PolicyFactory::new(move || Box::new(Half { to })),
         ..Config::mobile()
     };

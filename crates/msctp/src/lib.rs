@@ -34,15 +34,14 @@
 //!
 //! # Your own congestion control and handover policy
 //!
-//! `Config::controller` and `Config::handover_policy` take a name or a value: a name is looked up
-//! ([`controllers`](congestion::controllers), [`policies`](handover::policies)) and comes to the same as a
-//! value, a function that makes a [`Controller`](congestion::Controller) for each path or a
-//! [`HandoverPolicy`](handover::HandoverPolicy) for each association. Both are plain state machines that are
-//! told what happened; `examples/own_controller.rs` has one of each.
+//! `Config::controller` takes the options of a controller ([`congestion::CubicConfig`] and the like) or a
+//! function that makes a [`Controller`](congestion::Controller) for each path. `Config::handover_policy` takes
+//! a function that makes a [`HandoverPolicy`](handover::HandoverPolicy) for each association. Both are plain
+//! state machines; `examples/own_controller.rs` has one of each.
 //!
 //! ```
 //! use msctp::Config;
-//! use msctp::congestion::{ControllerChoice, ControllerConfig, InitialWindow, Reno};
+//! use msctp::congestion::{ControllerConfig, ControllerFactory, CubicConfig, InitialWindow, Reno};
 //! use msctp::handover::{Conservative, PolicyFactory};
 //!
 //! let ten = |path: &ControllerConfig| {
@@ -50,14 +49,14 @@
 //!     ControllerConfig { initial_window, ..path.clone() }
 //! };
 //! let config = Config {
-//!     controller: ControllerChoice::own(move |path| Box::new(Reno::new(&ten(path)))),
+//!     controller: ControllerFactory::new(move |path| Box::new(Reno::new(&ten(path)))),
 //!     handover_policy: PolicyFactory::new(|| Box::new(Conservative)),
 //!     ..Config::mobile()
 //! };
 //! assert_eq!(config.validate(), Ok(()));
 //!
-//! let wrong = Config { controller: "cubik".into(), ..Config::mobile() }.validate().unwrap_err();
-//! assert!(wrong.to_string().contains("the nearest is \"cubic\""));
+//! let cubic = Config { controller: CubicConfig::default().into(), ..Config::mobile() };
+//! assert_eq!(cubic.validate(), Ok(()));
 //! ```
 //!
 //! *When* data moves is decided in two places. A mobile endpoint moves it to the interface that

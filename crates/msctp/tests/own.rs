@@ -5,10 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use msctp::congestion::{
-    Ack, BadOption, Controller, ControllerChoice, ControllerConfig, Loss, OptionInfo, Options, StartState,
-    Window,
-};
+use msctp::congestion::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, StartState, Window};
 use msctp::handover::{Action, HandoverPolicy, PathView, PolicyFactory, View};
 use msctp::{Config, ConnectError, Endpoint, EndpointOptions, Event, PathId, Peer, Rate, Time};
 use tokio::time::timeout;
@@ -49,9 +46,9 @@ impl Controller for Fixed {
     }
 }
 
-fn fixed(cwnd: u64, acknowledged: &Arc<AtomicU64>) -> ControllerChoice {
+fn fixed(cwnd: u64, acknowledged: &Arc<AtomicU64>) -> ControllerFactory {
     let acknowledged = Arc::clone(acknowledged);
-    ControllerChoice::own(move |_: &ControllerConfig| {
+    ControllerFactory::new(move |_: &ControllerConfig| {
         Box::new(Fixed { cwnd, acknowledged: Arc::clone(&acknowledged) })
     })
 }
@@ -138,13 +135,5 @@ async fn what_cannot_work_is_refused_before_anything_is_sent() {
     assert!(matches!(error, ConnectError::Config(_)), "{error:?}");
     assert_eq!(shut.validate().unwrap_err().to_string(), want);
 
-    // Options belong to names; one's own controller may read them or not.
-    const PACKETS: OptionInfo = OptionInfo::integer("packets", 1, (1, 9), "");
-    let mut options = Options::new();
-    assert_eq!(options.set(&PACKETS, 3), Ok::<(), BadOption>(()));
-    let own = Config { controller: fixed(3000, &none), controller_options: options, ..Config::default() };
-    own.validate().unwrap();
-    let named = Config { controller: "rfc9260".into(), ..own };
-    let error = named.validate().unwrap_err().to_string();
-    assert!(error.starts_with("controller_options = packets: want packets: "), "{error}");
+    Config { controller: fixed(3000, &none), ..Config::default() }.validate().unwrap();
 }

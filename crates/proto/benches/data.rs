@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use bytes::Bytes;
-use msctp_congestion::{Ack, Controller, Loss, Maker, StartState, Window};
+use msctp_congestion::{Ack, Controller, ControllerFactory, Loss, StartState, Window};
 use msctp_proto::inbound::Inbound;
 use msctp_proto::outbound::Outbound;
 use msctp_proto::path::{Paths, PathsConfig, SourceUse};
@@ -75,15 +75,9 @@ impl Bench {
             max_burst: 0,
             ..Config::default()
         };
-        // The pipe's depth is the window's: a controller per size.
-        let controller: fn(&_) -> Box<dyn Controller> = match outstanding {
-            OUTSTANDING => |_| Box::new(Fixed((OUTSTANDING * (PAYLOAD + 16)) as u64)),
-            _ => |_| Box::new(Fixed(40 * (PAYLOAD as u64 + 16))),
-        };
-        let mut paths = Paths::new(
-            PathsConfig { controller: Maker::Registered(controller), ..PathsConfig::default() },
-            [0; 32],
-        );
+        // The pipe's depth is the window's.
+        let controller = ControllerFactory::new(move |_| Box::new(Fixed(window)));
+        let mut paths = Paths::new(PathsConfig { controller, ..PathsConfig::default() }, [0; 32]);
         paths.add_local(IpAddr::from([10, 0, 0, 1]), SourceUse::Full, Time::ZERO).expect("a unicast address");
         let added = paths.add_remote(IpAddr::from([10, 0, 0, 2]), Time::ZERO).expect("a unicast address");
         paths.confirm(added[0], Time::ZERO);

@@ -4,6 +4,8 @@
 //! Every scheme uses the public traits of `msctp-proto` and `msctp-congestion` only, as a scheme in any other
 //! crate would. A new scheme is one file and one line in its catalogue.
 
+pub mod catalogue;
+pub mod controllers;
 pub mod policies;
 pub mod quality;
 pub mod wbest;

@@ -1,6 +1,6 @@
-//! Every congestion controller of the registry under the real core, over a path in the simulator.
+//! Every congestion controller of the catalogue under the real core, over a path in the simulator.
 
-use msctp_congestion::controllers;
+use msctp_schemes::catalogue::controllers;
 use msctp_sim::scenario::Scenario;
 use msctp_sim::summary::FlowSummary;
 use msctp_sim::{Simulation, Summary};

@@ -1,5 +1,6 @@
 //! Wrong scenario files give one error each that names file, line, key and remedy.
 
+use msctp_congestion::RenoConfig;
 use msctp_sim::scenario::Scenario;
 
 const GOOD: &str = r#"name = "small"
@@ -128,9 +129,8 @@ fn a_controllers_options_are_those_that_it_lists() {
         &overrides,
     )
     .expect("right");
-    let options = &scenario.sctp[0].config.controller_options;
-    assert!(options.flag(&msctp_congestion::reno::COUNT_ACKS));
-    assert_eq!(options.get(&msctp_congestion::slow_start::LIMIT), 4);
+    let expected = RenoConfig { count_acks: true, slow_start_limit: Some(4), ..RenoConfig::default() };
+    assert_eq!(scenario.sctp[0].config.controller, expected.into());
     let bad = |text: &str| error("pmtu = 1500\n\n", &format!("{}\n\n", with(text)));
     assert_eq!(
         bad("controller_options = { beta = 0.5 }"),

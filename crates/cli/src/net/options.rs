@@ -9,6 +9,7 @@ use msctp::{
     Endpoint, EndpointOptions, Mobility, Peer, SharedKey, Translation,
 };
 use msctp_lab::words::counted;
+use msctp_schemes::catalogue::{Options, find_controller};
 use msctp_schemes::policies::{PolicyConfig, policy};
 use tokio::time::Instant;
 
@@ -84,8 +85,10 @@ impl NetArgs {
                 .map_err(|error| Failure::Input(format!("--policy {name}: want {}", error.want())))?;
         }
         if let Some(controller) = &self.controller {
-            config.controller = controller.as_str().into();
-            config.controller_options = msctp::congestion::Options::new();
+            let entry = find_controller(controller).map_err(|unknown| {
+                Failure::Input(format!("--controller {controller}: want {}", unknown.want()))
+            })?;
+            config.controller = (entry.make)(&Options::new());
         }
         config.validate().map_err(|error| refused(&error))?;
         Ok(config)

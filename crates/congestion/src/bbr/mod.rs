@@ -15,26 +15,36 @@ use msctp_units::{Rate, Span, Time};
 
 use crate::delivery::{DeliverySample, LostPacket};
 use crate::hystart::Queueing;
-use crate::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, OptionInfo, StartState, Window};
+use crate::{
+    Ack, Controller, ControllerConfig, ControllerFactory, IpVersion, Loss, LossKind, Make, StartState, Window,
+};
 use model::Model;
 use phase::{Cycle, Phase};
 
-/// The name in the registry.
-pub const NAME: &str = Bbr::NAME;
+/// Options of [`Bbr`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BbrConfig {
+    /// Heed the round trip: leave Startup and each probe for bandwidth when it grows, by the measure of
+    /// HyStart++ (RFC 9406), stay below the bandwidth only while it shows a queue, and look for the shortest
+    /// only when it was not seen. Default: false.
+    pub hystart: bool,
+}
 
-/// Ends Startup when the RTT shows a queue, as HyStart++ ends slow start.
-pub const HYSTART: OptionInfo = OptionInfo::flag(
-    "hystart",
-    false,
-    "heed the round trip: leave Startup and each probe for bandwidth when it grows, by the measure of HyStart++ (RFC 9406), \
-     stay below the bandwidth only while it shows a queue, and look for the shortest only when it was not seen",
-);
-/// The options of [`Bbr`].
-pub const OPTIONS: &[OptionInfo] = &[HYSTART];
+impl Make<ControllerConfig, dyn Controller> for BbrConfig {
+    fn make(&self, path: &ControllerConfig) -> Box<dyn Controller> {
+        Box::new(Bbr::with(path, *self))
+    }
+}
+
+impl From<BbrConfig> for ControllerFactory {
+    fn from(options: BbrConfig) -> Self {
+        Self::of(options)
+    }
+}
 
 /// Share of the bandwidth after BBR.PacingMarginPercent (§2.4), in thousandths.
 const BELOW_BANDWIDTH: u64 = 990;
-/// With [`HYSTART`], while the round trip shows a queue, and while it shows none.
+/// With [`BbrConfig::hystart`], while the round trip shows a queue, and while it shows none.
 const DRAINING: u64 = 980;
 const NO_QUEUE: u64 = 1000;
 
@@ -53,7 +63,7 @@ const HEADERS: [u64; 2] = [32, 52];
 /// - The waits between probes (§5.3.3.5.3) are spread by a hash of delivered bytes and time instead of a
 ///   random number: runs stay deterministic.
 /// - An ECN mark counts as a loss in its round, and ends Startup or a probe; the draft does not cover ECN.
-/// - With [`HYSTART`] Startup, and a probe for bandwidth, also end when the round trip shows a queue: the
+/// - With [`BbrConfig::hystart`] Startup, and a probe for bandwidth, also end when the round trip shows a queue: the
 ///   draft waits for three rounds without growth (§5.3.1.2, §5.3.3.6), which by then have overflowed a queue
 ///   of one bandwidth-delay product. The margin of §5.6.2 is doubled while the round trip is longer than the
 ///   shortest by a sixteenth and a millisecond, and left out while it is not. And a round trip that is,
@@ -64,6 +74,7 @@ const HEADERS: [u64; 2] = [32, 52];
 #[derive(Clone, Debug)]
 pub struct Bbr {
     config: ControllerConfig,
+    options: BbrConfig,
     cwnd: u64,
     /// The window before ProbeRTT (§5.6.4.4).
     prior_cwnd: u64,
@@ -81,7 +92,7 @@ pub struct Bbr {
     /// The window was full in this round (C.is_cwnd_limited).
     cwnd_limited: bool,
     sample: Option<DeliverySample>,
-    /// [`HYSTART`] is on.
+    /// [`BbrConfig::hystart`] is on.
     queueing: Option<Queueing>,
     /// Share of the bandwidth that is paced, in thousandths.
     pace: u64,
@@ -90,17 +101,23 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// The name in the registry.
+    /// The name.
     pub const NAME: &str = "bbr";
 
+    /// Returns the controller of a new path, with default options.
+    pub fn new(path: &ControllerConfig) -> Self {
+        Self::with(path, BbrConfig::default())
+    }
+
     /// Returns the controller of a new path.
-    pub fn new(config: &ControllerConfig) -> Self {
-        let mut config = config.clone();
+    pub fn with(path: &ControllerConfig, options: BbrConfig) -> Self {
+        let mut config = path.clone();
         config.pmdcs = config.pmdcs.max(1);
-        let heeds_round_trip = config.options.flag(&HYSTART);
+        let heeds_round_trip = options.hystart;
         let (cwnd, startup_limit) = (config.initial_cwnd(), config.initial_ssthresh);
         Self {
             config,
+            options,
             cwnd,
             prior_cwnd: 0,
             pacing_rate: None,
@@ -355,7 +372,7 @@ impl Controller for Bbr {
     }
 
     fn start(&mut self, start: &StartState) {
-        *self = Self::new(&self.config);
+        *self = Self::with(&self.config, self.options);
         self.cwnd = start.cwnd.max(self.config.pmdcs);
         self.startup_limit = start.ssthresh.or(self.startup_limit);
         self.pacing_rate = start.pacing_rate;
@@ -363,7 +380,7 @@ impl Controller for Bbr {
     }
 
     fn reset(&mut self) {
-        *self = Self::new(&self.config);
+        *self = Self::with(&self.config, self.options);
     }
 
     fn on_pmtu(&mut self, pmdcs: u64) {

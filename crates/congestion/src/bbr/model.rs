@@ -54,7 +54,7 @@ pub(super) struct Model {
     probe_rtt_min: Option<(Span, Time)>,
     /// It is older than that.
     pub(super) probe_rtt_expired: bool,
-    /// With [`HYSTART`](super::HYSTART): the latest round trip near the least.
+    /// With [`BbrConfig::hystart`](super::BbrConfig::hystart): the latest round trip near the least.
     near_least: Option<(Span, Time)>,
     heeds_near_least: bool,
 

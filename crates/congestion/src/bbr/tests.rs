@@ -3,7 +3,7 @@
 use msctp_units::{Span, Time};
 
 use super::phase::{Phase, mix};
-use super::{Bbr, HYSTART};
+use super::{Bbr, BbrConfig};
 use crate::{
     Ack, Controller, ControllerConfig, DeliverySample, IpVersion, Loss, LossKind, LostPacket, StartState,
 };
@@ -258,13 +258,12 @@ fn the_waits_are_spread() {
 /// The option: a queue ends Startup, and a probe, at once; the draft waits for rounds without growth.
 #[test]
 fn with_hystart_a_queue_ends_startup_and_probes() {
-    let begin = |hystart: u64| {
-        let mut config = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
-        config.options.set(&super::HYSTART, hystart).unwrap();
-        Rounds { bbr: Bbr::new(&config), ..Rounds::new() }
+    let begin = |hystart: bool| {
+        let path = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
+        Rounds { bbr: Bbr::with(&path, BbrConfig { hystart }), ..Rounds::new() }
     };
     let queued = Some(RTT + Span::from_millis(16));
-    let mut rounds = begin(1);
+    let mut rounds = begin(true);
     // The rate doubles all the time: the draft sees no end of it.
     for n in 0..8 {
         assert_eq!(rounds.bbr.cycle.phase, Phase::Startup, "{n}");
@@ -281,13 +280,13 @@ fn with_hystart_a_queue_ends_startup_and_probes() {
     assert_eq!(rounds.bbr.model.max_bandwidth(), 2_000_000_000, "what its last round tells counts");
     rounds.until(Phase::Refill, 2_000_000_000);
     assert!(rounds.now < Time::ZERO + Span::from_secs(3), "a probe follows at once");
-    let mut rounds = begin(0);
+    let mut rounds = begin(false);
     (0..16).for_each(|n| rounds.round_in(100_000 << n, 0, if n == 0 { Some(RTT) } else { queued }));
     assert_eq!(rounds.bbr.cycle.phase, Phase::Startup);
 
     // In a probe the refill before it is what counts, with whatever queue others had there.
     let probe = |before: Span, within: Span| {
-        let mut rounds = begin(1);
+        let mut rounds = begin(true);
         [125_000, 250_000, 500_000].into_iter().for_each(|rate| rounds.round(rate, 0));
         rounds.until(Phase::Refill, 1_000_000);
         rounds.round_in(1_000_000, 0, Some(before));
@@ -345,9 +344,8 @@ fn the_margin_goes_with_the_queue() {
     let mut draft = Rounds::new();
     draft.until(Phase::Cruise, 1_000_000);
     assert_eq!(draft.bbr.pacing_rate().unwrap().as_bps(), on_wire(990), "§5.6.2");
-    let mut config = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
-    config.options.set(&HYSTART, 1).unwrap();
-    let mut rounds = Rounds { bbr: Bbr::new(&config), ..Rounds::new() };
+    let path = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
+    let mut rounds = Rounds { bbr: Bbr::with(&path, BbrConfig { hystart: true }), ..Rounds::new() };
     rounds.until(Phase::Cruise, 1_000_000);
     for (rtt_ms, permille) in [(100, 1000), (106, 1000), (107, 980), (150, 980), (101, 1000)] {
         rounds.round_in(1_000_000, 0, Some(Span::from_millis(rtt_ms)));
@@ -359,10 +357,9 @@ fn the_margin_goes_with_the_queue() {
 #[test]
 fn a_round_trip_near_the_shortest_takes_the_place_of_a_probe_for_it() {
     // §5.3.4.3: after 5 s without one as short
-    let probes = |hystart: u64, rtt: Span| {
-        let mut config = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
-        config.options.set(&HYSTART, hystart).unwrap();
-        let mut rounds = Rounds { bbr: Bbr::new(&config), ..Rounds::new() };
+    let probes = |hystart: bool, rtt: Span| {
+        let path = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
+        let mut rounds = Rounds { bbr: Bbr::with(&path, BbrConfig { hystart }), ..Rounds::new() };
         rounds.until(Phase::Cruise, 1_000_000);
         (0..200).any(|_| {
             rounds.round_in(1_000_000, 0, Some(rtt));
@@ -370,15 +367,14 @@ fn a_round_trip_near_the_shortest_takes_the_place_of_a_probe_for_it() {
         })
     };
     let ms = Span::from_millis;
-    assert!(probes(0, ms(103)) && !probes(1, ms(103)), "no queue");
-    assert!(probes(1, ms(120)), "what is behind the queue is not known");
+    assert!(probes(false, ms(103)) && !probes(true, ms(103)), "no queue");
+    assert!(probes(true, ms(120)), "what is behind the queue is not known");
 }
 
 #[test]
 fn a_probe_for_the_round_trip_goes_on_sending_at_half_the_rate() {
-    let mut config = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
-    config.options.set(&HYSTART, 1).unwrap();
-    let mut rounds = Rounds { bbr: Bbr::new(&config), ..Rounds::new() };
+    let path = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
+    let mut rounds = Rounds { bbr: Bbr::with(&path, BbrConfig { hystart: true }), ..Rounds::new() };
     rounds.until(Phase::Cruise, 1_000_000);
     let before = rounds.pacing();
     for _ in 0..200 {
@@ -401,9 +397,8 @@ fn startup_losses_do_not_count_for_a_probe() {
     let queued = Some(RTT + Span::from_millis(16));
     // When the first probe after Startup begins; `lost` in the round in which the queue drains.
     let probe = |lost: u64| {
-        let mut config = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
-        config.options.set(&HYSTART, 1).unwrap();
-        let mut rounds = Rounds { bbr: Bbr::new(&config), ..Rounds::new() };
+        let path = ControllerConfig::rfc9260(PACKET, IpVersion::V4);
+        let mut rounds = Rounds { bbr: Bbr::with(&path, BbrConfig { hystart: true }), ..Rounds::new() };
         rounds.round_in(50_000, 0, Some(RTT));
         // its rate doubles until a queue is seen
         let mut rate = 50_000;

@@ -7,7 +7,7 @@ mod frto;
 use std::collections::VecDeque;
 
 use msctp_congestion::classifier::Cause;
-use msctp_congestion::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, RttEstimator, create};
+use msctp_congestion::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, RttEstimator};
 use msctp_units::{Span, Time};
 
 use crate::config::Config;
@@ -129,7 +129,6 @@ impl Sender {
             ip_version: IpVersion::V4,
             initial_window: config.initial_window(agreed.smss),
             initial_ssthresh: config.initial_ssthresh,
-            options: config.controller_options.clone(),
         };
         Self {
             at: Outstanding {
@@ -143,7 +142,7 @@ impl Sender {
                 smss: agreed.smss,
                 nagle: config.nagle,
             },
-            controller: create(&config.controller, &controller).expect("the options were validated"),
+            controller: config.controller.make(&controller),
             recovery: algorithm.start(config),
             rtt,
             timestamps: agreed.timestamps,

@@ -27,7 +27,7 @@ use core::fmt::Display;
 use core::net::{IpAddr, Ipv4Addr};
 
 use msctp_congestion::{
-    ControllerChoice, ControllerConfig, InitialWindow, IpVersion, Options, RtoConfig, classifier, controllers,
+    ControllerConfig, ControllerFactory, InitialWindow, IpVersion, Options, RtoConfig, classifier,
 };
 use msctp_units::Span;
 
@@ -120,8 +120,7 @@ pub struct Config {
     pub ecn: bool,
     /// Loss recovery beyond RFC 9260.
     pub recovery: RecoveryConfig,
-    /// The congestion controller of each path: by its name in [`msctp_congestion::controllers`], or one's own
-    /// ([`Choice::own`](msctp_congestion::Choice::own)).
+    /// Makes the congestion controller of each path; RFC 9260's by default.
     //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
     //= type=exception
     //= reason=option `controller`, rfc9260 by default: others (CUBIC, BBR in `Config::mobile`) control the
@@ -133,10 +132,7 @@ pub struct Config {
     //= reason=option `controller`, rfc9260 by default: others (CUBIC, BBR in `Config::mobile`) control the
     //= reason=window by their own rules
     //# an SCTP sender MUST NOT be more aggressive than the following algorithms allow.
-    pub controller: ControllerChoice,
-    /// The controller's options, from those that [`msctp_congestion::ControllerInfo`] lists for its name; one's own may read
-    /// them or not.
-    pub controller_options: Options,
+    pub controller: ControllerFactory,
     /// A path's congestion window before its first data (RFC 9260 §7.2.1).
     //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.1
     //= type=exception
@@ -198,8 +194,7 @@ impl Default for Config {
             restart_rtt_after_spurious: false,
             ecn: false,
             recovery: RecoveryConfig::default(),
-            controller: msctp_congestion::controllers()[0].name.into(),
-            controller_options: Options::new(),
+            controller: ControllerFactory::default(),
             initial_window: InitialWindow::default(),
             initial_ssthresh: None,
             handover_policy: PolicyFactory::default(),
@@ -287,27 +282,14 @@ impl Config {
     }
 
     fn validate_controller(&self) -> Result<(), ConfigError> {
-        let registered = self.controller.registered(controllers(), "congestion controller");
-        let registered = registered.map_err(|error| ConfigError {
-            field: "controller",
-            value: self.controller.to_string(),
-            want: error.want(),
-        })?;
-        if let Some(info) = registered {
-            return self.controller_options.check(info.options).map_err(|error| ConfigError {
-                field: "controller_options",
-                value: error.name.clone(),
-                want: error.to_string(),
-            });
-        }
-        // What comes from elsewhere is asked for the one thing without which nothing would ever be sent.
+        // Without room for one packet nothing would ever be sent.
         let pmdcs = pmdcs(self.pmtu, 0, &IpAddr::V4(Ipv4Addr::UNSPECIFIED));
         let config = ControllerConfig {
             initial_window: self.initial_window,
             initial_ssthresh: self.initial_ssthresh,
             ..ControllerConfig::rfc9260(pmdcs.into(), IpVersion::V4)
         };
-        let made = self.paths_config().controller.make(&config);
+        let made = self.controller.make(&config);
         let cwnd = made.window().cwnd;
         check(
             cwnd >= config.pmdcs,
@@ -319,7 +301,6 @@ impl Config {
 
     /// The options that concern paths.
     pub(crate) fn paths_config(&self) -> PathsConfig {
-        let default = PathsConfig::default();
         PathsConfig {
             rto: RtoConfig {
                 initial: self.rto_initial,
@@ -336,10 +317,7 @@ impl Config {
             pmtu: self.pmtu,
             reserved: 0,
             pmtud: self.pmtud,
-            // An unknown name was refused by `validate`.
-            controller: (self.controller.maker(controllers(), "congestion controller"))
-                .unwrap_or(default.controller),
-            controller_options: self.controller_options.clone(),
+            controller: self.controller.clone(),
             initial_window: self.initial_window,
             initial_ssthresh: self.initial_ssthresh,
         }

@@ -1,6 +1,6 @@
 //! Sets of options for a purpose. [`Config::default`] is RFC 9260; these say where they differ from it, and why.
 
-use msctp_congestion::{Bbr, InitialWindow, Options, bbr};
+use msctp_congestion::{BbrConfig, InitialWindow};
 use msctp_units::Span;
 
 use super::{AuthConfig, Config, FailoverConfig, LossRecovery, MovesConfig, OfferConfig, RecoveryConfig};
@@ -35,8 +35,7 @@ impl Config {
                 silence: Some(Span::from_millis(100)),
                 ..FailoverConfig::default()
             },
-            controller: Bbr::NAME.into(),
-            controller_options: Options::new().with(&bbr::HYSTART, 1),
+            controller: BbrConfig { hystart: true }.into(),
             initial_window: InitialWindow::Packets(10),
             receive_buffer: 4 << 20,
             send_buffer: 4 << 20,

@@ -28,7 +28,7 @@ mod testing;
 use core::net::IpAddr;
 
 use msctp_congestion::{
-    Controller, ControllerConfig, InitialWindow, IpVersion, Maker, Options, Prr, RtoConfig, RttEstimator,
+    Controller, ControllerConfig, ControllerFactory, InitialWindow, IpVersion, Prr, RtoConfig, RttEstimator,
 };
 use msctp_units::{Span, Time};
 
@@ -67,9 +67,7 @@ pub struct PathsConfig {
     /// How the PMTU of each path is found (RFC 8899).
     pub pmtud: PmtudConfig,
     /// How the controller of each new path is made.
-    pub controller: Maker<ControllerConfig, dyn Controller>,
-    /// The controller's own options.
-    pub controller_options: Options,
+    pub controller: ControllerFactory,
     /// The window of a path before its first data.
     pub initial_window: InitialWindow,
     /// The threshold of a path before its first loss in bytes; `None`: arbitrarily high (RFC 9260 §7.2.1).
@@ -90,8 +88,7 @@ impl Default for PathsConfig {
             pmtu: 1500,
             reserved: 0,
             pmtud: PmtudConfig::off(),
-            controller: Maker::Registered(|config| Box::new(msctp_congestion::Rfc9260::new(config))),
-            controller_options: Options::new(),
+            controller: ControllerFactory::default(),
             initial_window: InitialWindow::default(),
             initial_ssthresh: None,
         }
@@ -239,7 +236,6 @@ impl Path {
             ip_version: IpVersion::of(&addr.remote),
             initial_window: config.initial_window,
             initial_ssthresh: config.initial_ssthresh,
-            options: config.controller_options.clone(),
         });
         Self {
             id,

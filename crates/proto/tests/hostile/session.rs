@@ -4,6 +4,7 @@
 
 use hmac::{Hmac, KeyInit, Mac};
 use msctp_proto::{Config, LocalAddrs, PathAddr, RemoteAddrs, StreamRequest, StreamsConfig};
+use msctp_schemes::catalogue::{Options, controllers};
 use msctp_schemes::policies::{PolicyConfig, policies, policy};
 use msctp_units::{Ecn, Span};
 use msctp_wire::{Checksum, Chunk, Packet, Param, Tlv, crc32c};
@@ -24,7 +25,7 @@ const MAX_LEN: usize = 9000;
 fn config(n: u8) -> Config {
     let n = usize::from(n);
     let base = if n % 2 == 0 { Config::mobile() } else { Config::default() };
-    let (policies, controllers) = (policies(), msctp_congestion::controllers());
+    let (policies, controllers) = (policies(), controllers());
     Config {
         ecn: n % 3 == 0,
         streams: StreamsConfig {
@@ -34,8 +35,7 @@ fn config(n: u8) -> Config {
             ..StreamsConfig::default()
         },
         handover_policy: policy(policies[(n / 2) % policies.len()].name, &PolicyConfig::default()).unwrap(),
-        controller: controllers[(n / 3) % controllers.len()].name.into(),
-        controller_options: msctp_congestion::Options::new(),
+        controller: (controllers[(n / 3) % controllers.len()].make)(&Options::new()),
         receive_buffer: 40_000,
         trace: n % 5 == 0,
         max_segments: 1 + (n as u32 % 4) * 3,

@@ -11,6 +11,7 @@ use msctp_proto::{
     AuthConfig, BufferConfig, Config, FailoverConfig, LossRecovery, MovesConfig, OfferConfig, RecoveryConfig,
     Reliability, RetransmissionPath, StreamsConfig,
 };
+use msctp_schemes::catalogue::{Options, controllers};
 use msctp_schemes::policies::{PolicyConfig, policies, policy};
 use msctp_units::Span;
 
@@ -218,7 +219,7 @@ impl Tuning {
     };
 
     pub(crate) fn config(&self, plain: bool) -> Config {
-        let controllers = msctp_congestion::controllers();
+        let controllers = controllers();
         let ms = |ms: u32| Span::from_millis(u64::from(ms));
         Config {
             rto_initial: ms(self.rto_min_ms.max(1000).min(self.rto_max_ms)),
@@ -239,7 +240,7 @@ impl Tuning {
             } else {
                 RetransmissionPath::Alternate
             },
-            controller: controllers[usize::from(self.controller) % controllers.len()].name.into(),
+            controller: (controllers[usize::from(self.controller) % controllers.len()].make)(&Options::new()),
             initial_window: match self.initial_window {
                 0 => InitialWindow::Rfc9260,
                 packets => InitialWindow::Packets(u64::from(packets)),

@@ -1,8 +1,9 @@
-//! Options of what is found by name in a registry (congestion controllers and the like): a table whose keys
-//! are what the chosen one lists. Knows none of them.
+//! Schemes selected by name from a catalogue (congestion controllers and the like), and their options: a table
+//! whose keys are those that the selected one lists. Knows none of them.
 
+use msctp_congestion::ControllerFactory;
 use msctp_congestion::classifier::{classifiers, find};
-use msctp_congestion::{OptionInfo, OptionKind, Options};
+use msctp_schemes::catalogue::{ControllerEntry, OptionInfo, OptionKind, Options, find_controller};
 use msctp_units::Span;
 
 use super::document::Section;
@@ -16,7 +17,7 @@ pub(super) fn read(profile: &Section<'_, '_>, key: &str, known: &[OptionInfo]) -
 }
 
 /// The same, over what `options` are already.
-pub(super) fn read_over(
+fn read_over(
     profile: &Section<'_, '_>,
     key: &str,
     known: &[OptionInfo],
@@ -30,6 +31,29 @@ pub(super) fn read_over(
         }
     }
     Ok(())
+}
+
+/// Reads `controller` and `controller_options` of a profile; `default` stands where the first is left out.
+pub(super) fn controller(
+    profile: &Section<'_, '_>,
+    known: impl Iterator<Item = &'static ControllerEntry>,
+    (default, set): (&str, &[(&str, u64)]),
+) -> Result<ControllerFactory, Problem> {
+    let known: Vec<_> = known.map(|entry| (entry.name, entry)).collect();
+    let mut options = Options::new();
+    let entry = match profile.choice("controller", &known)? {
+        Some(entry) => entry,
+        None => {
+            let entry = find_controller(default).expect("a default in the catalogue");
+            for &(name, value) in set {
+                let info = entry.options.iter().find(|info| info.name == name).expect("one of its options");
+                options = options.with(info, value);
+            }
+            entry
+        }
+    };
+    read_over(profile, "controller_options", entry.options, &mut options)?;
+    Ok((entry.make)(&options))
 }
 
 /// Reads `loss_classifier` and `loss_classifier_options` of a profile.

@@ -2,9 +2,9 @@
 
 use toml::de::DeTable;
 
-use msctp_congestion::{Options, controllers};
 use msctp_proto::outbound::scheduler::schedulers;
 use msctp_proto::{AuthPolicy, Config, LossRecovery, PmtudConfig, RetransmissionPath};
+use msctp_schemes::catalogue::controllers;
 
 use super::document::Section;
 use super::error::Problem;
@@ -92,12 +92,27 @@ fn webrtc() -> Config {
     Config { pmtud: PmtudConfig::off(), ..Config::webrtc() }
 }
 
+/// A set of the core's options, and the controller in it by its name and options in the catalogue.
+#[derive(Clone, Copy)]
+struct CoreProfile {
+    name: &'static str,
+    config: fn() -> Config,
+    controller: (&'static str, &'static [(&'static str, u64)]),
+}
+
+const PROFILES: [CoreProfile; 3] = [
+    CoreProfile { name: "rfc9260", config: rfc9260, controller: ("rfc9260", &[]) },
+    CoreProfile { name: "mobile", config: Config::mobile, controller: ("bbr", &[("hystart", 1)]) },
+    CoreProfile { name: "webrtc", config: webrtc, controller: ("rfc9260", &[]) },
+];
+
 /// Reads `[sctp.NAME]`: where a key is left out, what its `profile` has: RFC 9260's defaults, or another set
 /// of the core's.
 pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Problem> {
     let section = Section::open(table, format!("sctp.{name}"), KEYS)?;
-    let profiles = [("rfc9260", rfc9260 as fn() -> Config), ("mobile", Config::mobile), ("webrtc", webrtc)];
-    let mut config = section.choice("profile", &profiles)?.unwrap_or(rfc9260)();
+    let profiles = PROFILES.map(|profile| (profile.name, profile));
+    let profile = section.choice("profile", &profiles)?.unwrap_or(PROFILES[0]);
+    let mut config = (profile.config)();
     spans(&section, &mut config)?;
     numbers(&section, &mut config)?;
     let paths = [("alternate", RetransmissionPath::Alternate), ("same", RetransmissionPath::Same)];
@@ -149,6 +164,7 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     if let Some(least) = section.span("silence")? {
         config.failover.silence = Some(least);
     }
+    config.controller = options::controller(&section, controllers().iter(), profile.controller)?;
     names(&section, &mut config)?;
     if let Some(window) = policy::initial_window(&section, "initial_window")? {
         config.initial_window = window;
@@ -161,14 +177,6 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
 
 /// What the core finds by name.
 fn names(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
-    let controllers: Vec<_> = controllers().iter().map(|info| (info.name, info.name)).collect();
-    if let Some(name) = section.choice("controller", &controllers)? {
-        config.controller = name.into();
-        config.controller_options = Options::new();
-    }
-    let known = config.controller.name().and_then(|name| msctp_congestion::find(name).ok());
-    let known = known.map_or(&[][..], |info| info.options);
-    options::read_over(section, "controller_options", known, &mut config.controller_options)?;
     options::classifier(section, &mut config.loss_classifier, &mut config.loss_classifier_options)?;
     let schedulers: Vec<_> = schedulers().iter().map(|info| (info.name, info.name)).collect();
     if let Some(name) = section.choice("scheduler", &schedulers)? {
@@ -232,4 +240,19 @@ pub(super) fn check(profile: &SctpProfile) -> Result<(), Problem> {
             format!("{} cannot be used: want {}", e.value, e.want),
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_has_the_controller_of_the_core() {
+        for profile in PROFILES {
+            let text = format!("profile = {:?}", profile.name);
+            let read = read(DeTable::parse(&text).unwrap().get_ref(), "x".to_owned());
+            let read = read.unwrap_or_else(|_| panic!("{}", profile.name));
+            assert_eq!(read.config, (profile.config)(), "{}", profile.name);
+        }
+    }
 }

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 
 use toml::de::DeTable;
 
-use msctp_congestion::window_controllers;
 use msctp_lab_tcp::{Algorithm, Config, SackLimit};
+use msctp_schemes::catalogue::window_controllers;
 use msctp_units::Span;
 
 use super::check::{Check, Context, fail};
@@ -123,12 +123,7 @@ pub(super) fn profile(table: &DeTable<'_>, name: String) -> Result<TcpProfile, P
     if let Some(limit) = sack_limit(&section)? {
         config.sack_limit = limit;
     }
-    let names: Vec<_> = window_controllers().map(|info| (info.name, info.name)).collect();
-    if let Some(name) = section.choice("controller", &names)? {
-        name.clone_into(&mut config.controller);
-    }
-    let known = msctp_congestion::find(&config.controller).map_or(&[][..], |info| info.options);
-    config.controller_options = options::read(&section, "controller_options", known)?;
+    config.controller = options::controller(&section, window_controllers(), ("reno", &[]))?;
     options::classifier(&section, &mut config.loss_classifier, &mut config.loss_classifier_options)?;
     config.initial_window = policy::initial_window(&section, "initial_window")?;
     config.initial_ssthresh = section.integer("initial_ssthresh", 1, i128::from(i64::MAX))?;

@@ -1,9 +1,9 @@
-//! Properties of every registered controller, for any events and options.
+//! Properties of every controller of the catalogue, for any events and options.
 
 use msctp_congestion::{
-    Ack, Controller, ControllerConfig, ControllerInfo, InitialWindow, IpVersion, Loss, LossKind, Options,
-    StartState, controllers,
+    Ack, Controller, ControllerConfig, InitialWindow, IpVersion, Loss, LossKind, StartState,
 };
+use msctp_schemes::catalogue::{ControllerEntry, Options, controllers};
 use msctp_units::{Span, Time};
 use proptest::prelude::*;
 
@@ -28,7 +28,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 }
 
 /// Every option at one of its ends or its default, as the bits of `choice` say.
-fn options(info: &ControllerInfo, mut choice: u32) -> Options {
+fn options(info: &ControllerEntry, mut choice: u32) -> Options {
     let mut options = Options::new();
     for option in info.options {
         let value = [option.default, option.least, option.most][choice as usize % 3];
@@ -38,13 +38,12 @@ fn options(info: &ControllerInfo, mut choice: u32) -> Options {
     options
 }
 
-fn make(info: &ControllerInfo, pmdcs: u64, choice: u32) -> Box<dyn Controller> {
-    (info.make)(&ControllerConfig {
+fn make(info: &ControllerEntry, pmdcs: u64, choice: u32) -> Box<dyn Controller> {
+    (info.make)(&options(info, choice)).make(&ControllerConfig {
         pmdcs,
         ip_version: IpVersion::V4,
         initial_window: InitialWindow::Rfc9260,
         initial_ssthresh: None,
-        options: options(info, choice),
     })
 }
 

@@ -1,15 +1,15 @@
-//! The window of every controller of the registry through a path's life, held against committed tables.
+//! The window of every controller of the catalogue through a path's life, held against committed tables.
 //!
 //! A change of a table is a change of behaviour: read it, and if it is meant, accept it with `cargo insta
-//! accept` or `INSTA_UPDATE=always cargo test -p msctp-congestion --test trajectory`.
+//! accept` or `INSTA_UPDATE=always cargo test -p msctp-schemes --test trajectory`.
 
 mod bbr;
 mod path;
 
 use std::fmt::Write;
 
-use msctp_congestion::{Ack, ControllerConfig, IpVersion, Loss, LossKind, controllers};
-use msctp_congestion::{Controller, StartState};
+use msctp_congestion::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, StartState};
+use msctp_schemes::catalogue::{Options, controllers};
 use msctp_units::{Rate, Span, Time};
 
 use path::PMDCS;
@@ -151,7 +151,7 @@ fn trajectory(controller: Box<dyn Controller>) -> String {
 #[test]
 fn every_controller_has_its_trajectories() {
     for info in controllers() {
-        let make = || (info.make)(&ControllerConfig::rfc9260(PMDCS, IpVersion::V4));
+        let make = || (info.make)(&Options::new()).make(&ControllerConfig::rfc9260(PMDCS, IpVersion::V4));
         insta::assert_snapshot!(format!("{}-life", info.name), life(make()));
         insta::assert_snapshot!(info.name, trajectory(make()));
     }

@@ -2,15 +2,15 @@
 //! buffer; more than a loss-based controller where packets are lost at random; more bandwidth is found within
 //! seconds.
 
-use msctp_congestion::{ControllerConfig, IpVersion, create};
+use msctp_congestion::{BbrConfig, ControllerConfig, ControllerFactory, IpVersion, RenoConfig};
 use msctp_units::{Rate, Span, Time};
 
 use crate::path::{Link, PMDCS, Path};
 
 const RTT: Span = Span::from_millis(60);
 
-fn path(controller: &str, queue: u64) -> Path {
-    let controller = create(controller, &ControllerConfig::rfc9260(PMDCS, IpVersion::V4)).unwrap();
+fn path(controller: impl Into<ControllerFactory>, queue: u64) -> Path {
+    let controller = controller.into().make(&ControllerConfig::rfc9260(PMDCS, IpVersion::V4));
     Path::new(controller, Link { rate: Rate::from_mbps(10), rtt: RTT, queue })
 }
 
@@ -34,19 +34,19 @@ fn run(path: &mut Path, from: u64, to: u64) -> (u64, u64) {
 
 #[test]
 fn a_deep_buffer_stays_empty_and_the_link_full() {
-    let mut bbr = path("bbr", 500);
+    let mut bbr = path(BbrConfig::default(), 500);
     let (share, queued) = run(&mut bbr, 3, 33);
     println!("bbr: {share} %, {queued} packets queued");
     assert!(share >= 90, "{share} %");
     assert!(queued <= 25, "half a bandwidth-delay product: {queued}");
-    let (share, queued) = run(&mut path("rfc9260", 500), 3, 33);
+    let (share, queued) = run(&mut path(ControllerFactory::default(), 500), 3, 33);
     println!("rfc9260: {share} %, {queued} packets queued");
     assert!(queued > 100, "a window fills any buffer: {queued}");
 }
 
 #[test]
 fn a_shallow_buffer_is_enough() {
-    let mut bbr = path("bbr", 10);
+    let mut bbr = path(BbrConfig::default(), 10);
     let (share, _) = run(&mut bbr, 3, 33);
     let lost = bbr.overflows * 100 / bbr.delivered;
     println!("{share} %, {} of {} overflowed", bbr.overflows, bbr.delivered);
@@ -58,10 +58,10 @@ fn a_shallow_buffer_is_enough() {
 /// costs a fifth here, and a controller that halves its window four fifths.
 #[test]
 fn one_percent_random_loss_keeps_the_rate() {
-    let mut bbr = path("bbr", 100);
+    let mut bbr = path(BbrConfig::default(), 100);
     bbr.loses_every = 100;
     let (share, _) = run(&mut bbr, 3, 33);
-    let mut reno = path("reno", 100);
+    let mut reno = path(RenoConfig::default(), 100);
     reno.loses_every = 100;
     let (reno, _) = run(&mut reno, 3, 33);
     println!("bbr {share} %, reno {reno} %");
@@ -71,7 +71,7 @@ fn one_percent_random_loss_keeps_the_rate() {
 /// §5.3.3: the next probe comes in 2 to 3 s, and doubles what is in flight while the rate grows.
 #[test]
 fn new_bandwidth_is_found() {
-    let mut bbr = path("bbr", 100);
+    let mut bbr = path(BbrConfig::default(), 100);
     bbr.run_until(seconds(10));
     bbr.set_rate(Rate::from_mbps(40));
     let (share, _) = run(&mut bbr, 16, 26);
@@ -81,7 +81,7 @@ fn new_bandwidth_is_found() {
 
 #[test]
 fn less_bandwidth_is_noticed_at_once() {
-    let mut bbr = path("bbr", 1000);
+    let mut bbr = path(BbrConfig::default(), 1000);
     bbr.run_until(seconds(10));
     bbr.set_rate(Rate::from_mbps(2));
     let (share, _) = run(&mut bbr, 11, 14);

@@ -1,9 +1,11 @@
 //! [`Rfc4960`]: RFC 9260's controller with the older condition for growth, for comparison with
 //! implementations of RFC 4960 (docs/validation-reasons.md). Everything but the condition is [`Rfc9260`]'s.
 
+use msctp_congestion::{
+    Ack, Controller, ControllerConfig, ControllerFactory, Loss, Make, Rfc9260, Rfc9260Config, StartState,
+    Window,
+};
 use msctp_units::{Rate, Time};
-
-use crate::{Ack, Controller, ControllerConfig, Loss, Rfc9260, StartState, Window};
 
 /// The window grows only by SACKs that advance the Cumulative TSN Ack Point (RFC 4960 §7.2.1, §7.2.2), and
 /// chunks reported as duplicates do not count. RFC 9260 dropped the one and added the other.
@@ -16,12 +18,28 @@ use crate::{Ack, Controller, ControllerConfig, Loss, Rfc9260, StartState, Window
 pub struct Rfc4960(Rfc9260);
 
 impl Rfc4960 {
-    /// The name in the registry.
+    /// The name.
     pub const NAME: &str = "rfc4960";
 
     /// Returns the controller of a new path.
-    pub fn new(config: &ControllerConfig) -> Self {
-        Self(Rfc9260::new(config))
+    pub fn with(path: &ControllerConfig, options: Rfc4960Config) -> Self {
+        Self(Rfc9260::with(path, options.0))
+    }
+}
+
+/// Options of [`Rfc4960`]: those of [`Rfc9260`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rfc4960Config(pub Rfc9260Config);
+
+impl Make<ControllerConfig, dyn Controller> for Rfc4960Config {
+    fn make(&self, path: &ControllerConfig) -> Box<dyn Controller> {
+        Box::new(Rfc4960::with(path, *self))
+    }
+}
+
+impl From<Rfc4960Config> for ControllerFactory {
+    fn from(options: Rfc4960Config) -> Self {
+        Self::of(options)
     }
 }
 
@@ -81,8 +99,9 @@ impl Controller for Rfc4960 {
 
 #[cfg(test)]
 mod tests {
+    use msctp_congestion::{IpVersion, LossKind};
+
     use super::*;
-    use crate::{IpVersion, LossKind};
 
     const PMDCS: u64 = 1468;
 
@@ -102,7 +121,8 @@ mod tests {
     }
 
     fn started(ssthresh: u64) -> Rfc4960 {
-        let mut controller = Rfc4960::new(&ControllerConfig::rfc9260(PMDCS, IpVersion::V4));
+        let mut controller =
+            Rfc4960::with(&ControllerConfig::rfc9260(PMDCS, IpVersion::V4), Rfc4960Config::default());
         controller.start(&StartState { cwnd: 10 * PMDCS, ssthresh: Some(ssthresh), pacing_rate: None });
         controller
     }

@@ -1,0 +1,144 @@
+//! [`Factory`]: makes a controller for each path, or a loss classifier, from typed options or by a function.
+
+use std::any::{Any, type_name};
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{Controller, ControllerConfig, Rfc9260Config};
+
+/// Makes the congestion controller of each path.
+///
+/// From the options of a controller of this crate, or from a function:
+///
+/// ```
+/// use msctp_congestion::{BbrConfig, ControllerFactory, Reno};
+///
+/// let bbr: ControllerFactory = BbrConfig { hystart: true, ..BbrConfig::default() }.into();
+/// let own = ControllerFactory::new(|path| Box::new(Reno::new(path)));
+/// assert_ne!(bbr, own);
+/// ```
+pub type ControllerFactory = Factory<ControllerConfig, dyn Controller>;
+
+/// Makes a `T` from a `C`. Clones share one maker.
+///
+/// Two factories are equal if they have equal options of one type, or are clones of one function.
+pub struct Factory<C, T: ?Sized>(Arc<dyn Maker<C, T>>);
+
+/// Typed options that make a `T` from a `C`; [`Factory::of`] takes them.
+pub trait Make<C, T: ?Sized>: fmt::Debug + PartialEq + Send + Sync + 'static {
+    /// Makes one.
+    fn make(&self, config: &C) -> Box<T>;
+}
+
+impl<C: 'static, T: ?Sized + 'static> Factory<C, T> {
+    /// Makes each `T` by calling `make`: for each path, and whenever options are checked.
+    pub fn new(make: impl Fn(&C) -> Box<T> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Function(make)))
+    }
+
+    /// Makes each `T` from `options`.
+    pub fn of(options: impl Make<C, T>) -> Self {
+        Self(Arc::new(Typed(options)))
+    }
+
+    /// Makes one.
+    pub fn make(&self, config: &C) -> Box<T> {
+        self.0.make(config)
+    }
+}
+
+impl<C, T: ?Sized> Clone for Factory<C, T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<C: 'static, T: ?Sized + 'static> PartialEq for Factory<C, T> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.is_same(&*other.0)
+    }
+}
+
+impl<C: 'static, T: ?Sized + 'static> Eq for Factory<C, T> {}
+
+/// The options, or the type of the function.
+impl<C, T: ?Sized> fmt::Debug for Factory<C, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Default for ControllerFactory {
+    /// The controller of RFC 9260.
+    fn default() -> Self {
+        Rfc9260Config::default().into()
+    }
+}
+
+/// [`Make`] or a function, with its type erased.
+trait Maker<C, T: ?Sized>: Any + fmt::Debug + Send + Sync {
+    fn make(&self, config: &C) -> Box<T>;
+    fn is_same(&self, other: &dyn Any) -> bool;
+}
+
+#[derive(Debug)]
+struct Typed<M>(M);
+
+impl<C, T: ?Sized, M: Make<C, T>> Maker<C, T> for Typed<M> {
+    fn make(&self, config: &C) -> Box<T> {
+        self.0.make(config)
+    }
+
+    fn is_same(&self, other: &dyn Any) -> bool {
+        other.downcast_ref::<Self>().is_some_and(|other| other.0 == self.0)
+    }
+}
+
+struct Function<F>(F);
+
+impl<C, T: ?Sized, F: Fn(&C) -> Box<T> + Send + Sync + 'static> Maker<C, T> for Function<F> {
+    fn make(&self, config: &C) -> Box<T> {
+        (self.0)(config)
+    }
+
+    fn is_same(&self, _other: &dyn Any) -> bool {
+        false
+    }
+}
+
+impl<F> fmt::Debug for Function<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(type_name::<F>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BbrConfig, CubicConfig, IpVersion, RenoConfig, Rfc9260};
+
+    #[test]
+    fn options_make_the_controller_they_are_named_after() {
+        let path = ControllerConfig::rfc9260(1452, IpVersion::V4);
+        let factories: [(ControllerFactory, &str); 4] = [
+            (Rfc9260Config::default().into(), "rfc9260"),
+            (RenoConfig::default().into(), "reno"),
+            (CubicConfig::default().into(), "cubic"),
+            (BbrConfig::default().into(), "bbr"),
+        ];
+        for (factory, name) in factories {
+            assert_eq!(factory.make(&path).name(), name);
+            assert!(format!("{factory:?}").to_lowercase().contains(name), "{factory:?}");
+        }
+    }
+
+    #[test]
+    fn equal_are_the_same_options_and_clones_of_a_function() {
+        let own = || -> ControllerFactory { ControllerFactory::new(|path| Box::new(Rfc9260::new(path))) };
+        let (a, b) = (own(), own());
+        assert!(a == a.clone() && a != b && a != ControllerFactory::default());
+        let cubic = |beta| ControllerFactory::from(CubicConfig { beta, ..CubicConfig::default() });
+        assert!(cubic(700) == cubic(700) && cubic(700) != cubic(800));
+        assert_ne!(ControllerFactory::from(RenoConfig::default()), cubic(700));
+    }
+}

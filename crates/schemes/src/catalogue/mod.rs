@@ -1,0 +1,12 @@
+//! Schemes by name, with named options: what scenario files and command lines select.
+//!
+//! One mechanism for all kinds: an [`Entry`] has a name, a one-line summary and the [`OptionInfo`]s that it
+//! reads, and makes a factory from the [`Options`] that are set. A program that selects nothing by name needs
+//! none of this: it gives the core a typed value.
+
+mod controllers;
+
+pub use controllers::{ControllerEntry, controllers, find_controller, window_controllers};
+pub use msctp_congestion::{
+    BadOption, OptionInfo, OptionKind, Options, Registered as Entry, UnknownName, nearest_name,
+};
