@@ -5,22 +5,12 @@ mod support;
 use msctp_proto::{AssociationState as State, Config, PmtudConfig};
 use msctp_units::Span;
 use msctp_wire::{
-    Checksum, Chunk, Data, DataFlags, Heartbeat, Init, Packet, PacketError, Param, Params, Ppid, ShutdownAck,
-    Ssn, StreamId, Tsn, UnknownChunk, VerificationTag,
+    Checksum, Chunk, EncodeChunk, Heartbeat, Packet, PacketError, Param, Params, ShutdownAck,
+    ShutdownComplete, UnknownChunk,
 };
+use support::chunks::{bare_init, data};
 use support::states::{in_state, initial_tsn_of};
 use support::{Flight, Pair, Side, a_ip, b_ip, chunk, message, packet, text_message};
-
-fn data(tsn: Tsn, ssn: u16) -> Data<'static> {
-    Data {
-        tsn,
-        stream: StreamId::new(0),
-        ssn: Ssn::new(ssn),
-        ppid: Ppid::new(0),
-        flags: DataFlags::UNFRAGMENTED,
-        payload: b"from B",
-    }
-}
 
 /// The chunks of each packet that A sends when this one comes.
 fn answers(pair: &mut Pair, bytes: &[u8]) -> Vec<Vec<u8>> {
@@ -204,15 +194,7 @@ fn init_ack_and_shutdown_complete_travel_alone() {
     let (tag, tsn) = (pair.tag_of(Side::A), initial_tsn_of(&pair, Side::B));
     answers(&mut pair, &packet(Side::A, tag, &[&data(tsn, 0)]));
     assert!(answers(&mut pair, &packet(Side::A, tag, &[&data(tsn + 1, 1)])).is_empty(), "it is delayed");
-    let init = Init {
-        initiate_tag: VerificationTag::new(5),
-        a_rwnd: 65_536,
-        outbound_streams: 1,
-        inbound_streams: 1,
-        initial_tsn: Tsn::new(9),
-        params: Params::EMPTY,
-    };
-    assert_eq!(answers(&mut pair, &packet(Side::A, 0, &[&init])), [[chunk::INIT_ACK]]);
+    assert_eq!(answers(&mut pair, &packet(Side::A, 0, &[&bare_init()])), [[chunk::INIT_ACK]]);
     // A HEARTBEAT waits for its answer, and the association ends.
     let params = [Param::HeartbeatInfo(b"who is there")];
     let heartbeat = Heartbeat { params: Params::from(&params) };
@@ -225,4 +207,43 @@ fn init_ack_and_shutdown_complete_travel_alone() {
     pair.send(Side::A, text_message("early"));
     pair.run_for(Span::from_secs(4));
     assert!(pair.sent_since(Side::A, 0).iter().all(|flight| flight.chunks() == [chunk::INIT]));
+}
+
+// RFC 9260 §6.10, §8.5.1: the rule of docs/standards.md for what must be alone and is not.
+#[test]
+fn what_must_be_alone_and_is_not_is_ignored_with_all_that_follows_it() {
+    let params = [Param::HeartbeatInfo(b"who is there")];
+    let heartbeat = Heartbeat { params: Params::from(&params) };
+    let none: [Vec<u8>; 0] = [];
+    // INIT
+    let mut pair = in_state(State::Established);
+    let (tag, tsn) = (pair.tag_of(Side::A), initial_tsn_of(&pair, Side::B));
+    let init = bare_init();
+    assert_eq!(answers(&mut pair, &packet(Side::A, 0, &[&init, &heartbeat])), none);
+    assert_eq!(answers(&mut pair, &packet(Side::A, tag, &[&init, &heartbeat])), none);
+    let between: [&dyn EncodeChunk; 3] = [&heartbeat, &init, &data(tsn, 0)];
+    assert_eq!(answers(&mut pair, &packet(Side::A, tag, &between)), [[chunk::HEARTBEAT_ACK]]);
+    assert!(pair.a.received.is_empty());
+    // SHUTDOWN COMPLETE, with the tag of either end
+    let mut pair = in_state(State::ShutdownAckSent);
+    let (tag, peers) = (pair.tag_of(Side::A), pair.tag_of(Side::B));
+    for (tag, tag_reflected) in [(tag, false), (peers, true)] {
+        let complete = ShutdownComplete { tag_reflected };
+        answers(&mut pair, &packet(Side::A, tag, &[&complete, &heartbeat]));
+        answers(&mut pair, &packet(Side::A, tag, &[&heartbeat, &complete]));
+        assert_eq!(pair.a.state(), Some(State::ShutdownAckSent));
+    }
+    answers(&mut pair, &packet(Side::A, tag, &[&ShutdownComplete { tag_reflected: false }]));
+    assert_eq!(pair.a.state(), None, "alone it ends the association");
+    // INIT ACK: the true one, with something before or behind it
+    let mut pair = in_state(State::CookieWait);
+    let ack = pair.sent_since(Side::B, 0).into_iter().find(|flight| flight.has(chunk::INIT_ACK)).unwrap();
+    let parsed = Packet::parse(&ack.bytes, Checksum::Verify).unwrap();
+    let Some(Ok(Chunk::InitAck(true_ack))) = parsed.chunks().next() else { panic!("{ack:?}") };
+    let tag = ack.tag();
+    for chunks in [[&true_ack as &dyn EncodeChunk, &heartbeat], [&heartbeat, &true_ack]] {
+        assert_eq!(answers(&mut pair, &packet(Side::A, tag, &chunks)), none);
+        assert_eq!(pair.a.state(), Some(State::CookieWait));
+    }
+    assert_eq!(answers(&mut pair, &packet(Side::A, tag, &[&true_ack])), [[chunk::COOKIE_ECHO]]);
 }

@@ -9,6 +9,7 @@ use msctp_wire::{
     Init, InitAck, List, Packet, Param, Params, Ppid, Sack, Shutdown, Ssn, StreamId, Tsn, UnknownChunk,
     VerificationTag,
 };
+use support::chunks::bare_init;
 use support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, message, packet, text_message};
 
 fn begun() -> Pair {
@@ -131,20 +132,9 @@ fn a_host_name_is_refused_by_an_abort_that_quotes_the_whole_parameter() {
     assert_eq!(causes_of(&sent[0]), quoted);
     let mut pair = established();
     let before = pair.log_len();
-    let init = Init { params: Params::from(&host), ..init() };
+    let init = Init { params: Params::from(&host), ..bare_init() };
     pair.inject(Side::B, Pair::at(Side::B), &packet(Side::B, 0, &[&init]));
     assert_eq!(causes_of(&pair.sent_since(Side::B, before)[0]), quoted);
-}
-
-fn init() -> Init<'static> {
-    Init {
-        initiate_tag: VerificationTag::new(5),
-        a_rwnd: 65_536,
-        outbound_streams: 1,
-        inbound_streams: 1,
-        initial_tsn: Tsn::new(9),
-        params: Params::EMPTY,
-    }
 }
 
 //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
@@ -165,9 +155,9 @@ fn init() -> Init<'static> {
 #[test]
 fn a_bad_init_leaves_an_association_alone() {
     for bad in [
-        Init { a_rwnd: 1499, ..init() },
-        Init { outbound_streams: 0, ..init() },
-        Init { inbound_streams: 0, ..init() },
+        Init { a_rwnd: 1499, ..bare_init() },
+        Init { outbound_streams: 0, ..bare_init() },
+        Init { inbound_streams: 0, ..bare_init() },
     ] {
         let mut pair = established();
         let before = pair.log_len();
@@ -258,7 +248,7 @@ fn forward_tsn_supported_is_reported_when_the_extension_is_off() {
         let mut pair = Pair::new(config, vec![b_ip(0)]);
         pair.log = Some(Vec::new());
         let params = [Param::ForwardTsnSupported];
-        let init = Init { params: Params::from(&params), ..init() };
+        let init = Init { params: Params::from(&params), ..bare_init() };
         pair.inject(Side::B, Pair::at(Side::B), &packet(Side::B, 0, &[&init]));
         let sent = pair.sent_since(Side::B, 0);
         let reply = Packet::parse(&sent[0].bytes, Checksum::Verify).unwrap();
@@ -333,7 +323,7 @@ fn nothing_is_taken_to_send_once_the_peer_shut_down() {
 /// A COOKIE ECHO packet of a peer that restarted with another tag, as A would get it.
 fn restarting_cookie(pair: &mut Pair) -> (Vec<u8>, u32) {
     let before = pair.log_len();
-    pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, 0, &[&init()]));
+    pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, 0, &[&bare_init()]));
     let sent = pair.sent_since(Side::A, before);
     let reply = Packet::parse(&sent[0].bytes, Checksum::Verify).unwrap();
     let Some(Ok(Chunk::InitAck(ack))) = reply.chunks().next() else { panic!("{:?}", sent[0].chunks()) };

@@ -4,9 +4,8 @@ mod support;
 
 use msctp_proto::{AssociationState as State, AssociationStats, Event, SendError};
 use msctp_units::{Span, Time};
-use msctp_wire::{
-    Data, DataFlags, EncodeChunk, Heartbeat, List, Param, Params, Ppid, Sack, Shutdown, Ssn, StreamId, Tsn,
-};
+use msctp_wire::{EncodeChunk, Heartbeat, List, Param, Params, Sack, Shutdown};
+use support::chunks::data;
 use support::states::{STATES, in_state, initial_tsn_of};
 use support::{Pair, Side, chunk, packet, text_message};
 
@@ -19,17 +18,6 @@ fn answers(pair: &mut Pair, chunks: &[&dyn EncodeChunk]) -> Vec<Vec<u8>> {
 
 fn stats(pair: &Pair) -> AssociationStats {
     pair.a.endpoint.association(pair.a.handle.unwrap()).unwrap().stats()
-}
-
-fn data(tsn: Tsn, ssn: u16) -> Data<'static> {
-    Data {
-        tsn,
-        stream: StreamId::new(0),
-        ssn: Ssn::new(ssn),
-        ppid: Ppid::new(0),
-        flags: DataFlags::UNFRAGMENTED,
-        payload: b"from B",
-    }
 }
 
 //= https://www.rfc-editor.org/rfc/rfc9260#section-6

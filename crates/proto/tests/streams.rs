@@ -4,7 +4,9 @@ mod support;
 
 use msctp_proto::{Config, Event, OutMessage, Reliability};
 use msctp_units::Span;
-use support::{Pair, Side, a_ip, b_ip};
+use msctp_wire::{Checksum, Chunk, ForwardTsn, List, Packet};
+use support::states::initial_tsn_of;
+use support::{Flight, Pair, Side, a_ip, b_ip, chunk, packet, text_message};
 
 fn config(interleaving: bool) -> Config {
     let mut config = Config::default();
@@ -90,4 +92,54 @@ fn rfc9260_11_1_7_a_message_larger_than_any_buffer_arrives_in_parts() {
         assert_eq!(parts.iter().filter(|part| part.begin || part.end).count(), 2);
         assert_eq!(parts.iter().map(|part| part.data.len()).sum::<usize>(), 300_000);
     }
+}
+
+const FORWARD_TSN: u8 = 192;
+
+// RFC 3758 §3.3.1, §3.3.2: only who did not announce support must not process a FORWARD TSN.
+#[test]
+fn a_forward_tsn_is_taken_by_who_announced_support_whatever_the_peer_announced() {
+    let mut without = config(false);
+    without.streams.partial_reliability = false;
+    let mut pair = Pair::new(config(false), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    pair.connect(without, vec![a_ip(0)], vec![b_ip(0)]);
+    pair.run_for(Span::from_secs(1));
+    // The other end sent no such TSN, and would end the association for a SACK of it.
+    pair.drop_if(|_| true);
+    for (to, answer) in [(Side::B, chunk::SACK), (Side::A, chunk::ERROR)] {
+        assert!(!pair.with(to, |end, _| end.is_partially_reliable()), "not agreed: neither sends one");
+        let new_cum_tsn = initial_tsn_of(&pair, to.other());
+        let forward = ForwardTsn { new_cum_tsn, skipped: List::from(&[]) };
+        let (tag, before) = (pair.tag_of(to), pair.log_len());
+        pair.inject(to, Pair::at(to), &packet(to, tag, &[&forward]));
+        pair.run_for(Span::from_millis(300));
+        let sent = pair.sent_since(to, before);
+        assert_eq!(sent.iter().map(Flight::chunks).collect::<Vec<_>>(), [[answer]]);
+        if to == Side::B {
+            let packet = Packet::parse(&sent[0].bytes, Checksum::Verify).unwrap();
+            let Some(Ok(Chunk::Sack(sack))) = packet.chunks().next() else { panic!("{sent:?}") };
+            assert_eq!(sack.cum_tsn_ack, new_cum_tsn, "the TSN is skipped");
+        }
+    }
+}
+
+// RFC 9260 §9.2: a TSN that was abandoned is outstanding until the peer acknowledges it (RFC 3758 §3.5).
+#[test]
+fn shutdown_waits_until_a_forward_tsn_is_acknowledged() {
+    let mut pair = Pair::established(config(false));
+    pair.log = Some(Vec::new());
+    pair.drop_if(|flight| flight.from == Side::A && (flight.has(chunk::DATA) || flight.has(FORWARD_TSN)));
+    let reliability = Reliability::Lifetime(Span::from_millis(100));
+    pair.send(Side::A, OutMessage { reliability, ..text_message("late") });
+    pair.with(Side::A, |a, now| a.shutdown(now));
+    pair.run_for(Span::from_secs(10));
+    assert!(pair.a.saw(|event| matches!(event, Event::SendFailed(_))));
+    let sent = pair.sent_since(Side::A, 0);
+    assert!(sent.iter().any(|flight| flight.has(FORWARD_TSN)), "the peer is asked to skip it");
+    assert!(!sent.iter().any(|flight| flight.has(chunk::SHUTDOWN)), "and has not answered");
+    pair.pass_all();
+    pair.run_for(Span::from_secs(30));
+    assert!(pair.a.saw(|event| *event == Event::Closed) && pair.b.saw(|event| *event == Event::Closed));
+    assert!(pair.b.received.is_empty());
 }

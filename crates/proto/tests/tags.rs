@@ -8,9 +8,10 @@ use msctp_proto::{
 use msctp_units::Span;
 use msctp_wire::{
     Abort, Asconf, AsconfAck, AsconfSerial, Cause, Causes, Checksum, Chunk, CookieAck, CookieEcho, Data,
-    DataFlags, EncodeChunk, Error, Heartbeat, HeartbeatAck, Init, InitAck, List, Packet, Pad, Param, Params,
-    Ppid, Sack, Shutdown, ShutdownAck, ShutdownComplete, Ssn, StreamId, Tsn, UnknownChunk, VerificationTag,
+    DataFlags, EncodeChunk, Error, Heartbeat, HeartbeatAck, InitAck, List, Packet, Pad, Param, Params, Ppid,
+    Sack, Shutdown, ShutdownAck, ShutdownComplete, Ssn, StreamId, Tsn, UnknownChunk, VerificationTag,
 };
+use support::chunks::bare_init;
 use support::states::{STATES, in_state, initial_tsn_of};
 use support::{Pair, Side, a_ip, b_ip, chunk, packet};
 
@@ -21,14 +22,7 @@ fn with_every_chunk(mut f: impl FnMut(&str, &dyn EncodeChunk)) {
     let info = [7; 24];
     let params = [Param::HeartbeatInfo(&info)];
     let causes = [Cause::OutOfResource];
-    let init = Init {
-        initiate_tag: VerificationTag::new(5),
-        a_rwnd: 65_536,
-        outbound_streams: 1,
-        inbound_streams: 1,
-        initial_tsn: Tsn::new(9),
-        params: Params::EMPTY,
-    };
+    let init = bare_init();
     let init_ack = InitAck {
         initiate_tag: VerificationTag::new(5),
         a_rwnd: 65_536,

@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 
 use crate::Event;
+use crate::auth::AuthEvent;
 
 /// Events that may wait before a peer's requests do.
 pub(super) const MAX_WAITING_EVENTS: usize = 1024;
@@ -61,6 +62,11 @@ fn is_superseded(old: &Event, new: &Event) -> bool {
         (Event::PrimaryChanged { .. }, Event::PrimaryChanged { .. }) | (Event::Writable, Event::Writable) => {
             true
         }
+        // A peer that signs with one key and the next in turn
+        (
+            Event::Authentication(AuthEvent::NewKey { .. }),
+            Event::Authentication(AuthEvent::NewKey { .. }),
+        ) => true,
         _ => false,
     }
 }
@@ -83,10 +89,11 @@ mod tests {
             queue.push(path(n % 3, PathState::Inactive));
             queue.push(Event::PeerError { cause: 1 });
             queue.push(Event::Writable);
+            queue.push(Event::Authentication(AuthEvent::NewKey { key: n as u16 % 2 }));
         }
         queue.push(Event::Lost(LossReason::Aborted));
         let all: Vec<Event> = core::iter::from_fn(|| queue.pop()).collect();
-        assert!(all.len() <= MAX_WAITING_EVENTS + 2, "{}", all.len());
+        assert!(all.len() <= MAX_WAITING_EVENTS + 3, "{}", all.len());
         assert_eq!(all.last(), Some(&Event::Lost(LossReason::Aborted)));
         for n in 0..3 {
             let last = all

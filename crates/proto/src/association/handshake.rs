@@ -493,6 +493,10 @@ impl Association {
             //# the association's TCB.
             (self.tags.local_tie_tag, self.tags.peer_tie_tag)
         };
+        if !jar.may_send_init_ack(now, at.remote) {
+            self.stats.chunks_held_off += 1;
+            return;
+        }
         let local_addresses = self.listed_addresses();
         let answer = Answer {
             config: &self.config,

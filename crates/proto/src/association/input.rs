@@ -104,7 +104,7 @@ impl Association {
                 false
             }
             Admission::Ours => {
-                self.note_valid_packet(now);
+                self.note_valid_packet(now, at);
                 self.count_received(at, bytes.len());
                 if !self.take_chunks(now, at, ecn, &packet, (jar, cookie)) {
                     self.after_data(now);
@@ -215,7 +215,9 @@ impl Association {
                 self.trace_control(now, Direction::In, path, &abort);
                 self.on_abort(now, &abort);
             }
-            Some(Ok(Chunk::ShutdownComplete(complete))) if complete.tag_reflected => {
+            Some(Ok(Chunk::ShutdownComplete(complete)))
+                if complete.tag_reflected && packet.check_bundling().is_ok() =>
+            {
                 self.trace_control(now, Direction::In, path, &complete);
                 self.on_shutdown_complete(now);
             }
@@ -234,18 +236,31 @@ impl Association {
     }
 
     #[inline]
-    fn note_valid_packet(&mut self, now: Time) {
+    fn note_valid_packet(&mut self, now: Time, at: PathAddr) {
         self.stats.packets_received += 1;
-        // With a shared key every packet of the peer is signed. One that is not may be an observer's, who
-        // would keep the association of a dead peer for ever: see `take_chunks`.
+        // With a shared key every packet of the peer is signed. One that is not may be an attacker's, who
+        // would keep a dead peer or path alive: see `note_authenticated`.
         if !self.config.auth.has_secret() {
-            self.note_sign_of_life(now);
+            self.note_sign_of_life(now, at);
         }
     }
 
-    fn note_sign_of_life(&mut self, now: Time) {
+    /// An AUTH chunk was verified. With a shared key only that shows that the peer is there.
+    fn note_authenticated(&mut self, now: Time, at: PathAddr, authenticated: bool) {
+        if authenticated && self.config.auth.has_secret() {
+            self.note_sign_of_life(now, at);
+        }
+    }
+
+    #[inline]
+    fn note_sign_of_life(&mut self, now: Time, at: PathAddr) {
         self.liveness.heard = now;
         self.note_peer_alive();
+        if self.outbound.watches_silence()
+            && let Some(path) = self.path_of(at)
+        {
+            self.outbound.on_heard(now, path, &self.paths);
+        }
     }
 
     /// True when there was anything but DATA and SACKs.
@@ -258,11 +273,6 @@ impl Association {
         packet: &Packet<'_>,
         (jar, cookie): (&mut CookieJar, Option<&Cookie>),
     ) -> bool {
-        if self.outbound.watches_silence()
-            && let Some(path) = self.path_of(at)
-        {
-            self.outbound.on_heard(now, path, &self.paths);
-        }
         let mut seen = Seen { marked: self.watches_mark(ecn), ..Seen::default() };
         let mut chunks = packet.chunks();
         // Nothing came yet but AUTH (RFC 4895 §6.3).
@@ -286,14 +296,26 @@ impl Association {
                         }
                     };
                     if valid {
-                        self.note_valid_packet(now);
+                        self.note_valid_packet(now, at);
                     }
                     valid
                 }
                 Some(Ok(Chunk::Auth(auth))) if first => {
                     seen.control = true;
                     self.trace_control(now, Direction::In, self.path_of(at), auth);
-                    self.on_first_auth(at, packet, (auth, rest), (jar, cookie), &mut seen.authenticated)
+                    let go_on =
+                        self.on_first_auth(at, packet, (auth, rest), (jar, cookie), &mut seen.authenticated);
+                    self.note_authenticated(now, at, seen.authenticated);
+                    go_on
+                }
+                // RFC 9260 §6.10 forbids the sender to bundle them, and does not say what a receiver makes of it: such a chunk
+                // is ignored with all that follows it. In front, that is the whole packet (§8.5.1 A).
+                Some(Ok(Chunk::Init(_) | Chunk::InitAck(_) | Chunk::ShutdownComplete(_)))
+                    if packet.check_bundling().is_err() =>
+                {
+                    seen.control = true;
+                    self.stats.unexpected_chunks += 1;
+                    false
                 }
                 Some(Ok(chunk)) => self.take_chunk(now, at, chunk, rest, &mut seen),
                 Some(Err(error)) => self.take_malformed(now, *error, seen.authenticated),
@@ -303,14 +325,12 @@ impl Association {
             }
             first &= rest.first() == Some(&ChunkType::AUTH.0);
         }
-        if seen.authenticated {
-            self.note_sign_of_life(now);
-        }
         if seen.asconf && self.state != State::Closed {
             self.limit_asconf_acks();
             self.allow_early_data(at, packet);
         }
         if (seen.control || self.paths.data_path().is_none())
+            && (seen.authenticated || !self.config.auth.has_secret())
             && let Some(path) = self.path_of(at)
         {
             self.paths.verify_where_heard(path, now);
@@ -392,13 +412,7 @@ impl Association {
             _ if self.knows(chunk.chunk_type()) => return self.take_agreed(now, at, chunk, seen),
             Chunk::Heartbeat(heartbeat) => self.on_heartbeat(at, heartbeat),
             Chunk::HeartbeatAck(ack) => self.on_heartbeat_ack(now, ack),
-            Chunk::InitAck(ack) => {
-                // RFC 9260 §6.10: never bundled
-                if rest.len() == ack.padded_len() || rest.len() == ack.encoded_len() {
-                    self.on_init_ack(now, at, ack);
-                }
-                return false;
-            }
+            Chunk::InitAck(ack) => self.on_init_ack(now, at, ack),
             Chunk::CookieAck(_) => self.on_cookie_ack(now, at),
             Chunk::Abort(abort) => {
                 // RFC 9260 §8.5.1 B: the tag is ours, so the T bit must not be set, unless both ends have the same tag
@@ -438,7 +452,11 @@ impl Association {
                 self.stats.unexpected_chunks += 1;
                 return false;
             }
-            Chunk::Auth(auth) => return self.on_auth(at, auth, rest, &mut seen.authenticated),
+            Chunk::Auth(auth) => {
+                let go_on = self.on_auth(at, auth, rest, &mut seen.authenticated);
+                self.note_authenticated(now, at, seen.authenticated);
+                return go_on;
+            }
             // Not announced by us in Supported Extensions, reserved, or not to be known: treated as what we do not know.
             Chunk::ForwardTsn(_)
             | Chunk::Ecne(_)

@@ -94,7 +94,7 @@ impl Association {
         let action = action(&self.tags, cookie);
         // Step 3: too old counts unless both tags are those of the association
         if action != Action::Duplicate
-            && let Some(staleness) = cookie.staleness(now)
+            && let Some(staleness) = jar.staleness(now, cookie)
         {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.4
             //# The endpoint also MUST transmit an ERROR chunk with a "Stale Cookie" error cause

@@ -15,6 +15,7 @@ use sha2::Sha256;
 use smallvec::SmallVec;
 use zeroize::Zeroize;
 
+use super::rate::RateLimit;
 use super::used::UsedCookies;
 use crate::auth::{AuthOffer, Random};
 use crate::extensions::Extensions;
@@ -249,6 +250,8 @@ pub(crate) struct CookieJar {
     current: Secret,
     previous: Option<Secret>,
     used: UsedCookies,
+    /// INIT ACKs of the endpoint and of all its associations.
+    init_acks: RateLimit,
 }
 
 impl fmt::Debug for CookieJar {
@@ -268,6 +271,9 @@ impl CookieJar {
     /// Secrets are drawn from `seed`.
     pub(crate) fn new(config: &EndpointConfig, seed: [u8; 32]) -> Self {
         let mut rng = ChaCha8Rng::from_seed(seed);
+        // From a seed of its own: other numbers do not depend on it.
+        let mut rate_key = [0; 32];
+        ChaCha8Rng::from_seed(seed.map(|byte| byte ^ 0x5c)).fill_bytes(&mut rate_key);
         let current = Secret { generation: 0, since: Time::ZERO, mac: fresh_mac(&mut rng) };
         Self {
             rng,
@@ -277,6 +283,7 @@ impl CookieJar {
             current,
             previous: None,
             used: UsedCookies::new(config.valid_cookie_life + config.max_cookie_preservative),
+            init_acks: RateLimit::new(config.max_replies_per_second, rate_key),
         }
     }
 
@@ -288,6 +295,22 @@ impl CookieJar {
     /// This cookie has set up an association, and sets up no other.
     pub(crate) fn use_up(&mut self, now: Time, cookie: &Cookie) {
         self.used.insert(now, cookie);
+    }
+
+    /// How long ago the cookie expired; `None` while it is good. One that is only presumed used counts as stale since no known
+    /// time (0, RFC 9260 §3.3.10.3), so that an honest peer begins anew (§5.2.6).
+    pub(crate) fn staleness(&self, now: Time, cookie: &Cookie) -> Option<Span> {
+        cookie.staleness(now).or_else(|| self.used.presumes(cookie).then_some(Span::ZERO))
+    }
+
+    /// Counts one INIT ACK to `source`; false when `EndpointConfig::max_replies_per_second` forbids it.
+    pub(crate) fn may_send_init_ack(&mut self, now: Time, source: IpAddr) -> bool {
+        self.init_acks.take(now, source)
+    }
+
+    #[cfg(test)]
+    pub(super) fn remember_at_most(&mut self, most: usize) {
+        self.used.remember_at_most(most);
     }
 
     /// How long a new cookie is good, with what the peer wishes to be added (RFC 9260 §3.3.2.1.3).

@@ -148,7 +148,7 @@ impl Endpoint {
             return DatagramOutcome::Ignored(IgnoreReason::Unauthenticated);
         }
         // Step 4
-        if let Some(staleness) = cookie.staleness(now) {
+        if let Some(staleness) = self.jar.staleness(now, &cookie) {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-4
             //# if the received State Cookie is expired (see Section 5.1.5), the receiver MUST send back an ERROR
             //# chunk.
@@ -221,4 +221,57 @@ fn authentication(config: &Config, cookie: &Cookie) -> Authentication {
     let mut authentication = Authentication::new(&config.auth, random);
     authentication.agree(&config.auth, cookie.auth.as_ref().map(|auth| &auth.peer));
     authentication
+}
+
+#[cfg(test)]
+mod tests {
+    use msctp_units::Span;
+    use msctp_wire::{Checksum, CookieEcho, PacketBuilder, VerificationTag};
+
+    use super::*;
+    use crate::endpoint::cookie::testing::cookie;
+    use crate::extensions::Extensions;
+    use crate::{EndpointConfig, LocalAddrs};
+
+    /// Echoes a cookie that was made at `ms`, from a host of its own.
+    fn echo(endpoint: &mut Endpoint, ms: u64, host: u8) -> DatagramOutcome {
+        let created = Time::ZERO + Span::from_millis(ms);
+        let at = PathAddr { local: [10, 0, 0, 1].into(), remote: [10, 0, 1, host].into() };
+        let cookie = Cookie {
+            local_tag: u32::from(host),
+            extensions: Extensions::NONE,
+            auth: None,
+            at,
+            addresses: crate::endpoint::cookie::Addresses::new(),
+            ..cookie(created)
+        };
+        let (mut signed, mut bytes) = (Vec::new(), Vec::new());
+        endpoint.jar.sign(&cookie, &mut signed);
+        let tag = VerificationTag::new(cookie.local_tag);
+        let mut builder = PacketBuilder::new(&mut bytes, cookie.peer_port, cookie.local_port, tag, 1400);
+        builder.push(&CookieEcho { cookie: &signed }).unwrap();
+        builder.finish();
+        endpoint.handle_datagram(Time::ZERO + Span::from_secs(1), at, &bytes)
+    }
+
+    // RFC 9260 §5.2.6: an ABORT would end the set-up of an honest peer that is late.
+    #[test]
+    fn a_cookie_that_is_only_presumed_used_is_called_stale() {
+        let mut endpoint = Endpoint::new(EndpointConfig::default(), [1; 32]).unwrap();
+        let local = LocalAddrs { port: 5000, addresses: vec![[10, 0, 0, 1].into()] };
+        endpoint.listen(local, Config::default()).unwrap();
+        endpoint.jar.remember_at_most(2);
+        for (ms, host) in [(3, 1), (4, 2), (5, 3)] {
+            assert!(matches!(echo(&mut endpoint, ms, host), DatagramOutcome::Accepted(_)));
+        }
+        let mut out = Vec::new();
+        while endpoint.poll_transmit(Time::ZERO, &mut out).is_some() {}
+        out.clear();
+        assert_eq!(echo(&mut endpoint, 2, 9), DatagramOutcome::Replied, "older than a forgotten one");
+        assert!(endpoint.poll_transmit(Time::ZERO, &mut out).is_some());
+        let packet = Packet::parse(&out, Checksum::Verify).unwrap();
+        let Some(Ok(Chunk::Error(error))) = packet.chunks().next() else { panic!("{out:?}") };
+        assert_eq!(error.causes.iter().next(), Some(Ok(Cause::StaleCookie(0))));
+        assert!(matches!(echo(&mut endpoint, 6, 10), DatagramOutcome::Accepted(_)));
+    }
 }

@@ -143,9 +143,8 @@ pub struct Endpoint {
     /// Associations that may have trace entries.
     traced: VecDeque<u32>,
     replies: VecDeque<Reply>,
-    /// Of INIT ACKs, and of all other answers without an association: neither uses up what the other may
+    /// Limits answers without an association, except INIT ACKs, which the jar limits: neither uses up what the other may
     /// send.
-    init_ack_rate: RateLimit,
     reply_rate: RateLimit,
     /// Buffers of replies sent, to be used again.
     spare: Vec<Vec<u8>>,
@@ -164,7 +163,6 @@ impl Endpoint {
         let hash_key = Rng::new(seed.map(|byte| byte ^ 0x5c)).next_seed();
         Ok(Self {
             jar: CookieJar::new(&config, rng.next_seed()),
-            init_ack_rate: RateLimit::new(config.max_replies_per_second, hash_key),
             reply_rate: RateLimit::new(config.max_replies_per_second, hash_key),
             config,
             rng,
@@ -632,11 +630,11 @@ impl Endpoint {
         if self.replies.len() >= self.config.max_pending_replies {
             return DatagramOutcome::Ignored(IgnoreReason::TooManyReplies);
         }
-        let rate = match chunk.chunk_type() {
-            ChunkType::INIT_ACK => &mut self.init_ack_rate,
-            _ => &mut self.reply_rate,
+        let allowed = match chunk.chunk_type() {
+            ChunkType::INIT_ACK => self.jar.may_send_init_ack(now, at.remote),
+            _ => self.reply_rate.take(now, at.remote),
         };
-        if !rate.take(now, at.remote) {
+        if !allowed {
             return DatagramOutcome::Ignored(IgnoreReason::ReplyRate);
         }
         let mut bytes = self.spare.pop().unwrap_or_default();

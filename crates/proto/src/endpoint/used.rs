@@ -14,7 +14,7 @@ const MOST: usize = 65_536;
 #[derive(Debug)]
 pub(super) struct UsedCookies {
     used: BTreeSet<(Time, u32)>,
-    /// All that were made up to then count as used: some of them are forgotten.
+    /// Cookies made up to then are presumed used: some of them are forgotten.
     all_until: Option<Time>,
     /// No cookie is good for longer.
     longest_life: Span,
@@ -26,9 +26,23 @@ impl UsedCookies {
         Self { used: BTreeSet::new(), all_until: None, longest_life, most: MOST }
     }
 
+    /// The cookie set up an association, or may have.
     pub(super) fn has(&self, cookie: &Cookie) -> bool {
-        self.all_until.is_some_and(|until| cookie.created <= until)
-            || self.used.contains(&(cookie.created, cookie.local_tag))
+        self.presumes(cookie) || self.remembers(cookie)
+    }
+
+    /// The cookie may have set up an association; nobody remembers.
+    pub(super) fn presumes(&self, cookie: &Cookie) -> bool {
+        self.all_until.is_some_and(|until| cookie.created <= until) && !self.remembers(cookie)
+    }
+
+    fn remembers(&self, cookie: &Cookie) -> bool {
+        self.used.contains(&(cookie.created, cookie.local_tag))
+    }
+
+    #[cfg(test)]
+    pub(super) fn remember_at_most(&mut self, most: usize) {
+        self.most = most;
     }
 
     pub(super) fn insert(&mut self, now: Time, cookie: &Cookie) {
@@ -39,7 +53,7 @@ impl UsedCookies {
         }
         self.used.insert((cookie.created, cookie.local_tag));
         if self.used.len() > self.most {
-            // An honest peer whose cookie is as old begins again; a replay is refused in any case.
+            // RFC 9260 §5.2.6: an honest peer whose cookie is as old hears that it is stale, and sends an INIT.
             self.all_until = self.used.pop_first().map(|(created, _)| created).max(self.all_until);
         }
     }
@@ -79,6 +93,7 @@ mod tests {
         assert_eq!(used.used.len(), 3);
         assert!((1..=5).all(|tag| used.has(&tagged(at(u64::from(tag)), tag))));
         assert!(used.has(&tagged(at(2), 77)), "as old as one that was forgotten");
+        assert!(used.presumes(&tagged(at(2), 77)) && !used.presumes(&tagged(at(4), 4)));
         assert!(!used.has(&tagged(at(4), 77)) && !used.has(&tagged(at(6), 6)));
     }
 }

@@ -8,7 +8,7 @@ use msctp_units::Span;
 use msctp_wire::{ChunkType, HmacId, List, Param};
 
 use crate::stranger::{ask, data, echo, init, init_ack, keyed};
-use crate::support::{Pair, Side, a_ip, b_ip, packet};
+use crate::support::{Pair, Side, a_ip, b_ip, chunk, packet};
 
 /// IP headers counted, as they are on the wire; UDP adds as much to what comes as to what goes.
 fn with_header(len: usize, address: &IpAddr) -> usize {
@@ -91,4 +91,23 @@ fn answers_without_an_association_are_limited_in_a_second() {
     pair.now += Span::from_secs(1);
     let bytes = packet(Side::B, 0, &[&init(&[])]);
     assert_eq!(pair.inject(Side::B, Pair::at(Side::B), &bytes), DatagramOutcome::Replied);
+}
+
+#[test]
+fn init_acks_of_associations_count_with_those_of_the_endpoint() {
+    // RFC 9260 §5.2.2: an association answers an INIT from its peer's address as well.
+    let limit = EndpointConfig::default().max_replies_per_second as usize;
+    let mut pair = Pair::established(Config::default());
+    pair.log = Some(Vec::new());
+    let bytes = packet(Side::B, 0, &[&init(&[])]);
+    for _ in 0..2 * limit {
+        pair.inject(Side::B, Pair::at(Side::B), &bytes);
+    }
+    let answered = pair.sent_since(Side::B, 0).iter().filter(|flight| flight.has(chunk::INIT_ACK)).count();
+    assert_eq!(answered, limit / 2, "one group of sources has half of them");
+    let held_off = pair.with(Side::B, |b, _| b.stats().chunks_held_off);
+    assert_eq!(held_off, 3 * limit as u64 / 2);
+    pair.now += Span::from_secs(1);
+    pair.inject(Side::B, Pair::at(Side::B), &bytes);
+    assert!(pair.log.as_ref().unwrap().last().unwrap().has(chunk::INIT_ACK));
 }

@@ -1,15 +1,21 @@
 //! The silence detector (`FailoverConfig::silence`) against a peer that plays dead, and one that only seems alive.
 
-use msctp_proto::{AssociationState as State, Config};
+use msctp_proto::{AssociationState as State, AuthConfig, Config};
 use msctp_units::{Rate, Span};
+use msctp_wire::{CookieEcho, EncodeChunk, Heartbeat, Param, Params};
 
-use crate::support::{Fate, Pair, Side, a_ip, b_ip, message};
+use crate::stranger::keyed;
+use crate::support::{Fate, Pair, Side, a_ip, b_ip, message, packet};
 
 /// B sends to A over two networks of 20 Mbit/s.
 fn download() -> Pair {
+    download_with(AuthConfig::default())
+}
+
+fn download_with(auth: AuthConfig) -> Pair {
     let networks = vec![a_ip(0), a_ip(1)];
-    let mut pair =
-        Pair::established_with(Config::mobile(), Config::mobile(), networks, vec![b_ip(0), b_ip(1)]);
+    let config = Config { auth, ..Config::mobile() };
+    let mut pair = Pair::established_with(config.clone(), config, networks, vec![b_ip(0), b_ip(1)]);
     pair.rate = Some(Rate::from_mbps(20));
     pair
 }
@@ -61,4 +67,42 @@ fn a_peer_that_is_heard_of_and_acknowledges_nothing_is_left_by_t3_rtx() {
     }
     let acked = pair.with(Side::B, |b, _| b.stats().bytes_acked) - before;
     assert!(acked > 2_000_000, "{acked} bytes over the other path");
+}
+
+/// Bytes that A acknowledges in the first second after its first network died. `forged` comes from the dead address
+/// every 10 ms; `known_tag`: with the right verification tag.
+fn acked_after_death(auth: AuthConfig, forged: Option<&dyn EncodeChunk>, known_tag: bool) -> u64 {
+    let mut pair = download_with(auth);
+    pair.log = Some(Vec::new());
+    feed(&mut pair, Span::from_secs(5));
+    let tag = if known_tag { pair.tag_of(Side::B) } else { 7 };
+    pair.log = None;
+    pair.drop_if(|flight| flight.at.remote == a_ip(0) || flight.at.local == a_ip(0));
+    let before = pair.with(Side::B, |b, _| b.stats().bytes_acked);
+    for _ in 0..50 {
+        for _ in 0..2 {
+            if let Some(chunk) = forged {
+                pair.inject(Side::B, Pair::at(Side::B), &packet(Side::B, tag, &[chunk]));
+            }
+            pair.run_for(Span::from_millis(10));
+        }
+        feed(&mut pair, Span::ZERO + Span::from_nanos(1));
+    }
+    pair.with(Side::B, |b, _| b.stats().bytes_acked) - before
+}
+
+#[test]
+fn a_forged_packet_does_not_keep_a_dead_path_alive() {
+    let params = [Param::HeartbeatInfo(b"I am here")];
+    let heartbeat = Heartbeat { params: Params::from(&params) };
+    let echo = CookieEcho { cookie: &[7; 100] };
+    // An observer without the key, and somebody who does not even know the verification tag.
+    let attacks: [(AuthConfig, &dyn EncodeChunk, bool); 2] =
+        [(keyed(), &heartbeat, true), (AuthConfig::default(), &echo, false)];
+    for (auth, forged, known_tag) in attacks {
+        let alone = acked_after_death(auth.clone(), None, known_tag);
+        let attacked = acked_after_death(auth, Some(forged), known_tag);
+        assert!(alone > 500_000, "{alone} bytes over the other path");
+        assert!(attacked >= alone * 9 / 10, "{attacked} of {alone} bytes while packets are forged");
+    }
 }

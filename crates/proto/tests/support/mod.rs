@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(unreachable_pub, reason = "a module of test binaries")]
 
+pub mod chunks;
 pub mod states;
 
 use core::net::IpAddr;

@@ -1,0 +1,27 @@
+//! Chunks that several tests write by hand.
+
+use msctp_wire::{Data, DataFlags, Init, Params, Ppid, Ssn, StreamId, Tsn, VerificationTag};
+
+/// An INIT without parameters.
+pub fn bare_init() -> Init<'static> {
+    Init {
+        initiate_tag: VerificationTag::new(5),
+        a_rwnd: 65_536,
+        outbound_streams: 1,
+        inbound_streams: 1,
+        initial_tsn: Tsn::new(9),
+        params: Params::EMPTY,
+    }
+}
+
+/// A whole message on stream 0.
+pub fn data(tsn: Tsn, ssn: u16) -> Data<'static> {
+    Data {
+        tsn,
+        stream: StreamId::new(0),
+        ssn: Ssn::new(ssn),
+        ppid: Ppid::new(0),
+        flags: DataFlags::UNFRAGMENTED,
+        payload: b"from B",
+    }
+}
