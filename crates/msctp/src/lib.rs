@@ -146,11 +146,11 @@ pub use msctp_proto::inbound::PartialAbort;
 pub use msctp_proto::path::AddressError;
 pub use msctp_proto::{
     Abandoned, AbandonedCount, AddressRequest, AssociationState, AssociationStats, AuthConfig, AuthEvent,
-    AuthPolicy, BufferConfig, Config, ConfigError, Direction, EcnStats, EndpointConfig, Event,
-    FailoverConfig, HmacAlgorithm, KeyError, LossDetection, LossReason, LossRecovery, Message, MovesConfig,
-    OfferConfig, OutMessage, PathAddr, PathId, PathState, PathStats, PmtudConfig, PrimaryCause,
-    ReconfigOutcome, RecoveryConfig, Reliability, RetransmissionPath, SendFailure, SharedKey, StreamEvent,
-    StreamRequest, StreamsConfig, TraceEvent, TraceKind, TraceValue,
+    AuthPolicy, Config, ConfigError, Direction, EcnStats, EndpointConfig, Event, FailoverConfig,
+    HmacAlgorithm, KeyError, LossReason, LossRecovery, Message, Moves, OfferConfig, OutMessage, PathAddr,
+    PathId, PathState, PathStats, PrimaryCause, ReconfigOutcome, Reconfiguration, RecoveryConfig,
+    Reliability, RetransmissionPath, SendFailure, SharedKey, StreamEvent, StreamRequest, StreamsConfig,
+    TraceEvent, TraceKind, TraceValue,
 };
 pub use msctp_udp::{ENCAPSULATION_PORT, SocketError};
 pub use msctp_units::{Rate, Span, Time};

@@ -138,8 +138,8 @@ fn inside_fixed_pmtu() {
     inside(async {
         let (server, peer) = server(PORT);
         let client = bind();
-        let pmtud = msctp::PmtudConfig { on: false, ..msctp::PmtudConfig::default() };
-        let association = client.connect(peer, Config { pmtud, ..Config::default() }).await.unwrap();
+        let association =
+            client.connect(peer, Config { pmtu_discovery: false, ..Config::default() }).await.unwrap();
         let accepted = server.accept(PORT).await.unwrap();
         transfer(&association, &accepted).await;
     });

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use msctp::{
-    Association, Config, Endpoint, EndpointOptions, Event, FinishError, Peer, ReconfigOutcome, Span,
-    StreamError, StreamEvent,
+    Association, Config, Endpoint, EndpointOptions, Event, FinishError, Peer, ReconfigOutcome,
+    Reconfiguration, Span, StreamError, StreamEvent,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UdpSocket;
@@ -109,7 +109,7 @@ async fn both_ends_at_once_and_many_streams_at_once() {
 #[tokio::test]
 async fn a_peer_that_cannot_be_told_is_a_clear_error_after_everything_was_delivered() {
     let mut without = Config::default();
-    without.streams.reconfiguration = false;
+    without.streams.reconfiguration = Reconfiguration::Off;
     let Pair { a, b, .. } = pair(Config::default(), without).await;
     let mut stream = a.stream(2).unwrap();
     stream.write_all(&[1; 300_000]).await.unwrap();
@@ -132,7 +132,7 @@ async fn a_peer_that_cannot_be_told_is_a_clear_error_after_everything_was_delive
     soon(ended).await.unwrap().unwrap();
 
     let mut unwilling = Config::default();
-    unwilling.streams.peer_may_reset = false;
+    unwilling.streams.reconfiguration = Reconfiguration::Own;
     let Pair { a, b: _b, .. } = pair(Config::default(), unwilling).await;
     let denied = soon(a.stream(0).unwrap().finish()).await;
     assert_eq!(denied, Err(FinishError::Denied(ReconfigOutcome::Denied)));

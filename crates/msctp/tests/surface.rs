@@ -79,12 +79,11 @@ fn errors_of_the_core_can_be_named_and_matched() {
         // All that public errors, events and options are made of.
         use msctp::{
             Abandoned, AddressError, AuthEvent, AuthPolicy, CallRefusal, Direction, EcnStats, HmacAlgorithm,
-            KeyError, LossDetection, PartialAbort, RetransmissionPath, StreamRequest, TraceValue,
-            handover::LinkQuality,
+            KeyError, PartialAbort, RetransmissionPath, StreamRequest, TraceValue, handover::LinkQuality,
         };
         type _All = (
             (Abandoned, AddressError, AuthEvent, AuthPolicy, CallRefusal, Direction, EcnStats),
-            (HmacAlgorithm, KeyError, LossDetection, PartialAbort, RetransmissionPath, StreamRequest),
+            (HmacAlgorithm, KeyError, PartialAbort, RetransmissionPath, StreamRequest),
             (TraceValue, LinkQuality),
         );
     });

@@ -6,7 +6,7 @@
 use msctp_wire::{ChunkType, List, Param};
 use smallvec::SmallVec;
 
-use crate::{AuthPolicy, Config};
+use crate::{AuthPolicy, Config, Reconfiguration};
 
 /// A set of extensions. As bits it travels in our own state cookie, so that an accepted association knows what was agreed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Extensions {
             (config.ecn, Self::ECN),
             (streams.partial_reliability, Self::FORWARD_TSN),
             (streams.interleaving, Self::I_DATA),
-            (streams.reconfiguration, Self::RE_CONFIG),
+            (streams.reconfiguration != Reconfiguration::Off, Self::RE_CONFIG),
             (streams.partial_reliability && streams.interleaving, Self::I_FORWARD_TSN),
         ];
         let offered = offers.into_iter().filter(|&(wanted, _)| wanted);
@@ -198,7 +198,7 @@ mod tests {
             config.offer.dynamic_addresses = false;
             config.streams.partial_reliability = false;
             config.streams.interleaving = false;
-            config.streams.reconfiguration = false;
+            config.streams.reconfiguration = Reconfiguration::Off;
             change(&mut config);
             Extensions::of_config(&config).chunk_types().to_vec()
         };
@@ -212,6 +212,9 @@ mod tests {
             with(&[ChunkType::FORWARD_TSN])
         );
         assert_eq!(listed(|config| config.streams.interleaving = true), with(&[ChunkType::I_DATA]));
-        assert_eq!(listed(|config| config.streams.reconfiguration = true), with(&[ChunkType::RE_CONFIG]));
+        assert_eq!(
+            listed(|config| config.streams.reconfiguration = Reconfiguration::Own),
+            with(&[ChunkType::RE_CONFIG])
+        );
     }
 }

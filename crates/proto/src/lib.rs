@@ -49,9 +49,8 @@ pub use addr::{LocalAddrs, PathAddr, PathId, RemoteAddrs};
 pub use association::Association;
 pub use auth::{AuthEvent, HmacAlgorithm, KeyError, MAX_KEYS};
 pub use config::{
-    AuthConfig, AuthPolicy, BufferConfig, Config, EndpointConfig, FailoverConfig, LossDetection,
-    LossRecovery, MAX_PMTU, MIN_PMTU, MovesConfig, OfferConfig, PmtudConfig, RecoveryConfig,
-    RetransmissionPath, SharedKey, StreamsConfig,
+    AuthConfig, AuthPolicy, Config, EndpointConfig, FailoverConfig, LossRecovery, MAX_PMTU, MIN_PMTU, Moves,
+    OfferConfig, Reconfiguration, RecoveryConfig, RetransmissionPath, SharedKey, StreamsConfig,
 };
 pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason};
 pub use error::{AbortReason, CallError, ConfigError, Restarted, SendError};

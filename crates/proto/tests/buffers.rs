@@ -2,7 +2,7 @@
 
 mod support;
 
-use msctp_proto::{BufferConfig, Config, SendError};
+use msctp_proto::{Config, SendError};
 use msctp_units::{Rate, Span};
 use support::{Pair, Side, message};
 
@@ -12,7 +12,7 @@ fn throughput(max_receive_buffer: Option<u32>) -> u64 {
         receive_buffer: 64 << 10,
         send_buffer: 8 << 20,
         max_burst: 0,
-        buffers: BufferConfig { max_receive_buffer },
+        max_receive_buffer,
         ..Config::default()
     };
     let mut pair = Pair::established(config);

@@ -2,7 +2,7 @@
 
 mod support;
 
-use msctp_proto::{AssociationStats, Config, LossRecovery, PathStats, PmtudConfig, RecoveryConfig};
+use msctp_proto::{AssociationStats, Config, LossRecovery, PathStats, RecoveryConfig};
 use msctp_units::{Rate, Span};
 use support::{Fate, Pair, Side, chunk};
 
@@ -12,7 +12,7 @@ fn config(loss_recovery: LossRecovery) -> Config {
     let prr = loss_recovery == LossRecovery::Rack;
     let recovery = RecoveryConfig { loss_recovery, prr, ..RecoveryConfig::default() };
     // Packets of one length, so that it is known how many overtake another.
-    Config { recovery, pmtud: PmtudConfig::off(), ..Config::default() }
+    Config { recovery, pmtu_discovery: false, ..Config::default() }
 }
 
 fn pair(loss_recovery: LossRecovery) -> Pair {

@@ -1,9 +1,9 @@
-//! A mobile whose only network is replaced by another (break before make): what `MovesConfig` saves, and what it must not allow.
+//! A mobile whose only network is replaced by another (break before make): what `Moves::Fast` saves, and what it must not allow.
 
 mod support;
 
 use msctp_proto::handover::{LinkEvent, LinkState};
-use msctp_proto::{AddressRequest, Config, Event, MovesConfig, PathAddr};
+use msctp_proto::{AddressRequest, Config, Event, Moves, PathAddr};
 use msctp_units::{Rate, Span, Time};
 use msctp_wire::param::AddressRequest as Request;
 use msctp_wire::{Asconf, AsconfSerial, CorrelationId, Pad, Param, Params};
@@ -13,12 +13,12 @@ use support::{Flight, Pair, Side, a_ip, b_ip, chunk};
 const ROUND_TRIP: Span = Span::from_millis(40);
 
 /// B sends to A without end; A's network 0 is gone, and it has moved to network 1. Gives when.
-fn moved(moves: MovesConfig) -> (Pair, Time) {
+fn moved(moves: Moves) -> (Pair, Time) {
     moved_if(moves, over(0))
 }
 
 /// As `moved`; the network drops what `lost` says from before the move.
-fn moved_if(moves: MovesConfig, lost: impl FnMut(&Flight) -> bool + 'static) -> (Pair, Time) {
+fn moved_if(moves: Moves, lost: impl FnMut(&Flight) -> bool + 'static) -> (Pair, Time) {
     let config = Config { moves, ..Config::default() };
     let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);
     pair.log = Some(Vec::new());
@@ -72,10 +72,10 @@ const ASCONF: u8 = chunk::ASCONF;
 #[test]
 fn a_move_takes_two_round_trips_and_with_early_data_one() {
     // RFC 9260 §5.4: the request, the HEARTBEAT and its answer come before data.
-    let (pair, at) = moved(MovesConfig::default());
+    let (pair, at) = moved(Moves::Standard);
     let usual = gap(pair, at, false);
     assert!(usual >= ROUND_TRIP * 2 && usual < ROUND_TRIP * 2 + Span::from_millis(10), "{usual}");
-    let (pair, at) = moved(MovesConfig { early_data: 3, ..MovesConfig::default() });
+    let (pair, at) = moved(Moves::Fast);
     let early = gap(pair, at, true);
     assert!(early >= ROUND_TRIP && early < ROUND_TRIP + Span::from_millis(10), "{early}");
 }
@@ -83,7 +83,7 @@ fn a_move_takes_two_round_trips_and_with_early_data_one() {
 #[test]
 fn an_address_that_never_answers_gets_no_more_than_three_times_what_came_from_it() {
     // RFC 9000 §8.1. The address is somebody else's: B's heartbeats are not answered from there.
-    let (mut pair, _) = moved(MovesConfig { early_data: 3, ..MovesConfig::default() });
+    let (mut pair, _) = moved(Moves::Fast);
     pair.drop_if(|flight| over(0)(flight) || flight.from == Side::A && !flight.has(ASCONF));
     pair.run_for(Span::from_secs(30));
     let log = pair.log.as_ref().unwrap();
@@ -124,7 +124,7 @@ fn a_forged_or_repeated_request_moves_no_data() {
             let asked = flight.has(ASCONF) && std::mem::take(&mut left) > 0;
             over(0)(flight) || flight.from == Side::A && !asked
         };
-        let (mut pair, _) = moved_if(MovesConfig { early_data: 3, ..MovesConfig::default() }, lost);
+        let (mut pair, _) = moved_if(Moves::Fast, lost);
         pair.run_for(Span::from_secs(5));
         let request = pair.sent_since(Side::A, 0).into_iter().find(|f| f.has(ASCONF)).unwrap().bytes;
         let (tag, before) = (pair.tag_of(Side::B), pair.log_len());
@@ -154,7 +154,7 @@ fn a_forged_or_repeated_request_moves_no_data() {
 #[test]
 fn without_the_option_an_unconfirmed_address_gets_no_data() {
     // RFC 9260 §5.4
-    let (mut pair, _) = moved(MovesConfig::default());
+    let (mut pair, _) = moved(Moves::Standard);
     pair.drop_if(|flight| over(0)(flight) || flight.from == Side::A && !flight.has(ASCONF));
     let log = pair.log_len();
     pair.run_for(Span::from_secs(10));
@@ -164,9 +164,8 @@ fn without_the_option_an_unconfirmed_address_gets_no_data() {
 #[test]
 fn a_new_address_asks_for_itself_first_and_through_another_when_it_is_not_heard() {
     // RFC 5061 §5.3 F1, §5.1 B4
-    for (heard, ask_from_new) in [(true, true), (false, true), (true, false)] {
-        let config =
-            Config { moves: MovesConfig { ask_from_new, ..MovesConfig::default() }, ..Config::default() };
+    for (heard, moves) in [(true, Moves::Fast), (false, Moves::Fast), (true, Moves::Standard)] {
+        let config = Config { moves, ..Config::default() };
         let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);
         pair.log = Some(Vec::new());
         pair.drop_if(move |flight| !heard && over(1)(flight));
@@ -174,10 +173,11 @@ fn a_new_address_asks_for_itself_first_and_through_another_when_it_is_not_heard(
         pair.run_for(Span::from_secs(10));
         let asked: Vec<_> =
             pair.sent_since(Side::A, 0).iter().filter(|f| f.has(ASCONF)).map(|f| f.at.local).collect();
-        let expected = match (heard, ask_from_new) {
-            (_, false) => vec![a_ip(0)],
-            (true, true) => vec![a_ip(1)],
-            (false, true) => vec![a_ip(1), a_ip(0)],
+        // In the fast case three times at once.
+        let expected = match (heard, moves) {
+            (_, Moves::Standard) => vec![a_ip(0)],
+            (true, Moves::Fast) => vec![a_ip(1); 3],
+            (false, Moves::Fast) => vec![a_ip(1), a_ip(1), a_ip(1), a_ip(0)],
         };
         assert_eq!(asked, expected);
         let done = Event::AddressChange { request: AddressRequest::Add(a_ip(1)), accepted: true };
@@ -187,7 +187,7 @@ fn a_new_address_asks_for_itself_first_and_through_another_when_it_is_not_heard(
 
 #[test]
 fn a_request_in_three_copies_is_one_request_and_allows_three_times_as_much() {
-    let moves = MovesConfig { ask_from_new: true, early_data: 3, copies: 3, ..MovesConfig::default() };
+    let moves = Moves::Fast;
     // `lost`: the link drops so many of the copies, as one that just came up does.
     for lost in 0..=2 {
         let mut left = lost;
@@ -226,9 +226,8 @@ fn a_request_in_three_copies_is_one_request_and_allows_three_times_as_much() {
 
 /// B sends to A over network 0; A comes to network 1, asks for the data there, and keeps network 0. `delays`: one way.
 /// Gives B's packets with data from then on, for each network those of the first second, and of the third.
-fn overlapped(overlap: bool, delays: [u64; 2]) -> [[usize; 2]; 2] {
-    let mobile = Config::mobile();
-    let config = Config { moves: MovesConfig { overlap, ..mobile.moves }, ..mobile };
+fn overlapped(moves: Moves, delays: [u64; 2]) -> [[usize; 2]; 2] {
+    let config = Config { moves, ..Config::mobile() };
     let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);
     for network in 0..2u8 {
         pair.delays.insert(a_ip(network), Span::from_millis(delays[usize::from(network)]));
@@ -265,11 +264,12 @@ fn overlapped(overlap: bool, delays: [u64; 2]) -> [[usize; 2]; 2] {
 
 #[test]
 fn what_a_new_path_does_not_take_yet_goes_over_the_one_that_was_left() {
-    let [without, later] = overlapped(false, [10, 40]);
+    let [without, later] = overlapped(Moves::Standard, [10, 40]);
     assert!(later[0] == 0 && later[1] > 800, "data has moved: {later:?}");
-    let [with, later] = overlapped(true, [10, 40]);
+    let [with, later] = overlapped(Moves::Fast, [10, 40]);
     assert!(with[0] > without[0] + 100 && with[1] * 10 > without[1] * 9, "{with:?}, without {without:?}");
     assert!(later[0] == 0 && later[1] > 800, "its rate is known: {later:?}");
     // What goes over the longer path would hold up what overtakes it.
-    assert_eq!(overlapped(true, [40, 10]), overlapped(false, [40, 10]));
+    let longer = overlapped(Moves::Fast, [40, 10]);
+    assert!(longer[0][0] < with[0] / 2 && longer[1][0] == 0, "{longer:?}");
 }

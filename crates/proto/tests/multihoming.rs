@@ -4,8 +4,7 @@ mod support;
 
 use msctp_congestion::InitialWindow;
 use msctp_proto::{
-    AssociationState as State, CallError, Config, Event, LossReason, PathId, PathState, PrimaryCause,
-    RetransmissionPath, TraceKind,
+    CallError, Config, Event, LossReason, PathId, PathState, PrimaryCause, RetransmissionPath, TraceKind,
 };
 use msctp_schemes::policies::{PolicyConfig, SwitchSsthresh, policy};
 use msctp_units::{Rate, Span};
@@ -256,23 +255,4 @@ fn copies_go_over_the_second_path_and_count_nowhere() {
     let flights: Vec<u64> = pair.with(Side::B, |b, _| b.paths().map(|p| p.flight_size).collect());
     assert!(flights.iter().all(|flight| *flight == 0), "{flights:?}");
     assert_eq!(pair.a.received.len(), 500);
-}
-
-#[test]
-fn data_waits_for_confirmation_if_asked_to() {
-    let wait = Config { wait_for_confirmation: true, ..config() };
-    let mut pair = Pair::new(config(), vec![b_ip(0), b_ip(1)]);
-    pair.log = Some(Vec::new());
-    pair.connect(wait, vec![a_ip(0)], vec![b_ip(0)]);
-    pair.send(Side::A, support::text_message("after you"));
-    pair.run_for(Span::from_secs(20));
-    assert_eq!(pair.a.state(), Some(State::Established));
-    assert_eq!(pair.b.received.len(), 1);
-    let log = pair.log.as_ref().unwrap();
-    let first_data = log.iter().position(|f| f.has(chunk::DATA)).unwrap();
-    let acks_before = log[..first_data].iter().filter(|f| f.from == Side::B && f.has(chunk::HEARTBEAT_ACK));
-    assert!(
-        acks_before.count() >= 1,
-        "a heartbeat round trip to each destination that needs one comes first"
-    );
 }

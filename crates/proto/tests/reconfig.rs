@@ -3,8 +3,8 @@
 mod support;
 
 use msctp_proto::{
-    AssociationState, Config, Event, MIN_PMTU, ReconfigOutcome, SendError, StreamEvent, StreamRequest,
-    StreamsConfig,
+    AssociationState, Config, Event, MIN_PMTU, ReconfigOutcome, Reconfiguration, SendError, StreamEvent,
+    StreamRequest, StreamsConfig,
 };
 use msctp_units::Span;
 use msctp_wire::param::{IncomingReset, ReconfigResponse};
@@ -178,7 +178,7 @@ fn a_shutdown_ends_with_requests_waiting() {
 /// What the peer may not do is denied, and this end goes on as before.
 #[test]
 fn rfc6525_4_4_denied() {
-    let streams = StreamsConfig { peer_may_reset: false, peer_may_add: false, ..StreamsConfig::default() };
+    let streams = StreamsConfig { reconfiguration: Reconfiguration::Own, ..StreamsConfig::default() };
     let strict = Config { streams, ..Config::default() };
     let mut pair =
         Pair::established_with(Config::default(), strict, vec![support::a_ip(0)], vec![support::b_ip(0)]);

@@ -2,7 +2,7 @@
 
 mod support;
 
-use msctp_proto::{AssociationState, Config, Event, PmtudConfig, SendError};
+use msctp_proto::{AssociationState, Config, Event, SendError};
 use msctp_units::Span;
 use support::{Pair, Side, a_ip, b_ip, text_message};
 
@@ -71,7 +71,7 @@ fn random_loss_both_ways_delivers_everything_in_order() {
 fn several_segments_in_one_buffer_are_the_packets_one_by_one() {
     let run = |max_segments| {
         // Probes go between batches, not within.
-        let config = Config { max_segments, pmtud: PmtudConfig::off(), ..Config::default() };
+        let config = Config { max_segments, pmtu_discovery: false, ..Config::default() };
         let mut pair = Pair::established(config);
         pair.log = Some(Vec::new());
         pair.transfer(Side::A, 300, 1452, Span::from_secs(20));

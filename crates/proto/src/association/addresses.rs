@@ -363,10 +363,10 @@ impl Association {
         self.readdressing.answer_room = to.map_or(u32::MAX, |to| self.reply_room(to));
     }
 
-    /// What a packet with ASCONFs came from may be told data before it is confirmed, as far as `MovesConfig::early_data` has it.
+    /// What a packet with ASCONFs came from may be told data before it is confirmed, as far as `Config::moves` allows.
     /// No third party can be flooded by it: who named its address gets no more than they sent.
     pub(super) fn allow_early_data(&mut self, at: PathAddr, packet: &Packet<'_>) {
-        let factor = u64::from(self.config.moves.early_data);
+        let factor = u64::from(self.config.moves.early_data());
         let came = CommonHeader::LEN + packet.chunks().rest().len();
         if let Some(path) = self.path_of(at).filter(|_| factor > 0) {
             let ip_header = u64::from(crate::path::ip_header(&at.remote));
@@ -377,7 +377,7 @@ impl Association {
     /// A packet of `len` bytes went to a path: whatever is in it, it comes off what an unconfirmed address may be told.
     #[inline]
     pub(super) fn spend_early(&mut self, path: Option<PathId>, len: usize) {
-        if self.config.moves.early_data > 0
+        if self.config.moves.early_data() > 0
             && let Some(path) = path
         {
             self.paths.spend_early(path, len as u64);
@@ -506,7 +506,7 @@ impl Association {
             return None;
         }
         let ours = &self.readdressing.ours;
-        let new = ours.first_added().filter(|_| self.config.moves.ask_from_new);
+        let new = ours.first_added().filter(|_| self.config.moves.asks_from_new());
         let path = match new.and_then(|new| self.paths.request_path_from(Some(new), None)) {
             Some(path) if self.paths.get(path).is_some_and(Path::link_is_up) => path,
             _ => self.old_request_path()?,
@@ -521,7 +521,7 @@ impl Association {
         let (chunk_type, len) = (chunk.chunk_type().0, chunk.encoded_len() as u16);
         let kind = TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len };
         self.tracer.push(now, kind);
-        if from_new && self.config.moves.early_data > 0 {
+        if from_new && self.config.moves.early_data() > 0 {
             // What arrived last was acknowledged over the network that is gone, perhaps in vain: nothing of it is to come again.
             // RFC 5061 §5.3 F1 lets the packet with the ASCONF leave, and a SACK may be beside it (RFC 9260 §6.10).
             if self.paths.data_path().is_none() && self.stats.data_chunks_received > 0 {
@@ -534,10 +534,10 @@ impl Association {
         if first {
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
             //= type=exception
-            //= reason=option `moves.copies`, off by default: a request that adds an address may leave up to
+            //= reason=option `moves`, standard by default: a request that adds an address may leave up to
             //= reason=three times at once
             //# transfers MUST NOT cause congestion within the network
-            self.readdressing.ours.repeat(self.config.moves.copies - 1);
+            self.readdressing.ours.repeat(self.config.moves.copies() - 1);
         }
         Some(Transmit::new(Some(path), at, self.seal(builder)))
     }

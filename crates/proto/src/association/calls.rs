@@ -124,7 +124,7 @@ impl Association {
     }
 
     /// The interface did not take an SCTP packet of `len` bytes that this end gave out for a path ("message too long"): with
-    /// `Config::pmtud` on, the PMTU is less from now on, and found out anew. Chunks that were cut already keep their size (RFC 9260 §6.9):
+    /// `Config::pmtu_discovery`, the PMTU is less from now on, and found out anew. Chunks that were cut already keep their size (RFC 9260 §6.9):
     /// their packets come with [`Transmit::may_fragment`](crate::Transmit). True if it was news.
     pub fn packet_refused(&mut self, now: Time, at: PathAddr, len: usize) -> bool {
         let Some(path) = self.paths.by_addr(at) else { return false };
@@ -138,7 +138,7 @@ impl Association {
 
     /// A Packet Too Big message says that of the packets this end sends on a path those of more than `mtu` bytes, IP header
     /// included, do not pass. `quoted`: the beginning of the SCTP packet that the message quotes. Believed within bounds, and
-    /// only with `Config::pmtud` on; the path is probed all the same (RFC 8899 §4.6, §6.2.1.4). True if it was news.
+    /// only with `Config::pmtu_discovery`; the path is probed all the same (RFC 8899 §4.6, §6.2.1.4). True if it was news.
     ///
     /// # Errors
     ///

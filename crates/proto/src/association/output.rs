@@ -24,8 +24,6 @@ pub(super) struct Output {
     ect: bool,
     /// Chunks to be sent in copy: path, first TSN, number.
     copies: Option<(PathId, Tsn, u32)>,
-    /// All paths were confirmed once (`Config::wait_for_confirmation`).
-    confirmed: bool,
     /// Something other than data transfer happened: heartbeats, probes or address requests may have become due. Data and
     /// its SACKs change none of these, and are most of what there is.
     pub(super) upkeep_due: bool,
@@ -312,17 +310,12 @@ impl Association {
         true
     }
 
-    /// The state allows DATA (RFC 9260 §6), and nothing has to be waited for.
-    pub(super) fn may_send_data(&mut self) -> bool {
-        let state = matches!(
+    /// The state allows DATA (RFC 9260 §6).
+    pub(super) fn may_send_data(&self) -> bool {
+        matches!(
             self.state,
             State::CookieEchoed | State::Established | State::ShutdownPending | State::ShutdownReceived
-        );
-        if !self.config.wait_for_confirmation || self.output.confirmed {
-            return state;
-        }
-        self.output.confirmed = self.state != State::CookieEchoed && self.paths.all_verified();
-        state && self.output.confirmed
+        )
     }
 
     /// Writes DATA chunks; false when there was none to write. Notes what is to be copied to another path.

@@ -6,6 +6,7 @@ use msctp_wire::{EncodeChunk, List, Param, Params, ReConfig, ReconfigSerial, Str
 use smallvec::SmallVec;
 
 use super::Association;
+use crate::config::Reconfiguration;
 use crate::extensions::Extensions;
 use crate::path::Path;
 use crate::reconfig::{
@@ -49,6 +50,11 @@ impl Reconfig {
 }
 
 impl Association {
+    /// The peer may ask for resets and for more streams.
+    fn accepts_requests(&self) -> bool {
+        self.config.streams.reconfiguration == Reconfiguration::Accept
+    }
+
     /// Asks for a change of streams (RFC 6525 §5.1). One request is under way at a time, the others wait; each is answered by
     /// [`Event::Streams`].
     ///
@@ -235,7 +241,7 @@ impl Association {
 
     /// Outgoing SSN Reset Request (RFC 6525 §5.2.2).
     fn incoming_reset(&mut self, reset: &OutgoingReset<'_>) -> u32 {
-        if !self.config.streams.peer_may_reset {
+        if !self.accepts_requests() {
             return ReconfigResponse::DENIED;
         }
         if reset.streams.iter().any(|stream| stream.get() >= self.tags.inbound_streams) {
@@ -274,7 +280,7 @@ impl Association {
 
     /// Incoming SSN Reset Request (RFC 6525 §5.2.3): answered by an Outgoing SSN Reset Request of ours.
     fn reset_on_request(&mut self, reset: &IncomingReset<'_>) -> u32 {
-        if !self.config.streams.peer_may_reset {
+        if !self.accepts_requests() {
             return ReconfigResponse::DENIED;
         }
         if reset.streams.iter().any(|stream| stream.get() >= self.tags.outbound_streams) {
@@ -308,7 +314,7 @@ impl Association {
         if more == 0 {
             return ReconfigResponse::NOTHING_TO_DO;
         }
-        if !self.config.streams.peer_may_add {
+        if !self.accepts_requests() {
             return ReconfigResponse::DENIED;
         }
         self.tags.inbound_streams = streams;
@@ -323,7 +329,7 @@ impl Association {
             return ReconfigResponse::NOTHING_TO_DO;
         }
         let possible = self.tags.outbound_streams.checked_add(more).is_some();
-        let granted = possible && self.config.streams.peer_may_add;
+        let granted = possible && self.accepts_requests();
         if granted && self.reconfig.ours.push(StreamRequest::AddOutgoing(more), None) {
             ReconfigResponse::PERFORMED
         } else {

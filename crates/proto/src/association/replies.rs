@@ -1,7 +1,7 @@
 //! Replies to the sender of a packet, within the anti-amplification limit: an address that is not confirmed gets at most
 //! [`AMPLIFICATION_LIMIT`] bytes for each byte that came from it.
 //!
-//! A confirmed address is the peer's, and needs no limit. Early data (`MovesConfig::early_data`) has the same limit and is counted
+//! A confirmed address is the peer's, and needs no limit. Early data (`Moves::Fast`) has the same limit and is counted
 //! per path; replies come off that count when they are sent. Here one number is kept, the credit of the packet at hand, so that
 //! forged sources take no memory. HEARTBEATs that verify a path are bounded by HB.Max.Burst instead (RFC 9260 §5.4).
 

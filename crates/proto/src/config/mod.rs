@@ -6,22 +6,19 @@ mod endpoint;
 mod failover;
 mod moves;
 mod offer;
-mod pmtud;
 mod profile;
 mod recovery;
 mod streams;
 
 pub use self::auth::{AuthConfig, AuthPolicy, SharedKey};
 pub(crate) use self::auth::{COVERED, NEVER};
-pub use self::buffers::BufferConfig;
 pub(crate) use self::buffers::MIN_CHARGE;
 pub use self::endpoint::EndpointConfig;
 pub use self::failover::FailoverConfig;
-pub use self::moves::MovesConfig;
+pub use self::moves::Moves;
 pub use self::offer::OfferConfig;
-pub use self::pmtud::PmtudConfig;
-pub use self::recovery::{LossDetection, LossRecovery, RecoveryConfig};
-pub use self::streams::StreamsConfig;
+pub use self::recovery::{LossRecovery, RecoveryConfig};
+pub use self::streams::{Reconfiguration, StreamsConfig};
 
 use core::fmt::Display;
 use core::net::{IpAddr, Ipv4Addr};
@@ -68,7 +65,7 @@ pub struct Config {
     /// When a path that stops answering is left (RFC 7829).
     pub failover: FailoverConfig,
     /// How addresses change.
-    pub moves: MovesConfig,
+    pub moves: Moves,
     /// Association.Max.Retrans, 10 (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
     /// The association is lost ([`LossReason::IdleTimeout`](crate::LossReason)) when no packet came from the peer for this long,
@@ -93,13 +90,17 @@ pub struct Config {
     /// Bytes of user messages that wait or are not yet acknowledged, 2 MiB. A message that waits and a chunk that was sent count
     /// as at least 256 bytes, about what keeping it takes: of one-byte messages 8192 fit, and take about 2 MiB.
     pub send_buffer: u32,
-    /// Buffers that follow the path; by default they do not.
-    pub buffers: BufferConfig,
+    /// The receive buffer may grow up to so many bytes, when the application read more than half of it in a round
+    /// trip (dynamic right-sizing). At least `receive_buffer`. `None`, the default: it does not grow.
+    pub max_receive_buffer: Option<u32>,
     /// Largest IP packet, header included, 1500 bytes: the most a path may turn out to carry, or, with `pmtud` off, what every path
     /// carries.
     pub pmtu: u32,
-    /// How the PMTU of each path is found (RFC 8899).
-    pub pmtud: PmtudConfig,
+    /// Discover the PMTU of each path (RFC 8899), with `pmtu` as MAX_PLPMTU. True. A path begins with 1200 bytes
+    /// (BASE_PLPMTU; 1280 on IPv6), and is searched when more waits to be sent than one packet takes, again 600 s
+    /// after a search that ended below `pmtu`. False: `pmtu` is what every path carries; where one carries less,
+    /// packets are lost, or fragmented by the host.
+    pub pmtu_discovery: bool,
     /// Max.Burst, 4 packets; 0 means no limit (RFC 9260 §6.1 rule D).
     pub max_burst: u32,
     /// Where timed-out chunks go.
@@ -155,9 +156,6 @@ pub struct Config {
     pub outbound_streams: u16,
     /// Inbound streams taken at most, 65535.
     pub max_inbound_streams: u16,
-    /// Do not send data before every path is confirmed or found dead (as ns-2's SCTP does). RFC 9260 needs no such wait:
-    /// false.
-    pub wait_for_confirmation: bool,
     /// At most so many equal-sized packets in one `poll_transmit`, 1.
     pub max_segments: u32,
     /// Fill the trace.
@@ -174,7 +172,7 @@ impl Default for Config {
             hb_max_burst: 1,
             path_max_retrans: 5,
             failover: FailoverConfig::default(),
-            moves: MovesConfig::default(),
+            moves: Moves::Standard,
             assoc_max_retrans: 10,
             idle_timeout: None,
             max_init_retransmits: 8,
@@ -183,9 +181,9 @@ impl Default for Config {
             max_gap_blocks: u32::MAX,
             receive_buffer: 1 << 20,
             send_buffer: 2 << 20,
-            buffers: BufferConfig::default(),
+            max_receive_buffer: None,
             pmtu: 1500,
-            pmtud: PmtudConfig::default(),
+            pmtu_discovery: true,
             max_burst: 4,
             retransmission_path: RetransmissionPath::Alternate,
             loss_classifier: msctp_congestion::classifier::None::NAME.to_owned(),
@@ -203,7 +201,6 @@ impl Default for Config {
             streams: StreamsConfig::default(),
             outbound_streams: 10,
             max_inbound_streams: u16::MAX,
-            wait_for_confirmation: false,
             max_segments: 1,
             trace: false,
         }
@@ -235,8 +232,6 @@ impl Config {
         self.validate_names()?;
         self.auth.validate()?;
         self.failover.validate(self.path_max_retrans)?;
-        self.moves.validate()?;
-        self.pmtud.validate()?;
         self.streams.validate()?;
         check(self.assoc_max_retrans > 0, "assoc_max_retrans", self.assoc_max_retrans, "at least 1 attempt")
     }
@@ -312,11 +307,11 @@ impl Config {
             hb_max_burst: self.hb_max_burst,
             path_max_retrans: self.path_max_retrans,
             failover: self.failover,
-            overlap: self.moves.overlap,
+            overlap: self.moves.overlaps(),
             assoc_max_retrans: self.assoc_max_retrans,
             pmtu: self.pmtu,
             reserved: 0,
-            pmtud: self.pmtud,
+            pmtu_discovery: self.pmtu_discovery,
             controller: self.controller.clone(),
             initial_window: self.initial_window,
             initial_ssthresh: self.initial_ssthresh,
@@ -331,7 +326,7 @@ impl Config {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
         //# The Advertised Receiver Window Credit MUST NOT be smaller than 1500.
         check(self.receive_buffer >= 1500, "receive_buffer", self.receive_buffer, "at least 1500 bytes")?;
-        let max = self.buffers.max_receive_buffer.unwrap_or(self.receive_buffer);
+        let max = self.max_receive_buffer.unwrap_or(self.receive_buffer);
         check(
             max >= self.receive_buffer,
             "max_receive_buffer",

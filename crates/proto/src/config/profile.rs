@@ -3,7 +3,7 @@
 use msctp_congestion::{BbrConfig, InitialWindow};
 use msctp_units::Span;
 
-use super::{AuthConfig, Config, FailoverConfig, LossRecovery, MovesConfig, OfferConfig, RecoveryConfig};
+use super::{AuthConfig, Config, FailoverConfig, LossRecovery, Moves, OfferConfig, RecoveryConfig};
 
 impl Config {
     /// For a host that moves between networks, and for the server it talks to. As [`Config::default`], but:
@@ -39,7 +39,7 @@ impl Config {
             initial_window: InitialWindow::Packets(10),
             receive_buffer: 4 << 20,
             send_buffer: 4 << 20,
-            moves: MovesConfig { ask_from_new: true, early_data: 3, copies: 3, overlap: true },
+            moves: Moves::Fast,
             recovery: RecoveryConfig { loss_recovery: LossRecovery::Rack, ..RecoveryConfig::default() },
             rto_initial: Span::from_millis(500),
             rto_min: Span::from_millis(400),

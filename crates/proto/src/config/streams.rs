@@ -3,6 +3,19 @@
 use crate::ConfigError;
 use crate::outbound::scheduler;
 
+/// Whether streams can be reset and added (RFC 6525).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reconfiguration {
+    /// The extension is not announced.
+    Off,
+    /// This end may reset and add streams; the peer's requests are denied (RFC 6525 §5.2.2, §5.2.3, §5.2.5, §5.2.6).
+    Own,
+    /// The peer may reset its streams, add some up to `max_inbound_streams`, and ask this end for the same. The
+    /// default.
+    #[default]
+    Accept,
+}
+
 /// Options of streams and messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamsConfig {
@@ -15,15 +28,10 @@ pub struct StreamsConfig {
     /// Announce interleaving (RFC 8260 §2). With a peer that does so too, messages travel in I-DATA chunks, 4 bytes longer
     /// than DATA chunks, and a large message does not hold up those of other streams. False, as RFC 8260 §2.2.1 wants it.
     pub interleaving: bool,
-    /// Announce stream reconfiguration (RFC 6525). True.
-    pub reconfiguration: bool,
-    /// The peer may reset its streams, and ask this end to reset its own (RFC 6525 §5.2.2, §5.2.3). True.
-    pub peer_may_reset: bool,
-    /// The peer may add streams, up to `max_inbound_streams`, and ask this end to add its own (RFC 6525 §5.2.5, §5.2.6). True.
-    pub peer_may_add: bool,
-    /// Set the I bit on a chunk after which a window holds back the next one (RFC 7053 §5.1). False: RFC 9260 leaves it
-    /// open, and the peer's SACKs then come as they always did.
-    pub sack_immediately_when_blocked: bool,
+    /// Whether streams can be reset and added, and whether the peer may ask for it (RFC 6525). [`Accept`].
+    ///
+    /// [`Accept`]: Reconfiguration::Accept
+    pub reconfiguration: Reconfiguration,
 }
 
 impl Default for StreamsConfig {
@@ -32,10 +40,7 @@ impl Default for StreamsConfig {
             scheduler: scheduler::FirstCome::NAME.to_owned(),
             partial_reliability: true,
             interleaving: false,
-            reconfiguration: true,
-            peer_may_reset: true,
-            peer_may_add: true,
-            sack_immediately_when_blocked: false,
+            reconfiguration: Reconfiguration::Accept,
         }
     }
 }

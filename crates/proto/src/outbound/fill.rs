@@ -389,13 +389,6 @@ impl Outbound {
         if room < WORTH_A_CHUNK { max } else { room.min(max) }
     }
 
-    /// After a chunk with so many user bytes a window holds back what comes next.
-    fn fills_a_window(&self, len: usize, max: usize, path: &Path) -> bool {
-        let room = self.rwnd() - len as i64;
-        path.flight_size + wire_len(len, self.interleaving) >= path.controller.window().cwnd
-            || self.queue.next_len(max).is_some_and(|next| room < next as i64)
-    }
-
     /// User bytes of the largest chunk: what the AMDCS, the smallest PMDCS of all paths, leaves (RFC 9260 §6.9, §7.3).
     #[inline]
     pub(super) fn max_payload(&self, paths: &Paths) -> usize {
@@ -424,11 +417,10 @@ impl Outbound {
         //# The transmitter MUST then assign, in sequence, a separate TSN to each of the DATA chunks in the
         //# series.
         let tsn = self.sent.next();
-        // RFC 7053 §5.1: the application waits for it, or a shutdown does, or a window is full after it
+        // RFC 7053 §5.1: the application waits for it, or a shutdown or a stream reset does
         let immediate = piece.end
             && (piece.sack_immediately || self.shutdown_pending && self.queue.is_empty())
-            || self.resetting
-            || self.sack_immediately_when_blocked && self.fills_a_window(piece.data.len(), max, path);
+            || self.resetting;
         let chunk = Chunk {
             data: piece.data,
             context: piece.context,

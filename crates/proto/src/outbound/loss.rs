@@ -39,11 +39,10 @@ impl Outbound {
 
     /// Counts the miss indications of a SACK and marks what is lost.
     pub(super) fn detect_losses(&mut self, processing: Processing, paths: &mut Paths) {
-        let over_all = self.flows.iter().filter_map(|flow| flow.ack.htna).max_by_key(|htna| htna.tsn);
         for index in 0..self.flows.len() {
             if self.rack.is_some() {
                 self.find_lost(processing.now, index, paths);
-            } else if let Some(limit) = self.miss_limit(index, processing.advanced, over_all) {
+            } else if let Some(limit) = self.miss_limit(index, processing.advanced) {
                 self.count_misses(index, limit);
             }
         }
@@ -69,22 +68,25 @@ impl Outbound {
 
     /// Up to where a flow's chunks get a miss indication: those below this TSN whose last sending came before this one.
     ///
+    /// Only what was last sent on the same path counts; RFC 9260 §7.2.4 compares TSNs over all paths. When data moves
+    /// to a faster path, its chunks overtake those still under way on the old one, which the RFC's rule takes for
+    /// losses. Each path has its own window (§7.2) and its own Fast Recovery for the same reason. That is stricter
+    /// than the RFC, as §7 allows.
+    ///
     /// RFC 9260 §7.2.4 compares TSNs. For chunks sent once that is the same; a chunk sent again is counted only when
     /// something sent after *that* was acknowledged, since what was sent before says nothing of it.
-    fn miss_limit(&self, index: usize, advanced: bool, over_all: Option<Sending>) -> Option<Sending> {
+    fn miss_limit(&self, index: usize, advanced: bool) -> Option<Sending> {
         let flow = &self.flows[index];
-        let per_path = self.loss_detection.per_path_miss_indications;
         // "If an endpoint is in Fast Recovery and a SACK chunk arrives that advances the Cumulative TSN Ack Point, the miss
         // indications are incremented for all TSNs reported missing in the SACK chunk."
         if flow.ack.in_recovery
             && advanced
             && let Some(tsn) = self.gaps.highest()
         {
-            let number = if per_path { flow.latest_acked } else { self.latest_acked };
-            return Some(Sending { number, tsn });
+            return Some(Sending { number: flow.latest_acked, tsn });
         }
         // "Miss indications are incremented only for missing TSNs prior to the HTNA in the SACK chunk."
-        if per_path { flow.ack.htna } else { over_all }
+        flow.ack.htna
     }
 
     /// Walks a flow's log as far as `limit`. What was acknowledged or sent again since, or cannot be fast retransmitted any
@@ -133,7 +135,6 @@ impl Outbound {
         // A chunk reneged on may be in it twice.
         newly_lost.sort_unstable();
         newly_lost.dedup();
-        let any_in_recovery = self.flows.iter().any(|flow| flow.recovery_exit.is_some());
         let exit = self.sent.next() - 1;
         for index in 0..self.flows.len() {
             let flow = &mut self.flows[index];
@@ -142,11 +143,7 @@ impl Outbound {
             let Some(&first) = newly_lost.iter().find(lost_here) else { continue };
             let Some(path) = paths.get_mut(id) else { continue };
             path.fast_retransmits += 1;
-            let in_recovery = if self.loss_detection.per_path_recovery {
-                flow.recovery_exit.is_some()
-            } else {
-                any_in_recovery
-            };
+            let in_recovery = flow.recovery_exit.is_some();
             let verdict = match in_recovery {
                 true => None,
                 false => self

@@ -54,7 +54,7 @@ use self::queue::SendQueue;
 use self::rack::RackTlp;
 use self::reneging::Patience;
 use self::silence::Silence;
-use crate::config::{LossDetection, LossRecovery, MIN_CHARGE, RetransmissionPath};
+use crate::config::{LossRecovery, MIN_CHARGE, RetransmissionPath};
 use crate::long_tsn::LongTsn;
 use crate::path::Paths;
 use crate::rare::Rare;
@@ -85,8 +85,6 @@ pub struct Outbound {
     sent_bytes: u64,
     /// The number the next sending gets.
     next_number: SendNumber,
-    /// The latest sending that was acknowledged, over all paths.
-    latest_acked: SendNumber,
     probe: ZeroWindowProbe,
     streams: u16,
     /// I-DATA instead of DATA (RFC 8260 §2.2.1).
@@ -107,13 +105,10 @@ pub struct Outbound {
     shutdown_pending: bool,
     /// Streams are to be reset when what was sent is acknowledged.
     resetting: bool,
-    /// Set the I bit when a window holds the next chunk back (RFC 7053 §5.1).
-    sack_immediately_when_blocked: bool,
     max_burst: u32,
     /// Fragments are cut so that packets are full: several packets leave at once, and a shorter one would be the last of them.
     full_packets: bool,
     retransmission_path: RetransmissionPath,
-    loss_detection: LossDetection,
     /// Where losses are told apart.
     differentiation: Option<Box<Differentiation>>,
     /// Look into time-outs, with what this is under way.
@@ -162,7 +157,6 @@ impl Outbound {
             in_flight: 0,
             sent_bytes: 0,
             next_number: 1,
-            latest_acked: 0,
             probe: ZeroWindowProbe::default(),
             streams: u16::MAX,
             interleaving: false,
@@ -176,11 +170,9 @@ impl Outbound {
             found: None,
             shutdown_pending: false,
             resetting: false,
-            sack_immediately_when_blocked: config.streams.sack_immediately_when_blocked,
             max_burst: config.max_burst,
             full_packets: config.max_segments > 1,
             retransmission_path: config.retransmission_path,
-            loss_detection: config.recovery.loss_detection,
             differentiation: Differentiation::new(config),
             use_frto: config.frto,
             frto: None,
@@ -422,11 +414,7 @@ impl Outbound {
 
     /// The path is in Fast Recovery (RFC 9260 §7.2.4).
     pub fn in_fast_recovery(&self, path: PathId) -> bool {
-        if self.loss_detection.per_path_recovery {
-            self.flows.of(path).is_some_and(|flow| flow.recovery_exit.is_some())
-        } else {
-            self.flows.iter().any(|flow| flow.recovery_exit.is_some())
-        }
+        self.flows.of(path).is_some_and(|flow| flow.recovery_exit.is_some())
     }
 
     /// The next entry of the trace; filled only when `Config::trace` is on.

@@ -154,10 +154,8 @@ impl Outbound {
     }
 
     fn begin(&mut self, now: Time, cum_tsn_ack: LongTsn) -> Processing {
-        let per_path = self.loss_detection.per_path_recovery;
-        let any = self.flows.iter().any(|flow| flow.recovery_exit.is_some());
         for flow in self.flows.iter_mut() {
-            let in_recovery = if per_path { flow.recovery_exit.is_some() } else { any };
+            let in_recovery = flow.recovery_exit.is_some();
             let in_ld = flow.ld_exit.is_some();
             flow.ack = FlowAck { in_recovery, in_ld, ..FlowAck::default() };
             // RFC 9260 §6.1 D: a SACK is a new time to transmit
@@ -240,7 +238,6 @@ impl Outbound {
         }
         if !chunk.acked_before {
             outcome.bytes_acked += chunk.len;
-            self.latest_acked = self.latest_acked.max(chunk.number);
         }
         let Some(flow) = self.flows.of_mut(chunk.path) else { return };
         if let Some(rack) = &mut self.rack

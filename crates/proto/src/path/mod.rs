@@ -32,7 +32,7 @@ use msctp_congestion::{
 };
 use msctp_units::{Span, Time};
 
-use crate::{FailoverConfig, PmtudConfig};
+use crate::FailoverConfig;
 
 pub use crate::{PathAddr, PathId, PathState};
 pub use heartbeat::{Acknowledged, HeartbeatRequest};
@@ -56,7 +56,7 @@ pub struct PathsConfig {
     pub path_max_retrans: u32,
     /// When a path that stops answering is left (RFC 7829).
     pub failover: FailoverConfig,
-    /// A path that data has left may go on to carry some (`MovesConfig::overlap`).
+    /// A path that data has left may go on to carry some (`Moves::Fast`).
     pub overlap: bool,
     /// Association.Max.Retrans (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
@@ -65,7 +65,7 @@ pub struct PathsConfig {
     /// Bytes of each packet that are neither headers nor DATA: an AUTH chunk (RFC 4895).
     pub reserved: u32,
     /// How the PMTU of each path is found (RFC 8899).
-    pub pmtud: PmtudConfig,
+    pub pmtu_discovery: bool,
     /// How the controller of each new path is made.
     pub controller: ControllerFactory,
     /// The window of a path before its first data.
@@ -87,7 +87,7 @@ impl Default for PathsConfig {
             assoc_max_retrans: 10,
             pmtu: 1500,
             reserved: 0,
-            pmtud: PmtudConfig::off(),
+            pmtu_discovery: false,
             controller: ControllerFactory::default(),
             initial_window: InitialWindow::default(),
             initial_ssthresh: None,
@@ -194,7 +194,7 @@ pub struct Path {
     pub bytes_acked: u64,
     /// PRR at work: while in Fast Recovery it says how much may be sent (RFC 9937).
     pub prr: Option<Box<Prr>>,
-    /// Bytes of packets with data that may go here although it is not confirmed (`MovesConfig::early_data`).
+    /// Bytes of packets with data that may go here although it is not confirmed (`Moves::Fast`).
     pub(crate) early: u64,
     /// A tail loss probe is to be sent: one packet, whatever the window says (RFC 8985 §7.3).
     pub loss_probe: bool,

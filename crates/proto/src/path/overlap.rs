@@ -1,6 +1,6 @@
 //! Paths beside the data path that new data may take: the one that data has just left, until the new one's rate is known
-//! (`MovesConfig::overlap`), and the one that the peer wants it on, as far as it may be told data before it is confirmed
-//! (`MovesConfig::early_data`). Sends nothing.
+//! (`Moves::Fast`), and the one that the peer wants it on, as far as it may be told data before it is confirmed
+//! (`Moves::Fast`). Sends nothing.
 
 use smallvec::SmallVec;
 

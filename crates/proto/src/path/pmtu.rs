@@ -12,6 +12,11 @@ use super::discovery::{Discovery, Sizes};
 use super::probing::smallest_probe;
 use super::{HeartbeatInfo, Path, PathAddr, PathEvent, PathId, PathsConfig, ProbeRequest, Purpose};
 
+/// BASE_PLPMTU (RFC 8899 §5.1.2), bytes: what nearly every network carries. On an IPv6 path at least 1280.
+const BASE_PLPMTU: u32 = 1200;
+/// PMTU_RAISE_TIMER (RFC 8899 §5.1.1): from a search that ended below the largest size to the next one.
+const RAISE_INTERVAL: Span = Span::from_secs(600);
+
 /// The least PROBE_TIMER (RFC 8899 §5.1.1). Above it the RTO serves, since the round trip is known.
 const MIN_PROBE_TIMER: Span = Span::from_secs(1);
 /// Probes whose answer is recognised: a late answer still proves a size.
@@ -29,11 +34,11 @@ pub(super) struct Finder {
 impl Finder {
     /// `None` when the PMTU is not to be found out.
     pub(super) fn new(config: &PathsConfig, addr: &PathAddr) -> Option<Box<Self>> {
-        if !config.pmtud.on {
+        if !config.pmtu_discovery {
             return None;
         }
         let sizes = sizes(config, addr);
-        let discovery = Discovery::new(sizes, config.pmtud.raise_interval);
+        let discovery = Discovery::new(sizes, RAISE_INTERVAL);
         Some(Box::new(Self { discovery, sent: [None; REMEMBERED], next_slot: 0 }))
     }
 
@@ -45,12 +50,12 @@ impl Finder {
 
 /// What the search on a path is between.
 fn sizes(config: &PathsConfig, addr: &PathAddr) -> Sizes {
-    Sizes::new(addr.remote.is_ipv6(), config.pmtud.base, config.pmtu)
+    Sizes::new(addr.remote.is_ipv6(), BASE_PLPMTU, config.pmtu)
 }
 
 /// What packets on a new path may measure.
 pub(super) fn initial(config: &PathsConfig, addr: &PathAddr) -> u32 {
-    if config.pmtud.on { sizes(config, addr).base } else { config.pmtu }
+    if config.pmtu_discovery { sizes(config, addr).base } else { config.pmtu }
 }
 
 impl Path {
@@ -161,11 +166,10 @@ mod tests {
     use super::super::testing::{P0, confirmed_with, events, heartbeats, local, ms};
     use super::super::{Acknowledged, Paths};
     use super::*;
-    use crate::PmtudConfig;
 
     fn finding() -> Paths {
-        let pmtud = PmtudConfig { on: true, ..PmtudConfig::default() };
-        let mut paths = confirmed_with(PathsConfig { pmtud, ..PathsConfig::default() }, 1, 1);
+        let config = PathsConfig { pmtu_discovery: true, ..PathsConfig::default() };
+        let mut paths = confirmed_with(config, 1, 1);
         assert_eq!(paths.get(P0).unwrap().pmtu(), 1200, "RFC 8899 §5.2: BASE");
         paths.start_heartbeats(ms(0));
         assert_eq!(heartbeats(&mut paths, ms(0)).len(), 0);

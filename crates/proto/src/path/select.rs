@@ -167,12 +167,12 @@ impl Paths {
     }
 
     /// The peer has proved that it can send from a path's remote address; so many bytes of packets with data may go there before it
-    /// has proved that it receives there (`MovesConfig::early_data`). No effect on a path that is confirmed.
+    /// has proved that it receives there (`Moves::Fast`). No effect on a path that is confirmed.
     pub(crate) fn allow_early_data(&mut self, id: PathId, bytes: u64) {
         if let Some(path) = self.get_mut(id).filter(|path| !path.confirmed) {
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
             //= type=exception
-            //= reason=option `moves.early_data`, off by default: a few packets with data may go there before
+            //= reason=option `moves`, standard by default: a few packets with data may go there before
             //# The receiver MUST NOT send packets to the new address except for
             path.early = path.early.saturating_add(bytes);
             self.refresh();

@@ -82,7 +82,7 @@ impl Paths {
     /// No addresses, no paths, no heartbeats yet. `seed` is for nonces and jitter.
     pub fn new(config: PathsConfig, seed: [u8; 32]) -> Self {
         Self {
-            pmtu_of_no_use: config.pmtud.on,
+            pmtu_of_no_use: config.pmtu_discovery,
             config,
             list: Vec::new(),
             locals: SmallVec::new(),

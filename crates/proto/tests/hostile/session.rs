@@ -28,12 +28,7 @@ fn config(n: u8) -> Config {
     let (policies, controllers) = (policies(), controllers());
     Config {
         ecn: n % 3 == 0,
-        streams: StreamsConfig {
-            interleaving: n % 4 < 2,
-            peer_may_reset: true,
-            peer_may_add: true,
-            ..StreamsConfig::default()
-        },
+        streams: StreamsConfig { interleaving: n % 4 < 2, ..StreamsConfig::default() },
         handover_policy: policy(policies[(n / 2) % policies.len()].name, &PolicyConfig::default()).unwrap(),
         controller: (controllers[(n / 3) % controllers.len()].make)(&Options::new()),
         receive_buffer: 40_000,

@@ -8,7 +8,7 @@ use msctp_congestion::InitialWindow;
 use msctp_proto::handover::PolicyFactory;
 use msctp_proto::outbound::scheduler::schedulers;
 use msctp_proto::{
-    AuthConfig, BufferConfig, Config, FailoverConfig, LossRecovery, MovesConfig, OfferConfig, RecoveryConfig,
+    AuthConfig, Config, FailoverConfig, LossRecovery, Moves, OfferConfig, Reconfiguration, RecoveryConfig,
     Reliability, RetransmissionPath, StreamsConfig,
 };
 use msctp_schemes::catalogue::{Options, controllers};
@@ -152,7 +152,6 @@ pub(crate) struct Tuning {
     pub(crate) initial_ssthresh: u32,
     pub(crate) outbound_streams: u16,
     pub(crate) max_inbound_streams: u16,
-    pub(crate) wait_for_confirmation: bool,
     /// The receive buffer may grow to so many times its size; 0: it does not.
     pub(crate) buffer_growth: u32,
     /// The peer has to sign data and SACKs too.
@@ -172,7 +171,7 @@ pub(crate) struct Tuning {
     pub(crate) peer_may_add: bool,
     /// 0: RFC 9260; else one more than RFC 7829's threshold.
     pub(crate) potentially_failed: u8,
-    /// `MovesConfig` as the mobile profile has it.
+    /// `Config::moves` of the mobile profile.
     pub(crate) quick_moves: bool,
     /// 0: no.
     pub(crate) silence_ms: u64,
@@ -201,7 +200,6 @@ impl Tuning {
         initial_ssthresh: 0,
         outbound_streams: 10,
         max_inbound_streams: u16::MAX,
-        wait_for_confirmation: false,
         buffer_growth: 0,
         demands_data: false,
         rack: false,
@@ -249,11 +247,8 @@ impl Tuning {
             handover_policy: self.policy(),
             outbound_streams: self.outbound_streams,
             max_inbound_streams: self.max_inbound_streams,
-            wait_for_confirmation: self.wait_for_confirmation,
             max_segments: self.max_segments,
-            buffers: BufferConfig {
-                max_receive_buffer: (self.buffer_growth > 0).then(|| self.max_receive_buffer()),
-            },
+            max_receive_buffer: (self.buffer_growth > 0).then(|| self.max_receive_buffer()),
             auth: if plain {
                 AuthConfig::without()
             } else {
@@ -269,13 +264,15 @@ impl Tuning {
                 scheduler: scheduler_name(self.scheduler).to_owned(),
                 partial_reliability: self.partial_reliability,
                 interleaving: self.interleaving,
-                reconfiguration: self.reconfiguration,
-                peer_may_reset: self.peer_may_reset,
-                peer_may_add: self.peer_may_add,
+                reconfiguration: match (self.reconfiguration, self.peer_may_reset && self.peer_may_add) {
+                    (false, _) => Reconfiguration::Off,
+                    (true, false) => Reconfiguration::Own,
+                    (true, true) => Reconfiguration::Accept,
+                },
                 ..StreamsConfig::default()
             },
             offer: OfferConfig { dynamic_addresses: self.dynamic_addresses, ..OfferConfig::default() },
-            moves: if self.quick_moves { Config::mobile().moves } else { MovesConfig::default() },
+            moves: if self.quick_moves { Config::mobile().moves } else { Moves::Standard },
             failover: FailoverConfig {
                 potentially_failed_threshold: self.potentially_failed.checked_sub(1).map(u32::from),
                 silence: (self.silence_ms > 0).then(|| Span::from_millis(self.silence_ms)),

@@ -26,13 +26,13 @@ fn probing_waits_for_the_association() {
     check(setup, &[LinkEvent { side: Mobile, address: 1, link: Link::Degrading }, Run { ms: 10 }]);
 }
 
-/// With `wait_for_confirmation` one path that never worked held all data back for ever.
+/// A path that never worked held all data back for ever, when data waited for every path.
 #[test]
 fn a_dead_path_does_not_hold_data_back() {
     let setup = Setup {
         mobile_addresses: 0b1100,
         server_addresses: 0b10,
-        server: Tuning { path_max_retrans: 2, wait_for_confirmation: true, ..Tuning::DEFAULT },
+        server: Tuning { path_max_retrans: 2, ..Tuning::DEFAULT },
         heal: Heal::One,
         ..PLAIN
     };
@@ -492,13 +492,7 @@ fn what_is_over_when_it_is_to_be_sent_is_reported_at_once() {
         mobile_addresses: 0b11,
         server_addresses: 0b101,
         mobile: Tuning { policy: 3, receive_buffer: 1500, ..Tuning::DEFAULT },
-        server: Tuning {
-            policy: 1,
-            bicast: true,
-            send_buffer: 5000,
-            wait_for_confirmation: true,
-            ..Tuning::DEFAULT
-        },
+        server: Tuning { policy: 1, bicast: true, send_buffer: 5000, ..Tuning::DEFAULT },
         ..PLAIN
     };
     let effort = Effort::LifetimeMs(100);

@@ -66,6 +66,18 @@ const REMOVED_KEYS: &[(&str, &str)] = &[
     ("quality_interval", "reports about one address are at least 200ms apart"),
     ("quality_repeats", "a report is sent once"),
     ("quality_growth", "a report raises a window at most to what the path carried since its last loss"),
+    ("wait_for_confirmation", "data goes to each path as soon as that path is confirmed (RFC 9260 §5.4)"),
+    ("per_path_miss_indications", "miss indications are counted per path"),
+    ("per_path_recovery", "each path has its own Fast Recovery"),
+    ("sack_immediately_when_blocked", "the I bit is set where the application, a shutdown or a reset waits"),
+    ("peer_may_reset", "set `reconfiguration` to \"off\", \"own\" or \"accept\""),
+    ("peer_may_add", "set `reconfiguration` to \"off\", \"own\" or \"accept\""),
+    ("ask_from_new", "set `moves` to \"standard\" or \"fast\""),
+    ("early_data", "set `moves` to \"standard\" or \"fast\""),
+    ("copies", "set `moves` to \"standard\" or \"fast\""),
+    ("overlap", "set `moves` to \"standard\" or \"fast\""),
+    ("pmtu_base", "discovery begins with 1200 bytes, 1280 on IPv6"),
+    ("pmtu_raise_interval", "a new search follows 600s after one that ended below `pmtu`"),
     ("qos", "`policy.qos.delay` is `policy.qos_delay`; `policy.qos.raise_rto` is gone"),
 ];
 

@@ -3,7 +3,7 @@
 use toml::de::DeTable;
 
 use msctp_proto::outbound::scheduler::schedulers;
-use msctp_proto::{AuthPolicy, Config, LossRecovery, PmtudConfig, RetransmissionPath};
+use msctp_proto::{AuthPolicy, Config, LossRecovery, Moves, Reconfiguration, RetransmissionPath};
 use msctp_schemes::catalogue::controllers;
 
 use super::document::Section;
@@ -29,10 +29,7 @@ const KEYS: &[&str] = &[
     "potentially_failed_threshold",
     "primary_switchover_threshold",
     "silence",
-    "ask_from_new",
-    "early_data",
-    "copies",
-    "overlap",
+    "moves",
     "assoc_max_retrans",
     "max_init_retransmits",
     "sack_delay",
@@ -42,8 +39,6 @@ const KEYS: &[&str] = &[
     "send_buffer",
     "pmtu",
     "pmtu_discovery",
-    "pmtu_base",
-    "pmtu_raise_interval",
     "max_burst",
     "retransmission_path",
     "list_addresses",
@@ -51,7 +46,6 @@ const KEYS: &[&str] = &[
     "lower_layer_protects",
     "outbound_streams",
     "max_inbound_streams",
-    "wait_for_confirmation",
     "hb_max_burst",
     "controller",
     "controller_options",
@@ -68,14 +62,9 @@ const KEYS: &[&str] = &[
     "scheduler",
     "interleaving",
     "partial_reliability",
-    "sack_immediately_when_blocked",
     "reconfiguration",
-    "peer_may_reset",
-    "peer_may_add",
     "restart_rtt_after_spurious",
     "loss_recovery",
-    "per_path_miss_indications",
-    "per_path_recovery",
     "max_receive_buffer",
     "prr",
 ];
@@ -84,12 +73,12 @@ const KEYS: &[&str] = &[
 /// first on, and no probes are between what is measured. Scenarios that want discovery say `pmtu_discovery =
 /// true`.
 fn rfc9260() -> Config {
-    Config { pmtud: PmtudConfig::off(), ..Config::default() }
+    Config { pmtu_discovery: false, ..Config::default() }
 }
 
 /// As [`rfc9260`].
 fn webrtc() -> Config {
-    Config { pmtud: PmtudConfig::off(), ..Config::webrtc() }
+    Config { pmtu_discovery: false, ..Config::webrtc() }
 }
 
 /// A set of the core's options, and the controller in it by its name and options in the catalogue.
@@ -119,30 +108,29 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     if let Some(path) = section.choice("retransmission_path", &paths)? {
         config.retransmission_path = path;
     }
+    if let Some(moves) = section.choice("moves", &[("standard", Moves::Standard), ("fast", Moves::Fast)])? {
+        config.moves = moves;
+    }
+    let reconfiguration =
+        [("off", Reconfiguration::Off), ("own", Reconfiguration::Own), ("accept", Reconfiguration::Accept)];
+    if let Some(reconfiguration) = section.choice("reconfiguration", &reconfiguration)? {
+        config.streams.reconfiguration = reconfiguration;
+    }
     let kinds = [("rfc9260", LossRecovery::Rfc9260), ("rack", LossRecovery::Rack)];
     if let Some(kind) = section.choice("loss_recovery", &kinds)? {
         config.recovery.loss_recovery = kind;
     }
     for (key, field) in [
-        ("pmtu_discovery", &mut config.pmtud.on),
+        ("pmtu_discovery", &mut config.pmtu_discovery),
         ("list_addresses", &mut config.offer.list_addresses),
         ("dynamic_addresses", &mut config.offer.dynamic_addresses),
         ("lower_layer_protects", &mut config.offer.lower_layer_protects),
-        ("wait_for_confirmation", &mut config.wait_for_confirmation),
         ("authentication", &mut config.auth.enabled),
         ("ecn", &mut config.ecn),
         ("frto", &mut config.frto),
-        ("ask_from_new", &mut config.moves.ask_from_new),
-        ("overlap", &mut config.moves.overlap),
         ("prr", &mut config.recovery.prr),
-        ("per_path_miss_indications", &mut config.recovery.loss_detection.per_path_miss_indications),
-        ("per_path_recovery", &mut config.recovery.loss_detection.per_path_recovery),
         ("interleaving", &mut config.streams.interleaving),
         ("partial_reliability", &mut config.streams.partial_reliability),
-        ("sack_immediately_when_blocked", &mut config.streams.sack_immediately_when_blocked),
-        ("reconfiguration", &mut config.streams.reconfiguration),
-        ("peer_may_reset", &mut config.streams.peer_may_reset),
-        ("peer_may_add", &mut config.streams.peer_may_add),
         ("restart_rtt_after_spurious", &mut config.restart_rtt_after_spurious),
     ] {
         if let Some(flag) = section.flag(key)? {
@@ -170,7 +158,7 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
         config.initial_window = window;
     }
     config.initial_ssthresh = section.integer("initial_ssthresh", 1, i128::from(i64::MAX))?;
-    config.buffers.max_receive_buffer = section.integer("max_receive_buffer", 0, i128::from(u32::MAX))?;
+    config.max_receive_buffer = section.integer("max_receive_buffer", 0, i128::from(u32::MAX))?;
     policy::read(&section, &mut config)?;
     Ok(SctpProfile { name, config })
 }
@@ -192,7 +180,6 @@ fn spans(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> 
         ("rto_max", &mut config.rto_max),
         ("hb_interval", &mut config.hb_interval),
         ("sack_delay", &mut config.sack_delay),
-        ("pmtu_raise_interval", &mut config.pmtud.raise_interval),
     ] {
         if let Some(span) = section.span(key)? {
             *field = span;
@@ -211,11 +198,8 @@ fn numbers(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem
         ("receive_buffer", &mut config.receive_buffer),
         ("send_buffer", &mut config.send_buffer),
         ("pmtu", &mut config.pmtu),
-        ("pmtu_base", &mut config.pmtud.base),
         ("max_burst", &mut config.max_burst),
         ("hb_max_burst", &mut config.hb_max_burst),
-        ("early_data", &mut config.moves.early_data),
-        ("copies", &mut config.moves.copies),
     ] {
         if let Some(number) = section.integer(key, 0, i128::from(u32::MAX))? {
             *field = number;

@@ -1,6 +1,5 @@
 //! Fast retransmit and Fast Recovery: RFC 9260 §7.2.4.
 
-use super::super::LossDetection;
 use super::super::chunk::Fate;
 use super::*;
 use msctp_units::Span;
@@ -158,9 +157,8 @@ fn growth_comes_before_the_reduction() {
 }
 
 /// Two chunks on the slow old path, ten on the fast new one, whose SACKs come first.
-fn after_switch(loss_detection: LossDetection) -> Sender {
+fn after_switch() -> Sender {
     let mut sender = Sender::new(2).window(P0, 2).window(P1, 10);
-    sender.out.loss_detection = loss_detection;
     sender.enqueue(12, FULL);
     sender.flush();
     sender.paths.set_primary(P1).unwrap();
@@ -173,7 +171,7 @@ fn after_switch(loss_detection: LossDetection) -> Sender {
 
 #[test]
 fn a_faster_path_overtaking_the_old_one_is_no_loss() {
-    let mut sender = after_switch(LossDetection::default());
+    let mut sender = after_switch();
     assert!(!sender.out.in_fast_recovery(P0) && !sender.out.in_fast_recovery(P1));
     assert_eq!(sender.tsns(), [0; 0]);
     sender.sack(12, &[]);
@@ -191,18 +189,9 @@ fn a_faster_path_overtaking_the_old_one_is_no_loss() {
     assert_eq!(sender.flush()[0].0, P0, "RFC 9260 §6.4: to where it was sent");
 }
 
-#[test]
-fn rfc9260_7_2_4_over_all_paths_when_wanted() {
-    let sender = after_switch(LossDetection::RFC9260);
-    assert!(sender.out.in_fast_recovery(P0));
-    assert_eq!(sender.path(P0).fast_retransmits, 1);
-    assert_eq!(sender.cwnd(P0), 4 * PMDCS, "max(cwnd / 2, 4 · PMDCS)");
-}
-
 /// A loss on the old path, then one on the new path during Fast Recovery.
-fn loss_on_both(loss_detection: LossDetection) -> Sender {
+fn loss_on_both() -> Sender {
     let mut sender = Sender::new(2).window(P0, 10).window(P1, 10);
-    sender.out.loss_detection = loss_detection;
     sender.enqueue(20, FULL);
     sender.flush();
     sender.paths.set_primary(P1).unwrap();
@@ -224,13 +213,7 @@ fn loss_on_both(loss_detection: LossDetection) -> Sender {
 //# destination address of its peer
 #[test]
 fn each_path_has_its_own_recovery() {
-    assert_eq!(loss_on_both(LossDetection::default()).cwnd(P1), 5 * PMDCS);
-}
-
-#[test]
-fn rfc9260_7_2_4_6_one_recovery_for_the_association_when_wanted() {
-    let options = LossDetection { per_path_recovery: false, ..LossDetection::default() };
-    assert_eq!(loss_on_both(options).cwnd(P1), 10 * PMDCS);
+    assert_eq!(loss_on_both().cwnd(P1), 5 * PMDCS);
 }
 
 #[test]

@@ -300,25 +300,3 @@ fn rfc7053_5_1_the_application_asks_at_the_end_of_a_message() {
         sender.flush().into_iter().flat_map(|(_, chunks)| chunks).map(|seen| seen.immediate).collect();
     assert_eq!(flags, [false, true, false]);
 }
-
-#[test]
-fn rfc7053_5_1_a_window_is_full() {
-    for (option, expected) in [(false, [false, false, false]), (true, [false, false, true])] {
-        let mut sender =
-            Sender::with(1, |config| config.streams.sack_immediately_when_blocked = option).window(P0, 3);
-        sender.enqueue(5, FULL);
-        let flags: Vec<bool> =
-            sender.flush().into_iter().flat_map(|(_, chunks)| chunks).map(|seen| seen.immediate).collect();
-        assert_eq!(flags, expected, "cwnd");
-        let mut sender =
-            Sender::with(1, |config| config.streams.sack_immediately_when_blocked = option).window(P0, 100);
-        sender.enqueue(1, 1);
-        sender.flush();
-        sender.a_rwnd = 3 * FULL as u32;
-        sender.sack(1, &[]);
-        sender.enqueue(5, FULL);
-        let flags: Vec<bool> =
-            sender.flush().into_iter().flat_map(|(_, chunks)| chunks).map(|seen| seen.immediate).collect();
-        assert_eq!(flags, expected, "rwnd");
-    }
-}

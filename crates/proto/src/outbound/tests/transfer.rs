@@ -249,12 +249,8 @@ proptest! {
         receive_buffer in prop_oneof![Just(1u32 << 20), 8000u32..40_000],
         initial_tsn in prop_oneof![Just(1u32), Just(u32::MAX - 20), any::<u32>()],
         same_path: bool,
-        per_path_miss_indications: bool,
-        per_path_recovery: bool,
     ) {
         let mut world = World::new(receive_buffer, initial_tsn, same_path);
-        world.out.loss_detection =
-            super::super::LossDetection { per_path_miss_indications, per_path_recovery };
         for step in steps {
             world.step(step);
         }

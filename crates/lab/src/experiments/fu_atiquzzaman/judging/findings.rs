@@ -19,7 +19,7 @@ const FINDINGS: [Finding; 4] = [
         id: NARROW,
         text: "The gain falls with r as the paper says, but over TCP SACK it depends on w nearly as much as on r, so that chance \
                can turn the verdict: with 20 seeds the spread is 7.6 points with r and 6.9 with w, in an earlier version it was 7.4 \
-               and 7.6. Bad periods come by time, and a few bytes less in SCTP’s set-up (--set sctp.sctp.reconfiguration=false) \
+               and 7.6. Bad periods come by time, and a few bytes less in SCTP’s set-up (--set sctp.sctp.reconfiguration=off) \
                give most runs other losses. With 40 seeds it is 8.2 and 7.1 (--seeds 40). Behind 28.8 \
                and 54 kbps the slow wire is busy whatever the recovery does, so that all protocols deliver about what it \
                carries and the gain is small in these rows. In the paper’s tables the slow rows keep their gains, and the fast \
