@@ -47,8 +47,9 @@ fn gap(mut pair: Pair, moved: Time, once: bool) -> Span {
     for (n, message) in pair.a.received.iter().enumerate() {
         assert_eq!(message.data[..4], (n as u32).to_be_bytes());
     }
-    let asconfs = pair.sent_since(Side::A, 0).iter().filter(|f| f.has(ASCONF)).count();
-    assert_eq!(asconfs, 1, "one request for everything");
+    let asconfs: Vec<_> = pair.sent_since(Side::A, 0).into_iter().filter(|f| f.has(ASCONF)).collect();
+    let first = serial(&asconfs[0].bytes);
+    assert!(asconfs.iter().all(|f| serial(&f.bytes) == first), "one request for everything");
     for request in
         [AddressRequest::Add(a_ip(1)), AddressRequest::SetPrimary(a_ip(1)), AddressRequest::Delete(a_ip(0))]
     {
