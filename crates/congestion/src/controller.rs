@@ -57,7 +57,8 @@ pub trait Controller: fmt::Debug + Send {
     fn on_loss(&mut self, loss: &Loss);
 
     /// Handles the end of fast recovery: all data up to the exit point is acknowledged (RFC 9260 §7.2.4 (6)).
-    fn on_recovery_exit(&mut self, now: Time);
+    /// By default nothing changes.
+    fn on_recovery_exit(&mut self, _now: Time) {}
 
     /// Undoes the last [`LossKind::Timeout`], which was spurious: the data arrived (F-RTO, RFC 5682).
     ///
@@ -69,8 +70,8 @@ pub trait Controller: fmt::Debug + Send {
     /// since grown beyond the saved one stays.
     ///
     /// RFC 4015 sets cwnd to what is in flight plus at most an initial window instead of the old cwnd,
-    /// against bursts: the caller limits how fast the restored window fills.
-    fn on_spurious_timeout(&mut self, now: Time);
+    /// against bursts: the caller limits how fast the restored window fills. By default nothing is undone.
+    fn on_spurious_timeout(&mut self, _now: Time) {}
 
     /// Handles `idle_rtos` more whole RTOs without data sent on this path (RFC 9260 §7.2.1, last bullet).
     ///
@@ -100,8 +101,10 @@ pub trait Controller: fmt::Debug + Send {
     /// The initial window follows until data is acknowledged; later only increments and floors do.
     fn on_pmtu(&mut self, pmdcs: u64);
 
-    /// The rate at which to space packets on the IP wire, or `None` for window-limited bursts.
-    fn pacing_rate(&self) -> Option<Rate>;
+    /// The rate at which to space packets on the IP wire, or `None`, the default, for window-limited bursts.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
 }
 
 /// The control variables of RFC 9260 §7.2, in bytes.
