@@ -1,22 +1,23 @@
 //! msctp in its mobile profile. Nobody tells it of anything: it follows the interfaces itself.
 
 use msctp::{Config, DEFAULT_PORT, Endpoint, EndpointOptions, Mobility, Peer};
+use msctp_schemes::policies::{PolicyConfig, policy};
 
 use super::{MESSAGE, Receiver, server};
 use crate::Failure;
 use crate::arrivals::Log;
 
-fn config(policy: Option<&str>) -> Config {
+fn config(name: Option<&str>) -> Result<Config, Failure> {
     let mut config = Config::mobile();
-    if let Some(policy) = policy {
-        config.handover_policy = policy.into();
+    if let Some(name) = name {
+        config.handover_policy = policy(name, &PolicyConfig::default())?;
     }
-    config
+    Ok(config)
 }
 
 pub(super) async fn serve(policy: Option<&str>) -> Result<(), Failure> {
     let endpoint = Endpoint::bind(&EndpointOptions::new([server()?]))?;
-    endpoint.listen(DEFAULT_PORT, config(policy))?;
+    endpoint.listen(DEFAULT_PORT, config(policy)?)?;
     let association = endpoint.accept(DEFAULT_PORT).await.ok_or("the endpoint is gone")?;
     let message = vec![0x5a; MESSAGE];
     loop {
@@ -27,7 +28,7 @@ pub(super) async fn serve(policy: Option<&str>) -> Result<(), Failure> {
 pub(super) async fn receive(receiver: &Receiver, log: &mut Log) -> Result<(), Failure> {
     let mobility = Mobility { prefer: receiver.prefer.clone(), ..Mobility::default() };
     let endpoint = Endpoint::bind(&EndpointOptions::new(["0.0.0.0:0".parse()?]).mobile(mobility))?;
-    let association = endpoint.connect(Peer::new(server()?), config(receiver.policy.as_deref())).await?;
+    let association = endpoint.connect(Peer::new(server()?), config(receiver.policy.as_deref())?).await?;
     while let Some(message) = association.recv().await? {
         log.add(message.data.len())?;
     }
