@@ -10,7 +10,7 @@ const RTT: Span = Span::from_millis(40);
 
 fn config(loss_recovery: LossRecovery) -> Config {
     let prr = loss_recovery == LossRecovery::Rack;
-    let recovery = RecoveryConfig { loss_recovery, prr, ..RecoveryConfig::default() };
+    let recovery = RecoveryConfig { loss_recovery, prr };
     // Packets of one length, so that it is known how many overtake another.
     Config { recovery, pmtu_discovery: false, ..Config::default() }
 }

@@ -140,7 +140,7 @@ impl Association {
             }
             Action::Adjust { path, cwnd, ssthresh } => self.adjust_window(now, path, cwnd, ssthresh),
             Action::SendChunk { path, chunk_type, value } => {
-                self.send_private_chunk(path, chunk_type, &value)
+                self.send_private_chunk(path, chunk_type, &value);
             }
             Action::Note { name, address, value } => {
                 self.tracer.push(now, TraceKind::PolicyNote { name, address, value });

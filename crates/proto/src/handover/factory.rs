@@ -15,7 +15,7 @@ type Make = dyn Fn() -> Box<dyn HandoverPolicy> + Send + Sync;
 /// let factory = PolicyFactory::new(|| Box::new(Conservative));
 /// assert_eq!(factory.make().name(), "conservative");
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct PolicyFactory(Option<Arc<Make>>);
 
 impl PolicyFactory {
@@ -27,12 +27,6 @@ impl PolicyFactory {
     /// Makes the policy of one association.
     pub fn make(&self) -> Box<dyn HandoverPolicy> {
         self.0.as_ref().map_or_else(|| Box::new(Conservative) as Box<dyn HandoverPolicy>, |make| make())
-    }
-}
-
-impl Default for PolicyFactory {
-    fn default() -> Self {
-        Self(None)
     }
 }
 

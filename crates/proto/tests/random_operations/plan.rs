@@ -258,7 +258,6 @@ impl Tuning {
             recovery: RecoveryConfig {
                 loss_recovery: if self.rack { LossRecovery::Rack } else { LossRecovery::Rfc9260 },
                 prr: self.prr,
-                ..RecoveryConfig::default()
             },
             streams: StreamsConfig {
                 scheduler: scheduler_name(self.scheduler).to_owned(),
@@ -269,7 +268,6 @@ impl Tuning {
                     (true, false) => Reconfiguration::Own,
                     (true, true) => Reconfiguration::Accept,
                 },
-                ..StreamsConfig::default()
             },
             offer: OfferConfig { dynamic_addresses: self.dynamic_addresses, ..OfferConfig::default() },
             moves: if self.quick_moves { Config::mobile().moves } else { Moves::Standard },
