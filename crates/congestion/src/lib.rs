@@ -40,7 +40,7 @@ pub use factory::{ControllerFactory, Factory, Make};
 pub use options::{BadOption, OptionInfo, OptionKind, Options};
 pub use pacer::Pacer;
 pub use prr::{Prr, PrrAck};
-pub use registry::{Registered, UnknownName, nearest_name};
+pub use registry::{Registered, UnknownName, suggest};
 pub use reno::{AdditiveIncrease, Reno, RenoConfig};
 pub use rfc9260::{Rfc9260, Rfc9260Config};
 pub use rtt::{RoundTrips, RtoConfig, RttEstimator};

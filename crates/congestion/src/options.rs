@@ -7,7 +7,7 @@ use std::fmt;
 
 use msctp_units::Span;
 
-use crate::nearest_name;
+use crate::suggest;
 
 /// One option: name, meaning, range and default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -164,10 +164,10 @@ impl Options {
     pub fn check(&self, known: &[OptionInfo]) -> Result<(), BadOption> {
         for (&name, &value) in &self.0 {
             let Some(info) = known.iter().find(|info| info.name == name) else {
-                let problem = match nearest_name(name, known.iter().map(|info| info.name)) {
-                    Some(nearest) => format!("there is no such option here: the nearest is {nearest:?}"),
-                    None => "there are no options here".to_owned(),
-                };
+                let problem = format!(
+                    "there is no such option here{}",
+                    suggest(name, known.iter().map(|info| info.name))
+                );
                 return Err(BadOption { name: name.to_owned(), problem });
             };
             Self::new().set(info, value)?;
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn an_option_of_another_controller_is_rejected() {
         let options = Options::new().with(&K, 1500);
-        assert!(options.check(&[FLAG, COUNT]).unwrap_err().problem.contains("the nearest is \"flag\""));
-        assert!(options.check(&[]).unwrap_err().problem.contains("no options"));
+        assert!(options.check(&[FLAG, COUNT]).unwrap_err().problem.contains("want one of flag, count"));
+        assert!(options.check(&[]).unwrap_err().problem.contains("there are none"));
     }
 }

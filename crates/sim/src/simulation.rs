@@ -131,7 +131,7 @@ impl Simulation {
             let links = self.scenario.links.iter().map(|link| link.name.as_str());
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("there is no link \"{name}\"{}", crate::scenario::remedy(name, links)),
+                format!("there is no link \"{name}\"{}", crate::scenario::suggest(name, links)),
             ));
         }
         let mut chosen = Vec::new();

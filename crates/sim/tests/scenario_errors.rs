@@ -238,7 +238,7 @@ fn names_and_addresses_must_refer_to_something() {
     );
     assert_eq!(
         error("association = \"x\"\nfrom", "association = \"y\"\nfrom"),
-        "small.toml:50: app.file.association: there is no association \"y\"; did you mean \"x\"?"
+        "small.toml:50: app.file.association: there is no association \"y\"; want one of x"
     );
     assert_eq!(
         error("sctp = \"slow\"", "sctp = \"slo\""),
@@ -524,12 +524,27 @@ fn an_override_of_a_profile_that_nothing_uses_names_those_in_use() {
         |pair: &str| Scenario::from_toml(GOOD, "small.toml", &[pair.to_owned()]).expect_err(pair).to_string();
     assert_eq!(
         error("sctp.default.pmtu=1400"),
-        "override sctp.default.pmtu=1400: changes nothing: no association uses the profile \"default\"; want one of slow"
+        "override sctp.default.pmtu=1400: there is no sctp profile \"default\"; want one of slow"
     );
     assert_eq!(
         error("tcp-profile.default.timestamps=true"),
-        "override tcp-profile.default.timestamps=true: changes nothing: no TCP connection uses the profile \"default\"; there are none"
+        "override tcp-profile.default.timestamps=true: there is no tcp-profile \"default\"; there are none"
     );
+    assert_eq!(
+        error("sctp.slwo.x=1"),
+        "override sctp.slwo.x=1: there is no sctp profile \"slwo\"; did you mean \"slow\"?"
+    );
+    let spare = GOOD.to_owned() + "\n[sctp.spare]\npmtu = 1400\n";
+    let changes_nothing = Scenario::from_toml(&spare, "small.toml", &["sctp.spare.pmtu=1300".to_owned()]);
+    assert_eq!(
+        changes_nothing.expect_err("not used").to_string(),
+        "override sctp.spare.pmtu=1300: changes nothing: no association uses the profile \"spare\"; want one of slow"
+    );
+    assert_eq!(
+        error("tcp.bulk.profile=default"),
+        "small.toml: tcp.bulk: there is no tcp \"bulk\"; there are none"
+    );
+    assert_eq!(error("action.9.at=2s"), "override action.9.at=2s: there is no action \"9\"; want one of 0");
     Scenario::from_toml(GOOD, "small.toml", &["sctp.slow.pmtu=1400".to_owned()]).expect("in use");
 }
 

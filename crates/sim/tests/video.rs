@@ -170,7 +170,7 @@ fn what_is_wrong_is_named_with_its_place_and_remedy() {
     );
     assert_eq!(
         error("association = \"x\"\nfrom", "association = \"y\"\nfrom"),
-        "video.toml:28: app.clip.association: there is no association \"y\"; did you mean \"x\"?"
+        "video.toml:28: app.clip.association: there is no association \"y\"; want one of x"
     );
     let text = VIDEO.replace("size = 1000\n", "trace = \"clip.txt\"\n");
     assert_eq!(

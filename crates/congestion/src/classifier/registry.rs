@@ -60,7 +60,7 @@ mod tests {
         }
         let error = create("park-yang", &Options::new()).unwrap_err().to_string();
         assert!(
-            error.contains("no loss classifier") && error.contains("nearest is \"park-jang\""),
+            error.contains("no loss classifier") && error.contains("did you mean \"park-jang\""),
             "{error}"
         );
     }

@@ -8,5 +8,5 @@ mod controllers;
 
 pub use controllers::{ControllerEntry, controllers, find_controller, window_controllers};
 pub use msctp_congestion::{
-    BadOption, OptionInfo, OptionKind, Options, Registered as Entry, UnknownName, nearest_name,
+    BadOption, OptionInfo, OptionKind, Options, Registered as Entry, UnknownName, suggest,
 };

@@ -91,15 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_gets_the_nearest_one_and_the_list() {
+    fn an_unknown_name_gets_the_nearest_one_or_the_list() {
         let error = policy("adaptiv", &PolicyConfig::default()).unwrap_err();
+        assert_eq!(error.to_string(), "no handover policy is called \"adaptiv\"; did you mean \"adaptive\"?");
+        let error = policy("foo", &PolicyConfig::default()).unwrap_err();
         let names: Vec<&str> = policies().iter().map(|info| info.name).collect();
         assert_eq!(
             error.to_string(),
-            format!(
-                "no handover policy is called \"adaptiv\"; the nearest is \"adaptive\" (there are: {})",
-                names.join(" ")
-            )
+            format!("no handover policy is called \"foo\"; want one of {}", names.join(", "))
         );
     }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use msctp_units::Span;
 
-use super::error::{Problem, remedy};
+use super::error::{Problem, suggest};
 use super::link::check_loss;
 use super::routes::Routes;
 use super::{
@@ -100,7 +100,7 @@ fn unique<'s, T>(
 
 fn known<'m, T>(map: &'m BTreeMap<&str, T>, kind: &str, key: &str, name: &str) -> Result<&'m T, Problem> {
     map.get(name).ok_or_else(|| {
-        Problem::new(key, format!("there is no {kind} \"{name}\"{}", remedy(name, map.keys().copied())))
+        Problem::new(key, format!("there is no {kind} \"{name}\"{}", suggest(name, map.keys().copied())))
     })
 }
 
@@ -256,7 +256,7 @@ impl<'s> Context<'s> {
                 && !self.scenario.sctp.iter().any(|p| p.name == *name)
             {
                 let profiles = self.scenario.sctp.iter().map(|p| p.name.as_str());
-                return fail(part, format!("there is no sctp profile \"{name}\"{}", remedy(name, profiles)));
+                return fail(part, format!("there is no sctp profile \"{name}\"{}", suggest(name, profiles)));
             }
         }
         if association.server_port == 0 {
@@ -373,7 +373,7 @@ impl<'s> Context<'s> {
                 for (part, address) in [("from", from), ("to", to)] {
                     if self.routes().interface(*address).is_none() {
                         let text = address.to_string();
-                        let remedy = remedy(&text, known.iter().map(String::as_str));
+                        let remedy = suggest(&text, known.iter().map(String::as_str));
                         return fail(part, format!("{text} is no host's address{remedy}"));
                     }
                 }

@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use msctp_units::{Rate, Span};
 
-use super::error::{Problem, ScenarioError, remedy, removed_key};
+use super::error::{Problem, ScenarioError, removed_key, suggest};
 
 /// A parsed document.
 pub(super) struct Document<'t> {
@@ -82,6 +82,11 @@ impl<'t> Document<'t> {
             };
         }
         (place, true)
+    }
+
+    /// Tells whether the file itself has this key; an override may have added it.
+    pub(super) fn is_written(&self, key: &str) -> bool {
+        matches!(self.place_of(key), (Some(place), true) if place < NOWHERE.start)
     }
 
     /// Gives a problem its file and line. A value that two keys share is shown under the key that was
@@ -152,7 +157,7 @@ fn apply<'t>(root: &mut DeTable<'t>, pair: &'t str) -> Result<(), String> {
                 let at = names.iter().position(|name| name == wanted).ok_or_else(|| {
                     format!(
                         "there is no {step} \"{wanted}\"{}",
-                        remedy(wanted, names.iter().map(String::as_str))
+                        suggest(wanted, names.iter().map(String::as_str))
                     )
                 })?;
                 match items.get_mut(at).map(Spanned::get_mut) {
@@ -217,7 +222,7 @@ impl<'d, 't> Section<'d, 't> {
                 let name: &str = key.get_ref();
                 let what = match removed_key(name) {
                     Some(now) => format!("removed: {now}"),
-                    None => format!("unknown key{}", remedy(name, valid.iter().copied())),
+                    None => format!("unknown key{}", suggest(name, valid.iter().copied())),
                 };
                 Err(Problem::new(section.key(name), what))
             }
@@ -394,7 +399,7 @@ impl<'d, 't> Section<'d, 't> {
             Some(&(_, value)) => Ok(Some(value)),
             None => Err(Problem::new(
                 self.key(key),
-                format!("\"{text}\" is unknown{}", remedy(text, choices.iter().map(|&(word, _)| word))),
+                format!("\"{text}\" is unknown{}", suggest(text, choices.iter().map(|&(word, _)| word))),
             )),
         }
     }
@@ -433,6 +438,12 @@ impl<'d, 't> Section<'d, 't> {
         let items = match self.value(key) {
             None => return Ok(Vec::new()),
             Some(DeValue::Array(items)) => items,
+            // The file has none, so an override of one of them made this table.
+            Some(DeValue::Table(table)) if table.keys().all(|name| name.span() == NOWHERE) => {
+                let name = table.keys().next().map(|name| name.get_ref().to_string()).unwrap_or_default();
+                let path = self.key(&format!("{key}.{name}"));
+                return Err(Problem::new(path, format!("there is no {key} \"{name}\"; there are none")));
+            }
             Some(other) => return Err(self.wrong_type(key, other, &format!("tables headed [[{key}]]"))),
         };
         let mut out: Vec<(String, &DeTable<'t>)> = Vec::with_capacity(items.len());

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+pub(crate) use msctp_congestion::suggest;
+
 /// The first thing that is wrong with a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
@@ -84,30 +86,4 @@ const REMOVED_KEYS: &[(&str, &str)] = &[
 /// What replaces a key of an earlier version.
 pub(crate) fn removed_key(name: &str) -> Option<&'static str> {
     REMOVED_KEYS.iter().find(|(key, _)| *key == name).map(|(_, now)| *now)
-}
-
-/// `; did you mean "x"?` for the nearest of `candidates`, else `; want one of …`.
-pub(crate) fn remedy<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    let candidates: Vec<&str> = candidates.into_iter().collect();
-    let nearest = candidates.iter().min_by_key(|c| strsim::damerau_levenshtein(given, c));
-    match nearest {
-        None => "; there are none".to_owned(),
-        Some(near) if strsim::damerau_levenshtein(given, near) <= 1 + given.len() / 4 => {
-            format!("; did you mean \"{near}\"?")
-        }
-        Some(_) if candidates.len() <= 20 => format!("; want one of {}", candidates.join(", ")),
-        Some(_) => format!("; want one of {}, … ({} in all)", candidates[..20].join(", "), candidates.len()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_remedy_is_the_nearest_name_or_all_of_them() {
-        assert_eq!(remedy("rat", ["delay", "rate"]), "; did you mean \"rate\"?");
-        assert_eq!(remedy("colour", ["delay", "rate"]), "; want one of delay, rate");
-        assert_eq!(remedy("colour", []), "; there are none");
-    }
 }

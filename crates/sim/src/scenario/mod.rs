@@ -23,7 +23,7 @@ pub use crate::mobility::{Position, Waypoint};
 pub use actions::{ActionSpec, Do, Happening, When};
 pub use apps::{AppKind, AppSpec, AssociationSpec, Sending, Side};
 pub use error::ScenarioError;
-pub(crate) use error::remedy;
+pub(crate) use error::suggest;
 pub use frames::{Frame, FramesError, LEAST_FRAME, MOST_FRAME, read_frames};
 pub use link::{
     CodingSpec, DirectionSpec, EgprsSpec, Fading, LinkDirection, LinkSpec, LteSpec, PlainSpec, TraceSpec,

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use msctp_units::Span;
 
 use super::Scenario;
-use super::error::{Problem, remedy};
+use super::error::{Problem, suggest};
 use crate::mobile_ip::{AgentOptions, MobileOptions};
 use crate::mobility::{Position, Waypoint};
 
@@ -161,7 +161,7 @@ fn check_mobile(
     }
     let agents = || scenario.nodes.iter().filter(|n| n.kind == NodeKind::HomeAgent).map(|n| n.name.as_str());
     if !agents().any(|name| name == mobile.home_agent) {
-        let remedy = remedy(&mobile.home_agent, agents());
+        let remedy = suggest(&mobile.home_agent, agents());
         return fail("home_agent", format!("there is no home agent \"{}\"{remedy}", mobile.home_agent));
     }
     if !matches!(addresses, [(IpAddr::V4(_), other)] if *other == mobile.home_agent) {

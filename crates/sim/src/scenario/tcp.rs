@@ -12,7 +12,7 @@ use msctp_units::Span;
 
 use super::check::{Check, Context, fail};
 use super::document::Section;
-use super::error::{Problem, remedy};
+use super::error::{Problem, suggest};
 use super::read::SIDES;
 use super::{AppKind, NodeKind, Side, options, policy};
 
@@ -274,7 +274,7 @@ pub(super) fn check(context: &Context<'_>, spec: &TcpSpec) -> Check {
             && !profiles.iter().any(|p| p.name == *name)
         {
             let names = profiles.iter().map(|p| p.name.as_str());
-            return fail(part, format!("there is no tcp-profile \"{name}\"{}", remedy(name, names)));
+            return fail(part, format!("there is no tcp-profile \"{name}\"{}", suggest(name, names)));
         }
     }
     if spec.server_port == 0 {
@@ -330,5 +330,5 @@ pub(super) fn check_app(context: &Context<'_>, tcp: &str) -> Check {
         return Ok(());
     }
     let names = context.scenario.tcp.iter().map(|spec| spec.name.as_str());
-    fail("tcp", format!("there is no tcp connection \"{tcp}\"{}", remedy(tcp, names)))
+    fail("tcp", format!("there is no tcp connection \"{tcp}\"{}", suggest(tcp, names)))
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use super::error::{Problem, ScenarioError, remedy};
+use super::error::{Problem, ScenarioError, suggest};
 use super::routes::{Interface, Routes};
 use super::{AppKind, Do, NodeKind, Scenario};
 
@@ -46,17 +46,26 @@ impl Scenario {
         ]
     }
 
-    /// Refuses an override of a profile that nothing uses.
-    pub(super) fn check_overrides(&self, overrides: &[String]) -> Result<(), ScenarioError> {
+    /// Refuses an override of a profile that nothing uses, or that does not exist. Reads the associations
+    /// and connections, not the profiles. `is_written` tells whether the file has a key.
+    pub(super) fn check_overrides(
+        &self,
+        overrides: &[String],
+        is_written: impl Fn(&str) -> bool,
+    ) -> Result<(), ScenarioError> {
         for pair in overrides {
             let Some((key, _)) = pair.split_once('=') else { continue };
             let mut steps = key.trim().split('.');
             let (Some(section), Some(name)) = (steps.next(), steps.next()) else { continue };
             let kinds = self.profiles();
-            let Some((_, _, used, by)) = kinds.iter().find(|kind| kind.0 == section) else { continue };
+            let Some((section, _, used, by)) = kinds.iter().find(|kind| kind.0 == section) else { continue };
             if !used.contains(name) {
-                let remedy = remedy(name, used.iter().copied());
-                let message = format!("changes nothing: no {by} uses the profile \"{name}\"{remedy}");
+                let kind = if *section == "sctp" { "sctp profile" } else { section };
+                let remedy = suggest(name, used.iter().copied());
+                let message = match is_written(&format!("{section}.{name}")) {
+                    true => format!("changes nothing: no {by} uses the profile \"{name}\"{remedy}"),
+                    false => format!("there is no {kind} \"{name}\"{remedy}"),
+                };
                 return Err(Problem::new(format!("override {pair}"), message).without_file());
             }
         }

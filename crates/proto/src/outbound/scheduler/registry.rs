@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use msctp_congestion::nearest_name;
+use msctp_congestion::suggest;
 
 use super::{FairCapacity, FirstCome, Priority, RoundRobin, RoundRobinPacket, Scheduler, WeightedFair};
 
@@ -52,15 +52,8 @@ impl core::error::Error for UnknownScheduler {}
 
 impl fmt::Display for UnknownScheduler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no stream scheduler is called {:?}", self.name)?;
-        if let Some(nearest) = nearest_name(&self.name, SCHEDULERS.iter().map(|info| info.name)) {
-            write!(f, "; the nearest is {nearest:?}")?;
-        }
-        f.write_str(" (there are:")?;
-        for info in SCHEDULERS {
-            write!(f, " {}", info.name)?;
-        }
-        f.write_str(")")
+        let remedy = suggest(&self.name, SCHEDULERS.iter().map(|info| info.name));
+        write!(f, "no stream scheduler is called {:?}{remedy}", self.name)
     }
 }
 
@@ -74,9 +67,8 @@ mod tests {
             assert!(create(info.name).is_ok(), "{}", info.name);
         }
         let error = create("round-robbin").unwrap_err().to_string();
-        assert!(
-            error.contains("the nearest is \"round-robin\"") && error.contains("weighted-fair"),
-            "{error}"
-        );
+        assert!(error.contains("did you mean \"round-robin\"?"), "{error}");
+        let error = create("foo").unwrap_err().to_string();
+        assert!(error.contains("want one of ") && error.contains("weighted-fair"), "{error}");
     }
 }

@@ -17,7 +17,7 @@ use msctp_link::QueueLimit;
 use toml::de::DeTable;
 
 use super::document::Section;
-use super::error::{Problem, remedy};
+use super::error::{Problem, suggest};
 use super::read::Open;
 
 pub use coding::CodingSpec;
@@ -286,5 +286,5 @@ fn not_of_another_type(table: &DeTable<'_>, path: &str, kind: &LinkType) -> Resu
 fn unknown_type(table: &DeTable<'_>, path: &str) -> Problem {
     let given = table.get("type").and_then(|value| value.get_ref().as_str()).unwrap_or_default();
     let known = TYPES.iter().map(|kind| kind.word);
-    Problem::new(format!("{path}.type"), format!("\"{given}\" is unknown{}", remedy(given, known)))
+    Problem::new(format!("{path}.type"), format!("\"{given}\" is unknown{}", suggest(given, known)))
 }

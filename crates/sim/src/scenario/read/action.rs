@@ -7,7 +7,7 @@ use toml::de::DeTable;
 
 use super::{SIDES, association_of, quality};
 use crate::scenario::document::Section;
-use crate::scenario::error::{Problem, remedy};
+use crate::scenario::error::{Problem, suggest};
 use crate::scenario::link::{CARRIES, INTERRUPTION, loss, probability};
 use crate::scenario::{ActionSpec, Do, Happening, LinkDirection, Side, When};
 
@@ -41,7 +41,7 @@ pub(super) fn read(table: &DeTable<'_>, path: String) -> Result<ActionSpec, Prob
         let known = ACTIONS.iter().map(|&(known, _)| known);
         return Err(Problem::new(
             section.key("do"),
-            format!("\"{given}\" is unknown{}", remedy(given, known)),
+            format!("\"{given}\" is unknown{}", suggest(given, known)),
         ));
     };
     let mut keys = vec!["name", "do", "at", "after"];

@@ -6,7 +6,7 @@ use toml::de::DeTable;
 
 use super::{Open, SIDES, association_of, name};
 use crate::scenario::document::Section;
-use crate::scenario::error::{Problem, remedy};
+use crate::scenario::error::{Problem, suggest};
 use crate::scenario::{AppKind, AppSpec, Frame, LEAST_FRAME, MOST_FRAME, Sending, read_frames, tcp};
 
 pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result<AppSpec, Problem> {
@@ -32,7 +32,7 @@ pub(super) fn read(table: &DeTable<'_>, path: String, open: &Open<'_>) -> Result
             section.required("type", section.text("type")?, "\"bulk\", \"reader\", \"video\" or \"cbr\"")?;
         return Err(Problem::new(
             section.key("type"),
-            format!("\"{given}\" is unknown{}", remedy(given, types)),
+            format!("\"{given}\" is unknown{}", suggest(given, types)),
         ));
     }
     let section = Section::open(table, path, &keys)?;

@@ -25,32 +25,47 @@ pub(super) fn scenario<T>(
     then: impl FnOnce(Scenario) -> Result<T, Problem>,
 ) -> Result<T, ScenarioError> {
     let document = Document::parse(text, file, overrides)?;
-    let read = whole(&document.root, open).and_then(|scenario| {
-        check::scenario(&scenario)?;
-        Ok(scenario)
-    });
-    let scenario = read.map_err(|problem| document.locate(problem))?;
-    scenario.check_overrides(overrides)?;
-    then(scenario).map_err(|problem| document.locate(problem))
+    let located = |problem| document.locate(problem);
+    let mut scenario = without_profiles(&document.root, open).map_err(located)?;
+    // Before the profiles: an override of a mistyped one would be an unknown key of a new profile.
+    scenario.check_overrides(overrides, |key| document.is_written(key))?;
+    profiles(&document.root, &mut scenario).map_err(located)?;
+    check::scenario(&scenario).map_err(located)?;
+    then(scenario).map_err(located)
 }
 
-fn whole(root: &DeTable<'_>, open: &Open<'_>) -> Result<Scenario, Problem> {
-    let keys = [
-        "name",
-        "description",
-        "duration",
-        "seed",
-        "node",
-        "link",
-        "sctp",
-        "association",
-        "tcp-profile",
-        "tcp",
-        "app",
-        "action",
-        "probes",
-    ];
-    let top = Section::open(root, String::new(), &keys)?;
+/// Reads the profiles into the scenario.
+fn profiles(root: &DeTable<'_>, scenario: &mut Scenario) -> Result<(), Problem> {
+    let top = Section::open(root, String::new(), &KEYS)?;
+    for (name, table) in top.named("sctp")? {
+        scenario.sctp.push(sctp::read(table, name)?);
+    }
+    for (name, table) in top.named("tcp-profile")? {
+        scenario.tcp_profiles.push(tcp::profile(table, name)?);
+    }
+    Ok(())
+}
+
+/// The keys of a scenario file.
+const KEYS: [&str; 13] = [
+    "name",
+    "description",
+    "duration",
+    "seed",
+    "node",
+    "link",
+    "sctp",
+    "association",
+    "tcp-profile",
+    "tcp",
+    "app",
+    "action",
+    "probes",
+];
+
+/// Reads all of a scenario but its profiles.
+fn without_profiles(root: &DeTable<'_>, open: &Open<'_>) -> Result<Scenario, Problem> {
+    let top = Section::open(root, String::new(), &KEYS)?;
     let duration = top.required("duration", top.span("duration")?, "\"60s\"")?;
     let mut scenario = Scenario::empty(top.text("name")?.unwrap_or("scenario"), duration, 1);
     top.text("description")?.unwrap_or_default().clone_into(&mut scenario.description);
@@ -63,14 +78,8 @@ fn whole(root: &DeTable<'_>, open: &Open<'_>) -> Result<Scenario, Problem> {
     for (path, table) in top.items("link")? {
         scenario.links.push(link::read(table, path, open)?);
     }
-    for (name, table) in top.named("sctp")? {
-        scenario.sctp.push(sctp::read(table, name)?);
-    }
     for (path, table) in top.items("association")? {
         scenario.associations.push(association::read(table, path)?);
-    }
-    for (name, table) in top.named("tcp-profile")? {
-        scenario.tcp_profiles.push(tcp::profile(table, name)?);
     }
     for (path, table) in top.items("tcp")? {
         scenario.tcp.push(tcp::connection(table, path)?);
