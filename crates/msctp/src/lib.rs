@@ -41,7 +41,7 @@
 //!
 //! ```
 //! use msctp::Config;
-//! use msctp::congestion::{ControllerConfig, ControllerFactory, CubicConfig, InitialWindow, Reno};
+//! use msctp::congestion::{ControllerConfig, ControllerFactory, CubicConfig, InitialWindow, Make, RenoConfig};
 //! use msctp::handover::{Conservative, PolicyFactory};
 //!
 //! let ten = |path: &ControllerConfig| {
@@ -49,7 +49,7 @@
 //!     ControllerConfig { initial_window, ..path.clone() }
 //! };
 //! let config = Config {
-//!     controller: ControllerFactory::new(move |path| Box::new(Reno::new(&ten(path)))),
+//!     controller: ControllerFactory::new(move |path| RenoConfig::default().make(&ten(path))),
 //!     handover_policy: PolicyFactory::new(|| Box::new(Conservative)),
 //!     ..Config::mobile()
 //! };
@@ -136,21 +136,52 @@ pub use mobile::{Mobility, Translation};
 pub use options::{DEFAULT_PORT, EndpointOptions, Peer};
 pub use stream::Stream;
 
-pub use msctp_congestion as congestion;
+/// Congestion control: the [`Controller`](congestion::Controller) trait, and the options of the controllers
+/// that `Config::controller` takes.
+///
+/// The controllers themselves are in the crate `msctp-congestion`. [`Make::make`](congestion::Make::make) of
+/// their options builds one, for a controller that extends another.
+pub mod congestion {
+    pub use msctp_congestion::classifier::{Cause, Tally};
+    pub use msctp_congestion::estimator::{BandwidthEstimator, Estimate};
+    pub use msctp_congestion::{
+        Ack, BadOption, BbrConfig, Controller, ControllerConfig, ControllerFactory, CubicConfig,
+        DeliverySample, Factory, InitialWindow, IpVersion, Loss, LossKind, LostPacket, Make, OptionInfo,
+        OptionKind, Options, RenoConfig, Rfc9260Config, RoundTrips, StartState, Window,
+    };
+}
+
+/// Handover policies: the [`HandoverPolicy`](handover::HandoverPolicy) trait that `Config::handover_policy`
+/// takes, what a policy sees and what it can do. The policies from the literature are in the crate
+/// `msctp-schemes`.
+pub mod handover {
+    pub use msctp_proto::handover::{
+        Action, CodingScheme, Conservative, HandoverPolicy, InvalidQuality, LinkEvent, LinkQuality,
+        LinkState, MAX_PRIVATE_CHUNKS, MIN_TIMER, PathView, PolicyFactory, View,
+    };
+}
+
+/// Chunks as they are on the wire, for a handover policy's own
+/// ([`HandoverPolicy::private_chunks`](handover::HandoverPolicy::private_chunks)).
+pub mod wire {
+    pub use msctp_wire::{
+        ChunkError, ChunkType, FramingError, Malformed, ParamType, Tsn, UnknownAction, UnknownChunk,
+    };
+}
+
 /// By the core: why a call other than `send` was refused ([`CallError::Refused`]).
 pub use msctp_proto::CallError as CallRefusal;
 /// By the core: why a message was not taken ([`SendError::Refused`]).
 pub use msctp_proto::SendError as SendRefusal;
-pub use msctp_proto::handover;
 pub use msctp_proto::inbound::PartialAbort;
 pub use msctp_proto::path::AddressError;
 pub use msctp_proto::{
     Abandoned, AbandonedCount, AddressRequest, AssociationState, AssociationStats, AuthConfig, AuthEvent,
-    AuthPolicy, Config, ConfigError, Direction, EcnStats, EndpointConfig, Event, FailoverConfig,
-    HmacAlgorithm, KeyError, LossReason, LossRecovery, Message, Moves, OfferConfig, OutMessage, PathAddr,
-    PathId, PathState, PathStats, PrimaryCause, ReconfigOutcome, Reconfiguration, RecoveryConfig,
-    Reliability, RetransmissionPath, SendFailure, SharedKey, StreamEvent, StreamRequest, StreamsConfig,
-    TraceEvent, TraceKind, TraceValue,
+    AuthPolicy, Config, ConfigError, Direction, EndpointConfig, Event, FailoverConfig, HmacAlgorithm,
+    KeyError, LossReason, LossRecovery, Message, Moves, OfferConfig, OutMessage, PathAddr, PathId, PathState,
+    PathStats, PrimaryCause, ReconfigOutcome, Reconfiguration, RecoveryConfig, Reliability,
+    RetransmissionPath, SendFailure, SharedKey, StreamEvent, StreamRequest, StreamsConfig, TraceEvent,
+    TraceKind, TraceValue,
 };
 pub use msctp_udp::{ENCAPSULATION_PORT, SocketError};
-pub use msctp_units::{Rate, Span, Time};
+pub use msctp_units::{ParseRateError, ParseSpanError, Rate, Span, Time};

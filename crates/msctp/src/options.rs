@@ -111,10 +111,13 @@ const BURST: u32 = 4;
 /// the kernel in batches as large as one call takes. `idle_timeout` is the endpoint's.
 pub(crate) fn over_udp(mut config: Config, offload: bool, idle_timeout: Option<Span>) -> Config {
     config.idle_timeout = config.idle_timeout.or(idle_timeout);
-    config.pmtu = config.pmtu.saturating_sub(UDP_HEADER).max(msctp_proto::MIN_PMTU);
+    // A value that is too small stays as it is: the core rejects it with the value that was given.
+    if config.pmtu >= msctp_proto::MIN_PMTU {
+        config.pmtu = config.pmtu.saturating_sub(UDP_HEADER).max(msctp_proto::MIN_PMTU);
+    }
     if offload {
         if config.max_segments == 1 {
-            config.max_segments = (65_000 / config.pmtu).clamp(1, 64);
+            config.max_segments = (65_000 / config.pmtu.max(1)).clamp(1, 64);
         }
         if config.max_burst != 0 {
             config.max_burst = config.max_burst.max(BURST * config.max_segments);
@@ -134,6 +137,8 @@ mod tests {
         assert_eq!((used.pmtu, used.max_segments, used.max_burst), (1492, 43, 172));
         let plain = over_udp(Config::default(), false, None);
         assert_eq!((plain.pmtu, plain.max_segments, plain.max_burst), (1492, 1, Config::default().max_burst));
+        let pmtu = |pmtu| over_udp(Config { pmtu, ..Config::default() }, true, None).pmtu;
+        assert_eq!([pmtu(0), pmtu(511), pmtu(512), pmtu(520)], [0, 511, 512, 512]);
         let own = Config { pmtu: 9000, max_segments: 2, max_burst: 0, ..Config::default() };
         let used = over_udp(own, true, Some(Span::from_secs(9)));
         assert_eq!((used.pmtu, used.max_segments, used.max_burst), (8992, 2, 0));

@@ -78,11 +78,11 @@ fn errors_of_the_core_can_be_named_and_matched() {
         assert_eq!(elsewhere, Err(CallError::NoSocket([192, 0, 2, 9].into())));
         // All that public errors, events and options are made of.
         use msctp::{
-            Abandoned, AddressError, AuthEvent, AuthPolicy, CallRefusal, Direction, EcnStats, HmacAlgorithm,
-            KeyError, PartialAbort, RetransmissionPath, StreamRequest, TraceValue, handover::LinkQuality,
+            Abandoned, AddressError, AuthEvent, AuthPolicy, CallRefusal, Direction, HmacAlgorithm, KeyError,
+            PartialAbort, RetransmissionPath, StreamRequest, TraceValue, handover::LinkQuality,
         };
         type _All = (
-            (Abandoned, AddressError, AuthEvent, AuthPolicy, CallRefusal, Direction, EcnStats),
+            (Abandoned, AddressError, AuthEvent, AuthPolicy, CallRefusal, Direction),
             (HmacAlgorithm, KeyError, PartialAbort, RetransmissionPath, StreamRequest),
             (TraceValue, LinkQuality),
         );

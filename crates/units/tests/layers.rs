@@ -16,7 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("emu", &["units", "link", "sim"]),
     ("lab", &["units", "congestion", "proto", "schemes", "lab-tcp", "link", "sim"]),
     ("udp", &[]),
-    ("msctp", &["units", "congestion", "proto", "udp"]),
+    ("msctp", &["units", "wire", "congestion", "proto", "udp"]),
     ("live", &["units", "schemes", "lab-tcp", "sim", "emu", "msctp"]),
     (
         "cli",

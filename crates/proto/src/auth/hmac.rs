@@ -22,7 +22,7 @@ pub enum HmacAlgorithm {
 
 impl HmacAlgorithm {
     /// Its HMAC Identifier.
-    pub const fn id(self) -> HmacId {
+    pub(crate) const fn id(self) -> HmacId {
         match self {
             Self::Sha1 => HmacId::SHA1,
             Self::Sha256 => HmacId::SHA256,
@@ -30,13 +30,12 @@ impl HmacAlgorithm {
     }
 
     /// The algorithm of that identifier, if it is known here.
-    pub fn of_id(id: HmacId) -> Option<Self> {
+    pub(crate) fn of_id(id: HmacId) -> Option<Self> {
         [Self::Sha1, Self::Sha256].into_iter().find(|algorithm| algorithm.id() == id)
     }
 
     /// Bytes of its result.
-    #[expect(clippy::len_without_is_empty, reason = "an algorithm is not a collection")]
-    pub const fn len(self) -> usize {
+    pub(crate) const fn len(self) -> usize {
         match self {
             Self::Sha1 => 20,
             Self::Sha256 => MAX_LEN,
