@@ -10,7 +10,7 @@ use msctp_lab::words::counted;
 
 use crate::Failure;
 use crate::interrupt::Interrupt;
-use crate::running::{done_with, outcome, print, progress, say_extent, store};
+use crate::running::{done_with, outcome, print, progress, say_extent, store, unwritten};
 
 /// Compare every handover policy on the papers' handovers, with an oracle as the yardstick.
 ///
@@ -67,8 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let (failed, skipped) = (comparison.failed(), comparison.outcomes.skipped.len());
     let sheet = sheet(args, seeds, &comparison);
     let complete = failed.is_empty() && skipped == 0;
-    let page = publish(&args.out, complete, |dir| sheet.write(dir).map(drop))
-        .map_err(|e| Failure::Run(format!("the report could not be written: {e}")))?;
+    let page = publish(&args.out, complete, |dir| sheet.write(dir).map(drop)).map_err(unwritten)?;
     say_extent(comparison.outcomes.done.len(), &store, elapsed);
     if complete {
         done_with(store, &args.out)?;

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use indicatif::{ProgressBar, ProgressStyle};
 use msctp_lab::experiments::fu_atiquzzaman::fit::{Budget, FitError, fit};
 use msctp_lab::experiments::fu_atiquzzaman::parameters::FILE;
@@ -27,7 +27,7 @@ pub(crate) struct Args {
     #[arg(value_parser = PossibleValuesParser::new(["fu-atiquzzaman"]))]
     paper: String,
     /// Parameter sets to try at most.
-    #[arg(long, value_name = "N", default_value_t = Budget::default().evaluations)]
+    #[arg(long, value_name = "N", default_value_t = Budget::default().evaluations, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     evaluations: usize,
     /// Seeds under each cell.
     #[arg(long, value_name = "N", default_value_t = Budget::default().seeds, value_parser = clap::value_parser!(u64).range(1..=100))]
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let folder = args.out.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         return Err(Failure::Input(format!(
-            "{}: no such folder (run from the repository's root)",
+            "--out {}: no such folder; run it from the repository's root, or name another file",
             folder.display()
         )));
     }

@@ -17,6 +17,7 @@ mod reproduce;
 mod running;
 mod sim;
 mod sim_text;
+mod system;
 mod validate;
 
 use std::process::ExitCode;
@@ -78,7 +79,9 @@ impl Failure {
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Run(message) | Self::Input(message) | Self::Signal(_, message) => f.write_str(message),
+            Self::Run(message) | Self::Input(message) | Self::Signal(_, message) => {
+                f.write_str(&system::without_number(message))
+            }
         }
     }
 }

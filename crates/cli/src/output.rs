@@ -2,21 +2,19 @@
 //! after it, so that a failure costs no file.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 use msctp_lab::output::OutputFile;
 
 use crate::Failure;
+use crate::system::cannot_write;
 
 /// A file a command writes.
 pub(crate) struct Output {
-    path: PathBuf,
+    /// Its flag and path, for errors.
+    what: String,
     file: OutputFile,
-}
-
-fn failure(path: &Path, e: impl std::fmt::Display) -> Failure {
-    Failure::Run(format!("{}: {e}", path.display()))
 }
 
 impl Output {
@@ -27,8 +25,9 @@ impl Output {
                 "{flag} -: standard output has the summary: want a file, or a FIFO for another program"
             )));
         }
-        let file = OutputFile::create(path).map_err(|e| failure(path, e))?;
-        Ok(Self { path: path.to_owned(), file })
+        let what = format!("{flag} {}", path.display());
+        let file = OutputFile::create(path).map_err(|e| Failure::Input(cannot_write(&what, &e)))?;
+        Ok(Self { what, file })
     }
 
     /// Opens the file of a flag that may be left out.
@@ -38,24 +37,24 @@ impl Output {
 
     /// A writer to the file.
     pub(crate) fn writer(&self) -> Result<BufWriter<File>, Failure> {
-        self.file.writer().map_err(|e| failure(&self.path, e))
+        self.file.writer().map_err(|e| self.failure(&e))
     }
 
-    /// The failure of writing it.
-    pub(crate) fn failure(&self, e: impl std::fmt::Display) -> Failure {
-        failure(&self.path, e)
+    /// Returns the failure of a write to the file.
+    pub(crate) fn failure(&self, error: &io::Error) -> Failure {
+        Failure::Run(cannot_write(&self.what, error))
     }
 
     /// Puts the file in its place.
     pub(crate) fn commit(self) -> Result<(), Failure> {
-        let Self { path, file } = self;
-        file.commit().map_err(|e| failure(&path, e))
+        let Self { what, file } = self;
+        file.commit().map_err(|e| Failure::Run(cannot_write(what, &e)))
     }
 
     /// Writes the whole file and puts it in its place.
     pub(crate) fn write(self, content: &[u8]) -> Result<(), Failure> {
         let mut out = self.writer()?;
-        out.write_all(content).and_then(|()| out.flush()).map_err(|e| self.failure(e))?;
+        out.write_all(content).and_then(|()| out.flush()).map_err(|e| self.failure(&e))?;
         self.commit()
     }
 }

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use msctp_lab::report::ReportError;
 use msctp_lab::store::Store;
 use msctp_lab::words::counted;
 
 use crate::Failure;
 use crate::interrupt::Interrupt;
+use crate::system::cannot_write;
 
 /// Where results are kept in a report's folder until all runs are done.
 const KEPT: &str = ".runs";
@@ -17,11 +19,12 @@ const KEPT: &str = ".runs";
 /// What an earlier run of this program has left in the report's folder, or an empty store.
 pub(crate) fn store(out: &Path) -> Result<Store, Failure> {
     // Before minutes of work, not after.
-    std::fs::create_dir_all(out).map_err(|e| Failure::Input(format!("{}: {e}", out.display())))?;
+    let named = |dir: &Path| format!("--out {}", dir.display());
+    std::fs::create_dir_all(out).map_err(|e| Failure::Input(cannot_write(named(out), &e)))?;
     let program = std::env::current_exe().and_then(std::fs::read);
     let program = program.map_err(|e| Failure::Run(format!("cannot read this program: {e}")))?;
     let dir = kept(out);
-    let store = Store::open(&dir, &program).map_err(|e| Failure::Input(format!("{}: {e}", dir.display())))?;
+    let store = Store::open(&dir, &program).map_err(|e| Failure::Input(cannot_write(named(&dir), &e)))?;
     if !store.is_empty() {
         let verb = if store.len() == 1 { "is" } else { "are" };
         eprintln!("Resuming: {} {verb} done already.", counted(store.len() as u64, "run"));
@@ -29,9 +32,19 @@ pub(crate) fn store(out: &Path) -> Result<Store, Failure> {
     Ok(store)
 }
 
+/// Returns the failure of writing a report.
+pub(crate) fn unwritten(error: ReportError) -> Failure {
+    Failure::Run(match error {
+        ReportError::File { path, source } => cannot_write(path.display(), &source),
+        error => format!("cannot write the report: {error}"),
+    })
+}
+
 /// The report is written: nothing needs to be kept.
 pub(crate) fn done_with(store: Store, out: &Path) -> Result<(), Failure> {
-    store.remove().map_err(|e| Failure::Run(format!("{}: {e}", kept(out).display())))
+    store
+        .remove()
+        .map_err(|e| Failure::Run(format!("cannot remove {}: {e}; remove it yourself", kept(out).display())))
 }
 
 fn kept(out: &Path) -> PathBuf {
@@ -94,7 +107,9 @@ pub(crate) fn progress(runs: usize) -> ProgressBar {
 pub(crate) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Run(format!("stdout: {e}"))),
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Run(cannot_write("standard output", &e)))
+        }
         _ => Ok(()),
     }
 }

@@ -14,6 +14,7 @@ use msctp_units::{Span, Time};
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::running::print;
+use crate::system::{cannot_write, read_text};
 use crate::{Failure, sim_text};
 
 /// Run one scenario in virtual time and print what happened.
@@ -43,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// End the run at this virtual time, as 5s, if the scenario goes on longer.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = positive)]
     until: Option<Span>,
     /// Write what links deliver to this file (pcapng, nanoseconds).
     #[arg(long, value_name = "FILE")]
@@ -75,11 +76,10 @@ pub(crate) const THROUGHPUT_INTERVAL: Span = Span::from_millis(100);
 
 /// Reads the scenario, runs it and prints what happened.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let file = args.scenario.display().to_string();
-    let text = std::fs::read_to_string(&args.scenario).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
-    let open = |name: &str| std::fs::read_to_string(beside(&args.scenario, name)).map_err(|e| e.to_string());
-    let mut scenario = Scenario::from_toml_and_files(&text, &file, &args.set, &open)
-        .map_err(|e| Failure::Input(e.to_string()))?;
+    let source = Source::read(&args.scenario)?;
+    let mut scenario =
+        Scenario::from_toml_and_files(&source.text, &source.file, &args.set, &|name| source.open(name))
+            .map_err(|e| Failure::Input(e.to_string()))?;
     scenario.probes.throughput.get_or_insert(THROUGHPUT_INTERVAL);
     scenario.probes.trace |= args.events.is_some();
     if args.series.is_some() {
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     warn_of_unused(&scenario);
     let mut simulation =
-        Simulation::new(&scenario, args.seed).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
+        Simulation::new(&scenario, args.seed).map_err(|e| Failure::Input(format!("{}: {e}", source.file)))?;
     if args.hash {
         simulation.hash_trace();
     }
@@ -140,7 +140,7 @@ impl Outputs {
         if let Some(pcap) = &outputs.pcap {
             simulation.capture(&args.pcap_link, Box::new(pcap.writer()?)).map_err(|e| match e.kind() {
                 io::ErrorKind::InvalidInput => Failure::Input(format!("--pcap-link: {e}")),
-                _ => pcap.failure(e),
+                _ => pcap.failure(&e),
             })?;
         }
         if let Some(events) = &outputs.events {
@@ -153,7 +153,7 @@ impl Outputs {
     /// others back.
     fn finish(self, mut simulation: Simulation) -> Result<(), Failure> {
         let finish = |output: Option<Output>, finished: io::Result<()>| match output {
-            Some(output) => finished.map_err(|e| output.failure(e)).and_then(|()| output.commit()),
+            Some(output) => finished.map_err(|e| output.failure(&e)).and_then(|()| output.commit()),
             None => Ok(()),
         };
         let pcap = finish(self.pcap, simulation.finish());
@@ -163,13 +163,40 @@ impl Outputs {
     }
 }
 
-/// Where a file is that the scenario names: relative to the scenario's folder.
-pub(crate) fn beside(scenario: &Path, name: &str) -> PathBuf {
-    scenario.parent().unwrap_or_else(|| Path::new("")).join(name)
+/// A scenario file, read.
+pub(crate) struct Source {
+    /// Its path, for errors.
+    pub(crate) file: String,
+    pub(crate) text: String,
+    folder: PathBuf,
+}
+
+impl Source {
+    /// Reads the scenario file.
+    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
+        let file = path.display().to_string();
+        let text = read_text(&file, path)?;
+        Ok(Self { file, text, folder: path.parent().unwrap_or_else(|| Path::new("")).to_owned() })
+    }
+
+    /// Reads a file that the scenario names by a path relative to its own folder.
+    pub(crate) fn open(&self, name: &str) -> Result<String, String> {
+        let path = self.folder.join(name);
+        read_text(path.display(), &path).map_err(|failure| failure.to_string())
+    }
 }
 
 fn simulation_time(seconds: f64) -> String {
     format!("{seconds:.3}")
+}
+
+/// Parses a time of more than 0.
+pub(crate) fn positive(text: &str) -> Result<Span, String> {
+    match text.parse::<Span>() {
+        Ok(Span::ZERO) => Err("want more than 0, as 500ms or 5s".to_owned()),
+        Ok(span) => Ok(span),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Runs to `end` or until `stop`; true when it came to `end`.
@@ -211,7 +238,8 @@ pub(crate) struct SeriesFiles(Vec<(Column, Output)>);
 impl SeriesFiles {
     /// Opens the files in their folder, which is made if need be.
     pub(crate) fn open(dir: &Path, columns: &[Column]) -> Result<Self, Failure> {
-        std::fs::create_dir_all(dir).map_err(|e| Failure::Run(format!("--series {}: {e}", dir.display())))?;
+        std::fs::create_dir_all(dir)
+            .map_err(|e| Failure::Input(cannot_write(format!("--series {}", dir.display()), &e)))?;
         let open = |column: &Column| Ok((*column, Output::open("--series", &dir.join(column.0))?));
         columns.iter().map(open).collect::<Result<_, _>>().map(Self)
     }
@@ -220,7 +248,7 @@ impl SeriesFiles {
     pub(crate) fn write(self, series: &Series) -> Result<(), Failure> {
         for ((_, write), output) in &self.0 {
             let mut out = output.writer()?;
-            write(series, &mut out).and_then(|()| out.flush()).map_err(|e| output.failure(e))?;
+            write(series, &mut out).and_then(|()| out.flush()).map_err(|e| output.failure(&e))?;
         }
         self.0.into_iter().try_for_each(|(_, output)| output.commit())
     }

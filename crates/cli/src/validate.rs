@@ -12,6 +12,7 @@ use crate::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 use crate::running::{print, progress};
+use crate::system::read_text;
 
 /// Compare msctp with ns-2's SCTP and TCP, figure by figure.
 ///
@@ -100,9 +101,9 @@ fn select(names: &[String]) -> Result<Vec<Case>, Failure> {
 
 /// Reads the document and makes sure that it can be updated.
 fn read(path: &Path) -> Result<String, Failure> {
-    let wrong = |e: &dyn std::fmt::Display| Failure::Input(format!("{}: {e}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|e| wrong(&e))?;
-    validation::replace_generated(&text, "").map_err(|e| wrong(&e))?;
+    let what = format!("--out {}", path.display());
+    let text = read_text(&what, path)?;
+    validation::replace_generated(&text, "").map_err(|e| Failure::Input(format!("{what}: {e}")))?;
     Ok(text)
 }
 

@@ -18,7 +18,7 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
     let cases: &[(&[&str], i32, &str)] = &[
         (&["serve", "--bind", &taken], 1, "the port is in use: take another"),
         (&["serve", "--bind", "192.0.2.77"], 1, "this host has no such address"),
-        (&["connect", "127.0.0.1", "--policy", "adaptiv"], 2, "the nearest is \"adaptive\""),
+        (&["connect", "127.0.0.1", "--policy", "adaptiv"], 2, "did you mean \"adaptive\"?"),
         (&["connect", "127.0.0.1", "--controller", "cubik"], 2, "cubic"),
         (&["connect", "127.0.0.1", "--mtu", "100"], 2, "want 512 to 65535 bytes"),
         // Somebody is there, and answers nothing.
@@ -27,16 +27,20 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
         (&["connect", "127.0.0.1:99999"], 2, "\"99999\" is no port: want 1 to 65535"),
         (&["connect", "127.0.0.1:0"], 2, "\"0\" is no port: want 1 to 65535"),
         (&["serve", "--bind", "127.0.0.1:99999"], 2, "\"99999\" is no port: want 0 to 65535"),
-        (&["connect", "127.0.0.1", "--policy", "foo"], 2, "--policy foo: want a handover policy"),
-        (&["serve", "--controller", "foo"], 2, "--controller foo: want a congestion controller"),
+        (&["connect", "127.0.0.1", "--policy", "foo"], 2, "--policy foo: want one of conservative, "),
+        (&["serve", "--controller", "foo"], 2, "--controller foo: want one of rfc9260, "),
         (&["serve", "--mtu", "100"], 2, "--mtu 100: want 512 to 65535 bytes"),
-        (&["send", "/etc", "127.0.0.1"], 2, "/etc: Is a directory; want a file: `tar c /etc"),
-        (&["send", "/no/such/file", "127.0.0.1"], 2, "No such file or directory; want the path of a file"),
+        (&["send", "/etc", "127.0.0.1"], 2, "/etc is a folder; send takes regular files: `tar c /etc"),
+        (
+            &["send", "/no/such/file", "127.0.0.1"],
+            2,
+            "cannot read /no/such/file: No such file or directory; want the path of a file",
+        ),
         (&["perf", "127.0.0.1", "--time", "0"], 2, "0 is not in 1..=86400"),
-        (&["connect", "127.0.0.1", "--bind", "::1"], 1, "no local address reaches 127.0.0.1:9899"),
+        (&["connect", "127.0.0.1", "--bind", "::1"], 1, "--bind: no local address reaches 127.0.0.1:9899"),
         (&["serve", "--bind", "localhost"], 2, "want an IP address, with :PORT or without"),
         (&["send", "/no/such/file", "127.0.0.1"], 2, "/no/such/file: No such file"),
-        (&["recv", "--out", "/no/such/folder"], 2, "want a folder that is there"),
+        (&["recv", "--out", "/no/such/folder"], 2, "want a folder that exists"),
         (&["perf", "127.0.0.1", "--len", "0"], 2, "want 1 to 1048576 bytes"),
         (&["perf"], 2, "Usage"),
         (&["perf", "127.0.0.1", "--server"], 2, "Usage"),
@@ -48,20 +52,27 @@ fn wrong_use_gives_one_clear_error_and_its_exit_code() {
         (
             &["serve", "--bind", "127.0.0.1:0", "--policy", "adaptiv"],
             2,
-            "want a handover policy: the nearest is",
+            "want a handover policy; did you mean",
         ),
         (
             &["perf", "--server", "--controller", "cubik"],
             2,
-            "want a congestion controller: the nearest is \"cubic\"",
+            "want a congestion controller; did you mean \"cubic\"?",
         ),
         (&["recv", "--bind", "127.0.0.1:0", "--key", "/no/such/key"], 2, "--key /no/such/key: No such file"),
         (&["connect", "127.0.0.1", "--key", "/etc"], 2, "--key /etc: Is a directory"),
         (&["connect", "127.0.0.1", "--key", "/dev/null"], 2, "0 bytes; want at least 16"),
-        (&["send", "/etc", "127.0.0.1"], 2, "/etc: Is a directory"),
-        (&["recv", "--out", "/dev/null/folder"], 2, "want a folder that is there"),
+        (&["send", "/dev/zero", "127.0.0.1"], 2, "/dev/zero is a device; send takes regular files: `msctp"),
+        (&["connect", "--sctp-port", "0", "127.0.0.1"], 2, "'--sctp-port <PORT>': 0 is not in 1..=65535"),
+        (&["serve", "--sctp-port", "0"], 2, "'--sctp-port <PORT>': 0 is not in 1..=65535"),
+        (&["connect", "--timeout", "0", "127.0.0.1"], 2, "'--timeout <SECONDS>': 0 is not in 1..=86400"),
+        (&["perf", "--timeout", "0", "127.0.0.1"], 2, "'--timeout <SECONDS>': 0 is not in 1..=86400"),
+        (&["serve", "--only="], 2, "a value is required for '--only <NAMES>'"),
+        (&["serve", "--bind", "192.0.2.77:0"], 1, "--bind: cannot use 192.0.2.77:0: this host has no such"),
+        (&["connect", "127.0.0.1", "--key", "/dev/zero"], 2, "--key /dev/zero: longer than 64 MiB"),
+        (&["recv", "--out", "/dev/null/folder"], 2, "want a folder that exists"),
         // Nothing can be written there, not even by root.
-        (&["recv", "--out", "/proc/self"], 2, "/proc/self: cannot write there:"),
+        (&["recv", "--out", "/proc/self"], 2, "cannot write --out /proc/self:"),
     ];
     for (args, code, message) in cases {
         is_refused(args, &run(args), *code, message);
@@ -102,7 +113,7 @@ fn without_permission_it_says_so() {
     let (key, folder) = (key.to_str().unwrap(), folder.to_str().unwrap());
     let cases: &[(&[&str], i32, &str)] = &[
         (&["serve", "--bind", "127.0.0.1:99"], 1, "no permission: ports below 1024 want root"),
-        (&["recv", "--out", folder], 2, "cannot write there: Permission denied"),
+        (&["recv", "--out", folder], 2, ": Permission denied; name a place where you may write"),
         (&["connect", "127.0.0.1", "--key", key], 2, "Permission denied"),
         (&["send", key, "127.0.0.1"], 2, "Permission denied"),
     ];

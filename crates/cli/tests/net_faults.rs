@@ -324,6 +324,147 @@ fn a_server_without_a_key_says_who_may_use_it() {
     }
 }
 
+#[test]
+fn a_pipe_or_device_is_not_sent() {
+    let folder = folder("net-pipe");
+    let pipe = folder.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
+    for (file, what) in [(pipe.as_path(), "a named pipe"), (Path::new("/dev/zero"), "a device")] {
+        let output = finish(sender(file, "127.0.0.1"));
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        let start = format!("msctp: {} is {what}; send takes regular files: ", file.display());
+        assert!(said.starts_with(&start), "{said}");
+    }
+}
+
+/// A client of this test's own: its association speaks the protocol of a service as far as the test wants.
+struct Client {
+    runtime: tokio::runtime::Runtime,
+    association: msctp::Association,
+    ppid: u32,
+}
+
+impl Client {
+    fn connect(at: &str, ppid: [u8; 4]) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let association = runtime.block_on(async {
+            let any = "127.0.0.1:0".parse().unwrap();
+            let endpoint = msctp::Endpoint::bind(&msctp::EndpointOptions::new([any])).unwrap();
+            endpoint.connect(msctp::Peer::new(at.parse().unwrap()), msctp::Config::mobile()).await.unwrap()
+        });
+        Self { runtime, association, ppid: u32::from_be_bytes(ppid) }
+    }
+
+    fn send(&self, stream: u16, data: String) {
+        let ppid = if stream == 1 { self.ppid } else { 0 };
+        let message = msctp::OutMessage { stream, ppid, data: data.into(), ..msctp::OutMessage::default() };
+        self.runtime.block_on(self.association.send(message)).unwrap();
+    }
+
+    fn receive(&self) -> String {
+        let message = async { tokio::time::timeout(SOON, self.association.recv()).await };
+        let message = self.runtime.block_on(message).expect("in time").unwrap().expect("a message");
+        String::from_utf8_lossy(&message.data).into_owned()
+    }
+
+    /// Stays alive for so long, and does nothing but answer.
+    fn idle(&self, time: Duration) {
+        self.runtime.block_on(async { tokio::time::sleep(time).await });
+    }
+}
+
+#[test]
+fn a_hidden_name_is_refused_at_both_ends() {
+    let folder = folder("net-hidden");
+    let (out, file) = (out(&folder), folder.join(".profile"));
+    fs::write(&file, "text").unwrap();
+    let mut server = receiver(&out, &[]);
+    let output = finish(sender(&file, &server.at));
+    let why = "the name begins with a dot, and `msctp recv` takes no hidden files: rename it";
+    assert_eq!(stderr(&output), format!("msctp: {}: {why}\n", file.display()));
+    assert_eq!(output.status.code(), Some(2));
+    // A sender that does not check.
+    let client = Client::connect(&server.at, *b"msFI");
+    let hash = "0".repeat(64);
+    client.send(1, format!(r#"{{"kind":"offer","name":".profile","size":4,"sha256":"{hash}"}}"#));
+    let refused = client.receive();
+    assert!(refused.contains("refused") && refused.contains(&format!(".profile: {why}")), "{refused}");
+    let mut line = String::new();
+    while !line.contains(why) {
+        line.clear();
+        assert!(server.errors.read_line(&mut line).unwrap() > 0, "the receiver says it too");
+    }
+    assert!(names(&out).is_empty());
+}
+
+/// Longer than the idle timeout of the servers, 15 s.
+const IDLE: Duration = Duration::from_secs(21);
+
+#[test]
+fn a_server_notices_a_killed_client_within_20_s() {
+    let folder = folder("net-killed");
+    let (out, file) = (out(&folder), folder.join("film"));
+    fs::File::create(&file).unwrap().set_len(300_000_000).unwrap();
+    let mut recv = receiver(&out, &[]);
+    let mut perf = Server::start(&["perf", "--server", LOOPBACK[0], LOOPBACK[1]]);
+    let mut send = sender(&file, &recv.at);
+    let mut measure = msctp(&["perf", &perf.at, "--time", "600", "--interval", "0.1"]).spawn().unwrap();
+    let mut lines = BufReader::new(measure.stdout.take().unwrap()).lines();
+    assert!(lines.next().is_some() && lines.next().is_some(), "it measures");
+    while names(&out).is_empty() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let begin = Instant::now();
+    for client in [&mut send, &mut measure] {
+        assert!(client.try_wait().unwrap().is_none(), "it runs");
+        client.kill().unwrap();
+        client.wait().unwrap();
+    }
+    let second = loop {
+        let second = finish(msctp(&["perf", &perf.at, "--time", "1", "--json"]).spawn().unwrap());
+        if second.status.success() {
+            break second;
+        }
+        assert!(stderr(&second).contains("busy"), "{}", stderr(&second));
+        assert!(begin.elapsed() < SOON, "the server is busy with a client that is gone");
+        std::thread::sleep(Duration::from_millis(200));
+    };
+    assert!(begin.elapsed() < SOON + Duration::from_secs(2), "{}", stderr(&second));
+    for server in [&mut recv, &mut perf] {
+        signal(&server.child, "TERM");
+        let mut errors = String::new();
+        server.errors.read_to_string(&mut errors).unwrap();
+        assert!(errors.contains("receiving: "), "{errors}");
+    }
+}
+
+#[test]
+fn an_idle_client_that_is_alive_is_kept_for_longer_than_20_s() {
+    let folder = folder("net-idle");
+    let (out, file) = (out(&folder), folder.join("film"));
+    fs::write(&file, "abc").unwrap();
+    let recv = receiver(&out, &[]);
+    let perf = Server::start(&["perf", "--server", LOOPBACK[0], LOOPBACK[1]]);
+    let sender = Client::connect(&recv.at, *b"msFI");
+    let hash = sha256(file.to_str().unwrap());
+    sender.send(1, format!(r#"{{"kind":"offer","name":"film","size":3,"sha256":"{hash}"}}"#));
+    assert_eq!(sender.receive(), r#"{"kind":"from","offset":0}"#);
+    let measured = Client::connect(&perf.at, *b"msPE");
+    measured.send(1, r#"{"kind":"start","milliseconds":1000,"len":3,"reverse":false}"#.to_owned());
+    assert_eq!(measured.receive(), r#"{"kind":"ready"}"#);
+    std::thread::scope(|scope| {
+        scope.spawn(|| sender.idle(IDLE));
+        scope.spawn(|| measured.idle(IDLE));
+    });
+    sender.send(2, "abc".to_owned());
+    assert_eq!(sender.receive(), r#"{"kind":"done"}"#);
+    assert_eq!(fs::read(out.join("film")).unwrap(), b"abc");
+    measured.send(2, "abc".to_owned());
+    measured.send(1, r#"{"kind":"end"}"#.to_owned());
+    assert!(measured.receive().contains(r#""kind":"result""#));
+}
+
 /// Twenty clients offer the name of a file that is there, at its length, so that it has to be hashed.
 #[test]
 fn offers_of_a_large_name_do_not_delay_another_sender() {

@@ -91,7 +91,11 @@ fn wrong_input_gives_one_line_and_exits_with_2() {
     let path = scenario("handover.toml");
     let path = path.to_str().expect("UTF-8");
     for (args, message) in [
-        (vec!["nowhere.toml"], "msctp: nowhere.toml: No such file or directory (os error 2)\n".to_owned()),
+        (
+            vec!["nowhere.toml"],
+            "msctp: cannot read nowhere.toml: No such file or directory; want the path of a file\n"
+                .to_owned(),
+        ),
         (
             vec![path, "--set", "link.wlan.rate=-1Mbps"],
             format!(
@@ -122,14 +126,27 @@ fn wrong_input_gives_one_line_and_exits_with_2() {
         assert!(out.stdout.is_empty());
     }
     assert_eq!(sim(&[path, "--no-such-option"]).status.code(), Some(2));
+    let out = sim(&[path, "--until", "0s"]);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("'--until <TIME>': want more than 0"), "{}", text(&out.stderr));
 }
 
 #[test]
-fn what_cannot_be_written_exits_with_1() {
+fn an_output_that_cannot_be_written_is_refused_before_the_run_by_its_flag() {
     let path = scenario("handover.toml");
-    let out = sim(&[path.to_str().expect("UTF-8"), "--pcap", "/nowhere/file.pcapng"]);
-    assert_eq!(out.status.code(), Some(1));
-    assert!(text(&out.stderr).starts_with("msctp: /nowhere/file.pcapng: "), "{}", text(&out.stderr));
+    let path = path.to_str().expect("UTF-8");
+    let missing = "No such file or directory; make its folder first, or name another\n";
+    for (flag, place, why) in [
+        ("--pcap", "/nowhere/file.pcapng", missing),
+        ("--events", "/nowhere/file.jsonl", missing),
+        ("--series", "/dev/null", "File exists; want a path in a folder\n"),
+        ("--series", "/proc/series", missing),
+    ] {
+        let out = sim(&[path, flag, place]);
+        assert_eq!(text(&out.stderr), format!("msctp: cannot write {flag} {place}: {why}"));
+        assert_eq!(out.status.code(), Some(2), "{flag} {place}");
+        assert!(out.stdout.is_empty(), "nothing was run: {}", text(&out.stdout));
+    }
 }
 
 /// A signal in the middle of a long run: a valid capture instead of the old one, a summary of what was, the
@@ -209,8 +226,8 @@ fn a_refused_command_leaves_the_files_it_would_have_written() {
     let [pcap, events] = ["keep.pcapng", "keep.jsonl"].map(|name| dir.join(name).display().to_string());
     for (args, code) in [
         (vec![path, "--events", &events, "--pcap", &pcap, "--pcap-link", "typo"], 2),
-        (vec![path, "--pcap", &pcap, "--events", "/nowhere/events.jsonl"], 1),
-        (vec![path, "--pcap", &pcap, "--series", "/dev/null/series"], 1),
+        (vec![path, "--pcap", &pcap, "--events", "/nowhere/events.jsonl"], 2),
+        (vec![path, "--pcap", &pcap, "--series", "/dev/null/series"], 2),
     ] {
         let out = sim(&args);
         assert_eq!(out.status.code(), Some(code), "{args:?}: {}", text(&out.stderr));
@@ -246,7 +263,7 @@ fn an_override_of_a_profile_nobody_uses_is_refused_and_what_is_not_used_is_named
     assert_eq!(out.status.code(), Some(2));
     assert_eq!(
         text(&out.stderr),
-        "msctp: override sctp.defualt.pmtu=1400: changes nothing: no association uses the profile \"defualt\"; did you mean \"default\"?\n"
+        "msctp: override sctp.defualt.pmtu=1400: there is no sctp profile \"defualt\"; did you mean \"default\"?\n"
     );
     let out = sim(&[path, "--until", "1s"]);
     assert_eq!(text(&out.stderr), "", "everything in it is used");

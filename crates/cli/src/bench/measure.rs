@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::case::Case;
 use crate::Failure;
+use crate::system::cannot_write;
 
 /// The ns-2 script of the same topology.
 const DUMBBELL: &str = include_str!("../../../../bench/ns2/dumbbell.tcl");
@@ -59,7 +60,7 @@ impl Tools {
     /// One run of ours.
     pub(super) fn msctp(&self, case: &Case) -> Result<Measured, Failure> {
         let file = self.folder.path().join(format!("{}.toml", case.name));
-        fs::write(&file, case.scenario()).map_err(|e| Failure::Run(format!("{}: {e}", file.display())))?;
+        fs::write(&file, case.scenario()).map_err(|e| Failure::Run(cannot_write(file.display(), &e)))?;
         let (output, cpu) = timed(Command::new(&self.msctp).arg("sim").arg(&file).arg("--json"))?;
         let summary: serde_json::Value = serde_json::from_slice(&output.stdout)
             .map_err(|e| Failure::Run(format!("{}: unreadable summary: {e}", case.name)))?;
@@ -94,7 +95,7 @@ fn measured(packets: u64, cpu: f64) -> Measured {
 /// Runs a command to its end; its output and CPU seconds.
 fn timed(command: &mut Command) -> Result<(Output, f64), Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
-    let failure = |what: String| Failure::Run(format!("{name}: {what}"));
+    let failure = |what: String| Failure::Run(format!("cannot time {name}: {what}"));
     let before = children().map_err(&failure)?;
     let output = command.output().map_err(|e| failure(e.to_string()))?;
     let cpu = children().map_err(&failure)? - before;

@@ -9,9 +9,12 @@ mod measure;
 
 use std::io::{self, Write};
 
+use msctp_schemes::catalogue::suggest;
 use serde::Serialize;
 
 use crate::Failure;
+use crate::running::print;
+use crate::system::cannot_write;
 use case::{CASES, Case};
 use measure::{Measured, Tools};
 
@@ -55,8 +58,9 @@ struct Row {
 /// Runs the cases and prints the table.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let cases = select(&args.cases)?;
-    let tools =
-        Tools::find(args.no_ns2).map_err(|e| Failure::Run(format!("cannot prepare the cases: {e}")))?;
+    let folder = std::env::temp_dir();
+    let tools = Tools::find(args.no_ns2)
+        .map_err(|e| Failure::Run(cannot_write(format!("the cases into {}", folder.display()), &e)))?;
     if !tools.has_ns2() && !args.no_ns2 {
         eprintln!("ns-2 is not installed (command `ns`, Debian package ns2): only msctp is timed");
     }
@@ -64,20 +68,19 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     for case in cases {
         rows.push(time(case, args.runs, &tools)?);
     }
-    let out = &mut io::stdout().lock();
-    let written = if args.json {
-        serde_json::to_writer_pretty(&mut *out, &rows).map_err(io::Error::from).and_then(|()| writeln!(out))
-    } else {
-        table(out, &rows)
-    };
-    written.map_err(|e| Failure::Run(format!("stdout: {e}")))
+    print(|out| match args.json {
+        true => serde_json::to_writer_pretty(&mut *out, &rows)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out)),
+        false => table(out, &rows),
+    })
 }
 
 fn select(names: &[String]) -> Result<Vec<&'static Case>, Failure> {
     let unknown = names.iter().find(|name| CASES.iter().all(|case| case.name != name.as_str()));
     if let Some(name) = unknown {
-        let known: Vec<_> = CASES.iter().map(|case| case.name).collect();
-        return Err(Failure::Input(format!("--case {name}: no such case; there are {}", known.join(", "))));
+        let remedy = suggest(name, CASES.iter().map(|case| case.name));
+        return Err(Failure::Input(format!("--case {name}: no such case{remedy}")));
     }
     Ok(CASES.iter().filter(|case| names.is_empty() || names.iter().any(|name| name == case.name)).collect())
 }
@@ -98,7 +101,7 @@ fn time(case: &'static Case, runs: u32, tools: &Tools) -> Result<Row, Failure> {
     Ok(Row { case: case.name, what: case.what, aim: case.aim, msctp, ns2, ratio })
 }
 
-fn table(out: &mut impl Write, rows: &[Row]) -> io::Result<()> {
+fn table(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     writeln!(
         out,
         "{:<11} {:<46} {:>9} {:>8} {:>11} {:>8} {:>11} {:>7} {:>5}",

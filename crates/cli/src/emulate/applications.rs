@@ -12,16 +12,15 @@ use super::outputs::Outputs;
 use crate::Failure;
 use crate::interrupt::Interrupt;
 use crate::running::print;
-use crate::sim::{SERIES, THROUGHPUT_INTERVAL, beside, warn_of_unused};
+use crate::sim::{SERIES, Source, THROUGHPUT_INTERVAL, warn_of_unused};
 use crate::sim_text;
 
 /// Reads the scenario, checks what is needed, carries it out and says what came of it.
 pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
-    let file = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
-    let open = |name: &str| std::fs::read_to_string(beside(path, name)).map_err(|e| e.to_string());
-    let mut scenario = Scenario::from_toml_and_files(&text, &file, &args.set, &open)
-        .map_err(|e| Failure::Input(e.to_string()))?;
+    let source = Source::read(path)?;
+    let mut scenario =
+        Scenario::from_toml_and_files(&source.text, &source.file, &args.set, &|name| source.open(name))
+            .map_err(|e| Failure::Input(e.to_string()))?;
     scenario.probes.throughput.get_or_insert(THROUGHPUT_INTERVAL);
     if args.series.is_some() {
         scenario.probes.trace = true;
@@ -39,7 +38,7 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
         eprintln!("{}: {} in real time", scenario.name, scenario.duration);
     }
     let Live { summary, series, emulation } = msctp_live::run(&scenario, options).map_err(|e| match e {
-        Error::Scenario(e) => Failure::Input(format!("{file}: {e}")),
+        Error::Scenario(e) => Failure::Input(format!("{}: {e}", source.file)),
         Error::Emulator(msctp_emu::Error::System(e)) if e.kind() == io::ErrorKind::InvalidInput => {
             Failure::Input(format!("--pcap-link: {e}"))
         }

@@ -14,6 +14,7 @@ use msctp_emu::Mptcp;
 use msctp_units::Span;
 
 use crate::Failure;
+use crate::sim::positive;
 
 /// Run real programs in the hosts of a scenario, over its links in real time.
 ///
@@ -45,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["scenario", "inside", "command"])]
     self_test: bool,
     /// Measure each rate for so long, twice.
-    #[arg(long, value_name = "TIME", default_value = "5s", requires = "self_test")]
+    #[arg(long, value_name = "TIME", default_value = "5s", requires = "self_test", value_parser = positive)]
     each: Span,
     /// Print the self-test's result as JSON.
     #[arg(long, requires = "self_test")]

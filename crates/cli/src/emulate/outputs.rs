@@ -34,7 +34,7 @@ impl Outputs {
             files.write(series)?;
         }
         if let Some(output) = self.summary {
-            let mut json = serde_json::to_vec_pretty(summary).map_err(|e| output.failure(e))?;
+            let mut json = serde_json::to_vec_pretty(summary).map_err(|e| output.failure(&e.into()))?;
             json.push(b'\n');
             output.write(&json)?;
         }

@@ -9,31 +9,34 @@ use std::sync::mpsc::channel;
 use msctp_emu::contain::{self, Role};
 use msctp_emu::session::{Ended, Note, Task};
 use msctp_emu::{Emulation, Error, Options, need};
+use msctp_schemes::catalogue::suggest;
 use msctp_sim::Series;
 use msctp_sim::scenario::{NodeKind, Scenario, WithOutsideHosts};
 
 use super::outputs::Outputs;
 use super::{Args, text};
 use crate::Failure;
-use crate::sim::{Column, THROUGHPUT_INTERVAL, beside};
+use crate::sim::{Column, Source, THROUGHPUT_INTERVAL};
 
 /// Of what is recorded over time, what an emulation of commands has.
 const QUEUES: Column = ("queue.csv", Series::write_queue_csv);
 
 /// Reads the scenario, checks what is needed, and has it emulated by a process of its own.
 pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
-    let file = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::Input(format!("{file}: {e}")))?;
-    let open = |name: &str| std::fs::read_to_string(beside(path, name)).map_err(|e| e.to_string());
+    let source = Source::read(path)?;
+    let Source { file, text, .. } = &source;
+    let open = |name: &str| source.open(name);
     let WithOutsideHosts { mut scenario, left_out } =
-        Scenario::from_toml_with_outside_hosts(&text, &file, &args.set, &open)
+        Scenario::from_toml_with_outside_hosts(text, file, &args.set, &open)
             .map_err(|e| Failure::Input(e.to_string()))?;
     if args.series.is_some() {
         scenario.probes.queues.get_or_insert(THROUGHPUT_INTERVAL);
     }
     let (helpers, main) = tasks(args, &scenario)?;
     need::check().map_err(|missing| Failure::Run(missing.to_string()))?;
-    match contain::enter().map_err(|e| Failure::Run(format!("cannot make a PID namespace: {e}")))? {
+    match contain::enter()
+        .map_err(|e| Failure::Run(format!("cannot make a PID namespace: {e}; run it as root")))?
+    {
         Role::Outer(outcome) if outcome.status.success() => Ok(()),
         // The inner process has said why.
         Role::Outer(outcome) => std::process::exit(contain::code(outcome).into()),
@@ -52,10 +55,10 @@ fn tasks(args: &Args, scenario: &Scenario) -> Result<(Vec<Task>, Option<Task>), 
         scenario.nodes.iter().filter(|n| n.kind == NodeKind::Host).map(|n| n.name.as_str()).collect();
     let known = |option: &str, name: &str| match hosts.contains(&name) {
         true => Ok(name.to_owned()),
-        false => Err(Failure::Input(format!(
-            "{option} {name}: the scenario has no such host; want one of {}",
-            hosts.join(", ")
-        ))),
+        false => {
+            let remedy = suggest(name, hosts.iter().copied());
+            Err(Failure::Input(format!("{option} {name}: the scenario has no such host{remedy}")))
+        }
     };
     let mut helpers = Vec::new();
     for pair in args.inside.chunks_exact(2) {

@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 
 use super::failed;
 use super::service::{BYTES, END_TIMEOUT, Service};
-use super::text::os_error;
 use crate::Failure;
+use crate::system::{cannot_read, cannot_write};
 
 /// Bytes read at a time.
 const PIECE: usize = 64 << 10;
@@ -101,10 +101,7 @@ async fn outward(mut writer: WriteHalf<Stream>, input: Input) -> Result<bool, Fa
 }
 
 async fn read(input: &mut (impl AsyncRead + Unpin), buffer: &mut [u8]) -> Result<usize, Failure> {
-    input
-        .read(buffer)
-        .await
-        .map_err(|e| Failure::Run(format!("cannot read standard input: {}", os_error(&e))))
+    input.read(buffer).await.map_err(|e| Failure::Run(cannot_read("standard input", &e)))
 }
 
 /// Prints what comes until the peer has ended its direction.
@@ -137,5 +134,5 @@ async fn write(data: &[u8]) -> Result<(), Failure> {
         output.write_all(data).await?;
         output.flush().await
     };
-    written.await.map_err(|e| Failure::Run(format!("cannot write standard output: {}", os_error(&e))))
+    written.await.map_err(|e| Failure::Run(cannot_write("standard output", &e)))
 }

@@ -31,7 +31,7 @@ fn block_on(work: impl AsyncFnOnce(&Open) -> Result<(), Failure>) -> Result<(), 
         .enable_all()
         .max_blocking_threads(POOL)
         .build()
-        .map_err(|error| Failure::Run(format!("no runtime: {}", text::os_error(&error))))?;
+        .map_err(|error| Failure::Run(format!("cannot start the event loop: {error}")))?;
     let result = runtime.block_on(async {
         // Before the work begins: whoever sees its first line may send a signal.
         let mut signals = Signals::register()?;
@@ -56,11 +56,8 @@ struct Signals {
 
 impl Signals {
     fn register() -> Result<Self, Failure> {
-        let registered = |kind| {
-            signal(kind).map_err(|error| {
-                Failure::Run(format!("cannot watch for signals: {}", text::os_error(&error)))
-            })
-        };
+        let registered =
+            |kind| signal(kind).map_err(|error| Failure::Run(format!("cannot watch for signals: {error}")));
         Ok(Self {
             interrupt: registered(SignalKind::interrupt())?,
             terminate: registered(SignalKind::terminate())?,

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::NonEmptyStringValueParser;
 use msctp::{
     Association, AuthConfig, BindError, Config, ConfigError, ConnectError, DEFAULT_PORT, ENCAPSULATION_PORT,
     Endpoint, EndpointOptions, Mobility, Peer, SharedKey, Translation,
@@ -14,8 +15,9 @@ use msctp_schemes::policies::{PolicyConfig, policy};
 use tokio::time::Instant;
 
 use super::Open;
-use super::text::{escape, os_error};
+use super::text::escape;
 use crate::Failure;
+use crate::system::{os_error, read};
 
 /// How packets leave and how the association behaves.
 #[derive(clap::Args, Clone, Debug)]
@@ -30,10 +32,10 @@ pub(crate) struct NetArgs {
     fixed: bool,
     /// Interfaces by the beginnings of their names, the best first; wired, then WLAN, then others if not
     /// given. A server moves its associations as interfaces come and go only with this or --only.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     prefer: Vec<String>,
     /// Use only interfaces whose names begin like this. On a server as --prefer.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     only: Vec<String>,
     /// Whether this host is behind an address translator: it then announces a new address as the source
     /// address of the packet. `auto`: where this host's address is private and the server's is not.
@@ -46,7 +48,7 @@ pub(crate) struct NetArgs {
     #[arg(long, value_name = "NAME")]
     controller: Option<String>,
     /// SCTP port of the server.
-    #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT)]
+    #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     sctp_port: u16,
     /// Largest IP packet in bytes; smaller ones are found out for each path.
     #[arg(long, value_name = "BYTES", default_value_t = Config::default().pmtu)]
@@ -111,14 +113,16 @@ impl NetArgs {
         Some(mobility)
     }
 
-    /// Binds an endpoint that accepts associations.
-    pub(crate) fn server(&self, open: &Open) -> Result<Endpoint, Failure> {
+    /// Binds an endpoint that accepts associations. A client that is silent for `idle_timeout` is lost; the
+    /// endpoint's own timeout applies if there is none.
+    pub(crate) fn server(&self, open: &Open, idle_timeout: Option<Duration>) -> Result<Endpoint, Failure> {
         let every = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
         let bind = self.bind_or(&every, ENCAPSULATION_PORT);
         let mut options = EndpointOptions::new(bind);
         // A server's associations stay where they are unless the options name interfaces to follow.
         options.mobility = self.mobility().filter(|_| !self.prefer.is_empty() || !self.only.is_empty());
-        let endpoint = Endpoint::bind(&options).map_err(unbound)?;
+        options.idle_timeout = idle_timeout.or(options.idle_timeout);
+        let endpoint = Endpoint::bind(&options).map_err(|error| self.unbound(error))?;
         open.add(&endpoint);
         endpoint.listen(self.sctp_port, self.config()?).map_err(|error| refused(&error))?;
         Ok(endpoint)
@@ -136,6 +140,15 @@ impl NetArgs {
         Endpoint::bind(&options)
     }
 
+    /// Reports why an endpoint could not be bound.
+    fn unbound(&self, error: BindError) -> Failure {
+        match error {
+            BindError::Config(error) => refused(&error),
+            error if self.bind.is_empty() => Failure::Run(format!("{error}; --bind names another")),
+            error => Failure::Run(format!("--bind: {error}")),
+        }
+    }
+
     fn bind_or(&self, every: &[IpAddr], port: u16) -> Vec<SocketAddr> {
         if self.bind.is_empty() {
             return every.iter().map(|&ip| SocketAddr::new(ip, port)).collect();
@@ -151,12 +164,15 @@ pub(crate) struct PeerArgs {
     #[arg(value_name = "HOST[:PORT]")]
     host: String,
     /// Time out after so many seconds without a network, without an answer or without a message.
-    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT))]
     timeout: u64,
 }
 
 /// The remedy in errors about a server that does not answer.
 const SERVERS: &str = "want `msctp serve`, `msctp recv` or `msctp perf --server` there";
+
+/// The longest `--timeout` in seconds: a day.
+pub(crate) const MAX_TIMEOUT: u64 = 86_400;
 
 /// How often to check for a network.
 const LOOK: Duration = Duration::from_millis(200);
@@ -228,12 +244,16 @@ async fn connect_once(
 ) -> Result<(Endpoint, Association), Unconnected> {
     let endpoint = net.client(address.ip()).map_err(|error| match error {
         BindError::NoAddress => Unconnected::NoNetwork("this host has no address".to_owned()),
-        error => Unconnected::Failed(unbound(error)),
+        error => Unconnected::Failed(net.unbound(error)),
     })?;
     let peer = Peer { port: net.sctp_port(), ..Peer::new(address) };
     let association = tokio::select! {
         connected = endpoint.connect(peer, config.clone()) => connected.map_err(|error| match error {
             ConnectError::Config(error) => Unconnected::Failed(refused(&error)),
+            ConnectError::NoLocalAddress(at) if !net.bind.is_empty() => {
+                let family = if at.is_ipv4() { "an IPv4" } else { "an IPv6" };
+                Unconnected::NoNetwork(format!("--bind: no local address reaches {at}; name {family} address"))
+            }
             error @ ConnectError::NoLocalAddress(_) => Unconnected::NoNetwork(error.to_string()),
             // It names the address.
             error @ ConnectError::PortUnreachable(_) => Unconnected::Failed(Failure::Run(format!("{error}; {SERVERS}"))),
@@ -305,24 +325,21 @@ impl Target {
     }
 }
 
+/// The fields of options and addresses that the command line sets, and the argument that sets each.
+const FLAGS: [(&str, &str); 7] = [
+    ("controller", "--controller"),
+    ("pmtu", "--mtu"),
+    ("auth.keys", "--key"),
+    ("port", "--sctp-port"),
+    ("local.port", "--sctp-port"),
+    ("remote.port", "--sctp-port"),
+    ("local.addresses", "--bind"),
+];
+
 /// Reports an invalid option by the name of its flag.
 fn refused(error: &ConfigError) -> Failure {
-    let flag = match error.field {
-        "handover_policy" => "--policy",
-        "controller" => "--controller",
-        "pmtu" => "--mtu",
-        "port" | "local.port" => "--sctp-port",
-        field => field,
-    };
+    let flag = FLAGS.iter().find(|(field, _)| *field == error.field).map_or(error.field, |(_, flag)| flag);
     Failure::Input(format!("{flag} {}: want {}", error.value, error.want))
-}
-
-/// Reports why an endpoint could not be bound.
-fn unbound(error: BindError) -> Failure {
-    match error {
-        BindError::Config(error) => refused(&error),
-        error => Failure::Run(error.to_string()),
-    }
 }
 
 /// Bytes of the shortest key: a shorter one can be guessed.
@@ -330,17 +347,14 @@ const MIN_KEY: usize = 16;
 
 /// Reads the shared key from a file. Trailing white space, as editors leave it, is not part of the key.
 fn authentication(file: &Path) -> Result<AuthConfig, Failure> {
-    let wrong = |why: &dyn std::fmt::Display| Failure::Input(format!("--key {}: {why}", file.display()));
-    let mut secret = std::fs::read(file)
-        .map_err(|error| wrong(&format_args!("{}; want a file with the key", os_error(&error))))?;
+    let what = format!("--key {}", file.display());
+    let mut secret = read(&what, file)?;
     while secret.last().is_some_and(u8::is_ascii_whitespace) {
         secret.pop();
     }
     if secret.len() < MIN_KEY {
-        return Err(wrong(&format_args!(
-            "{}; want at least {MIN_KEY}",
-            counted(secret.len() as u64, "byte")
-        )));
+        let len = counted(secret.len() as u64, "byte");
+        return Err(Failure::Input(format!("{what}: {len}; want at least {MIN_KEY}")));
     }
     Ok(AuthConfig { keys: vec![SharedKey { id: 1, secret }], active_key: 1, ..AuthConfig::default() })
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,11 +14,12 @@ use serde::Serialize;
 
 use super::options::{NetArgs, PeerArgs};
 use super::service::{DATA, END_TIMEOUT, Service};
-use super::text::{escape, os_error};
-use super::transfer::{Control, Hash, PIECE};
+use super::text::escape;
+use super::transfer::{Control, Hash, PIECE, check_name};
 use super::{Open, block_on, failed, moves};
 use crate::Failure;
 use crate::running::print;
+use crate::system::{cannot_read, os_error};
 
 /// Send a file to `msctp recv`. It survives changes of the network; interrupted, the same command goes on
 /// where it stopped.
@@ -74,9 +76,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let shown = args.file.display();
     // What cannot work is said before the file is read.
     args.net.config()?;
+    check_regular(&args.file)?;
     let name = args.file.file_name().and_then(|name| name.to_str());
-    let name = name.ok_or_else(|| Failure::Input(format!("{shown}: want a file with a plain name")))?;
-    let (hash, size) = read(&args.file)?;
+    let name = name.ok_or_else(|| Failure::Input(format!("{shown}: the name is not UTF-8: rename it")))?;
+    check_name(name).map_err(|why| Failure::Input(format!("{shown}: {why}")))?;
+    let unreadable = |error| Failure::Input(cannot_read(&shown, &error));
+    let (hash, size) = Hash::of_file(&args.file, || ()).map_err(unreadable)?;
     let offer = Offer { path: &args.file, name: name.to_owned(), size, sha256: hash.text() };
     block_on(async |open| {
         let bar = progress(args.quiet, size);
@@ -101,20 +106,26 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-/// Returns the hash and length of the file to send.
-fn read(file: &Path) -> Result<(Hash, u64), Failure> {
+/// Refuses what is no regular file: a pipe or a device may have no end.
+fn check_regular(file: &Path) -> Result<(), Failure> {
     let shown = file.display();
-    Hash::of_file(file, || ()).map_err(|error| {
-        let remedy = match error.kind() {
-            ErrorKind::IsADirectory => {
-                format!("; want a file: `tar c {shown} | msctp connect HOST` sends a folder to `msctp serve`")
-            }
-            ErrorKind::NotFound => "; want the path of a file".to_owned(),
-            ErrorKind::PermissionDenied => "; want a file that you may read".to_owned(),
-            _ => String::new(),
-        };
-        Failure::Input(format!("{shown}: {}{remedy}", os_error(&error)))
-    })
+    let kind =
+        std::fs::metadata(file).map_err(|error| Failure::Input(cannot_read(&shown, &error)))?.file_type();
+    let (what, instead) = match () {
+        () if kind.is_file() => return Ok(()),
+        () if kind.is_dir() => {
+            ("a folder", format!("`tar c {shown} | msctp connect HOST` sends one to `msctp serve`"))
+        }
+        () => {
+            let what = match () {
+                () if kind.is_fifo() => "a named pipe",
+                () if kind.is_socket() => "a socket",
+                () => "a device",
+            };
+            (what, format!("`msctp connect HOST < {shown}` sends its bytes to `msctp serve`"))
+        }
+    };
+    Err(Failure::Input(format!("{shown} is {what}; send takes regular files: {instead}")))
 }
 
 fn report(args: &Args, summary: &Summary) -> Result<(), Failure> {

@@ -31,7 +31,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     block_on(async |open| {
-        let endpoint = args.net.server(open)?;
+        let endpoint = args.net.server(open, None)?;
         announce(&endpoint, &args.net, "connect");
         loop {
             let Some(association) = endpoint.accept(args.net.sctp_port()).await else {

@@ -20,6 +20,9 @@ pub(crate) const DATA: u16 = 2;
 
 /// How long a server waits for the first message of a client.
 pub(crate) const FIRST_TIMEOUT: Duration = Duration::from_secs(15);
+/// Idle timeout of `recv` and `perf --server`: a client that was killed is noticed after this time. Shorter
+/// than the endpoint's, because such a client keeps others waiting. HEARTBEATs keep an idle one alive.
+pub(crate) const CLIENT_GONE: Duration = Duration::from_secs(15);
 /// How long an end waits until the peer has read the last message and ended the association.
 pub(crate) const END_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -1,7 +1,6 @@
-//! Text for messages: escapes what a peer sent, strips errno numbers.
+//! Escapes text that a peer sent.
 
 use std::fmt::Write;
-use std::io;
 
 /// Escapes control characters, and the invisible ones that reorder a line, in text from a peer: a terminal
 /// obeys them.
@@ -22,15 +21,6 @@ fn is_invisible(char: char) -> bool {
     matches!(char, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Formats an error of the operating system without its number.
-pub(crate) fn os_error(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.rsplit_once(" (os error ") {
-        Some((words, _)) => words.to_owned(),
-        None => text,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,12 +30,5 @@ mod tests {
         assert_eq!(escape("a \u{1b}[31mred\u{7}\n"), r"a \u{1b}[31mred\u{7}\u{a}");
         assert_eq!(escape("x\u{202e}gpj.exe\u{9b}"), r"x\u{202e}gpj.exe\u{9b}");
         assert_eq!(escape("Übung \"1\" – 映画.mkv"), "Übung \"1\" – 映画.mkv");
-    }
-
-    #[test]
-    fn system_errors_lose_their_number() {
-        let error = io::Error::from_raw_os_error(21);
-        assert_eq!(os_error(&error), "Is a directory");
-        assert_eq!(os_error(&io::Error::other("no number")), "no number");
     }
 }

@@ -81,11 +81,21 @@ impl Hash {
     }
 }
 
-/// The file's own name, if a receiver may make a file of that name.
-pub(crate) fn plain_name(name: &str) -> Option<&str> {
-    let plain = Path::new(name).file_name()?.to_str()?;
-    let plain = plain == name && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
-    (plain && name.len() <= MAX_NAME).then_some(name)
+/// Checks that a receiver may make a file of this name. Both ends check it.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn check_name(name: &str) -> Result<(), String> {
+    let wrong = if name.starts_with('.') {
+        "the name begins with a dot, and `msctp recv` takes no hidden files"
+    } else if name.is_empty() || name.contains(['/', '\\', '\0']) {
+        "not a plain file name"
+    } else if name.len() > MAX_NAME {
+        return Err(format!("the name has {} bytes, more than {MAX_NAME}: rename it", name.len()));
+    } else {
+        return Ok(());
+    };
+    Err(format!("{wrong}: rename it"))
 }
 
 #[cfg(test)]
@@ -95,11 +105,13 @@ mod tests {
     #[test]
     fn names_cannot_leave_the_folder() {
         for bad in ["", ".", "..", "../x", "/etc/passwd", "a/b", ".bashrc", "a\\b", "x/"] {
-            assert_eq!(plain_name(bad), None, "{bad}");
+            assert!(check_name(bad).is_err(), "{bad}");
         }
-        assert_eq!(plain_name("a file.tar.gz"), Some("a file.tar.gz"));
+        assert_eq!(check_name("a file.tar.gz"), Ok(()));
         let (longest, longer) = ("x".repeat(255), "x".repeat(256));
-        assert!(plain_name(&longest).is_some() && plain_name(&longer).is_none());
+        assert!(check_name(&longest).is_ok() && check_name(&longer).is_err());
+        let hidden = check_name(".bashrc").unwrap_err();
+        assert_eq!(hidden, "the name begins with a dot, and `msctp recv` takes no hidden files: rename it");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use msctp_lab::plan::Execution;
 use msctp_lab::report::{Overview, Report, ReportError, publish};
 
 use crate::interrupt::Interrupt;
-use crate::running::{done_with, outcome, print, progress, say_extent, store};
+use crate::running::{done_with, outcome, print, progress, say_extent, store, unwritten};
 use crate::{Failure, compare};
 
 /// Carry out a paper's experiment, or all of them: judge the claims, write the report.
@@ -110,7 +110,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     };
     let elapsed = progress.elapsed();
     progress.finish_and_clear();
-    let unwritten = |e: ReportError| Failure::Run(format!("the report could not be written: {e}"));
     let overview = Overview {
         command: effort.command_for_all(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -13,9 +13,9 @@ use tokio::time::Instant;
 
 use self::measure::{Interval, Meter, Report, Side, cpu_seconds, head, row};
 use self::wire::Message;
-use super::options::{NetArgs, PeerArgs};
+use super::options::{MAX_TIMEOUT, NetArgs, PeerArgs};
 use super::serve::announce;
-use super::service::{CONTROL, DATA, END_TIMEOUT, Service, drain};
+use super::service::{CLIENT_GONE, CONTROL, DATA, END_TIMEOUT, Service, drain};
 use super::{Open, block_on, failed, moves};
 use crate::Failure;
 use crate::running::print;
@@ -23,7 +23,7 @@ use crate::running::print;
 /// The longest measurement: a day.
 const MAX_SECONDS: u64 = 86_400;
 
-/// A client that sends nothing for so long is gone.
+/// How long a peer that is alive may send no data during a measurement.
 const SILENT: Duration = Duration::from_secs(60);
 
 /// Measure the throughput of one association, second by second, and what its paths do meanwhile.
@@ -71,7 +71,7 @@ pub(crate) struct OptionalPeer {
     #[arg(value_name = "HOST[:PORT]", required_unless_present = "server", conflicts_with = "server")]
     host: Option<String>,
     /// Time out after so many seconds without a network, without an answer or without a message.
-    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT))]
     timeout: u64,
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 async fn serve(args: &Args, open: &Open) -> Result<(), Failure> {
-    let endpoint = args.net.server(open)?;
+    let endpoint = args.net.server(open, Some(CLIENT_GONE))?;
     announce(&endpoint, &args.net, "measure with it");
     let mut running: Option<Running> = None;
     let mut rejected = JoinSet::new();
@@ -276,7 +276,7 @@ async fn receive(
             last = now;
             bytes += message.data.len() as u64;
         } else if last.elapsed() >= SILENT {
-            return Err(Failure::Run(format!("no data for {} s: the sender is gone", SILENT.as_secs())));
+            return Err(Failure::Run(format!("no data for {} s: the sender is stuck", SILENT.as_secs())));
         }
         if let Some(interval) = meter.tick(association, bytes) {
             note(&interval);

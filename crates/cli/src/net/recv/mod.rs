@@ -19,12 +19,13 @@ use self::store::{Part, Store, There};
 use self::turns::{Turn, Turns};
 use super::options::NetArgs;
 use super::serve::announce;
-use super::service::{DATA, END_TIMEOUT, Service, drain};
-use super::text::{escape, os_error};
-use super::transfer::{Control, plain_name};
+use super::service::{CLIENT_GONE, DATA, END_TIMEOUT, Service, drain};
+use super::text::escape;
+use super::transfer::{Control, check_name};
 use super::{block_on, failed};
 use crate::Failure;
 use crate::running::print;
+use crate::system::{cannot_write, os_error};
 
 /// Receive files from `msctp send` into a folder. A file appears under its name when its hash is right.
 #[derive(clap::Args)]
@@ -67,19 +68,15 @@ struct Received {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if !args.out.is_dir() {
-        return Err(Failure::Input(format!("{}: want a folder that is there", args.out.display())));
+        return Err(Failure::Input(format!("--out {}: want a folder that exists", args.out.display())));
     }
     let store = Store::new(&args.out);
     // Before somebody sends, not after.
     if let Err(error) = store.check_writable() {
-        let why = os_error(&error);
-        return Err(Failure::Input(format!(
-            "{}: cannot write there: {why}; name another folder with --out",
-            args.out.display()
-        )));
+        return Err(Failure::Input(cannot_write(format!("--out {}", args.out.display()), &error)));
     }
     block_on(async |open| {
-        let endpoint = args.net.server(open)?;
+        let endpoint = args.net.server(open, Some(CLIENT_GONE))?;
         announce(&endpoint, &args.net, "send files here");
         let (results, mut finished) = mpsc::channel(16);
         // Dropped, and with it all transfers, when this ends.
@@ -201,11 +198,13 @@ async fn take(association: &Association, store: &Store, turns: &Turns) -> Result
     else {
         return Err(Fault::Refused("an offer comes first".to_owned()));
     };
+    check_name(&name).map_err(|why| Fault::Refused(format!("{}: {why}", escape(&name))))?;
     let hex = sha256.len() == 64 && sha256.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    let Some(plain) = plain_name(&name).filter(|_| hex) else {
-        return Err(Fault::Refused(format!("{}: not a plain file name with its SHA-256", escape(&name))));
-    };
-    let offer = Offer { file: store.file(plain), name: escape(plain), size, sha256 };
+    if !hex {
+        let why = "the offer has no SHA-256 of 64 hexadecimal digits";
+        return Err(Fault::Refused(format!("{}: {why}", escape(&name))));
+    }
+    let offer = Offer { file: store.file(&name), name: escape(&name), size, sha256 };
     let begin = Instant::now();
     if store.must_hash(&offer.file, size) {
         wait(association, "comparing with the file of that name").await?;
@@ -269,7 +268,7 @@ async fn fill(
     let part = tokio::task::spawn_blocking(move || Part::open(opened, size, || hashing.progress())).await;
     let mut part = part
         .unwrap_or_else(|error| Err(io::Error::other(error)))
-        .map_err(|error| Fault::Storage(format!("cannot write {}: {}", path.display(), os_error(&error))))?;
+        .map_err(|error| Fault::Storage(cannot_write(path.display(), &error)))?;
     let resumed = part.len;
     let longest_gap = match write(association, &turn, &mut part, offer).await {
         Ok(longest_gap) => longest_gap,
