@@ -181,10 +181,7 @@ impl Association {
     /// All paths as they are now, in the order in which they appeared.
     pub fn paths(&self) -> impl Iterator<Item = PathStats> {
         let primary = self.paths.primary();
-        self.paths.iter().map(move |path| {
-            let resent = self.outbound.retransmissions(path.id());
-            stats_of(path, Some(path.id()) == primary, resent)
-        })
+        self.paths.iter().map(move |path| stats_of(path, Some(path.id()) == primary))
     }
 
     /// Counters since the beginning.
@@ -198,7 +195,7 @@ impl Association {
     }
 }
 
-fn stats_of(path: &Path, primary: bool, (chunks_lost, chunks_retransmitted): (u64, u64)) -> PathStats {
+fn stats_of(path: &Path, primary: bool) -> PathStats {
     let window = path.controller.window();
     let estimate = path.estimate();
     PathStats {
@@ -222,8 +219,8 @@ fn stats_of(path: &Path, primary: bool, (chunks_lost, chunks_retransmitted): (u6
         bytes_sent: path.bytes_sent,
         packets_received: path.packets_received,
         bytes_received: path.bytes_received,
-        chunks_retransmitted,
-        chunks_lost,
+        chunks_retransmitted: path.flow.resent,
+        chunks_lost: path.flow.lost,
         pacing_rate: path.controller.pacing_rate(),
         timeouts: path.timeouts.into(),
         fast_retransmits: path.fast_retransmits.into(),

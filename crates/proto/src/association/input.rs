@@ -259,7 +259,7 @@ impl Association {
         if self.outbound.watches_silence()
             && let Some(path) = self.path_of(at)
         {
-            self.outbound.on_heard(now, path, &self.paths);
+            self.outbound.on_heard(now, path, &mut self.paths);
         }
     }
 

@@ -329,7 +329,6 @@ impl Association {
         // The branch keeps the two sums apart: added as one vector they wait for `filled` to reach memory.
         if filled.again > 0 {
             self.stats.data_chunks_retransmitted += u64::from(filled.again);
-            self.outbound.count_retransmissions(path, filled.again);
         }
         if let Some((from, to)) = self.handover.bicast
             && from == path
@@ -472,7 +471,7 @@ impl Association {
         let entry = self.paths.get(path)?;
         let (at, mut room) = (entry.addr(), packet_room(entry));
         let oversized = match data_path {
-            Some(data) if data == path => self.outbound.oversized_packet(path, &self.paths),
+            Some(data) if data == path => self.outbound.oversized_packet(path, &mut self.paths),
             _ => None,
         };
         if let Some(needed) = oversized {
@@ -505,7 +504,7 @@ impl Association {
     //# chunk with the DATA chunk.
     fn fits_beside_sack(&mut self, path: PathId) -> bool {
         let Some(pmdcs) = self.paths.get(path).map(Path::pmdcs) else { return false };
-        let next = self.outbound.next_chunk_len(path, &self.paths);
+        let next = self.outbound.next_chunk_len(path, &mut self.paths);
         next.is_some_and(|next| next + Sack::MIN_LEN + self.echo_len() <= pmdcs as usize)
     }
 

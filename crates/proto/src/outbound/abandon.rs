@@ -205,18 +205,15 @@ impl Outbound {
                 path.t3_rtx = path.t3_rtx.filter(|_| path.flight_size > 0 || self.forward.is_timed_on(id));
             }
         } else if fate == Fate::Marked
-            && let Some(flow) = self.flows.of_mut(target)
+            && let Some(path) = paths.get_mut(target)
         {
-            flow.marked -= 1;
+            path.flow.marked -= 1;
         }
         if fate.is_outstanding()
-            && let Some(flow) = self.flows.of_mut(id)
+            && let Some(path) = paths.get_mut(id)
         {
-            flow.unacked -= 1;
-            if flow.earliest == Some(tsn) {
-                flow.seek_earliest(&self.sent);
-            }
-            if let Some(delivery) = &mut flow.delivery {
+            self.disown(tsn, path);
+            if let Some(delivery) = &mut path.flow.delivery {
                 delivery.on_abandoned(sending);
             }
         }

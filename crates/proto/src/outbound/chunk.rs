@@ -8,9 +8,7 @@ use msctp_wire::{Data, DataFlags, Fragment, Full, IData, Mid, PacketBuilder, Ppi
 
 use crate::PathId;
 use crate::long_tsn::LongTsn;
-
-/// A sending: numbers every transmission and retransmission of a chunk, over all paths, from 1.
-pub(super) type SendNumber = u64;
+use crate::path::{Flow, Path, SendNumber, Sending};
 
 /// Where a chunk that was sent stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,6 +224,55 @@ impl Outstanding {
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (LongTsn, &mut Chunk)> {
         let first = self.first;
         self.chunks.iter_mut().enumerate().map(move |(i, chunk)| (first + i as u64, chunk))
+    }
+
+    /// True while the chunk is in flight and this is its last sending.
+    #[inline]
+    pub(super) fn is_in_flight(&self, sending: &Sending) -> bool {
+        let chunk = self.at(sending.tsn);
+        chunk.is_some_and(|chunk| chunk.fate == Fate::InFlight && chunk.number == sending.number)
+    }
+
+    /// Chunks in flight on a path in the order in which they were sent.
+    pub(super) fn in_flight(&self, flow: &Flow) -> impl DoubleEndedIterator<Item = LongTsn> {
+        flow.log.iter().filter(|sending| self.is_in_flight(sending)).map(|sending| sending.tsn)
+    }
+
+    /// The lowest chunk marked for retransmission on a path.
+    pub(super) fn next_marked(&self, path: &mut Path) -> Option<LongTsn> {
+        let id = path.id();
+        let flow = &mut path.flow;
+        if flow.marked == 0 {
+            flow.queue.clear();
+            return None;
+        }
+        while let Some(&tsn) = flow.queue.front() {
+            if self.at(tsn).is_some_and(|chunk| chunk.fate == Fate::Marked && chunk.target == id) {
+                return Some(tsn);
+            }
+            flow.queue.pop_front();
+        }
+        debug_assert!(false, "{} chunks marked on {id} and none queued", flow.marked);
+        None
+    }
+
+    /// Finds a path's lowest outstanding TSN, after the previous one ceased to be outstanding there. Returns the number of
+    /// chunks examined.
+    pub(super) fn seek_earliest(&self, path: &mut Path) -> u64 {
+        let id = path.id();
+        let flow = &mut path.flow;
+        let Some(old) = flow.earliest.take().filter(|_| flow.unacked > 0) else { return 0 };
+        let first = old.max(self.first);
+        let mut tsn = first;
+        while let Some(chunk) = self.at(tsn) {
+            if chunk.path == id && chunk.fate.is_outstanding() {
+                flow.earliest = Some(tsn);
+                return tsn.above(first);
+            }
+            tsn = tsn + 1;
+        }
+        debug_assert!(false, "{} chunks outstanding on {id} and none found", flow.unacked);
+        tsn.above(first)
     }
 
     /// Everything, to be given up.

@@ -13,7 +13,7 @@ use msctp_wire::Tsn;
 use super::Outbound;
 use super::probe::ZeroWindowProbe;
 use crate::long_tsn::LongTsn;
-use crate::path::Paths;
+use crate::path::{Flow, Paths};
 use crate::{PathId, TraceKind};
 
 /// Changes of the path of new data that are remembered. An ECNE comes a round trip after its TSN, or somewhat later when it was
@@ -36,43 +36,24 @@ pub enum Echoed {
 pub(super) struct EcnSender {
     /// From which TSN on new data took which path, in order.
     starts: VecDeque<(LongTsn, PathId)>,
-    paths: Vec<PathEcn>,
     reductions: u64,
-}
-
-#[derive(Debug)]
-struct PathEcn {
-    id: PathId,
-    /// The last TSN sent when an ECNE last reduced the window.
-    reduced: Option<LongTsn>,
-    /// The last TSN sent when a loss last did.
-    lost: Option<LongTsn>,
 }
 
 impl EcnSender {
     fn path_of(&self, tsn: LongTsn) -> Option<PathId> {
         self.starts.iter().rev().find(|(start, _)| *start <= tsn).map(|&(_, path)| path)
     }
+}
 
-    fn path(&mut self, id: PathId) -> &mut PathEcn {
-        let at = self.paths.iter().position(|path| path.id == id).unwrap_or_else(|| {
-            self.paths.push(PathEcn { id, reduced: None, lost: None });
-            self.paths.len() - 1
-        });
-        &mut self.paths[at]
+/// Fast Recovery begins on a path, up to TSN `exit`, with this chunk lost. Returns true when its window was reduced for a
+/// mark after the chunk was sent: the loss belongs to the same window and reduces it no further (RFC 3168 §6.1.2). The
+/// loss of a retransmission (`again`) is "a new instance of congestion".
+pub(super) fn covers_loss(flow: &mut Flow, lost: LongTsn, again: bool, exit: LongTsn) -> bool {
+    let covered = !again && flow.ecn_reduced >= Some(lost);
+    if !covered {
+        flow.loss_reduced = Some(exit);
     }
-
-    /// Fast Recovery begins on a path, up to TSN `exit`, with this chunk lost. True when its window was reduced for a mark after
-    /// the chunk was sent: the loss is of the same window and takes no more (RFC 3168 §6.1.2). One that was sent `again` since is
-    /// "a new instance of congestion".
-    pub(super) fn on_loss(&mut self, id: PathId, lost: LongTsn, again: bool, exit: LongTsn) -> bool {
-        let path = self.path(id);
-        let covered = !again && path.reduced >= Some(lost);
-        if !covered {
-            path.lost = Some(exit);
-        }
-        covered
-    }
+    covered
 }
 
 impl Outbound {
@@ -88,7 +69,7 @@ impl Outbound {
 
     /// A packet with DATA on this path may be sent ECT now: it would begin with a new chunk (RFC 3168 §6.1.5).
     pub fn would_be_ect(&self, path: PathId, paths: &Paths) -> bool {
-        self.use_ecn && !self.may_retransmit(path, paths)
+        self.use_ecn && paths.get(path).is_none_or(|path| !self.may_retransmit(path))
     }
 
     /// New chunks from `first` on were written into a packet on a path, and `again` chunks sent again. True when the packet
@@ -112,40 +93,17 @@ impl Outbound {
         let Some(ecn) = self.ecn.as_mut().filter(|_| tsn <= last) else { return Echoed::Refused };
         let Some(id) = ecn.path_of(tsn) else { return Echoed::Refused };
         let Some(path) = paths.get_mut(id) else { return Echoed::Answered };
-        let of_path = ecn.path(id);
         // RFC 3168 §6.1.2: "only once in response to a series of dropped and/or CE packets from a single window of data"
-        if of_path.reduced.max(of_path.lost) >= Some(tsn) {
+        if path.flow.ecn_reduced.max(path.flow.loss_reduced) >= Some(tsn) {
             return Echoed::Answered;
         }
-        of_path.reduced = Some(last);
+        path.flow.ecn_reduced = Some(last);
         ecn.reductions += 1;
         path.controller.on_loss(&Loss { now, kind: LossKind::Ecn, flight_size: path.flight_size });
         if let Some(trace) = &mut self.trace {
             trace.push_back(TraceKind::EcnReduction { path: id, tsn: tsn.tsn().get() });
         }
-        self.trace_window(id, paths);
+        self.trace_window(path);
         Echoed::Reduced(id)
-    }
-
-    /// A time-out took the window of a path down: marks on what was sent until now take no more.
-    pub(super) fn note_timeout(&mut self, id: PathId) {
-        let last = self.sent.next() - 1;
-        if let Some(ecn) = &mut self.ecn {
-            ecn.path(id).lost = Some(last);
-        }
-    }
-
-    /// It was undone.
-    pub(super) fn forget_timeout(&mut self, id: PathId) {
-        if let Some(ecn) = &mut self.ecn {
-            ecn.path(id).lost = None;
-        }
-    }
-
-    /// A path is gone.
-    pub(super) fn forget_ecn(&mut self, gone: PathId) {
-        if let Some(ecn) = &mut self.ecn {
-            ecn.paths.retain(|path| path.id != gone);
-        }
     }
 }

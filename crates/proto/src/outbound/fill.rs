@@ -4,11 +4,10 @@ use msctp_units::Time;
 use msctp_wire::{DataFlags, PacketBuilder, Tsn};
 
 use super::chunk::{Chunk, Fate, overhead, wire_len};
-use super::flow::Sending;
 use super::probe::ZeroWindowProbe;
 use super::{MAX_OUTSTANDING, Outbound};
 use crate::long_tsn::LongTsn;
-use crate::path::{Path, Paths, RttSlot};
+use crate::path::{Path, Paths, RttSlot, Sending};
 use crate::{Direction, PathId, TraceKind};
 
 /// User bytes that are worth a chunk of their own.
@@ -57,6 +56,17 @@ fn may_begin_packet(path: &Path) -> bool {
     path.may_carry_packet() && (path.flight_size == 0 || !path.controller.one_packet_in_flight())
 }
 
+/// Nothing is to be sent: if the path's window is not what holds it back, the path's rate cannot be measured.
+#[inline]
+fn note_limited(path: &mut Path) {
+    if path.flow.delivery.is_some()
+        && below_cwnd(path)
+        && let Some(delivery) = &mut path.flow.delivery
+    {
+        delivery.on_limited(path.flight_size);
+    }
+}
+
 impl Outbound {
     /// The path on which the next packet with DATA can be sent now; `None` when no chunk may be sent. Begins to wait for
     /// a zero window probe when the peer's window is found closed, and for the time to come when the packet is paced.
@@ -71,16 +81,15 @@ impl Outbound {
         //# before sending new DATA chunks, the sender MUST first transmit any DATA chunks that are marked for
         //# retransmission
         // RFC 9260 §6.1 C: retransmissions first
-        for index in 0..self.flows.len() {
-            let flow = &self.flows[index];
-            let id = flow.id;
-            if flow.marked > 0 && self.may_retransmit(id, paths) && self.may_leave(now, id, paths) {
-                return Some(id);
+        for index in 0..paths.len() {
+            let path = paths.at_mut(index);
+            if path.flow.marked > 0 && self.may_retransmit(path) && self.may_leave(now, path) {
+                return Some(path.id());
             }
         }
         let data_path = paths.data_path()?;
-        if self.flows.len() > 1 {
-            self.note_unused(paths);
+        if paths.len() > 1 {
+            Self::note_unused(paths);
         }
         let max = self.max_payload(paths);
         if self.sent.is_empty() && self.probe == ZeroWindowProbe::Idle && self.window_is_closed(max) {
@@ -100,13 +109,12 @@ impl Outbound {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
         //# MUST transmit no more DATA chunks until some or all of the outstanding DATA chunks are
         //# acknowledged and transmission is allowed by rule A and rule B again.
-        if self.may_send_new(now, id, max, paths) {
-            return self.may_leave(now, id, paths);
+        let Some(path) = paths.get_mut(id) else { return false };
+        if self.may_send_new(now, max, path) {
+            return self.may_leave(now, path);
         }
-        self.note_limited(id, paths);
-        if let Some(path) = paths.get_mut(id) {
-            path.on_nothing_paced();
-        }
+        note_limited(path);
+        path.on_nothing_paced();
         false
     }
 
@@ -124,29 +132,19 @@ impl Outbound {
 
     /// What carries retransmissions only is limited by how many there are.
     #[cold]
-    fn note_unused(&mut self, paths: &Paths) {
-        for index in 0..self.flows.len() {
-            let flow = &self.flows[index];
-            if flow.marked == 0 && flow.unacked > 0 && !paths.is_carrier(flow.id) {
-                self.note_limited(flow.id, paths);
+    fn note_unused(paths: &mut Paths) {
+        for index in 0..paths.len() {
+            let path = paths.at(index);
+            if path.flow.marked == 0 && path.flow.unacked > 0 && !paths.is_carrier(path.id()) {
+                note_limited(paths.at_mut(index));
             }
         }
     }
 
-    /// Nothing is to be sent: if the path's window is not what holds it back, the path's rate cannot be measured.
+    /// Returns true when pacing lets the next packet on this path leave now; otherwise records when it does.
     #[inline]
-    fn note_limited(&mut self, id: PathId, paths: &Paths) {
-        if let Some(delivery) = self.flows.of_mut(id).and_then(|flow| flow.delivery.as_mut())
-            && let Some(path) = paths.get(id).filter(|path| below_cwnd(path))
-        {
-            delivery.on_limited(path.flight_size);
-        }
-    }
-
-    /// Pacing lets the next packet on this path go now; else notes when it does.
-    #[inline]
-    fn may_leave(&mut self, now: Time, id: PathId, paths: &mut Paths) -> bool {
-        let departure = paths.get_mut(id).map_or(now, |path| path.departure(now));
+    fn may_leave(&mut self, now: Time, path: &mut Path) -> bool {
+        let departure = path.departure(now);
         if departure <= now {
             return true;
         }
@@ -157,51 +155,51 @@ impl Outbound {
     }
 
     /// [`fill`](Self::fill) would write a chunk on this path now. It does not ask whether pacing lets it leave.
-    pub fn wants_to_send(&self, now: Time, path: PathId, paths: &Paths) -> bool {
-        self.may_retransmit(path, paths)
-            || paths.is_carrier(path) && self.may_send_new(now, path, self.max_payload(paths), paths)
+    pub fn wants_to_send(&self, now: Time, id: PathId, paths: &Paths) -> bool {
+        paths.get(id).is_some_and(|path| {
+            self.may_retransmit(path)
+                || paths.is_carrier(id) && self.may_send_new(now, self.max_payload(paths), path)
+        })
     }
 
     /// The size of the SCTP packet that the next chunk on this path needs, common header included, when that is more
     /// than the path's PMTU leaves: chunks are not fragmented again when they move to a path with a smaller PMTU (RFC 9260
     /// §6.9). Such a packet has to be begun with this limit and fragmented by IP.
-    pub fn oversized_packet(&mut self, path: PathId, paths: &Paths) -> Option<usize> {
-        let flow = self.flows.of_mut(path).filter(|flow| flow.marked > 0)?;
-        let tsn = flow.next_marked(&self.sent)?;
+    pub fn oversized_packet(&self, path: PathId, paths: &mut Paths) -> Option<usize> {
+        let path = paths.get_mut(path).filter(|path| path.flow.marked > 0)?;
+        let tsn = self.sent.next_marked(path)?;
         let needed = self.sent.at(tsn)?.wire_len();
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
         //# if the PMTU has been reduced, then IP fragmentation MUST be used.
-        (needed > u64::from(paths.get(path)?.pmdcs())).then_some(12 + needed as usize)
+        (needed > u64::from(path.pmdcs())).then_some(12 + needed as usize)
     }
 
     /// Bytes of the next chunk that [`fill`](Self::fill) would write on this path, header and padding included: for the
     /// decision whether another chunk can be bundled with it.
-    pub fn next_chunk_len(&mut self, path: PathId, paths: &Paths) -> Option<usize> {
-        if self.may_retransmit(path, paths) {
-            let tsn = self.flows.of_mut(path)?.next_marked(&self.sent)?;
+    pub fn next_chunk_len(&self, path: PathId, paths: &mut Paths) -> Option<usize> {
+        let path = paths.get_mut(path)?;
+        if self.may_retransmit(path) {
+            let tsn = self.sent.next_marked(path)?;
             return self.sent.at(tsn).map(|chunk| chunk.wire_len() as usize);
         }
         self.queue.next_len(self.max_payload(paths)).map(|len| wire_len(len, self.interleaving) as usize)
     }
 
     #[inline]
-    pub(super) fn may_retransmit(&self, id: PathId, paths: &Paths) -> bool {
-        let Some(flow) = self.flows.of(id).filter(|flow| flow.marked > 0) else { return false };
-        if self.frto_probes() {
-            return false;
-        }
-        let Some(path) = paths.get(id) else { return false };
-        may_begin_packet(path) && (flow.forced || below_cwnd(path))
+    pub(super) fn may_retransmit(&self, path: &Path) -> bool {
+        path.flow.marked > 0
+            && !self.frto_probes()
+            && may_begin_packet(path)
+            && (path.flow.forced || below_cwnd(path))
     }
 
     #[inline(always)]
-    fn may_send_new(&self, now: Time, id: PathId, max: usize, paths: &Paths) -> bool {
+    fn may_send_new(&self, now: Time, max: usize, path: &Path) -> bool {
         if self.queue.is_idle() || self.sent.len() >= MAX_OUTSTANDING {
             return false;
         }
-        let Some(path) = paths.get(id) else { return false };
-        let burst_left = self.max_burst == 0
-            || self.flows.of(id).is_none_or(|flow| flow.burst_at != now || flow.burst < self.max_burst);
+        let flow = &path.flow;
+        let burst_left = self.max_burst == 0 || flow.burst_at != now || flow.burst < self.max_burst;
         burst_left
             && may_begin_packet(path)
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
@@ -224,25 +222,29 @@ impl Outbound {
     }
 
     /// What is marked for a path that does not work goes elsewhere if there is a path that does (RFC 9260 §6.4.1).
-    fn reroute(&mut self, paths: &Paths) {
-        for index in 0..self.flows.len() {
-            let flow = &self.flows[index];
-            if flow.marked == 0 || paths.get(flow.id).is_some_and(Path::is_usable) {
+    fn reroute(&mut self, paths: &mut Paths) {
+        for index in 0..paths.len() {
+            let path = paths.at(index);
+            if path.flow.marked == 0 || path.is_usable() {
                 continue;
             }
-            let from = flow.id;
+            let from = path.id();
             let target = paths.retransmission_path(from).filter(|&to| to != from);
             let Some(target) = target.filter(|&to| paths.get(to).is_some_and(Path::is_usable)) else {
                 continue;
             };
-            let to = self.flows.index(target);
-            self.flows[to].forced |= core::mem::take(&mut self.flows[index].forced);
-            while let Some(tsn) = self.flows[index].next_marked(&self.sent) {
-                self.flows[index].unqueue();
+            let forced = core::mem::take(&mut paths.at_mut(index).flow.forced);
+            let mut moved = Vec::new();
+            while let Some(tsn) = self.sent.next_marked(paths.at_mut(index)) {
+                paths.at_mut(index).flow.unqueue();
                 if let Some(chunk) = self.sent.at_mut(tsn) {
                     chunk.target = target;
                 }
-                self.flows[to].mark(tsn);
+                moved.push(tsn);
+            }
+            if let Some(to) = paths.get_mut(target) {
+                to.flow.forced |= forced;
+                moved.into_iter().for_each(|tsn| to.flow.mark(tsn));
             }
         }
     }
@@ -258,88 +260,88 @@ impl Outbound {
     ) -> Filled {
         let mut filled = Filled::default();
         let found = self.found.take() == Some(id);
-        let index = self.flows.index(id);
         let max = self.max_payload(paths);
-        let (mut flight_before, mut t3_was_running) = (0, false);
-        if let Some(path) = paths.get_mut(id) {
-            // RFC 9260 §7.2.1
-            path.decay_if_idle(now);
-            (flight_before, t3_was_running) = (path.flight_size, path.t3_rtx.is_some());
+        let Some(index) = paths.index(id) else { return filled };
+        let path = paths.at_mut(index);
+        // RFC 9260 §7.2.1
+        path.decay_if_idle(now);
+        let (flight_before, t3_was_running) = (path.flight_size, path.t3_rtx.is_some());
+        if self.use_rack {
+            path.rack.get_or_insert_default();
         }
         let first_number = self.next_number;
         let mut restart_t3 = false;
-        if self.flows[index].marked > 0 && self.may_retransmit(id, paths) {
+        if self.may_retransmit(path) {
             while let Some(sent) = self.retransmit(now, index, paths, builder) {
                 restart_t3 |= sent.was_earliest;
                 filled.again += 1;
                 filled.bytes += sent.bytes;
-                let goes_on = self.flows[index].forced || paths.get(id).is_some_and(below_cwnd);
-                if !goes_on {
+                let path = paths.at(index);
+                if !(path.flow.forced || below_cwnd(path)) {
                     break;
                 }
             }
             if filled.again > 0 {
-                self.flows[index].forced = false;
+                let flow = &mut paths.at_mut(index).flow;
+                flow.forced = false;
+                flow.resent += u64::from(filled.again);
             }
         }
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
         //# The transmitter MUST transmit DATA chunks within an SCTP packet in increasing order of TSN.
         // RFC 9260 §6.1 C: new chunks only when no marked one is left here
-        if (self.flows[index].marked == 0 || self.frto_probes())
-            && paths.is_carrier(id)
-            && (filled.again > 0 || found || self.may_send_new(now, id, max, paths))
+        let carries = paths.is_carrier(id);
+        let path = paths.at_mut(index);
+        if (path.flow.marked == 0 || self.frto_probes())
+            && carries
+            && (filled.again > 0 || found || self.may_send_new(now, max, path))
         {
-            self.fill_new(now, index, max, paths, builder, &mut filled);
+            self.fill_new(now, max, path, builder, &mut filled);
         }
         if filled.is_empty() {
             return filled;
         }
-        if let Some(path) = paths.get_mut(id) {
-            if path.controller.models_delivery() {
-                let delivery = self.flows[index].delivery.get_or_insert_default();
-                let in_flight = (flight_before, path.flight_size);
-                delivery.on_sent(now, first_number, filled.new + filled.again, in_flight);
-            }
-            path.on_data_sent(now);
-            path.loss_probe = false;
-            if let Some(prr) = &mut path.prr {
-                prr.on_sent(path.flight_size - flight_before);
-            }
-            path.on_departure(now, builder.len() as u64 + u64::from(path.ip_header()));
-            if filled.new > 0 {
-                path.on_sent(now);
-            }
-            // RFC 9260 §6.3.2 R1; §6.1: restart when the earliest outstanding chunk is sent again
-            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
-            //# if the T3-rtx timer of that address is not currently running, the sender MUST start that
-            //# timer. If the timer for that address is already running, the sender MUST restart the timer if
-            //# the earliest (i.e., lowest TSN) outstanding DATA chunk sent to that address is being
-            //# retransmitted. Otherwise, the data sender MUST NOT restart the timer.
-            if !t3_was_running || restart_t3 {
-                path.t3_rtx = Some(now + path.rtt.rto());
-            }
+        if path.controller.models_delivery() {
+            let delivery = path.flow.delivery.get_or_insert_default();
+            let in_flight = (flight_before, path.flight_size);
+            delivery.on_sent(now, first_number, filled.new + filled.again, in_flight);
+        }
+        path.on_data_sent(now);
+        path.loss_probe = false;
+        if let Some(prr) = &mut path.prr {
+            prr.on_sent(path.flight_size - flight_before);
+        }
+        path.on_departure(now, builder.len() as u64 + u64::from(path.ip_header()));
+        if filled.new > 0 {
+            path.on_sent(now);
+        }
+        // RFC 9260 §6.3.2 R1; §6.1: restart when the earliest outstanding chunk is retransmitted
+        //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
+        //# if the T3-rtx timer of that address is not currently running, the sender MUST start that
+        //# timer. If the timer for that address is already running, the sender MUST restart the timer if
+        //# the earliest (i.e., lowest TSN) outstanding DATA chunk sent to that address is being
+        //# retransmitted. Otherwise, the data sender MUST NOT restart the timer.
+        if !t3_was_running || restart_t3 {
+            path.t3_rtx = Some(now + path.rtt.rto());
         }
         if self.use_ecn && filled.new > 0 {
             let first = self.sent.next() - u64::from(filled.new);
             filled.ect = self.note_new(id, first, filled.again);
         }
-        self.schedule_probe(now, index, filled.new > 0, paths);
-        self.trace_window(id, paths);
+        self.schedule_tail_loss_probe(now, index, filled.new > 0, paths);
+        self.trace_window(paths.at(index));
         filled
     }
 
     fn fill_new(
         &mut self,
         now: Time,
-        index: usize,
         max: usize,
-        paths: &mut Paths,
+        path: &mut Path,
         builder: &mut PacketBuilder<'_>,
         filled: &mut Filled,
     ) {
         let before = filled.new;
-        let id = self.flows[index].id;
-        let Some(path) = paths.get_mut(id) else { return };
         self.queue.begin_packet();
         // What does not hold one byte beside the chunk's header is full; most packets are after one chunk.
         while builder.remaining() > overhead(self.interleaving)
@@ -357,7 +359,7 @@ impl Outbound {
             {
                 break;
             }
-            if !self.send_new(now, index, max, path, builder) {
+            if !self.send_new(now, max, path, builder) {
                 break;
             }
             filled.new += 1;
@@ -367,7 +369,7 @@ impl Outbound {
         self.queue.end_packet();
         if filled.new > before {
             // RFC 9260 §6.1 D
-            let flow = &mut self.flows[index];
+            let flow = &mut path.flow;
             if flow.burst_at != now {
                 flow.burst_at = now;
                 flow.burst = 0;
@@ -404,14 +406,7 @@ impl Outbound {
 
     /// Sends one new chunk; false when it did not fit after all.
     #[inline]
-    fn send_new(
-        &mut self,
-        now: Time,
-        index: usize,
-        max: usize,
-        path: &mut Path,
-        builder: &mut PacketBuilder<'_>,
-    ) -> bool {
+    fn send_new(&mut self, now: Time, max: usize, path: &mut Path, builder: &mut PacketBuilder<'_>) -> bool {
         let Some(piece) = self.queue.take(max) else { return false };
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
         //# The transmitter MUST then assign, in sequence, a separate TSN to each of the DATA chunks in the
@@ -460,9 +455,8 @@ impl Outbound {
         self.sent_bytes += len;
         self.in_flight += len;
         path.flight_size += wire;
-        let flow = &mut self.flows[index];
-        flow.log.push_back(Sending { number: self.next_number, tsn });
-        flow.adopt(tsn);
+        path.flow.log.push_back(Sending { number: self.next_number, tsn });
+        path.flow.adopt(tsn);
         self.next_number += 1;
         // RFC 9260 §6.3.1 C4: one measurement per round trip
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.3.1
@@ -482,10 +476,11 @@ impl Outbound {
         paths: &mut Paths,
         builder: &mut PacketBuilder<'_>,
     ) -> Option<Resent> {
-        let tsn = self.flows[index].next_marked(&self.sent)?;
+        let path = paths.at_mut(index);
+        let id = path.id();
+        let tsn = self.sent.next_marked(path)?;
         let chunk = self.sent.at_mut(tsn)?;
         chunk.push(tsn, builder).ok()?;
-        let id = self.flows[index].id;
         let from = chunk.path;
         chunk.path = id;
         chunk.one_path &= from == id;
@@ -495,22 +490,24 @@ impl Outbound {
         chunk.retransmissions = chunk.retransmissions.saturating_add(1);
         let (len, wire) = (chunk.len(), chunk.wire_len());
         self.in_flight += len;
-        let flow = &mut self.flows[index];
+        path.flight_size += wire;
+        let flow = &mut path.flow;
         flow.unqueue();
         flow.log.push_back(Sending { number: self.next_number, tsn });
         self.next_number += 1;
         let was_earliest = from == id && flow.earliest == Some(tsn);
         if from != id {
             flow.adopt(tsn);
-            self.disown(from, tsn);
         }
-        if let Some(rack) = &mut self.rack {
-            rack.on_resent(id, tsn);
+        if let Some(rack) = &mut path.rack {
+            rack.on_resent(tsn);
+        }
+        if from != id
+            && let Some(from) = paths.get_mut(from)
+        {
+            self.disown(tsn, from);
         }
         for path in paths.iter_mut() {
-            if path.id() == id {
-                path.flight_size += wire;
-            }
             // RFC 9260 §6.3.1 C5: neither the chunk nor any chunk above it is good for a measurement any more
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.3.1
             //# RTT measurements MUST NOT be made using chunks that were retransmitted
@@ -522,13 +519,11 @@ impl Outbound {
         Some(Resent { was_earliest, bytes: len })
     }
 
-    /// A chunk last sent on `from` went elsewhere.
-    fn disown(&mut self, from: PathId, tsn: LongTsn) {
-        if let Some(flow) = self.flows.of_mut(from) {
-            flow.unacked -= 1;
-            if flow.earliest == Some(tsn) {
-                flow.seek_earliest(&self.sent);
-            }
+    /// A chunk last sent on this path is not outstanding there any more: it was retransmitted elsewhere or abandoned.
+    pub(super) fn disown(&self, tsn: LongTsn, path: &mut Path) {
+        path.flow.unacked -= 1;
+        if path.flow.earliest == Some(tsn) {
+            self.sent.seek_earliest(path);
         }
     }
 

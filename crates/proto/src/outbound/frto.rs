@@ -8,10 +8,9 @@
 
 use super::Outbound;
 use super::chunk::Fate;
-use super::flow::Sending;
 use super::sack::Processing;
 use crate::long_tsn::LongTsn;
-use crate::path::Paths;
+use crate::path::{Paths, Sending};
 use crate::{PathId, TraceKind};
 
 /// Where the algorithm stands.
@@ -37,13 +36,13 @@ pub(super) struct Frto {
 
 impl Outbound {
     /// Step (1): T3-rtx of a path has expired, nothing is marked yet.
-    pub(super) fn suspect_timeout(&mut self, path: PathId, target: PathId) {
-        let index = self.flows.index(path);
+    pub(super) fn suspect_timeout(&mut self, path: PathId, target: PathId, paths: &Paths) {
         let sound = target == path
             && self.frto.is_none()
-            && self.flows[index].marked == 0
-            && self.flows[index].ld_exit.is_none()
-            && self.flows.iter().all(|flow| flow.id == path || flow.unacked == 0);
+            && paths.iter().all(|other| match other.id() == path {
+                true => other.flow.marked == 0 && other.flow.ld_exit.is_none(),
+                false => other.flow.unacked == 0,
+            });
         let recover = self.sent.next() - 1;
         self.frto = (self.use_frto && sound).then_some(Frto {
             path,
@@ -91,7 +90,6 @@ impl Outbound {
     /// What was marked is in flight as before, and the window is back.
     fn undo_timeout(&mut self, processing: Processing, paths: &mut Paths) {
         let Some(Frto { path: id, recover, .. }) = self.frto.take() else { return };
-        let index = self.flows.index(id);
         let Some(path) = paths.get_mut(id) else { return };
         let mut back = Vec::new();
         for (tsn, chunk) in self.sent.iter_mut() {
@@ -101,18 +99,18 @@ impl Outbound {
             chunk.fate = Fate::InFlight;
             self.in_flight += chunk.len();
             path.flight_size += chunk.wire_len();
-            self.flows[index].marked -= 1;
+            path.flow.marked -= 1;
             back.push(Sending { number: chunk.number, tsn });
         }
-        self.flows[index].relog(back);
-        self.flows[index].forced = false;
+        path.flow.relog(back);
+        path.flow.forced = false;
+        path.flow.loss_reduced = None;
         path.spurious_timeouts += 1;
         path.controller.on_spurious_timeout(processing.now);
-        self.forget_timeout(id);
         self.fresh_from = self.restart_rtt.then_some((id, recover));
         if let Some(trace) = &mut self.trace {
             trace.push_back(TraceKind::SpuriousTimeout { path: id });
         }
-        self.trace_window(id, paths);
+        self.trace_window(path);
     }
 }

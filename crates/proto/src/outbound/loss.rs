@@ -7,13 +7,22 @@ use msctp_units::Time;
 use super::Outbound;
 use super::chunk::Fate;
 use super::differentiation::Verdict;
-use super::flow::Sending;
+use super::ecn::covers_loss;
 use super::sack::Processing;
 use crate::TraceKind;
-use crate::path::Paths;
+use crate::path::{Flow, Paths, Sending};
 
 /// RFC 9260 §7.2.4: the third miss indication starts a fast retransmit.
 pub(super) const MISS_INDICATIONS: u8 = 3;
+
+/// Lets PRR allow what a SACK acknowledged on paths in Fast Recovery, those that it puts there included (RFC 9937).
+fn reduce_in_proportion(safe: bool, paths: &mut Paths) {
+    for path in paths.iter_mut() {
+        if let Some(prr) = &mut path.prr {
+            prr.on_ack(&PrrAck { delivered: path.flow.ack.bytes, in_flight: path.flight_size, safe });
+        }
+    }
+}
 
 impl Outbound {
     /// RFC 9260 §7.2.4 (6), §6.2.1 D iv
@@ -22,28 +31,27 @@ impl Outbound {
         if let Some(differentiation) = &mut self.differentiation {
             differentiation.acknowledged(cum_tsn_ack);
         }
-        for flow in self.flows.iter_mut() {
-            flow.ld_exit.take_if(|exit| *exit <= cum_tsn_ack);
-            if flow.recovery_exit.is_some_and(|exit| exit <= cum_tsn_ack) {
-                flow.recovery_exit = None;
-                if let Some(rack) = &mut self.rack {
-                    rack.on_recovery_exit(flow.id);
+        for path in paths.iter_mut() {
+            path.flow.ld_exit.take_if(|exit| *exit <= cum_tsn_ack);
+            if path.flow.recovery_exit.take_if(|exit| *exit <= cum_tsn_ack).is_some() {
+                if let Some(rack) = &mut path.rack {
+                    rack.on_recovery_exit();
                 }
-                if let Some(path) = paths.get_mut(flow.id) {
-                    path.prr = None;
-                    path.controller.on_recovery_exit(now);
-                }
+                path.prr = None;
+                path.controller.on_recovery_exit(now);
             }
         }
     }
 
     /// Counts the miss indications of a SACK and marks what is lost.
     pub(super) fn detect_losses(&mut self, processing: Processing, paths: &mut Paths) {
-        for index in 0..self.flows.len() {
-            if self.rack.is_some() {
+        for index in 0..paths.len() {
+            if self.use_rack {
                 self.find_lost(processing.now, index, paths);
-            } else if let Some(limit) = self.miss_limit(index, processing.advanced) {
-                self.count_misses(index, limit);
+            } else if let flow = &mut paths.at_mut(index).flow
+                && let Some(limit) = self.miss_limit(flow, processing.advanced)
+            {
+                self.count_misses(flow, limit);
             }
         }
         let found = !self.newly_lost.is_empty();
@@ -51,18 +59,7 @@ impl Outbound {
             self.fast_retransmit(processing.now, paths);
         }
         if self.use_prr {
-            self.reduce_in_proportion(processing.advanced && !found, paths);
-        }
-    }
-
-    /// PRR: what this SACK lets out on paths in Fast Recovery, the one that it begins included.
-    fn reduce_in_proportion(&self, safe: bool, paths: &mut Paths) {
-        for flow in self.flows.iter() {
-            if let Some(path) = paths.get_mut(flow.id)
-                && let Some(prr) = &mut path.prr
-            {
-                prr.on_ack(&PrrAck { delivered: flow.ack.bytes, in_flight: path.flight_size, safe });
-            }
+            reduce_in_proportion(processing.advanced && !found, paths);
         }
     }
 
@@ -75,8 +72,7 @@ impl Outbound {
     ///
     /// RFC 9260 §7.2.4 compares TSNs. For chunks sent once that is the same; a chunk sent again is counted only when
     /// something sent after *that* was acknowledged, since what was sent before says nothing of it.
-    fn miss_limit(&self, index: usize, advanced: bool) -> Option<Sending> {
-        let flow = &self.flows[index];
+    fn miss_limit(&self, flow: &Flow, advanced: bool) -> Option<Sending> {
         // "If an endpoint is in Fast Recovery and a SACK chunk arrives that advances the Cumulative TSN Ack Point, the miss
         // indications are incremented for all TSNs reported missing in the SACK chunk."
         if flow.ack.in_recovery
@@ -91,8 +87,8 @@ impl Outbound {
 
     /// Walks a flow's log as far as `limit`. What was acknowledged or sent again since, or cannot be fast retransmitted any
     /// more, leaves the log here; so each sending is looked at once, and each lost one at most three times.
-    fn count_misses(&mut self, index: usize, limit: Sending) {
-        let log = &mut self.flows[index].log;
+    fn count_misses(&mut self, flow: &mut Flow, limit: Sending) {
+        let log = &mut flow.log;
         while let Some(&sending) = log.front() {
             if sending.number > limit.number {
                 break;
@@ -136,14 +132,12 @@ impl Outbound {
         newly_lost.sort_unstable();
         newly_lost.dedup();
         let exit = self.sent.next() - 1;
-        for index in 0..self.flows.len() {
-            let flow = &mut self.flows[index];
-            let id = flow.id;
+        for path in paths.iter_mut() {
+            let id = path.id();
             let lost_here = |tsn: &&_| self.sent.at(**tsn).is_some_and(|chunk| chunk.path == id);
             let Some(&first) = newly_lost.iter().find(lost_here) else { continue };
-            let Some(path) = paths.get_mut(id) else { continue };
             path.fast_retransmits += 1;
-            let in_recovery = flow.recovery_exit.is_some();
+            let in_recovery = path.flow.recovery_exit.is_some();
             let verdict = match in_recovery {
                 true => None,
                 false => self
@@ -157,28 +151,28 @@ impl Outbound {
             }
             if verdict.is_some_and(|verdict| verdict.cause == Cause::Wireless) {
                 path.ld_recoveries += 1;
-                flow.forced = true;
+                path.flow.forced = true;
                 let last = newly_lost.iter().rev().find(lost_here).copied();
-                flow.ld_exit = flow.ld_exit.max(last);
+                path.flow.ld_exit = path.flow.ld_exit.max(last);
             } else if !in_recovery {
                 // (2), (3), (6)
                 let again = self.sent.at(first).is_none_or(|chunk| chunk.again);
-                if !self.ecn.as_mut().is_some_and(|ecn| ecn.on_loss(id, first, again, exit)) {
+                if !covers_loss(&mut path.flow, first, again, exit) {
                     let loss = Loss { now, kind: LossKind::Gap, flight_size: path.flight_size };
                     path.controller.on_loss(&loss);
                 }
-                flow.forced = true;
-                flow.recovery_exit = Some(exit);
+                path.flow.forced = true;
+                path.flow.recovery_exit = Some(exit);
                 let ssthresh = path.controller.window().ssthresh;
                 path.prr = (self.use_prr && ssthresh < u64::MAX).then(|| {
-                    let recover_fs = path.flight_size + flow.ack.landed;
+                    let recover_fs = path.flight_size + path.flow.ack.landed;
                     Box::new(Prr::new(ssthresh, recover_fs, u64::from(path.pmdcs())))
                 });
             }
             if let Some(trace) = &mut self.trace {
                 trace.push_back(TraceKind::FastRetransmit { path: id, tsn: first.tsn().get() });
             }
-            self.trace_window(id, paths);
+            self.trace_window(path);
         }
         for &tsn in &newly_lost {
             let Some(chunk) = self.sent.at_mut(tsn).filter(|chunk| chunk.fate == Fate::InFlight) else {
@@ -191,7 +185,7 @@ impl Outbound {
                 path.flight_size -= wire_len;
             }
             // (1). RFC 9260 §6.4: to the address the data was sent to
-            self.mark(tsn, id);
+            self.mark(tsn, id, paths);
         }
         newly_lost.clear();
         self.newly_lost = newly_lost;

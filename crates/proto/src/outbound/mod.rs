@@ -12,7 +12,6 @@ mod chunk;
 mod differentiation;
 mod ecn;
 mod fill;
-mod flow;
 mod forward;
 mod frto;
 mod gaps;
@@ -41,22 +40,19 @@ pub use forward::ForwardSummary;
 pub(crate) use queue::Unsent;
 pub use sack::{SackFault, SackOutcome};
 
-use self::chunk::{Fate, Outstanding, SendNumber};
+use self::chunk::{Fate, Outstanding};
 use self::differentiation::Differentiation;
 use self::ecn::EcnSender;
-use self::flow::{Flows, Sending};
 use self::forward::Forward;
 use self::frto::Frto;
 use self::gaps::Gaps;
 use self::partial::PartialStore;
 use self::probe::ZeroWindowProbe;
 use self::queue::SendQueue;
-use self::rack::RackTlp;
 use self::reneging::Patience;
-use self::silence::Silence;
 use crate::config::{LossRecovery, MIN_CHARGE, RetransmissionPath};
 use crate::long_tsn::LongTsn;
-use crate::path::Paths;
+use crate::path::{Flow, Path, Paths, SendNumber, Sending};
 use crate::rare::Rare;
 use crate::{Config, OutMessage, PathId, SendError, SendFailure, TraceKind};
 
@@ -76,7 +72,6 @@ pub struct Outbound {
     sent: Outstanding,
     gaps: Rare<Gaps>,
     patience: Patience,
-    flows: Flows,
     /// The peer's last a_rwnd.
     a_rwnd: u64,
     /// User bytes in flight over all paths.
@@ -118,9 +113,9 @@ pub struct Outbound {
     restart_rtt: bool,
     fresh_from: Option<(PathId, LongTsn)>,
     /// RACK-TLP, where it finds the losses.
-    rack: Option<Box<RackTlp>>,
+    use_rack: bool,
     /// Other paths are asked when one is silent.
-    silence: Option<Box<Silence>>,
+    silence: Option<Span>,
     /// TLP.max_ack_delay (RFC 8985 §7.2).
     max_ack_delay: Span,
     /// PRR in Fast Recovery.
@@ -152,7 +147,6 @@ impl Outbound {
             sent: Outstanding::new(initial_tsn),
             gaps: Rare::default(),
             patience: Patience::default(),
-            flows: Flows::default(),
             a_rwnd: 0,
             in_flight: 0,
             sent_bytes: 0,
@@ -178,8 +172,8 @@ impl Outbound {
             frto: None,
             restart_rtt: config.restart_rtt_after_spurious,
             fresh_from: None,
-            rack: (config.recovery.loss_recovery == LossRecovery::Rack).then(Box::default),
-            silence: config.failover.silence.map(|least| Box::new(Silence::new(least))),
+            use_rack: config.recovery.loss_recovery == LossRecovery::Rack,
+            silence: config.failover.silence,
             max_ack_delay: config.sack_delay,
             use_prr: config.recovery.prr,
             use_ecn: false,
@@ -349,19 +343,6 @@ impl Outbound {
         if (chunks + 1) * MIN_CHARGE > self.send_buffer { 0 } else { self.send_buffer.saturating_sub(bytes) }
     }
 
-    /// DATA chunks so far that were sent on this path and declared lost, and that were retransmitted there.
-    pub fn retransmissions(&self, path: PathId) -> (u64, u64) {
-        self.flows.of(path).map_or((0, 0), |flow| (flow.lost, flow.resent))
-    }
-
-    /// Chunks were retransmitted on this path.
-    #[cold]
-    pub fn count_retransmissions(&mut self, path: PathId, chunks: u32) {
-        if let Some(flow) = self.flows.of_mut(path) {
-            flow.resent += u64::from(chunks);
-        }
-    }
-
     /// User bytes in the send buffer: waiting, or not yet cumulatively acknowledged.
     #[inline]
     pub fn buffered(&self) -> u64 {
@@ -412,34 +393,27 @@ impl Outbound {
         self.sent.cum_tsn_ack().tsn()
     }
 
-    /// The path is in Fast Recovery (RFC 9260 §7.2.4).
-    pub fn in_fast_recovery(&self, path: PathId) -> bool {
-        self.flows.of(path).is_some_and(|flow| flow.recovery_exit.is_some())
-    }
-
     /// The next entry of the trace; filled only when `Config::trace` is on.
     pub fn poll_trace(&mut self) -> Option<TraceKind> {
         self.trace.as_mut()?.pop_front()
     }
 
     #[inline]
-    fn trace_window(&mut self, path: PathId, paths: &Paths) {
+    fn trace_window(&mut self, path: &Path) {
         if self.trace.is_some() {
-            self.push_window(path, paths);
+            self.push_window(path);
         }
     }
 
     #[cold]
-    fn push_window(&mut self, path: PathId, paths: &Paths) {
-        if let Some(trace) = &mut self.trace
-            && let Some(at) = paths.get(path)
-        {
-            let window = at.controller.window();
+    fn push_window(&mut self, path: &Path) {
+        if let Some(trace) = &mut self.trace {
+            let window = path.controller.window();
             trace.push_back(TraceKind::Window {
-                path,
+                path: path.id(),
                 cwnd: window.cwnd,
                 ssthresh: window.ssthresh,
-                flight_size: at.flight_size,
+                flight_size: path.flight_size,
                 partial_bytes_acked: window.partial_bytes_acked,
             });
         }
@@ -457,8 +431,8 @@ impl Outbound {
         // Few have any of these.
         wait(self.probe.deadline());
         wait(self.held_until);
-        if let Some(rack) = &self.rack {
-            wait(rack.next_timeout());
+        if self.use_rack {
+            paths.iter().filter_map(|path| path.rack.as_ref()).for_each(|rack| wait(rack.next_timeout()));
         }
         if self.silence.is_some() {
             wait(self.silence_deadline(paths));
@@ -473,18 +447,11 @@ impl Outbound {
     pub fn remove_path(&mut self, gone: PathId, paths: &mut Paths) {
         self.forward_after_removal(gone);
         self.frto = None;
-        if let Some(rack) = &mut self.rack {
-            rack.remove(gone);
-        }
-        if let Some(silence) = &mut self.silence {
-            silence.remove(gone);
-        }
-        self.forget_ecn(gone);
-        if self.flows.remove(gone).is_none() {
-            return;
+        for detector in paths.iter_mut().filter_map(|path| path.silence.as_mut()) {
+            detector.probe.take_if(|probe| probe.path == gone);
         }
         let Some(target) = paths.data_path().or_else(|| paths.primary()) else { return };
-        let to = self.flows.index(target);
+        let Some(to) = paths.get_mut(target) else { return };
         for (tsn, chunk) in self.sent.iter_mut() {
             let moves = match chunk.fate {
                 Fate::InFlight if chunk.path == gone => {
@@ -499,7 +466,7 @@ impl Outbound {
                 chunk.fate = Fate::Marked;
                 chunk.target = target;
                 self.partial.suspect(chunk.partial, tsn);
-                self.flows[to].mark(tsn);
+                to.flow.mark(tsn);
             }
         }
     }
@@ -513,6 +480,9 @@ impl Outbound {
             path.rtt_slot = None;
             path.prr = None;
             path.loss_probe = false;
+            path.flow = Flow::default();
+            path.rack = None;
+            path.silence = None;
         }
         let mut failures: Vec<SendFailure> = Vec::new();
         for chunk in self.sent.drain() {
@@ -539,13 +509,6 @@ impl Outbound {
             self.partial.clear();
         }
         self.forward = Rare::default();
-        self.flows.clear();
-        if let Some(rack) = &mut self.rack {
-            rack.clear();
-        }
-        if let Some(silence) = &mut self.silence {
-            silence.clear();
-        }
         self.frto = None;
         self.gaps = Rare::default();
         self.in_flight = 0;
@@ -557,7 +520,7 @@ impl Outbound {
     }
 
     /// Marks a chunk for retransmission on `target`. The caller takes it out of the window of the path it was on.
-    fn mark(&mut self, tsn: LongTsn, target: PathId) {
+    fn mark(&mut self, tsn: LongTsn, target: PathId, paths: &mut Paths) {
         let Some(chunk) = self.sent.at_mut(tsn) else { return };
         debug_assert_eq!(chunk.fate, Fate::InFlight);
         chunk.fate = Fate::Marked;
@@ -567,10 +530,11 @@ impl Outbound {
         self.in_flight -= chunk.len();
         self.partial.suspect(chunk.partial, tsn);
         let (from, number, wire_len) = (chunk.path, chunk.number, chunk.wire_len());
-        if let Some(flow) = self.flows.of_mut(from) {
-            flow.note_lost(number, wire_len);
+        if let Some(path) = paths.get_mut(from) {
+            path.flow.note_lost(number, wire_len);
         }
-        let to = self.flows.index(target);
-        self.flows[to].mark(tsn);
+        if let Some(path) = paths.get_mut(target) {
+            path.flow.mark(tsn);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! [`Patience`]: how much work a peer may cause by taking back what its gap blocks acknowledged (RFC 9260 §6.2.1 D iii). One SACK
 //! of 28 bytes can take back 65,534 chunks, and the next one acknowledge them again, without end. Knows no chunks.
 
-use super::chunk::SendNumber;
+use crate::path::SendNumber;
 
 /// Steps of work that each sending of a chunk earns. A receiver short of memory takes a sending back once, which is 2 steps; SACKs
 /// that overtake each other seem to, a few chunks each time.

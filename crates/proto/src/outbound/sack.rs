@@ -7,10 +7,9 @@ use msctp_wire::{List, Sack, Tsn};
 
 use super::Outbound;
 use super::chunk::{Chunk, Fate};
-use super::flow::{FlowAck, Sending};
 use super::loss::MISS_INDICATIONS;
 use crate::long_tsn::LongTsn;
-use crate::path::Paths;
+use crate::path::{AckSummary, Paths, Sending};
 use crate::{PathId, TraceKind};
 
 /// What a SACK did.
@@ -99,17 +98,17 @@ impl Outbound {
             return Ok(SackOutcome { stale: true, ..SackOutcome::default() });
         };
         let mut outcome = SackOutcome::default();
-        let processing = self.begin(now, cum_tsn_ack);
-        self.acknowledge_up_to(cum_tsn_ack, &mut outcome);
+        let processing = self.begin(now, cum_tsn_ack, paths);
+        self.acknowledge_up_to(cum_tsn_ack, paths, &mut outcome);
         if !sack.gap_blocks.is_empty() || self.gaps.is_touched() {
             let listens = self.patience.listens(self.next_number, self.sent.len());
             let gap_blocks = if listens { sack.gap_blocks } else { List::EMPTY };
             let last_sent = self.sent.next() - 1;
             outcome.malformed_gap_blocks = !self.gaps.update(cum_tsn_ack, gap_blocks, last_sent);
-            self.acknowledge_gaps(&mut outcome);
+            self.acknowledge_gaps(paths, &mut outcome);
         }
         for duplicate in sack.duplicates {
-            self.count_duplicate(duplicate);
+            self.count_duplicate(duplicate, paths);
         }
         // RFC 9260 §6.2.1 D ii; `rwnd` takes off what is outstanding
         self.a_rwnd = u64::from(sack.a_rwnd);
@@ -132,10 +131,10 @@ impl Outbound {
             return Ok(SackOutcome { stale: true, ..SackOutcome::default() });
         };
         let mut outcome = SackOutcome::default();
-        let processing = self.begin(now, cum_tsn_ack);
+        let processing = self.begin(now, cum_tsn_ack, paths);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.8
         //# the receiver of the SHUTDOWN chunk MUST NOT interpret the lack of a Gap Ack Block as a renege.
-        self.acknowledge_up_to(cum_tsn_ack, &mut outcome);
+        self.acknowledge_up_to(cum_tsn_ack, paths, &mut outcome);
         if self.gaps.is_touched() {
             self.gaps.advance(cum_tsn_ack);
         }
@@ -153,11 +152,12 @@ impl Outbound {
         Ok((cum_tsn_ack >= self.sent.cum_tsn_ack()).then_some(cum_tsn_ack))
     }
 
-    fn begin(&mut self, now: Time, cum_tsn_ack: LongTsn) -> Processing {
-        for flow in self.flows.iter_mut() {
+    fn begin(&self, now: Time, cum_tsn_ack: LongTsn, paths: &mut Paths) -> Processing {
+        for path in paths.iter_mut() {
+            let flow = &mut path.flow;
             let in_recovery = flow.recovery_exit.is_some();
             let in_ld = flow.ld_exit.is_some();
-            flow.ack = FlowAck { in_recovery, in_ld, ..FlowAck::default() };
+            flow.ack = AckSummary { in_recovery, in_ld, ..AckSummary::default() };
             // RFC 9260 §6.1 D: a SACK is a new time to transmit
             flow.burst = 0;
         }
@@ -165,7 +165,7 @@ impl Outbound {
     }
 
     /// RFC 9260 §6.7: what is cumulatively acknowledged leaves the queue.
-    fn acknowledge_up_to(&mut self, cum_tsn_ack: LongTsn, outcome: &mut SackOutcome) {
+    fn acknowledge_up_to(&mut self, cum_tsn_ack: LongTsn, paths: &mut Paths, outcome: &mut SackOutcome) {
         while self.sent.first() <= cum_tsn_ack {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.7
             //# the endpoint MUST remove all DATA chunks that have been acknowledged by the SACK chunk's
@@ -177,14 +177,14 @@ impl Outbound {
                 self.partial.on_acked(chunk.partial);
             }
             if chunk.fate.is_outstanding() {
-                self.acknowledge(tsn, Landed::of(&chunk), outcome);
+                self.acknowledge(tsn, Landed::of(&chunk), paths, outcome);
             }
         }
         self.note_room();
     }
 
-    /// What the gap blocks acknowledge that was not acknowledged, and the other way round.
-    fn acknowledge_gaps(&mut self, outcome: &mut SackOutcome) {
+    /// Applies gap blocks: newly acknowledged chunks, and reneging.
+    fn acknowledge_gaps(&mut self, paths: &mut Paths, outcome: &mut SackOutcome) {
         for index in 0..self.gaps.gained.len() {
             for tsn in self.gaps.gained[index].iter() {
                 // RFC 3758 §3.5 A2: what was abandoned counts as acknowledged already, and is credited to nothing
@@ -192,32 +192,33 @@ impl Outbound {
                 let Some(chunk) = chunk else { continue };
                 let landed = Landed::of(chunk);
                 chunk.fate = Fate::GapAcked;
-                self.acknowledge(tsn, landed, outcome);
+                self.acknowledge(tsn, landed, paths, outcome);
             }
         }
         for index in 0..self.gaps.lost.len() {
             for tsn in self.gaps.lost[index].iter() {
                 outcome.reneged += 1;
-                self.take_back(tsn);
+                self.take_back(tsn, paths);
             }
         }
         if outcome.reneged > 0 {
-            self.relog_taken_back(outcome.reneged);
+            self.relog_taken_back(outcome.reneged, paths);
         }
     }
 
     /// What was taken back stands in the logs again, in the order in which it was sent.
     #[cold]
-    fn relog_taken_back(&mut self, reneged: u32) {
+    fn relog_taken_back(&mut self, reneged: u32, paths: &mut Paths) {
         let mut moved = 0;
-        for flow in self.flows.iter_mut() {
+        for path in paths.iter_mut() {
+            let id = path.id();
             let tsns = self.gaps.lost.iter().flat_map(|range| range.iter());
             let here = tsns.filter_map(|tsn| {
                 let chunk = self.sent.at(tsn)?;
-                let is_it = chunk.fate == Fate::InFlight && chunk.path == flow.id;
+                let is_it = chunk.fate == Fate::InFlight && chunk.path == id;
                 is_it.then_some(Sending { number: chunk.number, tsn })
             });
-            moved += flow.relog(here.collect());
+            moved += path.flow.relog(here.collect());
         }
         // Taking back, and acknowledging again; moving a sending is little work.
         self.patience.spend(2 * u64::from(reneged) + moved / 8);
@@ -225,12 +226,12 @@ impl Outbound {
 
     /// A chunk in flight or marked is acknowledged.
     #[inline(always)]
-    fn acknowledge(&mut self, tsn: LongTsn, chunk: Landed, outcome: &mut SackOutcome) {
+    fn acknowledge(&mut self, tsn: LongTsn, chunk: Landed, paths: &mut Paths, outcome: &mut SackOutcome) {
         match chunk.fate {
             Fate::InFlight => self.in_flight -= chunk.len,
             Fate::Marked => {
-                if let Some(target) = self.flows.of_mut(chunk.target) {
-                    target.marked -= 1;
+                if let Some(target) = paths.get_mut(chunk.target) {
+                    target.flow.marked -= 1;
                 }
                 self.note_original();
             }
@@ -239,12 +240,13 @@ impl Outbound {
         if !chunk.acked_before {
             outcome.bytes_acked += chunk.len;
         }
-        let Some(flow) = self.flows.of_mut(chunk.path) else { return };
-        if let Some(rack) = &mut self.rack
+        let Some(path) = paths.get_mut(chunk.path) else { return };
+        if let Some(rack) = &mut path.rack
             && !chunk.acked_before
         {
-            rack.on_delivered(chunk.path, tsn, chunk.number, chunk.sent, chunk.again);
+            rack.on_delivered(tsn, chunk.number, chunk.sent, chunk.again);
         }
+        let flow = &mut path.flow;
         flow.unacked -= 1;
         flow.ack.earliest |= flow.earliest == Some(tsn);
         if chunk.fate == Fate::InFlight {
@@ -266,49 +268,51 @@ impl Outbound {
     }
 
     /// RFC 9260 §6.2.1 D iii: the peer reneged on a chunk. It is in flight again; `settle` starts T3-rtx.
-    fn take_back(&mut self, tsn: LongTsn) {
+    fn take_back(&mut self, tsn: LongTsn, paths: &mut Paths) {
         let Some(chunk) = self.sent.at_mut(tsn).filter(|chunk| chunk.fate == Fate::GapAcked) else { return };
         chunk.fate = Fate::InFlight;
         chunk.acked_before = true;
         // "Count one miss indication towards Fast Retransmit"
         chunk.misses += 1;
-        if chunk.misses >= MISS_INDICATIONS && !chunk.fast_retransmitted && self.rack.is_none() {
+        if chunk.misses >= MISS_INDICATIONS && !chunk.fast_retransmitted && !self.use_rack {
             self.newly_lost.push(tsn);
         }
         self.in_flight += chunk.len();
-        let Some(flow) = self.flows.of_mut(chunk.path) else {
+        let Some(path) = paths.get_mut(chunk.path) else {
             // its path is gone
             self.reneged_without_path.push(tsn);
             return;
         };
-        flow.adopt(tsn);
-        flow.ack.taken_back += chunk.wire_len();
+        path.flow.adopt(tsn);
+        path.flow.ack.taken_back += chunk.wire_len();
     }
 
     /// RFC 9260 §7.2.2: bytes of duplicates count, as far as the chunk is still known: once, of what was sent more than once and is
     /// acknowledged. A receiver that reports more would have the window grow by more than PMDCS per RTT, which the section forbids.
-    fn count_duplicate(&mut self, tsn: Tsn) {
-        if let Some(rack) = &mut self.rack {
-            rack.on_duplicate(self.sent.first(), tsn);
-        }
+    fn count_duplicate(&mut self, tsn: Tsn, paths: &mut Paths) {
         let tsn = self.sent.first().nearest(tsn);
+        if self.use_rack {
+            for rack in paths.iter_mut().filter_map(|path| path.rack.as_mut()) {
+                rack.on_duplicate(tsn);
+            }
+        }
         let credible = |chunk: &&mut Chunk| {
             chunk.fate == Fate::GapAcked && (chunk.again || !chunk.one_path) && !chunk.duplicate_credited
         };
         if let Some(chunk) = self.sent.at_mut(tsn).filter(credible)
-            && let Some(flow) = self.flows.of_mut(chunk.path)
+            && let Some(path) = paths.get_mut(chunk.path)
         {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.2
             //# SCTP MUST NOT increment cwnd by more than PMDCS per RTT.
             chunk.duplicate_credited = true;
-            flow.ack.duplicates += chunk.wire_len();
+            path.flow.ack.duplicates += chunk.wire_len();
         }
     }
 
     /// What follows for paths, losses and timers once the acknowledgements are known.
     fn settle(&mut self, processing: Processing, paths: &mut Paths, outcome: &mut SackOutcome) {
-        for index in 0..self.flows.len() {
-            self.settle_flow(index, processing, paths);
+        for index in 0..paths.len() {
+            self.settle_path(index, processing, paths);
         }
         // Whichever path the data went over, and if that path is gone.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-8.1
@@ -321,30 +325,30 @@ impl Outbound {
             self.retransmit_without_path(paths);
         }
         self.look_into_timeout(processing, paths);
-        if self.rack.is_some() {
+        if self.use_rack {
             self.update_rack(processing.now, paths);
-            self.settle_probes(processing.now, paths);
+            self.settle_tail_loss_probes(processing.now, paths);
         }
         self.leave_recovery(processing.now, paths);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2.4
         //# the cwnd adjustment rules defined in Sections 7.2.1 and 7.2.2 MUST be applied first.
         self.detect_losses(processing, paths);
-        for index in 0..self.flows.len() {
+        for index in 0..paths.len() {
             self.settle_t3_rtx(index, processing.now, paths);
-            self.schedule_probe(processing.now, index, processing.advanced, paths);
+            self.schedule_tail_loss_probe(processing.now, index, processing.advanced, paths);
         }
         self.settle_silence(processing.now, paths);
-        self.settle_probe(paths);
+        self.settle_zero_window_probe(paths);
         self.forward_after_sack(processing.now, processing.advanced, paths);
         debug_assert!(outcome.cum_tsn_advanced == processing.advanced);
     }
 
-    fn settle_flow(&mut self, index: usize, processing: Processing, paths: &mut Paths) {
-        let flow = &mut self.flows[index];
-        let (id, ack, fresh_from) = (flow.id, flow.ack, self.fresh_from);
-        let nothing_outstanding = flow.unacked == 0;
+    fn settle_path(&mut self, index: usize, processing: Processing, paths: &mut Paths) {
+        let id = paths.at(index).id();
         let answered_elsewhere = paths.is_answered_elsewhere(id);
-        let Some(path) = paths.get_mut(id) else { return };
+        let path = paths.at_mut(index);
+        let (ack, fresh_from) = (path.flow.ack, self.fresh_from);
+        let nothing_outstanding = path.flow.unacked == 0;
         let flight_size_before = path.flight_size;
         path.flight_size = flight_size_before - ack.landed + ack.taken_back;
         if let Some(slot) = path.rtt_slot
@@ -370,7 +374,7 @@ impl Outbound {
         if ack.bytes > 0 {
             path.bytes_acked += ack.bytes;
         }
-        if let Some(delivery) = &mut flow.delivery {
+        if let Some(delivery) = &mut path.flow.delivery {
             while let Some(lost) = delivery.take_lost() {
                 path.controller.on_packet_lost(processing.now, &lost);
             }
@@ -398,29 +402,29 @@ impl Outbound {
             if ack.proves_path {
                 paths.on_acknowledged(id);
             }
-            self.trace_window(id, paths);
+            self.trace_window(paths.at(index));
         }
     }
 
     /// Chunks the peer reneged on whose path is gone are sent again elsewhere.
-    fn retransmit_without_path(&mut self, paths: &Paths) {
+    fn retransmit_without_path(&mut self, paths: &mut Paths) {
         let reneged_without_path = core::mem::take(&mut self.reneged_without_path);
         if let Some(target) = paths.data_path().or_else(|| paths.primary()) {
-            reneged_without_path.into_iter().for_each(|tsn| self.mark(tsn, target));
+            reneged_without_path.into_iter().for_each(|tsn| self.mark(tsn, target, paths));
         }
     }
 
     /// RFC 9260 §6.3.2 R2, R3 and R4.
     pub(super) fn settle_t3_rtx(&mut self, index: usize, now: Time, paths: &mut Paths) {
-        let flow = &mut self.flows[index];
-        if flow.ack.earliest {
-            self.patience.spend(flow.seek_earliest(&self.sent));
+        let path = paths.at_mut(index);
+        let earliest_acked = path.flow.ack.earliest;
+        if earliest_acked {
+            self.patience.spend(self.sent.seek_earliest(path));
         }
-        let Some(path) = paths.get_mut(flow.id) else { return };
         if path.flight_size == 0 && !self.forward.is_timed_on(path.id()) {
             // R2; what is marked starts it again when it is sent
             path.t3_rtx = None;
-        } else if flow.ack.earliest || path.t3_rtx.is_none() {
+        } else if earliest_acked || path.t3_rtx.is_none() {
             // R3, R4
             path.t3_rtx = Some(now + path.rtt.rto());
         }

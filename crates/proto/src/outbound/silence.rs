@@ -1,331 +1,149 @@
-//! Silence (`FailoverConfig::silence`): what a sender does when a path that answered all the time answers no more, long before
-//! T3-rtx says so. Ours; off by default. Knows no packets.
+//! Silence detection (`FailoverConfig::silence`): finds out that a path stopped answering long before T3-rtx expires.
+//! Ours; off by default. Knows no packets.
 //!
-//! T3-rtx waits for the RTO after the *last* acknowledgement, never less than RTO.Min. But a path with a stream of data on it
-//! shows signs of life all the time: packets that come over it, acknowledgements of what was sent there. How long it was
-//! without one lately, once it was watched for a second, says what its queues, its jitter and the peer's delayed SACKs do. When it is without one for somewhat longer,
-//! counted from when the answer to the oldest chunk in flight was due (as long after the last answer as it was sent after what that
-//! acknowledged, at most SRTT + RTTVAR after it was sent) or from the last sign if that is later, questions are asked: the path's by a
-//! HEARTBEAT, and another one's, that works, by the oldest chunks, sent again there, as many as a path begins with. They are what
-//! the receiver waits for, and when they are answered more follow, as the window there allows: the application is given data before it is known what has become of the path. A question in vain costs those
-//! packets, and the next one is asked later.
+//! T3-rtx waits for the RTO after the *last* acknowledgement, never less than RTO.Min. A path that carries a stream of
+//! data shows signs of life all the time: packets that arrive over it, acknowledgements of what was sent there. The
+//! longest interval between two of them lately reflects its queues, its jitter and the peer's delayed SACKs.
 //!
-//! Any sign of the silent path ends it. Only when it was without one for several times as long as lately, the other path's answer has
-//! come, so that the peer is known to be there, and the silent one had a least round trip more to show that it is no worse, what would
-//! happen when its T3-rtx expires happens now (RFC 9260 §6.3.3, RFC 7829 §3.2), the way back included: the HEARTBEAT is on its way
-//! already.
+//! When a path is silent for somewhat longer than that, the sender probes: it requests a HEARTBEAT on the silent path and
+//! retransmits the oldest chunks in flight there on another path that works, at most an initial window of them. The
+//! silence counts from the time at which the acknowledgement of the oldest chunk in flight was due, or from the last sign of
+//! life if that is later. When the other path acknowledges the probe, more chunks follow as its window allows: the receiver
+//! gets its data before the state of the silent path is known. A probe in vain costs those packets and delays the next one.
 //!
-//! With few packets in flight all of them may be lost on a path that works, and silence tells nothing: T3-rtx alone does.
+//! Any sign of life of the silent path ends the probe. The path counts as failed when it was silent for several of its usual
+//! intervals, the other path acknowledged the probe, and a least round trip passed since then. Then the same happens as on
+//! the expiration of its T3-rtx (RFC 9260 §6.3.3, RFC 7829 §3.2).
+//!
+//! With few packets in flight all of them may be lost on a path that works: then only T3-rtx decides.
 
 use msctp_units::{Span, Time};
 
 use super::Outbound;
-use super::chunk::{Fate, SendNumber};
-use super::flow::Flow;
 use crate::long_tsn::LongTsn;
-use crate::path::{Path, Paths};
+use crate::path::{Path, Paths, SilenceDetector, SilenceProbe};
 use crate::{PathId, TraceKind};
 
-/// Full packets in flight that make a stream: that so many are lost by chance on a path that works is not to be expected.
+/// Full packets in flight that make a stream: a working path does not lose as many by chance.
 const STREAM: u64 = 4;
-/// Signs of life in a stream until it is known how often they come.
-const SIGNS: u32 = 8;
-/// After so many halves of the longest interval between two signs lately questions are asked; a half more after each that was in vain.
-const PROBE_HALVES: u64 = 3;
-/// And after this part of the least time that is silence.
-const PROBE_LEAST_PART: u64 = 4;
-/// Packets of a question at most: what a path begins with, as with TCP (RFC 6928).
-const QUESTION: u64 = 10;
-/// So many times the longest interval between two signs lately is silence.
-const PATIENCE: u64 = 3;
-/// The most that it becomes.
-const MAX_PATIENCE: u64 = 32;
-/// A path that failed, or was asked in vain, so long ago has a clean record.
-const CALM: Span = Span::from_secs(30);
-/// "Lately" is at least so long, and at least two round trips.
-const MEMORY: Span = Span::from_secs(1);
+/// Packets of a probe at most: an initial window, as TCP's (RFC 6928).
+const MAX_PROBE: u64 = 10;
 
-/// The option at work.
-#[derive(Debug)]
-pub(super) struct Silence {
-    /// `FailoverConfig::silence`.
-    least: Span,
-    watches: Vec<Watch>,
-}
-
-/// What is known of a path's signs of life.
-#[derive(Clone, Copy, Debug)]
-struct Watch {
-    path: PathId,
-    /// The last one.
-    heard: Time,
-    /// When the latest chunk that was acknowledged was sent, and when that was heard of.
-    clock: Option<(Time, Time)>,
-    /// After it a stream was in flight.
-    streaming: bool,
-    /// It was taken for failed since.
-    doubted: bool,
-    /// What is usual is not known before: it was watched for too short a time.
-    known_from: Time,
-    /// In this period, and the one before.
-    recent: [Signs; 2],
-    period_until: Time,
-    /// Doubles with each failure that follows another one.
-    patience: u64,
-    /// Halves of the longest interval after which it is asked.
-    probe_halves: u64,
-    calm_from: Time,
-    asked: Option<Asked>,
-}
-
-/// Signs of life of a stream.
-#[derive(Clone, Copy, Debug, Default)]
-struct Signs {
-    count: u32,
-    /// The longest time between two of them.
-    longest: Span,
-}
-
-/// Chunks of a silent path on their way over another one.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    by: PathId,
-    /// The first of them.
-    tsn: LongTsn,
-    /// Sendings up to here were made before.
-    before: SendNumber,
-    at: Time,
-    /// Before, nothing is done but asking.
-    patient_until: Time,
-    /// When it was acknowledged.
-    answered: Option<Time>,
-}
-
-impl Watch {
-    fn new(path: PathId, now: Time) -> Self {
-        Self {
-            path,
-            heard: now,
-            clock: None,
-            streaming: false,
-            doubted: false,
-            known_from: now,
-            recent: [Signs::default(); 2],
-            period_until: now,
-            patience: PATIENCE,
-            probe_halves: PROBE_HALVES,
-            calm_from: now,
-            asked: None,
-        }
-    }
-
-    fn sign(&mut self, now: Time, srtt: Option<Span>) {
-        let interval = now.since(self.heard);
-        self.heard = now;
-        if now >= self.calm_from {
-            self.patience = PATIENCE;
-            self.probe_halves = PROBE_HALVES;
-        }
-        let asked = self.asked.take().is_some();
-        if asked {
-            self.probe_halves = (self.probe_halves + 1).min(2 * PATIENCE);
-            self.calm_from = now + CALM;
-        }
-        // It answers after all: that is how long it may take. And what came together is one sign.
-        let counts = core::mem::take(&mut self.doubted) || self.streaming || asked;
-        if !counts || interval.is_zero() {
-            return;
-        }
-        if now >= self.period_until {
-            self.recent = [Signs::default(), self.recent[0]];
-            self.period_until = now + MEMORY.max(srtt.unwrap_or_default() * 2);
-        }
-        if self.recent.iter().all(|signs| signs.count == 0) {
-            self.known_from = now + MEMORY;
-        }
-        self.recent[0].count = self.recent[0].count.saturating_add(1);
-        self.recent[0].longest = self.recent[0].longest.max(interval);
-    }
-
-    /// How long it may be without a sign before it is asked, and before it is silent; `None`: not known.
-    fn bearable(&self, least: Span) -> Option<[Span; 2]> {
-        let [now, before] = self.recent;
-        let longest = now.longest.max(before.longest);
-        let known = now.count.saturating_add(before.count) >= SIGNS;
-        let probe_after = (longest * self.probe_halves / 2).max(least / PROBE_LEAST_PART);
-        known.then(|| [probe_after, (longest * self.patience).max(least)])
-    }
-
-    fn failed(&mut self, now: Time) {
-        self.asked = None;
-        self.clock = None;
-        self.patience = (self.patience * 2).min(MAX_PATIENCE);
-        self.calm_from = now + CALM;
-        self.streaming = false;
-        self.doubted = true;
-        self.recent = [Signs::default(); 2];
-    }
-}
-
-impl Silence {
-    pub(super) fn new(least: Span) -> Self {
-        Self { least, watches: Vec::new() }
-    }
-
-    fn of(&mut self, path: PathId, now: Time) -> &mut Watch {
-        let index = self.watches.iter().position(|watch| watch.path == path).unwrap_or_else(|| {
-            self.watches.push(Watch::new(path, now));
-            self.watches.len() - 1
-        });
-        &mut self.watches[index]
-    }
-
-    /// T3-rtx has taken over.
-    pub(super) fn on_timeout(&mut self, path: PathId) {
-        if let Some(watch) = self.watches.iter_mut().find(|watch| watch.path == path) {
-            watch.asked = None;
-            watch.clock = None;
-            watch.streaming = false;
-        }
-    }
-
-    /// The path is gone.
-    pub(super) fn remove(&mut self, path: PathId) {
-        self.watches.retain(|watch| watch.path != path);
-        for watch in &mut self.watches {
-            watch.asked.take_if(|asked| asked.by == path);
-        }
-    }
-
-    /// Nothing is in flight any more.
-    pub(super) fn clear(&mut self) {
-        self.watches.clear();
-    }
-}
-
-/// So much is in flight that it cannot all be lost by chance.
+/// True when so much is in flight that it cannot all be lost by chance.
 fn has_stream(path: &Path) -> bool {
     path.flight_size >= STREAM * u64::from(path.pmdcs())
 }
 
 impl Outbound {
-    /// Somebody wants to know of packets that come.
+    /// True when silence detection is on and packets that arrive must be reported.
     #[inline]
     pub(crate) fn watches_silence(&self) -> bool {
         self.silence.is_some()
     }
 
-    /// A packet of the peer's came over a path.
-    pub fn on_heard(&mut self, now: Time, path: PathId, paths: &Paths) {
-        if let Some(silence) = &mut self.silence {
-            silence.of(path, now).sign(now, paths.get(path).and_then(|path| path.rtt.srtt()));
+    /// Records that a packet of the peer arrived over a path.
+    pub fn on_heard(&self, now: Time, path: PathId, paths: &mut Paths) {
+        if self.silence.is_some()
+            && let Some(path) = paths.get_mut(path)
+        {
+            let srtt = path.rtt.srtt();
+            path.silence_detector(now).on_sign(now, srtt);
         }
     }
 
-    /// When the next path is silent for too long, or another one's answer has told so.
+    /// When the silence of a path next requires a probe, or makes it count as failed.
     #[inline]
     pub(super) fn silence_deadline(&self, paths: &Paths) -> Option<Time> {
-        let silence = self.silence.as_ref()?;
+        let least = self.silence?;
         if paths.len() < 2 {
             return None;
         }
-        silence.watches.iter().filter_map(|watch| self.silent_at(silence.least, watch, paths)).min()
+        paths.iter().filter_map(|path| self.silent_at(least, path, paths)).min()
     }
 
-    /// When something is to be done about the silence of a path; `None`: it is for T3-rtx, or nobody else can be asked.
-    fn silent_at(&self, least: Span, watch: &Watch, paths: &Paths) -> Option<Time> {
-        let path = paths.get(watch.path)?;
-        if let Some(asked) = &watch.asked {
-            // The peer is there; had it been heard of over this path as well, it would be by now.
-            // And it waits as long as if it had been asked when it was silent: no longer stall than then is taken for it.
-            let answered = asked.answered?;
-            let silent = answered.max(asked.patient_until + answered.since(asked.at));
+    /// When something is to be done about the silence of a path; `None`: T3-rtx decides, or no other path works.
+    fn silent_at(&self, least: Span, path: &Path, paths: &Paths) -> Option<Time> {
+        let detector = path.silence.as_deref()?;
+        if let Some(probe) = &detector.probe {
+            // The peer is there. A path that works would have shown a sign of life by then: a stall is given as much time
+            // as if the probe had been sent when the path counted as silent.
+            let answered = probe.answered?;
+            let silent = answered.max(probe.fail_after + answered.since(probe.sent));
             return Some(silent + path.rtt.rtt_min().unwrap_or(least));
         }
-        if !(watch.streaming && has_stream(path) && path.is_usable()) {
+        if !(detector.streaming && has_stream(path) && path.is_usable()) {
             return None;
         }
-        let [probe_after, _] = watch.bearable(least)?;
-        let at = (self.answer_due(watch, path)? + probe_after).max(watch.known_from);
+        let [probe_after, _] = detector.limits(least)?;
+        let at = (self.ack_due(detector, path)? + probe_after).max(detector.known_from);
         let first = path.t3_rtx.is_some_and(|t3_rtx| at < t3_rtx);
-        (first && self.other_path(watch.path, paths).is_some()).then_some(at)
+        (first && other_path(path.id(), paths).is_some()).then_some(at)
     }
 
-    /// Until then a path that works need not have shown a sign.
-    fn answer_due(&self, watch: &Watch, path: &Path) -> Option<Time> {
-        let oldest = self.in_flight(self.flows.of(watch.path)?).next()?;
+    /// When a path that works acknowledges its oldest chunk in flight, or the last sign of life if that is later.
+    fn ack_due(&self, detector: &SilenceDetector, path: &Path) -> Option<Time> {
+        let oldest = self.sent.in_flight(&path.flow).next()?;
         let sent = self.sent.at(oldest)?.sent;
         let usual = sent + path.rtt.srtt()? + path.rtt.rttvar()?;
-        let clocked = watch.clock.map(|(before, answered)| answered + sent.since(before));
-        Some(clocked.map_or(usual, |clocked| clocked.min(usual)).max(watch.heard))
+        let clocked = detector.last_ack.map(|(before, acked)| acked + sent.since(before));
+        Some(clocked.map_or(usual, |clocked| clocked.min(usual)).max(detector.last_heard))
     }
 
-    /// What is in flight, as it was sent. What else is in the log was acknowledged or sent again.
-    fn in_flight(&self, flow: &Flow) -> impl Iterator<Item = LongTsn> {
-        let in_flight = |sending: &&super::flow::Sending| {
-            let chunk = self.sent.at(sending.tsn);
-            chunk.is_some_and(|chunk| chunk.fate == Fate::InFlight && chunk.number == sending.number)
-        };
-        flow.log.iter().filter(in_flight).map(|sending| sending.tsn)
-    }
-
-    /// Another path that works.
-    fn other_path(&self, silent: PathId, paths: &Paths) -> Option<PathId> {
-        let other = paths.retransmission_path(silent).filter(|&other| other != silent)?;
-        paths.get(other).is_some_and(Path::is_usable).then_some(other)
-    }
-
-    /// Does what is due by now.
+    /// Probes for, or declares failed, each path whose silence is due by `now`.
     pub(super) fn silence_timeout(&mut self, now: Time, paths: &mut Paths) {
-        if paths.len() < 2 {
-            return;
-        }
-        let watches = self.silence.as_ref().map_or(0, |silence| silence.watches.len());
-        for index in 0..watches {
-            let Some(silence) = &self.silence else { return };
-            let watch = silence.watches[index];
-            if self.silent_at(silence.least, &watch, paths).is_none_or(|at| at > now) {
+        let Some(least) = self.silence.filter(|_| paths.len() >= 2) else { return };
+        for index in 0..paths.len() {
+            let path = paths.at(index);
+            if self.silent_at(least, path, paths).is_none_or(|at| at > now) {
                 continue;
             }
-            match watch.asked {
-                Some(asked) => self.take_for_failed(now, watch.path, asked.by, paths),
-                None => self.ask(now, watch.path, paths),
+            match path.silence.as_ref().and_then(|detector| detector.probe) {
+                Some(probe) => self.fail_silent_path(now, path.id(), probe.path, paths),
+                None => self.probe_other_path(now, path.id(), least, paths),
             }
         }
     }
 
-    fn ask(&mut self, now: Time, id: PathId, paths: &mut Paths) {
-        let Some(by) = self.other_path(id, paths) else { return };
-        let Some(silence) = &mut self.silence else { return };
-        let (least, watch) = (silence.least, *silence.of(id, now));
-        let patience = watch.bearable(least).map_or(least, |[_, patience]| patience);
-        let due = paths.get(id).and_then(|path| self.answer_due(&watch, path)).unwrap_or(now);
-        let most = paths.get(by).map_or(0, |path| QUESTION * u64::from(path.pmdcs()));
+    fn probe_other_path(&mut self, now: Time, id: PathId, least: Span, paths: &mut Paths) {
+        let Some(by) = other_path(id, paths) else { return };
+        let (Some(path), Some(other)) = (paths.get(id), paths.get(by)) else { return };
+        let Some(detector) = path.silence.as_deref() else { return };
+        let fail_after = detector.limits(least).map_or(least, |[_, fail_after]| fail_after);
+        let due = self.ack_due(detector, path).unwrap_or(now);
+        let most = MAX_PROBE * u64::from(other.pmdcs());
         let before = self.next_number - 1;
         let Some(tsn) = self.send_elsewhere(id, by, most, paths) else { return };
         paths.request_heartbeat(id);
-        // One packet, whatever the window there says: nothing was heard of that path either.
-        let to = self.flows.index(by);
-        self.flows[to].forced = true;
-        if let Some(silence) = &mut self.silence {
-            let asked = Asked { by, tsn, before, at: now, patient_until: due + patience, answered: None };
-            silence.of(id, now).asked = Some(asked);
+        if let Some(other) = paths.get_mut(by) {
+            // One packet, whatever the window there says: no sign of life came from that path either.
+            other.flow.forced = true;
+        }
+        if let Some(path) = paths.get_mut(id) {
+            path.silence_detector(now).probe = Some(SilenceProbe {
+                path: by,
+                tsn,
+                before,
+                sent: now,
+                fail_after: due + fail_after,
+                answered: None,
+            });
         }
         if let Some(trace) = &mut self.trace {
             trace.push_back(TraceKind::LossProbe { path: by, tsn: Some(tsn.tsn().get()) });
         }
     }
 
-    /// Sends chunks of a silent path over another one: the oldest ones, as many as the window there allows, but at least one, and no
-    /// more than `most` bytes. Gives the first.
+    /// Marks chunks of a silent path for retransmission on another one: the oldest ones, as many as the window there allows,
+    /// but at least one, and no more than `most` bytes. Returns the first.
     fn send_elsewhere(&mut self, id: PathId, by: PathId, most: u64, paths: &mut Paths) -> Option<LongTsn> {
-        let (other, flow) = (paths.get(by)?, self.flows.of(id)?);
-        let waiting = self.flows.of(by).map_or(0, |flow| u64::from(flow.marked) * u64::from(other.pmdcs()));
+        let (other, path) = (paths.get(by)?, paths.get(id)?);
+        let waiting = u64::from(other.flow.marked) * u64::from(other.pmdcs());
         let window = other.controller.window().cwnd.saturating_sub(other.flight_size + waiting);
         let (mut bytes, room) = (0, window.min(most));
         let chunk_len = |&tsn: &LongTsn| self.sent.at(tsn).map_or(0, super::chunk::Chunk::wire_len);
         let chosen: Vec<_> = self
-            .in_flight(flow)
+            .sent
+            .in_flight(&path.flow)
             .take_while(|tsn| {
                 let fits = bytes == 0 || bytes < room;
                 bytes += chunk_len(tsn);
@@ -335,9 +153,9 @@ impl Outbound {
         let moved = chosen.iter().map(chunk_len).sum::<u64>();
         paths.get_mut(id)?.flight_size -= moved;
         for &tsn in &chosen {
-            self.mark(tsn, by);
+            self.mark(tsn, by, paths);
         }
-        // RFC 7053 §5.1: a single packet, and the last one, would be acknowledged late.
+        // RFC 7053 §5.1: the SACK of a single packet, and of the last one, would be delayed.
         for &tsn in [chosen.first()?, chosen.last()?] {
             if let Some(chunk) = self.sent.at_mut(tsn) {
                 chunk.flags.immediate = true;
@@ -346,55 +164,58 @@ impl Outbound {
         chosen.first().copied()
     }
 
-    /// A SACK was taken in: signs of life, and answers to questions.
+    /// Takes signs of life and acknowledged probes from a SACK.
     pub(super) fn settle_silence(&mut self, now: Time, paths: &mut Paths) {
-        let Some(silence) = &mut self.silence else { return };
-        let mut answered_by = None;
-        for flow in self.flows.iter() {
-            let Some(path) = paths.get(flow.id) else { continue };
-            let watch = silence.of(flow.id, now);
-            let answered =
-                watch.asked.filter(|asked| asked.answered.is_none() && self.sent.is_acked(asked.tsn));
-            match answered {
-                // Sooner than a round trip (RFC 8985 §6.2) it was the first sending that arrived: the path is not silent. What
-                // else this SACK tells of the path is old: the peer says it as soon as it is asked.
-                Some(asked) => {
-                    let least = paths.get(asked.by).and_then(|path| path.rtt.rtt_min()).unwrap_or_default();
-                    if now.since(asked.at) >= least {
-                        watch.asked = Some(Asked { answered: Some(now), ..asked });
-                    } else {
-                        watch.sign(now, path.rtt.srtt());
-                    }
+        if self.silence.is_none() {
+            return;
+        }
+        let mut answered = None;
+        for index in 0..paths.len() {
+            let path = paths.at(index);
+            // Without data sent it has nothing to be silent about.
+            if !path.has_carried_data() {
+                continue;
+            }
+            let (id, srtt, ack) = (path.id(), path.rtt.srtt(), path.flow.ack);
+            let streaming = has_stream(path);
+            let probe = path.silence.as_ref().and_then(|detector| detector.probe);
+            let least = probe.and_then(|probe| paths.get(probe.path)).and_then(|path| path.rtt.rtt_min());
+            let detector = paths.at_mut(index).silence_detector(now);
+            match probe.filter(|probe| probe.answered.is_none() && self.sent.is_acked(probe.tsn)) {
+                // Sooner than a round trip (RFC 8985 §6.2) the first sending arrived: the path is not silent. Whatever else
+                // this SACK acknowledges was received before the probe.
+                Some(probe) if now.since(probe.sent) >= least.unwrap_or_default() => {
+                    detector.probe = Some(SilenceProbe { answered: Some(now), ..probe });
                 }
-                None if flow.ack.bytes > 0 => {
-                    watch.sign(now, path.rtt.srtt());
-                    watch.clock = flow.ack.latest_sent.map(|sent| (sent, now)).or(watch.clock);
+                Some(_) => detector.on_sign(now, srtt),
+                None if ack.bytes > 0 => {
+                    detector.on_sign(now, srtt);
+                    detector.last_ack = ack.latest_sent.map(|sent| (sent, now)).or(detector.last_ack);
                 }
                 None => {}
             }
-            // What was to be sent once more, or elsewhere, is no answer of anybody.
-            watch.asked.take_if(|asked| {
-                let chunk = self.sent.at(asked.tsn);
-                asked.answered.is_none()
-                    && chunk.is_some_and(|chunk| chunk.path != asked.by && chunk.number > asked.before)
+            // A chunk that was retransmitted elsewhere since proves nothing about the path of the probe.
+            detector.probe.take_if(|probe| {
+                let chunk = self.sent.at(probe.tsn);
+                probe.answered.is_none()
+                    && chunk.is_some_and(|chunk| chunk.path != probe.path && chunk.number > probe.before)
             });
-            watch.streaming = has_stream(path);
-            let by = watch.asked.and_then(|asked| asked.answered.map(|_| asked.by));
-            answered_by = answered_by.or(by.map(|by| (flow.id, by)));
+            detector.streaming = streaming;
+            let by = detector.probe.filter(|probe| probe.answered.is_some()).map(|probe| probe.path);
+            answered = answered.or(by.map(|by| (id, by)));
         }
-        if let Some((id, by)) = answered_by
+        if let Some((id, by)) = answered
             && paths.get(by).is_some_and(|path| path.flight_size < path.controller.window().cwnd)
         {
             self.send_elsewhere(id, by, u64::MAX, paths);
         }
     }
 
-    /// The peer answers elsewhere, and not here.
-    fn take_for_failed(&mut self, now: Time, id: PathId, by: PathId, paths: &mut Paths) {
-        if let Some(silence) = &mut self.silence {
-            silence.of(id, now).failed(now);
-        }
-        if !paths.get(id).is_some_and(Path::is_usable) {
+    /// The peer answers on another path and not on this one: treats it as T3-rtx expired.
+    fn fail_silent_path(&mut self, now: Time, id: PathId, by: PathId, paths: &mut Paths) {
+        let Some(path) = paths.get_mut(id) else { return };
+        path.silence_detector(now).on_failure(now);
+        if !path.is_usable() {
             return;
         }
         if let Some(trace) = &mut self.trace {
@@ -403,4 +224,10 @@ impl Outbound {
         self.t3_rtx_expired(now, id, paths);
         self.forward_after_timeout();
     }
+}
+
+/// Another path that works.
+fn other_path(silent: PathId, paths: &Paths) -> Option<PathId> {
+    let other = paths.retransmission_path(silent).filter(|&other| other != silent)?;
+    paths.get(other).is_some_and(Path::is_usable).then_some(other)
 }

@@ -20,20 +20,17 @@ impl Outbound {
         self.abandon_due(now, paths);
         // It may leave when it is asked for.
         self.held_until = self.held_until.filter(|&until| until > now);
-        if self.rack.is_some() {
+        if self.use_rack {
             // Before T3-rtx: it is at the latest when that expires that the probe goes instead (RFC 8985 §7.2).
             self.rack_timeout(now, paths);
-            self.probe_timeout(now, paths);
+            self.tail_loss_probe_timeout(now, paths);
         }
-        if self.silence.is_some() {
-            self.silence_timeout(now, paths);
-        }
+        self.silence_timeout(now, paths);
         // By index: a path may become inactive, but none appears or goes.
         for index in 0..paths.len() {
-            let due =
-                paths.iter().nth(index).filter(|path| path.t3_rtx.is_some_and(|at| at <= now)).map(Path::id);
-            if let Some(id) = due {
-                self.t3_rtx_expired(now, id, paths);
+            let path = paths.at(index);
+            if path.t3_rtx.is_some_and(|at| at <= now) {
+                self.t3_rtx_expired(now, path.id(), paths);
                 self.forward_after_timeout();
             }
         }
@@ -48,10 +45,11 @@ impl Outbound {
         if let ZeroWindowProbe::Sent { heard } = &mut self.probe {
             *heard = false;
         }
-        if let Some(silence) = &mut self.silence {
-            silence.on_timeout(id);
-        }
+        let last = self.sent.next() - 1;
         let Some(path) = paths.get_mut(id) else { return };
+        if let Some(detector) = &mut path.silence {
+            detector.on_timeout();
+        }
         path.t3_rtx = None;
         path.timeouts += 1;
         // E2
@@ -60,7 +58,7 @@ impl Outbound {
         if !heard {
             // E1
             path.controller.on_loss(&Loss { now, kind: LossKind::Timeout, flight_size: path.flight_size });
-            self.note_timeout(id);
+            path.flow.loss_reduced = Some(last);
             // §8.1, §8.2
             paths.on_timeout(id);
         }
@@ -71,7 +69,7 @@ impl Outbound {
         if heard {
             self.frto = None;
         } else {
-            self.suspect_timeout(id, target);
+            self.suspect_timeout(id, target, paths);
         }
         self.send_again(now, id, target, paths);
     }
@@ -79,28 +77,26 @@ impl Outbound {
     /// All that is in flight on a path counts as lost; the first packet of it may go at once (RFC 9260 §6.3.3 E3).
     fn send_again(&mut self, now: Time, id: PathId, target: PathId, paths: &mut Paths) {
         self.mark_path(id, target, paths);
-        let from = self.flows.index(id);
-        if let Some(rack) = &mut self.rack {
-            rack.on_timeout(id, self.sent.next() - 1);
-        }
         if let Some(path) = paths.get_mut(id) {
+            if let Some(rack) = &mut path.rack {
+                rack.on_timeout(self.sent.next() - 1);
+            }
             path.prr = None;
             path.loss_probe = false;
+            path.flow.proof_from = self.next_number;
+            // A timeout starts over with slow start, which Fast Recovery would forbid (§7.2.1). The RFC does not say so.
+            path.flow.ld_exit = None;
+            if path.flow.recovery_exit.take().is_some() {
+                path.controller.on_recovery_exit(now);
+            }
+            self.trace_window(path);
         }
-        self.flows[from].proof_from = self.next_number;
-        // A timeout starts over with slow start, which Fast Recovery would forbid (§7.2.1). The RFC does not say so.
-        self.flows[from].ld_exit = None;
-        if self.flows[from].recovery_exit.take().is_some()
-            && let Some(path) = paths.get_mut(id)
-        {
-            path.controller.on_recovery_exit(now);
+        if let Some(to) = paths.get_mut(target) {
+            // E3: one packet now
+            to.flow.forced = true;
+            // A timeout is a new time to transmit (§6.1 D).
+            to.flow.burst = 0;
         }
-        // E3: one packet now
-        let to = self.flows.index(target);
-        self.flows[to].forced = true;
-        // A timeout is a new time to transmit (§6.1 D).
-        self.flows[to].burst = 0;
-        self.trace_window(id, paths);
     }
 
     /// The link below a path is up again: what was in flight there is sent again now, and not when the T3-rtx that backed off
@@ -114,7 +110,7 @@ impl Outbound {
         path.t3_rtx = None;
         path.rtt.end_back_off();
         path.controller.on_loss(&Loss { now, kind: LossKind::Timeout, flight_size: path.flight_size });
-        self.note_timeout(id);
+        path.flow.loss_reduced = Some(self.sent.next() - 1);
         self.frto = None;
         let target = self.target_after_timeout(id, paths);
         self.send_again(now, id, target, paths);
@@ -133,31 +129,33 @@ impl Outbound {
 
     /// Marks all that was last sent on a path, also what waits to be fast retransmitted there.
     fn mark_path(&mut self, id: PathId, target: PathId, paths: &mut Paths) {
-        let (from, to) = (self.flows.index(id), self.flows.index(target));
-        self.flows[from].log.clear();
-        if let Some(path) = paths.get_mut(id) {
-            path.flight_size = 0;
-        }
+        let Some(path) = paths.get_mut(id) else { return };
+        path.flow.log.clear();
+        path.flight_size = 0;
+        let mut marked = Vec::new();
         for (tsn, chunk) in self.sent.iter_mut().filter(|(_, chunk)| chunk.path == id) {
             match chunk.fate {
                 // RFC 9260 §6.2.1 C
                 Fate::InFlight => {
                     self.in_flight -= chunk.len();
-                    self.flows[from].note_lost(chunk.number, chunk.wire_len());
+                    path.flow.note_lost(chunk.number, chunk.wire_len());
                 }
-                Fate::Marked if chunk.target == id && target != id => self.flows[from].marked -= 1,
+                Fate::Marked if chunk.target == id && target != id => path.flow.marked -= 1,
                 Fate::Marked | Fate::GapAcked | Fate::Abandoned => continue,
             }
             chunk.fate = Fate::Marked;
             chunk.target = target;
             chunk.misses = 0;
             self.partial.suspect(chunk.partial, tsn);
-            self.flows[to].mark(tsn);
+            marked.push(tsn);
+        }
+        if let Some(to) = paths.get_mut(target) {
+            marked.into_iter().for_each(|tsn| to.flow.mark(tsn));
         }
     }
 
     /// After a SACK: does the zero window go on?
-    pub(super) fn settle_probe(&mut self, paths: &mut Paths) {
+    pub(super) fn settle_zero_window_probe(&mut self, paths: &mut Paths) {
         let was_sent = matches!(self.probe, ZeroWindowProbe::Sent { .. });
         let acked = self.sent.is_empty();
         // The probe is outstanding and takes its own size off rwnd: what counts is whether the peer has room for it.
@@ -179,6 +177,6 @@ impl Outbound {
             path.flight_size -= wire_len;
             path.t3_rtx = path.t3_rtx.filter(|_| path.flight_size > 0);
         }
-        self.mark(tsn, path);
+        self.mark(tsn, path, paths);
     }
 }

@@ -10,6 +10,7 @@
 
 mod discovery;
 mod failure;
+mod flow;
 mod heartbeat;
 mod info;
 mod overlap;
@@ -17,8 +18,10 @@ mod pacing;
 pub mod pairing;
 mod pmtu;
 mod probing;
+mod rack;
 mod select;
 mod set;
+mod silence;
 
 #[cfg(test)]
 mod random_tests;
@@ -35,10 +38,13 @@ use msctp_units::{Span, Time};
 use crate::FailoverConfig;
 
 pub use crate::{PathAddr, PathId, PathState};
+pub(crate) use flow::{AckSummary, Flow, SendNumber, Sending};
 pub use heartbeat::{Acknowledged, HeartbeatRequest};
 pub use info::{HEARTBEAT_INFO_LEN, HeartbeatInfo, Purpose};
 pub use probing::{ProbeRequest, ProbingError};
+pub(crate) use rack::{DUP_THRESH, Rack, TailLossProbe};
 pub use set::{Added, AddressError, Paths, SetPrimaryError};
+pub(crate) use silence::{SilenceDetector, SilenceProbe};
 
 /// Bytes of the SCTP common header (RFC 9260 §3.1).
 const COMMON_HEADER: u32 = 12;
@@ -196,6 +202,12 @@ pub struct Path {
     pub prr: Option<Box<Prr>>,
     /// Bytes of packets with data that may go here although it is not confirmed (`Moves::Fast`).
     pub(crate) early: u64,
+    /// Which chunks went here, and where their recovery stands.
+    pub(crate) flow: Flow,
+    /// RACK-TLP at work, where it finds the losses.
+    pub(crate) rack: Option<Box<Rack>>,
+    /// Its signs of life, where silence is detected.
+    pub(crate) silence: Option<Box<SilenceDetector>>,
     /// A tail loss probe is to be sent: one packet, whatever the window says (RFC 8985 §7.3).
     pub loss_probe: bool,
     /// SCTP packets sent here so far.
@@ -260,6 +272,9 @@ impl Path {
             bytes_acked: 0,
             prr: None,
             early: 0,
+            flow: Flow::default(),
+            rack: None,
+            silence: None,
             loss_probe: false,
             packets_sent: 0,
             bytes_sent: 0,
@@ -360,6 +375,21 @@ impl Path {
     #[inline]
     pub fn on_sent(&mut self, now: Time) {
         self.last_used = now;
+    }
+
+    /// True once DATA was sent here.
+    pub(crate) fn has_carried_data(&self) -> bool {
+        self.idle_since.is_some()
+    }
+
+    /// The path is in Fast Recovery (RFC 9260 §7.2.4).
+    pub fn in_fast_recovery(&self) -> bool {
+        self.flow.recovery_exit.is_some()
+    }
+
+    /// Its silence detector, started if there is none.
+    pub(crate) fn silence_detector(&mut self, now: Time) -> &mut SilenceDetector {
+        self.silence.get_or_insert_with(|| Box::new(SilenceDetector::new(now)))
     }
 
     /// DATA was sent, new or again: the window does not age (RFC 9260 §7.2.1).

@@ -172,13 +172,25 @@ impl Paths {
     }
 
     #[inline]
-    pub(super) fn index(&self, id: PathId) -> Option<usize> {
+    pub(crate) fn index(&self, id: PathId) -> Option<usize> {
         let guess = id.number() as usize;
         if self.list.get(guess).is_some_and(|path| path.id == id) {
             return Some(guess);
         }
         // Something before it was removed.
         self.list.binary_search_by_key(&id, |path| path.id).ok()
+    }
+
+    /// The path at this place of the list; it exists.
+    #[inline]
+    pub(crate) fn at(&self, index: usize) -> &Path {
+        &self.list[index]
+    }
+
+    /// The path at this place of the list; it exists.
+    #[inline]
+    pub(crate) fn at_mut(&mut self, index: usize) -> &mut Path {
+        &mut self.list[index]
     }
 
     /// The path of that name.

@@ -35,7 +35,7 @@ fn a_wireless_loss_is_sent_again_and_the_window_kept() {
         let expected = if again { 2 } else { 1 };
         assert_eq!(sender.tsns().len(), expected);
     }
-    assert!(!sender.out.in_fast_recovery(P0));
+    assert!(!sender.path(P0).in_fast_recovery());
     assert_eq!(sender.cwnd(P0), 20 * PMDCS);
     let path = sender.path(P0);
     assert_eq!((path.fast_retransmits, path.ld_recoveries), (1, 1));
@@ -57,7 +57,7 @@ fn a_congestion_loss_or_one_nobody_tells_of_is_rfc_9260() {
             sender.out.tell_loss(Tsn::new(1), cause);
         }
         three_misses_of_1(&mut sender);
-        assert!(sender.out.in_fast_recovery(P0));
+        assert!(sender.path(P0).in_fast_recovery());
         assert_eq!(sender.cwnd(P0), 10 * PMDCS);
         assert_eq!(sender.path(P0).ld_recoveries, 0);
         assert_eq!(sender.out.verdicts().total(), 1);
@@ -69,7 +69,7 @@ fn another_chunk_s_loss_is_not_taken_for_this_one_s() {
     let mut sender = told(|_| {});
     sender.out.tell_loss(Tsn::new(2), Cause::Wireless);
     three_misses_of_1(&mut sender);
-    assert!(sender.out.in_fast_recovery(P0));
+    assert!(sender.path(P0).in_fast_recovery());
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_loss_of_each_kind_in_ld_recovery() {
     for last in [7, 8, 9] {
         sender.sack(0, &[(2, 5), (7, last)]);
     }
-    assert!(sender.out.in_fast_recovery(P0), "a congestion loss is one in LD recovery too");
+    assert!(sender.path(P0).in_fast_recovery(), "a congestion loss is one in LD recovery too");
     assert_eq!(sender.cwnd(P0), 10 * PMDCS);
 }
 

@@ -32,9 +32,9 @@ fn rfc9260_7_2_4_third_miss_indication() {
     sender.wait(Span::from_millis(70));
     sender.sack(0, &[(2, 2)]);
     sender.sack(0, &[(2, 3)]);
-    assert!(!sender.out.in_fast_recovery(P0));
+    assert!(!sender.path(P0).in_fast_recovery());
     sender.sack(0, &[(2, 4)]);
-    assert!(sender.out.in_fast_recovery(P0), "(6)");
+    assert!(sender.path(P0).in_fast_recovery(), "(6)");
     let window = sender.path(P0).controller.window();
     assert_eq!((window.cwnd, window.ssthresh), (6 * PMDCS, 6 * PMDCS), "(2), §7.2.3");
     // (3): 8 chunks are in flight, cwnd is 6
@@ -42,7 +42,7 @@ fn rfc9260_7_2_4_third_miss_indication() {
     assert_eq!(sender.tsns(), [1]);
     assert_eq!(sender.path(P0).t3_rtx, Some(ms(2070)), "(4): the first outstanding chunk is sent again");
     sender.sack(12, &[]);
-    assert!(!sender.out.in_fast_recovery(P0), "§6.2.1 D iv");
+    assert!(!sender.path(P0).in_fast_recovery(), "§6.2.1 D iv");
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn rfc9260_7_2_4_htna_only_newly_acknowledged_tsns_count() {
     for _ in 0..5 {
         sender.sack(0, &[(4, 4)]);
     }
-    assert!(!sender.out.in_fast_recovery(P0), "the same SACK again is no miss indication");
+    assert!(!sender.path(P0).in_fast_recovery(), "the same SACK again is no miss indication");
     // 2 newly acknowledged: a miss for 1, not for 3
     sender.sack(0, &[(2, 2), (4, 4)]);
     sender.sack(0, &[(2, 2), (4, 5)]);
@@ -91,7 +91,7 @@ fn rfc9260_7_2_4_6_no_second_reduction_in_recovery() {
     sender.sack(0, &[(2, 5), (7, 12)]);
     assert_eq!(sender.tsns(), [6]);
     sender.sack(20, &[]);
-    assert!(!sender.out.in_fast_recovery(P0));
+    assert!(!sender.path(P0).in_fast_recovery());
 }
 
 #[test]
@@ -123,13 +123,13 @@ fn a_chunk_sent_again_is_missed_only_by_what_was_sent_after() {
     for last in [2, 3, 4, 5, 6] {
         sender.sack(0, &[(2, last)]);
     }
-    assert!(!sender.out.in_fast_recovery(P0));
+    assert!(!sender.path(P0).in_fast_recovery());
     // but what is sent later does
     sender.enqueue(6, FULL);
     sender.path_mut(P0).controller.start(&StartState { cwnd: 20 * PMDCS, ssthresh: None, pacing_rate: None });
     assert_eq!(sender.tsns(), [7, 8, 9, 10, 11, 12]);
     for last in [7, 8, 9] {
-        assert!(!sender.out.in_fast_recovery(P0));
+        assert!(!sender.path(P0).in_fast_recovery());
         sender.sack(0, &[(2, last)]);
     }
     assert_eq!(sender.tsns(), [1]);
@@ -172,7 +172,7 @@ fn after_switch() -> Sender {
 #[test]
 fn a_faster_path_overtaking_the_old_one_is_no_loss() {
     let mut sender = after_switch();
-    assert!(!sender.out.in_fast_recovery(P0) && !sender.out.in_fast_recovery(P1));
+    assert!(!sender.path(P0).in_fast_recovery() && !sender.path(P1).in_fast_recovery());
     assert_eq!(sender.tsns(), [0; 0]);
     sender.sack(12, &[]);
     assert_eq!(sender.cwnd(P0), 3 * PMDCS, "grown, not halved");
@@ -185,7 +185,7 @@ fn a_faster_path_overtaking_the_old_one_is_no_loss() {
     for first in [(2, 2), (2, 3), (2, 4)] {
         sender.sack(0, &[first, (6, 9)]);
     }
-    assert!(sender.out.in_fast_recovery(P0));
+    assert!(sender.path(P0).in_fast_recovery());
     assert_eq!(sender.flush()[0].0, P0, "RFC 9260 §6.4: to where it was sent");
 }
 
@@ -223,7 +223,7 @@ fn a_sack_costs_what_it_changes_not_what_is_outstanding() {
     for last in 2..500 {
         sender.sack(0, &[(2, last)]);
         sender.flush();
-        let looked_at = sender.out.flows.of(P0).unwrap().log.front().unwrap().tsn.tsn().get();
+        let looked_at = sender.path(P0).flow.log.front().unwrap().tsn.tsn().get();
         assert!(last < 4 || looked_at >= u32::from(last), "the log is walked again from {looked_at}");
     }
 }

@@ -134,7 +134,7 @@ impl Sender {
     /// One packet on a path, whether anything may be sent or not.
     pub(super) fn fill(&mut self, path: PathId) -> Vec<Seen> {
         let (now, wants) = (self.now, self.out.wants_to_send(self.now, path, &self.paths));
-        let max_len = self.out.oversized_packet(path, &self.paths).unwrap_or(1480);
+        let max_len = self.out.oversized_packet(path, &mut self.paths).unwrap_or(1480);
         let mut filled = None;
         let bytes = packet_bytes(
             |builder| filled = Some(self.out.fill(now, path, &mut self.paths, builder)),

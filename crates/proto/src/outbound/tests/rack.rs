@@ -33,11 +33,11 @@ fn rfc8985_3_4_a_lost_tail_and_a_lost_retransmission_without_a_timeout() {
     // 3: two round trips after the last acknowledgement the probe is the last chunk.
     assert_eq!(sender.time_out(), ms(1300));
     assert_eq!((sender.tsns(), probes(&sender)), (vec![4], 1));
-    assert!(!sender.out.in_fast_recovery(P0), "a probe is no loss");
+    assert!(!sender.path(P0).in_fast_recovery(), "a probe is no loss");
     // 5: its SACK shows that P1 and P2 are lost.
     sender.wait(Span::from_millis(100));
     sender.sack(1, &[(3, 3)]);
-    assert!(sender.out.in_fast_recovery(P0));
+    assert!(sender.path(P0).in_fast_recovery());
     assert_eq!(sender.tsns(), [2, 3]);
     // 7: and the SACK of the second that the first was lost again.
     sender.wait(Span::from_millis(100));
@@ -45,7 +45,7 @@ fn rfc8985_3_4_a_lost_tail_and_a_lost_retransmission_without_a_timeout() {
     assert_eq!(sender.tsns(), [2]);
     sender.wait(Span::from_millis(100));
     sender.sack(4, &[]);
-    assert!(!sender.out.in_fast_recovery(P0));
+    assert!(!sender.path(P0).in_fast_recovery());
     assert_eq!((sender.path(P0).timeouts, sender.path(P0).t3_rtx), (0, None));
 }
 
@@ -99,7 +99,7 @@ fn rfc8985_7_4_2_a_loss_that_only_the_probe_repaired_is_answered_once() {
     sender.wait(Span::from_millis(100));
     sender.sack(5, &[]);
     assert!(sender.cwnd(P0) < before, "no duplicate was reported: it had been lost");
-    assert!(!sender.out.in_fast_recovery(P0));
+    assert!(!sender.path(P0).in_fast_recovery());
 }
 
 #[test]
@@ -130,15 +130,15 @@ fn rfc8985_6_2_what_is_only_late_is_not_sent_again() {
     sender.wait(Span::from_millis(100));
     // 2 is overtaken by 3 and 4: fewer than three, so a quarter of the least round trip is waited.
     sender.sack(1, &[(2, 3)]);
-    assert!(!sender.out.in_fast_recovery(P0));
+    assert!(!sender.path(P0).in_fast_recovery());
     assert_eq!(sender.out.next_timeout(&sender.paths), Some(sent + Span::from_millis(125)));
     sender.wait(Span::from_millis(10));
     sender.sack(4, &[]);
     // Reordering was seen: now it is waited however many overtake.
     sender.sack(4, &[(2, 5)]);
-    assert!(!sender.out.in_fast_recovery(P0));
+    assert!(!sender.path(P0).in_fast_recovery());
     sender.time_out();
-    assert!(sender.out.in_fast_recovery(P0), "too late for reordering");
+    assert!(sender.path(P0).in_fast_recovery(), "too late for reordering");
     assert_eq!(sender.tsns(), [5]);
     assert_eq!(sender.path(P0).timeouts, 0);
 }

@@ -198,9 +198,9 @@ fn rfc9260_6_9_chunks_are_not_fragmented_again() {
     sender.flush();
     sender.path_mut(P1).set_pmtu(1000);
     sender.time_out();
-    assert_eq!(sender.out.oversized_packet(P1, &sender.paths), Some(12 + PMDCS as usize));
+    assert_eq!(sender.out.oversized_packet(P1, &mut sender.paths), Some(12 + PMDCS as usize));
     assert_eq!(sender.flush(), [(P1, vec![Seen { tsn: 1, len: FULL, immediate: false }])]);
-    assert_eq!(sender.out.oversized_packet(P1, &sender.paths), None);
+    assert_eq!(sender.out.oversized_packet(P1, &mut sender.paths), None);
 }
 
 #[test]

@@ -355,9 +355,9 @@ fn a_timeout_ends_fast_recovery_so_that_slow_start_can_grow() {
         sender.sack(0, &[gap]);
     }
     sender.flush();
-    assert!(sender.out.in_fast_recovery(P0));
+    assert!(sender.path(P0).in_fast_recovery());
     sender.time_out();
-    assert!(!sender.out.in_fast_recovery(P0));
+    assert!(!sender.path(P0).in_fast_recovery());
     assert_eq!(sender.tsns(), [1]);
     sender.sack(4, &[]);
     assert_eq!(sender.cwnd(P0), 2 * PMDCS);

@@ -114,7 +114,7 @@ impl World {
     /// Lets out what may leave.
     fn drain(&mut self) {
         while let Some(path) = self.out.next_path(self.now, &mut self.paths) {
-            let limit = self.out.oversized_packet(path, &self.paths).unwrap_or(1480);
+            let limit = self.out.oversized_packet(path, &mut self.paths).unwrap_or(1480);
             let (now, out, paths) = (self.now, &mut self.out, &mut self.paths);
             let mut filled = None;
             self.data.push_back(packet_bytes(|b| filled = Some(out.fill(now, path, paths, b)), limit));

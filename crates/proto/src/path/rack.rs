@@ -1,0 +1,212 @@
+//! [`Rack`]: the state of RACK-TLP (RFC 8985 §5.3, §7.1) for one path. `outbound::rack` and `outbound::tlp` use it.
+//! Knows no packets.
+
+use std::collections::VecDeque;
+
+use msctp_congestion::RttEstimator;
+use msctp_units::{Span, Time};
+
+use super::flow::SendNumber;
+use crate::long_tsn::LongTsn;
+
+/// RFC 8985 §6.2 step 4: DupThresh.
+pub(crate) const DUP_THRESH: u64 = 3;
+/// RFC 8985 §6.2 step 4: recoveries without a DSACK until the reordering window is reset.
+const PERSIST: u32 = 16;
+/// Retransmissions remembered to find the path of a TSN reported as duplicate. Our SACKs report 32.
+const REMEMBERED: usize = 64;
+
+/// The latest sending known to have arrived.
+#[derive(Clone, Copy, Debug)]
+struct Delivered {
+    number: SendNumber,
+    sent: Time,
+}
+
+/// RACK-TLP of one path.
+#[derive(Debug)]
+pub(crate) struct Rack {
+    /// RACK.xmit_ts and RACK.end_seq.
+    pub(crate) latest: Option<SendNumber>,
+    /// RACK.rtt
+    pub(crate) rtt: Span,
+    /// RACK.fack
+    fack: Option<LongTsn>,
+    reordering_seen: bool,
+    /// RACK.dsack_round, RACK.reo_wnd_mult, RACK.reo_wnd_persist
+    dsack_round: Option<LongTsn>,
+    multiplier: u64,
+    persist: u32,
+    /// Acknowledged by the SACK being processed: the latest sending of a chunk sent once, and of a retransmitted one.
+    once: Option<Delivered>,
+    again: Option<Delivered>,
+    /// The SACK being processed reports a retransmission on this path as duplicate.
+    duplicate: bool,
+    /// Retransmissions on this path, oldest first.
+    resent: VecDeque<LongTsn>,
+    /// When the next chunk is declared lost unless it is acknowledged (RFC 8985 §5.4).
+    pub(crate) reordering_timer: Option<Time>,
+    /// T3-rtx expired; the chunks outstanding then are under repair up to this TSN.
+    timeout_exit: Option<LongTsn>,
+    pub(crate) tlp: Tlp,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Self {
+            latest: None,
+            rtt: Span::ZERO,
+            fack: None,
+            reordering_seen: false,
+            dsack_round: None,
+            multiplier: 1,
+            persist: PERSIST,
+            once: None,
+            again: None,
+            duplicate: false,
+            resent: VecDeque::new(),
+            reordering_timer: None,
+            timeout_exit: None,
+            tlp: Tlp::default(),
+        }
+    }
+}
+
+impl Rack {
+    /// Records that a chunk was acknowledged; chunks come in the order of their TSNs (RFC 8985 §6.2 steps 2 and 3).
+    pub(crate) fn on_delivered(&mut self, tsn: LongTsn, number: SendNumber, sent: Time, again: bool) {
+        let kind = if again { &mut self.again } else { &mut self.once };
+        if kind.is_none_or(|latest| latest.number < number) {
+            *kind = Some(Delivered { number, sent });
+        }
+        match self.fack {
+            Some(fack) if tsn < fack => self.reordering_seen |= !again,
+            _ => self.fack = Some(tsn),
+        }
+    }
+
+    /// Takes in a SACK, once its chunks were recorded. `rtt_min`: the path's least round trip; `next`: SND.NXT.
+    pub(crate) fn on_sack(&mut self, now: Time, rtt_min: Option<Span>, cum_tsn_ack: LongTsn, next: LongTsn) {
+        self.update(now, rtt_min);
+        self.adapt(cum_tsn_ack, next);
+        if self.timeout_exit.take_if(|exit| *exit <= cum_tsn_ack).is_some() {
+            self.on_recovery_exit();
+        }
+    }
+
+    /// RFC 8985 §6.2 step 2: the latest sending that was acknowledged, and its round trip.
+    fn update(&mut self, now: Time, rtt_min: Option<Span>) {
+        let (once, again) = (self.once.take(), self.again.take());
+        // Sooner than a round trip: the first sending was acknowledged, not the last.
+        let again = again.filter(|sending| rtt_min.is_none_or(|least| now.since(sending.sent) >= least));
+        for sending in [once, again].into_iter().flatten() {
+            if self.latest.is_none_or(|latest| latest < sending.number) {
+                self.latest = Some(sending.number);
+                self.rtt = now.since(sending.sent);
+            }
+        }
+    }
+
+    /// RFC 8985 §6.2 step 4: widens the reordering window at most once a round trip in which duplicates were reported.
+    fn adapt(&mut self, cum_tsn_ack: LongTsn, next: LongTsn) {
+        self.dsack_round.take_if(|round| cum_tsn_ack + 1 >= *round);
+        if core::mem::take(&mut self.duplicate) && self.dsack_round.is_none() {
+            self.dsack_round = Some(next);
+            self.multiplier = self.multiplier.saturating_add(1);
+            self.persist = PERSIST;
+        }
+    }
+
+    /// RFC 8985 §6.2 step 4: a recovery is over.
+    pub(crate) fn on_recovery_exit(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.multiplier = 1;
+        }
+    }
+
+    /// RFC 8985 §6.2 step 4: RACK.reo_wnd. `sacked`: chunks acknowledged by gap blocks.
+    pub(crate) fn reordering_window(&self, rtt: &RttEstimator, recovering: bool, sacked: u64) -> Span {
+        if !self.reordering_seen && (recovering || sacked >= DUP_THRESH) {
+            return Span::ZERO;
+        }
+        let quarter = rtt.rtt_min().unwrap_or_default() / 4;
+        (quarter * self.multiplier).min(rtt.srtt().unwrap_or(Span::MAX))
+    }
+
+    /// True while chunks that were outstanding at the last expiration of T3-rtx are under repair.
+    pub(crate) fn recovers_from_timeout(&self) -> bool {
+        self.timeout_exit.is_some()
+    }
+
+    /// A chunk was retransmitted on the path.
+    pub(crate) fn on_resent(&mut self, tsn: LongTsn) {
+        if self.resent.len() == REMEMBERED {
+            self.resent.pop_front();
+        }
+        self.resent.push_back(tsn);
+    }
+
+    /// A SACK reports a TSN as duplicate. It counts if the chunk was retransmitted here: otherwise the network repeated it.
+    pub(crate) fn on_duplicate(&mut self, tsn: LongTsn) {
+        if self.resent.contains(&tsn) {
+            self.duplicate = true;
+            self.tlp.on_duplicate(tsn);
+        }
+    }
+
+    /// T3-rtx expired; `last` is the last TSN sent.
+    pub(crate) fn on_timeout(&mut self, last: LongTsn) {
+        self.timeout_exit = Some(last);
+        self.reordering_timer = None;
+        self.tlp = Tlp::default();
+    }
+
+    /// When the reordering timer or PTO expires (RFC 8985 §8).
+    #[inline]
+    pub(crate) fn next_timeout(&self) -> Option<Time> {
+        [self.reordering_timer, self.tlp.timer].into_iter().flatten().min()
+    }
+}
+
+/// The tail loss probe of one path (RFC 8985 §7.1).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tlp {
+    /// PTO; `None`: stopped.
+    pub(crate) timer: Option<Time>,
+    pub(crate) probe: Option<TailLossProbe>,
+}
+
+/// A tail loss probe that is not acknowledged yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TailLossProbe {
+    /// TLP.end_seq: the highest TSN sent with it.
+    pub(crate) end: LongTsn,
+    /// TLP.is_retrans: the chunk that was retransmitted.
+    pub(crate) resent: Option<LongTsn>,
+    /// The peer reported the chunk as duplicate: nothing was lost.
+    pub(crate) duplicate: bool,
+}
+
+impl Tlp {
+    fn on_duplicate(&mut self, tsn: LongTsn) {
+        if let Some(probe) = &mut self.probe {
+            probe.duplicate |= probe.resent == Some(tsn);
+        }
+    }
+
+    /// RFC 8985 §7.4.2: returns true when the probe repaired a loss that nothing else reveals.
+    pub(crate) fn on_ack(&mut self, cum_tsn_ack: LongTsn) -> bool {
+        let Some(probe) = self.probe.filter(|probe| cum_tsn_ack >= probe.end) else { return false };
+        // The report of a duplicate may be on its way until an acknowledgement beyond the probe arrives.
+        if probe.resent.is_none() || probe.duplicate {
+            self.probe = None;
+            return false;
+        }
+        let repaired = cum_tsn_ack > probe.end;
+        if repaired {
+            self.probe = None;
+        }
+        repaired
+    }
+}
