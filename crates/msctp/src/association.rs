@@ -2,14 +2,13 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use msctp_proto::handover::LinkEvent;
 use msctp_proto::{
-    AbortReason, AssociationState, AssociationStats, CallError as Refusal, Event, Handle, Message,
+    AbortReason, Agreed, AssociationState, AssociationStats, CallError as Refusal, Event, Handle, Message,
     OutMessage, PathId, PathStats, Restarted, TraceEvent,
 };
 use msctp_units::Time;
@@ -38,7 +37,7 @@ type More<'a> = &'a mut dyn FnMut() -> Result<Option<Message>, Restarted>;
 ///
 /// Every wait is cancel-safe: no message is lost or sent in part.
 pub struct Association {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     handle: Handle,
 }
 
@@ -57,12 +56,12 @@ impl Association {
         result
     }
 
-    /// Looks, without having anything to do afterwards.
-    fn look<R>(&self, f: impl FnOnce(&msctp_proto::Association) -> R) -> Option<R> {
+    /// Reads the core's association; does not wake the driver.
+    pub(crate) fn look<R>(&self, f: impl FnOnce(&msctp_proto::Association) -> R) -> Option<R> {
         self.shared.lock().core.association(self.handle).map(f)
     }
 
-    fn call(
+    pub(crate) fn call(
         &self,
         f: impl FnOnce(&mut msctp_proto::Association, Time) -> Result<(), Refusal>,
     ) -> Result<(), CallError> {
@@ -70,29 +69,30 @@ impl Association {
         self.with_core(f).unwrap_or(Err(over)).map_err(CallError::Refused)
     }
 
-    pub(crate) async fn established(&self) -> Result<(), AssociationError> {
-        self.wait(|slot| match &slot.phase {
+    pub(crate) fn poll_established(&self, cx: &Context<'_>) -> Poll<Result<(), AssociationError>> {
+        self.poll_wait(cx, |slot| match &slot.phase {
             Phase::Connecting => None,
             Phase::Up => Some(Ok(())),
             Phase::Over(error) => Some(Err(error.clone().unwrap_or(AssociationError::EndpointGone))),
         })
-        .await
+    }
+
+    /// Returns what `ready` gives, or has the slot's watchers wake `cx`.
+    fn poll_wait<R>(&self, cx: &Context<'_>, ready: impl FnOnce(&mut Slot) -> Option<R>) -> Poll<R> {
+        let mut state = self.shared.lock();
+        let slot = slot_of(&mut state, self.handle);
+        match ready(slot) {
+            Some(result) => Poll::Ready(result),
+            None => {
+                slot.watchers.add(cx);
+                Poll::Pending
+            }
+        }
     }
 
     /// Waits on the slot's watchers until `ready` gives something.
     async fn wait<R>(&self, mut ready: impl FnMut(&mut Slot) -> Option<R>) -> R {
-        poll_fn(|cx| {
-            let mut state = self.shared.lock();
-            let slot = slot_of(&mut state, self.handle);
-            match ready(slot) {
-                Some(result) => Poll::Ready(result),
-                None => {
-                    slot.watchers.add(cx);
-                    Poll::Pending
-                }
-            }
-        })
-        .await
+        poll_fn(|cx| self.poll_wait(cx, &mut ready)).await
     }
 
     /// Takes a message to send (RFC 9260 §11.1.5); waits while the send buffer is full.
@@ -447,6 +447,31 @@ impl Association {
         addresses
     }
 
+    /// Our addresses that have a path, each with the UDP port of its socket; of an association that is over,
+    /// its last ones.
+    pub fn local_addresses(&self) -> Vec<SocketAddr> {
+        let paths = self.paths();
+        let state = self.shared.lock();
+        let used = |local: &&SocketAddr| paths.iter().any(|path| path.at.local == local.ip());
+        state.locals.iter().filter(used).copied().collect()
+    }
+
+    /// Our SCTP port. [`Peer::local_port`](crate::Peer) of a later association may name it.
+    pub fn local_port(&self) -> u16 {
+        slot_of(&mut self.shared.lock(), self.handle).sctp_ports.0
+    }
+
+    /// The peer's SCTP port.
+    pub fn remote_port(&self) -> u16 {
+        slot_of(&mut self.shared.lock(), self.handle).sctp_ports.1
+    }
+
+    /// Streams and extensions that both ends agreed on; `None` before the association is up and after it is
+    /// over.
+    pub fn agreed(&self) -> Option<Agreed> {
+        self.look(msctp_proto::Association::agreed).flatten()
+    }
+
     fn last<R>(&self, f: impl FnOnce(&Last) -> R) -> Option<R> {
         slot_of(&mut self.shared.lock(), self.handle).last.as_deref().map(f)
     }
@@ -460,64 +485,6 @@ impl Association {
     pub fn remote_udp_port(&self, path: PathId) -> Option<u16> {
         let at = self.paths().into_iter().find(|stats| stats.id == path)?.at;
         Some(slot_of(&mut self.shared.lock(), self.handle).ports.port(at.local, at.remote))
-    }
-
-    /// Sends new data over this path from now on.
-    ///
-    /// # Errors
-    ///
-    /// There is no such path, or it is not confirmed.
-    pub fn set_primary(&self, path: PathId) -> Result<(), CallError> {
-        self.call(|association, now| association.set_primary(now, path))
-    }
-
-    /// Asks the peer to send its data to this address of ours (RFC 5061 §4.2.4).
-    ///
-    /// # Errors
-    ///
-    /// The peer does not know how, or the address is not ours.
-    pub fn request_peer_primary(&self, local: IpAddr) -> Result<(), CallError> {
-        self.call(|association, now| association.request_peer_primary(now, local))
-    }
-
-    /// Tells the peer of another address of ours (RFC 5061 §4.2.1), one that the endpoint has a socket for.
-    ///
-    /// # Errors
-    ///
-    /// The endpoint has no socket for the address, the peer does not know how, or the address cannot be
-    /// added.
-    pub fn add_local_address(&self, local: IpAddr) -> Result<(), CallError> {
-        if !self.shared.lock().locals.iter().any(|socket| socket.ip() == local) {
-            return Err(CallError::NoSocket(local));
-        }
-        self.call(|association, now| association.add_local_address(now, local))
-    }
-
-    /// Tells the peer that we give an address up (RFC 5061 §4.2.2).
-    ///
-    /// # Errors
-    ///
-    /// The peer does not know how, or it is the last address.
-    pub fn remove_local_address(&self, local: IpAddr) -> Result<(), CallError> {
-        self.call(|association, now| association.remove_local_address(now, local))
-    }
-
-    /// The application knows something of a link. A mobile endpoint finds out by itself whether links are up.
-    ///
-    /// # Errors
-    ///
-    /// The address is not ours.
-    pub fn link_event(&self, event: LinkEvent) -> Result<(), CallError> {
-        self.call(|association, now| association.link_event(now, event))
-    }
-
-    /// Sends a HEARTBEAT over this path now.
-    ///
-    /// # Errors
-    ///
-    /// There is no such path.
-    pub fn request_heartbeat(&self, path: PathId) -> Result<(), CallError> {
-        self.call(|association, now| association.request_heartbeat(now, path))
     }
 }
 

@@ -520,8 +520,7 @@ fn take(
             }
         }
         DatagramOutcome::Accepted(handle) => {
-            let port = datagram.bytes.get(2..4).map_or(0, |port| u16::from_be_bytes([port[0], port[1]]));
-            state.enter_accepted(handle, udp_port, port);
+            state.enter_accepted(handle, udp_port);
             state.learn_port(handle, at, udp_port);
         }
         // What answers it goes back to where it came from, and nothing else does.

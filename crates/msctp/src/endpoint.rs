@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::error::{BindError, ConnectError};
 use crate::options::{EndpointOptions, Peer, over_udp};
+use crate::setup::{Connecting, Incoming};
 use crate::state::{Listener, Phase, Shared, Slot, State};
 use crate::wakers::Wakers;
 
@@ -100,6 +101,26 @@ impl Endpoint {
     /// Accepts the next association at a port; `None` after [`stop_listening`](Self::stop_listening) or
     /// [`close`](Self::close). Cancel-safe.
     pub async fn accept(&self, port: u16) -> Option<Association> {
+        self.incoming(port).await.map(Incoming::accept)
+    }
+
+    /// Waits for the next association at a port, to look at it before it is accepted or refused; `None` as
+    /// for [`accept`](Self::accept). Cancel-safe.
+    ///
+    /// ```
+    /// # use msctp::{Association, Endpoint};
+    /// async fn accept_ipv4(endpoint: &Endpoint) -> Option<Association> {
+    ///     loop {
+    ///         let incoming = endpoint.incoming(msctp::DEFAULT_PORT).await?;
+    ///         let ipv4 = incoming.remote_addresses().iter().all(|at| at.ip().to_canonical().is_ipv4());
+    ///         if ipv4 {
+    ///             return Some(incoming.accept());
+    ///         }
+    ///         incoming.refuse("IPv4 only");
+    ///     }
+    /// }
+    /// ```
+    pub async fn incoming(&self, port: u16) -> Option<Incoming> {
         poll_fn(|cx| {
             let mut state = self.shared.lock();
             let gone = state.gone;
@@ -114,7 +135,7 @@ impl Endpoint {
                 slot.queued = false;
                 slot.handles += 1;
             }
-            Poll::Ready(Some(Association::new(Arc::clone(&self.shared), handle)))
+            Poll::Ready(Some(Incoming::new(Association::new(Arc::clone(&self.shared), handle))))
         })
         .await
     }
@@ -126,17 +147,16 @@ impl Endpoint {
         state.wake_driver();
     }
 
-    /// Sets an association up. Dropping the future aborts it.
+    /// Sets an association up: `endpoint.connect(address, Config::mobile()).await?`. The set-up begins with
+    /// the call and needs no polling. Dropping the [`Connecting`] cancels it.
     ///
     /// # Errors
     ///
-    /// An option that cannot be used, or the peer does not answer or does not want.
-    pub async fn connect(&self, peer: impl Into<Peer>, config: Config) -> Result<Association, ConnectError> {
+    /// The future returns them: an option that cannot be used, or the peer does not answer or refuses.
+    pub fn connect(&self, peer: impl Into<Peer>, config: Config) -> Connecting {
         let peer = peer.into();
         let udp_port = peer.udp_port;
-        let association = self.begin(peer, config)?;
-        association.established().await.map_err(|error| ConnectError::of(error, udp_port))?;
-        Ok(association)
+        Connecting::new(self.begin(peer, config), udp_port)
     }
 
     fn begin(&self, peer: Peer, config: Config) -> Result<Association, ConnectError> {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
+use msctp_proto::outbound::scheduler::UnknownScheduler;
 use msctp_proto::{ConfigError, LossReason, ReconfigOutcome};
 
 /// Errors of [`Endpoint::bind`](crate::Endpoint::bind).
@@ -239,6 +240,9 @@ pub enum CallError {
     /// The endpoint has no socket for this address: what is sent from there would go nowhere.
     #[error("no socket for {0}: name it in EndpointOptions::bind, or let the endpoint follow the interfaces")]
     NoSocket(std::net::IpAddr),
+    /// There is no stream scheduler of this name.
+    #[error("{0}")]
+    Scheduler(#[from] UnknownScheduler),
     /// By the core.
     #[error(transparent)]
     Refused(#[from] msctp_proto::CallError),

@@ -35,13 +35,14 @@
 //! # Your own congestion control and handover policy
 //!
 //! `Config::controller` takes the options of a controller ([`congestion::CubicConfig`] and the like) or a
-//! function that makes a [`Controller`](congestion::Controller) for each path. `Config::handover_policy` takes
-//! a function that makes a [`HandoverPolicy`](handover::HandoverPolicy) for each association. Both are plain
-//! state machines; `examples/own_controller.rs` has one of each.
+//! function that makes a [`Controller`](congestion::Controller) for each path. `Config::handover_policy`
+//! takes a function that makes a [`HandoverPolicy`](handover::HandoverPolicy) for each association. Both are
+//! plain state machines; `examples/own_controller.rs` has one of each.
 //!
 //! ```
 //! use msctp::Config;
-//! use msctp::congestion::{ControllerConfig, ControllerFactory, CubicConfig, InitialWindow, Make, RenoConfig};
+//! use msctp::congestion::{ControllerConfig, ControllerFactory, CubicConfig, Make, RenoConfig};
+//! use msctp::congestion::InitialWindow;
 //! use msctp::handover::{Conservative, PolicyFactory};
 //!
 //! let ten = |path: &ControllerConfig| {
@@ -112,6 +113,7 @@
 //! window and stops the peer (`Config::receive_buffer`). Every wait is cancel-safe.
 
 mod association;
+mod calls;
 mod clock;
 mod close;
 mod driver;
@@ -122,6 +124,7 @@ mod follow;
 mod inbox;
 mod mobile;
 mod options;
+mod setup;
 mod state;
 mod stream;
 mod wakers;
@@ -134,6 +137,7 @@ pub use error::{
 };
 pub use mobile::{Mobility, Translation};
 pub use options::{DEFAULT_PORT, EndpointOptions, Peer};
+pub use setup::{Connecting, Incoming};
 pub use stream::Stream;
 
 /// Congestion control: the [`Controller`](congestion::Controller) trait, and the options of the controllers
@@ -174,14 +178,15 @@ pub use msctp_proto::CallError as CallRefusal;
 /// By the core: why a message was not taken ([`SendError::Refused`]).
 pub use msctp_proto::SendError as SendRefusal;
 pub use msctp_proto::inbound::PartialAbort;
+pub use msctp_proto::outbound::scheduler::UnknownScheduler;
 pub use msctp_proto::path::AddressError;
 pub use msctp_proto::{
-    Abandoned, AbandonedCount, AddressRequest, AssociationState, AssociationStats, AuthConfig, AuthEvent,
-    AuthPolicy, Config, ConfigError, Direction, EndpointConfig, Event, FailoverConfig, HmacAlgorithm,
-    KeyError, LossReason, LossRecovery, Message, Moves, OfferConfig, OutMessage, PathAddr, PathId, PathState,
-    PathStats, PrimaryCause, ReconfigOutcome, Reconfiguration, RecoveryConfig, Reliability,
-    RetransmissionPath, SendFailure, SharedKey, StreamEvent, StreamRequest, StreamsConfig, TraceEvent,
-    TraceKind, TraceValue,
+    Abandoned, AbandonedCount, AddressRequest, Agreed, AssociationState, AssociationStats, AuthConfig,
+    AuthEvent, AuthPolicy, Config, ConfigError, Direction, EcnStats, EndpointConfig, Event, FailoverConfig,
+    HmacAlgorithm, KeyError, LossReason, LossRecovery, Message, Moves, OfferConfig, OutMessage, PathAddr,
+    PathId, PathState, PathStats, PrimaryCause, ReconfigOutcome, Reconfiguration, RecoveryConfig,
+    Reliability, RetransmissionPath, SendFailure, SharedKey, StreamEvent, StreamRequest, StreamsConfig,
+    TraceEvent, TraceKind, TraceValue,
 };
 pub use msctp_udp::{ENCAPSULATION_PORT, SocketError};
 pub use msctp_units::{ParseRateError, ParseSpanError, Rate, Span, Time};

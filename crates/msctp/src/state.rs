@@ -124,6 +124,8 @@ pub(crate) struct Slot {
     event_bytes: usize,
     /// Statistics at the end of the association.
     pub(crate) last: Option<Box<Last>>,
+    /// SCTP ports: ours, the peer's.
+    pub(crate) sctp_ports: (u16, u16),
     /// This end began the association.
     pub(crate) initiator: bool,
     /// The stream that this end opens next, if it is free.
@@ -149,6 +151,7 @@ impl Slot {
             events: VecDeque::new(),
             event_bytes: 0,
             last: None,
+            sctp_ports: (0, 0),
             initiator: handles > 0,
             next_open: 0,
             readers: Wakers::default(),
@@ -306,7 +309,8 @@ impl State {
     }
 
     /// A new association came from `udp_port` to one of our listeners.
-    pub(crate) fn enter_accepted(&mut self, handle: Handle, udp_port: u16, port: u16) {
+    pub(crate) fn enter_accepted(&mut self, handle: Handle, udp_port: u16) {
+        let port = self.core.association(handle).map_or(0, |association| association.ports().0);
         let mut slot = Box::new(Slot::new(udp_port, Phase::Connecting, 0));
         let open = self.endpoints > 0 && !self.closed;
         let listener = self.listeners.get_mut(&port).filter(|_| open);
@@ -333,7 +337,8 @@ impl State {
     }
 
     /// Adds an association that is not over.
-    pub(crate) fn insert_slot(&mut self, handle: Handle, slot: Box<Slot>) {
+    pub(crate) fn insert_slot(&mut self, handle: Handle, mut slot: Box<Slot>) {
+        slot.sctp_ports = self.core.association(handle).map_or((0, 0), msctp_proto::Association::ports);
         self.slots.insert(handle, slot);
         self.live += 1;
     }
@@ -488,7 +493,12 @@ impl State {
                     self.touch(handle);
                 }
             }
-            StreamEvent::Answered { .. } | StreamEvent::IncomingAdded(_) => {}
+            StreamEvent::Answered { .. } | StreamEvent::IncomingAdded(_) => {
+                let agreed = self.core.association(handle).and_then(msctp_proto::Association::agreed);
+                if let Some(agreed) = agreed {
+                    slot.streams = (agreed.outbound_streams, agreed.inbound_streams);
+                }
+            }
         }
     }
 

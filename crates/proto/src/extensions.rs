@@ -8,6 +8,28 @@ use smallvec::SmallVec;
 
 use crate::{AuthPolicy, Config, Reconfiguration};
 
+/// What the two ends of an association agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Agreed {
+    /// Streams that this end may send on.
+    pub outbound_streams: u16,
+    /// Streams that the peer may send on.
+    pub inbound_streams: u16,
+    /// Both ends may change their addresses (RFC 5061).
+    pub dynamic_addresses: bool,
+    /// Both ends sign chunks (RFC 4895).
+    pub authentication: bool,
+    /// A message can be abandoned after parts of it were sent (RFC 3758).
+    pub partial_reliability: bool,
+    /// Messages of different streams are interleaved (RFC 8260).
+    pub interleaving: bool,
+    /// Streams can be reset and added (RFC 6525).
+    pub reconfiguration: bool,
+    /// Explicit congestion notification (RFC 4960 Appendix A).
+    pub ecn: bool,
+}
+
 /// A set of extensions. As bits it travels in our own state cookie, so that an accepted association knows what was agreed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extensions(u16);

@@ -55,6 +55,7 @@ pub use config::{
 pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason};
 pub use error::{AbortReason, CallError, ConfigError, Restarted, SendError};
 pub use event::{AddressRequest, Event, LossReason, SendFailure};
+pub use extensions::Agreed;
 pub use message::{Message, OutMessage, Reliability, Transmit};
 pub use reconfig::{MAX_NAMED_STREAMS, ReconfigOutcome, StreamEvent, StreamRequest};
 pub use stats::{

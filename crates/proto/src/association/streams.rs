@@ -1,10 +1,33 @@
 //! What the application calls to have a say in its streams: which goes next.
 
 use super::Association;
-use crate::SendError;
+use crate::extensions::{Agreed, Extensions};
 use crate::outbound::scheduler::{self, UnknownScheduler};
+use crate::{AssociationState, SendError};
 
 impl Association {
+    /// What both ends agreed on. Known once the association is up; `None` before.
+    pub fn agreed(&self) -> Option<Agreed> {
+        let tags = self.tags();
+        let known = !matches!(self.state(), AssociationState::CookieWait) && tags.peer_tag != 0;
+        let has = |extension| tags.extensions.has(extension);
+        known.then(|| Agreed {
+            outbound_streams: tags.outbound_streams,
+            inbound_streams: tags.inbound_streams,
+            dynamic_addresses: has(Extensions::ASCONF),
+            authentication: self.speaks_auth(),
+            partial_reliability: tags.extensions.forwards(),
+            interleaving: tags.extensions.interleaves(),
+            reconfiguration: has(Extensions::RE_CONFIG),
+            ecn: has(Extensions::ECN),
+        })
+    }
+
+    /// The SCTP ports of this end and of the peer.
+    pub fn ports(&self) -> (u16, u16) {
+        (self.tags().local_port, self.tags().peer_port)
+    }
+
     /// Messages travel in I-DATA chunks, interleaved (RFC 8260 §2): both ends wanted it. Known once the association is up.
     pub fn interleaves(&self) -> bool {
         self.tags().extensions.interleaves()

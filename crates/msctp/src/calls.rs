@@ -1,0 +1,181 @@
+//! [`Association`]: calls that the core answers at once. Paths and addresses, streams, keys.
+
+use std::net::IpAddr;
+
+use msctp_proto::handover::LinkEvent;
+use msctp_proto::{EcnStats, PathId, SharedKey, StreamRequest};
+
+use crate::association::Association;
+use crate::error::CallError;
+
+/// # Paths and addresses
+impl Association {
+    /// Sends new data over this path from now on.
+    ///
+    /// # Errors
+    ///
+    /// There is no such path, or it is not confirmed.
+    pub fn set_primary(&self, path: PathId) -> Result<(), CallError> {
+        self.call(|association, now| association.set_primary(now, path))
+    }
+
+    /// Asks the peer to send its data to this address of ours (RFC 5061 §4.2.4).
+    ///
+    /// # Errors
+    ///
+    /// The peer does not know how, or the address is not ours.
+    pub fn request_peer_primary(&self, local: IpAddr) -> Result<(), CallError> {
+        self.call(|association, now| association.request_peer_primary(now, local))
+    }
+
+    /// Tells the peer of another address of ours (RFC 5061 §4.2.1), one that the endpoint has a socket for.
+    ///
+    /// # Errors
+    ///
+    /// The endpoint has no socket for the address, the peer does not know how, or the address cannot be
+    /// added.
+    pub fn add_local_address(&self, local: IpAddr) -> Result<(), CallError> {
+        if !self.shared.lock().locals.iter().any(|socket| socket.ip() == local) {
+            return Err(CallError::NoSocket(local));
+        }
+        self.call(|association, now| association.add_local_address(now, local))
+    }
+
+    /// Tells the peer that we give an address up (RFC 5061 §4.2.2).
+    ///
+    /// # Errors
+    ///
+    /// The peer does not know how, or it is the last address.
+    pub fn remove_local_address(&self, local: IpAddr) -> Result<(), CallError> {
+        self.call(|association, now| association.remove_local_address(now, local))
+    }
+
+    /// The application knows something of a link. A mobile endpoint finds out by itself whether links are up.
+    ///
+    /// # Errors
+    ///
+    /// The address is not ours.
+    pub fn link_event(&self, event: LinkEvent) -> Result<(), CallError> {
+        self.call(|association, now| association.link_event(now, event))
+    }
+
+    /// Sends a HEARTBEAT over this path now.
+    ///
+    /// # Errors
+    ///
+    /// There is no such path.
+    pub fn request_heartbeat(&self, path: PathId) -> Result<(), CallError> {
+        self.call(|association, now| association.request_heartbeat(now, path))
+    }
+}
+
+/// # Streams
+///
+/// A scheduler decides which stream's message is sent next (RFC 8260 §3). The names, for `Config::streams`
+/// and [`set_scheduler`](Association::set_scheduler):
+///
+/// | name | order |
+/// |---|---|
+/// | `first-come` | as the messages were sent; the default |
+/// | `round-robin` | streams take turns, a message each |
+/// | `round-robin-packet` | streams take turns, a packet each |
+/// | `priority` | the stream of the lowest value first |
+/// | `fair-capacity` | streams get equal numbers of bytes |
+/// | `weighted-fair` | streams get bytes in proportion to their values |
+///
+/// Without interleaving (`Config::streams`, RFC 8260 §2) a message that was begun is finished first.
+impl Association {
+    /// Chooses the scheduler of this end by its name (RFC 8260 §4.3.2). The values of streams stay.
+    ///
+    /// # Errors
+    ///
+    /// There is none of that name ([`CallError::Scheduler`]), or the association is over.
+    pub fn set_scheduler(&self, name: &str) -> Result<(), CallError> {
+        let mut unknown = Ok(());
+        self.call(|association, _| {
+            unknown = association.set_scheduler(name);
+            Ok(())
+        })?;
+        Ok(unknown?)
+    }
+
+    /// Sets a stream's priority or weight for the scheduler (RFC 8260 §4.3.3). With `priority` the lowest
+    /// value is sent first; with `weighted-fair` it is the stream's weight; others ignore it. 0 until it is
+    /// set.
+    ///
+    /// # Errors
+    ///
+    /// There is no such outbound stream, or the association is over.
+    pub fn set_stream_value(&self, stream: u16, value: u16) -> Result<(), CallError> {
+        self.call(|association, _| {
+            let streams = association.agreed().map_or(0, |agreed| agreed.outbound_streams);
+            let unknown = |_| msctp_proto::CallError::UnknownStream { stream, streams };
+            association.set_stream_value(stream, value).map_err(unknown)
+        })
+    }
+
+    /// Resets streams or adds some (RFC 6525 §5.1). One request is under way at a time, the others wait.
+    /// [`Event::Streams`](crate::Event::Streams) reports the peer's answer;
+    /// [`streams`](Self::streams) then has the new numbers.
+    ///
+    /// To end a stream that is read and written as bytes, use [`Stream::finish`](crate::Stream::finish).
+    ///
+    /// # Errors
+    ///
+    /// The association is not up, the peer does not support it, there is no such stream, too many are named,
+    /// or too many requests wait.
+    pub fn reconfigure(&self, request: StreamRequest) -> Result<(), CallError> {
+        self.call(|association, now| association.reconfigure(now, request))
+    }
+}
+
+/// # Shared keys
+///
+/// `Config::auth` has the keys that an association begins with. To change a key while it is up: both ends
+/// [set](Association::set_auth_key) the new one; then each [activates](Association::activate_auth_key) it,
+/// and [deletes](Association::delete_auth_key) the old one when the peer signs with the new one
+/// ([`AuthEvent::NewKey`](crate::AuthEvent::NewKey)).
+impl Association {
+    /// Sets a shared key, or replaces the one of its identifier (RFC 4895). It verifies at once, and signs
+    /// when it is [activated](Self::activate_auth_key). Both ends need it.
+    ///
+    /// # Errors
+    ///
+    /// There are as many keys as there may be, or the association is over.
+    pub fn set_auth_key(&self, key: SharedKey) -> Result<(), CallError> {
+        self.call(|association, _| association.set_auth_key(key))
+    }
+
+    /// Signs with this key from now on.
+    ///
+    /// # Errors
+    ///
+    /// It was not set or was deactivated, or the association is over.
+    pub fn activate_auth_key(&self, id: u16) -> Result<(), CallError> {
+        self.call(|association, _| association.activate_auth_key(id))
+    }
+
+    /// Stops signing with this key. What the peer signed with it still verifies.
+    /// [`AuthEvent::FreeKey`](crate::AuthEvent::FreeKey) says when nothing that it signed is under way.
+    ///
+    /// # Errors
+    ///
+    /// It is the active key or was not set, or the association is over.
+    pub fn deactivate_auth_key(&self, id: u16) -> Result<(), CallError> {
+        self.call(|association, _| association.deactivate_auth_key(id))
+    }
+
+    /// Deletes a key. Chunks that the peer signs with it are discarded from now on.
+    ///
+    /// # Errors
+    ///
+    /// It is the active key or was not set, or the association is over.
+    pub fn delete_auth_key(&self, id: u16) -> Result<(), CallError> {
+        self.call(|association, _| association.delete_auth_key(id))
+    }
+
+    /// Counters of explicit congestion notification (`Config::ecn`); `None` after the association is over.
+    pub fn ecn_stats(&self) -> Option<EcnStats> {
+        self.look(msctp_proto::Association::ecn_stats)
+    }
+}

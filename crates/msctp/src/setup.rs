@@ -1,0 +1,144 @@
+//! Associations before the application has them: [`Connecting`] and [`Incoming`].
+
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use msctp_proto::Agreed;
+
+use crate::association::Association;
+use crate::error::ConnectError;
+
+/// A set-up that [`Endpoint::connect`](crate::Endpoint::connect) began. Await it for the association.
+///
+/// Dropping it cancels the set-up: the peer gets an ABORT if it has answered.
+#[must_use = "dropping it cancels the set-up"]
+pub struct Connecting {
+    /// `None`: the result was returned.
+    begun: Option<Result<Association, ConnectError>>,
+    udp_port: u16,
+}
+
+impl Connecting {
+    pub(crate) fn new(begun: Result<Association, ConnectError>, udp_port: u16) -> Self {
+        Self { begun: Some(begun), udp_port }
+    }
+
+    fn association(&self) -> Option<&Association> {
+        self.begun.as_ref()?.as_ref().ok()
+    }
+
+    /// Our addresses and UDP ports that the set-up offers to the peer. Empty if it failed at once.
+    pub fn local_addresses(&self) -> Vec<SocketAddr> {
+        self.association().map(Association::local_addresses).unwrap_or_default()
+    }
+
+    /// The peer's addresses, the one that the set-up uses first. Empty if it failed at once.
+    pub fn remote_addresses(&self) -> Vec<SocketAddr> {
+        self.association().map(Association::remote_addresses).unwrap_or_default()
+    }
+
+    /// Our SCTP port: [`Peer::local_port`](crate::Peer), or the one that was chosen. `None` if the set-up
+    /// failed at once.
+    pub fn local_port(&self) -> Option<u16> {
+        self.association().map(Association::local_port)
+    }
+}
+
+impl Future for Connecting {
+    type Output = Result<Association, ConnectError>;
+
+    /// # Panics
+    ///
+    /// The result was returned before.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let result = match self.association() {
+            Some(association) => ready!(association.poll_established(cx)),
+            None => Ok(()),
+        };
+        let begun = self.begun.take().expect("Connecting is not polled after it was ready");
+        Poll::Ready(result.map_err(|error| ConnectError::of(error, self.udp_port)).and(begun))
+    }
+}
+
+impl fmt::Debug for Connecting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connecting")
+            .field("remote_addresses", &self.remote_addresses())
+            .finish_non_exhaustive()
+    }
+}
+
+/// An association that a peer set up and nobody accepted yet, from
+/// [`Endpoint::incoming`](crate::Endpoint::incoming).
+///
+/// An endpoint keeps nothing of an INIT (RFC 9260 §5.1). It gives an `Incoming` when the COOKIE ECHO has
+/// come: the address that it came from is then the peer's, and the peer has its COOKIE ACK. One that is
+/// refused therefore sees its association come up and end with an ABORT that has the reason.
+///
+/// Dropping it refuses the association without a reason.
+#[must_use = "dropping it refuses the association"]
+pub struct Incoming {
+    /// `None`: it was accepted.
+    association: Option<Association>,
+}
+
+impl Incoming {
+    pub(crate) fn new(association: Association) -> Self {
+        Self { association: Some(association) }
+    }
+
+    fn look<R: Default>(&self, f: impl FnOnce(&Association) -> R) -> R {
+        self.association.as_ref().map(f).unwrap_or_default()
+    }
+
+    /// The peer's addresses and UDP ports. The first is the one that its cookie came back from; the others
+    /// are as the peer says, until a HEARTBEAT confirms them ([`Association::paths`]).
+    pub fn remote_addresses(&self) -> Vec<SocketAddr> {
+        self.look(Association::remote_addresses)
+    }
+
+    /// Our addresses that the peer reached or was offered.
+    pub fn local_addresses(&self) -> Vec<SocketAddr> {
+        self.look(Association::local_addresses)
+    }
+
+    /// The peer's SCTP port.
+    pub fn remote_port(&self) -> u16 {
+        self.look(Association::remote_port)
+    }
+
+    /// What the peer offers and this end takes: streams and extensions. `None`: the association is over.
+    pub fn agreed(&self) -> Option<Agreed> {
+        self.look(Association::agreed)
+    }
+
+    /// Accepts the association.
+    #[must_use]
+    pub fn accept(mut self) -> Association {
+        self.association.take().expect("only accept takes it")
+    }
+
+    /// Refuses the association: the peer gets an ABORT with this reason (RFC 9260 §3.3.10.12), which may be
+    /// empty.
+    pub fn refuse(mut self, reason: impl Into<Bytes>) {
+        if let Some(association) = self.association.take() {
+            association.abort(reason);
+        }
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        self.look(|association| association.abort(Bytes::new()));
+    }
+}
+
+impl fmt::Debug for Incoming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Incoming").field("remote_addresses", &self.remote_addresses()).finish_non_exhaustive()
+    }
+}
