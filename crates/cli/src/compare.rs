@@ -12,26 +12,29 @@ use crate::Failure;
 use crate::interrupt::Interrupt;
 use crate::running::{done_with, outcome, print, progress, say_extent, store, unwritten};
 
-/// Compare every handover policy on the papers' handovers, with an oracle as the yardstick.
+/// Compare all handover policies on the papers' handovers.
 ///
-/// Each policy of the core meets each handover under the same seeds. Regret is how far its throughput in the
-/// 5 s after the switch stays below that of the oracle, which is told what is free on the new path.
+/// Every policy runs every handover with the same seeds. Its regret is the throughput that it lacks in the 5 s
+/// after the switch, compared with an oracle that knows the free capacity of the new path. An interrupted
+/// comparison resumes when the same command runs again.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:
-  msctp compare --quick                a look
+#[command(after_help = "\
+Examples:
+  msctp compare --quick
   msctp compare --json | jq '.[].cells[] | {policy, regret}'
-Exit code 0 when every run completed; 1 when one failed; 2 for wrong arguments; 130 for Ctrl-C, 143 for SIGTERM.")]
+
+Exit codes: 0 every run completed, 1 a run failed, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
-    /// Fewer seeds.
+    /// Use 3 seeds instead of 10.
     #[arg(long)]
     quick: bool,
     /// Folder of the report.
     #[arg(long, value_name = "DIR", default_value = "msctp-report/compare")]
     out: PathBuf,
-    /// Seeds under each condition [default: 10, with --quick 3].
+    /// Seeds of each handover, 1 to 1000 [default: 10, with --quick 3].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
-    /// Threads [default: one per core]. The results do not depend on it.
+    /// Threads [default: one per core]; they do not change the result.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
     /// Print the matrix as JSON.

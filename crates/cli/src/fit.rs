@@ -14,28 +14,31 @@ use crate::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::Output;
 
-/// Fit the parameters that a paper leaves open, and freeze them in a file.
+/// Fit the parameters that a paper leaves open and write them to a file.
 ///
-/// The file is compiled in: build again before the next `msctp reproduce`.
+/// The parameters are compiled in: build msctp again before the next `msctp reproduce`. The search is
+/// deterministic: the same options give the same file.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:
-  msctp fit fu-atiquzzaman                             from the repository's root: replaces the committed file
+#[command(after_help = "\
+Examples:
+  msctp fit fu-atiquzzaman             in the repository's root, replaces the committed file
   msctp fit fu-atiquzzaman --evaluations 20 --out x.toml
-The search is deterministic: the same budget gives the same file.")]
+
+Exit codes: 0 done, 1 failed, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
-    /// The paper.
+    /// Paper whose parameters to fit.
     #[arg(value_parser = PossibleValuesParser::new(["fu-atiquzzaman"]))]
     paper: String,
-    /// Parameter sets to try at most.
+    /// Try at most so many parameter sets.
     #[arg(long, value_name = "N", default_value_t = Budget::default().evaluations, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     evaluations: usize,
-    /// Seeds under each cell.
+    /// Seeds of each cell of the paper's table, 1 to 100.
     #[arg(long, value_name = "N", default_value_t = Budget::default().seeds, value_parser = clap::value_parser!(u64).range(1..=100))]
     seeds: u64,
-    /// Threads [default: one per core]. The result does not depend on it.
+    /// Threads [default: one per core]; they do not change the result.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// The file to write.
+    /// Write the parameters to this file.
     #[arg(long, value_name = "FILE", default_value = FILE.path)]
     out: PathBuf,
 }

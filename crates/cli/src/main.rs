@@ -24,10 +24,21 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-/// Mobile SCTP: run scenarios and reproduce papers in virtual time, over emulated links; move data over real
-/// networks.
+/// Mobile SCTP: transfer data across network changes, and simulate, emulate and reproduce handovers.
 #[derive(Parser)]
-#[command(name = "msctp", version, propagate_version = true)]
+#[command(
+    name = "msctp",
+    version,
+    propagate_version = true,
+    after_help = "\
+Examples:
+  msctp recv --out downloads                  wait for files
+  msctp send film.mkv 192.0.2.1               send one there, across network changes
+  msctp sim scenarios/handover.toml           simulate a handover
+  msctp reproduce kim-koh --quick             reproduce a paper's experiment
+
+`msctp COMMAND --help` describes a command, its options and its exit codes."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -17,9 +17,10 @@ use crate::running::print;
 use crate::system::{cannot_write, read_text};
 use crate::{Failure, sim_text};
 
-/// Run one scenario in virtual time and print what happened.
+/// Simulate a scenario in virtual time and print a summary.
 ///
-/// The same scenario and seed give the same packets at the same nanoseconds on any machine.
+/// A run is deterministic: the same scenario and seed give the same packets at the same nanoseconds on any
+/// machine.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,39 +31,39 @@ Examples:
   msctp sim scenarios/handover.toml --series plots --hash
   msctp sim scenarios/handover.toml --events events.jsonl && jq -c 'select(.event == \"primary\")' events.jsonl
 
-Files appear when the run is over, also when a signal ended it; one that was there stays until then.
+Output files are complete when they appear, at the end of the run. Until then an existing file of that name stays. \
+A signal ends the run early and writes them too.
 
-Exit codes: 0 done, 1 failed on the way, 2 wrong arguments or scenario, 130 Ctrl-C, 143 SIGTERM.")]
+Exit codes: 0 done, 1 failed, 2 invalid arguments or scenario, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
     /// The scenario file (TOML).
     scenario: PathBuf,
-    /// Seed of all random streams, instead of the scenario's.
+    /// Seed of the random streams [default: the scenario's].
     #[arg(long)]
     seed: Option<u64>,
-    /// Replace a value of the scenario, as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s. May be
-    /// repeated.
+    /// Replace a value of the scenario, as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s; repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// End the run at this virtual time, as 5s, if the scenario goes on longer.
+    /// End the run at this virtual time, as 5s [default: the scenario's duration].
     #[arg(long, value_name = "TIME", value_parser = positive)]
     until: Option<Span>,
-    /// Write what links deliver to this file (pcapng, nanoseconds).
+    /// Write the packets that links deliver to this file (pcapng, nanoseconds).
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Capture this link or link direction (wlan, wlan/forward) only. May be repeated.
+    /// Capture only this link or direction of a link (wlan, wlan/forward); repeatable [default: all links].
     #[arg(long, value_name = "LINK", requires = "pcap")]
     pcap_link: Vec<String>,
-    /// Write what happens inside the associations to this file, one JSON object per line: chunks, windows,
-    /// path states, the policy's decisions (docs/events.md).
+    /// Write the associations' events to this file, one JSON object per line: chunks, windows, path states,
+    /// handover decisions (docs/events.md).
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
     /// Print the summary as JSON.
     #[arg(long)]
     json: bool,
-    /// Hash everything every link delivers (SHA-256), to compare runs.
+    /// Print a SHA-256 of all delivered packets, to compare runs.
     #[arg(long)]
     hash: bool,
-    /// Write what is recorded over time as CSV files into this folder.
+    /// Write time series into this folder as CSV: throughput, window, rtt, estimate, queue, message.
     #[arg(long, value_name = "DIR")]
     series: Option<PathBuf>,
 }

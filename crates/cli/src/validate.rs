@@ -14,11 +14,11 @@ use crate::output::Output;
 use crate::running::{print, progress};
 use crate::system::read_text;
 
-/// Compare msctp with ns-2's SCTP and TCP, figure by figure.
+/// Compare msctp's SCTP and TCP with ns-2's on reference cases.
 ///
-/// Runs the committed cases (scenarios/validation) with all their seeds, once as the RFCs have it and once
-/// with ns-2's ways as far as options express them, and prints both beside ns-2's figures. ns-2 need not be
-/// installed: its figures are committed (validation/ns2.csv).
+/// Runs the cases of scenarios/validation with all their seeds, once as the RFCs require and once with ns-2's
+/// behaviour as far as options express it. Prints both next to ns-2's results. ns-2 need not be installed: its
+/// results are committed (validation/ns2.csv).
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,27 +30,26 @@ Examples:
   msctp validate --json | jq '.[] | select(.metric == \"goodput_kbps\")'
   msctp validate --out docs/results/validation.md
 
-Exit codes: 0 done, whatever the differences; 1 failed on the way, 2 wrong arguments, 130 Ctrl-C, 143 SIGTERM.")]
+Exit codes: 0 done, whatever the differences, 1 failed, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
-    /// Only these cases: a case (c_wlan_loss0.01), a family (a, c, c_3g) or one transport of a case ('a
-    /// stock_big', 'a reno w718'), or all with TCP in it ('a reno').
+    /// Run only this case (c_wlan_loss0.01), family of cases (a, c, c_3g), transport of a case ('a stock_big',
+    /// 'a reno w718') or TCP variant of a family ('a reno'); repeatable.
     #[arg(long, value_name = "NAME")]
     case: Vec<String>,
-    /// Print the cases with the commands that run one seed of each, and run nothing.
+    /// List the cases, with the command that runs one seed of each, and exit.
     #[arg(long, conflicts_with_all = ["json", "out"])]
     list: bool,
     /// Print the comparison as JSON.
     #[arg(long)]
     json: bool,
-    /// Write the tables between the markers of this Markdown file too.
+    /// Also replace the tables between the markers in this Markdown file.
     #[arg(long, value_name = "FILE", conflicts_with = "case")]
     out: Option<PathBuf>,
-    /// Seeds for the cases with chance, instead of the reference's number: more of them tell chance from
-    /// cause.
+    /// Seeds of each random case, 2 to 10000 [default: as many as ns-2 ran].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=10_000), conflicts_with = "out")]
     seeds: Option<u64>,
-    /// Threads, instead of one per core. The result does not depend on it.
-    #[arg(long)]
+    /// Threads [default: one per core]; they do not change the result.
+    #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }
 

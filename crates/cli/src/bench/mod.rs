@@ -18,23 +18,25 @@ use crate::system::cannot_write;
 use case::{CASES, Case};
 use measure::{Measured, Tools};
 
-/// Time the simulator, and ns-2 beside it where `ns` is installed.
+/// Measure the simulator's speed, next to ns-2 if that is installed.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  msctp bench                          every case, three runs each, beside ns-2 if it is installed
-  msctp bench --case bulk --runs 5
+  msctp bench                          every case, three runs each
+  msctp bench --case bulk --runs 5     one case, five runs
   msctp bench --no-ns2 --json
 
-A case's figure is the median over the runs. Quote the ratio: both ran in turn on the same machine.")]
+The table has the median over the runs. Runs of msctp and ns-2 alternate: on a shared machine, quote the ratio.
+
+Exit codes: 0 done, 1 failed, 2 invalid arguments.")]
 pub(crate) struct Args {
-    /// Run this case only (bulk, fast, flows-1, flows-10, flows-100, flows-1000). May be repeated.
+    /// Run only this case (bulk, fast, flows-1, flows-10, flows-100, flows-1000); repeatable.
     #[arg(long = "case", value_name = "NAME")]
     cases: Vec<String>,
-    /// Runs of each case; the median counts.
+    /// Runs of each case, 1 to 100.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: u32,
-    /// Leave ns-2 out.
+    /// Skip ns-2.
     #[arg(long)]
     no_ns2: bool,
     /// Print the results as JSON.

@@ -16,12 +16,12 @@ use msctp_units::Span;
 use crate::Failure;
 use crate::sim::positive;
 
-/// Run real programs in the hosts of a scenario, over its links in real time.
+/// Run real programs over a scenario's links in real time.
 ///
-/// Each host becomes a network namespace with the scenario's addresses; links, routers, mobility,
-/// constant-rate sources and actions are the simulator's. Its associations, TCP connections and their
-/// applications are not run: your commands take their place, unless --applications says otherwise. Nothing is
-/// left behind, however the command ends.
+/// Each host of the scenario becomes a network namespace with its addresses. The simulator provides the links,
+/// routers, mobility, constant-rate sources and actions. Your commands replace the scenario's associations,
+/// TCP connections and applications, unless you give --applications. The namespaces are removed at the end,
+/// also after a crash.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -31,67 +31,66 @@ Examples:
   sudo msctp emulate scenarios/handover.toml --applications
   sudo msctp emulate scenarios/wifi-lte.toml --pcap run.pcapng --in server 'nc -l -p 80' --in mobile 'nc 10.0.0.1 80'
 
-It ends when COMMAND ends (without one: when all others have ended, or one has failed), at the scenario's end, or with
-Ctrl-C. What else runs then is asked to end, and killed after 1.5 s.
+The emulation ends with COMMAND, at the scenario's end, or with Ctrl-C. Without COMMAND it ends when every --in command \
+has ended, or one has failed. Commands that still run then get SIGTERM, and SIGKILL after 1.5 s.
 
-It needs root, or the root of a user namespace (unshare --user --map-root-user msctp emulate …), /dev/net/tun and iproute2.
+It needs /dev/net/tun, iproute2, and root or the root of a user namespace (unshare --user --map-root-user msctp emulate …).
 
-Exit codes: 0 done, 1 failed on the way (COMMAND too), 2 wrong arguments or scenario, 130 Ctrl-C, 143 SIGTERM.")]
+Exit codes: 0 done, 1 failed, COMMAND included, 2 invalid arguments or scenario, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
     /// The scenario file (TOML).
     #[arg(required_unless_present = "self_test")]
     scenario: Option<PathBuf>,
-    /// Measure how true the emulator is on this machine: rates within 1 %, added delay within 0.5 ms in the
-    /// median and 2 ms at the 99th percentile, up to 100 Mbps. Exit code 1 if it is not.
+    /// Measure the emulator's accuracy on this machine, up to 100 Mbps. Exits with 1 unless each rate is
+    /// within 1 % and the added delay within 0.5 ms in the median and 2 ms at the 99th percentile.
     #[arg(long, conflicts_with_all = ["scenario", "inside", "command"])]
     self_test: bool,
-    /// Measure each rate for so long, twice.
+    /// Duration of each of the two measurements of a rate.
     #[arg(long, value_name = "TIME", default_value = "5s", requires = "self_test", value_parser = positive)]
     each: Span,
     /// Print the self-test's result as JSON.
     #[arg(long, requires = "self_test")]
     json: bool,
-    /// Run the scenario's own associations, TCP connections and applications, on real stacks: msctp over UDP,
-    /// the kernel's TCP. What comes of it is said as sim says it.
+    /// Run the scenario's own associations, TCP connections and applications on real stacks: msctp over UDP
+    /// and the kernel's TCP. Prints the summary of `msctp sim`.
     #[cfg(feature = "net")]
     #[arg(long, conflicts_with_all = ["self_test", "inside", "command", "host", "mptcp"])]
     applications: bool,
-    /// Run a command in a host from the start (with sh -c; its input is empty). May be repeated.
+    /// Run a shell command in a host from the start, with empty standard input; repeatable.
     #[arg(long = "in", num_args = 2, value_names = ["HOST", "SHELL COMMAND"])]
     inside: Vec<String>,
-    /// The host of COMMAND; without it, the first with several interfaces, else the first.
+    /// Host of COMMAND [default: the first with several interfaces, else the first].
     #[arg(long)]
     host: Option<String>,
-    /// When COMMAND starts, if others were started before it.
+    /// Wait so long between the --in commands and COMMAND.
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     settle: Span,
-    /// Seed of the links' random streams, instead of the scenario's.
+    /// Seed of the links' random streams [default: the scenario's].
     #[arg(long)]
     seed: Option<u64>,
-    /// Replace a value of the scenario, as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s. May be
-    /// repeated.
+    /// Replace a value of the scenario, as duration=10s, link.wlan.rate=5Mbps or action.0.at=2s; repeatable.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Keep the kernel's MPTCP endpoints as a network manager would: every interface of a host with several,
-    /// while its link is up.
+    /// Configure the kernel's MPTCP endpoints as a network manager does: each interface of a host with
+    /// several, while its link is up.
     #[arg(long, value_name = "MODE")]
     mptcp: Option<MptcpMode>,
-    /// Write what links deliver to this file (pcapng, nanoseconds since the start).
+    /// Write the packets that links deliver to this file (pcapng, nanoseconds since the start).
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Capture this link or link direction (wlan, wlan/forward) only. May be repeated.
+    /// Capture only this link or direction of a link (wlan, wlan/forward); repeatable [default: all links].
     #[arg(long, value_name = "LINK", requires = "pcap")]
     pcap_link: Vec<String>,
-    /// Write what it came to into this file, as JSON.
+    /// Write the summary to this file as JSON.
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
-    /// Write the links' queues over time into this folder (queue.csv, as sim does).
+    /// Write time series into this folder as CSV: queue.csv, with --applications those of `msctp sim`.
     #[arg(long, value_name = "DIR")]
     series: Option<PathBuf>,
-    /// Say nothing on standard error but what went wrong.
+    /// Print only errors on standard error.
     #[arg(long, short)]
     quiet: bool,
-    /// The command, run in one host.
+    /// Command to run in one host, with its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -99,9 +98,9 @@ pub(crate) struct Args {
 /// How several interfaces are used.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum MptcpMode {
-    /// All interfaces together.
+    /// Use all interfaces at once.
     Aggregate,
-    /// A host's first interface, the others as backups.
+    /// Use a host's first interface, the others as backups.
     Handover,
 }
 
@@ -123,6 +122,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         #[cfg(feature = "net")]
         Some(path) if args.applications => applications::run(args, path),
         Some(path) => session::run(args, path),
-        None => Err(Failure::Input("want a scenario file".to_owned())),
+        None => Err(Failure::Input("no scenario: want the path of a scenario file".to_owned())),
     }
 }

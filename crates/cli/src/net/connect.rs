@@ -5,8 +5,7 @@ use super::exchange::{Input, exchange};
 use super::options::{NetArgs, PeerArgs};
 use crate::Failure;
 
-/// Connect to a server and exchange bytes with it: standard input goes out, what comes goes to standard
-/// output.
+/// Connect standard input and output to `msctp serve`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -15,10 +14,10 @@ Examples:
   echo question | msctp connect 192.0.2.1 > answer
   msctp connect 192.0.2.1 --prefer wlan,wwan --policy adaptive
 
-Each direction ends by itself: the end of standard input tells the server that this was all, and the command ends when the
-server's input has ended too. Standard input is not read where it is a terminal and standard output is not.
-Exit codes: 0 both directions ended, 1 the server does not answer or the association was lost, 2 wrong arguments, 130 Ctrl-C,
-143 SIGTERM.")]
+Each direction ends by itself: the end of standard input ends only this side's direction, and the command exits when the \
+peer's has ended too. If standard input is a terminal and standard output is not, standard input is not read.
+
+Exit codes: 0 both directions ended, 1 no answer or association lost, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
     #[command(flatten)]
     peer: PeerArgs,

@@ -10,8 +10,8 @@ use msctp::{
     Endpoint, EndpointOptions, Mobility, Peer, SharedKey, Translation,
 };
 use msctp_lab::words::counted;
-use msctp_schemes::catalogue::{Options, find_controller};
-use msctp_schemes::policies::{PolicyConfig, policy};
+use msctp_schemes::catalogue::{Options, controllers, find_controller};
+use msctp_schemes::policies::{PolicyConfig, policies, policy};
 use tokio::time::Instant;
 
 use super::Open;
@@ -21,45 +21,57 @@ use crate::system::{os_error, read};
 
 /// How packets leave and how the association behaves.
 #[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Network options")]
 pub(crate) struct NetArgs {
-    /// Local address, with a UDP port or without (`192.0.2.1`, `192.0.2.1:9899`, `[2001:db8::1]:9899`). May
-    /// be repeated; without it every address of this host, and those that it gets later.
+    /// Local address, as 192.0.2.1 or [2001:db8::1]:9899; repeatable [default: all of this host, also later
+    /// ones].
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = parse_bind)]
     bind: Vec<(IpAddr, Option<u16>)>,
-    /// Keep an association's addresses as they are when it begins. Otherwise a client moves it as the host's
-    /// interfaces come and go; a server only with --prefer or --only.
+    /// Do not follow this host's interfaces. By default a client moves its association as interfaces come and
+    /// go; a server does so with --prefer or --only.
     #[arg(long)]
     fixed: bool,
-    /// Interfaces by the beginnings of their names, the best first; wired, then WLAN, then others if not
-    /// given. A server moves its associations as interfaces come and go only with this or --only.
+    /// Prefer interfaces whose names begin like this, the best first [default: wired, WLAN, others].
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     prefer: Vec<String>,
-    /// Use only interfaces whose names begin like this. On a server as --prefer.
+    /// Use only interfaces whose names begin like this.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = NonEmptyStringValueParser::new())]
     only: Vec<String>,
-    /// Whether this host is behind an address translator: it then announces a new address as the source
-    /// address of the packet. `auto`: where this host's address is private and the server's is not.
+    /// Whether this host is behind an address translator, and so announces a new address as the packet's
+    /// source address. auto: if this host's address is private and the server's is not.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Nat::Auto)]
     nat: Nat,
-    /// What happens to the window at a path change: a handover policy by name.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = policies_help())]
     policy: Option<String>,
-    /// Congestion controller by name.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = controllers_help())]
     controller: Option<String>,
-    /// SCTP port of the server.
+    /// SCTP port of the server, 1 to 65535.
     #[arg(long, value_name = "PORT", default_value_t = DEFAULT_PORT, value_parser = clap::value_parser!(u16).range(1..))]
     sctp_port: u16,
-    /// Largest IP packet in bytes; smaller ones are found out for each path.
+    /// Largest IP packet in bytes, 512 to 65535; each path discovers its own below that.
     #[arg(long, value_name = "BYTES", default_value_t = Config::default().pmtu)]
     mtu: u32,
-    /// A file with a key that the other end has too (RFC 4895), at least 16 bytes. Unsigned packets are
-    /// dropped, data included. Nothing is encrypted.
+    /// File with a shared key of at least 16 bytes (RFC 4895). Both ends sign every packet with it and drop
+    /// unsigned ones. Nothing is encrypted.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
 }
 
-/// [`Translation`] as it is said on the command line.
+/// Describes `--policy`, with the names there are.
+fn policies_help() -> String {
+    let names: Vec<&str> = policies().iter().map(|info| info.name).collect();
+    let default = Config::mobile().handover_policy.make().name();
+    let names = names.join(", ");
+    format!("Handover policy, which sets the window at a path change: {names} [default: {default}]")
+}
+
+/// Describes `--controller`, with the names there are.
+fn controllers_help() -> String {
+    let names: Vec<&str> = controllers().iter().map(|info| info.name).collect();
+    format!("Congestion controller: {} [default: bbr]", names.join(", "))
+}
+
+/// [`Translation`] as it is written on the command line.
 #[derive(clap::ValueEnum, Clone, Copy, Debug)]
 enum Nat {
     Auto,
@@ -160,10 +172,10 @@ impl NetArgs {
 /// Whom to connect to.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct PeerArgs {
-    /// The server, with its UDP port or without (`192.0.2.1`, `[2001:db8::1]:9899`, `example.net:9899`).
+    /// Server, as 192.0.2.1, [2001:db8::1]:9899 or example.net; UDP port 9899 by default.
     #[arg(value_name = "HOST[:PORT]")]
     host: String,
-    /// Time out after so many seconds without a network, without an answer or without a message.
+    /// Wait at most so long for a network, and for the server's answer.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT))]
     timeout: u64,
 }

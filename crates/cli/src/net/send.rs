@@ -21,32 +21,32 @@ use crate::Failure;
 use crate::running::print;
 use crate::system::{cannot_read, os_error};
 
-/// Send a file to `msctp recv`. It survives changes of the network; interrupted, the same command goes on
-/// where it stopped.
+/// Send a file to `msctp recv` across network changes.
+///
+/// An interrupted transfer resumes when the same command runs again.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   msctp send film.mkv 192.0.2.1
   msctp send film.mkv example.net:9899 --policy inherit --prefer wlan,wwan
 
-Without a network it waits for one until --timeout.
-Exit codes: 0 the file is there and its hash is right, 1 it is not, 2 wrong arguments, 130 Ctrl-C, 143 SIGTERM.")]
+Exit codes: 0 the receiver has the file and its hash is right, 1 failed, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
-    /// The file.
+    /// Regular file to send; its name may not begin with a dot.
     file: PathBuf,
     #[command(flatten)]
     peer: PeerArgs,
-    #[command(flatten)]
-    net: NetArgs,
-    /// Reconnect up to so many times when the association is lost.
-    #[arg(long, value_name = "TIMES", default_value_t = 3)]
+    /// Reconnect up to N times when the association is lost.
+    #[arg(long, value_name = "N", default_value_t = 3)]
     retry: u32,
-    /// Print what happened as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
-    /// Say nothing of paths and progress.
+    /// Print neither progress nor path changes.
     #[arg(long, short)]
     quiet: bool,
+    #[command(flatten)]
+    net: NetArgs,
 }
 
 /// What happened.

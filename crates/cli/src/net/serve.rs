@@ -6,27 +6,28 @@ use super::exchange::{Input, exchange};
 use super::{block_on, options::NetArgs};
 use crate::Failure;
 
-/// Wait for an association and connect it to standard input and output.
+/// Accept an association and connect it to standard input and output.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  msctp serve                                    wait at every address, UDP port 9899
+  msctp serve                                    all addresses, UDP port 9899
   msctp serve --bind 192.0.2.1 --bind 198.51.100.1
-  msctp serve > film.mkv                         receive
-  msctp serve < film.mkv                         send to whom connects
-  msctp serve --keep > log                       one association after another
+  msctp serve > film.mkv                         receive from the first client
+  msctp serve < film.mkv                         send to the first client
+  msctp serve --keep > log                       receive from one client after another
 
-Each direction ends by itself: the end of standard input tells the peer that this was all, and the command ends when the
-peer's input has ended too. Standard input is not read where it is a terminal and standard output is not.
-Without --key, anybody who can reach this port can connect.
-Exit codes: 0 both directions ended, 1 the association was lost or the port is taken, 2 wrong arguments, 130 Ctrl-C,
-143 SIGTERM.")]
+Each direction ends by itself: the end of standard input ends only this side's direction, and the command exits when the \
+peer's has ended too. If standard input is a terminal and standard output is not, standard input is not read.
+
+Without --key, anyone who can reach the port can connect.
+
+Exit codes: 0 both directions ended, 1 association lost or port in use, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
-    #[command(flatten)]
-    net: NetArgs,
-    /// Take the next association when one is over, instead of ending. Standard input is not read.
+    /// Accept the next association when one ends. Standard input is not read.
     #[arg(long)]
     keep: bool,
+    #[command(flatten)]
+    net: NetArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {

@@ -21,49 +21,52 @@ use crate::interrupt::Interrupt;
 use crate::running::{done_with, outcome, print, progress, say_extent, store, unwritten};
 use crate::{Failure, compare};
 
-/// Carry out a paper's experiment, or all of them: judge the claims, write the report.
+/// Reproduce a paper's experiment, judge its claims and write a report.
 ///
-/// Interrupted, it goes on where it stopped when the same command is given again.
+/// Without a paper it reproduces all of them and compares the handover policies. An interrupted reproduction
+/// resumes when the same command runs again.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:
-  msctp reproduce --quick              every paper, a look
-  msctp reproduce kim-koh              one paper, all of it
-  msctp reproduce kim-koh --seeds 30   more runs under each condition
-  sudo msctp reproduce kim-koh --emulated   the handovers on real stacks too
-Exit code 0 when every run completed, whatever the verdicts; 1 when one failed; 2 for wrong arguments; 130 for Ctrl-C, 143 for SIGTERM.")]
+#[command(after_help = "\
+Examples:
+  msctp reproduce --quick                     every paper, in under a minute each
+  msctp reproduce kim-koh                     one paper, every seed and condition
+  msctp reproduce kim-koh --seeds 30
+  sudo msctp reproduce kim-koh --emulated     also on real stacks over emulated links
+
+Exit codes: 0 every run completed, whatever the verdicts, 1 a run failed, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
-    /// The paper [default: all of them, in one report].
+    /// Paper to reproduce [default: all, in one report].
     #[arg(value_parser = papers())]
     paper: Option<String>,
-    /// Fewer seeds and conditions: a look in under a minute.
+    /// Run fewer seeds and conditions, in under a minute.
     #[arg(long)]
     quick: bool,
     /// Folder of the report [default: msctp-report/PAPER, or msctp-report for all].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Seeds under each condition [default: as the experiment has].
+    /// Seeds of each condition, 1 to 1000 [default: the experiment's].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: Option<u64>,
-    /// Threads [default: one per core]. The results do not depend on it.
+    /// Threads [default: one per core]; they do not change the result.
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
-    /// Print the ledger as JSON.
+    /// Print the claims and verdicts as JSON.
     #[arg(long)]
     json: bool,
-    /// Carry it out on real stacks over emulated links too, in real time (eklund, kim-koh; on Linux, as
-    /// root): the report has both beside each other. With --quick fewer conditions.
+    /// Also run it on real stacks over emulated links, in real time, and add both to the report. For eklund
+    /// and kim-koh, on Linux, as root.
     #[cfg(all(feature = "net", target_os = "linux"))]
     #[arg(long, requires = "paper")]
     emulated: bool,
-    /// Runs on real stacks under each condition.
+    /// Runs of each condition on real stacks, 2 to 100.
     #[cfg(all(feature = "net", target_os = "linux"))]
     #[arg(long, value_name = "N", default_value_t = 5, requires = "emulated", value_parser = clap::value_parser!(u64).range(2..=100))]
     repetitions: u64,
-    /// Emulations at a time [default: two per core].
+    /// Emulations that run at the same time [default: two per core].
     #[cfg(all(feature = "net", target_os = "linux"))]
     #[arg(long, value_name = "N", requires = "emulated")]
     parallel: Option<NonZeroUsize>,
-    /// Write the table of both between its marks of this Markdown file
+    /// Replace the table of both results between the markers in this Markdown file
     /// (docs/results/validation.md).
     #[cfg(all(feature = "net", target_os = "linux"))]
     #[arg(long, value_name = "FILE", requires = "emulated")]

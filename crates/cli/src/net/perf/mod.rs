@@ -26,51 +26,52 @@ const MAX_SECONDS: u64 = 86_400;
 /// How long a peer that is alive may send no data during a measurement.
 const SILENT: Duration = Duration::from_secs(60);
 
-/// Measure the throughput of one association, second by second, and what its paths do meanwhile.
+/// Measure an association's throughput and watch its paths, as iperf3 does for TCP.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  msctp perf --server                            wait for measurements, one after another
+  msctp perf --server                            serve one measurement after another
   msctp perf 192.0.2.1 --time 30                 send for 30 s
   msctp perf 192.0.2.1 --reverse --len 1024      receive messages of 1 KiB
   msctp perf 192.0.2.1 --json | jq .receiver.goodput_bps
 
-A server measures with one client at a time; others are told that it is busy. Without --key, anybody who can reach its port
-can measure with it.
-Exit codes: 0 measured, 1 failed on the way or the server is busy, 2 wrong arguments, 130 Ctrl-C, 143 SIGTERM.")]
+A server measures with one client at a time and rejects others as busy. Without --key, anyone who can reach its port can \
+measure with it.
+
+Exit codes: 0 measured, 1 failed or server busy, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
-    /// Wait for measurements instead of making one.
+    /// Serve measurements.
     #[arg(long, conflicts_with_all = ["time", "len", "reverse", "interval", "json"])]
     server: bool,
     #[command(flatten)]
     peer: OptionalPeer,
-    #[command(flatten)]
-    net: NetArgs,
-    /// Seconds, 1 to 86400.
-    #[arg(long, short, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
+    /// Duration of the measurement in seconds, 1 to 86400.
+    #[arg(long, short, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS))]
     time: u64,
-    /// Bytes of each message.
-    #[arg(long, short, default_value_t = 16_384)]
+    /// Length of each message in bytes, 1 to 1048576.
+    #[arg(long, short, value_name = "BYTES", default_value_t = 16_384)]
     len: usize,
-    /// The server sends.
+    /// Measure the direction from the server to this host.
     #[arg(long, short = 'R')]
     reverse: bool,
-    /// Seconds between two lines.
-    #[arg(long, short, default_value_t = 1.0)]
+    /// Print a line every so many seconds, 0.05 to 3600.
+    #[arg(long, short, value_name = "SECONDS", default_value_t = 1.0)]
     interval: f64,
-    /// Print the result as JSON, without the lines.
+    /// Print the result as JSON, instead of the lines.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    net: NetArgs,
 }
 
 /// The server to measure with; not needed by a server.
 #[derive(clap::Args)]
 #[group(skip)]
 pub(crate) struct OptionalPeer {
-    /// The server, with its UDP port or without (`192.0.2.1`, `[2001:db8::1]:9899`, `example.net:9899`).
+    /// Server, as 192.0.2.1, [2001:db8::1]:9899 or example.net; UDP port 9899 by default.
     #[arg(value_name = "HOST[:PORT]", required_unless_present = "server", conflicts_with = "server")]
     host: Option<String>,
-    /// Time out after so many seconds without a network, without an answer or without a message.
+    /// Wait at most so long for a network, and for the server's answer.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(1..=MAX_TIMEOUT))]
     timeout: u64,
 }

@@ -27,30 +27,33 @@ use crate::Failure;
 use crate::running::print;
 use crate::system::{cannot_write, os_error};
 
-/// Receive files from `msctp send` into a folder. A file appears under its name when its hash is right.
+/// Receive files from `msctp send` into a folder.
+///
+/// A file appears under its name when it is complete and its hash is right. Existing files are never replaced.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  msctp recv                          into this folder, one file after another, until Ctrl-C
-  msctp recv --out downloads --once   one file
+  msctp recv                          receive into this folder until Ctrl-C
+  msctp recv --out downloads --once   receive one file
 
-What came of an interrupted transfer is kept in the folder as .HASH.part; the same `msctp send` goes on from there.
-Without --key, anybody who can reach this port can send files.
+An interrupted transfer is kept in the folder as .HASH.part, and the same `msctp send` resumes it.
 
-Exit codes: 0 received (with --once), 1 the folder cannot be written (with --once) or the port is taken, 2 wrong
-arguments, 130 Ctrl-C, 143 SIGTERM.")]
+Without --key, anyone who can reach the port can send files.
+
+Exit codes: 0 received (with --once), 1 folder not writable (with --once) or port in use, 2 invalid arguments, 130 Ctrl-C, \
+143 SIGTERM.")]
 pub(crate) struct Args {
-    /// The folder that files come into; nothing in it is ever replaced.
+    /// Store files in this folder.
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
-    /// End after the first file. A sender that is lost may come again.
+    /// Exit after the first complete file.
     #[arg(long)]
     once: bool,
-    #[command(flatten)]
-    net: NetArgs,
-    /// Print what came as JSON, one line for each file.
+    /// Print each received file as a line of JSON.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    net: NetArgs,
 }
 
 /// A file that came.
