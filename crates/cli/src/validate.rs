@@ -17,8 +17,8 @@ use crate::system::read_text;
 /// Compare msctp's SCTP and TCP with ns-2's on reference cases.
 ///
 /// Runs the cases of scenarios/validation with all their seeds, once as the RFCs require and once with ns-2's
-/// behaviour as far as options express it. Prints both next to ns-2's results. ns-2 need not be installed: its
-/// results are committed (validation/ns2.csv).
+/// behaviour as far as options express it. Prints both next to ns-2's results. ns-2 need not be installed:
+/// its results are committed (validation/ns2.csv).
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,8 +32,8 @@ Examples:
 
 Exit codes: 0 done, whatever the differences, 1 failed, 2 invalid arguments, 130 Ctrl-C, 143 SIGTERM.")]
 pub(crate) struct Args {
-    /// Run only this case (c_wlan_loss0.01), family of cases (a, c, c_3g), transport of a case ('a stock_big',
-    /// 'a reno w718') or TCP variant of a family ('a reno'); repeatable.
+    /// Run only this case (c_wlan_loss0.01), family of cases (a, c, c_3g), transport of a case ('a
+    /// stock_big', 'a reno w718') or TCP variant of a family ('a reno'); repeatable.
     #[arg(long, value_name = "NAME")]
     case: Vec<String>,
     /// List the cases, with the command that runs one seed of each, and exit.

@@ -1,5 +1,5 @@
-//! Two worlds side by side: what the simulator measures of a condition and what real stacks measure of it, as ratios with
-//! intervals, and the claims judged in both.
+//! Two worlds side by side: what the simulator measures of a condition and what real stacks measure of it, as
+//! ratios with intervals, and the claims judged in both.
 
 use std::fmt::Write;
 

@@ -1,7 +1,8 @@
 //! Claims of a paper and what our measurements say of them.
 //!
-//! A claim's predicate is made of [`Check`]s: what was looked at, the figures, whether it held. The predicates
-//! themselves live with their experiment; here are the words they share ([`judge`], the comparisons) and the ledger.
+//! A claim's predicate is made of [`Check`]s: what was looked at, the figures, whether it held. The
+//! predicates themselves live with their experiment; here are the words they share ([`judge`], the
+//! comparisons) and the ledger.
 
 use serde::Serialize;
 
@@ -141,8 +142,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares `a` with `b`, value by value. `grain` is what the measurement cannot resolve: two treatments whose
-    /// means differ by less are level, however small the spread. `None` as in [`paired_difference`].
+    /// Compares `a` with `b`, value by value. `grain` is what the measurement cannot resolve: two treatments
+    /// whose means differ by less are level, however small the spread. `None` as in [`paired_difference`].
     #[must_use]
     pub fn of(a: &[f64], b: &[f64], grain: f64) -> Option<Self> {
         let difference = paired_difference(a, b)?;
@@ -201,7 +202,8 @@ pub fn render(ledger: &[Claim], width: usize) -> String {
     text
 }
 
-/// `text` after `head`, in lines of at most `width` characters, each further line indented as far as the head.
+/// `text` after `head`, in lines of at most `width` characters, each further line indented as far as the
+/// head.
 fn wrapped(head: &str, text: &str, width: usize) -> String {
     let indent = head.chars().count();
     let mut lines = vec![head.to_owned()];

@@ -1,5 +1,5 @@
-//! The laboratory: experiments of papers as plans of simulator runs, statistics, claims as predicates over the
-//! results, and the report that shows them.
+//! The laboratory: experiments of papers as plans of simulator runs, statistics, claims as predicates over
+//! the results, and the report that shows them.
 //!
 //! Sits on top of the simulator and may touch files and threads; the core below may not.
 

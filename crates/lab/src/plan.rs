@@ -1,5 +1,5 @@
-//! Carries a plan's runs out on all cores. Each run is single-threaded and depends on its key alone; what comes back
-//! is sorted by key, so that the number of threads never shows in a result.
+//! Carries a plan's runs out on all cores. Each run is single-threaded and depends on its key alone; what
+//! comes back is sorted by key, so that the number of threads never shows in a result.
 //!
 //! Knows nothing of what a run does. The only place of the laboratory with threads.
 
@@ -20,7 +20,8 @@ use crate::store::Store;
 pub struct Execution<'a> {
     /// Threads; `None`: one per core.
     pub threads: Option<NonZeroUsize>,
-    /// When it becomes true, no further run starts; those under way are finished, or give up and count as not begun.
+    /// When it becomes true, no further run starts; those under way are finished, or give up and count as not
+    /// begun.
     pub cancel: &'a AtomicBool,
     /// Moved on by one with each run.
     pub progress: &'a ProgressBar,
@@ -60,9 +61,9 @@ impl<K: Display, T> Outcomes<K, T> {
 #[error("cannot start the threads of the plan: {0}")]
 pub struct ThreadsError(#[from] rayon::ThreadPoolBuildError);
 
-/// Carries out `work` for every key, but for those whose results the store has. `plan` sets the keys apart from those of
-/// other plans in the store. A run that returns an error or panics is reported under `failed` with its key;
-/// the others go on.
+/// Carries out `work` for every key, but for those whose results the store has. `plan` sets the keys apart
+/// from those of other plans in the store. A run that returns an error or panics is reported under `failed`
+/// with its key; the others go on.
 ///
 /// # Errors
 /// [`ThreadsError`] when the operating system gives no threads.

@@ -1,4 +1,5 @@
-//! The scenario files an experiment is made from: compiled in, named by their path in the repository, run with overrides.
+//! The scenario files an experiment is made from: compiled in, named by their path in the repository, run
+//! with overrides.
 
 use std::fmt::Write;
 

@@ -54,8 +54,8 @@ impl Mean {
     }
 }
 
-/// The differences `a[i] − b[i]` of two treatments that saw the same random numbers, as [`Mean`]. Pairing takes the
-/// part of the spread away that both share. `None` when the lengths differ, or as in [`Mean::of`].
+/// The differences `a[i] − b[i]` of two treatments that saw the same random numbers, as [`Mean`]. Pairing
+/// takes the part of the spread away that both share. `None` when the lengths differ, or as in [`Mean::of`].
 #[must_use]
 pub fn paired_difference(a: &[f64], b: &[f64]) -> Option<Mean> {
     if a.len() != b.len() {
@@ -77,9 +77,9 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Mean of `a` by mean of `b`, both positive, with a two-sided 95 % interval on the logarithmic scale: relative variances of
-    /// the means add (delta method), degrees of freedom as Welch and Satterthwaite have them. `None` when one has fewer than
-    /// two values, or a mean that is not positive.
+    /// Mean of `a` by mean of `b`, both positive, with a two-sided 95 % interval on the logarithmic scale:
+    /// relative variances of the means add (delta method), degrees of freedom as Welch and Satterthwaite have
+    /// them. `None` when one has fewer than two values, or a mean that is not positive.
     #[must_use]
     pub fn of(a: &[f64], b: &[f64]) -> Option<Self> {
         let part = |values: &[f64]| {
@@ -98,7 +98,8 @@ impl Ratio {
     }
 }
 
-/// The middle value, or the mean of the two in the middle; `None` when there is no value or one is not finite.
+/// The middle value, or the mean of the two in the middle; `None` when there is no value or one is not
+/// finite.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
@@ -153,7 +154,8 @@ mod tests {
         let (a, b) = ([9.0, 10.0, 11.0], [4.0, 5.0, 6.0]);
         let few = Ratio::of(&a, &b).unwrap();
         assert_eq!(few.ratio, 2.0);
-        // Relative standard errors 1/10/√3 and 1/5/√3: together 0.1291; Welch's 2.94 degrees of freedom, t(2) = 4.3027.
+        // Relative standard errors 1/10/√3 and 1/5/√3: together 0.1291; Welch's 2.94 degrees of freedom, t(2)
+        // = 4.3027.
         assert!((few.high / few.ratio - (4.3027_f64 * 0.1291).exp()).abs() < 2e-3, "{few:?}");
         assert!((few.low * few.high - 4.0).abs() < 1e-9);
         let many = Ratio::of(&a.repeat(10), &b.repeat(10)).unwrap();

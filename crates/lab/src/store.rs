@@ -1,8 +1,10 @@
-//! Results of runs kept on disk while an experiment is under way, so that one that was interrupted goes on where it stopped.
+//! Results of runs kept on disk while an experiment is under way, so that one that was interrupted goes on
+//! where it stopped.
 //!
-//! A result belongs to the program that made it: the store's folder is named by a fingerprint of the program, and what
-//! another program left there is not read. Each result is one file, written beside its place and then moved into it;
-//! one that cannot be read is made again. The store is removed when the report has been written.
+//! A result belongs to the program that made it: the store's folder is named by a fingerprint of the program,
+//! and what another program left there is not read. Each result is one file, written beside its place and
+//! then moved into it; one that cannot be read is made again. The store is removed when the report has been
+//! written.
 
 use std::fs;
 use std::io;
@@ -25,8 +27,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// The store in the folder `root`, which is made if need be. `program` is the content of the running program, by
-    /// which its results are known; results of others in `root` are removed.
+    /// The store in the folder `root`, which is made if need be. `program` is the content of the running
+    /// program, by which its results are known; results of others in `root` are removed.
     ///
     /// # Errors
     /// Those of the file system.

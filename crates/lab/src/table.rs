@@ -111,8 +111,8 @@ impl Table {
         self.columns.first().map_or(0, |(_, values)| values.len())
     }
 
-    /// The table as CSV (RFC 4180, but lines end with a line feed): a header with the names, an empty field where a
-    /// value is missing.
+    /// The table as CSV (RFC 4180, but lines end with a line feed): a header with the names, an empty field
+    /// where a value is missing.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut csv = String::new();

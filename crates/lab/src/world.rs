@@ -1,4 +1,5 @@
-//! Where a scenario is carried out: in the simulator, or elsewhere by whoever can. The laboratory measures both alike.
+//! Where a scenario is carried out: in the simulator, or elsewhere by whoever can. The laboratory measures
+//! both alike.
 
 use msctp_sim::scenario::Scenario;
 use msctp_sim::{Series, Simulation, Summary};

@@ -1,4 +1,5 @@
-//! [`Air`]: the cells of a scenario's wireless links, which directions of links are their ports, and their wake-ups.
+//! [`Air`]: the cells of a scenario's wireless links, which directions of links are their ports, and their
+//! wake-ups.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -139,7 +140,7 @@ impl Air {
         self.cell(port).queue_len(port.port)
     }
 
-    /// Frames sent again in the port's cell.
+    /// Returns the number of retransmitted frames in the port's cell.
     pub(crate) fn resent(&self, port: AirPort) -> u64 {
         self.cell(port).stats().retries
     }

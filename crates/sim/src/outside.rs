@@ -29,7 +29,7 @@ pub struct OutsideInterface {
     pub up: bool,
 }
 
-/// Something that the host of an interface hears of.
+/// A change that the host of an interface is notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct News {
     /// Number of the interface, in the order of [`OutsideHosts::interfaces`].

@@ -350,7 +350,7 @@ impl Simulation {
         }
     }
 
-    /// One end of an association hears of the quality of the links below its addresses.
+    /// Reports the quality of the links below its addresses to one end of an association.
     fn tell_own_quality(&mut self, line: usize, side: Side) {
         let (now, end) = (self.now, self.lines[line].end(side));
         let (number, Some(handle)) = (end.host, end.handle) else { return };

@@ -1,4 +1,5 @@
-//! [`Simulation`]: a scenario being run. Takes the next wake-up, lets the component act, passes on what comes of it.
+//! [`Simulation`]: a scenario being run. Takes the next wake-up, lets the component act, passes on what comes
+//! of it.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

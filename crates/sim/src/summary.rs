@@ -139,7 +139,7 @@ pub struct FlowSummary {
     pub completed: Option<f64>,
     /// DATA chunks sent for the first time.
     pub data_chunks: u64,
-    /// DATA chunks sent again.
+    /// DATA chunks retransmitted.
     pub retransmitted: u64,
     /// T3-rtx expirations, over all paths that exist at the end.
     pub timeouts: u64,
@@ -188,7 +188,7 @@ pub struct TcpFlowSummary {
     pub completed: Option<f64>,
     /// Segments with data or FIN sent for the first time.
     pub segments: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmitted: u64,
     /// Expirations of the retransmission timer.
     pub timeouts: u64,
@@ -316,7 +316,7 @@ pub struct LinkSummary {
     pub marked: u64,
     /// Packets lost by the loss process.
     pub losses: u64,
-    /// Blocks or frames that the link layer sent again by itself; those of its whole cell where links share
+    /// Blocks or frames that the link layer retransmitted; those of its whole cell where links share
     /// one.
     pub resent: u64,
     /// Packets lost because the link was down.

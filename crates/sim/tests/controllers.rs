@@ -29,7 +29,7 @@ fn every_controller_fills_the_link_and_yields_to_losses() {
         let clean = run(&set(&[&choose, "duration=20s"]));
         // 1452 of 1500 bytes are user data: 10.6 Mbps at most.
         let rate = sent(&clean).bytes as f64 * 8.0 / 20e6;
-        println!("{}: {rate:.2} Mbps, {} sent again", info.name, sent(&clean).retransmitted);
+        println!("{}: {rate:.2} Mbps, {} retransmitted", info.name, sent(&clean).retransmitted);
         assert!(rate > 9.5, "{}: {rate} Mbps", info.name);
         let lossy = run(&set(&[&choose, "duration=20s", "link.wlan.loss=0.02"]));
         let with_losses = sent(&lossy).bytes as f64 * 8.0 / 20e6;
@@ -53,7 +53,7 @@ fn hystart_saves_most_of_slow_starts_losses() {
             &format!("sctp.default.controller_options.hystart={hystart}"),
         ]));
         println!(
-            "hystart {hystart}: {} of {} sent again",
+            "hystart {hystart}: {} of {} retransmitted",
             sent(&summary).retransmitted,
             sent(&summary).data_chunks
         );

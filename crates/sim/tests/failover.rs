@@ -38,7 +38,7 @@ fn run(options: &str) -> Summary {
          [[app]]\nname = \"file\"\ntype = \"bulk\"\nassociation = \"x\"\nfrom = \"server\"\n\
          [probes]\nthroughput = \"100ms\"\n"
     );
-    // The network fails between the routers: neither end hears of it.
+    // The network fails between the routers: neither end is notified.
     for (at, what, n) in [(5, "down", 1), (10, "down", 2), (25, "up", 1), (25, "up", 2)] {
         text += &format!("[[action]]\nat = \"{at}s\"\ndo = \"link-{what}\"\nlink = \"middle{n}\"\n");
     }

@@ -95,7 +95,7 @@ fn the_server_hears_of_the_mobiles_link() {
     assert_eq!(reports(&series), []);
 }
 
-/// 1 Mbps less 5 % or 20 % and headers, and nothing is sent again by SCTP, not even at the change of cell.
+/// 1 Mbps less 5 % or 20 % and headers, and SCTP retransmits nothing, not even at the change of cell.
 #[test]
 fn lte_hides_what_the_channel_takes() {
     let (summary, series) = run(&scenario(LTE, &[]));

@@ -198,7 +198,7 @@ fn frames_with_a_lifetime_are_not_sent_when_they_are_old() {
     assert!(insisted > 2.0 * live.p95_transfer.unwrap(), "{live:?} {reliable:?}");
 }
 
-/// A limit of the messages reaches the association: what may not be sent again is lost with its packet (RFC
+/// A limit of the messages reaches the association: a frame without retransmissions is lost with its packet (RFC
 /// 7496 §3.1).
 #[test]
 fn frames_that_may_not_be_sent_again_are_lost_with_their_packets() {

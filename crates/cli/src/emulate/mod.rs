@@ -18,10 +18,10 @@ use crate::sim::positive;
 
 /// Run real programs over a scenario's links in real time.
 ///
-/// Each host of the scenario becomes a network namespace with its addresses. The simulator provides the links,
-/// routers, mobility, constant-rate sources and actions. Your commands replace the scenario's associations,
-/// TCP connections and applications, unless you give --applications. The namespaces are removed at the end,
-/// also after a crash.
+/// Each host of the scenario becomes a network namespace with its addresses. The simulator provides the
+/// links, routers, mobility, constant-rate sources and actions. Your commands replace the scenario's
+/// associations, TCP connections and applications, unless you give --applications. The namespaces are removed
+/// at the end, also after a crash.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,5 @@
-//! The ground the policies are compared on: handovers from the papers' scenarios. A new case is an entry of [`CASES`].
+//! The ground the policies are compared on: handovers from the papers' scenarios. A new case is an entry of
+//! [`CASES`].
 
 use msctp_schemes::policies::LargeInitialWindow;
 use msctp_units::{Rate, Span};
@@ -28,7 +29,8 @@ pub struct Case {
     pub rtt: Span,
 }
 
-/// Options without which a policy would not be its paper's on every ground: Kim & Koh's scenarios set the initial window.
+/// Options without which a policy would not be its paper's on every ground: Kim & Koh's scenarios set the
+/// initial window.
 const OPTIONS: &[(&str, &str)] = &[(LargeInitialWindow::NAME, "initial_window={ packets = 10 }")];
 
 impl Case {

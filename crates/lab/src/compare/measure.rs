@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 /// One run, measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// User bytes delivered in the 5 s after the switch, as bit/s; the mean of the associations that switched.
+    /// User bytes delivered in the 5 s after the switch, as bit/s; the mean of the associations that
+    /// switched.
     pub after: f64,
     /// User bytes delivered over the whole run, as bit/s; all associations together.
     pub whole: f64,
-    /// Longest time without a delivery that touches the 5 s after the switch, in seconds; the worst association's.
+    /// Longest time without a delivery that touches the 5 s after the switch, in seconds; the worst
+    /// association's.
     pub gap: f64,
     /// Share of the other traffic's packets that were lost, 0 to 1; `None` without other traffic.
     pub cross_loss: Option<f64>,

@@ -1,5 +1,6 @@
-//! Every handover policy on the papers' handovers, under the same seeds: throughput after the switch, the longest gap, what
-//! other traffic loses, and the regret against an oracle that is told what is free on the new path.
+//! Every handover policy on the papers' handovers, under the same seeds: throughput after the switch, the
+//! longest gap, what other traffic loses, and the regret against an oracle that is told what is free on the
+//! new path.
 //!
 //! The policies are those of the core's registry; the ground is in [`case`].
 
@@ -70,8 +71,8 @@ pub struct Cell {
     pub gap: Mean,
     /// Share of the other traffic that was lost; `None`: there was none.
     pub cross_loss: Option<Mean>,
-    /// How far `after` stays below the oracle's under the same seeds, as a share of the oracle's: negative is better than
-    /// the oracle. `None` where the oracle has no run to compare with.
+    /// How far `after` stays below the oracle's under the same seeds, as a share of the oracle's: negative is
+    /// better than the oracle. `None` where the oracle has no run to compare with.
     pub regret: Option<Mean>,
 }
 

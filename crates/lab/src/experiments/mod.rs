@@ -1,5 +1,5 @@
-//! The experiments, one folder per paper: its plan of runs, what is measured in a run, its claims, its figures. A new one
-//! is a folder and a line in [`EXPERIMENTS`].
+//! The experiments, one folder per paper: its plan of runs, what is measured in a run, its claims, its
+//! figures. A new one is a folder and a line in [`EXPERIMENTS`].
 
 pub mod afif;
 pub mod eklund;
@@ -35,7 +35,8 @@ pub struct Experiment {
 /// An experiment on real stacks.
 #[derive(Clone, Copy)]
 pub struct Emulated {
-    /// How long every run takes in real time, in seconds; the number is that of repetitions under each condition.
+    /// How long every run takes in real time, in seconds; the number is that of repetitions under each
+    /// condition.
     pub plan: fn(&Effort, u64) -> Vec<u32>,
     /// How many runs of the simulator stand beside them.
     pub simulated: fn(&Effort, u64) -> usize,
@@ -71,8 +72,8 @@ pub(crate) struct Both<K, T> {
 }
 
 impl Worlds<'_> {
-    /// Carries out the same work in both worlds. `plans`: what sets the results of the simulator and of real stacks apart from
-    /// those of other plans in the store; `keys`: of so many runs under each condition.
+    /// Carries out the same work in both worlds. `plans`: what sets the results of the simulator and of real
+    /// stacks apart from those of other plans in the store; `keys`: of so many runs under each condition.
     pub(crate) fn carry_out<K, T>(
         &self,
         plans: [&str; 2],
@@ -130,8 +131,8 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// The command that carries the experiment out with this effort. Where the report goes and how many threads there are
-    /// is not part of it.
+    /// The command that carries the experiment out with this effort. Where the report goes and how many
+    /// threads there are is not part of it.
     #[must_use]
     pub fn command(&self, experiment: &str) -> String {
         self.with(format!("msctp reproduce {experiment}"))

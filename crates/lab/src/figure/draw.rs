@@ -15,7 +15,8 @@ const TEXT: u32 = 15;
 /// Room for the legend's first row, and for each other.
 const LEGEND: u32 = 28;
 const LEGEND_ROW: u32 = 20;
-/// Mean width of a character of the legend, by which its entries are set. Sans-serif faces have about half their size.
+/// Mean width of a character of the legend, by which its entries are set. Sans-serif faces have about half
+/// their size.
 const CHARACTER: f64 = 7.6;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;

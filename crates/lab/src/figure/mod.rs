@@ -1,7 +1,7 @@
 //! Charts as SVG whose colours are CSS variables, so that one drawing serves light and dark pages.
 //!
-//! A [`Chart`] is data with units and names; drawing it needs no window, no font file and no network. What is drawn is
-//! the same on every machine.
+//! A [`Chart`] is data with units and names; drawing it needs no window, no font file and no network. What is
+//! drawn is the same on every machine.
 
 mod draw;
 mod palette;

@@ -1,12 +1,12 @@
 //! Colours: what each thing in a chart is drawn with, on light and on dark pages.
 //!
-//! The plotting library knows fixed colours only. Each role is drawn in a placeholder colour that stands for nothing
-//! else, and the finished drawing has the placeholders replaced by CSS variables.
+//! The plotting library knows fixed colours only. Each role is drawn in a placeholder colour that stands for
+//! nothing else, and the finished drawing has the placeholders replaced by CSS variables.
 
 use plotters::style::RGBColor;
 
-/// How a curve looks. The hues are told apart with any of the common colour blindnesses (after Okabe and Ito), and the
-/// dashes without any colour.
+/// How a curve looks. The hues are told apart with any of the common colour blindnesses (after Okabe and
+/// Ito), and the dashes without any colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Orange, in long dashes.
@@ -122,8 +122,8 @@ pub(super) fn with_variables(svg: &str) -> String {
     })
 }
 
-/// The CSS variables that charts are drawn with, for light and dark pages. The second curve is much darker (on dark pages
-/// lighter) than the third, under which it often lies.
+/// The CSS variables that charts are drawn with, for light and dark pages. The second curve is much darker
+/// (on dark pages lighter) than the third, under which it often lies.
 pub const STYLESHEET: &str = ":root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--axis:#6b7280;--grid:#e3e6ea;\
 --series-1:#c05000;--series-2:#0a3f9c;--series-3:#18a077;--series-4:#8b2f8f;--series-5:#a07800}\
 @media(prefers-color-scheme:dark){:root{--paper:#14171b;--ink:#e6e8eb;--axis:#8b939e;--grid:#2c3138;\

@@ -1,4 +1,5 @@
-//! The page above several reports: every paper, every claim with its verdict, and how to run any single point again.
+//! The page above several reports: every paper, every claim with its verdict, and how to run any single point
+//! again.
 
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,8 @@ impl Overview {
         self.reports.iter().flat_map(|report| &report.ledger)
     }
 
-    /// Writes the reports into folders of `dir`, then the page, `claims.json` with all claims and `provenance.json`.
+    /// Writes the reports into folders of `dir`, then the page, `claims.json` with all claims and
+    /// `provenance.json`.
     ///
     /// # Errors
     /// The first file that could not be written.

@@ -1,4 +1,5 @@
-//! The cases: which scenario file, with which overrides, stands for a network and a transport of the reference.
+//! The cases: which scenario file, with which overrides, stands for a network and a transport of the
+//! reference.
 
 use std::fmt;
 
@@ -117,8 +118,9 @@ impl Case {
         self.file == TCP.0
     }
 
-    /// Does `--case NAME` mean this one? A name is a case (`c_wlan_loss0.01`), the letters before its `_` (`c`,
-    /// `c_wlan`), a case with parameters (`a stock_big`, `a reno w718`), or a case with a TCP (`a reno`).
+    /// Does `--case NAME` mean this one? A name is a case (`c_wlan_loss0.01`), the letters before its `_`
+    /// (`c`, `c_wlan`), a case with parameters (`a stock_big`, `a reno w718`), or a case with a TCP (`a
+    /// reno`).
     #[must_use]
     pub fn is_meant_by(&self, name: &str) -> bool {
         let under = |whole: &str| {
@@ -233,8 +235,8 @@ fn transport(parameters: &str) -> Option<Vec<String>> {
 /// What options can express of ns-2's ways.
 ///
 /// - Data waits for a HEARTBEAT round trip to every destination: the source starts when ns-2's does.
-/// - The peer's window is charged with whole chunks (1468 bytes) instead of user data (1452 bytes): a buffer that takes
-///   as many packets.
+/// - The peer's window is charged with whole chunks (1468 bytes) instead of user data (1452 bytes): a buffer
+///   that takes as many packets.
 /// - Only a SACK that advances the Cumulative TSN Ack Point opens the congestion window (RFC 4960 §7.2).
 /// - RTO.Initial 3 s and an initial window of 4380 bytes (RFC 4960); Max.Burst only after a fast retransmit.
 fn ns2_ways(data_from: &str, parameters: &str) -> Vec<String> {

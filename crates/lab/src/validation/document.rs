@@ -23,8 +23,8 @@ pub fn replace_generated(document: &str, generated: &str) -> Result<String, Mark
     replace_generated_by("msctp validate", document, generated).ok_or(MarkersError)
 }
 
-/// Replaces the part of `document` between the markers of this name (a command), lines as [`BEGIN`] and [`END`].
-/// `None` unless both are there once and in this order. `scripts/measure` adds the commit.
+/// Replaces the part of `document` between the markers of this name (a command), lines as [`BEGIN`] and
+/// [`END`]. `None` unless both are there once and in this order. `scripts/measure` adds the commit.
 #[must_use]
 pub fn replace_generated_by(name: &str, document: &str, generated: &str) -> Option<String> {
     let (begin, end) =

@@ -1,5 +1,6 @@
-//! The simulator, the core and the laboratory's TCP held against ns-2's SCTP and TCP: the cases of `validation/ns2.csv` rebuilt as scenarios, run,
-//! and compared figure by figure. docs/validation.md has the result, docs/validation-reasons.md the reasons.
+//! The simulator, the core and the laboratory's TCP held against ns-2's SCTP and TCP: the cases of
+//! `validation/ns2.csv` rebuilt as scenarios, run, and compared figure by figure. docs/validation.md has the
+//! result, docs/validation-reasons.md the reasons.
 //!
 //! ns-2 itself is not needed: its figures are committed.
 

@@ -1,5 +1,5 @@
-//! Holds the cases without chance where they were found, so that a change that moves a figure does not go unnoticed.
-//! Not part of every test run: they simulate some minutes of traffic (`scripts/test` runs them).
+//! Holds the cases without chance where they were found, so that a change that moves a figure does not go
+//! unnoticed. Not part of every test run: they simulate some minutes of traffic (`scripts/test` runs them).
 
 use std::sync::atomic::AtomicBool;
 

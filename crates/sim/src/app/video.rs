@@ -82,7 +82,7 @@ impl Video {
         self.next
     }
 
-    /// Stops generating; what waits is still sent.
+    /// Stops generating frames; the send buffer is still sent.
     pub(crate) fn stop(&mut self, now: Time) {
         self.running = false;
         self.complete(now);

@@ -1,5 +1,5 @@
-//! [`ForeignAgent`]: passes registrations between visitors and their home agents, and says who is a visitor (RFC 5944
-//! §3.7). Sees messages and times; forwards nothing itself.
+//! [`ForeignAgent`]: passes registrations between visitors and their home agents, and says who is a visitor
+//! (RFC 5944 §3.7). Sees messages and times; forwards nothing itself.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

@@ -1,5 +1,5 @@
-//! [`Mobile`]: a mobile's side of Mobile IP: which agent it uses, and its registrations (RFC 5944 §2.4 and §3.6). Sees
-//! messages, times and whose cells it is in; sends nothing itself.
+//! [`Mobile`]: a mobile's side of Mobile IP: which agent it uses, and its registrations (RFC 5944 §2.4 and
+//! §3.6). Sees messages, times and whose cells it is in; sends nothing itself.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -33,7 +33,7 @@ struct Pending {
     /// When the first of this series was sent, and the last.
     began: Time,
     sent: Time,
-    /// When it is sent again, and how long was waited.
+    /// When it is retransmitted.
     again: Time,
     wait: Span,
     attempts: u32,
@@ -218,7 +218,7 @@ impl Mobile {
             return;
         }
         if reply.code > 1 {
-            // The request is sent again when its time comes.
+            // The retransmission timer stays armed.
             self.notes.push_back(Note::Denied { code: reply.code });
             return;
         }
@@ -242,7 +242,7 @@ impl Mobile {
         [silent, again, self.renew].into_iter().flatten().min().unwrap_or(Time::MAX)
     }
 
-    /// Agents expire, requests are sent again, registrations are renewed.
+    /// Expires agents, retransmits requests and renews registrations.
     pub(super) fn handle_timeout(&mut self, now: Time) {
         self.heard.retain(|_, heard| heard.expires > now);
         if let Some(agent) = self.agent

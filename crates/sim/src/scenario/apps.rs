@@ -85,9 +85,10 @@ pub struct Sending {
     pub unordered: bool,
     /// How hard each message is tried (RFC 3758, RFC 7496): until it arrives, or one of
     ///
-    /// - `lifetime = "200ms"`: not sent, and not sent again, once it is so old;
-    /// - `max_retransmissions = 1`: given up when a chunk of it would be sent again more often, 0 to 65535;
-    /// - `priority = 3`: given up when a message of a higher priority finds no room in the send buffer, 0,
+    /// - `lifetime = "200ms"`: neither sent nor retransmitted once it is so old;
+    /// - `max_retransmissions = 1`: abandoned when a chunk of it would need another
+    ///   retransmission, 0 to 65535;
+    /// - `priority = 3`: abandoned when a message of a higher priority finds no room in the send buffer, 0,
     ///   the highest, to 65535.
     pub reliability: Reliability,
 }

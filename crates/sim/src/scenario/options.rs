@@ -1,5 +1,5 @@
-//! Schemes selected by name from a catalogue (congestion controllers and the like), and their options: a table
-//! whose keys are those that the selected one lists. Knows none of them.
+//! Schemes selected by name from a catalogue (congestion controllers and the like), and their options: a
+//! table whose keys are those that the selected one lists. Knows none of them.
 
 use msctp_congestion::ControllerFactory;
 use msctp_congestion::classifier::{classifiers, find};

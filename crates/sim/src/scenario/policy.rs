@@ -33,8 +33,8 @@ const WBEST_KEYS: [&str; 8] = [
     "max_outstanding",
 ];
 
-/// Reads `handover_policy` and the table `policy` of a profile. A policy's private chunks are authenticated where
-/// the profile demands it of address changes.
+/// Reads `handover_policy` and the table `policy` of a profile. A policy's private chunks are authenticated
+/// where the profile demands it of address changes.
 pub(super) fn read(profile: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
     let options = options(profile)?;
     let names: Vec<_> = policies().iter().map(|info| (info.name, info.name)).collect();
@@ -85,7 +85,8 @@ fn options(profile: &Section<'_, '_>) -> Result<PolicyConfig, Problem> {
     Ok(config)
 }
 
-/// `[[sctp.NAME.policy.truth]]`: what the oracle is told of the paths of one address.
+/// Reads `[[sctp.NAME.policy.truth]]`: the true capacity and delay of the paths of one address, for the
+/// oracle.
 fn truth(table: &DeTable<'_>, path: String) -> Result<Truth, Problem> {
     let section = Section::open(table, path, &["address", "available", "rtt"])?;
     Ok(Truth {

@@ -29,7 +29,8 @@ use crate::system::{cannot_write, os_error};
 
 /// Receive files from `msctp send` into a folder.
 ///
-/// A file appears under its name when it is complete and its hash is right. Existing files are never replaced.
+/// A file appears under its name when it is complete and its hash is right. Existing files are never
+/// replaced.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -1,10 +1,10 @@
-//! The claims AF1 to AF5 of Afif et al. as predicates over measured runs. Written from the paper's words before any run was
-//! made; not to be tuned to results.
+//! The claims AF1 to AF5 of Afif et al. as predicates over measured runs. Written from the paper's words
+//! before any run was made; not to be tuned to results.
 //!
-//! The paper shows one run of each kind. Ours are repeated over seeds, which share radio conditions and losses between the
-//! variants; where the paper says that something happens, it must in the majority of them, and where it says that
-//! something does not, it may in at most `RARELY` of them: the 1 % of packets lost on the Gi interface can bring a timeout about at
-//! any time.
+//! The paper shows one run of each kind. Ours are repeated over seeds, which share radio conditions and
+//! losses between the variants; where the paper says that something happens, it must in the majority of them,
+//! and where it says that something does not, it may in at most `RARELY` of them: the 1 % of packets lost on
+//! the Gi interface can bring a timeout about at any time.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,21 @@ use super::plan::{CHANGES, Course, DURATION, RunKey, TO_CS1, Variant};
 use crate::claims::{Check, Claim, Comparison, Order, judge};
 use crate::words::{interval, signed};
 
-/// AF1: how long after the change a timeout counts as the change's, in seconds. The queue before the radio link holds at most 50
-/// packets, which take 25 s at CS1: what was sent before the change has arrived or is given up by then.
+/// AF1: how long after the change a timeout counts as the change's, in seconds. The queue before the radio
+/// link holds at most 50 packets, which take 25 s at CS1: what was sent before the change has arrived or is
+/// given up by then.
 const AFTER_CHANGE: f64 = 30.0;
 
-/// What "there is no timeout production" (AF1) and "does not cause losses" (AF4) may still have: of the seeds.
+/// What "there is no timeout production" (AF1) and "does not cause losses" (AF4) may still have: of the
+/// seeds.
 const RARELY: f64 = 0.10;
 
-/// AF4: the longest time without advance that is "no cut of the transmission flow", in seconds. The paper's figures show some
-/// 2000 s; 1 % of their width is the least that could be seen as a cut.
+/// AF4: the longest time without advance that is "no cut of the transmission flow", in seconds. The paper's
+/// figures show some 2000 s; 1 % of their width is the least that could be seen as a cut.
 const CUT: f64 = 20.0;
 
-/// AF5: "works as standard SCTP": delivered bytes within this share. The report's packets shift the SACKs' times a little, and
-/// with them which chunks are in a packet that is lost.
+/// AF5: "works as standard SCTP": delivered bytes within this share. The report's packets shift the SACKs'
+/// times a little, and with them which chunks are in a packet that is lost.
 const AS_STANDARD: f64 = 0.02;
 
 /// AF2: between two samples that are compared, in seconds.
@@ -114,8 +116,8 @@ pub fn ledger(measured: &Measured) -> Vec<Claim> {
     ]
 }
 
-/// "when changing from CS2 to CS1 we have a little transmission cut which corresponds to a retransmission timeout, whereas with
-/// the proposed extension there is no timeout production"
+/// "when changing from CS2 to CS1 we have a little transmission cut which corresponds to a retransmission
+/// timeout, whereas with the proposed extension there is no timeout production"
 fn af1(measured: &Measured) -> Vec<Check> {
     let window = |run: &Run| run.timed_out(TO_CS1, TO_CS1 + AFTER_CHANGE);
     let check = |variant: Variant, want: &str, holds: fn(f64) -> bool| {
@@ -141,8 +143,8 @@ fn af1(measured: &Measured) -> Vec<Check> {
     ]
 }
 
-/// "since the first coding scheme change the proposed extension performs better than the standard SCTP", "confirmed by the
-/// evolution of TSN"
+/// "since the first coding scheme change the proposed extension performs better than the standard SCTP",
+/// "confirmed by the evolution of TSN"
 fn af2(measured: &Measured) -> Vec<Check> {
     let compare = |at: f64| {
         let variants = (Variant::Extended, Variant::Standard);
@@ -185,9 +187,10 @@ fn af2(measured: &Measured) -> Vec<Check> {
     checks
 }
 
-/// "if the mobile is in slow start phase in the old cell, it will stay in the slow start phase in the new cell but with a new
-/// value of cwnd instead of one or two MTUs"; "if the mobile is in congestion avoidance phase before […] it will stay in
-/// this phase"; "cwnd after the change of radio link obeys to the formula"; "slow start isn't triggered on the new link"
+/// "if the mobile is in slow start phase in the old cell, it will stay in the slow start phase in the new
+/// cell but with a new value of cwnd instead of one or two MTUs"; "if the mobile is in congestion avoidance
+/// phase before […] it will stay in this phase"; "cwnd after the change of radio link obeys to the formula";
+/// "slow start isn't triggered on the new link"
 fn af3(measured: &Measured) -> Vec<Check> {
     let standard = measured.each(Course::Deterministic, Variant::Standard);
     let extended = measured.each(Course::Deterministic, Variant::Extended);
@@ -232,8 +235,8 @@ fn af3(measured: &Measured) -> Vec<Check> {
 /// RFC 9260 §7.2.1 with a PMDCS of 1468 bytes to an IPv4 address.
 const INITIAL_WINDOW: u64 = 4404;
 
-/// "the sequence number varies continuously in time, i.e. we do not have a cut of the transmission flow caused by losses
-/// problems due to random transmission quality variations" (RLC, Fig. 8; TSN, Fig. 10)
+/// "the sequence number varies continuously in time, i.e. we do not have a cut of the transmission flow
+/// caused by losses problems due to random transmission quality variations" (RLC, Fig. 8; TSN, Fig. 10)
 fn af4(measured: &Measured) -> Vec<Check> {
     let runs = measured.each(Course::Random, Variant::Extended);
     let check = |what: &str, stall: fn(&Run) -> f64| {

@@ -55,8 +55,8 @@ pub struct Switch {
     pub cwnd: u64,
     /// The new path's threshold just after.
     pub ssthresh: u64,
-    /// The formula's window, min(BDP of the new cell, old window) and at least 1 PMDCS, computed here from what was
-    /// reported and measured; `None` when nothing was reported.
+    /// The formula's window, min(BDP of the new cell, old window) and at least 1 PMDCS, computed here from
+    /// what was reported and measured; `None` when nothing was reported.
     pub formula: Option<u64>,
 }
 

@@ -277,7 +277,8 @@ fn switch(sender: &TraceSeries, variant: Variant) -> Result<Switch, String> {
     Ok(Switch { at: at.as_secs_f64(), old_cwnd, old_ssthresh, cwnd, ssthresh, formula })
 }
 
-/// min(rate · RTT_min, cwnd_old), at least 1 PMDCS: from the last report before `at` and the round trips measured.
+/// min(rate · RTT_min, cwnd_old), at least 1 PMDCS: from the last report before `at` and the round trips
+/// measured.
 fn formula(sender: &TraceSeries, at: Time, (from, to): (PathId, PathId), old_cwnd: u64) -> Option<u64> {
     let rate = sender.marks.iter().rev().find_map(|mark| match mark.kind {
         TraceKind::PolicyNote { name: note::RATE, value, .. } if mark.at <= at => Some(Rate::from_bps(value)),

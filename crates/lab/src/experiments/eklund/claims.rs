@@ -1,5 +1,5 @@
-//! The paper's claims as predicates over the measured runs. Written from the paper's text before the first run; the margins
-//! say what its words were taken to mean.
+//! The paper's claims as predicates over the measured runs. Written from the paper's text before the first
+//! run; the margins say what its words were taken to mean.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ const GRAIN: f64 = 1.0;
 /// "major reduction" (EK1): at least this share.
 const MAJOR: f64 = 0.20;
 
-/// "no significant impact", "no effect" on the competing throughput (EK2, EK7): the means differ by at most this share. The
-/// paper's intervals over 40 repetitions look about as wide.
+/// "no significant impact", "no effect" on the competing throughput (EK2, EK7): the means differ by at most
+/// this share. The paper's intervals over 40 repetitions look about as wide.
 const NO_EFFECT: f64 = 0.05;
 
 /// "appropriately" (EK2): so much of what the video sends is delivered while it is on.
@@ -195,8 +195,9 @@ fn shorter(
     }
 }
 
-/// EK1 (Fig. 3): "a major reduction in MMTT when the init_cwnd was increased from 3 MSS up to 10 MSS, while there was a smaller,
-/// but still significant, reduction up to 20 MSS"; "an increase of the init_cwnd resulted in a reduction of the average MTT".
+/// EK1 (Fig. 3): "a major reduction in MMTT when the init_cwnd was increased from 3 MSS up to 10 MSS, while
+/// there was a smaller, but still significant, reduction up to 20 MSS"; "an increase of the init_cwnd
+/// resulted in a reduction of the average MTT".
 fn ek1(runs: Runs<'_>) -> Vec<Check> {
     let mix = LC_1_1;
     let mut checks = vec![
@@ -223,8 +224,8 @@ fn ek1(runs: Runs<'_>) -> Vec<Check> {
     checks
 }
 
-/// The competing throughput is the same under every larger window as under the default, in the first sample after the videos'
-/// arrival and while they are on.
+/// The competing throughput is the same under every larger window as under the default, in the first sample
+/// after the videos' arrival and while they are on.
 fn no_effect(runs: Runs<'_>, mix: Mix) -> Check {
     let want = format!(
         "{mix}: TCP throughput with 10 MSS, 20 MSS and NR within {:.0} % of that with 3 MSS, in the first 5 s and while the \
@@ -258,8 +259,8 @@ fn no_effect(runs: Runs<'_>, mix: Mix) -> Check {
     Check::new(want, text.replace("(-", "(−"), found.iter().all(|(_, _, found)| found.within(NO_EFFECT)))
 }
 
-/// EK2 (Fig. 4): "the more aggressive startup had no significant impact on the performance of the competing traffic"; "the TCP
-/// traffic backed off appropriately to let the arriving video flow have its fair share".
+/// EK2 (Fig. 4): "the more aggressive startup had no significant impact on the performance of the competing
+/// traffic"; "the TCP traffic backed off appropriately to let the arriving video flow have its fair share".
 fn ek2(runs: Runs<'_>) -> Vec<Check> {
     let mix = LC_1_1;
     let mut checks = vec![no_effect(runs, mix)];
@@ -295,8 +296,8 @@ fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     (xx > 0.0).then(|| (xy / xx, explained))
 }
 
-/// EK3 (Figs. 5, 6): "the MTTs increased linearly", because TCP "did not back off to more than 3.5 Mbps"; "at least initially, an
-/// increased init_cwnd resulted in a significant decrease of the experienced MTTs".
+/// EK3 (Figs. 5, 6): "the MTTs increased linearly", because TCP "did not back off to more than 3.5 Mbps"; "at
+/// least initially, an increased init_cwnd resulted in a significant decrease of the experienced MTTs".
 fn ek3(runs: Runs<'_>) -> Vec<Check> {
     let mix = LC_2_1;
     let mut checks = Vec::new();
@@ -349,8 +350,8 @@ fn first_max(run: &Run) -> Option<f64> {
     run.max_transfer(0, FIRST)
 }
 
-/// The start-up delay is what the longest transfer time of the first second has beyond that of the same run without restriction
-/// (NR): clear with 3 MSS, and at most `rest` of it left with 10.
+/// The start-up delay is what the longest transfer time of the first second has beyond that of the same run
+/// without restriction (NR): clear with 3 MSS, and at most `rest` of it left with 10.
 fn delay_goes(runs: Runs<'_>, mix: Mix, rest: f64) -> Vec<Check> {
     let of = |window| runs.compare(mix, (window, Window::Nr), GRAIN, first_max);
     let want = format!("{mix}: with 3 MSS a start-up delay of at least {CLEAR} ms beyond NR's");
@@ -380,20 +381,20 @@ fn delay_goes(runs: Runs<'_>, mix: Mix, rest: f64) -> Vec<Check> {
     ]
 }
 
-/// EK4 (Fig. 7): "a significant handover delay appeared in those cases the init_cwnd was set to the default value", "but this
-/// delay decreased considerably already as the init_cwnd was increased to 10 segments".
+/// EK4 (Fig. 7): "a significant handover delay appeared in those cases the init_cwnd was set to the default
+/// value", "but this delay decreased considerably already as the init_cwnd was increased to 10 segments".
 fn ek4(runs: Runs<'_>) -> Vec<Check> {
     delay_goes(runs, HC_1_2, ALMOST_GONE)
 }
 
-/// EK5 (Fig. 9): "by increasing the init_cwnd from the default size up to 10 segments, the startup delay after handover was
-/// close to zero".
+/// EK5 (Fig. 9): "by increasing the init_cwnd from the default size up to 10 segments, the startup delay
+/// after handover was close to zero".
 fn ek5(runs: Runs<'_>) -> Vec<Check> {
     delay_goes(runs, HC_5_2, CLOSE_TO_ZERO)
 }
 
-/// EK6: "When 10 competing flows were sent on the handover target path, the number of lost messages during startup made the
-/// increased init_cwnd have no impact on the MTT."
+/// EK6: "When 10 competing flows were sent on the handover target path, the number of lost messages during
+/// startup made the increased init_cwnd have no impact on the MTT."
 fn ek6(runs: Runs<'_>) -> Vec<Check> {
     let mut checks = Vec::new();
     for &videos in Network::High.videos() {
@@ -431,8 +432,8 @@ fn ek6(runs: Runs<'_>) -> Vec<Check> {
     checks
 }
 
-/// EK7 (Figs. 8, 10): "the impact on competing traffic was not affected by an increased init_cwnd"; "no negative impact from
-/// increasing the init_cwnd in any of the scenarios".
+/// EK7 (Figs. 8, 10): "the impact on competing traffic was not affected by an increased init_cwnd"; "no
+/// negative impact from increasing the init_cwnd in any of the scenarios".
 fn ek7(runs: Runs<'_>) -> Vec<Check> {
     let high = Mix::all().into_iter().filter(|mix| mix.network == Network::High);
     high.map(|mix| no_effect(runs, mix)).collect()

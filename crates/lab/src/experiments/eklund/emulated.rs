@@ -1,4 +1,5 @@
-//! The same runs on real stacks: videos by the `msctp` crate, competing TCP by the kernel (Reno, as in the runs that decide).
+//! The same runs on real stacks: videos by the `msctp` crate, competing TCP by the kernel (Reno, as in the
+//! runs that decide).
 
 use super::claims::{Measured, ledger, mmtt, startup_mean};
 use super::grid::{Mix, Network, RunKey, Tcp, Window};

@@ -1,4 +1,5 @@
-//! The paper's figures redrawn from the measured runs, and some of ours: MMTT of all combinations, fairness, pacing.
+//! The paper's figures redrawn from the measured runs, and some of ours: MMTT of all combinations, fairness,
+//! pacing.
 
 use super::claims::{Measured, Runs, mmtt};
 use super::grid::{Mix, Network, PACED, Tcp, Window};

@@ -46,7 +46,8 @@ impl Network {
         }
     }
 
-    /// When the videos move, when they end and when the run ends, in whole seconds; as the scenario files have it.
+    /// When the videos move, when they end and when the run ends, in whole seconds; as the scenario files
+    /// have it.
     #[must_use]
     pub fn times(self) -> (u32, u32, u32) {
         match self {
@@ -112,8 +113,8 @@ impl Mix {
         all
     }
 
-    /// The fair share of a flow in bit/s, max–min: a video takes at most what it sends, the rest is divided. The first for a
-    /// video, the second for a TCP flow.
+    /// The fair share of a flow in bit/s, max–min: a video takes at most what it sends, the rest is divided.
+    /// The first for a video, the second for a TCP flow.
     #[must_use]
     pub fn fair_shares(&self) -> (f64, f64) {
         let (videos, tcps) = (f64::from(self.videos), f64::from(self.tcps));
@@ -229,8 +230,8 @@ pub struct RunKey {
     pub paced: bool,
     /// The initial window.
     pub window: Window,
-    /// Seed of every random stream and of the starting times of the TCP flows. Runs that differ in the window alone are the
-    /// same until the videos move.
+    /// Seed of every random stream and of the starting times of the TCP flows. Runs that differ in the window
+    /// alone are the same until the videos move.
     pub seed: u64,
 }
 
@@ -265,7 +266,8 @@ impl RunKey {
         overrides
     }
 
-    /// When a TCP flow starts: from 1 s on, drawn from the stream `eklund/bulk-N` of the run's seed, to the millisecond.
+    /// When a TCP flow starts: from 1 s on, drawn from the stream `eklund/bulk-N` of the run's seed, to the
+    /// millisecond.
     fn tcp_start(&self, number: u8) -> String {
         let draw = component_seed(self.seed, &format!("eklund/bulk-{number}"));
         let share = f64::from(u32::from_be_bytes([draw[0], draw[1], draw[2], draw[3]])) / 4_294_967_296.0;
@@ -307,7 +309,8 @@ impl Extent {
         Self { mixes: Mix::all(), tcps: Tcp::ALL.to_vec(), seeds: 40 }
     }
 
-    /// A look in under a minute: the combinations of which the paper shows figures, fewer repetitions, NewReno alone.
+    /// A look in under a minute: the combinations of which the paper shows figures, fewer repetitions,
+    /// NewReno alone.
     #[must_use]
     pub fn quick() -> Self {
         let shown = [(1, 2), (2, 2), (1, 10), (5, 2), (5, 10)];
@@ -377,8 +380,8 @@ mod tests {
         assert_ne!(key(1).tcp_start(1), key(1).tcp_start(2));
     }
 
-    /// The paper: "the available fair share of the bandwidth should theoretically be enough to satisfy the mSCTP flows" (2
-    /// videos and 1 TCP flow on 6 Mbps).
+    /// The paper: "the available fair share of the bandwidth should theoretically be enough to satisfy the
+    /// mSCTP flows" (2 videos and 1 TCP flow on 6 Mbps).
     #[test]
     fn fair_shares_leave_to_others_what_a_video_does_not_want() {
         let (video, tcp) = Mix::new(Network::Low, 2, 1).fair_shares();

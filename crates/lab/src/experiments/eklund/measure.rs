@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 /// Messages of the first video whose transfer times are kept, from the switch on: 10 s.
 pub const CURVE: usize = 300;
 
-/// Messages from the switch on that count as start-up: 5 s, within which every window has long grown beyond what a video
-/// needs where there is room for it.
+/// Messages from the switch on that count as start-up: 5 s, within which every window has long grown beyond
+/// what a video needs where there is room for it.
 pub const START_UP: usize = 150;
 
 /// Length of a throughput sample in seconds (the paper, §IV).
@@ -40,8 +40,8 @@ pub struct Run {
 }
 
 impl Run {
-    /// Mean transfer time of the first video's messages `from..to` (numbers from the switch on), in ms; `None` when one of
-    /// them was not delivered or measured.
+    /// Mean transfer time of the first video's messages `from..to` (numbers from the switch on), in ms;
+    /// `None` when one of them was not delivered or measured.
     #[must_use]
     pub fn mean_transfer(&self, from: usize, to: usize) -> Option<f64> {
         let part = self.transfer.get(from..to).filter(|part| !part.is_empty())?;
@@ -56,7 +56,8 @@ impl Run {
         part.iter().all(|time| time.is_finite()).then(|| f64::from(part.iter().copied().fold(0.0, f32::max)))
     }
 
-    /// Mean throughput of all TCP flows over the samples `from..to` seconds, in bit/s; `None` when there are none.
+    /// Mean throughput of all TCP flows over the samples `from..to` seconds, in bit/s; `None` when there are
+    /// none.
     #[must_use]
     pub fn tcp_rate(&self, from: u32, to: u32) -> Option<f64> {
         let index = |second: u32| (f64::from(second) / SAMPLE).round() as usize;

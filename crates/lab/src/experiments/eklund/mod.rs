@@ -1,5 +1,5 @@
-//! Eklund, Grinnemo, Brunstrom (2012), "Implications of using a Large Initial Congestion Window to Improve mSCTP Handover
-//! Delay": live video moves to a path on which TCP is at work, with four initial windows.
+//! Eklund, Grinnemo, Brunstrom (2012), "Implications of using a Large Initial Congestion Window to Improve
+//! mSCTP Handover Delay": live video moves to a path on which TCP is at work, with four initial windows.
 
 pub mod claims;
 mod emulated;

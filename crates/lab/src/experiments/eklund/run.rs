@@ -30,8 +30,8 @@ const RECEIVER: &str = "client";
 /// Runs once.
 ///
 /// # Errors
-/// What is wrong with the scenario, or why the run is not the experiment: an action that was refused, an association that
-/// ended, a primary path that was not switched at the time.
+/// What is wrong with the scenario, or why the run is not the experiment: an action that was refused, an
+/// association that ended, a primary path that was not switched at the time.
 pub fn run(key: &RunKey) -> Result<Run, String> {
     run_in(&Simulator, key)
 }

@@ -1,6 +1,8 @@
-//! The fit of the free parameters: a deterministic pattern search that makes the error of the 30 Reno cells least.
+//! The fit of the free parameters: a deterministic pattern search that makes the error of the 30 Reno cells
+//! least.
 //!
-//! Sees the paper's Table V and runs of TCP Reno, nothing else: the other two tables are private to the verdicts.
+//! Sees the paper's Table V and runs of TCP Reno, nothing else: the other two tables are private to the
+//! verdicts.
 
 use std::collections::BTreeMap;
 
@@ -83,8 +85,9 @@ impl Dial {
     }
 }
 
-/// Slope of the fading 2 to 32 dB; shortest bad period 0.5 to 128 ms; Pareto's shape 1.05 to 3.05; advertisements valid for
-/// 3 to 9 s (RFC 5944 §2.3: three intervals at least, which are of a second). The search begins where the scenario file is.
+/// Slope of the fading 2 to 32 dB; shortest bad period 0.5 to 128 ms; Pareto's shape 1.05 to 3.05;
+/// advertisements valid for 3 to 9 s (RFC 5944 §2.3: three intervals at least, which are of a second). The
+/// search begins where the scenario file is.
 const DIALS: [Dial; 4] = [
     Dial { least: 2.0, step: Step::Plus(0.5), values: 61, start: 16 },
     Dial { least: 0.5, step: Step::Times(1.189_207_115), values: 33, start: 13 },
@@ -92,7 +95,8 @@ const DIALS: [Dial; 4] = [
     Dial { least: 3.0, step: Step::Plus(1.0), values: 7, start: 0 },
 ];
 
-/// Where the search begins again after the first end: at lighter and at heavier fading than the scenario file's.
+/// Where the search begins again after the first end: at lighter and at heavier fading than the scenario
+/// file's.
 const OTHER_STARTS: [Position; 2] = [[6, 26, 24, 3], [8, 5, 40, 0]];
 
 /// Steps of the search on each dial, one round after the other.
@@ -110,8 +114,8 @@ fn parameters(position: &Position) -> Parameters {
     }
 }
 
-/// Searches the least of `error`, from the dials' starts and from other places, until that is done or so many positions
-/// have been tried. No position is tried twice.
+/// Searches the least of `error`, from the dials' starts and from other places, until that is done or so many
+/// positions have been tried. No position is tried twice.
 fn search<E>(
     evaluations: usize,
     error: impl FnMut(&Position) -> Result<f64, E>,
@@ -147,8 +151,8 @@ impl<E, F: FnMut(&Position) -> Result<f64, E>> Search<F> {
         Ok(Some(found))
     }
 
-    /// Goes down from `start`: along each dial in turn, by strides that shorten when none of them helps. Ends when the
-    /// shortest does not help.
+    /// Goes down from `start`: along each dial in turn, by strides that shorten when none of them helps. Ends
+    /// when the shortest does not help.
     fn descend(&mut self, start: Position) -> Result<Option<(Position, f64)>, E> {
         let Some(mut least) = self.try_at(start)? else { return Ok(None) };
         let mut best = start;

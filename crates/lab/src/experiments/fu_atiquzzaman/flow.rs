@@ -1,5 +1,5 @@
-//! What one sender did and what became of it, the same for TCP and SCTP: read off the traces of a run. Segments are counted
-//! from 0, times in seconds. Knows nothing of handovers.
+//! What one sender did and what became of it, the same for TCP and SCTP: read off the traces of a run.
+//! Segments are counted from 0, times in seconds. Knows nothing of handovers.
 
 use std::collections::BTreeMap;
 
@@ -166,8 +166,8 @@ impl Flow {
         Ok(flow)
     }
 
-    /// What was sent and did not arrive. Each arrival is taken to be of the latest sending before it that has none yet; what
-    /// was sent after the last that arrived may still be on its way and is not counted.
+    /// What was sent and did not arrive. Each arrival is taken to be of the latest sending before it that has
+    /// none yet; what was sent after the last that arrived may still be on its way and is not counted.
     #[must_use]
     pub fn lost(&self) -> Vec<Sent> {
         let mut sendings: BTreeMap<u64, Vec<usize>> = BTreeMap::new();

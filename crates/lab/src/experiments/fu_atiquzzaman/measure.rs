@@ -1,5 +1,5 @@
-//! What is measured in the runs, as plain numbers: the only input of the claims and figures. Times in seconds since the
-//! start of the run, segments counted from 0.
+//! What is measured in the runs, as plain numbers: the only input of the claims and figures. Times in seconds
+//! since the start of the run, segments counted from 0.
 
 use std::collections::BTreeMap;
 

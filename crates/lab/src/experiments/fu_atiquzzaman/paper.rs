@@ -1,5 +1,6 @@
-//! What the paper gives as numbers: the axes of its tables and the one table that the free parameters may be fitted to.
-//! The two that are predicted are in [`judging`](super::judging), where nothing but the verdicts can see them.
+//! What the paper gives as numbers: the axes of its tables and the one table that the free parameters may be
+//! fitted to. The two that are predicted are in [`judging`](super::judging), where nothing but the verdicts
+//! can see them.
 
 /// Rates between correspondent and router in bit/s: the rows of Tables V to VII.
 pub const WIRED: [u32; 6] = [28_800, 54_000, 200_000, 500_000, 1_000_000, 1_500_000];

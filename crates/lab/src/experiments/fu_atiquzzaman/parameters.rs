@@ -1,4 +1,5 @@
-//! The free parameters: what the paper leaves open and what is fitted, in one place for the fit and for all protocols' runs.
+//! The free parameters: what the paper leaves open and what is fitted, in one place for the fit and for all
+//! protocols' runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +8,8 @@ use crate::scenario_file::{ScenarioFile, scenario_file};
 /// Where the frozen parameters are: written by `msctp fit fu-atiquzzaman`, compiled in.
 pub const FILE: ScenarioFile = scenario_file!("fu-atiquzzaman/parameters.toml");
 
-/// What is fitted. All the rest of the scenario is as the paper says or, where that is silent, as the scenario file says.
+/// What is fitted. All the rest of the scenario is as the paper says or, where that is silent, as the
+/// scenario file says.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {
@@ -17,7 +19,8 @@ pub struct Parameters {
     pub shortest_fade_ms: f64,
     /// Pareto's shape of the bad periods' lengths.
     pub fade_shape: f64,
-    /// For how many seconds an agent's advertisement is valid: how long a mobile waits before it looks for another.
+    /// For how many seconds an agent's advertisement is valid: how long a mobile waits before it looks for
+    /// another.
     pub advertisement_lifetime_s: u32,
 }
 

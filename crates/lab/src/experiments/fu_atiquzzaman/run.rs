@@ -93,8 +93,9 @@ fn microscope_of(flow: Flow) -> Microscope {
     }
 }
 
-/// From the last advertisement of the old agent to the registration with the new one, for each change of the agent. The
-/// mobile gives an agent up when its advertisement, valid for so many seconds, has expired; it may then hear none for a while.
+/// From the last advertisement of the old agent to the registration with the new one, for each change of the
+/// agent. The mobile gives an agent up when its advertisement, valid for so many seconds, has expired; it may
+/// then hear none for a while.
 fn absences(mobile: &MobileSummary, valid: f64) -> Vec<(f64, f64)> {
     let mut earlier = 0.0;
     let mut absences = Vec::new();

@@ -1,4 +1,5 @@
-//! What the report says in words: the question, the terms of the verdicts, the set-up and what the paper leaves open.
+//! What the report says in words: the question, the terms of the verdicts, the set-up and what the paper
+//! leaves open.
 
 use crate::report::SetUp;
 

@@ -1,15 +1,15 @@
-//! The claims KK1 to KK9 of Kim & Koh (2009) as predicates over measured runs. Written from the paper's words before
-//! any run was made; not to be tuned to results.
+//! The claims KK1 to KK9 of Kim & Koh (2009) as predicates over measured runs. Written from the paper's words
+//! before any run was made; not to be tuned to results.
 //!
 //! The words of the paper and what they mean here:
 //!
-//! - *higher, better, outperforms*: the mean of the paired differences is above zero and its 95 % interval does not hold
-//!   zero; a difference of less than one message (`GRAIN`) is none.
+//! - *higher, better, outperforms*: the mean of the paired differences is above zero and its 95 % interval
+//!   does not hold zero; a difference of less than one message (`GRAIN`) is none.
 //! - *best*: above at least one other and below none.
 //! - *almost identical*, *nearly the same*, *similar*: means within 2, 5 and 10 %, see the constants.
-//! - *throughput* over time (Figs 6–8, 10–12): what is delivered from the switch at 30 s to the end at 60 s. The first
-//!   30 s are the same for all schemes and, towards 3G, carry most of the bytes: they would hide every difference from a
-//!   relative margin. Paired differences are the same with and without them.
+//! - *throughput* over time (Figs 6–8, 10–12): what is delivered from the switch at 30 s to the end at 60 s.
+//!   The first 30 s are the same for all schemes and, towards 3G, carry most of the bytes: they would hide
+//!   every difference from a relative margin. Paired differences are the same with and without them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -23,32 +23,34 @@ use crate::words::{interval, number, signed};
 use Movement::{To3g, ToWlan};
 use Scheme::{Adaptive, Conservative, Inherit};
 
-/// The least difference in delivered bytes that is one: a message. Bytes arrive in whole messages, so that a smaller
-/// difference of means is an accident of where 60 s cuts.
+/// The least difference in delivered bytes that is one: a message. Bytes arrive in whole messages, so that a
+/// smaller difference of means is an accident of where 60 s cuts.
 const GRAIN: f64 = MESSAGE_BYTES as f64;
 
-/// "almost identical" (KK2): two curves of one figure that cannot be told apart. A printed line is about 1 % of a
-/// figure's height wide, two touching ones 2 %.
+/// "almost identical" (KK2): two curves of one figure that cannot be told apart. A printed line is about 1 %
+/// of a figure's height wide, two touching ones 2 %.
 const ALMOST_IDENTICAL: f64 = 0.02;
 
 /// "nearly the same" (KK8): told apart in print, but closer than anything the text calls better or worse.
 const NEARLY_THE_SAME: f64 = 0.05;
 
-/// "similar" (KK5, KK9): weaker words than "nearly the same", said of highly loaded links, where ten runs scatter
-/// by about as much.
+/// "similar" (KK5, KK9): weaker words than "nearly the same", said of highly loaded links, where ten runs
+/// scatter by about as much.
 const SIMILAR: f64 = 0.10;
 
-/// "almost identical" said of the estimate and the true bandwidth (KK1), as a share of the link's capacity. Wider than
-/// for throughputs: a dispersion of packets of 700 bytes is good to some percent (WBest's authors find errors of this
-/// size), and in the paper's Fig. 5 both curves share an axis that ends a little above the capacity.
+/// "almost identical" said of the estimate and the true bandwidth (KK1), as a share of the link's capacity.
+/// Wider than for throughputs: a dispersion of packets of 700 bytes is good to some percent (WBest's authors
+/// find errors of this size), and in the paper's Fig. 5 both curves share an axis that ends a little above
+/// the capacity.
 const ESTIMATE_MATCHES: f64 = 0.05;
 
-/// "slightly lower" (KK1), as a share of the link's capacity: more would be seen as a step between the curves, half as
-/// high as those that a source of the background makes (18 % of the WLAN's capacity, 26 % of 3G's).
+/// "slightly lower" (KK1), as a share of the link's capacity: more would be seen as a step between the
+/// curves, half as high as those that a source of the background makes (18 % of the WLAN's capacity, 26 % of
+/// 3G's).
 const SLIGHTLY: f64 = 0.10;
 
-/// Left out after each change of the background (KK1): three iterations on the slower link (1.5 s each), after which
-/// the smoothing of 0.7 has left 3 % of the old value.
+/// Left out after each change of the background (KK1): three iterations on the slower link (1.5 s each),
+/// after which the smoothing of 0.7 has left 3 % of the old value.
 const SETTLING: f64 = 5.0;
 
 /// The measured runs of a reproduction.
@@ -196,7 +198,8 @@ fn best(runs: &Runs<'_>, movement: Movement, load: u8, scheme: Scheme) -> Check 
     Check::new(want, texts.join(", "), holds)
 }
 
-/// `a`'s throughput is above `b`'s over a range of loads: in each seed's mean over the loads, and at no load below.
+/// `a`'s throughput is above `b`'s over a range of loads: in each seed's mean over the loads, and at no load
+/// below.
 fn above_over(runs: &Runs<'_>, movement: Movement, range: RangeInclusive<u8>, a: Scheme, b: Scheme) -> Check {
     let (first, last) = (*range.start(), *range.end());
     let want = format!(
@@ -250,7 +253,8 @@ fn wider(
     }
 }
 
-/// KK1 (Fig. 5): the estimate matches what is available without background, and tends to lie slightly below it with.
+/// KK1 (Fig. 5): the estimate matches what is available without background, and tends to lie slightly below
+/// it with.
 fn kk1(measured: &Measured) -> Vec<Check> {
     Movement::ALL.into_iter().flat_map(|movement| estimate_checks(measured, movement)).collect()
 }
@@ -328,8 +332,8 @@ fn estimate_checks(measured: &Measured, movement: Movement) -> Vec<Check> {
 /// KK2 (Fig. 6): 3G → WLAN without background.
 fn kk2(runs: &Runs<'_>) -> Vec<Check> {
     vec![
-        // "increases the congestion window faster": over the 5 s after the switch, the time in which the paper places
-        // what it says of windows (32 s, 35 s).
+        // "increases the congestion window faster": over the 5 s after the switch, the time in which the
+        // paper places what it says of windows (32 s, 35 s).
         wider(runs, ToWlan, 0, (Adaptive, Conservative), (30.0, 35.0)),
         above(runs, ToWlan, 0, Adaptive, Conservative),
         close(runs, ToWlan, 0, (Adaptive, Inherit), ALMOST_IDENTICAL),
@@ -337,8 +341,8 @@ fn kk2(runs: &Runs<'_>) -> Vec<Check> {
     ]
 }
 
-/// "Almost identical to C-SCTP" and "better than mSCTP" together: nearer to the one than to the other. Without this a
-/// handover that matters little to 30 s of throughput would make everything almost identical.
+/// "Almost identical to C-SCTP" and "better than mSCTP" together: nearer to the one than to the other.
+/// Without this a handover that matters little to 30 s of throughput would make everything almost identical.
 fn closer_to_inherit(runs: &Runs<'_>) -> Check {
     let want = "adaptive's throughput nearer to C-SCTP's than to mSCTP's";
     let found =
@@ -366,8 +370,8 @@ fn kk3(runs: &Runs<'_>) -> Vec<Check> {
                 number(found.base),
                 interval(&found.difference)
             );
-            // "A little less": eq. 3 itself gives 0.6 of the old window where 40 % are taken; the estimate may be low by
-            // the "slightly" of KK1, a tenth of the capacity.
+            // "A little less": eq. 3 itself gives 0.6 of the old window where 40 % are taken; the estimate
+            // may be low by the "slightly" of KK1, a tenth of the capacity.
             Check::new(want, text, found.order == Order::Below && mean >= 0.5 * found.base)
         }
     };
@@ -384,9 +388,10 @@ fn kk4(runs: &Runs<'_>) -> Vec<Check> {
     ]
 }
 
-/// C-SCTP's window "drastically falls down around the time of 35 s", by losses and timeouts: within 8 s of the switch
-/// ("a few seconds"; the paper's event with as much again for its reading off a figure) the least window is at most a quarter of the
-/// first (one halving is congestion control as usual, two are not), and more than half of the runs have a timeout.
+/// C-SCTP's window "drastically falls down around the time of 35 s", by losses and timeouts: within 8 s of
+/// the switch ("a few seconds"; the paper's event with as much again for its reading off a figure) the least
+/// window is at most a quarter of the first (one halving is congestion control as usual, two are not), and
+/// more than half of the runs have a timeout.
 fn collapse(runs: &[&Handover]) -> Check {
     let want = "C-SCTP's window falls to a quarter or less within 8 s, with a timeout in most runs";
     let depths: Option<Vec<f64>> =
@@ -403,14 +408,15 @@ fn collapse(runs: &[&Handover]) -> Check {
     Check::new(want, text, depth.mean <= 0.25 && 2 * timed_out > runs.len())
 }
 
-/// KK5 (Fig. 9): 3G → WLAN over the load. "≈ 45 %": 40 % belongs to below, 50 % to above. "Highly congested": 80 % and
-/// more, the paper's own example (Fig. 8).
+/// KK5 (Fig. 9): 3G → WLAN over the load. "≈ 45 %": 40 % belongs to below, 50 % to above. "Highly congested":
+/// 80 % and more, the paper's own example (Fig. 8).
 fn kk5(runs: &Runs<'_>) -> Vec<Check> {
     let mut checks = vec![
         above_over(runs, ToWlan, 0..=40, Inherit, Conservative),
         above_over(runs, ToWlan, 0..=40, Adaptive, Conservative),
         above_over(runs, ToWlan, 50..=90, Adaptive, Inherit),
-        // "Outperforms mSCTP" and "similar to mSCTP in the highly congested network": the one up to 70 %, the other above.
+        // "Outperforms mSCTP" and "similar to mSCTP in the highly congested network": the one up to 70 %, the
+        // other above.
         above_over(runs, ToWlan, 50..=70, Adaptive, Conservative),
     ];
     checks.extend(similar_when_congested(runs, ToWlan, &[(Adaptive, Conservative)]));
@@ -437,8 +443,9 @@ fn kk6(runs: &Runs<'_>) -> Vec<Check> {
     vec![fall_by_timeout(&runs.each(To3g, 0, Inherit)), best(runs, To3g, 0, Adaptive)]
 }
 
-/// "Begins to decrease around the time of 32 s", with the retransmission timeouts: the first fall lies at 32 ± 1 s in
-/// the mean (read off a figure whose axis counts 60 s), and is a timeout in more than half of the runs.
+/// "Begins to decrease around the time of 32 s", with the retransmission timeouts: the first fall lies at 32
+/// ± 1 s in the mean (read off a figure whose axis counts 60 s), and is a timeout in more than half of the
+/// runs.
 fn fall_by_timeout(runs: &[&Handover]) -> Check {
     let want = "C-SCTP's window first falls at 31–33 s, by timeout in most runs";
     if runs.is_empty() {
@@ -469,9 +476,9 @@ fn kk7(runs: &Runs<'_>) -> Vec<Check> {
     ]
 }
 
-/// "Continues to fall down until the time of 35 s": the mean curve of C-SCTP's window, which the paper draws, has its
-/// least value within the 15 s after the switch at 35 ± 2 s, and lies lower there than 2 s after the switch. 15 s: a
-/// later fall is another event; ± 2 s: a fall by timeouts has steps of a second and more.
+/// "Continues to fall down until the time of 35 s": the mean curve of C-SCTP's window, which the paper draws,
+/// has its least value within the 15 s after the switch at 35 ± 2 s, and lies lower there than 2 s after the
+/// switch. 15 s: a later fall is another event; ± 2 s: a fall by timeouts has steps of a second and more.
 fn lowest_at_35(runs: &[&Handover]) -> Check {
     let want = "C-SCTP's mean window has its low at 33–37 s, below its value at 32 s";
     let mean_at = |t: f64| {

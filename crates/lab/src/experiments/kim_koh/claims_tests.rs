@@ -7,8 +7,8 @@ use crate::experiments::kim_koh::measure::Fall;
 
 const SEEDS: u64 = 5;
 
-/// Runs in which each scheme's throughput (kbps after the switch) follows from the load, with a spread that seeds
-/// share and a small one that they do not.
+/// Runs in which each scheme's throughput (kbps after the switch) follows from the load, with a spread that
+/// seeds share and a small one that they do not.
 struct World {
     movement: Movement,
     measured: Measured,
@@ -117,7 +117,8 @@ fn kk1_needs_both_links() {
 
 // KK2 to KK5: 3G to WLAN
 
-/// As the paper's Fig. 9: adaptive and C-SCTP ahead up to 45 %, C-SCTP breaks down beyond, adaptive meets mSCTP.
+/// As the paper's Fig. 9: adaptive and C-SCTP ahead up to 45 %, C-SCTP breaks down beyond, adaptive meets
+/// mSCTP.
 fn to_wlan() -> World {
     let world = World::new(ToWlan, |load, scheme| {
         let left = 7000.0 * (1.0 - f64::from(load) / 100.0);

@@ -13,7 +13,8 @@ use crate::plan::ThreadsError;
 /// For the experiment's entry.
 pub(super) const EMULATED: Emulated = Emulated { plan, simulated, carry_out };
 
-/// Background in % of the target link: those of which the paper shows curves, but for the one that scatters most.
+/// Background in % of the target link: those of which the paper shows curves, but for the one that scatters
+/// most.
 const LOADS: [u8; 2] = [0, 40];
 
 /// A look: with background.

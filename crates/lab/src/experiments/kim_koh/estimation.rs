@@ -83,7 +83,8 @@ pub fn truth(movement: Movement, phase: &Phase) -> f64 {
 }
 
 impl Estimation {
-    /// Mean of the estimates made in `phase`, the first `settle` seconds left out, in bit/s; `None` when there is none.
+    /// Mean of the estimates made in `phase`, the first `settle` seconds left out, in bit/s; `None` when
+    /// there is none.
     #[must_use]
     pub fn mean_in(&self, phase: &Phase, settle: f64) -> Option<f64> {
         let from = phase.from + settle;

@@ -214,8 +214,8 @@ impl OverTime<'_> {
         self.panel("a", "window", &format!("Congestion window, {}", seeds(self.count())), chart)
     }
 
-    /// Rates over whole seconds, from the switch on: before it they are the old network's, which towards 3G would leave
-    /// nothing of the axis for the new one's.
+    /// Rates over whole seconds, from the switch on: before it they are the old network's, which towards 3G
+    /// would leave nothing of the axis for the new one's.
     fn throughput(&self) -> Panel {
         let (unit, scale) = unit(self.movement);
         let from = SWITCH.as_secs_f64();

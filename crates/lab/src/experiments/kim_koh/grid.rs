@@ -96,7 +96,8 @@ impl Scheme {
     }
 }
 
-/// The receive window and the initial slow-start threshold, which the paper leaves open. Both have the same value.
+/// The receive window and the initial slow-start threshold, which the paper leaves open. Both have the same
+/// value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowSet {
@@ -207,7 +208,8 @@ impl Extent {
         Self { loads: (0..=90).step_by(10).collect(), seeds: 10 }
     }
 
-    /// A look in under a minute: half the loads (0, 40 and 80 % among them, of which the paper shows curves), fewer runs.
+    /// A look in under a minute: half the loads (0, 40 and 80 % among them, of which the paper shows curves),
+    /// fewer runs.
     #[must_use]
     pub fn quick() -> Self {
         Self { loads: (0..=80).step_by(20).collect(), seeds: 5 }

@@ -45,8 +45,8 @@ const RECEIVER: &str = "client";
 /// Runs one handover.
 ///
 /// # Errors
-/// What is wrong with the scenario, or why the run is not the experiment: an action that was refused, an association that
-/// ended, a primary path that was not switched at the time.
+/// What is wrong with the scenario, or why the run is not the experiment: an action that was refused, an
+/// association that ended, a primary path that was not switched at the time.
 pub fn handover(key: &RunKey) -> Result<Handover, String> {
     handover_in(&Simulator, key)
 }

@@ -20,7 +20,8 @@ pub(super) fn estimation_command(key: &EstimationKey) -> String {
     estimation_scenario(key.movement).command(key.seed, &[])
 }
 
-/// A row per handover run: conditions, measured figures, provenance. `run` numbers the rows, as in the other tables.
+/// A row per handover run: conditions, measured figures, provenance. `run` numbers the rows, as in the other
+/// tables.
 pub(super) fn runs(measured: &Measured) -> Table {
     let rows: Vec<(&RunKey, &Handover)> = measured.handovers.iter().collect();
     let keys = || rows.iter().map(|(key, _)| *key);
@@ -62,7 +63,8 @@ pub(super) fn runs(measured: &Measured) -> Table {
         .text("command", keys().map(handover_command))
 }
 
-/// The curves of every handover run, twice a second: the window at that time, the bytes delivered until the next.
+/// The curves of every handover run, twice a second: the window at that time, the bytes delivered until the
+/// next.
 pub(super) fn series(measured: &Measured) -> Table {
     let samples = || {
         measured.handovers.values().enumerate().flat_map(|(number, run)| {

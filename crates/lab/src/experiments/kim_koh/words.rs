@@ -1,4 +1,5 @@
-//! What the report says in words: the question, the set-up and what the paper leaves open, the terms of the verdicts.
+//! What the report says in words: the question, the set-up and what the paper leaves open, the terms of the
+//! verdicts.
 
 use crate::report::SetUp;
 

@@ -1,11 +1,11 @@
-//! The claims PJ1 to PJ5 of Park & Jang as predicates over measured runs. Written from the paper's words before any run
-//! was made; not to be tuned to results.
+//! The claims PJ1 to PJ5 of Park & Jang as predicates over measured runs. Written from the paper's words
+//! before any run was made; not to be tuned to results.
 //!
 //! The words of the paper and what they mean here:
 //!
-//! - *average throughput … is better*: over the six cells of Fig. 3 together the mean of the paired differences is above
-//!   zero and its 95 % interval does not hold zero; and in no cell is it below. A difference of less than one segment
-//!   (`GRAIN`) is none.
+//! - *average throughput … is better*: over the six cells of Fig. 3 together the mean of the paired
+//!   differences is above zero and its 95 % interval does not hold zero; and in no cell is it below. A
+//!   difference of less than one segment (`GRAIN`) is none.
 //! - *T30*, *T48* (Fig. 2): in units of the time between two packets, of which a round trip has twenty.
 //! - *hidden to the TCP layer*: no duplicate ACK and no loss found by one.
 //! - *retaining the current congestion window*: not smaller after than before.
@@ -151,8 +151,8 @@ fn better(runs: &Runs<'_>, transport: Transport) -> Vec<Check> {
     checks
 }
 
-/// PJ2 (Fig. 2): T30 against T48, when the third packet of the figure, which brings the first duplicate ACK at T28, was
-/// sent at T8.
+/// PJ2 (Fig. 2): T30 against T48, when the third packet of the figure, which brings the first duplicate ACK
+/// at T28, was sent at T8.
 fn pj2(measured: &Measured) -> Vec<Check> {
     Transport::TCP.into_iter().flat_map(|transport| under_the_microscope(measured, transport)).collect()
 }
@@ -208,7 +208,8 @@ fn hidden(measured: &Measured, transport: Transport) -> Vec<Check> {
             move |(key, _): &(&RecoveryKey, &Recovery)| key.transport == transport && key.errors == errors;
         measured.recoveries.iter().filter(of).map(|(key, run)| (key.seed, run))
     };
-    // A run in which the link layer had nothing to do, or something was lost for good, says nothing of this claim.
+    // A run in which the link layer had nothing to do, or something was lost for good, says nothing of this
+    // claim.
     let told: Vec<(u64, &Recovery)> =
         runs(true).filter(|(_, run)| run.resent_blocks > 0 && run.lost == 0).collect();
     let quiet: BTreeMap<u64, &Recovery> = runs(false).collect();
@@ -292,7 +293,8 @@ fn recognised(measured: &Measured, transport: Transport) -> Vec<Check> {
     ]
 }
 
-/// PJ4 (§2.2): “T_min and T_avg is set to new measured RTT and T_dev is set to a half of the new measured RTT.”
+/// PJ4 (§2.2): “T_min and T_avg is set to new measured RTT and T_dev is set to a half of the new measured
+/// RTT.”
 fn reset(measured: &Measured, transport: Transport) -> Check {
     let who = transport.words();
     let want = format!("{who}: parameters set to the new network’s round trip after every one recognised");
@@ -324,8 +326,9 @@ fn pj4(measured: &Measured) -> Vec<Check> {
     .collect()
 }
 
-/// PJ5 (ours): “the same differentiation on an SCTP path”. Where only the air loses packets it gains throughput; and in no
-/// cell does it turn out the other way round than for TCP SACK, SCTP's nearest relative.
+/// PJ5 (ours): “the same differentiation on an SCTP path”. Where only the air loses packets it gains
+/// throughput; and in no cell does it turn out the other way round than for TCP SACK, SCTP's nearest
+/// relative.
 fn pj5(runs: &Runs<'_>) -> Vec<Check> {
     let both = Cell::all().into_iter().map(|cell| {
         let find = |transport| runs.cell(cell, transport, (Proposed, Standard));

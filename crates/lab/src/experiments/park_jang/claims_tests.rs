@@ -7,8 +7,8 @@ use crate::claims::Verdict;
 
 const SEEDS: u64 = 5;
 
-/// Transfers whose throughput (kbps) follows from the cell and the sender, with a spread that seeds share and a small
-/// one that they do not.
+/// Transfers whose throughput (kbps) follows from the cell and the sender, with a spread that seeds share and
+/// a small one that they do not.
 fn transfers(throughput: impl Fn(Cell, Transport, Scheme) -> f64) -> Measured {
     let mut measured = Measured::default();
     for cell in Cell::all() {
@@ -83,7 +83,8 @@ fn pj1_needs_every_cell() {
 
 // PJ2
 
-/// Looks at a round trip of 200 ms and a packet every 10 ms: sent again so long after the first duplicate ACK.
+/// Looks at a round trip of 200 ms and a packet every 10 ms: sent again so long after the first duplicate
+/// ACK.
 fn looks(proposed: f64, previous: f64) -> Measured {
     let mut measured = Measured::default();
     for transport in Transport::TCP {

@@ -1,4 +1,5 @@
-//! The conditions of the runs: cells of the paper's Fig. 3, senders and schemes, and the keys that order them.
+//! The conditions of the runs: cells of the paper's Fig. 3, senders and schemes, and the keys that order
+//! them.
 
 use std::fmt;
 
@@ -425,7 +426,8 @@ impl fmt::Display for SweepKey {
 
 /// 2·k of the sweep of k: 0.5 to 3.
 pub const HALVES: [u8; 5] = [1, 2, 3, 4, 6];
-/// The queues of the sweep of buffers, in packets: a seventh of the path's bandwidth-delay product to four times it.
+/// The queues of the sweep of buffers, in packets: a seventh of the path's bandwidth-delay product to four
+/// times it.
 pub const BUFFERS: [u16; 5] = [7, 15, 50, 100, 200];
 /// The losses of the sweep of the loss rate, in parts per million: 0.01 to 5 %.
 pub const LOSSES: [u32; 6] = [100, 1_000, 3_000, 10_000, 30_000, 50_000];

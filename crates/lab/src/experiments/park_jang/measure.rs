@@ -1,4 +1,5 @@
-//! What is measured in the runs, as plain numbers: the only input of the claims and figures. Times in seconds, sizes in bytes.
+//! What is measured in the runs, as plain numbers: the only input of the claims and figures. Times in
+//! seconds, sizes in bytes.
 
 use serde::{Deserialize, Serialize};
 

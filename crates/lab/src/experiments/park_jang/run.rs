@@ -58,7 +58,8 @@ fn told(profile: &str, classifier: &str) -> Vec<String> {
     ]
 }
 
-/// The sender's profile, and what makes it this one's. `end`: of the run, where transfers begin that are not to run.
+/// The sender's profile, and what makes it this one's. `end`: of the run, where transfers begin that are not
+/// to run.
 fn sender(transport: Transport, end: &str) -> (&'static str, Vec<String>) {
     match transport {
         Transport::Reno | Transport::Sack => {
@@ -121,7 +122,8 @@ pub fn microscope_order(key: &MicroscopeKey) -> Order {
     Order { file: SCENARIOS[3], overrides: of_scheme(key.transport, key.scheme, "10s"), seed: 1 }
 }
 
-/// A transfer over an LTE link layer that recovers. The receive window fits the queue, so that nothing else loses packets.
+/// A transfer over an LTE link layer that recovers. The receive window fits the queue, so that nothing else
+/// loses packets.
 #[must_use]
 pub fn recovery_order(key: &RecoveryKey) -> Order {
     let mut overrides = vec!["tcp-profile.receiver.receive_buffer=65536".to_owned()];
@@ -132,7 +134,8 @@ pub fn recovery_order(key: &RecoveryKey) -> Order {
     Order { file: SCENARIOS[2], overrides, seed: key.seed }
 }
 
-/// A transfer with a handover. The seed gives its time and how long the link is silent: half a second to three seconds.
+/// A transfer with a handover. The seed gives its time and how long the link is silent: half a second to
+/// three seconds.
 #[must_use]
 pub fn handover_order(key: &HandoverKey) -> Order {
     let at = 30_000 + 137 * key.seed;

@@ -25,7 +25,8 @@ fn percent(share: Option<f64>) -> String {
     share.map_or("–".to_owned(), |share| format!("{:.0} %", share * 100.0))
 }
 
-/// By how much `a` differs from `b` in the mean, in percent of `b`'s mean, with the interval of the paired difference.
+/// By how much `a` differs from `b` in the mean, in percent of `b`'s mean, with the interval of the paired
+/// difference.
 fn change(a: &[f64], b: &[f64]) -> Option<Mean> {
     let base = Mean::of(b)?.mean;
     (base > 0.0).then(|| paired_difference(a, b).map(|difference| difference.scaled(100.0 / base)))?

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!  Type 9 | Code 0 | Checksum | Num Addrs | Entry Size 2 | Lifetime | Router Address | Preference | …
-//!  Type 16 | Length 6 + 4·N | Sequence Number | Registration Lifetime | R B H F M G r T U X I … | Care-of Addresses
+//!  Type 16 | Length 6 + 4·N | Sequence Number | Registration Lifetime | R B H F M G r T U X I … |
+//!  Care-of Addresses
 //! ```
 
 use std::net::Ipv4Addr;

@@ -91,7 +91,7 @@ pub enum DirectionSpec {
     Plain(PlainSpec),
     /// A wireless hop.
     Wlan(Box<WlanSpec>),
-    /// Radio blocks that are sent again until they are there.
+    /// Radio blocks that the link layer retransmits until they arrive.
     Egprs(Box<EgprsSpec>),
     /// RLC in acknowledged mode over HARQ.
     Lte(Box<LteSpec>),

@@ -1,10 +1,11 @@
-//! The claims FA1 to FA6 of Fu & Atiquzzaman as predicates over measured runs. Written from the paper's words before any run
-//! was made; not to be tuned to results.
+//! The claims FA1 to FA6 of Fu & Atiquzzaman as predicates over measured runs. Written from the paper's words
+//! before any run was made; not to be tuned to results.
 //!
 //! The words of the paper and what they mean here:
 //!
-//! - *above*, *higher*: the mean over the seeds of the paired differences is above zero and its 95 % interval does not hold
-//!   zero; a difference of less than one segment (`GRAIN`) is none. Paired: the same seed is the same radio channel.
+//! - *above*, *higher*: the mean over the seeds of the paired differences is above zero and its 95 % interval
+//!   does not hold zero; a difference of less than one segment (`GRAIN`) is none. Paired: the same seed is
+//!   the same radio channel.
 //! - *low-bandwidth region*: the cells that are slow on either side, w ≤ 54 or r ≤ 200 kbps: 18 of the 30.
 //! - *usually increases*, *saturates*: see `USUALLY` and `SATURATED`.
 
@@ -20,12 +21,12 @@ use Protocol::{Reno, Sack, Sctp};
 /// The least difference in delivered segments that is one.
 const GRAIN: f64 = 1.0;
 
-/// "usually increases" (FA2): of the steps from a rate to the next higher one, with the other rate the same, at least this
-/// share goes up.
+/// "usually increases" (FA2): of the steps from a rate to the next higher one, with the other rate the same,
+/// at least this share goes up.
 const USUALLY: f64 = 0.75;
 
-/// "tends to saturate" (FA2), as the exponent e of throughput ~ bandwidth^e: 1 is in proportion, 0 is flat. Up to a quarter
-/// a doubling of the bandwidth adds less than 19 %.
+/// "tends to saturate" (FA2), as the exponent e of throughput ~ bandwidth^e: 1 is in proportion, 0 is flat.
+/// Up to a quarter a doubling of the bandwidth adds less than 19 %.
 const SATURATED: f64 = 0.25;
 
 /// Beyond these rates in bit/s throughput is to saturate (FA2).
@@ -34,8 +35,9 @@ const SATURATES_FROM: (u32, u32) = (500_000, 1_000_000);
 /// "well before" (FA4): in at most half the time. The paper's own times are 3.5 and 11 s, a third.
 const WELL_BEFORE: f64 = 0.5;
 
-/// How much worse than the fitted table the predicted ones may be (FA6). A fit flatters the table it was made on; an error
-/// half as large again still speaks of the network, more would say that what was fitted is Table V rather than the network.
+/// How much worse than the fitted table the predicted ones may be (FA6). A fit flatters the table it was made
+/// on; an error half as large again still speaks of the network, more would say that what was fitted is Table
+/// V rather than the network.
 const CARRIES_OVER: f64 = 1.5;
 
 /// The segments delivered in the runs of the grid.
@@ -158,7 +160,8 @@ fn percent(fraction: f64) -> String {
 
 const NO_GRID: &str = "not every cell of the grid was run for all three protocols";
 
-/// FA1: in the low-bandwidth region SCTP above TCP SACK above TCP Reno in the mean, and SCTP nowhere below Reno.
+/// FA1: in the low-bandwidth region SCTP above TCP SACK above TCP Reno in the mean, and SCTP nowhere below
+/// Reno.
 fn fa1(runs: &Runs<'_>) -> Vec<Check> {
     let region = region();
     let mean = |a: Protocol, b: Protocol| {
@@ -234,7 +237,8 @@ impl Axis {
         Some(growth / libm::log(f64::from(high) / f64::from(low)))
     }
 
-    /// Of the steps from a rate to the next up to saturation, cell by cell: how many there are, how many go up.
+    /// Of the steps from a rate to the next up to saturation, cell by cell: how many there are, how many go
+    /// up.
     fn steps(&self, runs: &Runs<'_>, protocol: Protocol) -> Option<(usize, usize)> {
         let (mut all, mut up) = (0, 0);
         for pair in self.rates.windows(2).filter(|pair| pair[1] <= self.from) {
@@ -400,8 +404,8 @@ fn lost_as_wanted(run: &Microscope, protocol: Protocol) -> bool {
     offsets == LossSet::Same.offsets(protocol)
 }
 
-/// FA5 (Figs 2 and 3, TCP without SACK): a handover longer than the RTO ends in a timeout and slow start; behind a slow
-/// bottleneck the RTO is large and the losses are repaired by fast retransmit.
+/// FA5 (Figs 2 and 3, TCP without SACK): a handover longer than the RTO ends in a timeout and slow start;
+/// behind a slow bottleneck the RTO is large and the losses are repaired by fast retransmit.
 fn fa5(runs: &Runs<'_>) -> Vec<Check> {
     let all: Vec<(&GridKey, &Handover)> =
         runs.handovers(Reno).filter(|(_, handover)| handover.lost > 0).collect();

@@ -1,4 +1,5 @@
-//! Why claims do not reproduce, or hardly do, as far as packets and series tell. Shown only beside a verdict that needs it.
+//! Why claims do not reproduce, or hardly do, as far as packets and series tell. Shown only beside a verdict
+//! that needs it.
 
 use crate::claims::{Claim, Verdict};
 use crate::report::Finding;

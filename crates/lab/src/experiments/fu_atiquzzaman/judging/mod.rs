@@ -1,4 +1,5 @@
-//! The verdicts and what is drawn beside the paper's tables. The only place that sees the tables to be predicted.
+//! The verdicts and what is drawn beside the paper's tables. The only place that sees the tables to be
+//! predicted.
 
 pub mod claims;
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The paper's tables that are predicted and must not be fitted to. Visible in `judging` alone: the compiler refuses the
-//! fit a look at them.
+//! The paper's tables that are predicted and must not be fitted to. Visible in `judging` alone: the compiler
+//! refuses the fit a look at them.
 
 use crate::experiments::fu_atiquzzaman::grid::Protocol;
 use crate::experiments::fu_atiquzzaman::paper::{PaperTable, RENO};
