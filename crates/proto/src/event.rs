@@ -62,11 +62,12 @@ pub enum Event {
         /// Largest IP packet in bytes, header included.
         pmtu: u32,
     },
-    /// Data goes to another path from now on.
+    /// Another path is the primary, or takes its data ([`PrimaryCause::Failover`]). The last of these events names the path
+    /// that carries new data.
     PrimaryChanged {
-        /// The new primary.
+        /// The new primary, or the path that takes its data.
         path: PathId,
-        /// Who wanted it.
+        /// Why.
         cause: PrimaryCause,
     },
     /// The peer answered a request to change addresses.

@@ -418,6 +418,32 @@ fn a_deleted_address_of_our_own_takes_what_was_on_its_way_and_answers_from_anoth
 
 //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
 //= type=test
+//# If the endpoint elects to hold the IP address valid for a period of time, it MUST NOT hold it valid longer
+//# than 2 RTO intervals for the destination being removed.
+#[test]
+fn a_deleted_address_whose_path_had_backed_off_is_valid_for_two_rtos_without_back_off() {
+    let mut pair = unsigned(vec![a_ip(0), a_ip(1)]);
+    let old = pair.path(Side::A, a_ip(0), b_ip(0));
+    let rto = |pair: &mut Pair| pair.with(Side::A, |a, _| a.paths().find(|path| path.id == old).unwrap().rto);
+    let fresh = rto(&mut pair);
+    // The network of the first address dies; its path backs off. B, which sent no data, would not understand a SACK.
+    pair.drop_if(|flight| [flight.at.local, flight.at.remote].contains(&a_ip(0)) || flight.has(chunk::SACK));
+    assert!(pair.run_until(Span::from_secs(600), |pair| rto(pair) > fresh * 8));
+    pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(0))).unwrap();
+    assert!(pair.run_until(Span::from_secs(60), |pair| !knows(pair, Side::A, a_ip(0))));
+    let tsn = initial_tsn(&pair, Side::B);
+    let at = PathAddr { local: a_ip(0), remote: b_ip(0) };
+    for (number, wait) in [(0, Span::ZERO), (1, fresh * 2 + Span::from_millis(1))] {
+        pair.run_for(wait);
+        let bytes = packet(Side::A, pair.tag_of(Side::A), &[&data(tsn, number)]);
+        pair.inject(Side::A, at, &bytes);
+        assert_eq!(pair.a.received.len(), 1, "{number}");
+        assert_eq!(pair.a.state(), Some(State::Established));
+    }
+}
+
+//= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
+//= type=test
 //# MUST NOT be used as a source address for any subsequent packets
 #[test]
 fn an_abort_leaves_even_while_every_address_is_being_added_or_deleted() {

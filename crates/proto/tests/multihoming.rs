@@ -3,6 +3,7 @@
 mod support;
 
 use msctp_congestion::InitialWindow;
+use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::{
     CallError, Config, Event, LossReason, PathId, PathState, PrimaryCause, RetransmissionPath, TraceKind,
 };
@@ -255,4 +256,60 @@ fn copies_go_over_the_second_path_and_count_nowhere() {
     let flights: Vec<u64> = pair.with(Side::B, |b, _| b.paths().map(|p| p.flight_size).collect());
     assert!(flights.iter().all(|flight| *flight == 0), "{flights:?}");
     assert_eq!(pair.a.received.len(), 500);
+}
+
+#[test]
+fn the_last_primary_change_names_the_path_that_carries_data() {
+    let fast = Span::from_millis(100);
+    let mut pair = two_networks(Config { rto_min: fast, rto_initial: fast, path_max_retrans: 1, ..config() });
+    let (first, second) = (primary(&mut pair, Side::B), pair.path(Side::B, b_ip(1), a_ip(1)));
+    pair.drop_if(|flight| {
+        [flight.at.local, flight.at.remote].iter().any(|ip| *ip == a_ip(1) || *ip == b_ip(1))
+    });
+    let inactive = Event::PathState { path: second, state: PathState::Inactive };
+    assert!(pair.run_until(Span::from_secs(300), |pair| pair.b.saw(|event| *event == inactive)));
+    let changes = |pair: &Pair| -> Vec<(PathId, PrimaryCause)> {
+        let of = |event: &Event| match event {
+            Event::PrimaryChanged { path, cause } => Some((*path, *cause)),
+            _ => None,
+        };
+        pair.b.events.iter().filter_map(of).collect()
+    };
+    assert_eq!(changes(&pair), []);
+    pair.with(Side::B, |b, now| b.set_primary(now, second)).unwrap();
+    // The new primary does not work: data stays on the first path.
+    let switched = [(second, PrimaryCause::Local), (first, PrimaryCause::Failover)];
+    assert_eq!(changes(&pair), switched);
+    pair.transfer(Side::B, 20, 1000, Span::from_secs(5));
+    pair.pass_all();
+    pair.run_for(Span::from_secs(120));
+    assert_eq!(changes(&pair)[2..], [(second, PrimaryCause::Failover)]);
+    // The same primary again is no change.
+    pair.with(Side::B, |b, now| b.set_primary(now, second)).unwrap();
+    assert_eq!(changes(&pair).len(), 3);
+}
+
+// RFC 9260 §7.2.1: the window decays by half for each RTO without data, also while the link is down.
+#[test]
+fn the_window_of_a_path_decays_while_its_link_is_down() {
+    let window_after = |down: Span| {
+        let mut pair = Pair::established(Config { hb_interval: Span::from_secs(3600), ..config() });
+        pair.transfer(Side::B, 400, 1000, Span::from_secs(60));
+        pair.run_for(Span::from_millis(300));
+        let before = pair.with(Side::B, |b, _| b.paths().next().unwrap());
+        assert_eq!(before.flight_size, 0);
+        assert!(before.cwnd > 20_000, "{before:?}");
+        let link = |state| LinkEvent { local: b_ip(0), state };
+        pair.with(Side::B, |b, now| b.link_event(now, link(LinkState::Down))).unwrap();
+        pair.run_for(down);
+        pair.with(Side::B, |b, now| b.link_event(now, link(LinkState::Up))).unwrap();
+        pair.send(Side::B, support::text_message("back"));
+        (before, pair.with(Side::B, |b, _| b.paths().next().unwrap()))
+    };
+    let (before, after) = window_after(Span::from_millis(100));
+    assert_eq!(after.cwnd, before.cwnd, "less than an RTO");
+    let (before, after) = window_after(before.rto * 2);
+    assert!(after.cwnd <= before.cwnd / 4 && after.ssthresh <= before.cwnd, "{before:?} {after:?}");
+    let (_, after) = window_after(Span::from_secs(3600));
+    assert_eq!(after.cwnd, 4 * u64::from((after.pmtu - 32) & !3), "{after:?}");
 }

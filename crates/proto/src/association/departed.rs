@@ -1,9 +1,8 @@
-//! Addresses that are no longer part of the association (RFC 5061 §5.3): those that the peer deleted, and our own.
-//! Knows nothing of how they were deleted.
+//! Deleted addresses of both ends (RFC 5061 §5.3): packets from or to them are out of the blue.
 
 use core::net::IpAddr;
 
-use msctp_units::Time;
+use msctp_units::{Span, Time};
 use msctp_wire::{ChunkType, Packet};
 
 use super::Association;
@@ -12,16 +11,26 @@ use crate::path::Path;
 use crate::path::pairing::MAX_ADDRESSES;
 use crate::rare::Untouched;
 
-/// Addresses of both ends that were deleted: the last [`MAX_ADDRESSES`] of each end. An older one is as good as unknown.
+/// Deleted addresses: the last [`MAX_ADDRESSES`] of each end. An older one counts as never listed.
 #[derive(Debug, Default)]
 pub(super) struct Departed {
     remotes: Vec<IpAddr>,
-    /// With the time until which packets that were on their way are taken.
+    /// Each with the time until which packets in flight to it are accepted.
     locals: Vec<(IpAddr, Time)>,
 }
 
 impl Untouched for Departed {
     const UNTOUCHED: &'static Self = &Self { remotes: Vec::new(), locals: Vec::new() };
+}
+
+/// Time for which packets in flight to a deleted address of ours are accepted: 2 RTO of its path.
+///
+/// The RTO is taken without back-off. A path that stopped answering has backed off up to RTO.Max, and that says nothing
+/// of how long its last packets travel.
+fn grace(path: &Path) -> Span {
+    let mut rtt = path.rtt.clone();
+    rtt.end_back_off();
+    rtt.rto() * 2
 }
 
 fn keep_last<T>(list: &mut Vec<T>, item: T) {
@@ -32,7 +41,7 @@ fn keep_last<T>(list: &mut Vec<T>, item: T) {
 }
 
 impl Association {
-    /// The peer deleted this address: nothing goes there any more, not even what waits (F13).
+    /// Notes that the peer deleted this address, and drops the control chunks queued for it (F13).
     pub(super) fn note_departed_remote(&mut self, address: IpAddr) {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
         //# It MUST NOT send SCTP packets for the association to that address
@@ -42,23 +51,27 @@ impl Association {
         keep_last(remotes, address);
     }
 
-    /// These paths went away: with the last one of an address of ours, that address. Packets on their way are taken for 2 RTO.
+    /// Notes the local addresses whose last path was among the `removed` ones.
     pub(super) fn note_departed_locals(&mut self, now: Time, removed: &[Path]) {
         for path in removed {
             let address = path.addr().local;
-            if !self.paths.has_local(&address) {
-                let locals = &mut self.readdressing.departed.locals;
-                locals.retain(|(known, _)| *known != address);
-                keep_last(locals, (address, now + path.rtt.rto() * 2));
+            if self.paths.has_local(&address) {
+                continue;
             }
+            // Several remote addresses: the shortest of their times keeps the limit of RFC 5061 §5.3 for each of them.
+            let of_address = removed.iter().filter(|other| other.addr().local == address);
+            let until = now + of_address.map(grace).min().unwrap_or(Span::ZERO);
+            let locals = &mut self.readdressing.departed.locals;
+            locals.retain(|(known, _)| *known != address);
+            keep_last(locals, (address, until));
         }
     }
 
-    /// A packet with a valid tag came from or to an address that was deleted and not added again. An address that was never
-    /// listed is taken: a translator may have changed it (RFC 5061 §5.3.2 finds the association by other means).
+    /// Returns whether a packet with a valid tag comes from or goes to an address that was deleted and not added again.
     ///
-    /// Such packets are dropped silently. RFC 9260 §8.4 (8) only recommends an ABORT, and a peer behind a translator may still
-    /// use the address that this end calls deleted.
+    /// The caller drops it silently. RFC 9260 §8.4 (8) only recommends an ABORT, and a peer behind a NAT may still use the
+    /// address that this end calls deleted. Addresses that were never listed are accepted: a NAT may have changed them
+    /// (RFC 5061 §5.3.2).
     #[cold]
     pub(super) fn is_departed(&self, now: Time, at: PathAddr, packet: &Packet<'_>) -> bool {
         let departed = &self.readdressing.departed;
@@ -72,7 +85,7 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
         //# it MUST treat subsequent packets received from that address as Out Of The Blue.
         let deleted = departed.remotes.contains(&at.remote) && !self.paths.has_remote(&at.remote);
-        // §5.3.2: a peer that moves back asks from there, and its request names the association
+        // §5.3.2: a peer that moves back sends its ASCONF from the deleted address
         let first = || packet.chunks_past_auth().next_raw().and_then(|chunk| Some(chunk.ok()?.0));
         deleted && first() != Some(ChunkType::ASCONF)
     }

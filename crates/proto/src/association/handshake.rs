@@ -438,6 +438,10 @@ impl Association {
             self.closing.due = true;
             return;
         }
+        if !jar.may_answer_setup(now, at.remote) {
+            self.stats.chunks_held_off += 1;
+            return;
+        }
         let read = Offer::read(init).and_then(|mut offer| offer.check(&self.config).map(|()| offer));
         let offer = match read {
             Ok(offer) => offer,
@@ -493,10 +497,6 @@ impl Association {
             //# the association's TCB.
             (self.tags.local_tie_tag, self.tags.peer_tie_tag)
         };
-        if !jar.may_send_init_ack(now, at.remote) {
-            self.stats.chunks_held_off += 1;
-            return;
-        }
         let local_addresses = self.listed_addresses();
         let answer = Answer {
             config: &self.config,

@@ -393,7 +393,7 @@ impl Association {
                     }
                     self.tell_path_active(now, path, to);
                 }
-                PathEvent::DataPathChanged { from, to } => self.on_data_path_changed(now, from, to),
+                PathEvent::DataPathChanged { from, .. } => self.report_data_path(now, from),
                 PathEvent::PmtuChanged { path, pmtu } => {
                     self.events.push(Event::PathMtu { path, pmtu });
                 }
@@ -407,7 +407,8 @@ impl Association {
                 PathEvent::PeerUnreachable => self.close(now, Some(LossReason::PeerUnreachable)),
             }
         }
-        self.forget_switch();
+        // A new primary may be one that cannot carry data.
+        self.report_data_path(now, None);
         // After the failovers that came of them: a switch the policy wants now is the last word.
         for (path, from) in changed {
             self.tell_path_state(now, path, from);

@@ -26,8 +26,8 @@ pub(super) struct Handover {
     announced: SmallVec<[PathId; 4]>,
     /// New DATA on the first goes to the second in copy.
     pub(super) bicast: Option<(PathId, PathId)>,
-    /// A new primary: that data goes there is no failover.
-    expected: Option<PathId>,
+    /// The path that the last [`Event::PrimaryChanged`] named; `None` before the first.
+    reported: Option<PathId>,
     /// The round-trip times the policy heard of last, for a policy that wants them.
     round_trips: Option<Vec<(PathId, RoundTrips)>>,
     /// When the policy's timer expires.
@@ -45,7 +45,7 @@ impl Handover {
             views: Vec::new(),
             announced: SmallVec::new(),
             bicast: None,
-            expected: None,
+            reported: None,
         }
     }
 
@@ -296,9 +296,7 @@ impl Association {
         if old.id == new.id {
             return;
         }
-        self.handover.expected = Some(new.id);
-        self.events.push(Event::PrimaryChanged { path: new.id, cause });
-        self.tracer.push(now, TraceKind::Primary { from: old.id, to: new.id, cause });
+        self.report_primary(now, old.id, new.id, cause);
         let start =
             self.ask_policy(now, |policy, view, actions| policy.on_primary_switch(&old, &new, view, actions));
         if let Some(start) = start.flatten()
@@ -311,19 +309,23 @@ impl Association {
         }
     }
 
-    /// All that came of a switch was reported.
-    pub(super) fn forget_switch(&mut self) {
-        self.handover.expected = None;
+    fn report_primary(&mut self, now: Time, from: PathId, to: PathId, cause: PrimaryCause) {
+        self.handover.reported = Some(to);
+        self.events.push(Event::PrimaryChanged { path: to, cause });
+        self.tracer.push(now, TraceKind::Primary { from, to, cause });
     }
 
-    /// Data goes elsewhere without anybody having named another primary: the primary is inactive, or works again.
-    pub(super) fn on_data_path_changed(&mut self, now: Time, from: Option<PathId>, to: Option<PathId>) {
-        let (Some(from), Some(to)) = (from, to) else { return };
-        if self.handover.expected.take() == Some(to) {
-            return;
+    /// Reports where data goes if the last report named another path. `from`: where it went before the first report.
+    ///
+    /// The path is the one of this moment, whatever changes are still queued: a switch may have overtaken them.
+    pub(super) fn report_data_path(&mut self, now: Time, from: Option<PathId>) {
+        if let Some(to) = self.paths.data_path()
+            && let Some(from) = self.handover.reported.or(from)
+            && from != to
+            && self.state != State::Closed
+        {
+            self.report_primary(now, from, to, PrimaryCause::Failover);
         }
-        self.events.push(Event::PrimaryChanged { path: to, cause: PrimaryCause::Failover });
-        self.tracer.push(now, TraceKind::Primary { from, to, cause: PrimaryCause::Failover });
     }
 
     /// The primary path as it is now.

@@ -98,8 +98,12 @@ impl Association {
         {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.4
             //# The endpoint also MUST transmit an ERROR chunk with a "Stale Cookie" error cause
-            let causes = [stale_cookie(staleness)];
-            self.control.push_alone(at, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
+            if jar.may_answer_setup(now, at.remote) {
+                let causes = [stale_cookie(staleness)];
+                self.control.push_alone(at, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
+            } else {
+                self.stats.chunks_held_off += 1;
+            }
             return false;
         }
         let refused = match action {
@@ -150,7 +154,7 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
         //# if the SACK chunk is bundled with the COOKIE ACK chunk, the COOKIE ACK chunk MUST appear first in
         //# the SCTP packet.
-        self.control.push(reply, self.tags.peer_tag, &CookieAck);
+        self.reply(Some(reply), &CookieAck);
         true
     }
 

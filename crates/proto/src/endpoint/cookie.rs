@@ -250,8 +250,8 @@ pub(crate) struct CookieJar {
     current: Secret,
     previous: Option<Secret>,
     used: UsedCookies,
-    /// INIT ACKs of the endpoint and of all its associations.
-    init_acks: RateLimit,
+    /// INIT ACKs of the endpoint; answers of its associations to INITs and stale cookies.
+    setup_answers: RateLimit,
 }
 
 impl fmt::Debug for CookieJar {
@@ -283,7 +283,7 @@ impl CookieJar {
             current,
             previous: None,
             used: UsedCookies::new(config.valid_cookie_life + config.max_cookie_preservative),
-            init_acks: RateLimit::new(config.max_replies_per_second, rate_key),
+            setup_answers: RateLimit::new(config.max_replies_per_second, rate_key),
         }
     }
 
@@ -303,9 +303,10 @@ impl CookieJar {
         cookie.staleness(now).or_else(|| self.used.presumes(cookie).then_some(Span::ZERO))
     }
 
-    /// Counts one INIT ACK to `source`; false when `EndpointConfig::max_replies_per_second` forbids it.
-    pub(crate) fn may_send_init_ack(&mut self, now: Time, source: IpAddr) -> bool {
-        self.init_acks.take(now, source)
+    /// Counts one answer to an INIT or stale cookie from `source`; false when `EndpointConfig::max_replies_per_second` is
+    /// reached.
+    pub(crate) fn may_answer_setup(&mut self, now: Time, source: IpAddr) -> bool {
+        self.setup_answers.take(now, source)
     }
 
     #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Cookies that are forged, changed, replayed or too old. That a changed or old one makes no association is in `handshake`; here:
 //! what they do to one that is there.
 
-use msctp_proto::{AssociationState as State, Config, DatagramOutcome, IgnoreReason};
+use msctp_proto::{AssociationState as State, Config, DatagramOutcome, EndpointConfig, IgnoreReason};
 use msctp_units::Span;
+use msctp_wire::Param;
 
-use crate::support::{Pair, Side, a_ip, b_ip, chunk};
+use crate::stranger::{ask, echo, from, init_ack};
+use crate::support::{Pair, Side, a_ip, b_ip, chunk, ip};
 
 /// A pair that is up, with the COOKIE ECHO that set it up.
 fn up() -> (Pair, Vec<u8>) {
@@ -74,4 +76,63 @@ fn a_cookie_replayed_to_another_port_or_endpoint_makes_no_association() {
     let outcome = stranger.inject(Side::B, Pair::at(Side::B), &other);
     assert_eq!(outcome, DatagramOutcome::Ignored(IgnoreReason::BadCookie));
     assert_eq!(stranger.b.endpoint.len(), 0);
+}
+
+// RFC 9260 §5.2.6: the Stale Cookie Error is the only answer to an expired cookie.
+#[test]
+fn stale_cookies_from_forged_addresses_are_no_amplifier() {
+    let limit = EndpointConfig::default().max_replies_per_second as usize;
+    for with_association in [false, true] {
+        let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
+        pair.log = Some(Vec::new());
+        let of_peer = Pair::at(Side::B);
+        if with_association {
+            pair.connect(Config::default(), vec![a_ip(0)], vec![b_ip(0)]);
+            pair.run_for(Span::from_secs(1));
+        }
+        let cookie = init_ack(&ask(&mut pair, Side::B, of_peer, &[])).unwrap();
+        pair.now += Span::from_secs(3600);
+        pair.drain(Side::B);
+        let before = pair.log_len();
+        for n in 0..2 * limit {
+            // With an association it is the peer's address that leads there.
+            let at = if with_association { of_peer } else { from(Side::B, ip(66, n as u8)) };
+            echo(&mut pair, Side::B, at, &cookie, &[]);
+        }
+        let answers = pair.sent_since(Side::B, before);
+        let answers: Vec<_> = answers.iter().filter(|flight| !flight.has(chunk::HEARTBEAT)).collect();
+        assert!(!answers.is_empty() && answers.len() <= limit, "{} answers", answers.len());
+        let asked = 12 + 4 + cookie.1.len();
+        for answer in answers {
+            assert_eq!(answer.chunks(), [chunk::ERROR]);
+            assert!(answer.bytes.len() * 3 < asked, "{} bytes for {asked}", answer.bytes.len());
+        }
+        assert_eq!(pair.b.endpoint.len(), usize::from(with_association));
+    }
+}
+
+// RFC 9260 §5.4: a COOKIE ACK may go to an unconfirmed address; here it never brings more than three times the bytes.
+#[test]
+fn cookies_echoed_from_forged_addresses_send_nothing_there() {
+    let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);
+    pair.log = Some(Vec::new());
+    let listed = [Param::from(ip(66, 1))];
+    let own = Pair::at(Side::B);
+    let cookie = init_ack(&ask(&mut pair, Side::B, own, &listed)).unwrap();
+    let before = pair.log_len();
+    let echo_len = 12 + 4 + cookie.1.len();
+    // One victim is listed and the other is not.
+    let victims = [ip(66, 1), ip(66, 2)];
+    for victim in [victims, victims].concat() {
+        echo(&mut pair, Side::B, from(Side::B, victim), &cookie, &[]);
+    }
+    pair.run_for(Span::from_millis(500));
+    let sent = pair.sent_since(Side::B, before);
+    assert!(sent.iter().any(|flight| flight.has(chunk::COOKIE_ACK) && flight.at.remote == own.remote));
+    for victim in victims {
+        let to_victim: Vec<_> = sent.iter().filter(|flight| flight.at.remote == victim).collect();
+        let bytes: usize = to_victim.iter().map(|flight| flight.bytes.len()).sum();
+        assert!(bytes <= 3 * 2 * echo_len, "{bytes} bytes for {}", 2 * echo_len);
+        assert!(to_victim.iter().all(|flight| flight.chunks() == [chunk::HEARTBEAT]), "{to_victim:?}");
+    }
 }

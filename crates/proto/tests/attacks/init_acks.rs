@@ -94,20 +94,24 @@ fn answers_without_an_association_are_limited_in_a_second() {
 }
 
 #[test]
-fn init_acks_of_associations_count_with_those_of_the_endpoint() {
-    // RFC 9260 §5.2.2: an association answers an INIT from its peer's address as well.
+fn answers_of_associations_to_inits_are_limited_in_a_second() {
+    // RFC 9260 §5.2.2: an association answers an INIT from its peer's address as well, by an ABORT if it lists new
+    // addresses.
     let limit = EndpointConfig::default().max_replies_per_second as usize;
-    let mut pair = Pair::established(Config::default());
-    pair.log = Some(Vec::new());
-    let bytes = packet(Side::B, 0, &[&init(&[])]);
-    for _ in 0..2 * limit {
+    let new = [Param::from(a_ip(9))];
+    for (params, answer) in [(&[][..], chunk::INIT_ACK), (&new, chunk::ABORT)] {
+        let mut pair = Pair::established(Config::default());
+        pair.log = Some(Vec::new());
+        let bytes = packet(Side::B, 0, &[&init(params)]);
+        for _ in 0..2 * limit {
+            pair.inject(Side::B, Pair::at(Side::B), &bytes);
+        }
+        let answered = pair.sent_since(Side::B, 0).iter().filter(|flight| flight.has(answer)).count();
+        assert_eq!(answered, limit / 2, "one group of sources has half of them");
+        let held_off = pair.with(Side::B, |b, _| b.stats().chunks_held_off);
+        assert_eq!(held_off, 3 * limit as u64 / 2);
+        pair.now += Span::from_secs(1);
         pair.inject(Side::B, Pair::at(Side::B), &bytes);
+        assert!(pair.log.as_ref().unwrap().last().unwrap().has(answer));
     }
-    let answered = pair.sent_since(Side::B, 0).iter().filter(|flight| flight.has(chunk::INIT_ACK)).count();
-    assert_eq!(answered, limit / 2, "one group of sources has half of them");
-    let held_off = pair.with(Side::B, |b, _| b.stats().chunks_held_off);
-    assert_eq!(held_off, 3 * limit as u64 / 2);
-    pair.now += Span::from_secs(1);
-    pair.inject(Side::B, Pair::at(Side::B), &bytes);
-    assert!(pair.log.as_ref().unwrap().last().unwrap().has(chunk::INIT_ACK));
 }

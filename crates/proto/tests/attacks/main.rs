@@ -13,6 +13,7 @@ mod cookies;
 mod ecn;
 mod events;
 mod flood;
+mod icmp;
 mod impersonation;
 mod init_acks;
 mod listed_victims;

@@ -7,7 +7,7 @@ use msctp_proto::handover::LinkQuality;
 use msctp_proto::handover::{LinkEvent, LinkState};
 use msctp_proto::{
     AbortReason, AddressRequest, Association, AssociationState, DatagramOutcome, Endpoint, EndpointConfig,
-    Event, Handle, LocalAddrs, LossReason, OutMessage, PathAddr, PathId, PathState, PathStats,
+    Event, Handle, LocalAddrs, LossReason, OutMessage, PathAddr, PathId, PathState, PathStats, PrimaryCause,
     ReconfigOutcome, Reliability, SendError, StreamEvent, StreamRequest,
 };
 use msctp_units::{Rate, Span, Time};
@@ -109,6 +109,16 @@ pub(crate) struct Host {
     /// Paths that were active at some time: confirmed.
     confirmed: BTreeSet<PathId>,
     pub(crate) counts: Counts,
+    primary: Primary,
+}
+
+/// What `Event::PrimaryChanged` said.
+#[derive(Debug, Default)]
+struct Primary {
+    /// The primary path; `None` until it is looked up after the set-up or a restart.
+    known: Option<PathId>,
+    /// The path of the last event.
+    named: Option<PathId>,
 }
 
 /// What an end begins with; the server listens.
@@ -172,6 +182,7 @@ impl Host {
             most_paths: 0,
             confirmed: BTreeSet::new(),
             counts: Counts::default(),
+            primary: Primary::default(),
         }
     }
 
@@ -429,6 +440,7 @@ impl Host {
                 }
                 Event::Restarted => {
                     self.connected = None;
+                    self.primary = Primary::default();
                     self.outbox.begin_epoch();
                     // Requests under way were for the association that is gone.
                     self.counts.address_requests = self.counts.address_answers;
@@ -452,7 +464,7 @@ impl Host {
                     self.inbox.abort(&abort);
                 }
                 Event::Streams(event) => self.take_stream_event(event),
-                Event::PrimaryChanged { .. } => self.counts.primary_changes += 1,
+                Event::PrimaryChanged { path, cause } => self.take_primary_change(path, cause),
                 Event::PathState { state: PathState::Inactive, .. } => {
                     self.counts.paths_failed += 1;
                     self.moments.push(Feature::PathDeath);
@@ -462,7 +474,33 @@ impl Host {
                 _ => {}
             }
         }
+        self.check_primary();
         writable && self.offer(now)
+    }
+
+    /// An event either names another primary, or another path that takes its data.
+    fn take_primary_change(&mut self, path: PathId, cause: PrimaryCause) {
+        self.counts.primary_changes += 1;
+        let (side, old) = (self.side, &self.primary);
+        if cause == PrimaryCause::Failover {
+            assert_ne!(old.named, Some(path), "{side:?}: failover to where data went");
+        } else {
+            assert_ne!(old.known, Some(path), "{side:?}: {cause:?} names the primary that it was");
+            self.primary.known = self.primary.known.map(|_| path);
+        }
+        self.primary.named = Some(path);
+    }
+
+    /// The primary is the one of the last event that named one.
+    fn check_primary(&mut self) {
+        if self.connected.is_none() || self.ended.is_some() {
+            return;
+        }
+        let primary = self.paths().iter().find(|path| path.primary).map(|path| path.id);
+        if let Some(known) = self.primary.known {
+            assert_eq!(primary, Some(known), "{:?}: another primary without an event", self.side);
+        }
+        self.primary.known = primary;
     }
 
     fn take_address_change(&mut self, request: AddressRequest, accepted: bool) {
