@@ -1,5 +1,8 @@
 //! [`Endpoint::close`] and [`Endpoint::abort`]: the end of all associations of an endpoint.
 
+use std::future::poll_fn;
+use std::task::Poll;
+
 use bytes::Bytes;
 use msctp_proto::AbortReason;
 use msctp_units::Time;
@@ -9,10 +12,10 @@ use crate::error::CloseError;
 use crate::state::{Phase, State};
 
 impl Endpoint {
-    /// Shuts every association down in good order (RFC 9260 §9.2) and waits until all are over and the kernel
-    /// has their last packets. Takes no new associations: [`accept`](Self::accept) returns `None`,
-    /// [`connect`](Self::connect) and [`listen`](Self::listen) fail. Associations that are being set up are
-    /// aborted.
+    /// Shuts every association down in good order (RFC 9260 §9.2) and waits until all are over, the kernel
+    /// has their last packets, and the sockets are closed: the next `bind` gets the same UDP ports. Takes no
+    /// new associations: [`accept`](Self::accept) returns `None`, [`connect`](Self::connect) and
+    /// [`listen`](Self::listen) fail. Associations that are being set up are aborted.
     ///
     /// `Ok` means that every peer acknowledged everything sent to it, apart from messages whose lifetime
     /// ended. This takes as long as the delivery does. After
@@ -31,7 +34,7 @@ impl Endpoint {
             state.shut_down_all(now);
             before
         };
-        self.idle().await;
+        self.gone().await;
         match self.shared.lock().cut_off - before {
             0 => Ok(()),
             cut_off => Err(CloseError { cut_off }),
@@ -39,8 +42,8 @@ impl Endpoint {
     }
 
     /// Aborts every association (RFC 9260 §9.1): each peer gets an ABORT with this reason. Ready when the
-    /// kernel has the packets. What was not delivered is lost. Takes no new associations, as after
-    /// [`close`](Self::close), and ends one that waits.
+    /// kernel has the packets and the sockets are closed. What was not delivered is lost. Takes no new
+    /// associations, as after [`close`](Self::close), and ends one that waits.
     ///
     /// For a program that must end at once. Each peer gets one packet; one whose packet is lost finds out by
     /// itself ([`EndpointOptions::idle_timeout`](crate::EndpointOptions::idle_timeout)).
@@ -50,7 +53,20 @@ impl Endpoint {
             let now = state.now();
             state.abort_all(now, &AbortReason(reason.into()));
         }
-        self.idle().await;
+        self.gone().await;
+    }
+
+    /// Waits for the end of the endpoint's task.
+    async fn gone(&self) {
+        poll_fn(|cx| {
+            let mut state = self.shared.lock();
+            if state.gone {
+                return Poll::Ready(());
+            }
+            state.idlers.add(cx);
+            Poll::Pending
+        })
+        .await;
     }
 }
 

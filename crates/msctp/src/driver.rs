@@ -31,12 +31,6 @@ const SMALL: usize = 1200;
 /// Upper Layer Abort Reason in the ABORTs of associations that outlive their runtime.
 const RUNTIME_ENDED: &[u8] = b"the program ended without a shutdown";
 
-/// Chunk types at the beginning of what answers a packet that proved nothing (RFC 9260 §3.2).
-const INIT_ACK: u8 = 2;
-const ABORT: u8 = 6;
-/// Where the first chunk's type is: behind the common header.
-const FIRST_CHUNK: usize = 12;
-
 /// A socket and the packets queued for it.
 #[derive(Debug)]
 struct Line {
@@ -281,7 +275,7 @@ impl Driver {
             }
         }
         self.report_flush = state.wants_flush();
-        if state.endpoints == 0 && state.slots.is_empty() {
+        if state.endpoints == 0 && state.slots.is_empty() || state.closed && state.is_idle() {
             return None;
         }
         let follow = state.follow_at.first().map(|(due, _)| *due);
@@ -315,7 +309,8 @@ impl Driver {
         any
     }
 
-    /// Hands everything to the kernel. Returns whether packets were too long and the core has to react.
+    /// Hands everything to the kernel. Returns whether there is more to do at once: packets were too long, or
+    /// a closed endpoint is done.
     fn flush(&mut self, cx: &mut Context<'_>) -> bool {
         let mut lost = 0;
         let mut refused = Vec::new();
@@ -342,7 +337,8 @@ impl Driver {
             state.idlers.wake();
         }
         let now = state.now();
-        refused.into_iter().fold(false, |any, (handle, at, len)| {
+        let done = flushed && state.closed;
+        refused.into_iter().fold(done, |any, (handle, at, len)| {
             let association = state.core.association_mut(handle);
             association.is_some_and(|association| association.packet_refused(now, at, len)) || any
         })
@@ -380,9 +376,9 @@ impl Future for Driver {
                 driver.flush(cx);
                 return Poll::Ready(());
             };
-            let mut refused = driver.flush(cx);
-            refused |= driver.take_refused();
-            if !(received || watched || busy || refused) {
+            let mut again = driver.flush(cx);
+            again |= driver.take_refused();
+            if !(received || watched || busy || again) {
                 return Poll::Pending;
             }
         }
@@ -394,6 +390,8 @@ impl Future for Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         self.abort_all();
+        // Whoever waits for the end may bind the ports at once.
+        self.lines.clear();
         self.shared.lock().end();
     }
 }
@@ -554,11 +552,11 @@ fn drain(state: &mut State, now: Time, stray: Option<Stray>, outbox: &mut Outbox
         let Some((handle, transmit)) = state.core.poll_transmit_from(now, &mut outbox.bytes) else { break };
         let slot = handle.and_then(|handle| state.slots.get(&handle));
         let known = slot.map(|slot| slot.ports.port(transmit.at.local, transmit.at.remote));
-        let first_chunk = outbox.bytes.get(start + FIRST_CHUNK);
-        let answers = matches!(first_chunk, Some(&(INIT_ACK | ABORT)));
         let port = match &stray {
             Some(stray)
-                if (stray.verified || answers) && handle == Some(stray.handle) && stray.at == transmit.at =>
+                if (stray.verified || transmit.answers_unverified)
+                    && handle == Some(stray.handle)
+                    && stray.at == transmit.at =>
             {
                 Some(stray.udp_port)
             }

@@ -126,10 +126,20 @@ pub enum AssociationError {
     /// Why, as the core says it.
     #[error("{}", words(.0))]
     Lost(LossReason),
-    /// The peer restarted (RFC 9260 §5.2.4 A): what is read from here on belongs to a new association.
-    /// Without shared keys anyone who receives packets at the peer's address can do that. This one is not
-    /// over: reading may go on.
-    #[error("the peer restarted the association: close it, or read on what the new one brings")]
+    /// The peer restarted (RFC 9260 §5.2.4 A): it lost its state and set the association up again from the
+    /// same addresses and ports. Returned once to each reader, between the messages from before and after.
+    ///
+    /// The association goes on with the restarted peer, every stream from its beginning. Messages that were
+    /// not acknowledged were reported as [`Event::SendFailed`](crate::Event::SendFailed). Read on if the
+    /// protocol of the application can begin anew in the middle; forget what the peer knew before. Else call
+    /// [`abort`](crate::Association::abort); the peer then connects again.
+    ///
+    /// A peer restarts an association if it connects from the same SCTP port
+    /// ([`Peer::local_port`](crate::Peer)); from a random one, the default, its new association comes through
+    /// [`accept`](crate::Endpoint::accept), and the old one is lost by its idle timeout. Without shared keys
+    /// anyone who receives packets at the peer's address can restart it; `AuthConfig::accept_restarts` set to
+    /// false refuses restarts.
+    #[error("the peer restarted the association: read on from the new one, or abort it")]
     Restarted,
     /// Its endpoint is gone: the runtime ended, or a socket broke.
     #[error("the endpoint is gone")]
@@ -237,8 +247,11 @@ pub enum StreamError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The endpoint has no socket for this address: what is sent from there would go nowhere.
-    #[error("no socket for {0}: name it in EndpointOptions::bind, or let the endpoint follow the interfaces")]
+    /// The endpoint has no socket at this local address, so no packet can leave from it.
+    #[error(
+        "no socket at {0}: bind the endpoint to it (EndpointOptions::bind), or follow the host's interfaces \
+         (EndpointOptions::mobile)"
+    )]
     NoSocket(std::net::IpAddr),
     /// There is no stream scheduler of this name.
     #[error("{0}")]

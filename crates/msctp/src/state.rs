@@ -614,6 +614,7 @@ impl State {
     pub(crate) fn end(&mut self) {
         self.gone = true;
         self.closed = true;
+        self.locals.clear();
         self.live = 0;
         for slot in self.slots.values_mut() {
             self.cut_off += u64::from(matches!(slot.phase, Phase::Up));

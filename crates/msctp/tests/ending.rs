@@ -128,3 +128,30 @@ fn idle_does_not_wait_for_handles_to_what_is_over() {
         assert_eq!(accepted.recv().await, Ok(None), "the handles still work");
     });
 }
+
+#[test]
+fn the_port_is_free_when_close_returns() {
+    run(async {
+        let (server, peer) = server(PORT);
+        let first = bind();
+        let at = first.local_addresses();
+        first.close().await.unwrap();
+        let mut held = Vec::new();
+        for round in 0..100 {
+            let again = Endpoint::bind(&EndpointOptions::new(at.clone()));
+            let again = again.unwrap_or_else(|error| panic!("round {round}: {error}"));
+            let association = again.connect(peer.clone(), Config::default()).await.unwrap();
+            let accepted = server.accept(PORT).await.unwrap();
+            association.send_bytes(0, "hello").await.unwrap();
+            if round % 2 == 0 {
+                again.close().await.unwrap();
+                assert_eq!(accepted.recv().await.unwrap().unwrap().data, "hello");
+            } else {
+                again.abort("enough").await;
+            }
+            // Handles may outlive it.
+            assert!(again.local_addresses().is_empty(), "no socket is left");
+            held.push((again, association));
+        }
+    });
+}

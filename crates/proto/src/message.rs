@@ -112,6 +112,10 @@ pub struct Transmit {
     /// The packet is larger than its path's PMTU, because it carries a chunk that was cut for a larger one: IP has to be
     /// allowed to fragment it (RFC 9260 §6.9). Every other packet fits, and may go with "don't fragment" set (RFC 8899 §4.5).
     pub may_fragment: bool,
+    /// It begins with a chunk that may answer a packet which proved nothing: an INIT ACK or an unsigned ABORT (RFC 9260
+    /// §5.2, §8.4). After [`DatagramOutcome::Unverified`](crate::DatagramOutcome) such packets, and no others, go back to
+    /// where that packet came from.
+    pub answers_unverified: bool,
     /// The packet is a probe of its own size: where it is too large it must be lost (RFC 8899 §3).
     pub probe: bool,
     /// What to write into the ECN field of the IP header of each of them: ECT(0) where ECN was agreed and all DATA in it is new
@@ -122,6 +126,15 @@ pub struct Transmit {
 impl Transmit {
     /// One packet of `len` bytes that fits its path.
     pub(crate) fn new(path: Option<PathId>, at: PathAddr, len: usize) -> Self {
-        Self { path, at, len, segment_size: None, may_fragment: false, probe: false, ecn: Ecn::NotEct }
+        Self {
+            path,
+            at,
+            len,
+            segment_size: None,
+            may_fragment: false,
+            answers_unverified: false,
+            probe: false,
+            ecn: Ecn::NotEct,
+        }
     }
 }

@@ -3,8 +3,8 @@
 
 use msctp_units::{Ecn, Time};
 use msctp_wire::{
-    CommonHeader, CookieEcho, EncodeChunk, Error, Heartbeat, PacketBuilder, Pad, Param, Params, Sack, Tsn,
-    VerificationTag,
+    ChunkType, CommonHeader, CookieEcho, EncodeChunk, Error, Heartbeat, PacketBuilder, Pad, Param, Params,
+    Sack, Tsn, VerificationTag,
 };
 
 use super::Association;
@@ -209,6 +209,8 @@ impl Association {
         let first = self.control.front().and_then(Waiting::chunk).map_or(0, |chunk| chunk.padded_len());
         let (room, needed) = (self.packet_room(at), self.least_packet() + first);
         let may_fragment = needed > room && needed <= most;
+        let first = self.control.front().and_then(Waiting::chunk).map(|chunk| chunk.chunk_type());
+        let answers = matches!(first, Some(ChunkType::INIT_ACK | ChunkType::ABORT));
         let mut builder = self.builder(out, tag, if may_fragment { needed } else { room });
         while let Some(front) = self.control.front() {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
@@ -250,7 +252,8 @@ impl Association {
         {
             self.bundle(now, path, &mut builder);
         }
-        Some(Transmit { may_fragment, ..Transmit::new(path, at, self.seal(builder)) })
+        let answers_unverified = answers && !builder.has_auth();
+        Some(Transmit { may_fragment, answers_unverified, ..Transmit::new(path, at, self.seal(builder)) })
     }
 
     /// SACK and DATA after other control chunks, if they go the same way and fit.
