@@ -290,6 +290,15 @@ impl Association {
         Ok(accepted.map(|stream| Stream::new(self.clone(), stream)))
     }
 
+    /// Discards what comes on a stream that is still taken: its reader is gone.
+    pub(crate) fn discard_stream(&self, stream: u16) {
+        let mut state = self.shared.lock();
+        let slot = slot_of(&mut state, self.handle);
+        slot.inbox.discard(stream);
+        // There may be room for what others wait for.
+        slot.readers.wake();
+    }
+
     pub(crate) fn release_stream(&self, stream: u16) {
         let mut state = self.shared.lock();
         let slot = slot_of(&mut state, self.handle);

@@ -53,6 +53,8 @@ pub(crate) struct Inbox {
     /// new.
     ended: BTreeSet<u16>,
     claimed: BTreeMap<u16, VecDeque<Item>>,
+    /// Claimed streams whose reader is gone: their messages are dropped.
+    discarded: BTreeSet<u16>,
     bytes: usize,
     /// Messages taken out of the core so far.
     taken: u64,
@@ -85,8 +87,20 @@ impl Inbox {
         true
     }
 
+    /// Drops the messages of a claimed stream, those that wait and those that come, until it is released.
+    pub(crate) fn discard(&mut self, stream: u16) {
+        let Some(mine) = self.claimed.get_mut(&stream) else { return };
+        for item in mine.drain(..) {
+            if let Item::Message(message) = item {
+                self.bytes -= charge(&message);
+            }
+        }
+        self.discarded.insert(stream);
+    }
+
     /// The stream's messages go to whoever reads all streams again, and those that wait first.
     pub(crate) fn release(&mut self, stream: u16) {
+        self.discarded.remove(&stream);
         let mine = self.claimed.remove(&stream).unwrap_or_default();
         if matches!(mine.back(), Some(Item::End(_))) {
             self.ended.insert(stream);
@@ -190,6 +204,10 @@ impl Inbox {
         if !waiting(self) {
             while self.bytes < MOST && bytes < BATCH {
                 match more() {
+                    Ok(Some(message)) if self.discarded.contains(&message.stream) => {
+                        self.taken += 1;
+                        others |= self.pass_ends(false);
+                    }
                     Ok(Some(message)) => {
                         bytes += charge(&message);
                         others |= self.take(message, stream);
@@ -312,6 +330,25 @@ mod tests {
         assert!(first.is_some() && others, "there is room again");
         assert_eq!(streams(&mut inbox, Some(1), &mut core).len(), 99);
         assert_eq!(streams(&mut inbox, Some(2), &mut core), [2]);
+    }
+
+    #[test]
+    fn a_discarded_stream_holds_nothing_until_it_is_released() {
+        let (mut inbox, mut core) = (Inbox::default(), VecDeque::new());
+        assert!(inbox.claim(1) && inbox.claim(2));
+        core.extend([message(1, 10), message(2, 20)]);
+        assert_eq!(read(&mut inbox, 2, &mut core), [20]);
+        inbox.discard(1);
+        assert_eq!(inbox.bytes, 0);
+        core.extend((0..100).map(|_| message(1, 10_000)));
+        core.push_back(message(2, 30));
+        assert!(!inbox.claim(1), "it is still taken");
+        assert_eq!(read(&mut inbox, 2, &mut core), [30]);
+        inbox.release(1);
+        core.push_back(message(1, 40));
+        assert!(inbox.claim(1));
+        assert_eq!(read(&mut inbox, 1, &mut core), [40]);
+        assert_eq!(inbox.bytes, 0);
     }
 
     #[test]

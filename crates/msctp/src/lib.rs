@@ -93,6 +93,8 @@
 //! # }
 //! ```
 //!
+//! [`Stream::into_split`] gives the two directions to two tasks, as [`SendStream`] and [`RecvStream`].
+//!
 //! A stream ends in each direction by itself ([`Stream::finish`], the same as `shutdown` of
 //! [`AsyncWrite`](tokio::io::AsyncWrite)): the peer's reader sees the end of file behind the last byte, the
 //! association and the other direction go on, and the number can be used again. This is the outgoing stream
@@ -138,7 +140,7 @@ pub use error::{
 pub use mobile::{Mobility, Translation};
 pub use options::{DEFAULT_PORT, EndpointOptions, Peer};
 pub use setup::{Connecting, Incoming};
-pub use stream::Stream;
+pub use stream::{RecvStream, SendStream, Stream};
 
 /// Congestion control: the [`Controller`](congestion::Controller) trait, and the options of the controllers
 /// that `Config::controller` takes.

@@ -1,8 +1,9 @@
-//! [`Stream`]: one SCTP stream as bytes.
+//! [`Stream`]: one SCTP stream as bytes, and its halves [`SendStream`] and [`RecvStream`].
 
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
@@ -18,6 +19,8 @@ const MESSAGE: usize = 64 << 10;
 
 /// A stream of an association in both directions, for code that reads and writes bytes. The bounds of
 /// messages are not kept.
+///
+/// [`split`](Self::split) lends the two directions, [`into_split`](Self::into_split) gives them to two tasks.
 ///
 /// # The end
 ///
@@ -35,23 +38,85 @@ const MESSAGE: usize = 64 << 10;
 /// SCTP has one receive window for all streams of an association. A stream that is not read therefore stops
 /// the others in the end: when 256 KiB wait here for all readers together and as much as the receive buffer
 /// (`Config::receive_buffer`, or what `Config::max_receive_buffer` lets it grow to) waits in the core.
-/// Read every stream that the peer may send on, or shut down.
+/// Read every stream that the peer may send on, drop its [`RecvStream`], or shut down.
 #[derive(Debug)]
 pub struct Stream {
-    association: Association,
-    stream: u16,
+    // Dropped first: what waits for the reader is then for `recv`.
+    send: SendStream,
+    recv: RecvStream,
+}
+
+/// The sending half of a [`Stream`], from [`Stream::into_split`]. Dropping it ends nothing: what was written
+/// is delivered. The number can be used again when the other half is dropped, too.
+#[derive(Debug)]
+pub struct SendStream {
+    claim: Arc<Claim>,
+    /// Its end was asked for.
+    finishing: bool,
+}
+
+/// The receiving half of a [`Stream`], from [`Stream::into_split`]. When it is dropped before the other half,
+/// what comes on the stream is discarded until that is dropped, too.
+#[derive(Debug)]
+pub struct RecvStream {
+    claim: Arc<Claim>,
+    /// The rest of a message of which a part was read.
     rest: Bytes,
     /// The peer ended its direction.
     ended: bool,
-    /// Ours is over.
-    finishing: bool,
+}
+
+/// The right to read and write a stream of an association, which both halves share.
+#[derive(Debug)]
+struct Claim {
+    association: Association,
+    stream: u16,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.association.release_stream(self.stream);
+    }
 }
 
 impl Stream {
     pub(crate) fn new(association: Association, stream: u16) -> Self {
-        Self { association, stream, rest: Bytes::new(), ended: false, finishing: false }
+        let claim = Arc::new(Claim { association, stream });
+        let recv = RecvStream { claim: Arc::clone(&claim), rest: Bytes::new(), ended: false };
+        Self { send: SendStream { claim, finishing: false }, recv }
     }
 
+    /// Lends the two directions, to write and read at once in one task.
+    pub fn split(&mut self) -> (&mut SendStream, &mut RecvStream) {
+        (&mut self.send, &mut self.recv)
+    }
+
+    /// Separates the two directions, for a task each.
+    pub fn into_split(self) -> (SendStream, RecvStream) {
+        (self.send, self.recv)
+    }
+
+    /// Ends our direction: [`SendStream::finish`].
+    ///
+    /// # Errors
+    ///
+    /// As [`SendStream::finish`].
+    pub async fn finish(&mut self) -> Result<(), FinishError> {
+        self.send.finish().await
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u16 {
+        self.send.number()
+    }
+
+    /// Its association.
+    pub fn association(&self) -> &Association {
+        self.send.association()
+    }
+}
+
+impl SendStream {
     /// Ends our direction (RFC 6525 §5.1.2). Ready when the peer has acknowledged everything that was written
     /// and knows that this was all; its reader sees the end of file. Nothing can be written any more; reading
     /// goes on. Dropping the future does not cancel the end; call again to wait for it.
@@ -65,26 +130,39 @@ impl Stream {
     }
 
     fn poll_finish(&mut self, cx: &Context<'_>) -> Poll<Result<(), FinishError>> {
+        let Claim { association, stream } = &*self.claim;
         if !self.finishing {
             // A number whose last end is still under way: this one comes after it.
-            ready!(self.association.poll_open(cx, self.stream));
+            ready!(association.poll_open(cx, *stream));
             self.finishing = true;
         }
-        self.association.poll_finish(cx, self.stream)
+        association.poll_finish(cx, *stream)
     }
 
     /// Its number.
     pub fn number(&self) -> u16 {
-        self.stream
+        self.claim.stream
     }
 
     /// Its association.
     pub fn association(&self) -> &Association {
-        &self.association
+        &self.claim.association
     }
 }
 
-impl AsyncRead for Stream {
+impl RecvStream {
+    /// Its number.
+    pub fn number(&self) -> u16 {
+        self.claim.stream
+    }
+
+    /// Its association.
+    pub fn association(&self) -> &Association {
+        &self.claim.association
+    }
+}
+
+impl AsyncRead for RecvStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -92,7 +170,8 @@ impl AsyncRead for Stream {
     ) -> Poll<io::Result<()>> {
         // An empty part of a message is not the end.
         while self.rest.is_empty() && !self.ended {
-            match ready!(self.association.poll_recv(cx, Some(self.stream)))? {
+            let Claim { association, stream } = &*self.claim;
+            match ready!(association.poll_recv(cx, Some(*stream)))? {
                 Some(Item::Message(message)) => self.rest = message.data,
                 Some(Item::End(_)) => self.ended = true,
                 // A restart is an error of `poll_recv`.
@@ -106,7 +185,15 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl Drop for RecvStream {
+    fn drop(&mut self) {
+        if Arc::strong_count(&self.claim) > 1 {
+            self.claim.association.discard_stream(self.claim.stream);
+        }
+    }
+}
+
+impl AsyncWrite for SendStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let len = buf.len().min(MESSAGE);
         if len == 0 {
@@ -115,11 +202,12 @@ impl AsyncWrite for Stream {
         if self.finishing {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::BrokenPipe, "this stream was finished")));
         }
-        ready!(self.association.poll_open(cx, self.stream));
+        let Claim { association, stream } = &*self.claim;
+        ready!(association.poll_open(cx, *stream));
         let data = Bytes::copy_from_slice(&buf[..len]);
         let message =
-            OutMessage { stream: self.stream, ppid: 0, unordered: false, data, ..OutMessage::default() };
-        ready!(self.association.poll_send(cx, &message))?;
+            OutMessage { stream: *stream, ppid: 0, unordered: false, data, ..OutMessage::default() };
+        ready!(association.poll_send(cx, &message))?;
         Poll::Ready(Ok(len))
     }
 
@@ -128,14 +216,33 @@ impl AsyncWrite for Stream {
         Poll::Ready(Ok(()))
     }
 
-    /// As [`finish`](Stream::finish).
+    /// As [`finish`](SendStream::finish).
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_finish(cx).map_err(io::Error::from)
     }
 }
 
-impl Drop for Stream {
-    fn drop(&mut self) {
-        self.association.release_stream(self.stream);
+impl AsyncRead for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.recv).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.send).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.send).poll_flush(cx)
+    }
+
+    /// As [`finish`](Stream::finish).
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.send).poll_shutdown(cx)
     }
 }

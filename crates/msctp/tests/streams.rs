@@ -236,3 +236,56 @@ async fn ends_survive_losses() {
         }
     }
 }
+
+#[tokio::test]
+async fn the_halves_of_a_stream_are_used_by_two_tasks_and_end_by_themselves() {
+    let Pair { a, b, .. } = pair(Config::default(), Config::default()).await;
+    let (mut send, mut recv) = a.open_stream().unwrap().into_split();
+    let number = send.number();
+    assert_eq!(recv.number(), number);
+    let writer = tokio::spawn(async move {
+        send.write_all(&[1; 1_000_000]).await.unwrap();
+        send.finish().await.unwrap();
+    });
+    // The other end echoes with both directions at once.
+    let echo = tokio::spawn(async move {
+        let mut stream = b.accept_stream().await.unwrap().unwrap();
+        let (send, recv) = stream.split();
+        let copied = tokio::io::copy(recv, send).await.unwrap();
+        send.shutdown().await.unwrap();
+        (copied, b)
+    });
+    let mut got = Vec::new();
+    soon(recv.read_to_end(&mut got)).await.unwrap();
+    soon(writer).await.unwrap();
+    assert_eq!((got.len(), got.contains(&0)), (1_000_000, false));
+    assert_eq!(soon(echo).await.unwrap().0, 1_000_000);
+    // The number is taken until both halves are dropped.
+    assert_eq!(a.stream(number).unwrap_err(), StreamError::Taken(number));
+    drop(recv);
+    a.stream(number).unwrap();
+}
+
+#[tokio::test]
+async fn what_comes_for_a_dropped_receiving_half_is_discarded_and_stops_nobody() {
+    let Pair { a, b, .. } = pair(Config::default(), Config::default()).await;
+    let (mut send, recv) = a.stream(0).unwrap().into_split();
+    drop(recv);
+    let mut noise = b.stream(0).unwrap();
+    let config = Config::default();
+    let much = vec![7; (256 << 10) + (config.receive_buffer + config.send_buffer) as usize + (1 << 20)];
+    let writer = tokio::spawn(async move {
+        noise.write_all(&much).await.unwrap();
+        noise.finish().await.unwrap();
+        b.send_bytes(1, "behind it").await.unwrap();
+        b
+    });
+    let message = soon(a.recv()).await.unwrap().unwrap();
+    assert_eq!((message.stream, &message.data[..]), (1, &b"behind it"[..]));
+    let b = soon(writer).await.unwrap();
+    send.write_all(b"still there").await.unwrap();
+    assert_eq!(soon(b.recv()).await.unwrap().unwrap().data, "still there");
+    drop(send);
+    b.send_bytes(0, "for all again").await.unwrap();
+    assert_eq!(soon(a.recv()).await.unwrap().unwrap().data, "for all again");
+}
