@@ -9,7 +9,6 @@
 //! no packet header. All arithmetic is integer.
 
 mod bbr;
-mod choice;
 pub mod classifier;
 mod composed;
 mod controller;
@@ -18,18 +17,15 @@ mod delivery;
 pub mod estimator;
 mod factory;
 mod hystart;
-mod options;
 mod pacer;
 mod precise;
 mod prr;
-mod registry;
 mod reno;
 mod rfc9260;
 mod rtt;
 pub mod slow_start;
 
 pub use bbr::{Bbr, BbrConfig};
-pub use choice::{Choice, Entry, Maker, Own};
 pub use composed::Composed;
 pub use controller::{
     Ack, Controller, ControllerConfig, InitialWindow, IpVersion, Loss, LossKind, StartState, Window,
@@ -37,10 +33,8 @@ pub use controller::{
 pub use cubic::{Cubic, CubicConfig, CubicCurve};
 pub use delivery::{DeliveryRate, DeliverySample, LostPacket};
 pub use factory::{ControllerFactory, Factory, Make};
-pub use options::{BadOption, OptionInfo, OptionKind, Options};
 pub use pacer::Pacer;
 pub use prr::{Prr, PrrAck};
-pub use registry::{Registered, UnknownName, suggest};
 pub use reno::{AdditiveIncrease, Reno, RenoConfig};
 pub use rfc9260::{Rfc9260, Rfc9260Config};
 pub use rtt::{RoundTrips, RtoConfig, RttEstimator};

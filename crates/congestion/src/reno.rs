@@ -20,8 +20,8 @@ pub struct RenoConfig {
     pub slow_start_limit: Option<u64>,
     /// Leave the first slow start when the round trip grows: HyStart++ (RFC 9406). Default: false.
     pub hystart: bool,
-    /// Open the window by one packet per ACK in slow start and 1/cwnd packet per ACK above, as ns-2's TCP does,
-    /// not by bytes; `slow_start_limit` then has no effect. Default: false.
+    /// Open the window by one packet per ACK in slow start and 1/cwnd packet per ACK above, as ns-2's TCP
+    /// does, not by bytes; `slow_start_limit` then has no effect. Default: false.
     pub count_acks: bool,
     /// Open the window even if it is not fully used: RFC 5681 allows it, ns-2 does it. Default: false.
     pub grow_unused: bool,

@@ -2,9 +2,9 @@
 
 use thiserror::Error;
 
+use msctp_congestion::classifier::ClassifierFactory;
 use msctp_congestion::{
-    Controller, ControllerConfig, ControllerFactory, InitialWindow, IpVersion, Options, RenoConfig,
-    RtoConfig, classifier,
+    Controller, ControllerConfig, ControllerFactory, InitialWindow, IpVersion, RenoConfig, RtoConfig,
 };
 use msctp_units::Span;
 
@@ -44,7 +44,8 @@ pub struct Config {
     /// Receive buffer in bytes, at least 1 MSS.
     pub receive_buffer: u64,
     /// Makes the congestion controller, which must work by acknowledgements alone
-    /// ([`models_delivery`](msctp_congestion::Controller::models_delivery) is false); [`RenoConfig`] by default.
+    /// ([`models_delivery`](msctp_congestion::Controller::models_delivery) is false); [`RenoConfig`] by
+    /// default.
     pub controller: ControllerFactory,
     /// Window before the first ACK; `None`: RFC 5681 §3.1's, 2 to 4 segments.
     pub initial_window: Option<InitialWindow>,
@@ -89,13 +90,10 @@ pub struct Config {
     /// After a spurious time-out, the round trip of the first new data starts the RTT estimator over (Park &
     /// Jang §2.2). For [`frto`](Self::frto).
     pub restart_rtt_after_spurious: bool,
-    /// The classifier of losses found by duplicate ACKs, by its name in msctp-congestion's
-    /// [registry](msctp_congestion::classifier); `none`: every loss is congestion. Asked in congestion
-    /// avoidance only (Park & Jang §2). After the answer “wireless” the segment is retransmitted and the
-    /// window kept.
-    pub loss_classifier: String,
-    /// The classifier's own options, from those its registry entry lists.
-    pub loss_classifier_options: Options,
+    /// Makes the classifier that judges losses found by duplicate ACKs, in congestion avoidance only (Park &
+    /// Jang §2); after a loss judged to be wireless the segment is retransmitted and the window kept. `None`:
+    /// every loss is congestion.
+    pub loss_classifier: Option<ClassifierFactory>,
     /// Answer a loss that was classified one round trip (SRTT) after the first duplicate ACK, not at the
     /// third: the scheme that Park & Jang compare with.
     pub delay_response: bool,
@@ -136,8 +134,7 @@ impl Default for Config {
             counted_pipe: false,
             frto: false,
             restart_rtt_after_spurious: false,
-            loss_classifier: classifier::None::NAME.to_owned(),
-            loss_classifier_options: Options::new(),
+            loss_classifier: None,
             delay_response: false,
             timestamp_tick: Span::from_millis(1),
             max_retransmits: 15,
@@ -186,14 +183,6 @@ impl Config {
         if controller.models_delivery() {
             let want = "a controller that works by acknowledgements alone".to_owned();
             return wrong("controller", &controller.name(), want);
-        }
-        match classifier::find(&self.loss_classifier) {
-            Err(unknown) => return wrong("loss_classifier", &self.loss_classifier, unknown.to_string()),
-            Ok(info) => {
-                if let Err(bad) = self.loss_classifier_options.check(info.options) {
-                    return wrong("loss_classifier_options", &bad.name, bad.problem);
-                }
-            }
         }
         if self.ack_every == 0 {
             return wrong("ack_every", &self.ack_every, "at least 1".to_owned());
@@ -261,7 +250,6 @@ mod tests {
         assert_eq!(field(|c| c.mss = 40), "mss");
         assert_eq!(field(|c| c.receive_buffer = 1000), "receive_buffer");
         assert_eq!(field(|c| c.controller = msctp_congestion::BbrConfig::default().into()), "controller");
-        assert_eq!(field(|c| c.loss_classifier = "park".to_owned()), "loss_classifier");
         assert_eq!(field(|c| c.ack_every = 0), "ack_every");
         assert_eq!(field(|c| c.ack_delay = Span::from_secs(1)), "ack_delay");
         assert_eq!(field(|c| c.rto.max = Span::from_millis(1)), "rto_max");

@@ -1,7 +1,5 @@
 //! Counters of a connection.
 
-use msctp_congestion::classifier::Tally;
-
 /// Counters of a connection; of segments unless stated otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
@@ -23,8 +21,6 @@ pub struct Stats {
     pub fast_retransmits: u64,
     /// Times the sender entered LD recovery: a loss was taken for one of the radio.
     pub ld_recoveries: u64,
-    /// Verdicts of the loss classifier, against the simulator's truth.
-    pub verdicts: Tally,
     /// Zero-window probes.
     pub window_probes: u64,
     /// Duplicate ACKs received, as the recovery algorithm counts them.

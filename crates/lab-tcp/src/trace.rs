@@ -73,14 +73,12 @@ pub enum TraceKind {
         /// Outstanding then.
         flight_size: u64,
     },
-    /// The loss classifier was asked.
+    /// The loss classifier judged a loss.
     Verdict {
         /// First offset of the lost segment.
         offset: u64,
         /// Its verdict.
         cause: Cause,
-        /// The simulator's truth.
-        truth: Option<Cause>,
     },
     /// LD recovery began: the segment is retransmitted, the window kept (Park & Jang §2.1).
     LdRecovery,

@@ -148,12 +148,12 @@ pub use stream::{RecvStream, SendStream, Stream};
 /// The controllers themselves are in the crate `msctp-congestion`. [`Make::make`](congestion::Make::make) of
 /// their options builds one, for a controller that extends another.
 pub mod congestion {
-    pub use msctp_congestion::classifier::{Cause, Tally};
+    pub use msctp_congestion::classifier::{Cause, ClassifierFactory, Evidence, LossClassifier};
     pub use msctp_congestion::estimator::{BandwidthEstimator, Estimate};
     pub use msctp_congestion::{
-        Ack, BadOption, BbrConfig, Controller, ControllerConfig, ControllerFactory, CubicConfig,
-        DeliverySample, Factory, InitialWindow, IpVersion, Loss, LossKind, LostPacket, Make, OptionInfo,
-        OptionKind, Options, RenoConfig, Rfc9260Config, RoundTrips, StartState, Window,
+        Ack, BbrConfig, Controller, ControllerConfig, ControllerFactory, CubicConfig, DeliverySample,
+        Factory, InitialWindow, IpVersion, Loss, LossKind, LostPacket, Make, RenoConfig, Rfc9260Config,
+        RoundTrips, StartState, Window,
     };
 }
 
@@ -188,7 +188,7 @@ pub use msctp_proto::{
     HmacAlgorithm, KeyError, LossReason, LossRecovery, Message, Moves, OfferConfig, OutMessage, PathAddr,
     PathId, PathState, PathStats, PrimaryCause, ReconfigOutcome, Reconfiguration, RecoveryConfig,
     Reliability, RetransmissionPath, SendFailure, SharedKey, StreamEvent, StreamRequest, StreamsConfig,
-    TraceEvent, TraceKind, TraceValue,
+    TraceEvent, TraceKind, TraceValue, Verdicts,
 };
 pub use msctp_udp::{ENCAPSULATION_PORT, SocketError};
 pub use msctp_units::{ParseRateError, ParseSpanError, Rate, Span, Time};

@@ -59,7 +59,7 @@ pub use extensions::Agreed;
 pub use message::{Message, OutMessage, Reliability, Transmit};
 pub use reconfig::{MAX_NAMED_STREAMS, ReconfigOutcome, StreamEvent, StreamRequest};
 pub use stats::{
-    Abandoned, AbandonedCount, AssociationState, AssociationStats, EcnStats, PathState, PathStats,
+    Abandoned, AbandonedCount, AssociationState, AssociationStats, EcnStats, PathState, PathStats, Verdicts,
 };
 pub use trace::{Direction, PrimaryCause, TraceEvent, TraceKind};
 pub use trace_fields::TraceValue;

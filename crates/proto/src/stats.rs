@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-use msctp_congestion::classifier::Tally;
 use msctp_units::{Rate, Span};
 
 use crate::{PathAddr, PathId, Reliability};
@@ -185,6 +184,15 @@ pub struct EcnStats {
     pub answers_received: u64,
 }
 
+/// Losses that the loss classifier judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdicts {
+    /// Judged to be congestion.
+    pub congestion: u64,
+    /// Judged to be wireless.
+    pub wireless: u64,
+}
+
 /// Counters of an association since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AssociationStats {
@@ -229,8 +237,8 @@ pub struct AssociationStats {
     pub unknown_chunks: u64,
     /// Messages given up because their reliability ended.
     pub abandoned: Abandoned,
-    /// What the loss classifier said of losses (`Config::loss_classifier`).
-    pub verdicts: Tally,
+    /// Losses that the loss classifier judged (`Config::loss_classifier`).
+    pub verdicts: Verdicts,
     /// Errors in a row over all paths (RFC 9260 §8.1).
     pub error_count: u32,
 }

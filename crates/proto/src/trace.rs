@@ -121,16 +121,14 @@ pub enum TraceKind {
         /// The other one.
         by: PathId,
     },
-    /// The loss classifier was asked (`Config::loss_classifier`).
+    /// The loss classifier judged a loss (`Config::loss_classifier`).
     Verdict {
         /// Path the chunk had been sent on.
         path: PathId,
         /// The first chunk lost.
         tsn: u32,
-        /// What it said.
+        /// Its verdict.
         cause: Cause,
-        /// What the simulator knows.
-        truth: Option<Cause>,
     },
     /// The last expiration of T3-rtx was spurious and was undone (`Config::frto`).
     SpuriousTimeout {

@@ -184,7 +184,7 @@ impl TraceKind {
             Self::EcnReduction { path, tsn } => fields!(give; path, tsn),
             Self::LossProbe { path, tsn } => fields!(give; path, tsn),
             Self::Silence { path, by } => fields!(give; path, by),
-            Self::Verdict { path, tsn, cause, truth } => fields!(give; path, tsn, cause, truth),
+            Self::Verdict { path, tsn, cause } => fields!(give; path, tsn, cause),
             Self::SpuriousTimeout { path } => fields!(give; path),
             Self::RttStartedOver { path, sample, .. } => fields!(give; path, sample_ns: (*sample).into()),
             Self::Estimate { path, capacity, available, min_rtt, loss_ppm } => fields!(

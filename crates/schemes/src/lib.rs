@@ -5,6 +5,7 @@
 //! crate would. A new scheme is one file and one line in its catalogue.
 
 pub mod catalogue;
+pub mod classifiers;
 pub mod controllers;
 pub mod policies;
 pub mod quality;

@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use msctp_proto::{
     AssociationStats, Config, OutMessage, PathAddr, PathId, PathStats, PrimaryCause, TraceEvent,
 };
+use msctp_schemes::classifiers::Tally;
 use msctp_units::{Span, Time};
 
 use crate::action::Act;
@@ -348,7 +349,13 @@ impl Elsewhere {
                 }
             }
             Told::Left { association, side, stats, paths, why } => {
-                lines[association].end_mut(side).ended = Some(Last { stats: *stats, paths, why });
+                // Nobody knows why a real network lost a packet.
+                let verdicts = Tally {
+                    unknown_as_wireless: stats.verdicts.wireless,
+                    unknown_as_congestion: stats.verdicts.congestion,
+                    ..Tally::default()
+                };
+                lines[association].end_mut(side).ended = Some(Last { stats: *stats, paths, verdicts, why });
             }
             Told::TcpEstablished { connection, side } => {
                 tcp[connection].end_mut(side).established.get_or_insert(at);

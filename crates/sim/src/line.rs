@@ -2,11 +2,13 @@
 //! events.
 
 use msctp_proto::{Association, AssociationStats, Handle, PathAddr, PathStats, PrimaryCause};
+use msctp_schemes::classifiers::Tally;
 use msctp_units::{Span, Time};
 
 use crate::app::reader::Reader;
 use crate::app::source::Source;
 use crate::app::video::Video;
+use crate::losses::tally;
 use crate::scenario::Side;
 use crate::series::{DeliverySeries, TraceSeries};
 
@@ -53,12 +55,25 @@ impl Handover {
 }
 
 /// What is left of an association that has ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Last {
     pub(crate) stats: AssociationStats,
     pub(crate) paths: Vec<PathStats>,
+    pub(crate) verdicts: Tally,
     /// How it ended; `None`: it had not, the run had.
     pub(crate) why: Option<String>,
+}
+
+impl Last {
+    /// Returns the counters of an association as they are now.
+    pub(crate) fn of(association: &Association, why: Option<String>) -> Self {
+        Self {
+            stats: association.stats(),
+            paths: association.paths().collect(),
+            verdicts: tally(association.loss_classifier()),
+            why,
+        }
+    }
 }
 
 /// One end of an association.

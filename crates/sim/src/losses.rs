@@ -1,22 +1,25 @@
-//! Why packets were lost, told to those who sent them: the truth that loss classifiers are measured by, and
-//! that the classifier `oracle` is asked for.
+//! The true causes of packet losses, reported to the senders' loss classifiers: classifiers are measured
+//! against them, and the classifier `oracle` returns them.
 //!
 //! A yardstick, not a protocol: no byte on any link depends on it unless a sender uses the oracle. The hop
-//! that loses a packet says why; the packet is kept aside until its sender's transport was told, by the
-//! position of its data in the stream. Nothing is kept when no sender of the scenario tells losses apart.
+//! that loses a packet knows the cause; the packet is kept until its cause was reported, by the sequence
+//! numbers of its data. Nothing is kept when no sender of the scenario classifies losses.
 
-use msctp_congestion::classifier::Cause;
+use msctp_congestion::classifier::{Cause, LossClassifier};
+use msctp_lab_tcp::header;
 use msctp_link::{DropReason, LossReason};
+use msctp_schemes::classifiers::{Measured, Tally};
+use msctp_wire::{Checksum, Chunk, Packet};
 
 use crate::capture::ip_header_len;
 use crate::packet::{Body, PacketId, PacketPool};
 use crate::scenario::{Scenario, Side};
 use crate::simulation::Simulation;
 
-/// Packets that were lost and whose senders have not been told yet.
+/// Lost packets whose causes have not been reported yet.
 #[derive(Debug, Default)]
 pub(crate) struct Lost {
-    /// Somebody wants to know.
+    /// A sender classifies losses.
     on: bool,
     packets: Vec<(PacketId, Cause)>,
 }
@@ -35,12 +38,16 @@ pub(crate) fn lost(reason: LossReason, channel: Cause) -> Cause {
     if reason == LossReason::Channel { channel } else { Cause::Wireless }
 }
 
+/// Returns the verdicts of a loss classifier.
+pub(crate) fn tally(classifier: Option<&dyn LossClassifier>) -> Tally {
+    classifier.and_then(Measured::of).map(Measured::tally).unwrap_or_default()
+}
+
 impl Lost {
-    /// On when a sender of the scenario tells losses apart.
+    /// On when a sender of the scenario classifies losses.
     pub(crate) fn of(scenario: &Scenario) -> Self {
-        let none = msctp_congestion::classifier::None::NAME;
-        let tcp = scenario.tcp_profiles.iter().any(|profile| profile.config.loss_classifier != none);
-        let sctp = scenario.sctp.iter().any(|profile| profile.config.loss_classifier != none);
+        let tcp = scenario.tcp_profiles.iter().any(|profile| profile.config.loss_classifier.is_some());
+        let sctp = scenario.sctp.iter().any(|profile| profile.config.loss_classifier.is_some());
         Self { on: tcp || sctp, packets: Vec::new() }
     }
 
@@ -53,7 +60,7 @@ impl Lost {
         }
     }
 
-    /// Is there anything to tell?
+    /// Returns whether there is nothing to report.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.packets.is_empty()
@@ -61,16 +68,16 @@ impl Lost {
 }
 
 impl Simulation {
-    /// Tells senders why their packets were lost.
+    /// Reports to senders why their packets were lost.
     #[cold]
-    pub(crate) fn tell_losses(&mut self) {
+    pub(crate) fn report_losses(&mut self) {
         let mut packets = std::mem::take(&mut self.network.lost.packets);
         for (id, cause) in packets.drain(..) {
             match self.network.pool.packet(id).body {
                 Body::Tcp { connection, to } => {
-                    self.tell_tcp_loss(connection as usize, to.other(), id, cause);
+                    self.report_tcp_loss(connection as usize, to.other(), id, cause);
                 }
-                Body::Sctp => self.tell_sctp_loss(id, cause),
+                Body::Sctp => self.report_sctp_loss(id, cause),
                 _ => {}
             }
             self.network.pool.release(id);
@@ -80,7 +87,7 @@ impl Simulation {
 
     /// The sender's association is that between the packet's ports whose end is at the host of its source
     /// address.
-    fn tell_sctp_loss(&mut self, id: PacketId, cause: Cause) {
+    fn report_sctp_loss(&mut self, id: PacketId, cause: Cause) {
         let packet = self.network.pool.packet(id);
         let source = packet.inner.map_or(packet.source, |(source, _)| source);
         let number = self.network.ports[source.index()].host;
@@ -96,12 +103,19 @@ impl Simulation {
         });
         let Some(handle) = handle.next_back() else { return };
         let Some(host) = &mut self.hosts[number as usize] else { return };
-        if let Some(association) = host.endpoint.association_mut(handle) {
-            association.tell_loss(&packet.bytes, cause);
+        let classifier = host.endpoint.association_mut(handle).and_then(|a| a.loss_classifier_mut());
+        let Some(measured) = classifier.and_then(Measured::of_mut) else { return };
+        let Ok(parsed) = Packet::parse(&packet.bytes, Checksum::Skip) else { return };
+        for chunk in parsed.chunks() {
+            match chunk {
+                Ok(Chunk::Data(data)) => measured.report(data.tsn.get(), 1, cause),
+                Ok(Chunk::IData(data)) => measured.report(data.tsn.get(), 1, cause),
+                _ => {}
+            }
         }
     }
 
-    fn tell_tcp_loss(&mut self, number: usize, sender: Side, id: PacketId, cause: Cause) {
+    fn report_tcp_loss(&mut self, number: usize, sender: Side, id: PacketId, cause: Cause) {
         let packet = self.network.pool.packet(id);
         let (source, outer) = match packet.inner {
             // In a tunnel it is longer by the outer header.
@@ -110,8 +124,11 @@ impl Simulation {
         };
         let headers = packet.bytes.len() as u32 + ip_header_len(self.addresses[source.index()]) + outer;
         let len = packet.wire_len.saturating_sub(headers);
-        if let Some(connection) = &mut self.tcp[number].end_mut(sender).connection {
-            connection.report_loss(&packet.bytes, len, cause);
+        let connection = self.tcp[number].end_mut(sender).connection.as_mut();
+        let classifier = connection.and_then(|connection| connection.loss_classifier_mut());
+        let Some(measured) = classifier.and_then(Measured::of_mut).filter(|_| len > 0) else { return };
+        if let Ok(parsed) = header::parse(&packet.bytes) {
+            measured.report(parsed.header.sequence, len, cause);
         }
     }
 }

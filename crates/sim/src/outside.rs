@@ -194,7 +194,7 @@ impl OutsideHosts {
         let (now, events) = (simulation.now, &mut simulation.events);
         simulation.network.offer(now, events, port.egress as usize, id, wire_len);
         if !simulation.network.lost.is_empty() {
-            simulation.tell_losses();
+            simulation.report_losses();
         }
         Ok(())
     }

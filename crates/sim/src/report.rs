@@ -1,10 +1,9 @@
 //! From a run's counters to its [`Summary`].
 
-use msctp_proto::{AssociationStats, PathStats};
 use msctp_units::{Rate, Span, Time};
 
 use crate::app::video::Video;
-use crate::line::{End, Handover, Line};
+use crate::line::{End, Handover, Last, Line};
 use crate::scenario::Side;
 use crate::series::{DeliverySeries, MessageSeries, Series};
 use crate::simulation::{App, Simulation};
@@ -94,20 +93,21 @@ impl Simulation {
     }
 
     /// Counters and paths of one end, as they are or as they were last.
-    fn counters(&self, end: &End) -> (AssociationStats, Vec<PathStats>) {
+    fn counters(&self, end: &End) -> Last {
         if let Some(last) = &end.ended {
-            return (last.stats, last.paths.clone());
+            return last.clone();
         }
         let host = self.hosts[end.host as usize].as_ref();
         let association = end.handle.and_then(|handle| host?.endpoint.association(handle));
-        association.map(|a| (a.stats(), a.paths().collect())).unwrap_or_default()
+        association.map(|a| Last::of(a, None)).unwrap_or_default()
     }
 
     /// What the end on this side received.
     fn flow(&self, line: &Line, to: Side) -> FlowSummary {
         let (end, peer) = (line.end(to), line.end(to.other()));
         let received = end.received;
-        let ((receiver, _), (sender, paths)) = (self.counters(end), self.counters(peer));
+        let (receiver, sender) = (self.counters(end).stats, self.counters(peer));
+        let (paths, verdicts, sender) = (sender.paths, sender.verdicts, sender.stats);
         // What is still silent at the end of the run counts as a gap too.
         let silent = received.last.map(|last| (self.now.since(last), last));
         let ended = peer.sources.iter().all(|(_, source)| source.completed().is_some());
@@ -128,7 +128,7 @@ impl Simulation {
             timeouts: paths.iter().map(|path| path.timeouts).sum(),
             fast_retransmits: paths.iter().map(|path| path.fast_retransmits).sum(),
             spurious_timeouts: paths.iter().map(|path| path.spurious_timeouts).sum(),
-            verdicts: VerdictSummary::of(&sender.verdicts),
+            verdicts: VerdictSummary::of(&verdicts),
             sacks: receiver.sacks_sent,
         }
     }

@@ -274,7 +274,7 @@ impl Simulation {
         let number = self.lines[association].end(side).host;
         let Some(host) = &self.hosts[number as usize] else { return };
         if let Some(a) = host.endpoint.association(handle) {
-            let last = Last { stats: a.stats(), paths: a.paths().collect(), why: Some(why) };
+            let last = Last::of(a, Some(why));
             let end = self.lines[association].end_mut(side);
             end.ended = Some(last);
         }

@@ -172,7 +172,7 @@ impl Simulation {
                 Target::MobileIp(number) => self.on_mobile_ip(number),
             }
             if !self.network.lost.is_empty() {
-                self.tell_losses();
+                self.report_losses();
             }
         }
         self.now = until;

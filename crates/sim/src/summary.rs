@@ -1,6 +1,6 @@
 //! What a run came to, as numbers: one typed struct, JSON by serde.
 
-use msctp_congestion::classifier::Tally;
+use msctp_schemes::classifiers::Tally;
 use serde::Serialize;
 
 /// The result of a run. Times in seconds of virtual time, rates in bit/s, sizes in bytes.

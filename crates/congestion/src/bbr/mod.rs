@@ -63,8 +63,8 @@ const HEADERS: [u64; 2] = [32, 52];
 /// - The waits between probes (§5.3.3.5.3) are spread by a hash of delivered bytes and time instead of a
 ///   random number: runs stay deterministic.
 /// - An ECN mark counts as a loss in its round, and ends Startup or a probe; the draft does not cover ECN.
-/// - With [`BbrConfig::hystart`] Startup, and a probe for bandwidth, also end when the round trip shows a queue: the
-///   draft waits for three rounds without growth (§5.3.1.2, §5.3.3.6), which by then have overflowed a queue
+/// - With [`BbrConfig::hystart`] Startup, and a probe for bandwidth, also end when the round trip shows a
+///   queue: the draft waits for three rounds without growth (§5.3.1.2, §5.3.3.6), which by then have overflowed a queue
 ///   of one bandwidth-delay product. The margin of §5.6.2 is doubled while the round trip is longer than the
 ///   shortest by a sixteenth and a millisecond, and left out while it is not. And a round trip that is,
 ///   within a second of the time for ProbeRTT (§5.3.4.3), takes its place: half of the window for 200 ms

@@ -148,7 +148,7 @@ impl Bbr {
         self.check_probe_rtt(sample);
     }
 
-    /// Detects the queue of sending faster than the known delivery rate, with [`BbrConfig::hystart`](super::BbrConfig::hystart).
+    /// Detects the queue of sending faster than the known delivery rate, with `BbrConfig::hystart`.
     ///
     /// In Startup the RTT is compared with the path's least, in a probe with that of the refill before it,
     /// which includes other flows' queues.

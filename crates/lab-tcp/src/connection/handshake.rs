@@ -89,6 +89,7 @@ impl Connection {
             window: u64::from(syn.window),
             timestamps: self.timestamps,
             sack: self.sack,
+            iss: self.iss,
         });
         self.receiver.synchronize();
     }

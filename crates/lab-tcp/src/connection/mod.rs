@@ -7,13 +7,13 @@ mod output;
 
 use std::collections::VecDeque;
 
-use msctp_congestion::classifier::Cause;
+use msctp_congestion::classifier::LossClassifier;
 use msctp_congestion::{RoundTrips, RttEstimator, Window};
 use msctp_units::{Span, Time};
 
 use crate::config::{Config, ConfigError};
 use crate::event::{Event, Failure};
-use crate::header::{self, Block};
+use crate::header::Block;
 use crate::receiver::Receiver;
 use crate::sender::{Recorder, Sender};
 use crate::stats::Stats;
@@ -292,16 +292,15 @@ impl Connection {
         self.sender.as_ref().and_then(|sender| sender.rtt.round_trips())
     }
 
-    /// Reports that the simulator lost a segment of this end: its header, the length of its user data, and
-    /// why. A yardstick for loss classifiers, not a part of the protocol: nothing but
-    /// [`Oracle`](msctp_congestion::classifier::Oracle) and the counters look at it.
-    pub fn report_loss(&mut self, header: &[u8], payload_len: u32, cause: Cause) {
-        let Some(sender) = &mut self.sender else { return };
-        let sequence = header::parse(header).ok().map(|parsed| parsed.header.sequence);
-        let start = sequence.and_then(|sequence| input::offset_of(sequence, self.iss, sender.at().una));
-        if let Some(start) = start.filter(|_| payload_len > 0) {
-            sender.report_loss(start, start + u64::from(payload_len), cause);
-        }
+    /// Returns the loss classifier of this end's sender; `None` before the handshake or without one.
+    #[must_use]
+    pub fn loss_classifier(&self) -> Option<&dyn LossClassifier> {
+        self.sender.as_ref()?.loss_classifier()
+    }
+
+    /// As [`loss_classifier`](Self::loss_classifier), mutable.
+    pub fn loss_classifier_mut(&mut self) -> Option<&mut dyn LossClassifier> {
+        self.sender.as_mut()?.loss_classifier_mut()
     }
 
     /// Returns the retransmission time-out now.

@@ -1,67 +1,43 @@
-//! Loss differentiation (Park & Jang §2.1): calls the classifier, keeps the simulator's loss reasons, and
-//! delays the verdict where the previous scheme does. The sender acts on the verdict.
+//! Loss differentiation (Park & Jang §2.1): calls the classifier, and delays the verdict where the previous
+//! scheme does. The sender acts on the verdict.
 
-use std::collections::BTreeMap;
-
-use msctp_congestion::classifier::{self, Cause, Evidence, LossClassifier, Tally};
+use msctp_congestion::classifier::{Cause, Evidence, LossClassifier};
 use msctp_congestion::{RttEstimator, Window};
 use msctp_units::Time;
 
 use crate::config::Config;
 use crate::outstanding::Outstanding;
 
-/// A verdict on a loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Verdict {
-    pub(super) cause: Cause,
-    /// The simulator's truth.
-    pub(super) truth: Option<Cause>,
-}
-
 /// State that loss differentiation needs.
 #[derive(Debug)]
 pub(super) struct Differentiation {
     /// `None`: losses are not classified.
-    classifier: Option<Box<dyn LossClassifier>>,
+    pub(super) classifier: Option<Box<dyn LossClassifier>>,
+    /// The initial sequence number, that of offset 0.
+    iss: u32,
     delay_response: bool,
     /// When the first of the duplicates since the last new ACK came.
     first_duplicate: Option<Time>,
     /// An answer that is held back, and until when.
     held: Option<(Time, Cause)>,
-    /// The simulator's loss reasons, by the segments' first offset and one past their last.
-    lost: BTreeMap<u64, (u64, Cause)>,
-    pub(super) tally: Tally,
 }
 
 impl Differentiation {
-    pub(super) fn new(config: &Config) -> Self {
-        let wanted = config.loss_classifier != classifier::None::NAME;
-        let made = classifier::create(&config.loss_classifier, &config.loss_classifier_options);
+    pub(super) fn new(config: &Config, iss: u32) -> Self {
         Self {
-            classifier: made.ok().filter(|_| wanted),
+            classifier: config.loss_classifier.as_ref().map(|factory| factory.make(&())),
+            iss,
             delay_response: config.delay_response,
             first_duplicate: None,
             held: None,
-            lost: BTreeMap::new(),
-            tally: Tally::default(),
-        }
-    }
-
-    /// Records the simulator's reason for a loss of ours.
-    pub(super) fn tell(&mut self, start: u64, end: u64, cause: Cause) {
-        if self.classifier.is_some() {
-            self.lost.insert(start, (end, cause));
         }
     }
 
     /// Handles an acknowledgment.
-    pub(super) fn on_ack(&mut self, now: Time, at: &Outstanding, new_data: bool, duplicate: bool) {
+    pub(super) fn on_ack(&mut self, now: Time, new_data: bool, duplicate: bool) {
         if new_data {
             self.first_duplicate = None;
             self.held = None;
-            while self.lost.first_key_value().is_some_and(|(_, &(end, _))| end <= at.una) {
-                self.lost.pop_first();
-            }
         }
         if duplicate {
             self.first_duplicate.get_or_insert(now);
@@ -70,13 +46,11 @@ impl Differentiation {
 
     /// Returns the cause of the loss of the first segment outstanding; `None`: not classified. “Affects the
     /// TCP sender behavior only in congestion avoidance phases” (§2): in slow start it is not used.
-    pub(super) fn judge(&mut self, at: &Outstanding, window: Window, rtt: &RttEstimator) -> Option<Verdict> {
+    pub(super) fn judge(&mut self, at: &Outstanding, window: Window, rtt: &RttEstimator) -> Option<Cause> {
         let classifier = self.classifier.as_mut().filter(|_| window.cwnd >= window.ssthresh)?;
-        let known = self.lost.range(..=at.una).next_back();
-        let truth = known.filter(|&(_, &(end, _))| end > at.una).map(|(_, &(_, cause))| cause);
-        let cause = classifier.classify(&Evidence { round_trips: rtt.round_trips(), truth });
-        self.tally.count(truth, cause);
-        Some(Verdict { cause, truth })
+        let una = self.iss.wrapping_add(at.una as u32);
+        let evidence = Evidence { sequence: una, unacknowledged: una, round_trips: rtt.round_trips() };
+        Some(classifier.classify(&evidence))
     }
 
     /// Delays the response if the scheme requires it: until “one RTT after the first receipt of duplicate

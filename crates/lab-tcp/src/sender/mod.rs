@@ -6,7 +6,7 @@ mod frto;
 
 use std::collections::VecDeque;
 
-use msctp_congestion::classifier::Cause;
+use msctp_congestion::classifier::{Cause, LossClassifier};
 use msctp_congestion::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, RttEstimator};
 use msctp_units::{Span, Time};
 
@@ -113,6 +113,8 @@ pub(crate) struct Agreed {
     pub(crate) window: u64,
     pub(crate) timestamps: bool,
     pub(crate) sack: bool,
+    /// Our initial sequence number, that of offset 0.
+    pub(crate) iss: u32,
 }
 
 impl Sender {
@@ -156,7 +158,7 @@ impl Sender {
             use_frto: config.frto,
             fresh_from: None,
             restart_rtt_after_spurious: config.restart_rtt_after_spurious,
-            differentiation: Differentiation::new(config),
+            differentiation: Differentiation::new(config, agreed.iss),
             in_ld: false,
             restart_timer_on_fast_retransmit: config.restart_timer_on_fast_retransmit,
             halve_window: config.halve_window,
@@ -197,10 +199,12 @@ impl Sender {
         [self.rto_at, self.persist.at, self.differentiation.deadline()].into_iter().flatten().min()
     }
 
-    /// Reports that the simulator lost the segment `start..end`. A yardstick: only classifiers that may know
-    /// it look at it.
-    pub(crate) fn report_loss(&mut self, start: u64, end: u64, cause: Cause) {
-        self.differentiation.tell(start, end, cause);
+    pub(crate) fn loss_classifier(&self) -> Option<&dyn LossClassifier> {
+        self.differentiation.classifier.as_deref()
+    }
+
+    pub(crate) fn loss_classifier_mut(&mut self) -> Option<&mut dyn LossClassifier> {
+        self.differentiation.classifier.as_deref_mut()
     }
 
     /// Handles an acknowledgment that is not older than the last.
@@ -231,7 +235,7 @@ impl Sender {
             let ack = Ack { rtt, in_fast_recovery, ..self.ack(now, acked, flight_before) };
             self.controller.on_ack(&ack);
         }
-        self.differentiation.on_ack(now, &self.at, acked > 0, outcome.duplicate);
+        self.differentiation.on_ack(now, acked > 0, outcome.duplicate);
         if outcome.lost {
             self.loss_found(now, stats, trace);
         }
@@ -305,12 +309,10 @@ impl Sender {
     /// Handles a loss that the recovery found by its gap; no other place does.
     fn loss_found(&mut self, now: Time, stats: &mut Stats, trace: &mut Recorder) {
         let window = self.controller.window();
-        let Some(verdict) = self.differentiation.judge(&self.at, window, &self.rtt) else {
+        let Some(cause) = self.differentiation.judge(&self.at, window, &self.rtt) else {
             return self.answer(now, Cause::Congestion, stats, trace);
         };
-        stats.verdicts = self.differentiation.tally;
-        let differentiation::Verdict { cause, truth } = verdict;
-        trace.add(now, TraceKind::Verdict { offset: self.at.una, cause, truth });
+        trace.add(now, TraceKind::Verdict { offset: self.at.una, cause });
         if self.differentiation.hold(now, cause, &self.rtt) {
             self.recovery.enter(&self.at, Response::Wait);
         } else {

@@ -2,6 +2,7 @@
 
 use crate::support::{Fate, Pair};
 use msctp_lab_tcp::{Algorithm, Config, Event, SackLimit, State};
+use msctp_schemes::classifiers::{MeasuredConfig, ParkJangConfig};
 use msctp_units::{Span, Time};
 use proptest::prelude::*;
 
@@ -23,7 +24,11 @@ fn configs() -> impl Strategy<Value = Config> {
         Just(SackLimit::Unlimited)
     ];
     let flags = prop::array::uniform14(any::<bool>());
-    let classifier = prop_oneof![Just("none"), Just("park-jang"), Just("oracle")];
+    let classifier = prop_oneof![
+        Just(None),
+        Just(Some(ParkJangConfig::default().into())),
+        Just(Some(MeasuredConfig::default().into())),
+    ];
     (algorithm, limit, flags, 1_u32..4, 1_u64..60, classifier).prop_map(
         |(recovery, sack_limit, flags, ack_every, buffer, classifier)| {
             let [timestamps, window_scale, limited_transmit, nagle, frto, ..] = flags;
@@ -45,7 +50,7 @@ fn configs() -> impl Strategy<Value = Config> {
                 counted_pipe,
                 restart_timer_on_fast_retransmit: restart,
                 restart_rtt_after_spurious: start_over,
-                loss_classifier: classifier.to_owned(),
+                loss_classifier: classifier,
                 delay_response,
                 // Classifiers are asked in congestion avoidance.
                 initial_ssthresh: start_over.then_some(10_000),

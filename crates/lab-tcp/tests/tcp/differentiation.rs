@@ -4,6 +4,7 @@ use crate::support::{Fate, Pair, Seen, lose_once, number, secs};
 use msctp_congestion::InitialWindow;
 use msctp_congestion::classifier::Cause;
 use msctp_lab_tcp::{Algorithm, Config, TraceKind};
+use msctp_schemes::classifiers::MeasuredConfig;
 use msctp_units::{Span, Time};
 
 const SMSS: u32 = 1460;
@@ -18,7 +19,7 @@ fn config(recovery: Algorithm) -> Config {
         limited_transmit: false,
         initial_window: Some(InitialWindow::Packets(20)),
         initial_ssthresh: Some(19 * MSS),
-        loss_classifier: "oracle".to_owned(),
+        loss_classifier: Some(MeasuredConfig::default().into()),
         trace: true,
         ..Config::default()
     }
@@ -71,7 +72,7 @@ fn a_wireless_loss_is_retransmitted_at_the_third_duplicate_and_the_window_kept()
             let stats = pair.ends[0].stats();
             assert_eq!((stats.ld_recoveries, stats.fast_retransmits, stats.retransmitted), (1, 0, 1));
             assert_eq!(stats.timeouts, 0);
-            assert_eq!(stats.verdicts.wireless_as_wireless, 1);
+            assert_eq!(pair.tally().wireless_as_wireless, 1);
             // One new segment for each of the three duplicates, then nothing: 209 ms + queue + 100 ms.
             assert_eq!(new_segments(&pair, at(207), at(300)), 3, "{algorithm:?}, {limited_transmit}");
             // Kept, and not grown by the ACK that ends the recovery.
@@ -86,14 +87,13 @@ fn a_wireless_loss_is_retransmitted_at_the_third_duplicate_and_the_window_kept()
 #[test]
 fn a_congestion_loss_goes_as_without_a_classifier() {
     for (_, algorithm) in Algorithm::ALL {
-        let plain = Config { loss_classifier: "none".to_owned(), ..config(algorithm) };
+        let plain = Config { loss_classifier: None, ..config(algorithm) };
         let classified = transfer(&config(algorithm), Cause::Congestion, lose_once(&[5, 9, 40], SMSS));
         let plain = transfer(&plain, Cause::Congestion, lose_once(&[5, 9, 40], SMSS));
         assert_eq!(classified.data_sent(SMSS), plain.data_sent(SMSS), "{algorithm:?}");
+        assert!(classified.tally().congestion_as_congestion > 0);
         let (classified, plain) = (classified.ends[0].stats(), plain.ends[0].stats());
         assert_eq!((classified.ld_recoveries, classified.fast_retransmits), (0, plain.fast_retransmits));
-        assert!(classified.verdicts.congestion_as_congestion > 0);
-        assert_eq!(plain.verdicts.total(), 0, "nobody is asked");
     }
 }
 
@@ -139,7 +139,7 @@ fn the_previous_scheme_lets_late_segments_come() {
         let waits = transfer(&Config { delay_response: true, ..config(algorithm) }, Cause::Wireless, late);
         let stats = waits.ends[0].stats();
         assert_eq!((stats.retransmitted, stats.ld_recoveries, stats.fast_retransmits), (0, 0, 0));
-        assert_eq!(stats.verdicts.unknown_as_congestion, 1, "it was not lost");
+        assert_eq!(waits.tally().unknown_as_congestion, 1, "it was not lost");
         let does_not = transfer(&config(algorithm), Cause::Wireless, late);
         assert!(does_not.ends[0].stats().retransmitted >= 1, "{algorithm:?}");
     }
@@ -151,7 +151,7 @@ fn in_slow_start_nobody_is_asked() {
         let config = Config { initial_ssthresh: None, delay_response: true, ..config(algorithm) };
         let pair = transfer(&config, Cause::Wireless, lose_once(&[5], SMSS));
         let stats = pair.ends[0].stats();
-        assert_eq!((stats.verdicts.total(), stats.fast_retransmits, stats.ld_recoveries), (0, 1, 0));
+        assert_eq!((pair.tally().total(), stats.fast_retransmits, stats.ld_recoveries), (0, 1, 0));
         assert_eq!(times(&pair, 5)[1], at(209));
     }
 }
@@ -221,5 +221,5 @@ fn losses_the_simulator_does_not_tell_of_are_congestion() {
         other => other,
     });
     let stats = pair.client().stats();
-    assert_eq!((stats.fast_retransmits, stats.verdicts.unknown_as_congestion), (1, 1));
+    assert_eq!((stats.fast_retransmits, pair.tally().unknown_as_congestion), (1, 1));
 }

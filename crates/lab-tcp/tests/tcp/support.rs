@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use msctp_congestion::classifier::Cause;
 use msctp_lab_tcp::header::{self, Header};
 use msctp_lab_tcp::{Config, Connection, Event, Ports, TraceEvent, TraceKind};
+use msctp_schemes::classifiers::{Measured, Tally};
 use msctp_units::{Span, Time};
 
 /// Propagation one way.
@@ -85,6 +86,19 @@ impl Pair {
         &mut self.ends[1]
     }
 
+    fn report_loss(&mut self, end: usize, seen: &Seen, len: u32) {
+        let classifier = self.ends[end].loss_classifier_mut();
+        if let Some(measured) = classifier.and_then(Measured::of_mut) {
+            measured.report(seen.header.sequence, len, self.losses_are);
+        }
+    }
+
+    /// Returns the verdicts of the client's loss classifier.
+    pub(crate) fn tally(&self) -> Tally {
+        let measured = self.ends[0].loss_classifier().and_then(Measured::of);
+        measured.map(Measured::tally).unwrap_or_default()
+    }
+
     fn drain(&mut self, end: usize, fate: &mut impl FnMut(&Seen) -> Fate) {
         loop {
             let mut bytes = Vec::new();
@@ -105,7 +119,7 @@ impl Pair {
             }
             let fate = fate(&seen);
             if fate == Fate::Lose {
-                self.ends[end].report_loss(&bytes, len, self.losses_are);
+                self.report_loss(end, &seen, len);
             }
             let copies = match fate {
                 Fate::Pass => vec![at],

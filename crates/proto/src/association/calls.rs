@@ -1,8 +1,7 @@
 //! What the application calls to send, to receive and to look.
 
-use msctp_congestion::classifier::Cause;
+use msctp_congestion::classifier::LossClassifier;
 use msctp_units::Time;
-use msctp_wire::{Checksum, Chunk, Packet};
 
 use super::{Association, Saved};
 use crate::path::Path;
@@ -165,17 +164,14 @@ impl Association {
         Ok(news)
     }
 
-    /// The simulator lost this packet, which this end had sent: why. A yardstick for loss classifiers
-    /// (`Config::loss_classifier`), not a part of the protocol; a real network tells nobody.
-    pub fn tell_loss(&mut self, packet: &[u8], cause: Cause) {
-        let Ok(packet) = Packet::parse(packet, Checksum::Skip) else { return };
-        for chunk in packet.chunks() {
-            match chunk {
-                Ok(Chunk::Data(data)) => self.outbound.tell_loss(data.tsn, cause),
-                Ok(Chunk::IData(data)) => self.outbound.tell_loss(data.tsn, cause),
-                _ => {}
-            }
-        }
+    /// Returns the association's loss classifier, if it has one ([`Config::loss_classifier`](crate::Config)).
+    pub fn loss_classifier(&self) -> Option<&dyn LossClassifier> {
+        self.outbound.loss_classifier()
+    }
+
+    /// As [`loss_classifier`](Self::loss_classifier), mutable: a simulator reports to its own classifier what it lost.
+    pub fn loss_classifier_mut(&mut self) -> Option<&mut dyn LossClassifier> {
+        self.outbound.loss_classifier_mut()
     }
 
     /// All paths as they are now, in the order in which they appeared.

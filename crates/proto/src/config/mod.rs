@@ -23,9 +23,8 @@ pub use self::streams::{Reconfiguration, StreamsConfig};
 use core::fmt::Display;
 use core::net::{IpAddr, Ipv4Addr};
 
-use msctp_congestion::{
-    ControllerConfig, ControllerFactory, InitialWindow, IpVersion, Options, RtoConfig, classifier,
-};
+use msctp_congestion::classifier::ClassifierFactory;
+use msctp_congestion::{ControllerConfig, ControllerFactory, InitialWindow, IpVersion, RtoConfig};
 use msctp_units::Span;
 
 use crate::ConfigError;
@@ -105,11 +104,9 @@ pub struct Config {
     pub max_burst: u32,
     /// Where timed-out chunks go.
     pub retransmission_path: RetransmissionPath,
-    /// What tells losses found by gap blocks apart, by its name in [`msctp_congestion::classifier`]; `none`, the default, is
-    /// RFC 9260: every loss is congestion. After the answer “wireless” the window is kept. Asked in congestion avoidance only.
-    pub loss_classifier: String,
-    /// The classifier's own options, from those that its registry entry lists.
-    pub loss_classifier_options: Options,
+    /// Makes the classifier that judges losses found by gap blocks, in congestion avoidance only; after a loss judged to be
+    /// wireless the window stays. `None`, the default, is RFC 9260: every loss is congestion.
+    pub loss_classifier: Option<ClassifierFactory>,
     /// Look into expirations of T3-rtx and undo those that were spurious: F-RTO (RFC 5682) in SCTP's terms. False.
     pub frto: bool,
     /// After a spurious timeout the round trip of the first new data starts the RTT estimator over (Park & Jang §2.2). False.
@@ -186,8 +183,7 @@ impl Default for Config {
             pmtu_discovery: true,
             max_burst: 4,
             retransmission_path: RetransmissionPath::Alternate,
-            loss_classifier: msctp_congestion::classifier::None::NAME.to_owned(),
-            loss_classifier_options: Options::new(),
+            loss_classifier: None,
             frto: false,
             restart_rtt_after_spurious: false,
             ecn: false,
@@ -229,7 +225,7 @@ impl Config {
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.validate_timers()?;
         self.validate_sizes()?;
-        self.validate_names()?;
+        self.validate_controller()?;
         self.auth.validate()?;
         self.failover.validate(self.path_max_retrans)?;
         self.streams.validate()?;
@@ -260,20 +256,6 @@ impl Config {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
         //# MUST NOT raise it above 500 ms.
         check(self.sack_delay <= Span::from_millis(500), "sack_delay", self.sack_delay, "at most 500ms")
-    }
-
-    fn validate_names(&self) -> Result<(), ConfigError> {
-        self.validate_controller()?;
-        let classifier = classifier::find(&self.loss_classifier).map_err(|error| ConfigError {
-            field: "loss_classifier",
-            value: self.loss_classifier.clone(),
-            want: error.want(),
-        })?;
-        self.loss_classifier_options.check(classifier.options).map_err(|error| ConfigError {
-            field: "loss_classifier_options",
-            value: error.name.clone(),
-            want: error.to_string(),
-        })
     }
 
     fn validate_controller(&self) -> Result<(), ConfigError> {

@@ -1,104 +1,73 @@
-//! Losses told apart: at the third miss indication a classifier is asked before the window is cut (Park & Jang §2.1 on an
-//! SCTP path). Off by default; an extension of RFC 9260 §7.2.4, no byte on the wire differs but for when it is sent.
+//! Loss classification: at the third miss indication a classifier judges whether the window is cut. Off by default; an
+//! extension of RFC 9260 §7.2.4 that changes no byte on the wire but the time of sending.
 //!
-//! Congestion: RFC 9260's Fast Recovery. Wireless: LD recovery. The chunks are sent again, as a fast retransmit is, and the
-//! window stays; until a SACK acknowledges them cumulatively it grows as it may in Fast Recovery: not by slow start. New data on the SACKs meanwhile needs no rule:
-//! what gap blocks acknowledge leaves the flight, and for each packet that has left the network another may go (§6.1 B).
+//! Congestion: RFC 9260's Fast Recovery. Wireless: LD recovery. The chunks are fast retransmitted and the window stays;
+//! until a SACK acknowledges them cumulatively it grows as it may in Fast Recovery: not by slow start. New data on the
+//! SACKs meanwhile needs no rule: gap blocks reduce the flight size, and each packet that has left the network makes
+//! room for another (§6.1 B).
 //!
 //! Knows no packets and no timers.
 
-use std::collections::BTreeMap;
-
-use msctp_congestion::Window;
-use msctp_congestion::classifier::{self, Cause, Evidence, LossClassifier, Tally};
-use msctp_congestion::{Options, RttEstimator};
-use msctp_wire::Tsn;
+use msctp_congestion::classifier::{Cause, Evidence, LossClassifier};
+use msctp_congestion::{RttEstimator, Window};
 
 use super::Outbound;
 use crate::long_tsn::LongTsn;
-use crate::{Config, PathId};
+use crate::{Config, Verdicts};
 
-/// What an association needs to tell losses apart.
+/// The association's loss classifier, and the number of its verdicts.
 #[derive(Debug)]
 pub(super) struct Differentiation {
-    /// The classifier's name and options.
-    chosen: (String, Options),
-    /// One for each path on which a loss was seen.
-    classifiers: Vec<(PathId, Box<dyn LossClassifier>)>,
-    /// Why chunks were lost, as the simulator told.
-    lost: BTreeMap<LongTsn, Cause>,
-    pub(super) tally: Tally,
-}
-
-/// A verdict on a loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Verdict {
-    pub(super) cause: Cause,
-    /// What the simulator knows.
-    pub(super) truth: Option<Cause>,
+    classifier: Box<dyn LossClassifier>,
+    verdicts: Verdicts,
 }
 
 impl Differentiation {
-    /// `None`: nothing is told apart.
+    /// `None`: every loss is congestion.
     pub(super) fn new(config: &Config) -> Option<Box<Self>> {
-        (config.loss_classifier != classifier::None::NAME).then(|| {
-            Box::new(Self {
-                chosen: (config.loss_classifier.clone(), config.loss_classifier_options.clone()),
-                classifiers: Vec::new(),
-                lost: BTreeMap::new(),
-                tally: Tally::default(),
-            })
-        })
+        let classifier = config.loss_classifier.as_ref()?.make(&());
+        Some(Box::new(Self { classifier, verdicts: Verdicts::default() }))
     }
 
-    /// What the loss of a chunk was due to; `None`: not asked. “Affects the TCP sender behavior only in congestion avoidance
-    /// phases” (Park & Jang §2): in slow start nobody is asked.
+    /// Returns the cause of the loss of `lost`; `None` in slow start, where every loss is congestion.
     pub(super) fn judge(
         &mut self,
-        path: PathId,
-        tsn: LongTsn,
+        lost: LongTsn,
+        unacknowledged: LongTsn,
         window: Window,
         rtt: &RttEstimator,
-    ) -> Option<Verdict> {
+    ) -> Option<Cause> {
         if window.cwnd < window.ssthresh {
             return None;
         }
-        let (name, options) = &self.chosen;
-        let known = self.classifiers.iter().position(|(id, _)| *id == path);
-        let index = match known {
-            Some(index) => index,
-            None => {
-                self.classifiers.push((path, classifier::create(name, options).ok()?));
-                self.classifiers.len() - 1
-            }
-        };
-        let truth = self.lost.get(&tsn).copied();
-        let cause = self.classifiers[index].1.classify(&Evidence { round_trips: rtt.round_trips(), truth });
-        self.tally.count(truth, cause);
-        Some(Verdict { cause, truth })
-    }
-
-    /// Everything up to here is acknowledged.
-    pub(super) fn acknowledged(&mut self, cum_tsn_ack: LongTsn) {
-        while self.lost.first_key_value().is_some_and(|(&tsn, _)| tsn <= cum_tsn_ack) {
-            self.lost.pop_first();
+        let cause = self.classifier.classify(&Evidence {
+            sequence: lost.tsn().get(),
+            unacknowledged: unacknowledged.tsn().get(),
+            round_trips: rtt.round_trips(),
+        });
+        match cause {
+            Cause::Congestion => self.verdicts.congestion += 1,
+            Cause::Wireless => self.verdicts.wireless += 1,
         }
+        Some(cause)
     }
 }
 
 impl Outbound {
-    /// The simulator lost a packet with this chunk of ours: why. A yardstick for classifiers, not a part of the protocol.
-    pub fn tell_loss(&mut self, tsn: Tsn, cause: Cause) {
-        let tsn = self.sent.first().nearest(tsn);
-        if let Some(differentiation) = &mut self.differentiation
-            && self.sent.at(tsn).is_some()
-        {
-            differentiation.lost.insert(tsn, cause);
-        }
+    /// Returns the loss classifier, if there is one.
+    pub fn loss_classifier(&self) -> Option<&dyn LossClassifier> {
+        self.differentiation.as_ref().map(|differentiation| &*differentiation.classifier)
     }
 
-    /// What the classifier said of losses so far.
-    pub fn verdicts(&self) -> Tally {
-        self.differentiation.as_ref().map_or_else(Tally::default, |differentiation| differentiation.tally)
+    /// As [`loss_classifier`](Self::loss_classifier), mutable.
+    pub fn loss_classifier_mut(&mut self) -> Option<&mut dyn LossClassifier> {
+        self.differentiation.as_mut().map(|differentiation| &mut *differentiation.classifier)
+    }
+
+    /// Returns the number of verdicts so far.
+    pub fn verdicts(&self) -> Verdicts {
+        self.differentiation
+            .as_ref()
+            .map_or_else(Verdicts::default, |differentiation| differentiation.verdicts)
     }
 }

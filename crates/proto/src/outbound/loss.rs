@@ -6,7 +6,6 @@ use msctp_units::Time;
 
 use super::Outbound;
 use super::chunk::Fate;
-use super::differentiation::Verdict;
 use super::ecn::covers_loss;
 use super::sack::Processing;
 use crate::TraceKind;
@@ -28,9 +27,6 @@ impl Outbound {
     /// RFC 9260 §7.2.4 (6), §6.2.1 D iv
     pub(super) fn leave_recovery(&mut self, now: Time, paths: &mut Paths) {
         let cum_tsn_ack = self.sent.cum_tsn_ack();
-        if let Some(differentiation) = &mut self.differentiation {
-            differentiation.acknowledged(cum_tsn_ack);
-        }
         for path in paths.iter_mut() {
             path.flow.ld_exit.take_if(|exit| *exit <= cum_tsn_ack);
             if path.flow.recovery_exit.take_if(|exit| *exit <= cum_tsn_ack).is_some() {
@@ -140,16 +136,14 @@ impl Outbound {
             let in_recovery = path.flow.recovery_exit.is_some();
             let verdict = match in_recovery {
                 true => None,
-                false => self
-                    .differentiation
-                    .as_mut()
-                    .and_then(|judge| judge.judge(id, first, path.controller.window(), &path.rtt)),
+                false => self.differentiation.as_mut().and_then(|judge| {
+                    judge.judge(first, self.sent.first(), path.controller.window(), &path.rtt)
+                }),
             };
-            if let (Some(verdict), Some(trace)) = (verdict, &mut self.trace) {
-                let (tsn, Verdict { cause, truth }) = (first.tsn().get(), verdict);
-                trace.push_back(TraceKind::Verdict { path: id, tsn, cause, truth });
+            if let (Some(cause), Some(trace)) = (verdict, &mut self.trace) {
+                trace.push_back(TraceKind::Verdict { path: id, tsn: first.tsn().get(), cause });
             }
-            if verdict.is_some_and(|verdict| verdict.cause == Cause::Wireless) {
+            if verdict == Some(Cause::Wireless) {
                 path.ld_recoveries += 1;
                 path.flow.forced = true;
                 let last = newly_lost.iter().rev().find(lost_here).copied();

@@ -4,9 +4,12 @@
 //! reads, and makes a factory from the [`Options`] that are set. A program that selects nothing by name needs
 //! none of this: it gives the core a typed value.
 
+mod classifiers;
 mod controllers;
+mod entry;
+mod options;
 
+pub use classifiers::{ClassifierEntry, classifiers, find_classifier};
 pub use controllers::{ControllerEntry, controllers, find_controller, window_controllers};
-pub use msctp_congestion::{
-    BadOption, OptionInfo, OptionKind, Options, Registered as Entry, UnknownName, suggest,
-};
+pub use entry::{Entry, UnknownName, suggest};
+pub use options::{BadOption, OptionInfo, OptionKind, Options};

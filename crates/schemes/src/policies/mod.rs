@@ -21,13 +21,13 @@ pub use oracle::Oracle;
 pub use qos_measurement::{BdpDelay, QosMeasurement, note};
 pub use start_rule::{ByRule, StartRule};
 
-use msctp_congestion::{Registered, UnknownName};
 use msctp_proto::handover::{HandoverPolicy, PolicyFactory};
 
+use crate::catalogue::{Entry, UnknownName};
 use crate::wbest::InvalidWBest;
 
 /// A policy with a name. Its options are those of [`PolicyConfig`], which all of them share.
-pub type PolicyInfo = Registered<fn(&PolicyConfig) -> Box<dyn HandoverPolicy>>;
+pub type PolicyInfo = Entry<fn(&PolicyConfig) -> Box<dyn HandoverPolicy>>;
 
 #[rustfmt::skip]
 const POLICIES: &[PolicyInfo] = &[
@@ -50,7 +50,7 @@ pub fn policies() -> &'static [PolicyInfo] {
 /// [`PolicyError::Unknown`] if there is none of that name, with the nearest; [`PolicyError::Probing`] if the
 /// estimator's parameters are out of range.
 pub fn policy(name: &str, config: &PolicyConfig) -> Result<PolicyFactory, PolicyError> {
-    let make = Registered::find(POLICIES, "handover policy", name)?.make;
+    let make = Entry::find(POLICIES, "handover policy", name)?.make;
     config.validate()?;
     let config = config.clone();
     Ok(PolicyFactory::new(move || make(&config)))

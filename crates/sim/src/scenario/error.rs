@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-pub(crate) use msctp_congestion::suggest;
+pub(crate) use msctp_schemes::catalogue::suggest;
 
 /// The first thing that is wrong with a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,10 @@
 //! table whose keys are those that the selected one lists. Knows none of them.
 
 use msctp_congestion::ControllerFactory;
-use msctp_congestion::classifier::{classifiers, find};
-use msctp_schemes::catalogue::{ControllerEntry, OptionInfo, OptionKind, Options, find_controller};
+use msctp_congestion::classifier::ClassifierFactory;
+use msctp_schemes::catalogue::{
+    ControllerEntry, OptionInfo, OptionKind, Options, classifiers, find_controller,
+};
 use msctp_units::Span;
 
 use super::document::Section;
@@ -57,18 +59,11 @@ pub(super) fn controller(
 }
 
 /// Reads `loss_classifier` and `loss_classifier_options` of a profile.
-pub(super) fn classifier(
-    profile: &Section<'_, '_>,
-    name: &mut String,
-    options: &mut Options,
-) -> Result<(), Problem> {
-    let names: Vec<_> = classifiers().iter().map(|info| (info.name, info.name)).collect();
-    if let Some(chosen) = profile.choice("loss_classifier", &names)? {
-        chosen.clone_into(name);
-    }
-    let known = find(name).map_or(&[][..], |info| info.options);
-    *options = read(profile, "loss_classifier_options", known)?;
-    Ok(())
+pub(super) fn classifier(profile: &Section<'_, '_>) -> Result<Option<ClassifierFactory>, Problem> {
+    let known: Vec<_> = classifiers().iter().map(|entry| (entry.name, entry)).collect();
+    let entry = profile.choice("loss_classifier", &known)?.unwrap_or(&classifiers()[0]);
+    let options = read(profile, "loss_classifier_options", entry.options)?;
+    Ok((entry.make)(&options))
 }
 
 fn value(section: &Section<'_, '_>, info: &OptionInfo) -> Result<Option<u64>, Problem> {

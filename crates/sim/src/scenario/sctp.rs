@@ -165,7 +165,7 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
 
 /// What the core finds by name.
 fn names(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
-    options::classifier(section, &mut config.loss_classifier, &mut config.loss_classifier_options)?;
+    config.loss_classifier = options::classifier(section)?;
     let schedulers: Vec<_> = schedulers().iter().map(|info| (info.name, info.name)).collect();
     if let Some(name) = section.choice("scheduler", &schedulers)? {
         name.clone_into(&mut config.streams.scheduler);

@@ -124,7 +124,7 @@ pub(super) fn profile(table: &DeTable<'_>, name: String) -> Result<TcpProfile, P
         config.sack_limit = limit;
     }
     config.controller = options::controller(&section, window_controllers(), ("reno", &[]))?;
-    options::classifier(&section, &mut config.loss_classifier, &mut config.loss_classifier_options)?;
+    config.loss_classifier = options::classifier(&section)?;
     config.initial_window = policy::initial_window(&section, "initial_window")?;
     config.initial_ssthresh = section.integer("initial_ssthresh", 1, i128::from(i64::MAX))?;
     Ok(TcpProfile { name, mss: section.integer("mss", 0, 65_535)?, config })

@@ -2,6 +2,7 @@
 
 use msctp_units::{Rate, Time};
 
+use crate::losses::tally;
 use crate::scenario::Side;
 use crate::simulation::Simulation;
 use crate::summary::{TcpFlowSummary, TcpSummary, VerdictSummary};
@@ -28,6 +29,7 @@ impl Simulation {
         let received = end.received;
         let stats = |side| line.end(side).connection.as_ref().map(|c| c.stats()).unwrap_or_default();
         let (receiver, sender) = (stats(to), stats(to.other()));
+        let tally = tally(peer.connection.as_ref().and_then(|connection| connection.loss_classifier()));
         let completed = peer.source.as_ref().and_then(|source| source.completed);
         // What is still silent at the end of the run counts as a gap too.
         let silent = received.last.map(|last| (self.now.since(last), last));
@@ -47,7 +49,7 @@ impl Simulation {
             spurious_timeouts: sender.spurious_timeouts,
             fast_retransmits: sender.fast_retransmits,
             duplicate_acks: sender.duplicate_acks,
-            verdicts: VerdictSummary::of(&sender.verdicts),
+            verdicts: VerdictSummary::of(&tally),
             window_probes: sender.window_probes,
             acks: receiver.acks_sent,
         }

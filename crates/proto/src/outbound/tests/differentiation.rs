@@ -1,13 +1,38 @@
 //! Losses told apart (Park & Jang §2.1) and spurious timeouts undone (RFC 5682 §2.1) on SCTP paths.
 
 use super::*;
-use msctp_congestion::classifier::Cause;
+use crate::Verdicts;
+use msctp_congestion::classifier::{Cause, ClassifierFactory, Evidence, LossClassifier};
 use msctp_units::Span;
 
-/// 20 chunks in flight, in congestion avoidance, the simulator's word believed.
+/// Returns the causes that a test sets, and congestion for other TSNs.
+#[derive(Debug, Default)]
+struct Preset(Vec<(u32, Cause)>);
+
+impl LossClassifier for Preset {
+    fn name(&self) -> &'static str {
+        "preset"
+    }
+
+    fn classify(&mut self, evidence: &Evidence) -> Cause {
+        let known = self.0.iter().find(|(tsn, _)| *tsn == evidence.sequence);
+        known.map_or(Cause::Congestion, |&(_, cause)| cause)
+    }
+}
+
+fn preset(config: &mut Config) {
+    config.loss_classifier = Some(ClassifierFactory::new(|()| Box::<Preset>::default()));
+}
+
+fn set_cause(sender: &mut Sender, tsn: u32, cause: Cause) {
+    let classifier: &mut dyn std::any::Any = sender.out.loss_classifier_mut().unwrap();
+    classifier.downcast_mut::<Preset>().unwrap().0.push((tsn, cause));
+}
+
+/// 20 chunks in flight, in congestion avoidance, with preset causes of losses.
 fn told(change: impl FnOnce(&mut Config)) -> Sender {
     let mut sender = Sender::with(1, |config| {
-        config.loss_classifier = "oracle".to_owned();
+        preset(config);
         change(config);
     });
     sender = sender.window(P0, 20);
@@ -26,7 +51,7 @@ fn three_misses_of_1(sender: &mut Sender) {
 #[test]
 fn a_wireless_loss_is_sent_again_and_the_window_kept() {
     let mut sender = told(|_| {});
-    sender.out.tell_loss(Tsn::new(1), Cause::Wireless);
+    set_cause(&mut sender, 1, Cause::Wireless);
     sender.enqueue(20, FULL);
     for gap in [(2, 2), (2, 3), (2, 4)] {
         sender.sack(0, &[gap]);
@@ -39,7 +64,7 @@ fn a_wireless_loss_is_sent_again_and_the_window_kept() {
     assert_eq!(sender.cwnd(P0), 20 * PMDCS);
     let path = sender.path(P0);
     assert_eq!((path.fast_retransmits, path.ld_recoveries), (1, 1));
-    assert_eq!(sender.out.verdicts().wireless_as_wireless, 1);
+    assert_eq!(sender.out.verdicts(), Verdicts { congestion: 0, wireless: 1 });
     // As in Fast Recovery, congestion avoidance goes on meanwhile (§7.2.2).
     sender.sack(0, &[(2, 23)]);
     assert_eq!(sender.cwnd(P0), 21 * PMDCS);
@@ -54,36 +79,36 @@ fn a_congestion_loss_or_one_nobody_tells_of_is_rfc_9260() {
     for cause in [Some(Cause::Congestion), None] {
         let mut sender = told(|_| {});
         if let Some(cause) = cause {
-            sender.out.tell_loss(Tsn::new(1), cause);
+            set_cause(&mut sender, 1, cause);
         }
         three_misses_of_1(&mut sender);
         assert!(sender.path(P0).in_fast_recovery());
         assert_eq!(sender.cwnd(P0), 10 * PMDCS);
         assert_eq!(sender.path(P0).ld_recoveries, 0);
-        assert_eq!(sender.out.verdicts().total(), 1);
+        assert_eq!(sender.out.verdicts(), Verdicts { congestion: 1, wireless: 0 });
     }
 }
 
 #[test]
 fn another_chunk_s_loss_is_not_taken_for_this_one_s() {
     let mut sender = told(|_| {});
-    sender.out.tell_loss(Tsn::new(2), Cause::Wireless);
+    set_cause(&mut sender, 2, Cause::Wireless);
     three_misses_of_1(&mut sender);
     assert!(sender.path(P0).in_fast_recovery());
 }
 
 #[test]
 fn in_slow_start_and_without_a_classifier_nobody_is_asked() {
-    let mut slow = Sender::with(1, |config| config.loss_classifier = "oracle".to_owned());
+    let mut slow = Sender::with(1, preset);
     let start = StartState { cwnd: 20 * PMDCS, ssthresh: Some(40 * PMDCS), pacing_rate: None };
     slow.path_mut(P0).controller.start(&start);
+    set_cause(&mut slow, 1, Cause::Wireless);
     let mut plain = Sender::new(1).window(P0, 20);
     for sender in [&mut slow, &mut plain] {
         sender.enqueue(20, FULL);
         sender.flush();
-        sender.out.tell_loss(Tsn::new(1), Cause::Wireless);
         three_misses_of_1(sender);
-        assert_eq!(sender.out.verdicts().total(), 0);
+        assert_eq!(sender.out.verdicts(), Verdicts::default());
         assert!(sender.cwnd(P0) < 11 * PMDCS, "cut");
     }
 }
@@ -91,8 +116,8 @@ fn in_slow_start_and_without_a_classifier_nobody_is_asked() {
 #[test]
 fn a_loss_of_each_kind_in_ld_recovery() {
     let mut sender = told(|_| {});
-    sender.out.tell_loss(Tsn::new(1), Cause::Wireless);
-    sender.out.tell_loss(Tsn::new(6), Cause::Congestion);
+    set_cause(&mut sender, 1, Cause::Wireless);
+    set_cause(&mut sender, 6, Cause::Congestion);
     three_misses_of_1(&mut sender);
     sender.flush();
     for last in [7, 8, 9] {
@@ -207,7 +232,7 @@ fn a_second_timeout_in_a_row_and_one_that_goes_elsewhere_are_taken_as_they_are()
 #[test]
 fn in_ld_recovery_a_timeout_is_taken_as_it_is() {
     let mut sender = told(|config| config.frto = true);
-    sender.out.tell_loss(Tsn::new(1), Cause::Wireless);
+    set_cause(&mut sender, 1, Cause::Wireless);
     three_misses_of_1(&mut sender);
     sender.enqueue(20, FULL);
     sender.flush();

@@ -7,7 +7,7 @@ use std::fmt;
 
 use msctp_units::Span;
 
-use crate::suggest;
+use super::suggest;
 
 /// One option: name, meaning, range and default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,34 +13,51 @@
 //! by less than 2^-50 for round trips up to a million times the least: a millionth of a nanosecond for a
 //! T_dev of a second. Two equal sides may count as congestion then.
 
-use super::{Cause, Evidence, LossClassifier};
-use crate::{OptionInfo, Options, RoundTrips};
+use msctp_congestion::classifier::{Cause, ClassifierFactory, Evidence, LossClassifier};
+use msctp_congestion::{Make, RoundTrips};
+use msctp_units::Span;
 
-/// The exponent k of inequality (1). The paper does not give it.
-pub const K: OptionInfo = OptionInfo::thousandths(
-    "k",
-    1000,
-    (500, 8000, 500),
-    "k in inequality (1) of Park & Jang: the greater, the more losses are congestion",
-);
+/// Options of [`ParkJang`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParkJangConfig {
+    /// 2·k of inequality (1), 2: the greater k, the more losses are congestion. The paper does not give it.
+    pub twice_k: u8,
+}
+
+impl Default for ParkJangConfig {
+    fn default() -> Self {
+        Self { twice_k: 2 }
+    }
+}
+
+impl Make<(), dyn LossClassifier> for ParkJangConfig {
+    fn make(&self, (): &()) -> Box<dyn LossClassifier> {
+        Box::new(ParkJang::new(self))
+    }
+}
+
+impl From<ParkJangConfig> for ClassifierFactory {
+    fn from(config: ParkJangConfig) -> Self {
+        Self::of(config)
+    }
+}
 
 /// Inequality (1) of Park & Jang.
 #[derive(Clone, Copy, Debug)]
 pub struct ParkJang {
-    /// 2·k.
-    halves: u64,
+    twice_k: u8,
 }
 
 /// 1 as a fraction.
 const ONE: u128 = 1 << 62;
 
 impl ParkJang {
-    /// The name in the registry.
+    /// Its name in the catalogue.
     pub const NAME: &str = "park-jang";
 
-    /// With [`K`] from the options.
-    pub fn new(options: &Options) -> Self {
-        Self { halves: options.get(&K) / 500 }
+    /// Makes one.
+    pub fn new(config: &ParkJangConfig) -> Self {
+        Self { twice_k: config.twice_k }
     }
 
     /// (T_min / T_cur)^k in 2^62ths.
@@ -49,8 +66,8 @@ impl ParkJang {
             return ONE;
         }
         let ratio = u128::from(least) * ONE / u128::from(current);
-        let whole = (0..self.halves / 2).fold(ONE, |power, _| power * ratio / ONE);
-        if self.halves.is_multiple_of(2) {
+        let whole = (0..self.twice_k / 2).fold(ONE, |power, _| power * ratio / ONE);
+        if self.twice_k.is_multiple_of(2) {
             return whole;
         }
         whole * (ratio * ONE).isqrt() / ONE
@@ -59,7 +76,7 @@ impl ParkJang {
     /// Inequality (1), multiplied by T_dev: T_cur − T_avg + T_dev > 2·(T_min/T_cur)^k·T_dev.
     fn is_congestion(&self, times: &RoundTrips) -> bool {
         // A century and more: the products below fit.
-        let nanos = |span: msctp_units::Span| span.as_nanos().min(1 << 62);
+        let nanos = |span: Span| span.as_nanos().min(1 << 62);
         let (current, average) = (nanos(times.current), nanos(times.average));
         let deviation = nanos(times.deviation);
         let Some(left) = (current + deviation).checked_sub(average) else { return false };
@@ -82,12 +99,10 @@ impl LossClassifier for ParkJang {
 
 #[cfg(test)]
 mod tests {
-    use msctp_units::Span;
-
     use super::*;
 
-    fn with(k: u64) -> ParkJang {
-        ParkJang::new(&Options::new().with(&K, k))
+    fn with(twice_k: u8) -> ParkJang {
+        ParkJang::new(&ParkJangConfig { twice_k })
     }
 
     fn times(current: u64, average: u64, deviation: u64, least: u64) -> RoundTrips {
@@ -95,41 +110,36 @@ mod tests {
         RoundTrips { current: ms(current), average: ms(average), deviation: ms(deviation), least: ms(least) }
     }
 
-    fn cause(k: u64, round_trips: RoundTrips) -> Cause {
-        with(k).classify(&Evidence { round_trips: Some(round_trips), truth: None })
+    fn cause(twice_k: u8, round_trips: RoundTrips) -> Cause {
+        with(twice_k).classify(&Evidence { sequence: 0, unacknowledged: 0, round_trips: Some(round_trips) })
     }
 
     #[test]
     fn inequality_1_by_hand() {
         use Cause::{Congestion, Wireless};
         // An empty path: the right side is 1.
-        assert_eq!(cause(1000, times(100, 100, 10, 100)), Wireless, "0 > 1");
-        assert_eq!(cause(1000, times(110, 100, 10, 110)), Wireless, "1 > 1");
-        assert_eq!(cause(1000, times(111, 100, 10, 111)), Congestion, "1.1 > 1");
+        assert_eq!(cause(2, times(100, 100, 10, 100)), Wireless, "0 > 1");
+        assert_eq!(cause(2, times(110, 100, 10, 110)), Wireless, "1 > 1");
+        assert_eq!(cause(2, times(111, 100, 10, 111)), Congestion, "1.1 > 1");
         // Twice the least round trip, k = 1: 2/2 − 1 = 0
-        assert_eq!(cause(1000, times(200, 200, 10, 100)), Wireless, "0 > 0");
-        assert_eq!(cause(1000, times(201, 200, 10, 100)), Congestion, "0.1 > −0.005");
+        assert_eq!(cause(2, times(200, 200, 10, 100)), Wireless, "0 > 0");
+        assert_eq!(cause(2, times(201, 200, 10, 100)), Congestion, "0.1 > −0.005");
         // k = 2: 2/4 − 1 = −0.5
-        assert_eq!(cause(2000, times(200, 205, 10, 100)), Wireless, "−0.5 > −0.5");
-        assert_eq!(cause(2000, times(200, 204, 10, 100)), Congestion, "−0.4 > −0.5");
+        assert_eq!(cause(4, times(200, 205, 10, 100)), Wireless, "−0.5 > −0.5");
+        assert_eq!(cause(4, times(200, 204, 10, 100)), Congestion, "−0.4 > −0.5");
         // k = 0.5, four times the least: 2/2 − 1 = 0; k = 1.5: 2/8 − 1 = −0.75
-        assert_eq!(cause(500, times(400, 400, 8, 100)), Wireless, "0 > 0");
-        assert_eq!(cause(500, times(401, 400, 8, 100)), Congestion);
-        assert_eq!(cause(1500, times(400, 406, 8, 100)), Wireless, "−0.75 > −0.75");
-        assert_eq!(cause(1500, times(400, 405, 8, 100)), Congestion, "−0.625 > −0.75");
+        assert_eq!(cause(1, times(400, 400, 8, 100)), Wireless, "0 > 0");
+        assert_eq!(cause(1, times(401, 400, 8, 100)), Congestion);
+        assert_eq!(cause(3, times(400, 406, 8, 100)), Wireless, "−0.75 > −0.75");
+        assert_eq!(cause(3, times(400, 405, 8, 100)), Congestion, "−0.625 > −0.75");
         // A round trip far below its average is no queue.
-        assert_eq!(cause(3000, times(300, 400, 8, 100)), Wireless, "the right side is never below −1");
+        assert_eq!(cause(6, times(300, 400, 8, 100)), Wireless, "the right side is never below −1");
     }
 
     #[test]
     fn without_a_round_trip_it_is_congestion() {
-        let evidence = Evidence { round_trips: None, truth: Some(Cause::Wireless) };
-        assert_eq!(with(1000).classify(&evidence), Cause::Congestion);
-    }
-
-    #[test]
-    fn by_default_k_is_1() {
-        assert_eq!(ParkJang::new(&Options::new()).halves, 2);
+        let evidence = Evidence { sequence: 0, unacknowledged: 0, round_trips: None };
+        assert_eq!(with(2).classify(&evidence), Cause::Congestion);
     }
 
     proptest::proptest! {
@@ -137,27 +147,27 @@ mod tests {
         #[test]
         fn inequality_1_as_it_is_written(
             least in 1u64..1_000_000_000, above in 0u64..2_000_000_000,
-            average in 1u64..2_000_000_000, deviation in 1u64..500_000_000, halves in 1u64..=6,
+            average in 1u64..2_000_000_000, deviation in 1u64..500_000_000, halves in 1u8..=6,
         ) {
             let ns = Span::from_nanos;
             let current = least + above;
             let times =
                 RoundTrips { current: ns(current), average: ns(average), deviation: ns(deviation), least: ns(least) };
             let left = (current as f64 - average as f64) / deviation as f64;
-            let right = 2.0 * (least as f64 / current as f64).powf(halves as f64 / 2.0) - 1.0;
+            let right = 2.0 * (least as f64 / current as f64).powf(f64::from(halves) / 2.0) - 1.0;
             proptest::prop_assume!((left - right).abs() > 1e-9);
             let expected = if left > right { Cause::Congestion } else { Cause::Wireless };
-            proptest::prop_assert_eq!(cause(halves * 500, times), expected);
+            proptest::prop_assert_eq!(cause(halves, times), expected);
         }
 
         #[test]
-        fn any_times(current: u64, average: u64, deviation: u64, least: u64, halves in 1u64..=16) {
+        fn any_times(current: u64, average: u64, deviation: u64, least: u64, halves in 1u8..=16) {
             let ns = Span::from_nanos;
             let times =
                 RoundTrips { current: ns(current), average: ns(average), deviation: ns(deviation), least: ns(least) };
             // More k never turns congestion into wireless.
-            if halves > 1 && cause((halves - 1) * 500, times) == Cause::Congestion {
-                proptest::prop_assert_eq!(cause(halves * 500, times), Cause::Congestion);
+            if halves > 1 && cause(halves - 1, times) == Cause::Congestion {
+                proptest::prop_assert_eq!(cause(halves, times), Cause::Congestion);
             }
         }
     }

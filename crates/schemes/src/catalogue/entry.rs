@@ -1,12 +1,12 @@
-//! Tools for registries of names.
+//! [`Entry`]: a scheme by name.
 
 use std::fmt;
 
-use crate::OptionInfo;
+use super::OptionInfo;
 
-/// A registry entry: made by name, with a function of type `M`.
+/// A scheme by name, made by a function of type `M`.
 #[derive(Clone, Copy, Debug)]
-pub struct Registered<M: 'static> {
+pub struct Entry<M: 'static> {
     /// Its name in scenario files and on the command line.
     pub name: &'static str,
     /// One-line description.
@@ -17,26 +17,26 @@ pub struct Registered<M: 'static> {
     pub make: M,
 }
 
-impl<M> Registered<M> {
-    /// Returns the entry called `name` in `registry`; errors call it a `what`.
+impl<M> Entry<M> {
+    /// Returns the entry called `name` in `entries`; errors call it a `what`.
     ///
     /// # Errors
     /// [`UnknownName`] if there is none of that name.
     pub fn find(
-        registry: &'static [Self],
+        entries: &'static [Self],
         what: &'static str,
         name: &str,
     ) -> Result<&'static Self, UnknownName> {
-        let found = registry.iter().find(|info| info.name == name);
+        let found = entries.iter().find(|info| info.name == name);
         found.ok_or_else(|| UnknownName {
             what,
             name: name.to_owned(),
-            known: registry.iter().map(|info| info.name).collect(),
+            known: entries.iter().map(|info| info.name).collect(),
         })
     }
 }
 
-/// A name that the registry does not have.
+/// A name that the catalogue does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct UnknownName {
     /// What kind of entry was requested.

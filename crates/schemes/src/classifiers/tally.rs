@@ -1,6 +1,6 @@
 //! [`Tally`]: counts a classifier's verdicts against the simulator's truth.
 
-use super::Cause;
+use msctp_congestion::classifier::Cause;
 
 /// Verdicts on losses by their truth, which only a simulator knows. For measurement, not for a protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
