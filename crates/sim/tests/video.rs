@@ -198,8 +198,8 @@ fn frames_with_a_lifetime_are_not_sent_when_they_are_old() {
     assert!(insisted > 2.0 * live.p95_transfer.unwrap(), "{live:?} {reliable:?}");
 }
 
-/// A limit of the messages reaches the association: a frame without retransmissions is lost with its packet (RFC
-/// 7496 §3.1).
+/// A limit of the messages reaches the association: a frame without retransmissions is lost with its packet
+/// (RFC 7496 §3.1).
 #[test]
 fn frames_that_may_not_be_sent_again_are_lost_with_their_packets() {
     // Long enough for the last time-out.

@@ -44,7 +44,7 @@ pub(super) fn run(summary: &Summary) -> Result<Run, String> {
         return Err("no association handed over".to_owned());
     }
     let udp = summary.cbr.iter().map(|cbr| (cbr.sent, cbr.sent - cbr.received));
-    // A segment that is sent again was lost, but for the few after time-outs that arrived.
+    // Each retransmitted segment was lost, except for the few after timeouts that had arrived.
     let tcp = summary.tcp.iter().map(|tcp| (tcp.to_server.segments, tcp.to_server.retransmitted));
     let (sent, lost) = udp.chain(tcp).fold((0, 0), |(sent, lost), one| (sent + one.0, lost + one.1));
     Ok(Run {

@@ -15,7 +15,7 @@ pub enum Metric {
     FirstData,
     /// When the receiver sends the SACK that acknowledges so many packets in order, in s.
     TCum(u32),
-    /// Packets with data sent again.
+    /// Packets with retransmitted data.
     Rtx,
     /// Packets dropped by the bottleneck's queue on the way to the receiver.
     QueueDrops,

@@ -15,7 +15,7 @@ use crate::words::{interval, signed};
 
 /// AF1: how long after the change a timeout counts as the change's, in seconds. The queue before the radio
 /// link holds at most 50 packets, which take 25 s at CS1: what was sent before the change has arrived or is
-/// given up by then.
+/// abandoned by then.
 const AFTER_CHANGE: f64 = 30.0;
 
 /// What "there is no timeout production" (AF1) and "does not cause losses" (AF4) may still have: of the

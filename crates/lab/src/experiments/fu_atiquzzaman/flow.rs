@@ -17,7 +17,7 @@ use super::measure::{SEGMENT_BYTES, Sent};
 pub struct Flow {
     /// Segments the receiving application was given.
     pub delivered: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmitted: u64,
     /// Segments sent, by time.
     pub sent: Vec<Sent>,

@@ -26,7 +26,7 @@ pub struct Measured {
 pub struct GridRun {
     /// Segments the correspondent's application was given.
     pub delivered: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub retransmitted: u64,
     /// Expirations of the retransmission timer.
     pub timeouts: u64,
@@ -92,11 +92,11 @@ pub struct Sent {
 /// How the six lost segments were repaired.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Repair {
-    /// The first of them was sent again.
+    /// Time of the first retransmission of one of them.
     pub first: f64,
-    /// The last of them was sent again, each counted when it was first sent again.
+    /// Time at which the last of them was first retransmitted.
     pub last: f64,
-    /// All of them were acknowledged.
+    /// Time at which all of them were acknowledged.
     pub done: f64,
     /// Expirations of the retransmission timer between the first loss and `done`.
     pub timeouts: usize,
@@ -111,7 +111,7 @@ impl Repair {
 }
 
 impl Microscope {
-    /// When each lost segment was first sent again, in the order of the segments.
+    /// Returns when each lost segment was first retransmitted, in the order of the segments.
     #[must_use]
     pub fn retransmissions(&self) -> Vec<(u64, f64)> {
         let again = |segment| self.sent.iter().find(|sent| sent.segment == segment && sent.again);
@@ -169,6 +169,6 @@ mod tests {
         assert_eq!(run.repair(), None, "not acknowledged");
         run.acknowledged.push((3.0, 6));
         run.sent.remove(4);
-        assert_eq!(run.repair(), None, "never sent again");
+        assert_eq!(run.repair(), None, "never retransmitted");
     }
 }

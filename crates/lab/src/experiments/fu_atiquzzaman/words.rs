@@ -31,7 +31,7 @@ pub(super) const TERMS: [(&str, &str); 6] = [
     ),
     (
         "Well before",
-        "In at most half the time. The time is the paper’s: from the first to the last of the six lost segments being sent again.",
+        "In at most half the time. The time is the paper’s: from the first to the last retransmission of the six lost segments.",
     ),
     (
         "About as well",

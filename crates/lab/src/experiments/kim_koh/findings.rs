@@ -51,7 +51,7 @@ const FINDINGS: [Finding; 7] = [
         text: "C-SCTP is ahead of both, for two reasons that the packets show. Its burst of 46 packets takes the places of \
                the 3G link’s queue, and a background that never yields loses the packets that find none: C-SCTP gains most \
                of a window in the first seven seconds and nothing later. And when it does time out, what was outstanding is \
-               sent again over the other path (RFC 9260 §6.4), the idle WLAN, which stays up until the old address is \
+               retransmitted over the other path (RFC 9260 §6.4), the idle WLAN, which stays up until the old address is \
                deleted. Kept on the 3G path (--set sctp.cn.retransmission_path=same) its lead shrinks to about half and \
                does not turn round.",
     },

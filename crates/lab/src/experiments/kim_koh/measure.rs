@@ -30,7 +30,7 @@ pub struct Handover {
     pub fast_retransmits: Vec<f64>,
     /// The first fall of the new path's window after the switch.
     pub first_fall: Option<Fall>,
-    /// DATA chunks sent again in the whole run.
+    /// DATA chunks retransmitted in the whole run.
     pub retransmitted: u64,
     /// Packets the target link's queue dropped in the whole run, background included.
     pub queue_drops: u64,

@@ -225,7 +225,7 @@ fn hidden(measured: &Measured, transport: Transport) -> Vec<Check> {
         .filter_map(|(seed, run)| Some((run.longest_rtt * 1000.0, quiet.get(seed)?.longest_rtt * 1000.0)))
         .unzip();
     let text = format!(
-        "{who}: {} blocks sent again on the air in {} runs, {duplicates} duplicate ACKs, {found} losses found",
+        "{who}: {} blocks retransmitted on the air in {} runs, {duplicates} duplicate ACKs, {found} losses found",
         number(resent as f64),
         told.len()
     );
@@ -386,7 +386,7 @@ pub fn ledger(measured: &Measured) -> Vec<Claim> {
             "PJ2",
             "park-jang",
             "Fig. 2",
-            "A wireless loss that the link layer gives up is sent again at the third duplicate ACK (T30), by the \
+            "A packet that the link layer abandons is retransmitted at the third duplicate ACK (T30), by the \
              previous scheme a round trip after the first (T48).",
             vec![judge("one loss", pj2(measured))],
         ),

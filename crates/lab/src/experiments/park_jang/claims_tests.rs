@@ -83,7 +83,7 @@ fn pj1_needs_every_cell() {
 
 // PJ2
 
-/// Looks at a round trip of 200 ms and a packet every 10 ms: sent again so long after the first duplicate
+/// Looks at a round trip of 200 ms and a packet every 10 ms: retransmitted so long after the first duplicate
 /// ACK.
 fn looks(proposed: f64, previous: f64) -> Measured {
     let mut measured = Measured::default();

@@ -210,7 +210,7 @@ fn look_panel(transport: Transport, scheme: Scheme, look: &Microscope) -> Panel 
     let series: Vec<Series> = [
         dots(EventKind::Sent, "sent", Style::First),
         dots(EventKind::Acked, "ACK", Style::Second),
-        dots(EventKind::SentAgain, "sent again", Style::Third),
+        dots(EventKind::SentAgain, "retransmitted", Style::Third),
     ]
     .into_iter()
     .filter(|series| !series.points.is_empty())
@@ -220,7 +220,7 @@ fn look_panel(transport: Transport, scheme: Scheme, look: &Microscope) -> Panel 
     let again = time(look.retransmission);
     Panel {
         slug: format!("fig02-{}-{}", transport.slug(), scheme.slug()),
-        caption: format!("{}: sent again at T{again:.0}", capital(scheme.words())),
+        caption: format!("{}: retransmitted at T{again:.0}", capital(scheme.words())),
         chart: Chart {
             title: format!("{} with {}: packets around a loss", transport.words(), scheme.words()),
             x: Axis::new("time (1/20 of a round trip)", 0.0, 80.0),
@@ -276,7 +276,7 @@ fn recoveries(measured: &Measured) -> Option<Figure> {
             caption: String::new(),
             head: [
                 "",
-                "blocks sent again",
+                "blocks retransmitted",
                 "packets lost",
                 "duplicate ACKs",
                 "losses found by TCP",

@@ -173,11 +173,11 @@ impl Transport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
-    /// Every loss is congestion: RFC 5681, RFC 6675, RFC 9260.
+    /// Takes every loss as congestion: RFC 5681, RFC 6675, RFC 9260.
     Standard,
-    /// Losses are told apart; what is lost is sent again one round trip after the first duplicate ACK.
+    /// Distinguishes losses; retransmits a lost packet one round trip after the first duplicate ACK.
     Previous,
-    /// The paper's: losses are told apart; what is lost is sent again at the third duplicate ACK.
+    /// The paper's: distinguishes losses; retransmits a lost packet at the third duplicate ACK.
     Proposed,
 }
 

@@ -69,7 +69,7 @@ pub struct Transfer {
     pub timeouts: u64,
     /// Of those, found to be spurious.
     pub spurious: u64,
-    /// Segments or chunks sent again.
+    /// Segments or chunks retransmitted.
     pub retransmitted: u64,
     /// Packets dropped by full queues on the way of the data.
     pub queue_drops: u64,
@@ -86,7 +86,7 @@ pub struct Microscope {
     pub first_duplicate: f64,
     /// When the third duplicate ACK came.
     pub third_duplicate: f64,
-    /// When the lost segment was sent again.
+    /// When the lost segment was retransmitted.
     pub retransmission: f64,
     /// What the sender sent and received around it.
     pub events: Vec<Event>,
@@ -108,7 +108,7 @@ pub struct Event {
 pub enum EventKind {
     /// A segment was sent for the first time.
     Sent,
-    /// A segment was sent again.
+    /// A segment was retransmitted.
     SentAgain,
     /// An ACK came.
     Acked,
@@ -117,7 +117,7 @@ pub enum EventKind {
 /// A transfer over an LTE link layer that recovers what the air loses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recovery {
-    /// Blocks that the link layer sent again.
+    /// Blocks that the link layer retransmitted.
     pub resent_blocks: u64,
     /// Packets the network lost, at whatever place and for whatever reason.
     pub lost: u64,

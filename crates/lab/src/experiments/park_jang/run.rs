@@ -26,7 +26,7 @@ pub const SCENARIOS: [ScenarioFile; 5] = [
 /// User bytes of a TCP segment.
 const SEGMENT: u64 = SEGMENT_BYTES as u64;
 
-/// A run as the simulator is told of it.
+/// The conditions of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
     /// The scenario.
@@ -321,7 +321,7 @@ fn looked_at(trace: &TcpTraceSeries) -> Result<Microscope, String> {
         .segments
         .iter()
         .find(|event| matches!(event.kind, TraceKind::Sent { retransmission: true, .. }))
-        .ok_or("nothing was sent again")?;
+        .ok_or("nothing was retransmitted")?;
     let before = trace.rtt.iter().rfind(|(at, ..)| at.as_secs_f64() <= first);
     let rtt = before.ok_or("no round trip was measured")?.1.as_secs_f64();
     let (from, to) = (first - 1.5 * rtt, first + 2.5 * rtt);

@@ -78,7 +78,7 @@ pub(super) const SET_UP: [SetUp; 25] = [
     ),
     SetUp::stated(
         "LD recovery",
-        "send again; one new packet for each of three duplicate ACKs; wait for a new ACK; keep the window",
+        "retransmit; one new packet for each of three duplicate ACKs; wait for a new ACK; keep the window",
         "the same",
     ),
     SetUp::explained(
@@ -131,7 +131,7 @@ pub(super) const SET_UP: [SetUp; 25] = [
     ),
     SetUp::open(
         "Handover",
-        "the radio link stands still for 0.5 to 3 s, keeps what waits, then is the other network",
+        "the radio link stands still for 0.5 to 3 s, keeps its queue, then is the other network",
         "LTE forwards \
          in order what has not arrived. Nothing is lost, so that every timeout is spurious.",
     ),

@@ -370,7 +370,7 @@ fn fa4(measured: &Measured) -> Vec<Check> {
             None => Check::missing(want, format!("{} did not repair the six", protocol.words())),
             Some(found) => {
                 let text = format!(
-                    "{}: {} timeouts, all six sent again within {:.1} s",
+                    "{}: {} timeouts, all six retransmitted within {:.1} s",
                     protocol.words(),
                     found.timeouts,
                     found.span()

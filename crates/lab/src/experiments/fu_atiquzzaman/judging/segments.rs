@@ -54,7 +54,7 @@ fn repairs(measured: &Measured, losses: LossSet) -> Grid {
     };
     let head = [
         "",
-        "first sent again after",
+        "first retransmitted after",
         "first to last of the six",
         "all acknowledged after",
         "timeouts",
@@ -80,7 +80,7 @@ fn microscope_panel(run: &Microscope, losses: LossSet, protocol: Protocol) -> Op
     Some(Panel {
         slug: format!("fig{number:02}-segments-{set}"),
         caption: format!(
-            "Fig. {number}, {}: the six are sent again within {:.2} s ({} of the time to the last acknowledgment)",
+            "Fig. {number}, {}: the six are retransmitted within {:.2} s ({} of the time to the last acknowledgment)",
             protocol.words(),
             repair.span(),
             percent(share).trim_start_matches('+')
@@ -151,7 +151,7 @@ fn segment_chart(run: &Microscope, (zero, first): (f64, u64), window: (f64, f64)
     let series = vec![
         dots("sent", Style::Second, &|sent| !sent.again && !lost(sent)),
         dots("lost", Style::First, &lost),
-        dots("sent again", Style::Fourth, &|sent| sent.again),
+        dots("retransmitted", Style::Fourth, &|sent| sent.again),
         acknowledged,
     ];
     let ys = || series.iter().flat_map(|series| &series.points).map(|point| point.y);
