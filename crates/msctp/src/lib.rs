@@ -108,6 +108,12 @@
 //! which takes no longer than handing packets to the kernel. Without either, unsent data is lost when the
 //! runtime ends; the peers then get an ABORT as the endpoint's task is dropped.
 //!
+//! # Tracing
+//!
+//! With the feature `tracing` each association is a span of the crate `tracing`, with its ports and the
+//! peer's address, and the set-up, path states, moves and the end are events in it. Without the feature no
+//! code is compiled for it.
+//!
 //! # Back-pressure
 //!
 //! One task per endpoint moves packets. [`Association::send`] waits while the send buffer is full
@@ -124,6 +130,7 @@ mod endpoint;
 mod error;
 mod follow;
 mod inbox;
+mod log;
 mod mobile;
 mod options;
 mod setup;

@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::ending::Endings;
 use crate::error::{AssociationError, FinishError};
 use crate::inbox::Inbox;
+use crate::log::Log;
 use crate::mobile::{Follower, Moves};
 use crate::options::over_udp;
 use crate::wakers::Wakers;
@@ -136,6 +137,7 @@ pub(crate) struct Slot {
     pub(crate) watchers: Wakers,
     pub(crate) flushers: Wakers,
     pub(crate) moves: Moves,
+    log: Log,
 }
 
 impl Slot {
@@ -159,6 +161,7 @@ impl Slot {
             watchers: Wakers::default(),
             flushers: Wakers::default(),
             moves: Moves::default(),
+            log: Log::none(),
         }
     }
 
@@ -339,6 +342,7 @@ impl State {
     /// Adds an association that is not over.
     pub(crate) fn insert_slot(&mut self, handle: Handle, mut slot: Box<Slot>) {
         slot.sctp_ports = self.core.association(handle).map_or((0, 0), msctp_proto::Association::ports);
+        slot.log = Log::begin(&self.core, handle, slot.initiator);
         self.slots.insert(handle, slot);
         self.live += 1;
     }
@@ -459,6 +463,7 @@ impl State {
             }
             let Some(slot) = self.slots.get_mut(&handle) else { continue };
             let (was_up, was_over) = (matches!(slot.phase, Phase::Up), matches!(slot.phase, Phase::Over(_)));
+            slot.log.event(&self.core, handle, &event);
             slot.note(event);
             if !was_over && matches!(slot.phase, Phase::Over(_)) {
                 self.live -= 1;

@@ -41,7 +41,7 @@ const MESSAGE: usize = 64 << 10;
 /// Read every stream that the peer may send on, drop its [`RecvStream`], or shut down.
 #[derive(Debug)]
 pub struct Stream {
-    // Dropped first: what waits for the reader is then for `recv`.
+    // Dropped first: messages that nobody read go to `recv`.
     send: SendStream,
     recv: RecvStream,
 }

@@ -1,0 +1,98 @@
+//! [`Log`]: an association's span and events for the crate `tracing`. Empty without the feature `tracing`.
+
+use msctp_proto::{Endpoint as Core, Event, Handle};
+
+/// The span of an association.
+#[derive(Debug)]
+pub(crate) struct Log(#[cfg(feature = "tracing")] tracing::Span);
+
+#[cfg(not(feature = "tracing"))]
+impl Log {
+    pub(crate) fn none() -> Self {
+        Self()
+    }
+
+    pub(crate) fn begin(_core: &Core, _handle: Handle, _connects: bool) -> Self {
+        Self()
+    }
+
+    pub(crate) fn event(&self, _core: &Core, _handle: Handle, _event: &Event) {}
+}
+
+#[cfg(feature = "tracing")]
+impl Log {
+    /// An association that was not begun yet.
+    pub(crate) fn none() -> Self {
+        Self(tracing::Span::none())
+    }
+
+    /// Opens the span of an association. `connects`: this end began it.
+    pub(crate) fn begin(core: &Core, handle: Handle, connects: bool) -> Self {
+        let Some(association) = core.association(handle) else { return Self::none() };
+        let (local_port, remote_port) = association.ports();
+        let remote = association.paths().find(|path| path.primary).map(|path| path.at.remote);
+        let remote = remote.map(tracing::field::display);
+        let span =
+            tracing::info_span!(parent: None, "association", local_port, remote_port, remote, connects);
+        span.in_scope(|| tracing::debug!("set-up begins"));
+        Self(span)
+    }
+
+    /// Reports an event of the core.
+    pub(crate) fn event(&self, core: &Core, handle: Handle, event: &Event) {
+        use tracing::{debug, info, warn};
+        if self.0.is_disabled() {
+            return;
+        }
+        let _inside = self.0.enter();
+        let at = |id| {
+            let association = core.association(handle)?;
+            association.paths().find(|path| path.id == id).map(|path| path.at)
+        };
+        let local = |id| at(id).map(|at| tracing::field::display(at.local));
+        let remote = |id| at(id).map(|at| tracing::field::display(at.remote));
+        match event {
+            Event::Connected { outbound_streams, inbound_streams } => {
+                info!(outbound_streams, inbound_streams, "association up");
+            }
+            Event::Restarted => warn!("the peer restarted the association"),
+            Event::PathAdded { path, at } => {
+                debug!(%path, local = %at.local, remote = %at.remote, "path added");
+            }
+            Event::PathRemoved { path, at } => {
+                debug!(%path, local = %at.local, remote = %at.remote, "path removed");
+            }
+            Event::PathState { path, state } => {
+                info!(%path, %state, local = local(*path), remote = remote(*path), "path state");
+            }
+            Event::PathMtu { path, pmtu } => debug!(%path, pmtu, "path MTU"),
+            Event::PrimaryChanged { path, cause } => {
+                info!(%path, ?cause, local = local(*path), remote = remote(*path), "primary path changed");
+            }
+            Event::AddressChange { request, accepted } => {
+                info!(?request, accepted, "the peer answered an address change");
+            }
+            Event::Authentication(event) => debug!(?event, "authentication"),
+            Event::PeerError { cause } => debug!(cause, "the peer sent an ERROR chunk"),
+            Event::PeerShutdown => debug!("the peer shuts down"),
+            Event::Closed => info!("association closed"),
+            Event::Lost(reason) => {
+                let reason = crate::AssociationError::Lost(reason.clone());
+                warn!(%reason, "association lost");
+            }
+            // One for each message or for each time a queue fills or empties.
+            Event::Readable | Event::Writable | Event::SendFailed(_) => {}
+            other => debug!(event = ?other, "event"),
+        }
+    }
+}
+
+#[cfg(all(test, not(feature = "tracing")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_the_feature_a_log_takes_no_memory() {
+        assert_eq!(size_of::<Log>(), 0);
+    }
+}
