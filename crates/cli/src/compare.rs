@@ -1,4 +1,4 @@
-//! `msctp compare`: every handover policy on the papers' handovers.
+//! `msctp compare`: runs every handover policy on the papers' handovers.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;

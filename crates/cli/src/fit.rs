@@ -1,4 +1,4 @@
-//! `msctp fit`: find the parameters a paper leaves open, from the part of its data that may be fitted to.
+//! `msctp fit`: fits the parameters that a paper leaves open to the part of its data reserved for fitting.
 
 use std::io::IsTerminal;
 use std::num::NonZeroUsize;
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A bar on a terminal; in a log each better parameter set has its line.
+/// Shows a progress bar on a terminal, a line in a log.
 fn progress(runs: u64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         eprintln!("at most {runs} runs …");

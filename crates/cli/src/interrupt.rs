@@ -1,5 +1,5 @@
-//! Signals that end a command which writes: the first lets it finish what it has begun to write, the second
-//! ends it at once.
+//! Signals for commands that write files: the first lets the command complete its files, the second ends it
+//! at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ impl Interrupt {
         let mut signals = Vec::new();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let seen = Arc::new(AtomicBool::new(false));
-            // In this order: the shutdown looks at the flag before the first signal has set it.
+            // In this order: the shutdown reads the flag before the first signal sets it.
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop)).map_err(failed)?;
             flag::register(signal, Arc::clone(&seen)).map_err(failed)?;
             flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
@@ -38,7 +38,7 @@ impl Interrupt {
         &self.stop
     }
 
-    /// Returns the failure of work that was cut short: the signal's, if one was received.
+    /// Returns the failure of interrupted work: that of the signal, if one was received.
     pub(crate) fn failure(&self, message: String) -> Failure {
         let came = self.signals.iter().find(|(_, seen)| seen.load(Ordering::Relaxed));
         match came {

@@ -1,8 +1,7 @@
 //! The msctp command.
 //!
-//! One file per subcommand, each with an `Args` and a `run`. Exit codes: 0 when the work was done, 1 when it
-//! failed on the way, 2 when its input is invalid (arguments, scenario file), 128 and the
-//! signal's number when a signal ended it (130 for Ctrl-C, 143 for SIGTERM).
+//! One file per subcommand, each with an `Args` and a `run`. Exit codes: 0 done, 1 failed, 2 invalid input
+//! (arguments, scenario file), 128 plus the signal's number after a signal (130 Ctrl-C, 143 SIGTERM).
 
 mod bench;
 mod compare;
@@ -66,10 +65,10 @@ enum Command {
     Recv(net::recv::Args),
 }
 
-/// Why a subcommand did not do its work.
+/// The failure of a subcommand.
 #[derive(Debug)]
 enum Failure {
-    /// It failed on the way: exit code 1.
+    /// The work failed: exit code 1.
     Run(String),
     /// The arguments or the scenario are invalid: exit code 2.
     Input(String),

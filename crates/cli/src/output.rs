@@ -1,5 +1,5 @@
-//! Output files of commands: opened before the work, so that a mistake costs no time, and put in their place
-//! after it, so that a failure costs no file.
+//! Output files of commands. They are opened before the work, so that a wrong path is reported at once, and
+//! renamed into place after it, so that a failure leaves existing files unchanged.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,7 +10,7 @@ use msctp_lab::output::OutputFile;
 use crate::Failure;
 use crate::system::cannot_write;
 
-/// A file a command writes.
+/// An output file of a command.
 pub(crate) struct Output {
     /// Its flag and path, for errors.
     what: String,
@@ -18,7 +18,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Opens the file named by `flag`. What was there stays until [`commit`](Self::commit).
+    /// Opens the file named by `flag`. An existing file stays until [`commit`](Self::commit).
     pub(crate) fn open(flag: &str, path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Err(Failure::Input(format!(
@@ -30,12 +30,12 @@ impl Output {
         Ok(Self { what, file })
     }
 
-    /// Opens the file of a flag that may be left out.
+    /// Opens the file of an optional flag.
     pub(crate) fn open_optional(flag: &str, path: Option<&Path>) -> Result<Option<Self>, Failure> {
         path.map(|path| Self::open(flag, path)).transpose()
     }
 
-    /// A writer to the file.
+    /// Returns a writer to the file.
     pub(crate) fn writer(&self) -> Result<BufWriter<File>, Failure> {
         self.file.writer().map_err(|e| self.failure(&e))
     }
@@ -45,13 +45,13 @@ impl Output {
         Failure::Run(cannot_write(&self.what, error))
     }
 
-    /// Puts the file in its place.
+    /// Renames the file into place.
     pub(crate) fn commit(self) -> Result<(), Failure> {
         let Self { what, file } = self;
         file.commit().map_err(|e| Failure::Run(cannot_write(what, &e)))
     }
 
-    /// Writes the whole file and puts it in its place.
+    /// Writes the whole file and renames it into place.
     pub(crate) fn write(self, content: &[u8]) -> Result<(), Failure> {
         let mut out = self.writer()?;
         out.write_all(content).and_then(|()| out.flush()).map_err(|e| self.failure(&e))?;

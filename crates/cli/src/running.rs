@@ -1,4 +1,4 @@
-//! What commands that carry out many runs share: the progress bar, results kept for resuming, how it ends.
+//! Shared parts of commands with many runs: the progress bar, stored results for resuming, the outcome.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ use crate::Failure;
 use crate::interrupt::Interrupt;
 use crate::system::cannot_write;
 
-/// Where results are kept in a report's folder until all runs are done.
+/// Subfolder of a report that stores results until all runs are complete.
 const KEPT: &str = ".runs";
 
-/// What an earlier run of this program has left in the report's folder, or an empty store.
+/// Opens the store of results in the report's folder, with those of an earlier run of this program.
 pub(crate) fn store(out: &Path) -> Result<Store, Failure> {
-    // Before minutes of work, not after.
+    // Reported before minutes of work.
     let named = |dir: &Path| format!("--out {}", dir.display());
     std::fs::create_dir_all(out).map_err(|e| Failure::Input(cannot_write(named(out), &e)))?;
     let program = std::env::current_exe().and_then(std::fs::read);
@@ -40,7 +40,7 @@ pub(crate) fn unwritten(error: ReportError) -> Failure {
     })
 }
 
-/// The report is written: nothing needs to be kept.
+/// Removes the store after the report is written.
 pub(crate) fn done_with(store: Store, out: &Path) -> Result<(), Failure> {
     store
         .remove()
@@ -51,7 +51,7 @@ fn kept(out: &Path) -> PathBuf {
     out.join(KEPT)
 }
 
-/// Says how many runs were made in this time, and how many an earlier one had left.
+/// Prints how many runs were made in this time, and how many results were reused.
 pub(crate) fn say_extent(done: usize, store: &Store, elapsed: Duration) {
     let reused = store.reused().min(done);
     let made = counted((done - reused) as u64, "run");
@@ -62,8 +62,8 @@ pub(crate) fn say_extent(done: usize, store: &Store, elapsed: Duration) {
     eprintln!("{made} in {:.1} s{before}", elapsed.as_secs_f64());
 }
 
-/// Whether every run was made: the error names the first that failed, or how many are to go, and where the
-/// report is.
+/// Returns the failure if a run failed or is missing: it names the first that failed, or the number that is
+/// left, and the report.
 pub(crate) fn outcome(
     failed: &[(String, String)],
     skipped: usize,
@@ -87,7 +87,7 @@ pub(crate) fn outcome(
     Ok(())
 }
 
-/// A bar on a terminal, a line in a log.
+/// Shows a progress bar on a terminal, a line in a log.
 pub(crate) fn progress(runs: usize) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         eprintln!("{} …", counted(runs as u64, "run"));
@@ -103,7 +103,7 @@ pub(crate) fn progress(runs: usize) -> ProgressBar {
     bar
 }
 
-/// Writes to standard output. A reader that has seen enough (head, jq) is no failure.
+/// Writes to standard output. A reader that closes the pipe early (head) is no failure.
 pub(crate) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {

@@ -1,4 +1,4 @@
-//! `msctp sim`: run one scenario and say what happened.
+//! `msctp sim`: simulates one scenario and prints a summary.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -68,14 +68,13 @@ pub(crate) struct Args {
     series: Option<PathBuf>,
 }
 
-/// The run is cut into so many pieces of virtual time; between them the progress bar moves and Ctrl-C is
-/// noticed.
+/// Number of pieces of a run. Between them the progress bar moves and a signal takes effect.
 const PIECES: u64 = 1000;
 
-/// Intervals over which throughput is summed when the scenario does not say: fine enough to show a handover.
+/// Default interval of the throughput series: short enough to show a handover.
 pub(crate) const THROUGHPUT_INTERVAL: Span = Span::from_millis(100);
 
-/// Reads the scenario, runs it and prints what happened.
+/// Reads the scenario, simulates it and prints the summary.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let source = Source::read(&args.scenario)?;
     let mut scenario =
@@ -116,14 +115,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Names on standard error what the scenario declares and nothing uses.
+/// Warns on standard error of declarations that nothing uses.
 pub(crate) fn warn_of_unused(scenario: &Scenario) {
     for what in scenario.unused() {
         eprintln!("msctp: warning: {what}");
     }
 }
 
-/// The files of a run, opened before it.
+/// The output files of a run, opened before it.
 struct Outputs {
     pcap: Option<Output>,
     events: Option<Output>,
@@ -131,7 +130,7 @@ struct Outputs {
 }
 
 impl Outputs {
-    /// Opens what the arguments name, and has the simulation write there.
+    /// Opens the files that the arguments name and connects the simulation to them.
     fn open(args: &Args, simulation: &mut Simulation) -> Result<Self, Failure> {
         let outputs = Self {
             pcap: Output::open_optional("--pcap", args.pcap.as_deref())?,
@@ -150,8 +149,7 @@ impl Outputs {
         Ok(outputs)
     }
 
-    /// Completes every file, whether or not the run came to its end. A file that fails does not keep the
-    /// others back.
+    /// Completes every file, also after an interrupted run. The others are completed if one fails.
     fn finish(self, mut simulation: Simulation) -> Result<(), Failure> {
         let finish = |output: Option<Output>, finished: io::Result<()>| match output {
             Some(output) => finished.map_err(|e| output.failure(&e)).and_then(|()| output.commit()),
@@ -200,7 +198,7 @@ pub(crate) fn positive(text: &str) -> Result<Span, String> {
     }
 }
 
-/// Runs to `end` or until `stop`; true when it came to `end`.
+/// Runs to `end` or until `stop`. Returns whether it reached `end`.
 fn run_in_pieces(simulation: &mut Simulation, end: Time, stop: &AtomicBool) -> bool {
     let bar = if io::stderr().is_terminal() { ProgressBar::new(PIECES) } else { ProgressBar::hidden() };
     bar.set_style(
@@ -220,10 +218,10 @@ fn run_in_pieces(simulation: &mut Simulation, end: Time, stop: &AtomicBool) -> b
     true
 }
 
-/// A file of what is recorded over time, and who writes it.
+/// A time series file and the function that writes it.
 pub(crate) type Column = (&'static str, fn(&Series, &mut BufWriter<File>) -> io::Result<()>);
 
-/// What `sim` records over time, a file each.
+/// The time series of `sim`.
 pub(crate) const SERIES: [Column; 6] = [
     ("throughput.csv", Series::write_throughput_csv),
     ("window.csv", Series::write_window_csv),
@@ -237,7 +235,7 @@ pub(crate) const SERIES: [Column; 6] = [
 pub(crate) struct SeriesFiles(Vec<(Column, Output)>);
 
 impl SeriesFiles {
-    /// Opens the files in their folder, which is made if need be.
+    /// Opens the files in their folder; creates the folder if it does not exist.
     pub(crate) fn open(dir: &Path, columns: &[Column]) -> Result<Self, Failure> {
         std::fs::create_dir_all(dir)
             .map_err(|e| Failure::Input(cannot_write(format!("--series {}", dir.display()), &e)))?;
@@ -245,7 +243,7 @@ impl SeriesFiles {
         columns.iter().map(open).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Writes every file, then puts all in their places.
+    /// Writes every file, then renames all into place.
     pub(crate) fn write(self, series: &Series) -> Result<(), Failure> {
         for ((_, write), output) in &self.0 {
             let mut out = output.writer()?;

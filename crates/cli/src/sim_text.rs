@@ -1,4 +1,4 @@
-//! The summary of `msctp sim` for people.
+//! Prints the summary of `msctp sim` as text.
 
 use std::io::{self, Write};
 
@@ -73,7 +73,7 @@ fn write_table<const N: usize>(
     rows.iter().try_for_each(|row| line("  ", &|column| row[column].clone()))
 }
 
-/// Writes how long the messages of video applications took.
+/// Writes the transfer times of video applications.
 fn write_video(out: &mut impl Write, all: &[VideoSummary]) -> io::Result<()> {
     if all.is_empty() {
         return Ok(());
@@ -88,7 +88,7 @@ fn write_video(out: &mut impl Write, all: &[VideoSummary]) -> io::Result<()> {
     write_table(out, head, all.iter().map(row))
 }
 
-/// Writes what the constant-rate sources did.
+/// Writes the counters of constant-rate sources.
 pub(crate) fn write_cbr(out: &mut impl Write, all: &[CbrSummary]) -> io::Result<()> {
     if all.is_empty() {
         return Ok(());
@@ -101,7 +101,7 @@ pub(crate) fn write_cbr(out: &mut impl Write, all: &[CbrSummary]) -> io::Result<
     write_table(out, ["constant rate", "sent", "received", "lost"], all.iter().map(row))
 }
 
-/// Writes what became of packets on the links.
+/// Writes the counters of the links.
 pub(crate) fn write_links(out: &mut impl Write, links: &[LinkSummary]) -> io::Result<()> {
     writeln!(out)?;
     let row = |link: &LinkSummary| {
@@ -126,7 +126,7 @@ fn write_association(out: &mut impl Write, association: &AssociationSummary) -> 
             write_flow(out, way, flow)?;
         }
     }
-    // A switch of the end that sends no data moves nothing but its SACKs.
+    // A switch of the end that sends no data moves only its SACKs.
     for handover in association.handovers.iter().filter(|handover| handover.gap.is_some()) {
         write_handover(out, handover)?;
     }
@@ -181,7 +181,7 @@ fn write_tcp_flow(out: &mut impl Write, way: &str, flow: &TcpFlowSummary) -> io:
     if let Some(at) = flow.completed {
         writeln!(out, "    complete at {at:.3} s")?;
     }
-    // The kernel's TCP does not say.
+    // The kernel's TCP does not count segments here.
     if flow.segments == 0 {
         return write_gap(out, flow);
     }
@@ -267,7 +267,7 @@ fn write_mobile_ip(out: &mut impl Write, mobile_ip: &MobileIpSummary) -> io::Res
     Ok(())
 }
 
-/// A rate with three digits and a unit.
+/// Formats a rate with a unit.
 pub(crate) fn rate(bps: u64) -> String {
     let bps = bps as f64;
     match bps {

@@ -1,4 +1,4 @@
-//! `msctp validate`: the cases of ns-2's SCTP and TCP rebuilt, run and compared.
+//! `msctp validate`: runs the reference cases of ns-2's SCTP and TCP and compares the results.
 
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.list {
         return print(|out| list(out, &cases));
     }
-    // Read before the work, so that a wrong file costs no time.
+    // Read before the work: a wrong file is reported at once.
     let document = args.out.as_deref().map(|path| read(path).map(|text| (path, text))).transpose()?;
     let output = Output::open_optional("--out", args.out.as_deref())?;
     let interrupt = Interrupt::watch()?;
@@ -98,7 +98,7 @@ fn select(names: &[String]) -> Result<Vec<Case>, Failure> {
     Ok(all.into_iter().filter(wanted).collect())
 }
 
-/// Reads the document and makes sure that it can be updated.
+/// Reads the document and checks that it has the markers.
 fn read(path: &Path) -> Result<String, Failure> {
     let what = format!("--out {}", path.display());
     let text = read_text(&what, path)?;

@@ -1,12 +1,12 @@
-//! What arrives at hosts, and how it goes around changes: the longest gap, the rates before and after. Sees
-//! lengths and times only.
+//! Arrivals at hosts around changes of links and addresses: the longest gap, the rates before and after.
+//! Sees lengths and times only.
 
 use msctp_sim::series::Bins;
 use msctp_units::{Span, Time};
 
 use crate::summary::{AroundSummary, HostSummary};
 
-/// How long arrivals are watched after a change, and summed before and after it.
+/// The time before and after a change over which rates are computed, and in which gaps count.
 pub(crate) const WATCH: Span = Span::from_secs(5);
 
 /// Rates are summed over intervals of this length.
@@ -26,7 +26,7 @@ struct Around {
     gap_from: Time,
 }
 
-/// One host's arrivals.
+/// The arrivals at one host.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrivals {
     name: String,
@@ -53,7 +53,7 @@ impl Arrivals {
         }
     }
 
-    /// User data arrived.
+    /// Counts user data that arrived now.
     pub(crate) fn add(&mut self, now: Time, bytes: usize) {
         if bytes == 0 {
             return;
@@ -68,7 +68,7 @@ impl Arrivals {
         self.last = Some(now);
     }
 
-    /// Nothing arrived between `from` and `to`.
+    /// Records a gap without arrivals between `from` and `to`.
     fn watch(&mut self, from: Time, to: Time) {
         for around in &mut self.around {
             let touches = from <= around.change.at + WATCH && to >= around.change.at;
@@ -78,7 +78,7 @@ impl Arrivals {
         }
     }
 
-    /// The bytes of whole intervals from `from` to `to`, as a rate over that time.
+    /// Returns the mean rate over the whole intervals between `from` and `to`.
     fn rate(&self, from: Time, to: Time) -> f64 {
         let number = |at: Time| (at.as_nanos() / INTERVAL.as_nanos()) as usize;
         let (first, end) = (number(from), number(to).min(self.bins.sums.len()));
@@ -87,7 +87,7 @@ impl Arrivals {
         if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
     }
 
-    /// What it came to by `end`. Changes that were not made any more are left out.
+    /// Returns the summary up to `end`. Leaves out changes that came after it.
     pub(crate) fn summary(mut self, end: Time) -> HostSummary {
         self.bins.extend_to(end);
         let silent_from = self.last;

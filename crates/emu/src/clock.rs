@@ -11,20 +11,20 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock that shows zero now.
+    /// Starts a clock at zero.
     #[must_use]
     pub fn start() -> Self {
         Self { origin: read() }
     }
 
-    /// Time since the start.
+    /// Returns the time since the start.
     #[must_use]
     pub fn now(&self) -> Time {
         let since = read().duration_since(self.origin).as_nanos();
         Time::from_nanos(u64::try_from(since).unwrap_or(u64::MAX))
     }
 
-    /// How long it is until `at`; zero if it is over.
+    /// Returns the time until `at`; zero if that has passed.
     #[must_use]
     pub fn until(&self, at: Time) -> Duration {
         Duration::from_nanos(at.since(self.now()).as_nanos())

@@ -1,7 +1,7 @@
-//! That nothing is left behind, however the command ends.
+//! Contains all processes of an emulation, so that nothing is left behind however the command ends.
 //!
-//! The command starts itself again as the first process of a PID namespace and waits for it. All that runs in
-//! hosts are descendants of that inner process; when it ends, the kernel kills them all, and the hosts'
+//! The command starts itself again as the first process of a PID namespace and waits for it. All processes
+//! in hosts are descendants of that inner process; when it ends, the kernel kills them all, and the hosts'
 //! network namespaces, which have no names, end with them. The inner process is killed by the kernel when the
 //! outer one ends, `kill -9` included (`PR_SET_PDEATHSIG`).
 
@@ -17,15 +17,15 @@ use nix::unistd::{Pid, getpid};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// In the inner process' environment: who its parent is.
+/// Environment variable of the inner process that identifies its parent.
 pub(crate) const PARENT: &str = "MSCTP_EMULATION_PARENT";
 
 /// Which of the two processes this is.
 #[derive(Debug)]
 pub enum Role {
-    /// The first process of its PID namespace: go on.
+    /// The first process of its PID namespace, which runs the emulation.
     Inner,
-    /// The one that was started: the inner one has ended with this.
+    /// The process that the user started, after the inner one ended with this outcome.
     Outer(Outcome),
 }
 
@@ -34,12 +34,12 @@ pub enum Role {
 pub struct Outcome {
     /// Its status.
     pub status: ExitStatus,
-    /// The first signal that asked for the end.
+    /// The first signal that the outer process received.
     pub signal: Option<i32>,
 }
 
-/// Starts this program again, with the same arguments, in a PID namespace, and waits for its end; in that
-/// second one, makes sure that it ends with the first. To be called by the main thread, before there are
+/// Starts this program again in a PID namespace, with the same arguments, and waits for its end. In that
+/// second process, arranges that it ends with the first. Call it from the main thread, before there are
 /// others.
 ///
 /// # Errors
@@ -48,7 +48,7 @@ pub fn enter() -> io::Result<Role> {
     match std::env::var(PARENT) {
         Ok(parent) if getpid() == Pid::from_raw(1) => {
             set_pdeathsig(Signal::SIGKILL)?;
-            // It may have ended before that.
+            // The parent may have ended before the call.
             if identity(parent.split_whitespace().next().unwrap_or_default())? != parent {
                 return Err(io::Error::other("the process that started this one has ended"));
             }
@@ -74,7 +74,7 @@ fn outer() -> io::Result<Outcome> {
     for signal in signals.forever() {
         if signal != SIGCHLD {
             first.get_or_insert(signal);
-            // A terminal has told the inner process already; to be told twice does not hurt it.
+            // A terminal has signalled the inner process already; a second signal does no harm.
             let _ = kill(pid, Signal::SIGTERM);
         }
         if let Some(status) = inner.try_wait()? {
@@ -84,7 +84,7 @@ fn outer() -> io::Result<Outcome> {
     Ok(Outcome { status: inner.wait()?, signal: first })
 }
 
-/// A process by its number and the time it started, which no other has.
+/// Identifies a process by its number and start time, which together are unique.
 fn identity(pid: &str) -> io::Result<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The name, in brackets, may have spaces in it: the 22nd field is the 20th after it.
@@ -92,8 +92,7 @@ fn identity(pid: &str) -> io::Result<String> {
     Ok(format!("{pid} {}", started.unwrap_or_default()))
 }
 
-/// The exit code that stands for the way the inner process ended: 128 and the signal's number when one cut it
-/// short.
+/// Returns the exit code for the way the inner process ended: 128 plus the signal's number if one ended it.
 #[must_use]
 pub fn code(outcome: Outcome) -> u8 {
     let Outcome { status, signal } = outcome;

@@ -26,9 +26,9 @@ pub use crate::pump::Done;
 /// How a scenario is emulated.
 #[derive(Default)]
 pub struct Options {
-    /// Seed of the links' random streams, instead of the scenario's.
+    /// Seed of the links' random streams; `None`: the scenario's.
     pub seed: Option<u64>,
-    /// Keep the kernel's MPTCP endpoints.
+    /// Configure the kernel's MPTCP endpoints in this mode; `None`: leave MPTCP alone.
     pub mptcp: Option<Mptcp>,
     /// UDP packets from or to this port are SCTP's (RFC 6951): links count them, and compare them with their
     /// MTU, without the UDP header, as the simulator's own; devices take 8 bytes more.
@@ -37,7 +37,7 @@ pub struct Options {
     pub tcp_initial_windows: BTreeMap<String, u32>,
     /// Capture what these links deliver (none: all of them) as pcapng.
     pub capture: Option<(Vec<String>, Box<dyn Write + Send>)>,
-    /// Receives the actions as they are done.
+    /// Receives each action when it is executed.
     pub events: Option<Sender<Done>>,
 }
 
@@ -56,7 +56,7 @@ pub enum Error {
     /// The scenario is invalid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// A host could not be made.
+    /// A host could not be set up.
     #[error("cannot set up host \"{host}\": {error}")]
     Host {
         /// Its name.
@@ -69,7 +69,7 @@ pub enum Error {
     System(#[from] io::Error),
 }
 
-/// A scenario's hosts and links, running. Dropped, everything it made is gone.
+/// A running emulation of a scenario's hosts and links. Dropping it removes everything that it created.
 #[derive(Debug)]
 pub struct Emulation {
     // Before the hosts: the devices it holds are theirs.
@@ -84,10 +84,10 @@ pub struct Emulation {
 }
 
 impl Emulation {
-    /// Sets up the hosts of a scenario that [`Scenario::with_outside_hosts`] gave, and starts its clock.
+    /// Sets up the hosts of a scenario from [`Scenario::with_outside_hosts`], and starts its clock.
     ///
     /// # Errors
-    /// The scenario is invalid, or the system refuses something. Nothing is left then.
+    /// The scenario is invalid, or a system call fails. Nothing is left behind.
     pub fn start(scenario: &Scenario, options: Options) -> Result<Self, Error> {
         let mut world = OutsideHosts::new(scenario, options.seed)?;
         if let Some(port) = options.encapsulation {
@@ -143,42 +143,42 @@ impl Emulation {
         Ok(Self { pump, hosts, stop, clock, helpers, failed, scenario, seed })
     }
 
-    /// The clock of the scenario.
+    /// Returns the clock of the scenario.
     #[must_use]
     pub fn clock(&self) -> Clock {
         self.clock
     }
 
-    /// What is emulated.
+    /// Returns the scenario.
     #[must_use]
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }
 
-    /// The host of this name.
+    /// Returns the host of this name.
     #[must_use]
     pub fn host(&self, name: &str) -> Option<&Host> {
         self.hosts.iter().find(|host| host.name() == name)
     }
 
-    /// All hosts, in the order of the scenario.
+    /// Returns all hosts, in the order of the scenario.
     #[must_use]
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
     }
 
-    /// Has the scenario come to its end?
+    /// Tells whether the scenario has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.pump.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// What has failed in hosts since this was asked last.
+    /// Returns the failures in hosts since the last call.
     pub fn failures(&self) -> impl Iterator<Item = String> + '_ {
         self.failed.try_iter()
     }
 
-    /// Runs `reap` unless somebody here is waiting for a process of its own: it may wait for any child then.
+    /// Runs `reap`, which may wait for any child, while no thread here waits for a process of its own.
     pub fn while_no_helper_runs(&self, reap: impl FnOnce()) {
         match self.helpers.try_lock() {
             Ok(_guard) => reap(),
@@ -187,10 +187,10 @@ impl Emulation {
         }
     }
 
-    /// Stops the links and gives what it came to, and the simulation with what it recorded.
+    /// Stops the links. Returns the summary, and the simulation with its recordings.
     ///
     /// # Errors
-    /// Those of ending a capture.
+    /// The capture cannot be completed.
     pub fn finish(mut self) -> Result<(Summary, Simulation), Error> {
         let pump = self.stop_pump().ok_or_else(|| io::Error::other("the pump has panicked"))?;
         let mut pump = pump.map_err(io::Error::from)?;
@@ -219,7 +219,7 @@ impl Emulation {
 
 impl Drop for Emulation {
     fn drop(&mut self) {
-        // Before the hosts' threads, which end when nobody can give them jobs any more.
+        // Before the hosts' threads, which end when the last sender of jobs is gone.
         drop(self.stop_pump());
     }
 }

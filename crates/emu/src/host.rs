@@ -1,8 +1,7 @@
 //! [`Host`]: a network namespace without a name, held by the thread that made it.
 //!
-//! Everything that is to happen in the namespace is a job for that thread: devices, sockets and processes
-//! belong to the namespace of the thread that makes them. When thread, processes and sockets are gone, so is
-//! the namespace.
+//! All work in the namespace is a job for that thread, because devices, sockets and processes belong to the
+//! namespace of the thread that creates them. The namespace ends with its thread, processes and sockets.
 
 use std::io::{self, Write};
 use std::process::{Child, Command, Stdio};
@@ -15,8 +14,7 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Held while a helper process is running that somebody here waits for: whoever reaps strangers must not reap
-/// it.
+/// Held while a thread here waits for a helper process: the reaper of orphans must not reap that process.
 pub(crate) type Helpers = Arc<Mutex<()>>;
 
 /// A host of the scenario.
@@ -28,7 +26,7 @@ pub struct Host {
     helpers: Helpers,
 }
 
-/// What the namespace does with packets: no filter by reverse path, no way over a link that is down, no IPv6
+/// Settings of the namespace: no reverse path filter, no routes over links that are down, no IPv6 addresses
 /// but the scenario's.
 const SETTINGS: &[(&str, &str)] = &[
     ("ipv4/conf/all/rp_filter", "0"),
@@ -44,7 +42,7 @@ const SETTINGS: &[(&str, &str)] = &[
 ];
 
 impl Host {
-    /// Makes the namespace.
+    /// Creates the namespace.
     pub(crate) fn start(name: &str, helpers: &Helpers) -> io::Result<Self> {
         let (jobs, todo) = channel::<Job>();
         let (made, was_made) = channel();
@@ -69,11 +67,11 @@ impl Host {
         &self.name
     }
 
-    /// Does something in the host's namespace and waits for it: sockets made there stay there, whoever uses
-    /// them.
+    /// Runs a job in the host's namespace and waits for it. Sockets created there stay there, whichever
+    /// thread uses them.
     ///
     /// # Panics
-    /// If the job did.
+    /// If the job panics.
     pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         let (done, result) = channel();
         self.post(move || drop(done.send(job())));
@@ -83,12 +81,12 @@ impl Host {
     /// Starts a command in the host's namespace.
     ///
     /// # Errors
-    /// Those of starting it.
+    /// The command cannot be started.
     pub fn spawn(&self, mut command: Command) -> io::Result<Child> {
         self.run(move || command.spawn())
     }
 
-    /// Has something done in the host's namespace, after what was posted before.
+    /// Queues a job for the host's namespace, behind earlier ones.
     pub(crate) fn post(&self, job: impl FnOnce() + Send + 'static) {
         if let Some(jobs) = &self.jobs {
             // The thread ends when this host does, not before.
@@ -96,7 +94,8 @@ impl Host {
         }
     }
 
-    /// A way to have lines of `ip -batch` done later, from anywhere; `failed` receives the errors.
+    /// Returns a function that runs lines of `ip -batch` later, from any thread; `failed` receives the
+    /// errors.
     pub(crate) fn ip_later(&self, failed: Sender<String>) -> impl Fn(String) + Send + use<> {
         let (jobs, helpers, name) = (self.jobs.clone(), Arc::clone(&self.helpers), self.name.clone());
         move |lines| {
@@ -112,13 +111,13 @@ impl Host {
         }
     }
 
-    /// Does lines of `ip -batch` in the namespace.
+    /// Runs lines of `ip -batch` in the namespace.
     pub(crate) fn ip(&self, lines: String) -> io::Result<()> {
         let helpers = Arc::clone(&self.helpers);
         self.run(move || ip(&lines, &helpers))
     }
 
-    /// Makes a TUN device: whole IP packets, no headers, nothing left to hardware.
+    /// Creates a TUN device: whole IP packets without headers, no offload.
     pub(crate) fn tun(&self, name: &str) -> io::Result<SyncDevice> {
         let name = name.to_owned();
         self.run(move || {
@@ -138,7 +137,7 @@ impl Drop for Host {
     }
 }
 
-/// This thread leaves for a namespace of its own.
+/// Moves this thread into a network namespace of its own.
 fn enter() -> io::Result<()> {
     unshare(CloneFlags::CLONE_NEWNET)?;
     for (key, value) in SETTINGS {

@@ -1,9 +1,9 @@
-//! [`Lateness`]: by how much packets were handed out after their time.
+//! [`Lateness`]: the time by which packets were delivered late.
 
 use msctp_units::Span;
 use serde::Serialize;
 
-/// Counts in classes whose bounds are 1/8 apart, so that a quantile is known to 13 %.
+/// A histogram whose class bounds are 1/8 apart: a quantile is exact to 13 %.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     classes: Vec<u64>,
@@ -14,20 +14,20 @@ pub struct Lateness {
 /// Quantiles of lateness, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Quantiles {
-    /// Packets handed out.
+    /// Packets delivered to hosts.
     pub packets: u64,
-    /// Half were no later than this.
+    /// The median.
     pub median: f64,
-    /// 99 % were no later than this.
+    /// The 99th percentile.
     pub p99: f64,
-    /// The latest.
+    /// The maximum.
     pub max: f64,
 }
 
-/// Classes to each doubling.
+/// Classes per doubling.
 const STEPS: u32 = 8;
 
-/// The class of a number of nanoseconds: exact below 8, then eight classes to each doubling.
+/// Returns the class of a number of nanoseconds: exact below 8, then eight classes per doubling.
 fn class(ns: u64) -> usize {
     let steps = u64::from(STEPS);
     if ns < steps {
@@ -37,7 +37,7 @@ fn class(ns: u64) -> usize {
     (steps * u64::from(doubling) + (ns >> doubling)) as usize
 }
 
-/// The greatest number of nanoseconds in a class.
+/// Returns the greatest number of nanoseconds in a class.
 fn bound(class: usize) -> u64 {
     let (class, steps) = (class as u64, u64::from(STEPS));
     if class < steps {
@@ -49,20 +49,20 @@ fn bound(class: usize) -> u64 {
 }
 
 impl Lateness {
-    /// Nothing counted.
+    /// Creates an empty histogram.
     #[must_use]
     pub fn new() -> Self {
         Self { classes: vec![0; class(u64::MAX) + 1], count: 0, greatest: Span::ZERO }
     }
 
-    /// One more packet.
+    /// Counts a packet.
     pub fn add(&mut self, late: Span) {
         self.classes[class(late.as_nanos())] += 1;
         self.count += 1;
         self.greatest = self.greatest.max(late);
     }
 
-    /// No more than this for `num / den` of the packets; zero if there are none.
+    /// Returns the quantile `num / den`; zero without packets.
     #[must_use]
     pub fn quantile(&self, num: u64, den: u64) -> Span {
         let wanted = (u128::from(self.count) * u128::from(num)).div_ceil(u128::from(den.max(1)));
@@ -77,7 +77,7 @@ impl Lateness {
         }
     }
 
-    /// The quantiles that are reported.
+    /// Returns the quantiles that the summary reports.
     #[must_use]
     pub fn quantiles(&self) -> Quantiles {
         Quantiles {

@@ -1,4 +1,4 @@
-//! What an emulation needs of the machine, checked before anything is set up, and how to get what is missing.
+//! Checks the requirements of an emulation on this machine, and says how to meet a missing one.
 
 use std::fs::File;
 use std::path::Path;
@@ -6,22 +6,22 @@ use std::process::{Command, Stdio};
 
 use nix::sched::{CloneFlags, unshare};
 
-/// Something that is missing, and how to get it.
+/// A requirement that this machine does not meet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{missing}\n  {remedy}")]
 pub struct Missing {
-    /// What.
+    /// The requirement, and what fails.
     pub missing: String,
-    /// How to get it.
+    /// How to meet it.
     pub remedy: String,
 }
 
 const ROOT: &str = "run it as root (sudo msctp emulate …), or as the root of a user namespace of your own: unshare --user --map-root-user msctp emulate …";
 
-/// The first thing that is missing.
+/// Checks all requirements.
 ///
 /// # Errors
-/// [`Missing`], which says how to get it.
+/// The first requirement that is missing, and how to meet it.
 pub fn check() -> Result<(), Missing> {
     let missing =
         |missing: &str, remedy: &str| Err(Missing { missing: missing.into(), remedy: remedy.into() });
@@ -41,7 +41,7 @@ pub fn check() -> Result<(), Missing> {
             "install it (apt-get install iproute2) and have it in PATH",
         );
     }
-    // In a thread of its own: the namespace ends with it.
+    // In a thread of its own, with which the namespace ends.
     let tried = std::thread::Builder::new()
         .spawn(|| unshare(CloneFlags::CLONE_NEWNET))
         .map(std::thread::JoinHandle::join);

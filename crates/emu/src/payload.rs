@@ -1,9 +1,9 @@
-//! How many bytes of user data an IP packet carries: what counts as an arrival. Acknowledgments alone do not.
+//! Counts the bytes of user data in an IP packet. A packet with acknowledgments alone has none.
 
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 
-/// Bytes above the transport's header, in TCP, UDP and ICMP; of other protocols all above the IP header. SCTP
-/// packets without a DATA or I-DATA chunk (RFC 9260 §3.2, RFC 8260 §2.1) carry none. Zero for what is no IP
+/// Returns the bytes above the header of TCP, UDP or ICMP; of other protocols, those above the IP header.
+/// SCTP packets without a DATA or I-DATA chunk (RFC 9260 §3.2, RFC 8260 §2.1) carry none. Zero if it is no IP
 /// packet.
 pub(crate) fn payload_len(packet: &[u8]) -> usize {
     let Ok(sliced) = SlicedPacket::from_ip(packet) else { return 0 };

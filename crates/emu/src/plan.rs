@@ -1,5 +1,5 @@
-//! What is to be done in a host's namespace, as lines for `ip -batch`: addresses, routes by source address,
-//! carriers, MPTCP endpoints. Text only; nothing is run here.
+//! Builds the lines for `ip -batch` that configure a host's namespace: addresses, routes by source address,
+//! carriers, MPTCP endpoints. Builds text only; runs nothing.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -7,13 +7,13 @@ use std::net::IpAddr;
 
 use msctp_sim::{Heard, OutsideHosts};
 
-/// How the kernel's MPTCP path manager is kept, as a network manager would: an interface is an endpoint while
-/// its link is up and it has its address.
+/// How the kernel's MPTCP path manager is configured. As with a network manager, an interface is an endpoint
+/// while its link is up and it has its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mptcp {
     /// All interfaces carry data together.
     Aggregate,
-    /// Each host's first interface carries the data, the others while it does not (`backup`).
+    /// Each host's first interface carries the data; the others are backups (`backup`).
     Handover,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Device {
     pub(crate) mtu: u32,
     /// TCP's initial window in packets; `None`: the kernel's own.
     pub(crate) initial_window: Option<u32>,
-    /// Destinations whose way has a smaller MTU, and that MTU.
+    /// Destinations whose route has a smaller MTU, and that MTU.
     narrow: Vec<(IpAddr, u32)>,
     /// Place among the host's devices.
     rank: u32,
@@ -36,21 +36,20 @@ pub(crate) struct Device {
     up: bool,
     /// The interface has its address.
     present: bool,
-    /// Flags of the MPTCP endpoint that it is when up.
+    /// Flags of its MPTCP endpoint, which exists while the interface is up.
     mptcp: Option<&'static str>,
 }
 
 /// Longest name of a device (IFNAMSIZ − 1).
 const NAME_LEN: usize = 15;
 
-/// Packets that a device holds until the pump takes them: more than any window, so that nothing is lost
-/// before the link.
+/// Queue length of a device in packets: larger than any window, so that no packet is lost before the link.
 const DEVICE_QUEUE: u32 = 10_000;
 
-/// Routing table of a host's first device; the next ones follow. Below 253, which the kernel uses itself.
+/// Routing table of a host's first device; those of the next devices follow.
 const FIRST_TABLE: u32 = 1000;
 
-/// The devices of a host, in the order of its interfaces.
+/// Returns the devices of a host, in the order of its interfaces.
 pub(crate) fn devices(all: &OutsideHosts, host: &str, mptcp: Option<Mptcp>) -> Vec<Device> {
     let own = || all.interfaces().iter().enumerate().filter(|(_, i)| i.host == host);
     let several = own().count() > 1;
@@ -98,7 +97,7 @@ pub(crate) fn set_up(devices: &[Device], mptcp: Option<Mptcp>) -> String {
         device.add_address(&mut lines);
         let (table, everywhere) = (FIRST_TABLE + device.rank, device.everywhere());
         let _ = writeln!(lines, "rule add from {} table {table} priority {table}", device.address);
-        // Nothing leaves over another interface because this one's link is down.
+        // Without it packets would leave over another interface while this one's link is down.
         let _ = writeln!(lines, "route add unreachable {everywhere} table {table} metric 4096");
         device.add_endpoint(&mut lines);
     }
@@ -110,8 +109,8 @@ impl Device {
         if self.address.is_ipv4() { "0.0.0.0/0" } else { "::/0" }
     }
 
-    /// The address, and the routes that need it: in the table of its own, and in the main one for programs
-    /// that do not choose a source; there the host's first interface that is up comes first.
+    /// Adds the address and its routes, in the device's own table and in the main one. Programs that choose
+    /// no source use the main table, where the host's first interface that is up has priority.
     fn add_address(&self, lines: &mut String) {
         let Self { name, address, .. } = self;
         let (prefix, nodad) = if address.is_ipv4() { (32, "") } else { (128, " nodad") };
@@ -143,7 +142,7 @@ impl Device {
         }
     }
 
-    /// What is to be done when the host hears something of the interface.
+    /// Returns the lines for a change of the interface that the host is notified of.
     pub(crate) fn heard(&mut self, what: Heard) -> String {
         let was_endpoint = self.is_endpoint();
         let mut lines = String::new();

@@ -1,9 +1,8 @@
-//! The pump: takes what hosts send into the simulator and hands out what arrives, when it is time. One
-//! thread.
+//! The pump: one thread that passes the hosts' packets to the simulator and delivers them when they are due.
 //!
-//! Time is kept by the models: a packet's times follow from when it was taken in and from nothing else, so
-//! that a wake-up that comes late makes one packet late and not the next ones. Between wake-ups the thread
-//! sleeps until the models' next event or the next packet, whichever comes first.
+//! The models compute a packet's times from the time of its arrival here alone. A late wake-up therefore
+//! delays one packet and not the next ones. Between wake-ups the thread sleeps until the models' next event
+//! or the next packet, whichever comes first.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -34,16 +33,16 @@ pub(crate) struct Line {
     pub(crate) device: Device,
     /// Number of its host in [`Pump::arrivals`].
     pub(crate) host: usize,
-    /// Does lines of `ip -batch` in its host.
+    /// Runs lines of `ip -batch` in its host.
     pub(crate) ip: Box<dyn Fn(String) + Send>,
 }
 
-/// An action of the scenario was done.
+/// An action of the scenario was executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
     /// When it was due.
     pub at: Time,
-    /// Its word and what it was done to.
+    /// The action and its subject.
     pub what: String,
 }
 
@@ -59,23 +58,23 @@ pub(crate) struct Pump {
     pub(crate) lateness: Lateness,
     pub(crate) strays: Strays,
     pub(crate) real_time: bool,
-    /// When it ended.
+    /// Time of its end.
     pub(crate) ended: Time,
-    /// Scheduled actions, in order of time, that are still to be told.
+    /// Scheduled actions that were not reported yet, in order of time.
     pub(crate) to_tell: std::collections::VecDeque<(Time, String)>,
 }
 
-/// So many packets are taken from one device before what has become due is handed out.
+/// Packets read from one device before due packets are delivered.
 const AT_ONCE: usize = 64;
 
-/// Real-time priority: above every ordinary program, below the kernel's own threads.
+/// Real-time priority of the pump: above ordinary programs, below the kernel's own threads.
 pub(crate) const PRIORITY: u8 = 10;
 
 impl Pump {
-    /// Runs until the scenario's end or until stopped; gives itself back.
+    /// Runs until the scenario's end or a stop. Returns itself.
     ///
     /// # Errors
-    /// Those of waiting, which are our own bugs.
+    /// `ppoll` fails, which is a bug.
     pub(crate) fn run(mut self) -> Result<Self, Errno> {
         self.real_time = take_priority(PRIORITY);
         let mut buffer = vec![0; 1 << 16];
@@ -101,7 +100,7 @@ impl Pump {
         Ok(self)
     }
 
-    /// Sleeps until something is due or a packet is there; true when it is to stop.
+    /// Sleeps until an event is due or a packet is there. Returns true on a stop.
     fn wait(&mut self, ready: &mut [bool]) -> Result<bool, Errno> {
         let next = self.world.next_wake().unwrap_or(Time::MAX).min(self.end);
         let mut polled: Vec<PollFd<'_>> =
@@ -123,7 +122,7 @@ impl Pump {
     /// Takes packets from a device into the simulator.
     fn take_in(&mut self, number: usize, buffer: &mut [u8]) {
         for _ in 0..AT_ONCE {
-            // Nothing there any more, or the device is down.
+            // The queue is empty, or the device is down.
             let Ok(len) = self.lines[number].tun.recv(buffer) else { return };
             match self.world.send(self.clock.now(), number, &buffer[..len]) {
                 Ok(()) => {}
@@ -134,7 +133,7 @@ impl Pump {
         }
     }
 
-    /// Hands out what has arrived.
+    /// Delivers the packets that are due.
     fn hand_out(&mut self) {
         let Self { world, lines, arrivals, clock, lateness, strays, .. } = self;
         world.take_arrivals(|at, interface, packet| {
@@ -143,13 +142,13 @@ impl Pump {
                 strays.not_taken += 1;
                 return;
             }
-            // After it: what the host's own stack takes to receive it is part of it.
+            // After the write: the time that the host's stack takes to receive a packet counts as lateness.
             lateness.add(clock.now().since(at));
             arrivals[line.host].add(at, payload_len(packet));
         });
     }
 
-    /// Tells hosts of links and addresses, and watchers of actions.
+    /// Notifies hosts of changes of links and addresses, and reports actions.
     fn pass_on_news(&mut self, now: Time) {
         while let Some(news) = self.world.poll_news() {
             let line = &mut self.lines[news.interface];
@@ -163,8 +162,8 @@ impl Pump {
     }
 }
 
-/// Asks for real-time priority and for exact timers, for this thread; true when it was given. `priority` is
-/// one of `SCHED_FIFO`, 1 to 99; the pump has 10.
+/// Requests real-time priority and exact timers for this thread. Returns whether the priority was granted.
+/// `priority` is one of `SCHED_FIFO`, 1 to 99; the pump has 10.
 #[must_use]
 pub fn take_priority(priority: u8) -> bool {
     // For a thread without real-time priority the kernel bundles wake-ups that are 50 us apart.

@@ -1,8 +1,8 @@
-//! Is the emulator true on this machine? Packets between two emulated hosts, timed by the programs that send
-//! and receive them, against what the link model says.
+//! Measures the emulator's accuracy on this machine: the times of packets between two emulated hosts, taken
+//! by sender and receiver, compared with the link model.
 //!
-//! The measuring threads have real-time priority where it is given: they are instruments, and their own
-//! waiting for a processor would be counted as the emulator's.
+//! The measuring threads have real-time priority if it is granted: their own waits for a processor would
+//! count as the emulator's delay.
 
 use std::io;
 use std::net::UdpSocket;
@@ -19,19 +19,19 @@ use serde::Serialize;
 use crate::pump::{PRIORITY, take_priority};
 use crate::{Clock, Emulation, Error, Options};
 
-/// Achieved rate: at most this far from the link's.
+/// Largest relative error of the achieved rate.
 pub const RATE_WITHIN: f64 = 0.01;
-/// Added delay in the median, seconds.
+/// Largest median of the added delay, in seconds.
 pub const MEDIAN_WITHIN: f64 = 0.5e-3;
-/// Added delay at the 99th percentile, seconds.
+/// Largest 99th percentile of the added delay, in seconds.
 pub const P99_WITHIN: f64 = 2e-3;
 
-/// Rates that are tested, in Mbps.
+/// Tested rates, in Mbps.
 pub const RATES: [u64; 4] = [1, 10, 50, 100];
 
 /// Propagation delay of the tested link.
 const DELAY: Span = Span::from_millis(10);
-/// IP packets of this size, of which 28 bytes are headers.
+/// Size of the IP packets in bytes, of which 28 are headers.
 const PACKET: u32 = 1500;
 const HEADERS: u32 = 28;
 /// Load of the link while delays are measured, in percent: packets do not wait unless the sender is uneven.
@@ -39,48 +39,48 @@ const LOAD: u64 = 80;
 /// Load while the rate is measured, in percent.
 const OVERLOAD: u64 = 120;
 
-/// What was measured at one rate. Times in seconds, rates in bit/s.
+/// The measurement at one rate. Times in seconds, rates in bit/s.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Point {
     /// The link's rate.
     pub rate: u64,
-    /// What arrived while more was sent.
+    /// Rate of arrivals while the sender exceeds the link's rate.
     pub achieved: f64,
     /// Packets whose delay was measured.
     pub packets: usize,
     /// How many of them did not arrive.
     pub lost: usize,
-    /// Delay beyond the model's: median.
+    /// Median of the delay beyond the model's.
     pub median: f64,
-    /// 99th percentile.
+    /// 99th percentile of it.
     pub p99: f64,
-    /// Greatest.
+    /// Maximum of it.
     pub max: f64,
     /// Processor time of emulator, sender and receiver together, in processors.
     pub cpu: f64,
-    /// All within the limits.
+    /// True if all values are within the limits.
     pub passed: bool,
 }
 
 /// The result of a self-test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SelfTest {
-    /// One for each rate.
+    /// One point for each rate.
     pub points: Vec<Point>,
-    /// All were within the limits.
+    /// True if all points passed.
     pub passed: bool,
     /// Processors of this machine.
     pub processors: usize,
-    /// Real-time priority was given.
+    /// True if real-time priority was granted.
     pub real_time: bool,
-    /// Processes that wanted to run, mean of the last minute, at the end (`/proc/loadavg`).
+    /// Load average of the last minute at the end (`/proc/loadavg`).
     pub load: f64,
 }
 
-/// Tests one rate after the other; `each` for every measurement (two for each rate).
+/// Tests one rate after another, each with two measurements of length `each`.
 ///
 /// # Errors
-/// Those of setting up hosts.
+/// A host cannot be set up.
 pub fn run(rates: &[u64], each: Span, mut tell: impl FnMut(&Point)) -> Result<SelfTest, Error> {
     let mut points = Vec::new();
     let mut real_time = true;
@@ -136,17 +136,17 @@ fn scenario(rate: Rate) -> Result<Scenario, Error> {
     Ok(Scenario::from_toml(&text, "self-test", &[])?)
 }
 
-/// Packets that wait on the tested link.
+/// Queue limit of the tested link in packets.
 const QUEUE: u64 = 50;
 
-/// The delays of one measurement, beyond the model's; how many were sent.
+/// The delays of one measurement beyond the model's, and the number of packets sent.
 struct Sample {
     added: Vec<Span>,
     sent: usize,
 }
 
-/// Sends at a rate for a time. Gives the rate at which packets arrived, and their delays beyond what the
-/// model says of a link that was given the same packets at the same times.
+/// Sends at a rate for a time. Returns the rate of arrivals, and the delays beyond those of a link model that
+/// gets the same packets at the same times.
 fn measure(emulation: &Emulation, at: Rate, each: Span) -> io::Result<(f64, Sample)> {
     let clock = emulation.clock();
     let socket = |host: &str, address: &'static str| {
@@ -175,7 +175,8 @@ fn measure(emulation: &Emulation, at: Rate, each: Span) -> io::Result<(f64, Samp
     Ok((rate, Sample { added, sent: sent.len() }))
 }
 
-/// When the model would deliver packets sent at these times; the time of sending for those it would drop.
+/// Returns when the model would deliver packets sent at these times; the time of sending for those that it
+/// would drop.
 fn expected(emulation: &Emulation, sent: &[Time]) -> Vec<Time> {
     let rate = emulation.scenario().links[0].forward.plain().map_or(Rate::ZERO, |plain| plain.rate);
     let config =
@@ -198,7 +199,7 @@ fn expected(emulation: &Emulation, sent: &[Time]) -> Vec<Time> {
     arrives
 }
 
-/// Sends numbered packets at a rate; gives the time of each.
+/// Sends numbered packets at a rate. Returns the time of each.
 fn send(socket: &UdpSocket, clock: Clock, rate: Rate, each: Span) -> io::Result<Vec<Time>> {
     let _ = take_priority(PRIORITY);
     let interval = rate.time_for(PACKET.into());
@@ -218,7 +219,7 @@ fn send(socket: &UdpSocket, clock: Clock, rate: Rate, each: Span) -> io::Result<
     Ok(sent)
 }
 
-/// Numbers and times of the packets that arrive until it is over.
+/// Returns numbers and times of the packets that arrive until `over` is true.
 fn receive(socket: &UdpSocket, clock: Clock, over: &AtomicBool) -> io::Result<Vec<(usize, Time)>> {
     let _ = take_priority(PRIORITY);
     let mut buffer = [0; PACKET as usize];
@@ -251,7 +252,7 @@ fn judge(rate: Rate, achieved: f64, sample: &Sample, cpu: f64) -> Point {
     Point { rate: rate.as_bps(), achieved, packets: sample.sent, lost, median, p99, max, cpu, passed }
 }
 
-/// Processor time of this process so far.
+/// Returns the processor time of this process so far.
 fn cpu() -> io::Result<Duration> {
     let usage = getrusage(UsageWho::RUSAGE_SELF)?;
     let of =

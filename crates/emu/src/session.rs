@@ -1,8 +1,6 @@
-//! Running commands in the hosts of an emulation until it ends: by itself, by the command that matters, or by
-//! a signal.
+//! Runs commands in the hosts of an emulation until the scenario, the main command or a signal ends it.
 //!
-//! For the first process of a PID namespace ([`crate::contain`]): it is the parent of whoever lost theirs,
-//! and reaps them.
+//! Runs in the first process of a PID namespace ([`crate::contain`]), which adopts orphans and reaps them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -31,12 +29,12 @@ pub struct Task {
     pub host: String,
     /// The program and its arguments, at least the program.
     pub argv: Vec<OsString>,
-    /// Reads what the emulator's own standard input has; else nothing.
+    /// Reads the emulator's own standard input; else its input is empty.
     pub reads_input: bool,
 }
 
 impl Task {
-    /// As a user would write it.
+    /// Returns the command as a user would write it.
     #[must_use]
     pub fn shown(&self) -> String {
         let words: Vec<_> = self.argv.iter().map(|word| word.to_string_lossy()).collect();
@@ -47,12 +45,12 @@ impl Task {
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The command that matters has ended, or without one all have: the status of the first that failed, or
+    /// The main command has ended, or, without one, all have. The status is that of the first that failed, or
     /// success.
     Commands(ExitStatus),
-    /// The scenario came to its end, while commands were running.
+    /// The scenario ended while commands were running.
     Scenario,
-    /// Somebody wants it to end.
+    /// A signal ended it.
     Interrupted,
 }
 
@@ -65,27 +63,27 @@ pub enum Note<'t> {
     Left(&'t Task, ExitStatus),
     /// Something failed in a host.
     Failed(String),
-    /// Time has passed: what else there is to tell may be told now.
+    /// Time has passed; the caller may print other messages.
     Tick,
 }
 
-/// How often there is a tick, at least.
+/// Longest time between ticks, in milliseconds.
 const TICK_MS: u16 = 50;
 
-/// How long commands have to end when asked to.
+/// Time between SIGTERM and the end of the session.
 const GRACE: Span = Span::from_millis(1500);
 
 struct Session<'e> {
     emulation: &'e Emulation,
-    /// What has been started and not ended.
+    /// Commands that were started and have not ended.
     running: BTreeMap<i32, &'e Task>,
     ended: Vec<(&'e Task, ExitStatus)>,
     wake: UnixStream,
     interrupted: Arc<AtomicBool>,
 }
 
-/// Runs `helpers` from the start and `main`, if there is one, `settle` later; all are asked to end when it is
-/// over. At most one at a time in a process.
+/// Runs `helpers` from the start and `main`, if there is one, `settle` later. Sends SIGTERM to all that still
+/// run at the end. A process has at most one session at a time.
 ///
 /// # Errors
 /// A command that cannot be started, with its text.
@@ -167,7 +165,7 @@ impl<'e> Session<'e> {
         Ok(())
     }
 
-    /// Takes note of the processes that have ended, those of others included.
+    /// Reaps the processes that have ended, orphans included.
     fn reap(&mut self) {
         let Self { emulation, running, ended, .. } = self;
         emulation.while_no_helper_runs(|| {
@@ -185,13 +183,14 @@ impl<'e> Session<'e> {
         });
     }
 
-    /// Until a signal comes or a tick is over.
+    /// Waits for a signal or the next tick.
     fn sleep(&mut self) {
         let _ = poll(&mut [PollFd::new(self.wake.as_fd(), PollFlags::POLLIN)], PollTimeout::from(TICK_MS));
         while self.wake.read(&mut [0; 64]).is_ok_and(|len| len > 0) {}
     }
 
-    /// Asks all that run to end, and waits a little for it. What does not is killed with the PID namespace.
+    /// Sends SIGTERM to all running commands and waits up to [`GRACE`]. The end of the PID namespace kills
+    /// the rest.
     fn stop(&mut self) {
         for &pid in self.running.keys() {
             let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);

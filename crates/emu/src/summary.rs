@@ -1,4 +1,4 @@
-//! What an emulation came to, as numbers: one typed struct, JSON by serde.
+//! The summary of an emulation, serializable as JSON.
 
 use msctp_sim::summary::{CbrSummary, LinkSummary};
 use serde::Serialize;
@@ -14,13 +14,13 @@ pub struct Summary {
     pub version: &'static str,
     /// Seed of every random stream.
     pub seed: u64,
-    /// How long it ran.
+    /// Duration of the run.
     pub duration: f64,
-    /// By how much packets were handed to hosts after the time their links gave them.
+    /// By how much packets reached hosts later than their links computed.
     pub lateness: Quantiles,
     /// Whether the pump ran with real-time priority.
     pub real_time: bool,
-    /// What the hosts were given.
+    /// Arrivals at the hosts.
     pub hosts: Vec<HostSummary>,
     /// Link directions.
     pub links: Vec<LinkSummary>,
@@ -33,7 +33,7 @@ pub struct Summary {
 /// Packets of hosts that never got onto a link, and packets that a host's device did not take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Strays {
-    /// No IP packets.
+    /// Not IP packets.
     pub malformed: u64,
     /// To addresses that no host has.
     pub no_destination: u64,
@@ -43,7 +43,7 @@ pub struct Strays {
     pub not_taken: u64,
 }
 
-/// What a host was given.
+/// Arrivals at a host.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HostSummary {
     /// Name.
@@ -52,30 +52,30 @@ pub struct HostSummary {
     pub packets: u64,
     /// Bytes of user data in packets, retransmissions included.
     pub bytes: u64,
-    /// When the first of them arrived; `None`: none did.
+    /// Arrival time of the first; `None` without arrivals.
     pub first: Option<f64>,
-    /// When the last arrived.
+    /// Arrival time of the last.
     pub last: Option<f64>,
-    /// How it went around each change of links and addresses.
+    /// Rates and gaps around each change of links and addresses.
     pub around: Vec<AroundSummary>,
 }
 
-/// How a host's arrivals went around a change.
+/// A host's arrivals around a change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AroundSummary {
-    /// When.
+    /// Time of the change.
     pub at: f64,
-    /// The action's word and what it was done to.
+    /// The action and its subject.
     pub what: String,
-    /// User data in the 5 s before.
+    /// Rate of user data in the 5 s before.
     pub before: f64,
-    /// User data in the 5 s after, or until the end.
+    /// Rate of user data in the 5 s after, or until the end.
     pub after: f64,
-    /// The longest time without user data, of those that touch the 5 s after. One that lasts until the end
-    /// counts to there.
+    /// The longest gap in user data that overlaps the 5 s after. A gap that lasts until the end of the run
+    /// ends there.
     pub gap: f64,
     /// When that gap began.
     pub gap_from: f64,
-    /// Nothing arrived after the gap until the end.
+    /// True if nothing arrived after the gap until the end.
     pub silent: bool,
 }

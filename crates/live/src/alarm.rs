@@ -1,5 +1,5 @@
-//! [`Alarm`]: waiting until a time of the scenario, exactly. The runtime's own timers count whole
-//! milliseconds, which a message's transfer time would show; here one thread sleeps for all who wait.
+//! [`Alarm`]: waits exactly until a time of the scenario. One thread sleeps for all tasks, because the
+//! runtime's own timers count whole milliseconds, which a message's transfer time would show.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,14 +15,14 @@ use tokio::sync::oneshot;
 
 use crate::host::PRIORITY;
 
-/// Somebody wants to be woken.
+/// A request to be woken.
 #[derive(Debug)]
 struct Wish {
     at: Time,
     bell: oneshot::Sender<()>,
 }
 
-/// The thread that sleeps. It ends when nobody can want anything any more.
+/// The thread that sleeps. It ends when the last sender of requests is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Alarms {
     wishes: Sender<Wish>,
@@ -46,7 +46,7 @@ fn sleep(clock: Clock, wishes: &Receiver<Wish>) {
             if entry.at > clock.now() {
                 break;
             }
-            // Whoever has given the wait up hears nothing.
+            // A cancelled wait has no receiver.
             let _ = waiting.pop().map(|Reverse(entry)| entry.bell.send(()));
         }
         let heard = match waiting.peek() {
@@ -64,7 +64,7 @@ fn sleep(clock: Clock, wishes: &Receiver<Wish>) {
     }
 }
 
-/// A wish in its place: earlier ones first, then older ones.
+/// A request in the queue, ordered by time, then by age.
 #[derive(Debug)]
 struct Entry {
     at: Time,
@@ -92,11 +92,11 @@ impl Ord for Entry {
     }
 }
 
-/// Waits for one time after the other.
+/// Waits for one time after another.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     alarms: Alarms,
-    /// The time that was asked for last, which may be asked for again.
+    /// The last time waited for; the same wait may continue.
     set: Option<(Time, oneshot::Receiver<()>)>,
 }
 
@@ -105,7 +105,7 @@ impl Alarm {
         Self { alarms: alarms.clone(), set: None }
     }
 
-    /// Waits until `at`; at once if that is over. Cancel-safe.
+    /// Waits until `at`; returns at once if that has passed. Cancel-safe.
     pub(crate) fn until(&mut self, at: Time) -> Until<'_> {
         Until { alarm: self, at }
     }

@@ -16,22 +16,21 @@ use crate::sctp::{Door, SctpEnd};
 use crate::stage::Stage;
 use crate::{sctp, tcp};
 
-/// Real-time priority of the hosts' threads: above every ordinary program, below the emulator's pump (10). A
-/// program that waits for a processor would be counted as its transport.
+/// Real-time priority of the hosts' threads: above ordinary programs, below the emulator's pump (10). A wait
+/// for a processor would count as the transport's delay.
 pub(crate) const PRIORITY: u8 = 5;
 
-/// Settings of the kernel's TCP that differ from its own: nothing is remembered from one connection to the
-/// next.
+/// Disables the metrics that the kernel's TCP carries over from one connection to the next.
 const NO_MEMORY: (&str, &str) = ("tcp_no_metrics_save", "1");
 
-/// What a host does.
+/// The jobs of a host.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
     pub(crate) sctp: Vec<SctpJob>,
     pub(crate) tcp: Vec<TcpJob>,
 }
 
-/// Does a host's jobs until the end. Runs in the host's namespace.
+/// Runs a host's jobs until the end, in the host's namespace.
 pub(crate) fn run(jobs: Jobs, stage: &Stage) {
     let _ = take_priority(PRIORITY);
     let done = tokio::runtime::Builder::new_current_thread()
@@ -59,7 +58,7 @@ async fn play(jobs: Jobs, stage: &Stage) -> Result<(), String> {
     Ok(())
 }
 
-/// The endpoints of a host: one for the associations it sets up, one for those it answers.
+/// Binds the endpoints of a host: one for the associations that it sets up, one for those that it accepts.
 fn begin_sctp(jobs: Vec<SctpJob>, stage: &Stage) -> Result<Vec<Rc<SctpEnd>>, String> {
     let mut ends = Vec::new();
     let (clients, servers): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.side == Side::Client);
@@ -99,7 +98,7 @@ fn begin_sctp(jobs: Vec<SctpJob>, stage: &Stage) -> Result<Vec<Rc<SctpEnd>>, Str
     Ok(ends)
 }
 
-/// An endpoint with a socket for every address that its associations have or will have.
+/// Binds an endpoint with a socket for every address that its associations have or will have.
 fn bind(jobs: &[SctpJob], port: u16) -> Result<Endpoint, String> {
     let mut addresses: Vec<IpAddr> = Vec::new();
     for job in jobs {
@@ -117,7 +116,7 @@ fn bind(jobs: &[SctpJob], port: u16) -> Result<Endpoint, String> {
     Endpoint::bind(&options).map_err(|e| format!("{}: {e}", jobs[0].host))
 }
 
-/// Hands associations that come in to whom they belong: by the address they come from.
+/// Passes accepted associations to their tasks, by the address of the client.
 async fn answer(
     endpoint: Endpoint,
     port: u16,
@@ -133,7 +132,7 @@ async fn answer(
     }
 }
 
-/// The kernel's TCP in this namespace as the profiles have it.
+/// Configures the kernel's TCP in this namespace as the profiles require.
 fn set_up_tcp(jobs: &[TcpJob]) -> Result<(), String> {
     let Some(first) = jobs.first() else { return Ok(()) };
     let mut settings = tcp::settings(&first.config);

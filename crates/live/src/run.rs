@@ -1,4 +1,4 @@
-//! [`run`]: a scenario from its beginning to its end, in real time.
+//! [`run`] carries out a scenario in real time.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -21,9 +21,9 @@ use crate::stage::{Note, Stage};
 /// How often to check whether the run is over or cancelled.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How a scenario is carried out.
+/// Options of a run.
 pub struct Options<'a> {
-    /// Seed of the links' random streams, instead of the scenario's.
+    /// Seed of the links' random streams; `None`: the scenario's.
     pub seed: Option<u64>,
     /// Capture what these links deliver (none: all of them) as pcapng.
     pub capture: Option<(Vec<String>, Box<dyn Write + Send>)>,
@@ -43,31 +43,31 @@ pub enum Error {
     /// The scenario is invalid, or cannot run on real stacks.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// The emulator.
+    /// The emulation failed.
     #[error(transparent)]
     Emulator(#[from] msctp_emu::Error),
     /// A host could not do what the scenario wants.
     #[error("{0}")]
     Host(String),
-    /// Somebody wanted it to end.
+    /// The run was cancelled.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// What came of a run.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Live {
-    /// As a simulation's; what only a simulation can know is left at zero.
+    /// The summary of a simulation; values that only a simulation knows are zero.
     pub summary: Summary,
-    /// As a simulation's.
+    /// The time series of a simulation.
     pub series: Series,
-    /// The emulator's own: how late packets were.
+    /// The emulator's summary, with the packets' lateness.
     pub emulation: msctp_emu::Summary,
 }
 
-/// Carries a scenario out in real time: links, routers, mobility and constant-rate sources by the emulator,
-/// associations by the `msctp` crate, TCP by the kernel. Needs what [`msctp_emu::need::check`] checks.
-/// Several may run at a time.
+/// Carries out a scenario in real time. The emulator provides links, routers, mobility and constant-rate
+/// sources, the `msctp` crate the associations, the kernel TCP. Requires what [`msctp_emu::need::check`]
+/// checks. Several runs may go on at the same time.
 ///
 /// # Errors
 /// [`Error`]. Nothing is left behind.
@@ -130,7 +130,7 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Live, Error> {
         Note::Failed(_) => None,
     }));
     let (emulation, _) = emulation.finish()?;
-    // Hosts and tasks tell one after the other; stable, so that what one task tells of one moment stays in
+    // Tasks report one after another. The sort is stable, so that a task's reports of one moment stay in
     // order.
     told.sort_by_key(|(at, _)| *at);
     for (at, what) in told {

@@ -1,5 +1,5 @@
-//! One end of an association: its application sends, its actions are done at their times, and what it is
-//! given, what its paths do and what it tells of itself goes to the books.
+//! One end of an association: sends for its application, executes its actions, and records deliveries, path
+//! events and the trace.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -18,17 +18,17 @@ use tokio::sync::oneshot;
 
 use crate::stage::{Either, Stage, either};
 
-/// How often the trace is taken, so that it does not fill the memory of the association.
+/// Time between reads of the trace, which the association buffers.
 const TRACE: Duration = Duration::from_secs(1);
 
 /// RFC 768.
 const UDP_HEADER: u32 = 8;
 
-/// How the association comes.
+/// How the association is set up.
 pub(crate) struct Door {
-    /// When it is up.
+    /// Receives the association when it is up.
     pub(crate) arrives: oneshot::Receiver<Association>,
-    /// The client's: who sets it up, and where.
+    /// At the client: the sender of that association, and the endpoint that sets it up.
     pub(crate) call: Option<(oneshot::Sender<Association>, Endpoint)>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn config(job: &SctpJob) -> Config {
     Config { pmtu: job.config.pmtu + UDP_HEADER, ..job.config.clone() }
 }
 
-/// One end.
+/// One end of an association.
 #[derive(Debug)]
 pub(crate) struct SctpEnd {
     number: usize,
@@ -46,7 +46,7 @@ pub(crate) struct SctpEnd {
     stage: Stage,
     endpoint: Endpoint,
     association: RefCell<Option<Association>>,
-    /// Actions that wait for the peer's answer.
+    /// Actions whose request the peer has not answered yet.
     asked: RefCell<Vec<(usize, AddressRequest)>>,
     ended: RefCell<Option<String>>,
 }
@@ -68,7 +68,7 @@ impl SctpEnd {
         self.association.borrow().clone()
     }
 
-    /// The run is over: the last of the trace, and the counters.
+    /// Records the rest of the trace and the counters at the end of the run.
     pub(crate) fn leave(&self) {
         let Some(association) = self.association() else { return };
         self.take_trace(&association);
@@ -88,7 +88,7 @@ impl SctpEnd {
         });
     }
 
-    /// It is up: what comes in is read, heard and told from now on.
+    /// Starts the tasks that read messages, events and the trace of an association that is up.
     fn begin(self: &Rc<Self>, association: &Association) {
         *self.association.borrow_mut() = Some(association.clone());
         if self.side == Side::Client {
@@ -99,7 +99,7 @@ impl SctpEnd {
         tokio::task::spawn_local(trace(Rc::clone(self), association.clone()));
     }
 
-    /// Does what an action wants.
+    /// Executes an action.
     fn call(&self, action: usize, call: Call) {
         let refused = self.refusal(action, call);
         self.stage.tell(Told::Acted { action, refused });
@@ -137,7 +137,7 @@ impl SctpEnd {
                 a.link_event(LinkEvent { local, state: LinkState::Quality(quality) })
             }
             Call::Shutdown => {
-                // It ends by itself; readers get the end.
+                // The association ends by itself; readers get the end of file.
                 tokio::task::spawn_local(async move { drop(a.shutdown().await) });
                 Ok(())
             }
@@ -177,8 +177,7 @@ pub(crate) async fn run(end: Rc<SctpEnd>, job: SctpJob, mut door: Door) {
                 Step::Call { action, call } => end.call(action, call),
                 Step::Link { local, up } => {
                     let state = if up { LinkState::Up } else { LinkState::Down };
-                    // Refused when the address is not, or not yet, the association's: none of its business
-                    // then.
+                    // Rejected if the association does not have the address, or not yet; ignored then.
                     let _ = end.association().map(|a| a.link_event(LinkEvent { local, state }));
                 }
                 Step::App { app, start } => {
@@ -195,7 +194,7 @@ pub(crate) async fn run(end: Rc<SctpEnd>, job: SctpJob, mut door: Door) {
         match (end.association(), next(&senders)) {
             (None, _) => match either(&mut door.arrives, wait).await {
                 Either::First(Ok(association)) => end.begin(&association),
-                // Whoever was to set it up has said why not.
+                // The task that sets it up has reported why not.
                 Either::First(Err(_)) => return,
                 Either::Second(()) => {}
             },
@@ -203,7 +202,7 @@ pub(crate) async fn run(end: Rc<SctpEnd>, job: SctpJob, mut door: Door) {
                 let len = message.data.len();
                 match either(association.send(message), wait).await {
                     Either::First(Ok(())) => senders[number].took(len),
-                    // It is over, and whoever hears its events has told.
+                    // The association is over; the task that reads its events has reported that.
                     Either::First(Err(SendError::Association(_))) => return,
                     Either::First(Err(e)) => return stage.fail(e.to_string()),
                     Either::Second(()) => {}
@@ -214,7 +213,7 @@ pub(crate) async fn run(end: Rc<SctpEnd>, job: SctpJob, mut door: Door) {
     }
 }
 
-/// Messages that are due come into being.
+/// Generates the messages that are due.
 fn generate(senders: &mut [Sender], stage: &Stage) {
     for sender in senders {
         while let Some(due) = sender.due().filter(|due| *due <= stage.clock.now()) {
@@ -224,7 +223,7 @@ fn generate(senders: &mut [Sender], stage: &Stage) {
     }
 }
 
-/// The next message to hand over, and which application's it is.
+/// Returns the next message to send and the index of its application.
 fn next(senders: &[Sender]) -> Option<(usize, OutMessage)> {
     senders.iter().enumerate().find_map(|(number, sender)| Some((number, sender.next()?)))
 }
@@ -242,7 +241,7 @@ async fn connect(
     }
 }
 
-/// Reads what comes.
+/// Reads messages.
 async fn read(end: Rc<SctpEnd>, association: Association) {
     while let Ok(Some(message)) = association.recv().await {
         let mut head = [0; 4];
@@ -252,7 +251,7 @@ async fn read(end: Rc<SctpEnd>, association: Association) {
     }
 }
 
-/// Hears what happens.
+/// Reads events.
 async fn hear(end: Rc<SctpEnd>, association: Association) {
     while let Some(event) = association.event().await {
         match event {
@@ -279,7 +278,7 @@ async fn hear(end: Rc<SctpEnd>, association: Association) {
     });
 }
 
-/// Takes the trace now and then.
+/// Reads the trace once a second.
 async fn trace(end: Rc<SctpEnd>, association: Association) {
     loop {
         tokio::time::sleep(TRACE).await;

@@ -1,4 +1,4 @@
-//! What everything that runs in the hosts shares: the clock, and to whom it is told what happens.
+//! [`Stage`]: the clock and the report channel that all tasks in hosts share.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -12,12 +12,12 @@ use msctp_units::Time;
 
 use crate::alarm::{Alarm, Alarms};
 
-/// What a host has to say.
+/// A report of a host.
 #[derive(Debug)]
 pub(crate) enum Note {
-    /// Something happened.
+    /// An event, with its time.
     Told(Time, Told),
-    /// It cannot go on.
+    /// The host failed.
     Failed(String),
 }
 
@@ -35,35 +35,35 @@ impl Stage {
         Ok(Self { clock, end, alarms: Alarms::start(clock)?, notes })
     }
 
-    /// Somebody has to wait for times of the scenario.
+    /// Returns an alarm for times of the scenario.
     pub(crate) fn alarm(&self) -> Alarm {
         Alarm::new(&self.alarms)
     }
 
-    /// Something happened now.
+    /// Reports an event of now.
     pub(crate) fn tell(&self, what: Told) {
         self.tell_at(self.clock.now(), what);
     }
 
-    /// Something happened at `at`.
+    /// Reports an event of `at`.
     pub(crate) fn tell_at(&self, at: Time, what: Told) {
-        // Nobody listens any more: the run was cancelled.
+        // The receiver is gone if the run was cancelled.
         let _ = self.notes.send(Note::Told(at, what));
     }
 
-    /// The run cannot go on.
+    /// Reports a failure that ends the run.
     pub(crate) fn fail(&self, why: String) {
         let _ = self.notes.send(Note::Failed(why));
     }
 }
 
-/// What of two waits was over first, the first if both.
+/// Which of two futures completed first; the first if both did.
 pub(crate) enum Either<A, B> {
     First(A),
     Second(B),
 }
 
-/// Waits for whichever is over first, and gives the other up.
+/// Waits for the first of two futures and drops the other.
 pub(crate) async fn either<A, B>(
     first: impl Future<Output = A>,
     second: impl Future<Output = B>,

@@ -1,4 +1,4 @@
-//! One end of a TCP connection, by the kernel.
+//! One end of a TCP connection of the kernel.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,10 +16,10 @@ use tokio::net::{TcpSocket, TcpStream};
 use crate::alarm::Alarm;
 use crate::stage::{Either, Stage, either};
 
-/// Bytes that are read or written at once.
+/// Bytes read or written at a time.
 const PIECE: usize = 64 << 10;
 
-/// A profile's options that a whole namespace has, as files below /proc/sys/net/ipv4.
+/// Returns the profile's options that apply to the whole namespace, as files below /proc/sys/net/ipv4.
 pub(crate) fn settings(config: &Config) -> Vec<(&'static str, String)> {
     let flag = |on: bool| if on { "1" } else { "0" }.to_owned();
     // The kernel advertises half of its buffer at first, and lets it grow to its limit.
@@ -59,7 +59,7 @@ async fn carry(job: TcpJob, stage: &Stage) -> io::Result<()> {
     write(&job, writes, &mut alarm, stage).await
 }
 
-/// A socket with the profile's options.
+/// Creates a socket with the profile's options.
 fn socket(job: &TcpJob, local: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if local.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
@@ -74,7 +74,7 @@ fn socket(job: &TcpJob, local: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// Reads what comes.
+/// Reads data.
 async fn read(connection: usize, side: Side, mut reads: OwnedReadHalf, stage: Stage) {
     let mut buffer = vec![0; PIECE];
     loop {
@@ -90,7 +90,7 @@ async fn read(connection: usize, side: Side, mut reads: OwnedReadHalf, stage: St
     }
 }
 
-/// Sends what the application has, when it runs.
+/// Sends the application's data while it runs.
 async fn write(job: &TcpJob, mut writes: OwnedWriteHalf, alarm: &mut Alarm, stage: &Stage) -> io::Result<()> {
     let mut steps: VecDeque<(Time, Step)> = job.steps.iter().copied().collect();
     let mut left = job.sender.and_then(|(_, bytes)| bytes).unwrap_or(u64::MAX);
@@ -110,7 +110,7 @@ async fn write(job: &TcpJob, mut writes: OwnedWriteHalf, alarm: &mut Alarm, stag
         let len = left.min(PIECE as u64) as usize;
         match either(writes.write(&zeros[..len]), alarm.until(due)).await {
             Either::First(Ok(written)) => left -= written as u64,
-            // The peer has closed: whoever reads has told.
+            // The peer has closed; the reader has reported that.
             Either::First(Err(_)) => return Ok(()),
             Either::Second(()) => {}
         }

@@ -12,12 +12,12 @@ pub(super) struct Case {
     own_sinks: bool,
     access: &'static str,
     rate: &'static str,
-    /// ns-2's queue-limit in packets: one more than can wait.
+    /// ns-2's queue-limit in packets: one more than the queue holds.
     queue: u32,
     /// Receive window and initial slow-start threshold, bytes.
     window: u32,
     seconds: u32,
-    /// Data packets per CPU second aimed at, over ns-2's.
+    /// Target of data packets per CPU second, as a multiple of ns-2's.
     pub(super) aim: Option<f64>,
 }
 
@@ -72,7 +72,7 @@ const fn own_hosts(name: &'static str, what: &'static str, flows: u32, aim: Opti
 }
 
 impl Case {
-    /// Arguments of bench/ns2/dumbbell.tcl.
+    /// Returns the arguments of bench/ns2/dumbbell.tcl.
     pub(super) fn ns2_arguments(&self) -> Vec<String> {
         vec![
             format!("flows={}", self.flows),
@@ -87,7 +87,7 @@ impl Case {
         ]
     }
 
-    /// The same topology as a scenario file.
+    /// Returns the same topology as a scenario file.
     pub(super) fn scenario(&self) -> String {
         let mut text = format!(
             "name = \"{}\"\nduration = \"{}s\"\nseed = 1\n\n\

@@ -1,4 +1,4 @@
-//! Timing whole processes: ours and ns-2's, by the operating system's accounting of finished children.
+//! Measures the CPU time of whole processes, msctp's and ns-2's, by the system's accounting of children.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::system::cannot_write;
 /// The ns-2 script of the same topology.
 const DUMBBELL: &str = include_str!("../../../../bench/ns2/dumbbell.tcl");
 
-/// One simulation, measured.
+/// The measurement of one simulation.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Measured {
     /// Data packets that crossed the bottleneck.
@@ -26,7 +26,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// The run in the middle by rate; `runs` is not empty.
+    /// Returns the run with the median rate; `runs` is not empty.
     pub(super) fn median(mut runs: Vec<Self>) -> Self {
         runs.sort_by(|a, b| a.per_second.total_cmp(&b.per_second));
         let middle = runs.len() / 2;
@@ -34,7 +34,7 @@ impl Measured {
     }
 }
 
-/// What runs the cases.
+/// The programs that run the cases.
 pub(super) struct Tools {
     folder: tempfile::TempDir,
     msctp: PathBuf,
@@ -42,7 +42,7 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// This executable, and `ns` unless it is not wanted.
+    /// Finds this executable and, unless `without_ns2`, `ns`.
     pub(super) fn find(without_ns2: bool) -> std::io::Result<Self> {
         let folder = tempfile::tempdir()?;
         let script = folder.path().join("dumbbell.tcl");
@@ -57,7 +57,7 @@ impl Tools {
         self.ns2.is_some()
     }
 
-    /// One run of ours.
+    /// Runs a case with msctp.
     pub(super) fn msctp(&self, case: &Case) -> Result<Measured, Failure> {
         let file = self.folder.path().join(format!("{}.toml", case.name));
         fs::write(&file, case.scenario()).map_err(|e| Failure::Run(cannot_write(file.display(), &e)))?;
@@ -75,7 +75,7 @@ impl Tools {
         Ok(measured(sent - dropped.sum::<u64>().min(sent), cpu))
     }
 
-    /// One run of ns-2's.
+    /// Runs a case with ns-2.
     pub(super) fn ns2(&self, case: &Case) -> Result<Measured, Failure> {
         let Some(script) = &self.ns2 else { return Err(Failure::Run("ns-2 is not installed".into())) };
         let (output, cpu) = timed(Command::new("ns").arg(script).args(case.ns2_arguments()))?;
@@ -92,7 +92,7 @@ fn measured(packets: u64, cpu: f64) -> Measured {
     Measured { packets, cpu, per_second: packets as f64 / cpu.max(1e-6) }
 }
 
-/// Runs a command to its end; its output and CPU seconds.
+/// Runs a command to its end. Returns its output and CPU seconds.
 fn timed(command: &mut Command) -> Result<(Output, f64), Failure> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failure = |what: String| Failure::Run(format!("cannot time {name}: {what}"));
@@ -106,7 +106,7 @@ fn timed(command: &mut Command) -> Result<(Output, f64), Failure> {
     }
 }
 
-/// CPU seconds of all finished children.
+/// Returns the CPU seconds of all finished children.
 fn children() -> Result<f64, String> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|e| format!("getrusage: {e}"))?;
     let seconds = |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;

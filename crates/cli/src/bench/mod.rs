@@ -1,8 +1,8 @@
-//! `msctp bench`: how fast the simulator is, beside ns-2 where it is installed.
+//! `msctp bench`: measures the simulator's speed, next to ns-2 if that is installed.
 //!
-//! Each case is a whole process, ours and ns-2's in turn, so that both are measured alike: CPU time (user and
-//! system) by the operating system's accounting of finished children, data packets by what crossed the
-//! bottleneck.
+//! Each run is a whole process, msctp's and ns-2's in turn, so that both are measured alike: CPU time (user
+//! and system) by the operating system's accounting of finished children, data packets by those that crossed
+//! the bottleneck.
 
 mod case;
 mod measure;

@@ -1,4 +1,4 @@
-//! `msctp emulate SCENARIO --applications`: the scenario's own associations and applications on real stacks.
+//! `msctp emulate SCENARIO --applications`: runs the scenario's own applications on real stacks.
 
 use std::io;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::running::print;
 use crate::sim::{SERIES, Source, THROUGHPUT_INTERVAL, warn_of_unused};
 use crate::sim_text;
 
-/// Reads the scenario, checks what is needed, carries it out and says what came of it.
+/// Reads the scenario, checks the requirements, runs it and prints the summary.
 pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
     let source = Source::read(path)?;
     let mut scenario =

@@ -1,4 +1,4 @@
-//! `msctp emulate`: a scenario's links in real time, and real programs in its hosts.
+//! `msctp emulate`: runs real programs over a scenario's links in real time.
 
 #[cfg(feature = "net")]
 mod applications;
@@ -113,7 +113,7 @@ impl From<MptcpMode> for Mptcp {
     }
 }
 
-/// Emulates what was asked for.
+/// Runs the emulation or the self-test.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.self_test {
         return self_test::run(args.each, args.json);

@@ -1,4 +1,4 @@
-//! The files `msctp emulate` writes.
+//! The output files of `msctp emulate`.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::output::Output;
 use crate::sim::{Column, SeriesFiles};
 use msctp_sim::Series;
 
-/// Files opened before the emulation.
+/// Output files, opened before the emulation.
 pub(super) struct Outputs {
     pub(super) pcap: Option<Output>,
     series: Option<SeriesFiles>,
@@ -16,7 +16,7 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Opens what the arguments name.
+    /// Opens the files that the arguments name.
     pub(super) fn open(args: &Args, columns: &[Column]) -> Result<Self, Failure> {
         Ok(Self {
             pcap: Output::open_optional("--pcap", args.pcap.as_deref())?,
@@ -25,7 +25,7 @@ impl Outputs {
         })
     }
 
-    /// Writes everything and puts it in its place. The capture was written already.
+    /// Writes all files and renames them into place. The capture was written already.
     pub(super) fn write(self, series: &Series, summary: &impl Serialize) -> Result<(), Failure> {
         if let Some(pcap) = self.pcap {
             pcap.commit()?;

@@ -1,4 +1,4 @@
-//! `msctp emulate --self-test`: how true the emulator is on this machine.
+//! `msctp emulate --self-test`: measures the emulator's accuracy on this machine.
 
 use msctp_emu::need;
 use msctp_emu::self_test::{MEDIAN_WITHIN, P99_WITHIN, Point, RATE_WITHIN, RATES, SelfTest, run as test};
@@ -61,7 +61,7 @@ fn row(point: &Point) -> String {
         point.lost,
         point.packets,
         point.cpu,
-        if point.passed { "ok" } else { "**not true**" }
+        if point.passed { "ok" } else { "**inaccurate**" }
     )
 }
 
@@ -71,6 +71,6 @@ fn machine(result: &SelfTest) -> String {
         result.processors,
         result.load,
         if result.real_time { "with" } else { "without" },
-        if result.passed { "the emulator is true here up to 100 Mbps" } else { "not true everywhere" }
+        if result.passed { "accurate up to 100 Mbps" } else { "not accurate at every rate" }
     )
 }

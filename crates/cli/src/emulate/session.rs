@@ -1,4 +1,4 @@
-//! Emulating a scenario while commands run in its hosts.
+//! Emulates a scenario while commands run in its hosts.
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -18,10 +18,10 @@ use super::{Args, text};
 use crate::Failure;
 use crate::sim::{Column, Source, THROUGHPUT_INTERVAL};
 
-/// Of what is recorded over time, what an emulation of commands has.
+/// The time series of an emulation of commands.
 const QUEUES: Column = ("queue.csv", Series::write_queue_csv);
 
-/// Reads the scenario, checks what is needed, and has it emulated by a process of its own.
+/// Reads the scenario, checks the requirements, and emulates it in a process of its own.
 pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
     let source = Source::read(path)?;
     let Source { file, text, .. } = &source;
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
         .map_err(|e| Failure::Run(format!("cannot make a PID namespace: {e}; run it as root")))?
     {
         Role::Outer(outcome) if outcome.status.success() => Ok(()),
-        // The inner process has said why.
+        // The inner process has printed why.
         Role::Outer(outcome) => std::process::exit(contain::code(outcome).into()),
         Role::Inner => {
             if !left_out.is_empty() && !args.quiet {
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The commands for hosts, and the one that matters.
+/// Returns the commands of --in, and the main command.
 fn tasks(args: &Args, scenario: &Scenario) -> Result<(Vec<Task>, Option<Task>), Failure> {
     let hosts: Vec<&str> =
         scenario.nodes.iter().filter(|n| n.kind == NodeKind::Host).map(|n| n.name.as_str()).collect();

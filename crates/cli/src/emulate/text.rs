@@ -1,4 +1,4 @@
-//! The summary of `msctp emulate` for people.
+//! Prints the summary of `msctp emulate` as text.
 
 use std::io::{self, Write};
 
@@ -21,7 +21,7 @@ pub(super) fn write(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
         1e3 * late.p99,
         if summary.real_time { "" } else { " (without real-time priority)" },
     )?;
-    // Acknowledgments of an application's own and its control connection are not what anybody looks for.
+    // Hosts below a tenth of the largest count received only acknowledgments and control data.
     let most = summary.hosts.iter().map(|host| host.bytes).max().unwrap_or(0);
     for host in summary.hosts.iter().filter(|host| 10 * host.bytes >= most) {
         write_host(out, host)?;

@@ -1,4 +1,4 @@
-//! `msctp connect`: the other end of `msctp serve`.
+//! `msctp connect`: the client of `msctp serve`.
 
 use super::block_on;
 use super::exchange::{Input, exchange};

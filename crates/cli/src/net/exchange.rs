@@ -20,13 +20,13 @@ const PIECE: usize = 64 << 10;
 pub(crate) enum Input {
     /// Standard input.
     Standard,
-    /// Nowhere: this end has nothing to send.
+    /// None: this end has nothing to send.
     Empty,
 }
 
 impl Input {
     /// Returns `Standard`, unless standard input is a terminal and standard output is not: the user then only
-    /// stores what arrives.
+    /// stores the received bytes.
     pub(crate) fn standard() -> Self {
         if std::io::stdin().is_terminal() && !std::io::stdout().is_terminal() {
             Self::Empty
@@ -77,7 +77,7 @@ pub(crate) async fn exchange(association: &Association, input: Input) -> Result<
     if receiving {
         return ending.await;
     }
-    // Both ends have everything: a lost answer to the shutdown changes nothing.
+    // Both ends have all data, so a lost answer to the shutdown is ignored.
     tokio::time::timeout(END_TIMEOUT, ending).await.unwrap_or(Ok(()))
 }
 
@@ -104,7 +104,7 @@ async fn read(input: &mut (impl AsyncRead + Unpin), buffer: &mut [u8]) -> Result
     input.read(buffer).await.map_err(|e| Failure::Run(cannot_read("standard input", &e)))
 }
 
-/// Prints what comes until the peer has ended its direction.
+/// Prints received bytes until the peer ends its direction.
 async fn inward(mut reader: ReadHalf<Stream>) -> Result<(), Failure> {
     let mut buffer = vec![0; PIECE];
     loop {
@@ -116,8 +116,8 @@ async fn inward(mut reader: ReadHalf<Stream>) -> Result<(), Failure> {
     }
 }
 
-/// Prints what a peer of another make sends on other streams; a client of another command is rejected.
-/// Ends with the association.
+/// Prints messages of other implementations on other streams until the association ends. Rejects a client of
+/// another command.
 async fn others(association: &Association) -> Result<(), Failure> {
     while let Ok(Some(message)) = association.recv().await {
         match Service::of(&message) {

@@ -1,5 +1,5 @@
-//! The commands for real networks. Each has a file; here is what they share: where the packets leave, how the
-//! association is set up, how errors become exit codes. May not know how SCTP works.
+//! The commands for real networks, a file each, and their shared parts: endpoints, connecting, exit codes.
+//! Contains no protocol logic.
 
 pub(crate) mod connect;
 pub(crate) mod perf;
@@ -20,8 +20,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use self::open::Open;
 use crate::Failure;
 
-/// Threads beside the main one, which read standard input and write standard output. Without a bound the
-/// runtime makes another whenever none is idle at that moment, and over hours there are many.
+/// Limit of blocking threads, which read standard input and write standard output. The runtime starts another
+/// whenever none is idle, so without a limit their number grows over hours.
 const POOL: usize = 4;
 
 /// Runs a command's work on one thread until it is done or a signal arrives, then aborts the associations
@@ -33,7 +33,7 @@ fn block_on(work: impl AsyncFnOnce(&Open) -> Result<(), Failure>) -> Result<(), 
         .build()
         .map_err(|error| Failure::Run(format!("cannot start the event loop: {error}")))?;
     let result = runtime.block_on(async {
-        // Before the work begins: whoever sees its first line may send a signal.
+        // Before the work begins: a user who sees its first line may send a signal.
         let mut signals = Signals::register()?;
         let open = Open::default();
         let result = tokio::select! {
@@ -43,7 +43,7 @@ fn block_on(work: impl AsyncFnOnce(&Open) -> Result<(), Failure>) -> Result<(), 
         open.close(&result).await;
         result
     });
-    // A read of standard input cannot be cancelled, so it is not waited for.
+    // A read of standard input cannot be cancelled, so do not wait for it.
     runtime.shutdown_background();
     result
 }
@@ -64,7 +64,7 @@ impl Signals {
         })
     }
 
-    /// Waits for one of them.
+    /// Waits for one of the signals.
     async fn receive(&mut self) -> Failure {
         let (kind, how) = tokio::select! {
             _ = self.interrupt.recv() => (SignalKind::interrupt(), "interrupted"),

@@ -1,15 +1,14 @@
-//! What an association's moves look like to people.
+//! Reports an association's path changes to the user.
 
 use msctp::{AddressRequest, Association, Event, PathState};
 
-/// Tells on standard error of every move until the association is over; the number of times that data took
-/// another path.
+/// Reports every path change until the association ends. Returns the number of changes of the primary path.
 pub(crate) async fn tell(association: &Association, say: impl Fn(String)) -> u32 {
     let (mut switches, mut last) = (0, None);
     while let Some(event) = association.event().await {
         let at = |id| association.paths().into_iter().find(|path| path.id == id).map(|path| path.at);
         match event {
-            // Where data went already when a link was lost, it may then be told to go.
+            // After the loss of a link, the event may confirm a path that carries the data already.
             Event::PrimaryChanged { path, .. } if last != Some(path) => {
                 last = Some(path);
                 switches += 1;

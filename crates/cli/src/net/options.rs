@@ -1,4 +1,4 @@
-//! Arguments that the commands for real networks have in common.
+//! Shared arguments of the commands for real networks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ pub(crate) struct NetArgs {
     key: Option<PathBuf>,
 }
 
-/// Describes `--policy`, with the names there are.
+/// Describes `--policy`, with all names.
 fn policies_help() -> String {
     let names: Vec<&str> = policies().iter().map(|info| info.name).collect();
     let default = Config::mobile().handover_policy.make().name();
@@ -65,7 +65,7 @@ fn policies_help() -> String {
     format!("Handover policy, which sets the window at a path change: {names} [default: {default}]")
 }
 
-/// Describes `--controller`, with the names there are.
+/// Describes `--controller`, with all names.
 fn controllers_help() -> String {
     let names: Vec<&str> = controllers().iter().map(|info| info.name).collect();
     format!("Congestion controller: {} [default: bbr]", names.join(", "))
@@ -88,7 +88,7 @@ impl NetArgs {
         self.key.is_some()
     }
 
-    /// The association's options; an unknown name is the caller's mistake.
+    /// Builds the association's options.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         let mut config = Config { pmtu: self.mtu, ..Config::mobile() };
         if let Some(file) = &self.key {
@@ -109,7 +109,7 @@ impl NetArgs {
     }
 
     fn mobility(&self) -> Option<Mobility> {
-        // Addresses that were named are those that are meant.
+        // Named addresses are used as they are.
         if self.fixed || !self.bind.is_empty() {
             return None;
         }
@@ -131,7 +131,7 @@ impl NetArgs {
         let every = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
         let bind = self.bind_or(&every, ENCAPSULATION_PORT);
         let mut options = EndpointOptions::new(bind);
-        // A server's associations stay where they are unless the options name interfaces to follow.
+        // A server's associations do not move unless the options name interfaces to follow.
         options.mobility = self.mobility().filter(|_| !self.prefer.is_empty() || !self.only.is_empty());
         options.idle_timeout = idle_timeout.or(options.idle_timeout);
         let endpoint = Endpoint::bind(&options).map_err(|error| self.unbound(error))?;
@@ -169,7 +169,7 @@ impl NetArgs {
     }
 }
 
-/// Whom to connect to.
+/// The server to connect to, and for how long to try.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct PeerArgs {
     /// Server, as 192.0.2.1, [2001:db8::1]:9899 or example.net; UDP port 9899 by default.
@@ -189,7 +189,7 @@ pub(crate) const MAX_TIMEOUT: u64 = 86_400;
 /// How often to check for a network.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Why a connection did not come about.
+/// Why an attempt to connect failed.
 enum Unconnected {
     /// This host has no network yet; the message says what is missing.
     NoNetwork(String),
@@ -199,12 +199,12 @@ enum Unconnected {
 }
 
 impl PeerArgs {
-    /// Makes the arguments of a caller that has its own flags.
+    /// Creates the arguments for a command with flags of its own.
     pub(crate) fn new(host: &str, timeout: u64) -> Self {
         Self { host: host.to_owned(), timeout }
     }
 
-    /// How long to wait for an answer.
+    /// Returns the time to wait for an answer.
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout)
     }
@@ -267,7 +267,7 @@ async fn connect_once(
                 Unconnected::NoNetwork(format!("--bind: no local address reaches {at}; name {family} address"))
             }
             error @ ConnectError::NoLocalAddress(_) => Unconnected::NoNetwork(error.to_string()),
-            // It names the address.
+            // The error names the address.
             error @ ConnectError::PortUnreachable(_) => Unconnected::Failed(Failure::Run(format!("{error}; {SERVERS}"))),
             error => Unconnected::Failed(Failure::Run(escape(&format!("{address}: {error}")))),
         })?,
@@ -278,7 +278,7 @@ async fn connect_once(
 }
 
 /// Waits until the endpoint has another address towards `remote`: a set-up in progress uses only the
-/// addresses that there were at its start.
+/// addresses of its start.
 async fn new_address(endpoint: &Endpoint, remote: IpAddr) {
     let before = endpoint.local_addresses();
     let is_new = |address: &SocketAddr| address.is_ipv4() == remote.is_ipv4() && !before.contains(address);
@@ -328,7 +328,7 @@ impl Target {
             |why: &str| Unconnected::Failed(Failure::Input(format!("{name}: {why}; want HOST or HOST:PORT")));
         match tokio::net::lookup_host((name.as_str(), port)).await {
             Ok(mut found) => found.next().ok_or_else(|| unknown("this name has no address")),
-            // No name server can be reached: perhaps no network.
+            // No name server answers: perhaps there is no network.
             Err(error) if error.to_string().contains("Temporary failure") => {
                 Err(Unconnected::NoNetwork(format!("{name}: {}", os_error(&error))))
             }
@@ -354,7 +354,7 @@ fn refused(error: &ConfigError) -> Failure {
     Failure::Input(format!("{flag} {}: want {}", error.value, error.want))
 }
 
-/// Bytes of the shortest key: a shorter one can be guessed.
+/// Least length of a key in bytes: a shorter one can be guessed.
 const MIN_KEY: usize = 16;
 
 /// Reads the shared key from a file. Trailing white space, as editors leave it, is not part of the key.
@@ -371,7 +371,7 @@ fn authentication(file: &Path) -> Result<AuthConfig, Failure> {
     Ok(AuthConfig { keys: vec![SharedKey { id: 1, secret }], active_key: 1, ..AuthConfig::default() })
 }
 
-/// An address, with or without a port.
+/// Parses an address with or without a port.
 fn parse_bind(text: &str) -> Result<(IpAddr, Option<u16>), String> {
     if let Ok(address) = text.parse::<SocketAddr>() {
         return Ok((address.ip(), Some(address.port())));

@@ -1,4 +1,4 @@
-//! `msctp send`: a file to `msctp recv`, going on where an earlier attempt stopped.
+//! `msctp send`: sends a file to `msctp recv`, and resumes an interrupted transfer.
 
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Read, Seek, SeekFrom};
@@ -49,18 +49,18 @@ pub(crate) struct Args {
     net: NetArgs,
 }
 
-/// What happened.
+/// The result of a transfer.
 #[derive(Default, Serialize)]
 struct Summary {
     bytes: u64,
-    /// Bytes that the receiver had before.
+    /// Bytes that the receiver had from earlier attempts.
     resumed: u64,
     /// Bytes that this command sent: `bytes` - `resumed`.
     sent: u64,
     seconds: f64,
-    /// Times that data took another path.
+    /// Changes of the primary path.
     switches: u32,
-    /// Associations lost and set up again.
+    /// Associations that were lost and set up anew.
     retries: u32,
     sha256: String,
 }
@@ -74,7 +74,7 @@ struct Offer<'a> {
 
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let shown = args.file.display();
-    // What cannot work is said before the file is read.
+    // Invalid options are reported before the file is read.
     args.net.config()?;
     check_regular(&args.file)?;
     let name = args.file.file_name().and_then(|name| name.to_str());
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-/// Refuses what is no regular file: a pipe or a device may have no end.
+/// Rejects anything but a regular file: a pipe or a device may have no end.
 fn check_regular(file: &Path) -> Result<(), Failure> {
     let shown = file.display();
     let kind =
@@ -165,9 +165,9 @@ fn progress(quiet: bool, size: u64) -> ProgressBar {
 
 /// Why an attempt failed.
 enum Lost {
-    /// The association was lost: another may do.
+    /// The association was lost; another attempt may succeed.
     Again(Failure),
-    /// The peer does not want it, or nobody is there.
+    /// The peer refuses the file, or does not answer.
     ForGood(Failure),
 }
 
@@ -178,7 +178,7 @@ async fn attempt(
     bar: &ProgressBar,
     summary: &mut Summary,
 ) -> Result<(), Lost> {
-    // Nobody there: at first the caller's to mend, later perhaps the network's.
+    // No answer: at first a wrong address, later perhaps an outage.
     let nobody = |failure| if summary.retries == 0 { Lost::ForGood(failure) } else { Lost::Again(failure) };
     let (_endpoint, association) = args.peer.connect(&args.net, open).await.map_err(nobody)?;
     let watched = association.clone();
@@ -195,7 +195,7 @@ async fn attempt(
     if result.is_err() {
         association.abort("the transfer failed");
     }
-    // The file is there, or is not: how the association ends changes nothing.
+    // The result is known, so a failed shutdown is ignored.
     let _ = tokio::time::timeout(END_TIMEOUT, association.shutdown()).await;
     association.abort("the peer did not answer the shutdown");
     summary.switches += watch.await.unwrap_or(0);
@@ -217,7 +217,7 @@ async fn deliver(
     let mut answer = std::pin::pin!(Service::Files.receive(association));
     let answer = tokio::select! {
         biased;
-        // Before everything was sent: that it cannot be taken.
+        // The receiver may refuse before all data is sent.
         answer = &mut answer => answer,
         sent = send(association, offer, offset, bar) => {
             sent?;
@@ -241,7 +241,7 @@ async fn begin(
     Service::Files.send(association, &first).await.map_err(Lost::Again)?;
     let mut answer =
         Service::Files.receive_answer(association, args.peer.timeout()).await.map_err(|failure| {
-            // A receiver that ends it here does not want it, and another service says so.
+            // A receiver, or another service, that aborts here refuses the file.
             let wanted = association.state() == AssociationState::Established;
             if wanted { Lost::Again(failure) } else { Lost::ForGood(failure) }
         })?;

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     })
 }
 
-/// Says where it listens, and what anybody may do there.
+/// Prints the addresses, and what anyone may do there without a key.
 pub(crate) fn announce(endpoint: &Endpoint, net: &NetArgs, may: &str) {
     let addresses: Vec<String> = endpoint.local_addresses().iter().map(ToString::to_string).collect();
     eprintln!("listening at {}, SCTP port {}", addresses.join(", "), net.sctp_port());

@@ -15,7 +15,7 @@ use crate::Failure;
 pub(crate) const BYTES: u16 = 0;
 /// Stream of control messages.
 pub(crate) const CONTROL: u16 = 1;
-/// Stream of the data that control messages are about.
+/// Stream of the data that the control messages describe.
 pub(crate) const DATA: u16 = 2;
 
 /// How long a server waits for the first message of a client.
@@ -37,7 +37,7 @@ pub(crate) enum Service {
 }
 
 impl Service {
-    /// The payload protocol identifier of control messages. Neither value is registered with IANA.
+    /// Returns the payload protocol identifier of control messages. Neither value is registered with IANA.
     const fn ppid(self) -> u32 {
         match self {
             Self::Bytes => 0,
@@ -62,7 +62,7 @@ impl Service {
         }
     }
 
-    /// Returns the service that a message belongs to; `Bytes` for peers of another make.
+    /// Returns the service that a message belongs to; `Bytes` for other implementations.
     pub(crate) fn of(message: &Message) -> Self {
         let controls = [Self::Files, Self::Perf];
         let ours = |service: &Self| message.stream == CONTROL && message.ppid == service.ppid();
@@ -147,7 +147,7 @@ impl Service {
     }
 }
 
-/// Waits until the peer has ended the association, reading what still comes, and aborts it after
+/// Waits until the peer has ended the association, discarding further messages, and aborts it after
 /// [`END_TIMEOUT`].
 pub(crate) async fn drain(association: &Association, why: &str) {
     let rest = async { while let Ok(Some(_)) = association.recv().await {} };

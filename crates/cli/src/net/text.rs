@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-/// Escapes control characters, and the invisible ones that reorder a line, in text from a peer: a terminal
-/// obeys them.
+/// Escapes control characters and invisible characters in text from a peer, because a terminal obeys them.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {

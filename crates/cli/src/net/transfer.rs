@@ -1,10 +1,10 @@
-//! How `msctp send` and `msctp recv` talk: control messages ([`Service::Files`](super::service::Service)) and
-//! the file's bytes on [`DATA`](super::service::DATA). Both ends read all the time: either may say at any
-//! moment that it cannot go on.
+//! The protocol of `msctp send` and `msctp recv`: control messages
+//! ([`Service::Files`](super::service::Service)), and the file's bytes on [`DATA`](super::service::DATA).
+//! Both ends read all the time, because either may fail at any moment.
 //!
-//! The sender offers a file, the receiver answers from where it wants it, the bytes come, the receiver says
-//! whether the hash is right. A receiver keeps an incomplete file under the file's hash, so another file
-//! never goes on from it.
+//! The sender offers a file, the receiver answers with an offset, the sender sends the bytes from there, and
+//! the receiver confirms the hash. The receiver stores an incomplete file under the file's hash, so that a
+//! different file never resumes it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,14 +16,14 @@ use sha2::{Digest, Sha256};
 /// Bytes read and sent at a time.
 pub(crate) const PIECE: usize = 64 << 10;
 
-/// The longest file name that Linux and most file systems take, in bytes.
+/// The longest file name of Linux and most file systems, in bytes.
 const MAX_NAME: usize = 255;
 
-/// What is said about a file.
+/// A control message about a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub(crate) enum Control {
-    /// The sender has this.
+    /// The sender offers a file.
     Offer {
         /// The file's name, without folders.
         name: String,
@@ -37,21 +37,21 @@ pub(crate) enum Control {
         /// Why.
         why: String,
     },
-    /// The receiver wants the bytes from here on.
+    /// The receiver requests the bytes from an offset.
     From {
         /// Bytes it has already.
         offset: u64,
     },
     /// The receiver has the whole file and the hash is right.
     Done,
-    /// The receiver does not take the file.
+    /// The receiver refuses the file.
     Refused {
         /// Why.
         why: String,
     },
 }
 
-/// The file's hash as it grows.
+/// An incremental SHA-256 hash.
 #[derive(Default)]
 pub(crate) struct Hash(Sha256);
 
@@ -60,12 +60,12 @@ impl Hash {
         self.0.update(bytes);
     }
 
-    /// In hexadecimal digits.
+    /// Returns the hash in hexadecimal digits.
     pub(crate) fn text(&self) -> String {
         self.0.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Of a file, and its length. Calls `progress` after each mebibyte.
+    /// Hashes a file. Returns its length too. Calls `progress` after each mebibyte.
     pub(crate) fn of_file(path: &Path, mut progress: impl FnMut()) -> io::Result<(Self, u64)> {
         let (mut hash, mut len) = (Self::default(), 0);
         let (mut file, mut buffer) = (File::open(path)?, vec![0; 1 << 20]);
@@ -84,7 +84,7 @@ impl Hash {
 /// Checks that a receiver may make a file of this name. Both ends check it.
 ///
 /// # Errors
-/// Why not.
+/// The reason why it may not.
 pub(crate) fn check_name(name: &str) -> Result<(), String> {
     let wrong = if name.starts_with('.') {
         "the name begins with a dot, and `msctp recv` takes no hidden files"

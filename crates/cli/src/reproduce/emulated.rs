@@ -1,5 +1,4 @@
-//! `msctp reproduce PAPER --emulated`: the paper's runs on real stacks over emulated links, beside the
-//! simulator's.
+//! `msctp reproduce PAPER --emulated`: repeats the paper's runs on real stacks over emulated links.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -22,7 +21,7 @@ use msctp_sim::{Series, Summary};
 use crate::Failure;
 use crate::system::{cannot_write, read_text};
 
-/// Real stacks in the emulator.
+/// The world of real stacks in the emulator.
 pub(super) struct RealStacks<'a> {
     cancel: &'a AtomicBool,
     late: Mutex<Vec<Quantiles>>,
@@ -38,7 +37,7 @@ impl World for RealStacks<'_> {
 }
 
 impl RealStacks<'_> {
-    /// How late packets were, over the runs that were made now.
+    /// Describes the lateness of packets over the runs that were made now.
     fn machine(&self, at_a_time: NonZeroUsize) -> String {
         let late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(worst) = late.iter().map(|late| late.p99).max_by(f64::total_cmp) else {
@@ -60,18 +59,18 @@ fn processors() -> NonZeroUsize {
     available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// So many emulations run at a time when nothing else is said: none of them needs half a processor.
+/// Returns the number of concurrent emulations, two per core by default: none needs half a processor.
 fn at_a_time(asked: Option<NonZeroUsize>) -> NonZeroUsize {
     asked.unwrap_or_else(|| processors().saturating_mul(NonZeroUsize::MIN.saturating_add(1)))
 }
 
-/// Says what is missing, before anything is run.
+/// Checks the requirements before the first run.
 pub(super) fn check(table: Option<&Path>, paper: &str) -> Result<(), Failure> {
     need::check().map_err(|missing| Failure::Run(missing.to_string()))?;
     table.map_or(Ok(()), |path| replace(path, paper, None))
 }
 
-/// How many runs there are, and for how long they take in real time, said beforehand.
+/// Prints the number of runs and their duration in real time.
 pub(super) fn announce(plan: &[u32], parallel: Option<NonZeroUsize>) {
     let at_a_time = at_a_time(parallel);
     let seconds = plan.iter().sum::<u32>() as usize / at_a_time;
@@ -82,7 +81,7 @@ pub(super) fn announce(plan: &[u32], parallel: Option<NonZeroUsize>) {
     );
 }
 
-/// Carries the runs out in both worlds.
+/// Carries out the runs on real stacks and in the simulator.
 pub(super) fn carry_out(
     emulated: &Emulated,
     effort: &Effort,
@@ -98,8 +97,8 @@ pub(super) fn carry_out(
     Ok(agreement)
 }
 
-/// Writes the tables between the marks of a Markdown file; without an agreement only looks whether the marks
-/// are there.
+/// Replaces the tables between the markers of a Markdown file. Without an agreement, only checks that the
+/// markers are there.
 pub(super) fn replace(path: &Path, paper: &str, agreement: Option<&Agreement>) -> Result<(), Failure> {
     let what = format!("--table {}", path.display());
     let text = read_text(&what, path)?;

@@ -1,4 +1,4 @@
-//! `msctp reproduce`: carry out a paper's experiment, judge its claims, write the report.
+//! `msctp reproduce`: carries out a paper's experiment, judges its claims and writes the report.
 
 #[cfg(all(feature = "net", target_os = "linux"))]
 mod emulated;
@@ -78,7 +78,7 @@ fn papers() -> PossibleValuesParser {
     EXPERIMENTS.iter().map(|experiment| PossibleValue::new(experiment.name).help(experiment.summary)).into()
 }
 
-/// Runs the experiment, or all. What was asked for is done when every run completed, whatever the verdicts.
+/// Runs the experiment, or all. Succeeds if every run completed, whatever the verdicts.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let effort = Effort { quick: args.quick, seeds: args.seeds };
     let one = args.paper.as_deref().and_then(experiments::find);
@@ -140,8 +140,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     outcome(&failed, skipped, &page, &interrupt)
 }
 
-/// How many runs there will be for `--emulated`: those on real stacks, which are announced, and the
-/// simulator's beside them.
+/// Announces the runs of `--emulated`. Returns their number, in both worlds.
 #[cfg(all(feature = "net", target_os = "linux"))]
 fn real_runs(args: &Args, one: Option<&Experiment>, effort: &Effort) -> Result<usize, Failure> {
     if !args.emulated {
@@ -157,7 +156,7 @@ fn real_runs(args: &Args, one: Option<&Experiment>, effort: &Effort) -> Result<u
     Ok(plan.len() + (emulated.simulated)(effort, args.repetitions))
 }
 
-/// Carries the paper out on real stacks, where that was asked for: a section of its report.
+/// Carries out the paper on real stacks for `--emulated`, and adds a section to its report.
 #[cfg(all(feature = "net", target_os = "linux"))]
 fn beside(
     args: &Args,
@@ -179,7 +178,7 @@ fn beside(
     Ok(Some(agreement))
 }
 
-/// Writes what came of real stacks as JSON into the report's folder.
+/// Writes the results on real stacks as JSON into the report's folder.
 #[cfg(all(feature = "net", target_os = "linux"))]
 fn keep(dir: &Path, agreement: Option<&Agreement>) -> Result<(), ReportError> {
     let Some(agreement) = agreement else { return Ok(()) };
@@ -188,7 +187,7 @@ fn keep(dir: &Path, agreement: Option<&Agreement>) -> Result<(), ReportError> {
     write_file(&path, text.as_bytes()).map_err(|source| ReportError::File { path, source })
 }
 
-/// Writes the table of a complete comparison where it was wanted.
+/// Writes the table of a complete comparison for `--table`.
 #[cfg(all(feature = "net", target_os = "linux"))]
 fn update(args: &Args, agreement: Option<&Agreement>) -> Result<(), Failure> {
     match (args.table.as_deref(), agreement) {
@@ -223,7 +222,7 @@ fn update(_: &Args, _: Option<&()>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The runs that failed, and how many were not begun.
+/// Returns the runs that failed, and the number of runs that were not started.
 fn unmade(reports: &[Report], comparison: Option<&Comparison>) -> (Vec<(String, String)>, usize) {
     let mut failed: Vec<_> = reports.iter().flat_map(|report| report.provenance.failed.clone()).collect();
     let mut skipped: usize = reports.iter().map(|report| report.provenance.skipped).sum();

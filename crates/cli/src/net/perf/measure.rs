@@ -1,4 +1,4 @@
-//! What a measurement finds: intervals with their paths, totals, CPU time.
+//! The results of a measurement: intervals with their paths, totals, CPU time.
 
 use std::io;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use tokio::time::Instant;
 pub(super) struct Side {
     /// User bytes sent, or received.
     pub(super) bytes: u64,
-    /// From the first to the last of them, the sender's until all was acknowledged.
+    /// Time from the first to the last of them; at the sender, until all was acknowledged.
     pub(super) seconds: f64,
-    /// CPU time of this end's process meanwhile, user and system.
+    /// CPU time of this end's process in that time, user and system.
     pub(super) cpu_seconds: f64,
-    /// The longest time without data, in seconds; the receiver's.
+    /// The longest delivery gap in seconds, at the receiver.
     pub(super) longest_gap: Option<f64>,
 }
 
@@ -36,25 +36,25 @@ pub(super) struct PathRow {
     local: String,
     remote: String,
     state: String,
-    /// Data goes here.
+    /// True for the primary path.
     primary: bool,
     cwnd: u64,
     flight: u64,
     srtt_ms: Option<f64>,
 }
 
-/// A line of the table.
+/// The results of one interval.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Interval {
-    /// Its end, in seconds since the start.
+    /// End of the interval, in seconds since the start.
     pub(super) at: f64,
-    /// User bytes acknowledged (sender) or received in it.
+    /// User bytes acknowledged (sender) or received (receiver) in it.
     bytes: u64,
     goodput_bps: f64,
     paths: Vec<PathRow>,
 }
 
-/// Everything.
+/// The result of a measurement.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
     pub(super) len: usize,
@@ -98,7 +98,7 @@ impl Report {
     }
 }
 
-/// Cuts time into intervals.
+/// Divides the measurement into intervals.
 pub(super) struct Meter {
     begin: Instant,
     interval: Duration,
@@ -107,18 +107,18 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// `Duration::MAX`: one interval without end.
+    /// Starts the first interval; `Duration::MAX`: the only one.
     pub(super) fn new(interval: Duration) -> Self {
         let begin = Instant::now();
         Self { begin, interval, next: begin.checked_add(interval), last: (begin, 0) }
     }
 
-    /// How long the interval goes on.
+    /// Returns the time left of the interval.
     pub(super) fn left(&self) -> Duration {
         self.next.map_or(Duration::from_secs(3600), |next| next.saturating_duration_since(Instant::now()))
     }
 
-    /// The interval that is over, if one is. `bytes`: since the beginning.
+    /// Returns the interval if it is over. `bytes` counts from the start.
     pub(super) fn tick(&mut self, association: &Association, bytes: u64) -> Option<Interval> {
         let (next, now) = (self.next?, Instant::now());
         if now < next {
@@ -148,7 +148,7 @@ fn path_row(path: &PathStats) -> PathRow {
     }
 }
 
-/// The table's head.
+/// Returns the head of the table.
 pub(super) fn head() -> String {
     format!(
         "{:>7}  {:>12}  paths (* carries data): local address, window, in flight, round trip",
@@ -156,7 +156,7 @@ pub(super) fn head() -> String {
     )
 }
 
-/// A line of the table.
+/// Formats an interval as a line of the table.
 pub(super) fn row(interval: &Interval) -> String {
     let paths = interval.paths.iter().map(|path| {
         let mark = if path.primary { "*" } else { "" };
@@ -176,7 +176,7 @@ fn rate(bps: f64) -> String {
     }
 }
 
-/// CPU time of this process, user and system, in seconds; 0 where the system does not tell.
+/// Returns the CPU time of this process in seconds, user and system; 0 if unknown.
 pub(super) fn cpu_seconds() -> f64 {
     let Ok(usage) = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF) else {
         return 0.0;

@@ -1,4 +1,4 @@
-//! `msctp perf`: throughput, paths and handover gaps between two hosts, as iperf3 does for TCP.
+//! `msctp perf`: measures throughput, paths and handover gaps between two hosts, as iperf3 does for TCP.
 
 mod measure;
 mod wire;
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 report.write(out)
             }
         })?;
-        // Both ends know the result: how the association ends changes nothing.
+        // Both ends have the result, so a failed shutdown is ignored.
         let _ = tokio::time::timeout(END_TIMEOUT, association.shutdown()).await;
         Ok(())
     })
@@ -125,10 +125,10 @@ async fn serve(args: &Args, open: &Open) -> Result<(), Failure> {
     }
 }
 
-/// The measurement that is going on.
+/// The measurement in progress.
 type Running = Pin<Box<dyn Future<Output = ()>>>;
 
-/// Works at the measurement until it is over.
+/// Drives the measurement to its end.
 async fn over(running: &mut Option<Running>) {
     match running {
         Some(running) => running.await,
@@ -136,7 +136,7 @@ async fn over(running: &mut Option<Running>) {
     }
 }
 
-/// Another client is being measured with.
+/// Rejects a client because another measurement is in progress.
 async fn reject(association: Association) {
     if Service::Perf.receive_first::<Message>(&association).await.is_ok() {
         let _ = Service::Perf.send(&association, &Message::Busy).await;
@@ -171,7 +171,7 @@ async fn serve_measurement(association: &Association) -> Result<(), Failure> {
     Service::Perf.send(association, &Message::Result { side }).await
 }
 
-/// The client's part: what both sides found.
+/// Carries out a measurement as the client. Returns the results of both ends.
 async fn measure(args: &Args, association: &Association, patience: Duration) -> Result<Report, Failure> {
     let start = Message::Start { milliseconds: args.time * 1000, len: args.len, reverse: args.reverse };
     Service::Perf.send(association, &start).await?;
@@ -217,7 +217,7 @@ async fn measure(args: &Args, association: &Association, patience: Duration) -> 
     Ok(Report { len: args.len, reverse: args.reverse, sender, receiver, intervals })
 }
 
-/// Sends for so long, then says that it is over.
+/// Sends data for `time`, then the end message.
 async fn send(
     association: &Association,
     time: Duration,
@@ -231,7 +231,7 @@ async fn send(
     while begin.elapsed() < time {
         let sent = association.send_bytes(DATA, message.clone());
         let left = time.saturating_sub(begin.elapsed());
-        // Where nothing fits into the buffer: time for a line, or the end.
+        // If the send buffer is full, wake up for the next line or the end.
         if let Ok(sent) = tokio::time::timeout(left.min(meter.left()), sent).await {
             sent.map_err(|e| failed("sending")(&e))?;
             bytes += len as u64;
@@ -242,14 +242,14 @@ async fn send(
             note(&interval);
         }
     }
-    // Streams are ordered each for itself: the end is said when all data is there.
+    // Streams are not ordered with each other, so flush before the end message.
     association.flush().await.map_err(|e| failed("sending")(&e))?;
     let seconds = begin.elapsed().as_secs_f64();
     Service::Perf.send(association, &Message::End).await?;
     Ok(Side { bytes, seconds, cpu_seconds: cpu_seconds() - cpu, longest_gap: None })
 }
 
-/// Receives until the sender says that it is over.
+/// Receives data until the end message.
 async fn receive(
     association: &Association,
     meter: &mut Meter,

@@ -1,4 +1,4 @@
-//! What the two ends of a measurement say to each other, as [`Service::Perf`](crate::net::service::Service).
+//! The control messages of a measurement, as [`Service::Perf`](crate::net::service::Service).
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::measure::Side;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Message {
-    /// What is to be measured.
+    /// The client requests a measurement.
     Start {
         milliseconds: u64,
         /// Bytes of each message.
@@ -15,12 +15,12 @@ pub(super) enum Message {
         /// The server sends.
         reverse: bool,
     },
-    /// The measurement begins.
+    /// The server accepts it.
     Ready,
-    /// The server measures with somebody else.
+    /// The server rejects it: another measurement is in progress.
     Busy,
-    /// No more data.
+    /// The sender has sent all data.
     End,
-    /// What the server found.
+    /// The server's result.
     Result { side: Side },
 }

@@ -1,4 +1,4 @@
-//! `msctp recv`: files from `msctp send`.
+//! `msctp recv`: receives files from `msctp send`.
 
 mod store;
 mod turns;
@@ -57,15 +57,15 @@ pub(crate) struct Args {
     net: NetArgs,
 }
 
-/// A file that came.
+/// A received file.
 #[derive(Serialize)]
 struct Received {
     file: PathBuf,
     bytes: u64,
-    /// Of these, what an earlier attempt had brought.
+    /// Bytes of these from earlier attempts.
     resumed: u64,
     seconds: f64,
-    /// The longest time in which no data arrived, in seconds.
+    /// The longest delivery gap, in seconds.
     longest_gap: f64,
     sha256: String,
 }
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         return Err(Failure::Input(format!("--out {}: want a folder that exists", args.out.display())));
     }
     let store = Store::new(&args.out);
-    // Before somebody sends, not after.
+    // Reported before a sender connects.
     if let Err(error) = store.check_writable() {
         return Err(Failure::Input(cannot_write(format!("--out {}", args.out.display()), &error)));
     }
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let endpoint = args.net.server(open, Some(CLIENT_GONE))?;
         announce(&endpoint, &args.net, "send files here");
         let (results, mut finished) = mpsc::channel(16);
-        // Dropped, and with it all transfers, when this ends.
+        // Dropping it at the end cancels all transfers.
         let mut accepting = JoinSet::new();
         accepting.spawn(accept(endpoint.clone(), args.net.sctp_port(), store, results));
         while let Some((from, result)) = finished.recv().await {
@@ -99,8 +99,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                     end(&endpoint, args).await;
                     return Err(Failure::Run(why));
                 }
-                // A sender that comes again goes on where this one stopped, so even with --once this is not
-                // the end.
+                // The sender may reconnect and resume, so even --once waits for it.
                 Err(fault) => eprintln!("msctp: {from}: {fault}"),
             }
         }
@@ -114,11 +113,11 @@ async fn end(endpoint: &Endpoint, args: &Args) {
     let _ = tokio::time::timeout(END_TIMEOUT, endpoint.idle()).await;
 }
 
-/// What came of one association, and where from.
+/// The peer of an association, and its result.
 type Outcome = (String, Result<Received, Fault>);
 
-/// Takes associations, each in a task of its own: one whose sender is gone must not keep it waiting when it
-/// comes again.
+/// Accepts associations, each in a task of its own: a sender that reconnects does not wait for its dead
+/// association.
 async fn accept(endpoint: Endpoint, sctp_port: u16, store: Store, results: mpsc::Sender<Outcome>) {
     let turns = Turns::default();
     let mut tasks = JoinSet::new();
@@ -135,7 +134,7 @@ async fn accept(endpoint: Endpoint, sctp_port: u16, store: Store, results: mpsc:
             if matches!(result, Err(Fault::Refused(_) | Fault::Storage(_))) {
                 let _ = Service::Files.send(&association, &Control::Refused { why: last.clone() }).await;
             }
-            // Nobody waits any more when one file was enough.
+            // The receiver is gone if one file was enough.
             let _ = results.send((from, result)).await;
             drain(&association, &last).await;
         });
@@ -166,14 +165,14 @@ fn report(args: &Args, received: &Received) -> Result<(), Failure> {
     })
 }
 
-/// Why a file did not come.
+/// Why a file was not received.
 #[derive(Debug)]
 enum Fault {
     /// The association is lost, or the peer is no sender.
     Lost(Failure),
-    /// The offer cannot be taken; the sender is told.
+    /// The offer is refused; the sender gets the reason.
     Refused(String),
-    /// The folder cannot be written; the sender is told.
+    /// The folder cannot be written; the sender gets the reason.
     Storage(String),
 }
 
@@ -186,16 +185,16 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// A file on offer.
+/// An offered file.
 struct Offer {
-    /// Its name as it may be printed.
+    /// Its name, escaped for printing.
     name: String,
     file: PathBuf,
     size: u64,
     sha256: String,
 }
 
-/// One file.
+/// Receives one file.
 async fn take(association: &Association, store: &Store, turns: &Turns) -> Result<Received, Fault> {
     let Control::Offer { name, size, sha256 } =
         Service::Files.receive_first(association).await.map_err(Fault::Lost)?
@@ -220,7 +219,7 @@ async fn take(association: &Association, store: &Store, turns: &Turns) -> Result
             wait(association, "another sender is sending the same bytes").await?;
         }
         let turn = turns.take(&offer.sha256, association).await;
-        // Perhaps that sender brought it.
+        // That sender may have completed it.
         there = compare(store, &offer).await?;
         if there == There::Nothing {
             filled = fill(association, store, turn, &offer).await?;
@@ -240,12 +239,12 @@ async fn send(association: &Association, control: &Control) -> Result<(), Fault>
     Service::Files.send(association, control).await.map_err(Fault::Lost)
 }
 
-/// Tells the sender that the answer takes a while.
+/// Asks the sender to wait for the answer.
 async fn wait(association: &Association, why: &str) -> Result<(), Fault> {
     send(association, &Control::Wait { why: why.to_owned() }).await
 }
 
-/// What is there under the offered name; another file is a reason to refuse.
+/// Compares the offer with an existing file of its name. Refuses if that is another file.
 async fn compare(store: &Store, offer: &Offer) -> Result<There, Fault> {
     match store.compare(&offer.file, offer.size, &offer.sha256).await {
         There::Other => Err(Fault::Refused(format!(
@@ -256,7 +255,7 @@ async fn compare(store: &Store, offer: &Offer) -> Result<There, Fault> {
     }
 }
 
-/// Completes the part that is there and gives it its name; how long it was, and the longest gap.
+/// Completes the part and renames it. Returns the length that it had, and the longest gap.
 async fn fill(
     association: &Association,
     store: &Store,
@@ -290,7 +289,7 @@ async fn fill(
     }
     match store.publish(&part.path, &offer.file) {
         Ok(()) => Ok((resumed, longest_gap)),
-        // Somebody else was faster with this name; who sent the same bytes had to wait for its turn.
+        // Another transfer took the name. It had other bytes, or it would have had to wait for its turn.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             match store.compare(&offer.file, offer.size, &offer.sha256).await {
                 There::Same => {
@@ -312,7 +311,7 @@ async fn fill(
     }
 }
 
-/// Writes what comes behind what is there; the longest gap.
+/// Appends received data to the part. Returns the longest gap.
 async fn write(
     association: &Association,
     turn: &Turn,
@@ -340,7 +339,7 @@ async fn write(
         longest_gap = last.map_or(longest_gap, |last| longest_gap.max(now - last));
         last = Some(now);
         if let Err(error) = part.file.write_all(&message.data) {
-            // What was written of the message is not in the hash.
+            // The hash does not include a partly written message.
             let _ = part.file.set_len(part.len);
             return Err(Fault::Storage(format!(
                 "cannot write {}: {}{}: make room and send it again, or delete that file",

@@ -1,5 +1,5 @@
-//! [`Store`]: the folder that files come into, their incomplete parts, and the hashes of the files that are
-//! there. Files are hashed on a thread of their own, so that no other transfer waits.
+//! [`Store`]: the folder of received files, their incomplete parts, and the hashes of existing files. Files
+//! are hashed on a thread of their own, so that no other transfer waits.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
@@ -12,22 +12,22 @@ use tokio::sync::Semaphore;
 
 use crate::net::transfer::Hash;
 
-/// Hashes remembered, of files that were offered again.
+/// Number of cached hashes of existing files.
 const REMEMBERED: usize = 256;
 
-/// A folder.
+/// The folder of received files.
 #[derive(Clone)]
 pub(super) struct Store {
     folder: PathBuf,
     known: Arc<Mutex<BTreeMap<PathBuf, (Stamp, String)>>>,
-    /// One file is hashed at a time: twenty offers of one name read it once, and leave threads for others.
+    /// Allows one hash computation at a time: twenty offers of one name read the file once.
     hashing: Arc<Semaphore>,
 }
 
-/// Length and time of change: the file is the one that was hashed.
+/// Length and modification time, which identify the version of a hashed file.
 type Stamp = (u64, Option<SystemTime>);
 
-/// What the folder has under an offered name.
+/// What exists under an offered name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum There {
     Nothing,
@@ -58,7 +58,7 @@ impl Store {
         self.folder.join(format!(".{}.part", &sha256[..32]))
     }
 
-    /// Tells whether a file of the offered length is there, which takes its hash to compare.
+    /// Tells whether a file of the offered length exists, so that the comparison needs its hash.
     pub(super) fn must_hash(&self, file: &Path, size: u64) -> bool {
         std::fs::metadata(file).is_ok_and(|there| is_alike(&there, size))
     }
@@ -69,7 +69,7 @@ impl Store {
             Err(error) if error.kind() == ErrorKind::NotFound => return There::Nothing,
             _ => {}
         }
-        // Bytes are compared only where the length is right: an offer costs nothing else.
+        // A file of another length is not read.
         match std::fs::metadata(file) {
             Ok(there) if is_alike(&there, size) => {}
             _ => return There::Other,
@@ -108,13 +108,12 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::AlreadyExists`] where something of that name is there; the part is left.
+    /// [`ErrorKind::AlreadyExists`] if the name is taken; the part is kept.
     pub(super) fn publish(&self, part: &Path, file: &Path) -> io::Result<()> {
         match std::fs::hard_link(part, file) {
             Ok(()) => std::fs::remove_file(part),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
-            // A file system without hard links (FAT): the name is taken first, and what is replaced is ours
-            // and empty.
+            // A file system without hard links (FAT): create an empty file first, then replace that.
             Err(_) => {
                 File::create_new(file)?;
                 std::fs::rename(part, file)
@@ -127,7 +126,7 @@ fn is_alike(there: &Metadata, size: u64) -> bool {
     there.is_file() && there.len() == size
 }
 
-/// An incomplete file, open to be completed by this process alone.
+/// An incomplete file, locked by this process.
 pub(super) struct Part {
     pub(super) path: PathBuf,
     pub(super) file: File,
@@ -136,14 +135,14 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Opens or creates the part and hashes what it has. One that is longer than `size` begins anew.
+    /// Opens or creates the part and hashes what it has. Truncates one that is longer than `size`.
     pub(super) fn open(path: PathBuf, size: u64, progress: impl FnMut()) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(&path)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 return Err(io::Error::new(ErrorKind::WouldBlock, "another `msctp recv` is writing it"));
             }
-            // Where files cannot be locked, two processes in one folder are noticed by the hash.
+            // Without file locks, the hash detects two processes that write the same part.
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
         let there = file.metadata()?.len();
@@ -158,7 +157,7 @@ impl Part {
         Ok(Self { path, file, hash, len })
     }
 
-    /// Removes the part if it has nothing.
+    /// Removes the part if it is empty.
     pub(super) fn remove_if_empty(&self) {
         if self.len == 0 {
             let _ = std::fs::remove_file(&self.path);

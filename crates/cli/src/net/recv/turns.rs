@@ -1,4 +1,4 @@
-//! [`Turns`]: transfers of the same bytes go one after another, since they complete the same file on disk.
+//! [`Turns`]: serializes transfers of the same bytes, which complete the same part on disk.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,8 +8,8 @@ use msctp::Association;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 
-/// A transfer that made no progress for so long loses its turn to another sender of the same bytes: usually
-/// that sender's earlier attempt, whose association is dead and does not know it yet.
+/// A transfer without progress for so long loses its turn to another sender of the same bytes. It is usually
+/// that sender's earlier attempt, whose association is dead but not yet lost.
 const STALLED: Duration = Duration::from_secs(3);
 
 /// One queue per hash of a file that is being transferred.
@@ -25,7 +25,7 @@ struct Queue {
 
 struct Holder {
     association: Association,
-    /// When it made its last progress.
+    /// Time of its last progress.
     at: Instant,
 }
 
@@ -42,7 +42,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Turns {
-    /// Whether another transfer of these bytes is running.
+    /// Tells whether another transfer of these bytes is in progress.
     pub(super) fn is_taken(&self, hash: &str) -> bool {
         lock(&self.0).get(hash).is_some_and(|queue| lock(&queue.holder).is_some())
     }
