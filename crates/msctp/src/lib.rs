@@ -120,6 +120,10 @@
 //! (`Config::send_buffer`); what the application does not read fills the receive buffer, which closes the
 //! window and stops the peer (`Config::receive_buffer`). Every wait is cancel-safe.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod association;
 mod calls;
 mod clock;
