@@ -1,10 +1,10 @@
-//! What the *caller* can do wrong, each with what would be right. What a peer does wrong is an event or a counter.
+//! Errors of the *caller*, each with the allowed values. Errors of the peer are events and counters.
 
 use core::net::IpAddr;
 
 use crate::PathId;
 
-/// A configuration value that cannot be used: names the field, the value and what would be right.
+/// An invalid configuration value: its field, the value and the allowed values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} = {value}: want {want}")]
 pub struct ConfigError {
@@ -12,11 +12,11 @@ pub struct ConfigError {
     pub field: &'static str,
     /// The value given, as text.
     pub value: String,
-    /// What would be right.
+    /// The allowed values.
     pub want: String,
 }
 
-/// Why `send` did not take a message.
+/// Why `send` rejected a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// No such stream.
@@ -30,7 +30,7 @@ pub enum SendError {
     /// RFC 9260 §3.3.1: a DATA chunk carries at least one byte.
     #[error("empty message: want at least 1 byte")]
     Empty,
-    /// The message could never fit into the send buffer.
+    /// The message is larger than the send buffer.
     #[error("message of {len} bytes: want at most {max} (send_buffer)")]
     TooLarge {
         /// Its length in bytes.
@@ -38,12 +38,12 @@ pub enum SendError {
         /// The largest that fits, in bytes.
         max: usize,
     },
-    /// No room now; [`Event::Writable`](crate::Event::Writable) tells when there is.
+    /// No room now; [`Event::Writable`](crate::Event::Writable) follows when there is.
     #[error("send buffer full: {free} bytes free, message has {len}; try again after Event::Writable")]
     BufferFull {
         /// Its length in bytes.
         len: usize,
-        /// Bytes free now; 0 also when what is kept are so many small messages that no other fits (`Config::send_buffer`).
+        /// Bytes free now; 0 also if many small messages fill the buffer (`Config::send_buffer`).
         free: usize,
     },
     /// Shutting down or closed.
@@ -51,10 +51,10 @@ pub enum SendError {
     Closed,
 }
 
-/// Why an application call other than `send` was refused.
+/// Why an application call other than `send` was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// The call needs an association that is up.
+    /// The call needs an established association.
     #[error("not possible in state {state}: want an established association")]
     WrongState {
         /// The state it is in.
@@ -66,7 +66,7 @@ pub enum CallError {
     /// Data may not go to an address that was never confirmed (RFC 9260 §5.4).
     #[error("{0} is not confirmed yet: wait for Event::PathState")]
     UnconfirmedPath(PathId),
-    /// The address cannot be taken.
+    /// The address cannot be added.
     #[error(transparent)]
     Address(#[from] crate::path::AddressError),
     /// The address does not belong to this end.
@@ -78,13 +78,13 @@ pub enum CallError {
     /// RFC 5061 §5.3: the last address, or the last from which the peer can be reached, cannot be deleted.
     #[error("{0} is the last local address that reaches the peer: add another one first")]
     LastAddress(IpAddr),
-    /// The peer knows it by the address that address translation gave it, and cannot be told to delete this one.
+    /// The peer knows it by a translated address, so it cannot be asked to delete this one.
     #[error(
         "{0} is translated on its way, the peer knows it by another name: keep only another address instead"
     )]
     TranslatedAddress(IpAddr),
-    /// The peer did not announce ASCONF in its list of supported extensions (RFC 5061 §4.2.7), or does not authenticate it
-    /// where that is required (§4.1.1).
+    /// The peer did not announce ASCONF in its list of supported extensions (RFC 5061 §4.2.7), or does not
+    /// authenticate it where that is required (§4.1.1).
     #[error("the peer does not support dynamic addresses (RFC 5061), or not authenticated")]
     PeerLacksAsconf,
     /// The peer did not announce stream reconfiguration, or this end did not (RFC 6525).
@@ -107,19 +107,19 @@ pub enum CallError {
         /// So many.
         streams: usize,
     },
-    /// As many requests about streams wait as may wait.
+    /// The queue of stream requests is full.
     #[error("too many stream requests are waiting already: want fewer at a time")]
     TooManyStreamRequests,
     /// A link quality with a field out of range.
     #[error(transparent)]
     Quality(#[from] crate::handover::InvalidQuality),
-    /// A shared key that cannot be used so.
+    /// An invalid operation on a shared key.
     #[error(transparent)]
     Key(#[from] crate::KeyError),
-    /// As many requests wait as may wait.
+    /// The queue of address requests is full.
     #[error("{0} address requests are waiting already: want fewer at a time")]
     TooManyRequests(usize),
-    /// A message of the network quotes no packet of this association (RFC 8899 §4.6.1).
+    /// An ICMP message quotes no packet of this association (RFC 8899 §4.6.1).
     #[error("the message quotes no packet of this association: want its ports and verification tag")]
     NotQuoted,
     /// No association of that handle.
@@ -127,7 +127,7 @@ pub enum CallError {
     UnknownAssociation,
 }
 
-/// The peer restarted the association: messages from here on are of the new one.
+/// The peer restarted the association: later messages belong to the new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the peer restarted the association: what it sent from here on belongs to a new one")]
 pub struct Restarted;

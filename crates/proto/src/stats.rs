@@ -1,4 +1,4 @@
-//! What can be read off an association at any time. Plain numbers, no behaviour.
+//! Statistics of an association. Plain numbers, no behaviour.
 
 use core::fmt;
 
@@ -42,9 +42,10 @@ pub enum PathState {
     Unconfirmed,
     /// Confirmed and working.
     Active,
-    /// Its error counter exceeded the threshold of RFC 7829 (`Config::failover`): data takes an active path if there is one.
+    /// Its error counter exceeded the threshold of RFC 7829 (`Config::failover`): data takes an active path
+    /// if there is one.
     PotentiallyFailed,
-    /// Its error counter exceeded path_max_retrans.
+    /// Its error counter exceeded `path_max_retrans`.
     Inactive,
 }
 
@@ -59,7 +60,7 @@ impl fmt::Display for PathState {
     }
 }
 
-/// A path at one moment. Sizes in bytes of user data as congestion control counts them.
+/// A snapshot of a path. Sizes in bytes of user data as congestion control counts them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PathStats {
@@ -69,7 +70,7 @@ pub struct PathStats {
     pub at: PathAddr,
     /// Unconfirmed, active, potentially failed, inactive.
     pub state: PathState,
-    /// New data goes here.
+    /// It is the primary.
     pub primary: bool,
     /// Congestion window.
     pub cwnd: u64,
@@ -103,12 +104,12 @@ pub struct PathStats {
     pub packets_received: u64,
     /// Bytes of those, from the common header on.
     pub bytes_received: u64,
-    /// DATA chunks retransmitted here so far, wherever they were sent before.
+    /// DATA chunks retransmitted here so far, on whatever path they were sent before.
     pub chunks_retransmitted: u64,
-    /// DATA chunks sent here and declared lost so far: by gap blocks, by time (RACK), or by T3-rtx. Those that arrived all the same
-    /// count too.
+    /// DATA chunks sent here and declared lost so far: by gap blocks, by time (RACK), or by T3-rtx. Includes
+    /// those that arrived after all.
     pub chunks_lost: u64,
-    /// Rate at which the congestion controller spaces packets; `None`: it does not.
+    /// Pacing rate of the congestion controller; `None` if it does not pace.
     pub pacing_rate: Option<Rate>,
     /// T3-rtx expirations.
     pub timeouts: u64,
@@ -122,7 +123,7 @@ pub struct PathStats {
     pub ld_recoveries: u64,
 }
 
-/// Messages given up under one policy (RFC 7496 §4).
+/// Messages abandoned under one policy (RFC 7496 §4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AbandonedCount {
     /// Nothing of them was sent.
@@ -131,7 +132,7 @@ pub struct AbandonedCount {
     pub sent: u64,
 }
 
-/// Messages given up, by policy (RFC 3758 §4.1, RFC 7496 §3).
+/// Messages abandoned, by policy (RFC 3758 §4.1, RFC 7496 §3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Abandoned {
     /// Timed reliability.
@@ -143,7 +144,7 @@ pub struct Abandoned {
 }
 
 impl Abandoned {
-    /// No message was.
+    /// No message.
     pub(crate) const NONE: Self = {
         let none = AbandonedCount { unsent: 0, sent: 0 };
         Self { lifetime: none, retransmissions: none, priority: none }
@@ -164,19 +165,19 @@ impl Abandoned {
     }
 }
 
-/// What explicit congestion notification did since an association began; zeros where it was not agreed.
+/// Counters of explicit congestion notification since the association began; zeros if it was not negotiated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EcnStats {
     /// Both ends offered it (`Config::ecn`).
     pub agreed: bool,
-    /// Packets with DATA that came marked with Congestion Experienced. None at all, while the links before are known to mark,
-    /// means that somebody on the way wipes the bits out ("bleaching").
+    /// Packets with DATA received with a Congestion Experienced mark. None at all, although links on the path
+    /// mark, means that a middlebox clears the bits ("bleaching").
     pub marked_packets: u64,
     /// ECNE chunks sent: every SACK repeats one until it is answered.
     pub echoes_sent: u64,
-    /// ECNE chunks received, those of no effect included.
+    /// ECNE chunks received, including those without effect.
     pub echoes_received: u64,
-    /// Windows that were reduced for one.
+    /// Windows reduced because of one.
     pub reductions: u64,
     /// CWR chunks sent.
     pub answers_sent: u64,
@@ -202,7 +203,7 @@ pub struct AssociationStats {
     pub packets_received: u64,
     /// DATA chunks sent for the first time.
     pub data_chunks_sent: u64,
-    /// DATA chunks sent again.
+    /// DATA chunks retransmitted.
     pub data_chunks_retransmitted: u64,
     /// DATA chunks sent in copy on a second path (bicasting).
     pub data_chunks_copied: u64,
@@ -222,20 +223,22 @@ pub struct AssociationStats {
     pub malformed_packets: u64,
     /// Packets dropped: verification tag wrong (RFC 9260 §8.5).
     pub wrong_tag_packets: u64,
-    /// Replies not sent: to an address that is not confirmed at most three bytes go for each that came from it.
+    /// Replies not sent: an unconfirmed address gets at most three bytes for each received from it.
     pub replies_withheld: u64,
-    /// Chunks dropped that the peer sends again (ASCONF, COOKIE ECHO of a restart): the application has to take its events or
-    /// messages first.
+    /// Chunks dropped that the peer retransmits: ASCONFs and COOKIE ECHOs of a restart until the application
+    /// reads its events or messages, and INITs and stale cookies above
+    /// `EndpointConfig::max_replies_per_second`.
     pub chunks_held_off: u64,
     /// Chunks ignored: value or framing wrong.
     pub malformed_chunks: u64,
     /// Chunks ignored: not expected in this state.
     pub unexpected_chunks: u64,
-    /// Chunks ignored because they were not authenticated, and AUTH chunks that were not valid (RFC 4895 §6.3).
+    /// Chunks ignored because they were not authenticated, and AUTH chunks that were not valid (RFC 4895
+    /// §6.3).
     pub unauthenticated_chunks: u64,
     /// Chunks of an unknown type.
     pub unknown_chunks: u64,
-    /// Messages given up because their reliability ended.
+    /// Messages abandoned because their reliability expired.
     pub abandoned: Abandoned,
     /// Losses that the loss classifier judged (`Config::loss_classifier`).
     pub verdicts: Verdicts,

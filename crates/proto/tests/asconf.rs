@@ -64,7 +64,8 @@ fn add_switch_delete_under_a_transfer_loses_nothing() {
 //# same as an address being deleted by the ASCONF Chunk.
 #[test]
 fn nothing_leaves_from_a_deleted_address() {
-    // RFC 5061 §5.3: no source from the request on, but for what the old address alone can do; none once it is answered
+    // RFC 5061 §5.3: no source from the request on, but for what the old address alone can do; none once it
+    // is answered
     let mut pair = Pair::established_with(traced(), traced(), vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);
     pair.log = Some(Vec::new());
     let mut waiting: std::collections::VecDeque<u32> = (0..2000).collect();
@@ -271,7 +272,8 @@ fn a_request_that_a_restart_loses_is_reported_and_undone() {
 
 #[test]
 fn a_peer_that_moved_and_then_restarts_is_the_same_peer() {
-    // RFC 9260 §5.2.2: the address it has now belongs to the association, the one it gave up does not any more.
+    // RFC 9260 §5.2.2: the address it has now belongs to the association, the one it gave up does not any
+    // more.
     for (from, same) in [(a_ip(1), true), (a_ip(0), false)] {
         let mut pair = mobile();
         pair.with(Side::A, |a, now| {
@@ -422,7 +424,8 @@ fn a_wildcard_that_is_lost_or_refused_leaves_both_ends_agreed() {
     pair.transfer(Side::B, 50, 1000, Span::from_secs(20));
 }
 
-/// Without heartbeats nothing but the request asks for an answer: RFC 5061 §5.1 B2 counts each that is missing for the association.
+/// Without heartbeats nothing but the request asks for an answer: RFC 5061 §5.1 B2 counts each that is
+/// missing for the association.
 #[test]
 fn a_request_that_only_a_dead_network_takes_costs_no_association_whose_own_network_works() {
     let config = Config { hb_interval: Span::ZERO, ..traced() };

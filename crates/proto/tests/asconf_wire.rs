@@ -9,10 +9,10 @@ use msctp_proto::{AssociationState as State, AuthConfig, CallError, Config, Even
 use msctp_units::Span;
 use msctp_wire::param::AddressRequest as Request;
 use msctp_wire::{
-    Asconf, AsconfAck, AsconfSerial, Chunk, CorrelationId, Data, DataFlags, EncodeChunk, Heartbeat, Packet,
-    Param, Params, Ppid, Ssn, StreamId, Tsn,
+    Asconf, AsconfAck, AsconfSerial, Chunk, CorrelationId, Data, EncodeChunk, Heartbeat, Packet, Param,
+    Params, Tsn,
 };
-use support::{Flight, Pair, Side, a_ip, b_ip, chunk, packet};
+use support::{Flight, Pair, Side, a_ip, b_ip, chunk, chunks, packet};
 
 const AUTH: u8 = 0x0f;
 
@@ -66,14 +66,7 @@ fn answered(flight: &Flight) -> Vec<u32> {
 
 /// The message of this number: DATA with the TSN and SSN that it has after the initial TSN.
 fn data(initial_tsn: u32, number: u16) -> Data<'static> {
-    Data {
-        tsn: Tsn::new(initial_tsn.wrapping_add(number.into())),
-        stream: StreamId::new(0),
-        ssn: Ssn::new(number),
-        ppid: Ppid::new(0),
-        flags: DataFlags::UNFRAGMENTED,
-        payload: b"data",
-    }
+    chunks::data(Tsn::new(initial_tsn) + u32::from(number), number)
 }
 
 /// Whether an end has a path from this address of its own or to this one of its peer.
@@ -426,7 +419,8 @@ fn a_deleted_address_whose_path_had_backed_off_is_valid_for_two_rtos_without_bac
     let old = pair.path(Side::A, a_ip(0), b_ip(0));
     let rto = |pair: &mut Pair| pair.with(Side::A, |a, _| a.paths().find(|path| path.id == old).unwrap().rto);
     let fresh = rto(&mut pair);
-    // The network of the first address dies; its path backs off. B, which sent no data, would not understand a SACK.
+    // The network of the first address dies; its path backs off. B, which sent no data, would not understand
+    // a SACK.
     pair.drop_if(|flight| [flight.at.local, flight.at.remote].contains(&a_ip(0)) || flight.has(chunk::SACK));
     assert!(pair.run_until(Span::from_secs(600), |pair| rto(pair) > fresh * 8));
     pair.with(Side::A, |a, now| a.remove_local_address(now, a_ip(0))).unwrap();

@@ -1,5 +1,5 @@
-//! Authentication of chunks (RFC 4895) between two endpoints: set-up, restart and collision, what each end demands, keys
-//! that change.
+//! Authentication of chunks (RFC 4895) between two endpoints: set-up, restart and collision, what each end
+//! demands, keys that change.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! Buffers between two ends: the receive buffer that follows the path, and what one-byte messages can make an end hold.
+//! Buffers between two ends: the receive buffer that follows the path, and what one-byte messages can make an
+//! end hold.
 
 mod support;
 

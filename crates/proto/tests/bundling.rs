@@ -5,12 +5,12 @@ mod support;
 use msctp_proto::{AssociationState as State, Config};
 use msctp_units::Span;
 use msctp_wire::{
-    Checksum, Chunk, EncodeChunk, Heartbeat, Packet, PacketError, Param, Params, ShutdownAck,
-    ShutdownComplete, UnknownChunk,
+    Checksum, Chunk, EncodeChunk, Heartbeat, Packet, Param, Params, ShutdownAck, ShutdownComplete,
+    UnknownChunk,
 };
 use support::chunks::{bare_init, data};
 use support::states::{in_state, initial_tsn_of};
-use support::{Flight, Pair, Side, a_ip, b_ip, chunk, message, packet, text_message};
+use support::{Flight, Pair, Side, a_ip, b_ip, chunk, message, packet, reseal, text_message};
 
 /// The chunks of each packet that A sends when this one comes.
 fn answers(pair: &mut Pair, bytes: &[u8]) -> Vec<Vec<u8>> {
@@ -97,13 +97,9 @@ fn a_partial_chunk_is_dropped() {
     let (tag, tsn) = (pair.tag_of(Side::A), initial_tsn_of(&pair, Side::B));
     let mut bytes = packet(Side::A, tag, &[&heartbeat, &data(tsn, 0)]);
     // Its Length says 100, and the packet ends before.
-    let at = bytes.len() - 24;
+    let at = bytes.len() - data(tsn, 0).padded_len();
     bytes[at + 2..at + 4].copy_from_slice(&100u16.to_be_bytes());
-    let Err(PacketError::BadChecksum { computed, .. }) = Packet::parse(&bytes, Checksum::Verify) else {
-        panic!("the checksum is that of the other packet")
-    };
-    bytes[8..12].copy_from_slice(&computed.to_le_bytes());
-    assert!(Packet::parse(&bytes, Checksum::Verify).is_ok());
+    reseal(&mut bytes);
     assert_eq!(answers(&mut pair, &bytes), [[chunk::HEARTBEAT_ACK]]);
     assert!(pair.a.received.is_empty());
     assert_eq!(pair.a.state(), Some(State::Established));

@@ -138,7 +138,8 @@ fn data_that_comes_in_shutdown_sent_is_answered_by_shutdown() {
     assert_eq!(pair.a.received.len(), 20);
 }
 
-/// RFC 9260 §8.3 wants an answer "up until" this state; in it B may have data left, and no way to A but one that it has to verify.
+/// RFC 9260 §8.3 wants an answer "up until" this state; in it B may have data left, and no way to A but one
+/// that it has to verify.
 #[test]
 fn a_heartbeat_is_answered_in_shutdown_sent() {
     let mut pair = pair();
@@ -155,7 +156,8 @@ fn a_heartbeat_is_answered_in_shutdown_sent() {
     assert_eq!(sent, [chunk::HEARTBEAT_ACK]);
 }
 
-/// RFC 9260 §9.2, §6.2: B does not answer, so it has data left, and may have missed that there is room for it.
+/// RFC 9260 §9.2, §6.2: B does not answer, so it has data left, and may have missed that there is room for
+/// it.
 //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
 //= type=test
 //# The rules in Section 6.3 MUST be followed to determine the proper timer value for T2-shutdown.

@@ -5,11 +5,10 @@ mod support;
 use msctp_proto::{AbortReason, AssociationState as State, Config, Event, LossReason, OutMessage, SendError};
 use msctp_units::Span;
 use msctp_wire::{
-    Abort, Cause, CauseCode, Causes, Checksum, Chunk, Data, DataFlags, EncodeChunk, GapBlock, Heartbeat,
-    Init, InitAck, List, Packet, Param, Params, Ppid, Sack, Shutdown, Ssn, StreamId, Tsn, UnknownChunk,
-    VerificationTag,
+    Abort, Cause, CauseCode, Causes, Checksum, Chunk, EncodeChunk, GapBlock, Heartbeat, Init, InitAck, List,
+    Packet, Param, Params, Sack, Shutdown, Tsn, UnknownChunk, VerificationTag,
 };
-use support::chunks::bare_init;
+use support::chunks::{bare_init, data};
 use support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, message, packet, text_message};
 
 fn begun() -> Pair {
@@ -171,7 +170,8 @@ fn a_bad_init_leaves_an_association_alone() {
 
 //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.7
 //= type=test
-//# If an endpoint receives an ABORT chunk with a format error or no TCB is found, it MUST silently discard it.
+//# If an endpoint receives an ABORT chunk with a format error or no TCB is found, it MUST silently discard
+//# it.
 #[test]
 fn an_abort_with_a_format_error_ends_nothing() {
     // A Length beyond the chunk, one below the header, half a header, a Stale Cookie of 2 bytes.
@@ -386,14 +386,7 @@ fn data_beside_a_bad_cookie_is_discarded_with_it() {
     let tag = pair.tag_of(Side::B);
     let next = pair.log.as_ref().unwrap().iter().find(|flight| flight.has(chunk::INIT)).unwrap();
     let tsn = u32::from_be_bytes(next.bytes[28..32].try_into().unwrap());
-    let data = Data {
-        tsn: Tsn::new(tsn),
-        stream: StreamId::new(0),
-        ssn: Ssn::new(0),
-        ppid: Ppid::new(0),
-        flags: DataFlags::UNFRAGMENTED,
-        payload: b"evil",
-    };
+    let data = data(Tsn::new(tsn), 0);
     let bad = msctp_wire::CookieEcho { cookie: &[1; 80] };
     let before = pair.log_len();
     let chunks: [&dyn EncodeChunk; 2] = [&bad, &data];

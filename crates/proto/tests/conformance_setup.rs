@@ -1,5 +1,5 @@
-//! Directed tests of RFC 9260 §3.3.2 to §3.3.12 and §5: what the packets that set up an association say, where they go, and
-//! what an INIT or a COOKIE ECHO leaves alone.
+//! Directed tests of RFC 9260 §3.3.2 to §3.3.12 and §5: what the packets that set up an association say,
+//! where they go, and what an INIT or a COOKIE ECHO leaves alone.
 
 mod support;
 

@@ -1,4 +1,5 @@
-//! Explicit congestion notification (RFC 4960 Appendix A): who may be marked, who tells, who slows down, and how often.
+//! Explicit congestion notification (RFC 4960 Appendix A): who may be marked, who tells, who slows down, and
+//! how often.
 
 mod support;
 
@@ -159,8 +160,8 @@ fn a_cwr_that_is_lost_is_sent_again_and_reduces_nothing_more() {
     let mut pair = up(true, true);
     pair.transfer(Side::A, 50, 1000, Span::from_secs(10));
     let mut left = 2;
-    // RFC 9260 §6.10: a CWR may have DATA beside it; that is lost with it, and costs its own reduction unless it is of the
-    // same window.
+    // RFC 9260 §6.10: a CWR may have DATA beside it; that is lost with it, and costs its own reduction unless
+    // it is of the same window.
     mark(&mut pair, nth(0), move |flight| {
         let hit = left > 0 && flight.chunks() == [chunk::CWR];
         left -= usize::from(hit);
@@ -246,7 +247,8 @@ fn a_mark_on_the_old_path_reduces_the_old_path() {
     let new = pair.path(Side::A, a_ip(1), b_ip(1));
     pair.with(Side::A, |a, now| a.set_primary(now, old)).unwrap();
     pair.transfer(Side::A, 100, 1000, Span::from_secs(20));
-    // Marked on the old path; the ECNE comes back when data has long gone to the new one, and after its TSN was acknowledged.
+    // Marked on the old path; the ECNE comes back when data has long gone to the new one, and after its TSN
+    // was acknowledged.
     mark(&mut pair, nth(0), |flight| {
         if flight.has(chunk::ECNE) { Fate::Late(Span::from_millis(150)) } else { Fate::Pass }
     });

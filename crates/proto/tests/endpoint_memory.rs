@@ -1,5 +1,5 @@
-//! What peers can make an endpoint hold, counted by the allocator (`EndpointConfig::receive_memory`). A process of its own, with one
-//! test, so that nothing else allocates.
+//! What peers can make an endpoint hold, counted by the allocator (`EndpointConfig::receive_memory`). A
+//! process of its own, with one test, so that nothing else allocates.
 
 mod support;
 

@@ -1,6 +1,6 @@
-//! Wireshark's dissector reads the chunks of the extensions as we wrote them: I-DATA, FORWARD TSN, I-FORWARD-TSN, RE-CONFIG, AUTH,
-//! ASCONF, PAD, ECNE, CWR, and packets without a checksum. What it finds in a frame is compared with what our own parser does, and
-//! with its own names of the chunks.
+//! Wireshark's dissector reads the chunks of the extensions as we wrote them: I-DATA, FORWARD TSN,
+//! I-FORWARD-TSN, RE-CONFIG, AUTH, ASCONF, PAD, ECNE, CWR, and packets without a checksum. What it finds in a
+//! frame is compared with what our own parser does, and with its own names of the chunks.
 //!
 //! Skipped where tshark is not installed, unless `MSCTP_NEED_TSHARK` is set.
 
@@ -48,8 +48,8 @@ fn read_without_complaint(file: &Path, names: &[&str]) -> Option<()> {
     Some(())
 }
 
-/// What our parser finds in each packet, chunk by chunk, as the dissector writes it: values separated by commas, and `|` between
-/// the fields.
+/// What our parser finds in each packet, chunk by chunk, as the dissector writes it: values separated by
+/// commas, and `|` between the fields.
 fn ours(pair: &Pair, fields: impl Fn(&Chunk<'_>) -> Option<Vec<Vec<String>>>, count: usize) -> Vec<String> {
     let of_packet = |bytes: &[u8]| {
         let packet = Packet::parse(bytes, Checksum::ZeroOrRight).expect("ours");
@@ -227,7 +227,8 @@ fn probes_of_the_pmtu_are_read_as_written() {
     });
 }
 
-/// RFC 4960 Appendix A: the first packet that comes marked is told in an ECNE, again and again until a CWR answers it.
+/// RFC 4960 Appendix A: the first packet that comes marked is told in an ECNE, again and again until a CWR
+/// answers it.
 #[test]
 fn congestion_told_and_answered_is_read_as_written() {
     let mut pair = Pair::established(Config { ecn: true, ..Config::default() });

@@ -1,4 +1,5 @@
-//! Paths that may have failed (RFC 7829): when data leaves them, how they are watched, where it goes when none works.
+//! Paths that may have failed (RFC 7829): when data leaves them, how they are watched, where it goes when
+//! none works.
 
 mod support;
 
@@ -91,7 +92,8 @@ fn a_potentially_failed_path_gets_a_heartbeat_every_rto_until_it_is_inactive() {
         .filter(|f| f.at == at && f.has(chunk::HEARTBEAT))
         .map(|f| f.sent)
         .collect();
-    // The time-out of the data is the first of six errors, each of the others is a heartbeat's (Path.Max.Retrans is 5).
+    // The time-out of the data is the first of six errors, each of the others is a heartbeat's
+    // (Path.Max.Retrans is 5).
     assert_eq!(beats.len(), 5, "{beats:?}");
     let gaps: Vec<Span> = beats.windows(2).map(|two| two[1].since(two[0])).collect();
     for two in gaps.windows(2) {

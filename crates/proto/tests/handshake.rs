@@ -284,7 +284,8 @@ fn an_initiator_whose_cookie_is_stale_asks_for_a_longer_life() {
     assert!(asked, "RFC 9260 §5.2.6 (3)");
 }
 
-/// Runs a set-up with a server that answers every COOKIE ECHO with a Stale Cookie error; gives the packets that A sent.
+/// Runs a set-up with a server that answers every COOKIE ECHO with a Stale Cookie error; gives the packets
+/// that A sent.
 fn with_stale_cookies(lost: impl Fn(&Flight) -> bool + 'static) -> (Pair, usize) {
     let mut pair = begun();
     // It is played here; the server itself never sees a cookie.

@@ -1,5 +1,5 @@
-//! The idle timeout: a silent peer is given up in bounded time, and an idle association lives. ICMP "port unreachable" during
-//! set-up.
+//! The idle timeout: a silent peer is given up in bounded time, and an idle association lives. ICMP "port
+//! unreachable" during set-up.
 
 mod support;
 

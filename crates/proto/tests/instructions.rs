@@ -1,16 +1,19 @@
-//! What a data packet costs both ends of the core together, in instructions: unlike times they are the same on a busy machine. Costs
-//! creep in with features, a few at a time, and no benchmark on a shared machine shows them.
+//! What a data packet costs both ends of the core together, in instructions: unlike times they are the same
+//! on a busy machine. Costs creep in with features, a few at a time, and no benchmark on a shared machine
+//! shows them.
 //!
-//! Skipped where valgrind is not installed, unless `MSCTP_NEED_VALGRIND` is set. The counts are those of valgrind's processor on
-//! x86-64: CRC32c takes 2000 of them there, for it has no AVX-512. On another architecture there is nothing to compare with.
+//! Skipped where valgrind is not installed, unless `MSCTP_NEED_VALGRIND` is set. The counts are those of
+//! valgrind's processor on x86-64: CRC32c takes 2000 of them there, for it has no AVX-512. On another
+//! architecture there is nothing to compare with.
 
 use std::process::Command;
 
-/// Of the example `pump`: the case, mebibytes of a short and a long run, instructions per data packet. What the long run takes more
-/// than the short one is what packets cost, without the set-up.
+/// Of the example `pump`: the case, mebibytes of a short and a long run, instructions per data packet. What
+/// the long run takes more than the short one is what packets cost, without the set-up.
 ///
-/// After a change for the better write the new number down; after one for the worse look first for where it comes from:
-/// `valgrind --tool=callgrind target/release/examples/pump 24 0`, then `callgrind_annotate`, before and after.
+/// After a change for the better write the new number down; after one for the worse look first for where it
+/// comes from: `valgrind --tool=callgrind target/release/examples/pump 24 0`, then `callgrind_annotate`,
+/// before and after.
 const EXPECTED: [Case; 3] = [
     Case { name: "64 KiB windows", case: 0, mebibytes: [4, 24], instructions: 8_325 },
     Case { name: "8 MiB windows", case: 2, mebibytes: [4, 24], instructions: 7_697 },

@@ -78,8 +78,8 @@ fn a_lost_tail_is_repaired_in_two_round_trips_instead_of_an_rto() {
         assert!(counting >= Span::from_secs(1) && path.timeouts == 1, "{lost} lost: {counting}, {path:?}");
         let (rack, path) = time_to_repair_tail(LossRecovery::Rack, lost);
         assert_eq!((path.timeouts, path.loss_probes), (0, 1), "{lost} lost: {path:?}");
-        // Half a round trip there, two until the probe goes, half there; and one for what only its SACK shows. The last
-        // chunk before the tail may be acknowledged after the delay of 200 ms.
+        // Half a round trip there, two until the probe goes, half there; and one for what only its SACK
+        // shows. The last chunk before the tail may be acknowledged after the delay of 200 ms.
         let most = RTT * 4 + Span::from_millis(220);
         assert!(rack <= most, "{lost} lost: {rack} instead of {counting}");
     }

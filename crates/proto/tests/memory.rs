@@ -1,5 +1,5 @@
-//! What an association holds, counted by the allocator: an endpoint with many idle ones is what it is for. A process of its
-//! own, with one test, so that nothing else allocates.
+//! What an association holds, counted by the allocator: an endpoint with many idle ones is what it is for. A
+//! process of its own, with one test, so that nothing else allocates.
 
 use std::alloc::System;
 use std::sync::Arc;

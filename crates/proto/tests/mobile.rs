@@ -1,4 +1,5 @@
-//! `Config::mobile` under what a mobile sees: many address pairs of which one works, and several new ones at once.
+//! `Config::mobile` under what a mobile sees: many address pairs of which one works, and several new ones at
+//! once.
 
 mod support;
 
@@ -24,7 +25,8 @@ fn dead(flight: &Flight) -> bool {
     !(ends.contains(&a_ip(4)) && ends.contains(&b_ip(1)))
 }
 
-/// Lets nine pairs die and sends from `from`; gives how long until the first message is there, and until fifty are.
+/// Lets nine pairs die and sends from `from`; gives how long until the first message is there, and until
+/// fifty are.
 fn moved(pair: &mut Pair, from: Side) -> (Span, Span) {
     pair.drop_if(dead);
     let died = pair.now;
@@ -43,8 +45,8 @@ fn moved(pair: &mut Pair, from: Side) -> (Span, Span) {
     (first, pair.now.since(died))
 }
 
-/// A time-out on each of nine pairs in turn, at RTO.Min (400 ms) and once or twice more where its round trip was never measured,
-/// is ten seconds at most.
+/// A time-out on each of nine pairs in turn, at RTO.Min (400 ms) and once or twice more where its round trip
+/// was never measured, is ten seconds at most.
 #[test]
 fn of_ten_address_pairs_the_only_one_that_lives_is_found_and_the_association_survives() {
     for from in [Side::A, Side::B] {
@@ -97,7 +99,8 @@ fn confirmed(config: &Config) -> Vec<Span> {
     times.into_iter().map(|time| time.since(at)).collect()
 }
 
-/// RFC 9260 §5.4, HB.Max.Burst: by default one HEARTBEAT an RTO, four in `Config::mobile`. The round trip is 40 ms.
+/// RFC 9260 §5.4, HB.Max.Burst: by default one HEARTBEAT an RTO, four in `Config::mobile`. The round trip is
+/// 40 ms.
 #[test]
 fn four_new_pairs_are_confirmed_one_an_rto_by_default_and_at_once_with_the_mobiles_options() {
     let default = confirmed(&Config::default());
@@ -109,6 +112,7 @@ fn four_new_pairs_are_confirmed_one_an_rto_by_default_and_at_once_with_the_mobil
     let mobile = confirmed(&Config::mobile());
     println!("with the mobile's options {mobile:?}");
     assert_eq!(mobile.len(), 4);
-    // The round trip of the ASCONF that adds the address, and of the HEARTBEATs that go once the server knows it.
+    // The round trip of the ASCONF that adds the address, and of the HEARTBEATs that go once the server knows
+    // it.
     assert!(mobile.iter().all(|time| *time <= Span::from_millis(100)), "{mobile:?}");
 }

@@ -1,4 +1,5 @@
-//! A mobile whose only network is replaced by another (break before make): what `Moves::Fast` saves, and what it must not allow.
+//! A mobile whose only network is replaced by another (break before make): what `Moves::Fast` saves, and what
+//! it must not allow.
 
 mod support;
 
@@ -40,7 +41,8 @@ fn over(network: u8) -> impl Fn(&Flight) -> bool {
     move |flight| flight.at.local == a_ip(network) || flight.at.remote == a_ip(network)
 }
 
-/// How long it takes until data arrives again, and all of it is in order. `once`: nothing of it had arrived before.
+/// How long it takes until data arrives again, and all of it is in order. `once`: nothing of it had arrived
+/// before.
 fn gap(mut pair: Pair, moved: Time, once: bool) -> Span {
     let received = pair.a.received.len();
     assert!(pair.run_until(Span::from_secs(20), |p| p.a.received.len() > received + 300));
@@ -118,7 +120,8 @@ fn serial(packet: &[u8]) -> AsconfSerial {
 
 #[test]
 fn a_forged_or_repeated_request_moves_no_data() {
-    // RFC 4895 §6.3: what is not signed is not there. `genuine`: the mobile's own request came before, and used its allowance up.
+    // RFC 4895 §6.3: what is not signed is not there. `genuine`: the mobile's own request came before, and
+    // used its allowance up.
     for genuine in [false, true] {
         let mut left = usize::from(genuine);
         let lost = move |flight: &Flight| {
@@ -225,8 +228,9 @@ fn a_request_in_three_copies_is_one_request_and_allows_three_times_as_much() {
     }
 }
 
-/// B sends to A over network 0; A comes to network 1, asks for the data there, and keeps network 0. `delays`: one way.
-/// Gives B's packets with data from then on, for each network those of the first second, and of the third.
+/// B sends to A over network 0; A comes to network 1, asks for the data there, and keeps network 0. `delays`:
+/// one way. Gives B's packets with data from then on, for each network those of the first second, and of the
+/// third.
 fn overlapped(moves: Moves, delays: [u64; 2]) -> [[usize; 2]; 2] {
     let config = Config { moves, ..Config::mobile() };
     let mut pair = Pair::established_with(config.clone(), config, vec![a_ip(0)], vec![b_ip(0)]);

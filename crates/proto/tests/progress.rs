@@ -1,4 +1,5 @@
-//! What must never stand still: an association with a working path, a window that was closed, the window of either role.
+//! What must never stand still: an association with a working path, a window that was closed, the window of
+//! either role.
 
 mod support;
 
@@ -37,8 +38,8 @@ fn profile() -> impl Strategy<Value = Config> {
     prop_oneof![Just(Config::default()), Just(Config::mobile())].prop_map(patient)
 }
 
-/// RFC 9260's ten errors in a row end an association with nine paths within seconds, whatever works: a packet lost on the one
-/// that does leads to eight that do not. Giving up is not what is looked at here.
+/// RFC 9260's ten errors in a row end an association with nine paths within seconds, whatever works: a packet
+/// lost on the one that does leads to eight that do not. Giving up is not what is looked at here.
 fn patient(config: Config) -> Config {
     Config { rto_min: RTO_MIN, rto_initial: RTO_MIN, rto_max: RTO_MAX, assoc_max_retrans: 200, ..config }
 }
@@ -51,8 +52,8 @@ fn needs_dead(flight: &Flight, dead: [bool; 3]) -> bool {
     })
 }
 
-/// When something last happened to the network that an association cannot know: other networks died or came back, or a packet
-/// was lost over those that work.
+/// When something last happened to the network that an association cannot know: other networks died or came
+/// back, or a packet was lost over those that work.
 type Disturbed = Rc<Cell<Time>>;
 
 /// Lets the phases begin now. After the last one everything passes.
@@ -83,29 +84,32 @@ fn play(pair: &mut Pair, phases: &[Phase], seed: u64) -> Disturbed {
     disturbed
 }
 
-/// How long nothing may be delivered while `dead` networks of three are silent, the others lose nothing, and there is always
-/// something to send. It follows from RFC 9260, whatever came before.
+/// How long nothing may be delivered while `dead` networks of three are silent, the others lose nothing, and
+/// there is always something to send. It follows from RFC 9260, whatever came before.
 ///
-/// Nothing is delivered because one chunk is missing, the first that is not acknowledged. It is outstanding on a path whose
-/// T3-rtx runs, or marked for one on which others are outstanding, whose T3-rtx runs (§6.3.2 R1): otherwise it is sent now. Such
-/// a *wait* lasts RTO.Max at most, however far the time-out was doubled (§6.3.1 C7, §6.3.3 E2).
+/// Nothing is delivered because one chunk is missing, the first that is not acknowledged. It is outstanding
+/// on a path whose T3-rtx runs, or marked for one on which others are outstanding, whose T3-rtx runs (§6.3.2
+/// R1): otherwise it is sent now. Such a *wait* lasts RTO.Max at most, however far the time-out was doubled
+/// (§6.3.1 C7, §6.3.3 E2).
 ///
-/// 1. Waits for what was sent before the stretch run side by side: all are over after one RTO.Max. What has been sent over a
-///    pair that works since then arrives.
-/// 2. The first SACK since then acknowledges all that ever arrived, and its like does not come again. It may acknowledge what
-///    was outstanding before the chunk on its path, which starts that T3-rtx over (R3): one wait more. With all networks alive
-///    this is all.
-/// 3. Each other wait is on a pair that does not work, and ends with one error more of it (§8.2). After Path.Max.Retrans + 1 of
-///    them it is inactive, and neither new data nor retransmissions go there while an active one is known (§6.4.1): together
-///    `pairs` × (Path.Max.Retrans + 1) waits. Potentially failed ones (RFC 7829 §3.2) come after active and before inactive
-///    ones, which changes the order and not the sum.
-/// 4. The counter of a dead pair is cleared only by an acknowledgement of what went over it alone (RFC 9260 §8.2), and that arrived before
-///    the stretch: by the SACK of 2, once. So twice the sum of 3.
+/// 1. Waits for what was sent before the stretch run side by side: all are over after one RTO.Max. What has
+///    been sent over a pair that works since then arrives.
+/// 2. The first SACK since then acknowledges all that ever arrived, and its like does not come again. It may
+///    acknowledge what was outstanding before the chunk on its path, which starts that T3-rtx over (R3): one
+///    wait more. With all networks alive this is all.
+/// 3. Each other wait is on a pair that does not work, and ends with one error more of it (§8.2). After
+///    Path.Max.Retrans + 1 of them it is inactive, and neither new data nor retransmissions go there while an
+///    active one is known (§6.4.1): together `pairs` × (Path.Max.Retrans + 1) waits. Potentially failed ones
+///    (RFC 7829 §3.2) come after active and before inactive ones, which changes the order and not the sum.
+/// 4. The counter of a dead pair is cleared only by an acknowledgement of what went over it alone (RFC 9260
+///    §8.2), and that arrived before the stretch: by the SACK of 2, once. So twice the sum of 3.
 /// 5. The chunk may be outstanding on the last of them when that becomes inactive: one wait more.
-/// 6. Every pair that works is active by then, or when its HEARTBEAT is answered: HB.interval + RTO, with the jitter 1.5 RTO,
-///    after it was used last (§8.3), and a round trip. That runs beside 3 and 4, so the longer counts.
+/// 6. Every pair that works is active by then, or when its HEARTBEAT is answered: HB.interval + RTO, with the
+///    jitter 1.5 RTO, after it was used last (§8.3), and a round trip. That runs beside 3 and 4, so the
+///    longer counts.
 ///
-/// At the end the SACK of what arrived, which may be delayed, and the next chunks that are missing: round trips.
+/// At the end the SACK of what arrived, which may be delayed, and the next chunks that are missing: round
+/// trips.
 fn patience(dead: [bool; 3], config: &Config) -> Span {
     let alive = dead.iter().filter(|&&dead| !dead).count() as u64;
     let pairs = 9 - alive * alive;
@@ -118,7 +122,8 @@ fn patience(dead: [bool; 3], config: &Config) -> Span {
     RTO_MAX * 2 + errors.max(heartbeat) + RTO_MAX + round_trips
 }
 
-/// Three networks that die and come back, from `from` always something to send: it goes on, in order, and the association stays.
+/// Three networks that die and come back, from `from` always something to send: it goes on, in order, and the
+/// association stays.
 fn progresses(phases: &[Phase], config: &Config, seed: u64, from: Side) -> Result<(), TestCaseError> {
     let addresses = |ip: fn(u8) -> std::net::IpAddr| (0..3).map(ip).collect::<Vec<_>>();
     let mut pair = Pair::established_with(config.clone(), config.clone(), addresses(a_ip), addresses(b_ip));
@@ -158,8 +163,8 @@ fn reliable(pair: &mut Pair, from: Side) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whichever networks fail in silence, as long as one works: the association stays, no pause between deliveries is longer
-    /// than [`patience`], and all arrives in order.
+    /// Whichever networks fail in silence, as long as one works: the association stays, no pause between
+    /// deliveries is longer than [`patience`], and all arrives in order.
     #[test]
     fn an_association_with_a_working_path_always_progresses(
         phases in prop::collection::vec(phase(), 1..8), config in profile(), seed: u64, from_a: bool,
@@ -167,8 +172,8 @@ proptest! {
         progresses(&phases, &config, seed, if from_a { Side::A } else { Side::B })?;
     }
 
-    /// A reader that stops until the window is closed, and goes on: whatever becomes of the SACKs that would tell, the sender
-    /// finds out (RFC 9260 §6.1 A).
+    /// A reader that stops until the window is closed, and goes on: whatever becomes of the SACKs that would
+    /// tell, the sender finds out (RFC 9260 §6.1 A).
     #[test]
     fn a_zero_window_always_reopens(
         asleep in 1u64..40, lost_updates in 0usize..6, buffer in 1500u32..20_000, len in 1usize..3000, from_a: bool,
@@ -193,8 +198,8 @@ proptest! {
         });
         pair.host(from.other()).reading = true;
         pair.drain(from.other());
-        // Each lost update costs at most one RTO.Max, and so does finding out. A message larger than the buffer closes the
-        // window again and again: what is bounded is each wait.
+        // Each lost update costs at most one RTO.Max, and so does finding out. A message larger than the
+        // buffer closes the window again and again: what is bounded is each wait.
         let bound = RTO_MAX * (lost_updates as u64 + 3);
         let mut received = 0;
         while received < 60 {
@@ -217,9 +222,10 @@ proptest! {
         }
     }
 
-    /// Of up to 3 × 4 pairs of addresses all die at once but one, which may be any: the association stays, and all arrives.
-    /// In the profile for mobile hosts: RFC 9260's Association.Max.Retrans of 10 counts the errors of all paths (§8.1), and
-    /// eleven dead pairs that are tried one after the other exceed it, whatever works.
+    /// Of up to 3 × 4 pairs of addresses all die at once but one, which may be any: the association stays,
+    /// and all arrives. In the profile for mobile hosts: RFC 9260's Association.Max.Retrans of 10 counts the
+    /// errors of all paths (§8.1), and eleven dead pairs that are tried one after the other exceed it,
+    /// whatever works.
     #[test]
     fn one_pair_that_works_is_enough(
         ours in 1u8..=3, theirs in 1u8..=4, living in any::<prop::sample::Index>(), from_a: bool,
@@ -245,8 +251,8 @@ proptest! {
     }
 }
 
-/// Networks that die in turn, so that the one that works is always one that was given up or is about to be: 32.1 s passed without
-/// a delivery, more than was once thought there may be.
+/// Networks that die in turn, so that the one that works is always one that was given up or is about to be:
+/// 32.1 s passed without a delivery, more than was once thought there may be.
 #[test]
 fn networks_that_die_in_turn() {
     let phase = |ms, dead: [u8; 3], loss| Phase {
@@ -264,8 +270,8 @@ fn networks_that_die_in_turn() {
     progresses(&phases, &patient(Config::default()), 13_279_788_142_070_310_830, Side::A).unwrap();
 }
 
-/// The chunk that is missing goes to another path just before all work again. A SACK that tells of chunks before it, which
-/// had arrived long ago, starts its T3-rtx over (RFC 9260 §6.3.2 R3): twice RTO.Max.
+/// The chunk that is missing goes to another path just before all work again. A SACK that tells of chunks
+/// before it, which had arrived long ago, starts its T3-rtx over (RFC 9260 §6.3.2 R3): twice RTO.Max.
 #[test]
 fn an_old_acknowledgement_starts_the_time_out_over() {
     let phase = |ms, dead, loss| Phase { lasts: Span::from_millis(ms), dead, loss };

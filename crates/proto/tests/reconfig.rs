@@ -1,4 +1,5 @@
-//! Stream reconfiguration (RFC 6525) between two endpoints: numbers begin anew, nothing is lost, both ends agree.
+//! Stream reconfiguration (RFC 6525) between two endpoints: numbers begin anew, nothing is lost, both ends
+//! agree.
 
 mod support;
 
@@ -120,7 +121,8 @@ fn rfc6525_5_1_5_added_streams_can_be_used() {
     assert!(pair.b.saw(|event| *event == Event::Streams(StreamEvent::IncomingAdded(5))));
 }
 
-/// Every request gets through, and no message is lost, doubled or put out of order, whatever is lost on the way.
+/// Every request gets through, and no message is lost, doubled or put out of order, whatever is lost on the
+/// way.
 #[test]
 fn losses_do_not_part_the_ends() {
     for every in 3..9_u32 {
@@ -201,7 +203,8 @@ fn rfc6525_4_4_denied() {
     assert_eq!(texts(&mut pair, Side::B), ["a", "b"]);
 }
 
-/// More streams than a packet has room for cannot be asked for, by either end; the largest request that can goes through.
+/// More streams than a packet has room for cannot be asked for, by either end; the largest request that can
+/// goes through.
 #[test]
 fn a_request_names_as_many_streams_as_fit_any_packet() {
     let config = Config { outbound_streams: 1000, pmtu: MIN_PMTU, ..Config::default() };

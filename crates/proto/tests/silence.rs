@@ -1,5 +1,5 @@
-//! `FailoverConfig::silence`: a path that works is never taken for silent, however full its queue, whatever it loses and however
-//! unevenly it delivers; one that swallows everything is left soon.
+//! `FailoverConfig::silence`: a path that works is never taken for silent, however full its queue, whatever
+//! it loses and however unevenly it delivers; one that swallows everything is left soon.
 
 mod support;
 
@@ -383,7 +383,8 @@ fn a_path_that_swallows_everything_is_left_before_its_time_out() {
     }
 }
 
-/// The receiver's application is given what it waits for before the path is left: that is asked for over the other one.
+/// The receiver's application is given what it waits for before the path is left: that is asked for over the
+/// other one.
 #[test]
 fn the_receiver_has_data_before_the_path_is_left() {
     for (old, new, within) in [

@@ -1,5 +1,5 @@
-//! What small messages make an end hold, counted by the allocator. A process of its own, with one test, so that nothing else
-//! allocates.
+//! What small messages make an end hold, counted by the allocator. A process of its own, with one test, so
+//! that nothing else allocates.
 
 mod support;
 
@@ -51,8 +51,8 @@ fn fill(pair: &mut Pair) -> usize {
     })
 }
 
-/// I-DATA chunks that each begin another message, by the attacker's hand, until none is taken or the association is over. What is
-/// held meanwhile is checked.
+/// I-DATA chunks that each begin another message, by the attacker's hand, until none is taken or the
+/// association is over. What is held meanwhile is checked.
 fn begin_messages(unordered: bool) {
     let mut pair = Pair::new(config(true), vec![b_ip(0)]);
     pair.log = Some(Vec::new());

@@ -7,11 +7,11 @@ use msctp_proto::{
 };
 use msctp_units::Span;
 use msctp_wire::{
-    Abort, Asconf, AsconfAck, AsconfSerial, Cause, Causes, Checksum, Chunk, CookieAck, CookieEcho, Data,
-    DataFlags, EncodeChunk, Error, Heartbeat, HeartbeatAck, InitAck, List, Packet, Pad, Param, Params, Ppid,
-    Sack, Shutdown, ShutdownAck, ShutdownComplete, Ssn, StreamId, Tsn, UnknownChunk, VerificationTag,
+    Abort, Asconf, AsconfAck, AsconfSerial, Cause, Causes, Checksum, Chunk, CookieAck, CookieEcho,
+    EncodeChunk, Error, Heartbeat, HeartbeatAck, InitAck, List, Packet, Pad, Param, Params, Sack, Shutdown,
+    ShutdownAck, ShutdownComplete, Tsn, UnknownChunk, VerificationTag,
 };
-use support::chunks::bare_init;
+use support::chunks::{bare_init, data, stream_data};
 use support::states::{STATES, in_state, initial_tsn_of};
 use support::{Pair, Side, a_ip, b_ip, chunk, packet};
 
@@ -31,14 +31,7 @@ fn with_every_chunk(mut f: impl FnMut(&str, &dyn EncodeChunk)) {
         initial_tsn: Tsn::new(9),
         params: Params::EMPTY,
     };
-    let data = Data {
-        tsn: Tsn::new(1),
-        stream: StreamId::new(0),
-        ssn: Ssn::new(0),
-        ppid: Ppid::new(0),
-        flags: DataFlags::UNFRAGMENTED,
-        payload: b"evil",
-    };
+    let data = data(Tsn::new(1), 0);
     let sack = Sack { cum_tsn_ack: Tsn::new(1), a_rwnd: 0, gap_blocks: List::EMPTY, duplicates: List::EMPTY };
     f("DATA", &data);
     f("INIT", &init);
@@ -357,14 +350,7 @@ fn data_on_a_stream_that_does_not_exist_is_acknowledged_and_reported() {
     // RFC 9260 §6.5
     let mut pair = in_state(State::Established);
     let (tag, initial) = (pair.tag_of(Side::A), initial_tsn_of(&pair, Side::B));
-    let data = Data {
-        tsn: initial,
-        stream: StreamId::new(60_000),
-        ssn: Ssn::new(0),
-        ppid: Ppid::new(0),
-        flags: DataFlags::UNFRAGMENTED,
-        payload: b"where?",
-    };
+    let data = stream_data(initial, 60_000, 0);
     let before = pair.log_len();
     pair.inject(Side::A, Pair::at(Side::A), &packet(Side::A, tag, &[&data]));
     let sent = pair.sent_since(Side::A, before);

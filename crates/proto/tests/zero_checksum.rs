@@ -1,4 +1,5 @@
-//! Packets without a checksum (RFC 9653): only between two ends that both said so, and never INIT or COOKIE ECHO.
+//! Packets without a checksum (RFC 9653): only between two ends that both said so, and never INIT or COOKIE
+//! ECHO.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Carries the outcomes of address requests over to the paths: the only file here that touches them.
+//! Applies the outcomes of address requests to the paths: the only file here that touches them.
 
 use core::net::IpAddr;
 
@@ -8,18 +8,18 @@ use super::{AsconfEvent, Effect};
 use crate::AddressRequest;
 use crate::path::{Added, AddressError, Path, Paths, SourceUse};
 
-/// What an outcome did to the paths.
+/// Paths added and removed by an outcome.
 #[derive(Debug, Default)]
 pub struct Applied {
-    /// Paths that appeared.
+    /// Added paths.
     pub added: Added,
-    /// Paths that went away, with what is in flight on them: data transfer moves it.
+    /// Removed paths, with their data in flight, which data transfer moves.
     pub removed: Vec<Path>,
 }
 
-/// Prepares a local address for its Add-IP: it may be a source for ASCONFs only (RFC 5061 §5.3 F1), and what arrives at it
-/// belongs to the association. To be called when the application asks for it, so that requests can leave from it even if
-/// every other link is down. No effect on an address that is there.
+/// Prepares a local address for its Add-IP: it may be a source for ASCONFs only (RFC 5061 §5.3 F1), and
+/// packets to it belong to the association. Called when the application adds it, so that requests can leave
+/// from it even if every other link is down. No effect on an existing address.
 ///
 /// # Errors
 /// The address is no unicast address or there are too many.
@@ -36,12 +36,12 @@ pub fn prepare_local(paths: &mut Paths, address: IpAddr, now: Time) -> Result<Ad
 }
 
 impl AsconfEvent {
-    /// Does to the paths what became of our request.
+    /// Applies the outcome of our request to the paths.
     pub fn apply(&self, paths: &mut Paths, now: Time) -> Applied {
         let mut applied = Applied::default();
         match *self {
-            // An earlier Delete or refusal of the same address may have taken away what the application's call prepared.
-            // It had room then; if not any more, the request leaves from another address.
+            // An earlier Delete or failure of the same address may have removed the prepared one. If there is
+            // no room for it any more, the request leaves from another address.
             Self::Started(AddressRequest::Add(address)) => {
                 applied.added = prepare_local(paths, address, now).unwrap_or_default();
             }
@@ -72,7 +72,7 @@ impl AsconfEvent {
                 paths.set_source_use(&address, SourceUse::Full, now);
             }
             Self::Done(AddressRequest::Delete(address)) => applied.removed = paths.remove_local(&address),
-            // F10. An address that was there before, because its Delete was refused, stays.
+            // F10. An address that existed before, because its Delete failed, stays.
             Self::Rejected { request: AddressRequest::Add(address), .. } => {
                 if paths.local_source(&address) == Some(SourceUse::AsconfOnly) {
                     applied.removed = paths.remove_local(&address);
@@ -93,8 +93,8 @@ impl AsconfEvent {
 }
 
 impl Effect {
-    /// Does to the paths what the peer asked for. A primary it wants is then asked for with
-    /// [`Paths::take_wanted_primary`].
+    /// Applies the peer's request to the paths. [`Paths::take_wanted_primary`] then returns a primary that it
+    /// wants.
     pub fn apply(&self, paths: &mut Paths, now: Time) -> Applied {
         let mut applied = Applied::default();
         match *self {
@@ -110,7 +110,7 @@ impl Effect {
     }
 }
 
-/// Our addresses but this one, as far as they are used so.
+/// Returns our addresses with this use, except one.
 fn others(paths: &Paths, kept: &IpAddr, used: SourceUse) -> Vec<IpAddr> {
     let others = paths.locals().filter(|(address, source)| address != kept && *source == used);
     others.map(|(address, _)| address).collect()

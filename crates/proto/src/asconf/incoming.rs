@@ -13,59 +13,62 @@ use smallvec::SmallVec;
 use crate::path::pairing::{can_pair, is_endpoint};
 use crate::rare::{Rare, Untouched};
 
-/// ASCONF-ACKs kept for repetitions. A peer may bundle several ASCONFs only into a retransmission (§5.5); more than this it
-/// would have to ask for again.
+/// Number of ASCONF-ACKs cached for retransmitted ASCONFs. A peer may bundle several ASCONFs only into a
+/// retransmission (§5.5).
 const MAX_CACHED: usize = 8;
 
 /// A request that holds a host name in place of an address.
 const HOST_NAME: Malformed = Malformed::NotAnAddress { found: ParamType::HOST_NAME };
 
-/// What a request does to the paths, in the order in which it is to be done.
+/// A change of the paths, in the order of the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The peer has this address too; unconfirmed until verified (F14).
+    /// Adds an address of the peer, unconfirmed until verified (F14).
     AddRemote(IpAddr),
-    /// The peer has this address no more: nothing may be sent there, what comes from there is out of the blue (F13).
+    /// Removes an address of the peer: nothing may be sent there, and packets from there are out of the blue
+    /// (F13).
     RemoveRemote(IpAddr),
-    /// The peer wants data there; as soon as the address is confirmed.
+    /// The peer wants data there, as soon as the address is confirmed.
     SetPrimary(IpAddr),
 }
 
-/// What an ASCONF was.
+/// Outcome of a received ASCONF.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reception {
-    /// The next one: processed, its answer waits (E4).
+    /// The next one: processed, its answer is queued (E4).
     Processed(SmallVec<[Effect; 2]>),
-    /// Seen before: its answer waits again (E2).
+    /// A retransmission: its cached answer is queued (E2).
     Repeated,
     /// Too old to have a cached answer (E2), or out of order (E5): silently dropped.
     Dropped,
 }
 
-/// What an ASCONF is processed against.
+/// The context in which an ASCONF is processed.
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
     /// Source address of the packet.
     pub source: IpAddr,
     /// The peer's addresses now.
     pub addresses: &'a [IpAddr],
-    /// Ours: an address of the peer that none of them can reach is of no use.
+    /// Our addresses: an address of the peer that none of them reaches is useless.
     pub locals: &'a [IpAddr],
-    /// Take "where this came from" for an address (RFC 5061 §6: an attacker on the path can change it).
+    /// Accept the wildcard, the source of the packet, as an address (RFC 5061 §6: an attacker on the path can
+    /// change it).
     pub wildcards: bool,
-    /// How many more of its addresses could be taken (F9).
+    /// How many more addresses of the peer there is room for (F9).
     pub room: usize,
-    /// Bytes an ASCONF-ACK chunk may have on the way back (C5).
+    /// Largest ASCONF-ACK chunk in bytes (C5).
     pub max_ack: usize,
 }
 
 /// The peer's side of dynamic addresses: serial numbers and cached answers.
 ///
-/// For each packet: [`begin_packet`](Self::begin_packet), [`handle`](Self::handle) for each ASCONF in it, then send all
-/// [`answers`](Self::answers) in one packet to the *source address of the packet* (E6), as many as fit (E7).
+/// For each packet: [`begin_packet`](Self::begin_packet), [`handle`](Self::handle) for each ASCONF in it,
+/// then send all [`answers`](Self::answers) in one packet to the *source address of the packet* (E6), as many
+/// as fit (E7).
 #[derive(Debug)]
 pub struct AsconfIn {
-    /// 'Peer-Sequence-Number': of the last one processed.
+    /// 'Peer-Sequence-Number': the serial number processed last.
     peer_serial: AsconfSerial,
     given: Rare<Given>,
 }
@@ -91,28 +94,28 @@ impl Default for Given {
 }
 
 impl AsconfIn {
-    /// `peer_initial_tsn` is the peer's (§5.1 A2): the number of its first ASCONF.
+    /// Creates the state. `peer_initial_tsn` is the serial number of the peer's first ASCONF (§5.1 A2).
     pub fn new(peer_initial_tsn: Tsn) -> Self {
         Self { peer_serial: AsconfSerial::new(peer_initial_tsn.get()).prev(), given: Rare::default() }
     }
 
-    /// A packet begins: answers of the one before that were not sent are dropped, the peer will ask again (E7).
+    /// Begins a packet. Drops unsent answers to the previous one: the peer retransmits those ASCONFs (E7).
     pub fn begin_packet(&mut self) {
         self.given.due.clear();
         self.given.first_in_packet = true;
     }
 
-    /// True when there are answers to send.
+    /// Returns whether there are answers to send.
     pub fn has_answers(&self) -> bool {
         !self.given.due.is_empty()
     }
 
-    /// ASCONF-ACK chunks to send, in the order of their numbers (C3).
+    /// Returns the ASCONF-ACK chunks to send, in the order of their numbers (C3).
     pub fn answers(&self) -> impl Iterator<Item = UnknownChunk<'_>> {
-        // The peer may have asked in another order: the cache keeps that of the numbers.
+        // The cache is in the order of the numbers, whatever the order of the ASCONFs.
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
-        //# If bundled with other ASCONF-ACK Chunks, the chunks MUST appear in sequential order with respect to
-        //# their Sequence Number.
+        //# If bundled with other ASCONF-ACK Chunks, the chunks MUST appear in sequential order with respect
+        //# to their Sequence Number.
         let due = self.given.cache.iter().filter(|(serial, _)| self.given.due.contains(serial));
         due.filter_map(|(_, chunk)| UnknownChunk::new(chunk).ok())
     }
@@ -121,7 +124,7 @@ impl AsconfIn {
         self.given.cache.iter().find(|(cached, _)| *cached == serial).map(|(_, chunk)| &chunk[..])
     }
 
-    /// An ASCONF arrived that [`AuthPolicy`](crate::AuthPolicy) admits.
+    /// Handles an ASCONF that [`AuthPolicy`](crate::AuthPolicy) admits.
     pub fn handle(&mut self, asconf: &Asconf<'_>, received: &Received<'_>) -> Reception {
         let first_in_packet = core::mem::take(&mut self.given.first_in_packet);
         if asconf.serial != self.peer_serial.next() {
@@ -134,7 +137,7 @@ impl AsconfIn {
             }
             return Reception::Repeated;
         }
-        // E1, E1-ext: the first one in a packet says that all before it were answered
+        // E1, E1-ext: the first one in a packet acknowledges all answers before it
         if first_in_packet {
             self.given.cache.clear();
         } else if self.given.cache.len() == MAX_CACHED {
@@ -165,7 +168,7 @@ struct Response<'b> {
     cause: Option<[Cause<'b>; 1]>,
 }
 
-/// One ASCONF being processed.
+/// The processing of one ASCONF.
 struct Work<'r, 'b> {
     received: &'r Received<'r>,
     /// The peer's addresses as they will be after `effects`.
@@ -173,10 +176,10 @@ struct Work<'r, 'b> {
     room: usize,
     effects: SmallVec<[Effect; 2]>,
     responses: Vec<Response<'b>>,
-    /// Bytes of the answer so far, and at most.
+    /// Length of the answer so far, and its limit, in bytes.
     ack_len: usize,
     max_ack: usize,
-    /// An Add or Delete failed: all further ones must (F11).
+    /// An Add or Delete failed: all further ones must fail (F11).
     refusing: bool,
 }
 
@@ -189,7 +192,7 @@ impl<'r, 'b> Work<'r, 'b> {
             effects: SmallVec::new(),
             responses: Vec::new(),
             ack_len: EMPTY_ACK,
-            // one failure without a quotation fits always
+            // One failure without a quotation always fits.
             max_ack: received.max_ack.max(EMPTY_ACK + TLV + CORRELATION + TLV),
             refusing: false,
         }
@@ -205,7 +208,7 @@ impl<'r, 'b> Work<'r, 'b> {
         //# The next TLV in the chunk (the middle one) MUST be processed second and finally, the last TLV in
         //# the Chunk MUST be processed last.
         while !parameters.is_empty() {
-            // After a framing error nothing more can be found.
+            // After a framing error no further parameter can be found.
             let Ok(raw) = UnknownParam::new(parameters) else { return };
             let whole = raw.bytes();
             parameters = parameters.get(whole.len().next_multiple_of(4)..).unwrap_or_default();
@@ -215,11 +218,11 @@ impl<'r, 'b> Work<'r, 'b> {
         }
     }
 
-    /// False when no further parameter may be processed.
+    /// Processes a parameter; returns false if no further one may be processed.
     fn process_one(&mut self, raw: &UnknownParam<'b>, whole: &'b [u8]) -> bool {
         if self.ack_len + response_len(whole) > self.max_ack {
-            // Its answer might not fit (C5). Unmentioned after a failure it counts as failed (A7), so it must not be done;
-            // if nothing failed yet, this is the failure.
+            // Its answer might not fit (C5). Unmentioned after a failure it counts as failed (A7), so it must
+            // not be applied. If nothing failed yet, this is the failure.
             if self.responses.is_empty() {
                 self.respond(correlation_of(whole), Some(Cause::OutOfResource));
             }
@@ -274,7 +277,7 @@ impl<'r, 'b> Work<'r, 'b> {
             // §4.2.1: neither broadcast nor multicast
             self.refuse_address(id, Cause::UnresolvableAddress(whole));
         } else if self.addresses.contains(&address) {
-            // It is as the peer wants it.
+            // Already as the peer wants it.
             self.succeed(id);
         } else if self.room == 0 {
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
@@ -317,7 +320,7 @@ impl<'r, 'b> Work<'r, 'b> {
             // F8
             self.refuse_address(id, Cause::DeleteSourceAddress(whole));
         } else {
-            // An address that is not there is as the peer wants it.
+            // Already deleted.
             self.remove(|known| *known == address);
             self.succeed(id);
         }
@@ -370,7 +373,7 @@ impl<'r, 'b> Work<'r, 'b> {
         request.address.is_unspecified() && !self.received.wildcards
     }
 
-    /// F7: the peer's last address, or the last that we can reach.
+    /// Returns whether this is the peer's last address, or the last that we can reach (F7).
     fn is_last(&self, address: &IpAddr) -> bool {
         let reachable = |theirs: &IpAddr| self.received.locals.iter().any(|ours| can_pair(ours, theirs));
         let mut others = self.addresses.iter().filter(|other| *other != address);
@@ -386,7 +389,7 @@ impl<'r, 'b> Work<'r, 'b> {
         self.addresses.retain(|address| !gone(address));
     }
 
-    /// Explicitly only after a failure (A7): before it silence says the same (§4.2.5).
+    /// Adds a success response, only after a failure (A7): before it, no response means success (§4.2.5).
     fn succeed(&mut self, id: CorrelationId) {
         if !self.responses.is_empty() {
             self.respond(id, None);

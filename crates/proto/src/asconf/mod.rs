@@ -1,7 +1,8 @@
-//! Dynamic addresses (RFC 5061): requests of ours, one outstanding at a time, and the peer's, answered and cached.
+//! Dynamic addresses (RFC 5061): our requests, one outstanding at a time, and the peer's, answered and
+//! cached.
 //!
-//! [`AsconfOut`] and [`AsconfIn`] are pure bookkeeping of serial numbers, address lists and answers. They may not touch
-//! paths: what has to change there comes out as [`AsconfEvent`]s and [`Effect`]s, whose `apply` does it.
+//! [`AsconfOut`] and [`AsconfIn`] keep serial numbers, address lists and answers. They do not touch paths:
+//! they return [`AsconfEvent`]s and [`Effect`]s, whose `apply` changes the paths.
 
 mod apply;
 mod incoming;

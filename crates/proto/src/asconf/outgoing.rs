@@ -13,64 +13,65 @@ use smallvec::SmallVec;
 use crate::rare::{Rare, Untouched};
 use crate::{AddressRequest, CallError, PathId};
 
-/// Requests that may wait for their turn at a time.
+/// Longest queue of requests.
 pub const MAX_WAITING: usize = 64;
-/// Requests that one ASCONF may carry: with eight IPv6 addresses it still fits the least PMTU (RFC 5061 §5.1.1 C5).
+/// Most requests in one ASCONF: with eight IPv6 addresses it still fits the least PMTU (RFC 5061 §5.1.1 C5).
 pub const MAX_BUNDLED: usize = 8;
 
 /// The requests of one ASCONF.
 type Group = SmallVec<[AddressRequest; 1]>;
 
-/// What became of our requests. The association applies them to its paths.
+/// Outcomes of our requests, which the association applies to its paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsconfEvent {
-    /// The ASCONF with this request is about to leave. The address of a Delete must not be a source from now on (RFC 5061
-    /// §5.3 F4).
+    /// The ASCONF with this request is about to be sent. The address of a Delete must not be a source from
+    /// now on (RFC 5061 §5.3 F4).
     Started(AddressRequest),
-    /// The peer did it. An added address may be a source now (F2), a deleted one is gone.
+    /// The peer applied it. An added address may be a source now (F2), a deleted one is removed.
     Done(AddressRequest),
-    /// It was not done. An added address must be forgotten (F10), one that was to be deleted stays.
+    /// It failed. An added address must be removed (F10), one that was to be deleted stays.
     Rejected {
         /// The request.
         request: AddressRequest,
         /// Why.
         why: Rejection,
     },
-    /// The peer does not know ASCONF at all; told once, after the rejection of everything that waited (A9, §5.1.1).
+    /// The peer does not support ASCONF. Reported once, after the failure of all queued requests (A9,
+    /// §5.1.1).
     Unsupported,
 }
 
-/// Why a request was not done.
+/// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejection {
-    /// The peer refused it with this error cause.
+    /// The peer rejected it with this error cause.
     Cause(CauseCode),
-    /// The peer refused another one before it in the same ASCONF (A7), or said so in a way that cannot be read.
+    /// The peer rejected an earlier one of the same ASCONF (A7), or its answer is malformed.
     FollowsFailure,
-    /// The peer does not know such requests (A9, F3a, F3b).
+    /// The peer does not support such requests (A9, F3a, F3b).
     Unsupported,
-    /// It became impossible while it waited, because an earlier request failed: nothing would be left that reaches the peer
+    /// It became impossible in the queue, because an earlier request failed: no address would reach the peer
     /// (F5), or the address to prefer was never added (§5.4).
     Overtaken,
-    /// The peer restarted: it knows nothing of what was asked (RFC 9260 §5.2.4 A).
+    /// The peer restarted and lost the request (RFC 9260 §5.2.4 A).
     Restarted,
-    /// It spoke of where it came from, that network died before the answer came, and others waited: the peer may have done it
-    /// or not. It may be asked for again: a peer that has done it has nothing to do.
+    /// Unknown: it used the wildcard, its network died before the answer, and others were queued. It may be
+    /// requested again: a peer that has applied it has nothing to do.
     Uncertain,
 }
 
-/// What an ASCONF-ACK was.
+/// Outcome of a received ASCONF-ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ack {
     /// The answer to our ASCONF. Clear the error counters of the path it last went over (A5).
     Accepted {
-        /// That path, if it was ever sent on one that is known.
+        /// That path, if it still exists.
         path: Option<PathId>,
     },
     /// An answer to an earlier ASCONF: ignored (§4.3.4).
     Old,
-    /// It answers what was never asked: the association must be aborted with 'Association Aborted Due to Illegal
-    /// ASCONF-ACK' (F0, §4.3.4).
+    /// It answers an ASCONF that was never sent: the association must be aborted with 'Association Aborted
+    /// Due to Illegal ASCONF-ACK' (F0, §4.3.4).
     Illegal,
 }
 
@@ -81,31 +82,31 @@ struct Outstanding {
     /// Correlation id of the first request; the others follow it.
     correlation: u32,
     requests: Group,
-    /// It says "where this came from", so it has to come from this address of ours.
+    /// It has the wildcard, so it must leave from this address.
     source: Option<IpAddr>,
-    /// It left from another one.
+    /// It was sent from another address.
     elsewhere: bool,
     /// The chunk as it was first sent (B4: never changed).
     chunk: Vec<u8>,
     path: Option<PathId>,
     transmissions: u32,
-    /// To be sent, for the first time or again.
+    /// To be sent or retransmitted.
     pending: bool,
-    /// So many times more at once.
+    /// Further copies to be sent at once.
     copies: u32,
     t4_rto: Option<Time>,
 }
 
 /// Our side of dynamic addresses: an ordered queue with one outstanding ASCONF (A3, C1).
 ///
-/// To send: [`prepare`](Self::prepare); take the events; if it is [`pending`](Self::is_pending), choose a path
-/// ([`Paths::request_path`](crate::path::Paths::request_path) keeps the source rules F1, F4 and F6) and
+/// To send: [`prepare`](Self::prepare); take the events; if it is [`pending`](Self::is_pending), choose a
+/// path ([`Paths::request_path`](crate::path::Paths::request_path) keeps the source rules F1, F4 and F6) and
 /// [`transmit`](Self::transmit). Only in the states ESTABLISHED and SHUTDOWN-PENDING, -RECEIVED, -SENT (C4).
 #[derive(Debug)]
 pub struct AsconfOut {
     next_serial: AsconfSerial,
     next_correlation: u32,
-    /// What the peer lists for us.
+    /// Our addresses that the peer lists.
     addresses: Vec<IpAddr>,
     /// False after F3a.
     knows_add_delete: bool,
@@ -114,11 +115,10 @@ pub struct AsconfOut {
     asked: Rare<Asked>,
 }
 
-/// What was asked for and what became of it.
+/// Events that were not polled yet.
 #[derive(Debug, Default)]
 struct Asked {
-    /// Addresses that the peer knows by another name, because they are translated on the way: it is told of them by the
-    /// wildcard.
+    /// Addresses behind a NAT, which the peer knows by another address. Requests name them by the wildcard.
     translated: Vec<IpAddr>,
     waiting: VecDeque<Group>,
     outstanding: Option<Outstanding>,
@@ -135,8 +135,8 @@ impl Untouched for Asked {
 }
 
 impl AsconfOut {
-    /// `initial_tsn` is ours (A2); `addresses` are those the peer lists for us: what our INIT or INIT ACK named, or its
-    /// source. `supported`: the peer announced ASCONF (§4.2.7).
+    /// Creates the state. `initial_tsn` is ours (A2); `addresses` are those the peer lists for us: of our
+    /// INIT or INIT ACK, or its source. `supported`: the peer announced ASCONF (§4.2.7).
     pub fn new(initial_tsn: Tsn, addresses: &[IpAddr], supported: bool) -> Self {
         Self {
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
@@ -151,22 +151,22 @@ impl AsconfOut {
         }
     }
 
-    /// Addresses the peer is known to list for us.
+    /// Returns the addresses that the peer is known to list for us.
     pub fn addresses(&self) -> &[IpAddr] {
         &self.addresses
     }
 
-    /// The next thing that happened.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<AsconfEvent> {
         if self.asked.events.is_empty() { None } else { self.asked.events.pop_front() }
     }
 
-    /// Requests that are outstanding or wait.
+    /// Returns the requests that are outstanding or queued.
     pub fn len(&self) -> usize {
         self.outstanding_requests().len() + self.asked.waiting.iter().map(SmallVec::len).sum::<usize>()
     }
 
-    /// True when nothing is outstanding or waits.
+    /// Returns whether no request is outstanding or queued.
     pub fn is_empty(&self) -> bool {
         self.asked.outstanding.is_none() && self.asked.waiting.is_empty()
     }
@@ -183,12 +183,12 @@ impl AsconfOut {
         self.request_together(&[request])
     }
 
-    /// Queues requests that travel in one ASCONF, done in this order. Checked against what the addresses will be when all
-    /// that was queued before is done, so that a Set-Primary may follow its Add at once.
+    /// Queues requests for one ASCONF, applied in this order. Checks them against the addresses after all
+    /// requests queued before, so that a Set-Primary may follow its Add at once.
     ///
     /// # Errors
-    /// The peer does not know such requests, the address is there already or is not, the last one would be deleted (F5), or
-    /// too many wait. Nothing is queued then.
+    /// The peer does not support such requests, the address exists already or does not, the last one would be
+    /// deleted (F5), or the queue is full. Nothing is queued then.
     pub fn request_together(&mut self, requests: &[AddressRequest]) -> Result<(), CallError> {
         if requests.is_empty() {
             return Ok(());
@@ -197,7 +197,7 @@ impl AsconfOut {
         if waiting + requests.len() > MAX_WAITING || requests.len() > MAX_BUNDLED {
             return Err(CallError::TooManyRequests(waiting));
         }
-        // What it does depends on what else is there: it comes in an ASCONF of its own.
+        // Its effect depends on the other addresses: it needs an ASCONF of its own.
         let keeps = |request: &AddressRequest| matches!(request, AddressRequest::KeepOnly(_));
         if requests.len() > 1 && requests.iter().any(keeps) {
             return Err(CallError::TooManyRequests(requests.len()));
@@ -218,8 +218,7 @@ impl AsconfOut {
         Ok(())
     }
 
-    /// From now on the peer is told of this address of ours by its own name, or by the wildcard (§4.2.1): as the source of
-    /// the packet that tells.
+    /// Names this address by itself from now on, or by the wildcard (§4.2.1): the source of the packet.
     pub fn set_translated(&mut self, address: IpAddr, translated: bool) {
         if translated || !self.asked.translated.is_empty() {
             self.asked.translated.retain(|known| *known != address);
@@ -229,12 +228,12 @@ impl AsconfOut {
         }
     }
 
-    /// Addresses of ours that the peer is told of by the wildcard.
+    /// Returns the addresses that requests name by the wildcard.
     pub fn translated(&self) -> &[IpAddr] {
         &self.asked.translated
     }
 
-    /// The address that the outstanding ASCONF adds, while it was never sent, or not as often as it is to be at first.
+    /// Returns the address that the outstanding ASCONF adds, until all its first copies were sent.
     pub fn first_added(&self) -> Option<IpAddr> {
         let first = |out: &&Outstanding| out.transmissions == 0 || out.copies > 0;
         let out = self.asked.outstanding.as_ref().filter(first)?;
@@ -244,14 +243,14 @@ impl AsconfOut {
         })
     }
 
-    /// The address from which the outstanding ASCONF has to leave, because it speaks of where it came from.
+    /// Returns the address from which the outstanding ASCONF must leave, because it has the wildcard.
     pub fn required_source(&self) -> Option<IpAddr> {
         self.asked.outstanding.as_ref().and_then(|out| out.source)
     }
 
-    /// Others wait for the outstanding ASCONF, and what it says of where it came from may be said of any address that the peer
-    /// lists for us already: to add that or to prefer it costs nothing (§4.2.1, §4.2.4). To keep only that would cost all
-    /// others, and to delete one beside it needs the address that was to be added.
+    /// Returns whether the outstanding ASCONF blocks others and may leave from any address that the peer
+    /// lists for us. To add or to prefer such an address by the wildcard costs nothing (§4.2.1, §4.2.4). A
+    /// wildcard Delete would delete all others, and a Delete beside an Add needs the added address.
     pub fn may_leave_elsewhere(&self) -> bool {
         let harmless = |request: &AddressRequest| {
             matches!(request, AddressRequest::Add(_) | AddressRequest::SetPrimary(_))
@@ -259,7 +258,7 @@ impl AsconfOut {
         !self.asked.waiting.is_empty() && self.outstanding_requests().iter().all(harmless)
     }
 
-    /// The request is told by the wildcard, from this address.
+    /// Returns the source that a request with the wildcard needs.
     fn wildcard_source(&self, request: AddressRequest) -> Option<IpAddr> {
         match request {
             AddressRequest::KeepOnly(address) => Some(address),
@@ -270,11 +269,11 @@ impl AsconfOut {
         }
     }
 
-    /// Our addresses as the peer will list them when all that was asked for is done.
+    /// Returns our addresses as the peer will list them after all requests.
     pub fn planned(&self) -> Vec<IpAddr> {
         let mut addresses = self.addresses.clone();
         for request in self.outstanding_requests().iter().chain(self.asked.waiting.iter().flatten()) {
-            // What cannot be done any more is rejected when its turn comes.
+            // An impossible request fails when its turn comes.
             let _ = apply(&mut addresses, *request);
         }
         addresses
@@ -289,8 +288,8 @@ impl AsconfOut {
         }
     }
 
-    /// Makes the next ASCONF if none is outstanding and one can be made. `reaches`: from this address of ours some address
-    /// of the peer can be reached; one that does stays.
+    /// Builds the next ASCONF if none is outstanding. `reaches`: whether an address of ours reaches an
+    /// address of the peer; one that does stays.
     pub fn prepare(&mut self, reaches: impl Fn(&IpAddr) -> bool) {
         self.look_for_source(&reaches);
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
@@ -320,7 +319,7 @@ impl AsconfOut {
                 && requests
                     .iter()
                     .all(|request| self.wildcard_source(*request).is_none_or(|own| reaches(&own)));
-            // F5: what is left has to be of use
+            // F5: a remaining address must reach the peer
             if possible && (addresses.iter().any(&reaches) || !self.addresses.iter().any(&reaches)) {
                 self.create(requests);
             } else {
@@ -329,8 +328,8 @@ impl AsconfOut {
         }
     }
 
-    /// What has to leave from an address that reaches nothing any more, and never left, is not asked for. One that may have
-    /// arrived has its number, which only an answer ends (A3).
+    /// Cancels an ASCONF that was never sent if its source reaches nothing any more. One that was sent has
+    /// used its serial number, which only an answer ends (A3).
     fn look_for_source(&mut self, reaches: &impl Fn(&IpAddr) -> bool) {
         let stranded =
             |out: &Outstanding| out.transmissions == 0 && out.source.is_some_and(|own| !reaches(&own));
@@ -357,7 +356,8 @@ impl AsconfOut {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
         //# A Sequence Number MUST be assigned to the Chunk.
         let serial = self.next_serial;
-        // §4.1.1: one that the peer considers part of the association; §5.3.2: it may be one that is being deleted.
+        // §4.1.1: one that the peer considers part of the association; §5.3.2: it may be one that is being
+        // deleted.
         let going = |address: &&IpAddr| {
             requests.iter().any(|request| match request {
                 AddressRequest::Delete(gone) => *gone == **address,
@@ -371,7 +371,7 @@ impl AsconfOut {
         //# For this reason, the sender MUST fill in the Address Parameter field with an address that is part
         //# of the association (in this case, the one being deleted).
         let lookup = self.addresses.iter().find(|address| !going(address)).or(self.addresses.first());
-        // §4.1.1: the wildcard where the peer has another name for it
+        // §4.1.1: the wildcard if the peer knows it by another address
         let lookup = lookup.filter(|address| !self.asked.translated.contains(address));
         let unspecified = IpAddr::V4(core::net::Ipv4Addr::UNSPECIFIED);
         let asconf = Asconf {
@@ -402,7 +402,7 @@ impl AsconfOut {
         });
     }
 
-    /// The ASCONF parameter of a request.
+    /// Returns the ASCONF parameter of a request.
     fn parameter(&self, correlation: u32, request: AddressRequest) -> Param<'static> {
         let named = |address| match self.wildcard_source(request) {
             Some(source) => wildcard(source),
@@ -419,18 +419,18 @@ impl AsconfOut {
         }
     }
 
-    /// True when an ASCONF is to be sent, for the first time or again.
+    /// Returns whether an ASCONF is to be sent or retransmitted.
     pub fn is_pending(&self) -> bool {
         self.asked.outstanding.as_ref().is_some_and(|out| out.pending)
     }
 
-    /// The path the outstanding ASCONF was last sent on; a retransmission prefers another (B4).
+    /// Returns the path on which the outstanding ASCONF was sent last; a retransmission prefers another (B4).
     pub fn last_path(&self) -> Option<PathId> {
         self.asked.outstanding.as_ref().and_then(|out| out.path)
     }
 
-    /// The ASCONF chunk, to be sent on `path`, from `own`, now; starts T4-rto with that path's RTO (A4, B5). `None` if none is
-    /// pending.
+    /// Returns the ASCONF chunk to be sent now on `path` from `own`, and starts T4-rto with that path's RTO
+    /// (A4, B5). `None` if none is pending.
     pub fn transmit(&mut self, path: PathId, own: IpAddr, now: Time, rto: Span) -> Option<UnknownChunk<'_>> {
         let out = self.asked.outstanding.as_mut().filter(|out| out.pending)?;
         out.copies = out.copies.saturating_sub(1);
@@ -449,7 +449,7 @@ impl AsconfOut {
         UnknownChunk::new(&out.chunk).ok()
     }
 
-    /// True when an ASCONF was made and never sent.
+    /// Returns whether an ASCONF was built and never sent.
     pub fn is_unsent(&self) -> bool {
         self.unsent().is_some()
     }
@@ -458,8 +458,8 @@ impl AsconfOut {
         self.asked.outstanding.as_ref().filter(|out| out.transmissions == 0)
     }
 
-    /// What was just sent for the first time is to be sent so many times more at once. It stays one request: answers to the copies
-    /// are old ones.
+    /// Sends so many more copies of the ASCONF that was just sent first. It stays one request: answers to the
+    /// copies count as old ones.
     pub fn repeat(&mut self, copies: u32) {
         if copies > 0
             && let Some(out) = &mut self.asked.outstanding
@@ -469,13 +469,13 @@ impl AsconfOut {
         }
     }
 
-    /// When T4-rto expires.
+    /// Returns when T4-rto expires.
     pub fn next_timeout(&self) -> Option<Time> {
         self.asked.outstanding.as_ref().and_then(|out| out.t4_rto)
     }
 
-    /// If T4-rto expired: the ASCONF is pending again, and the path whose errors are to be counted and whose RTO is to be
-    /// doubled (B1 to B3) is given.
+    /// Handles T4-rto: the ASCONF is pending again. Returns the path that is charged with the error and whose
+    /// RTO doubles (B1 to B3).
     pub fn handle_timeout(&mut self, now: Time) -> Option<PathId> {
         if self.next_timeout().is_none_or(|at| at > now) {
             return None;
@@ -486,7 +486,8 @@ impl AsconfOut {
         out.path
     }
 
-    /// Sends the outstanding ASCONF again at once, as when a link came up or there is another way. T4-rto starts anew with it.
+    /// Retransmits the outstanding ASCONF at once, because a link came up or another path appeared. T4-rto
+    /// restarts with it.
     pub fn retransmit_now(&mut self) {
         if self.asked.outstanding.is_some()
             && let Some(out) = &mut self.asked.outstanding
@@ -496,12 +497,12 @@ impl AsconfOut {
         }
     }
 
-    /// An ASCONF-ACK arrived.
+    /// Handles an ASCONF-ACK.
     pub fn on_ack(&mut self, ack: &AsconfAck<'_>) -> Ack {
-        // What was made but never sent has not been asked yet.
+        // An ASCONF that was never sent has no answer.
         let never_used = self.unsent().map_or(self.next_serial, |out| out.serial);
-        // F0, §4.3.4. F0 speaks of no outstanding ASCONF; an answer to one that does not exist yet is no better when
-        // another is outstanding.
+        // F0, §4.3.4. F0 names the case without an outstanding ASCONF; an answer to a future one is illegal
+        // in any case.
         if never_used.precedes_or_is(ack.serial) {
             return Ack::Illegal;
         }
@@ -520,10 +521,10 @@ impl AsconfOut {
         let mut answers = Answers::read(out.correlation, out.requests.len(), ack);
         for (request, answer) in out.requests.iter().zip(answers.resolve()) {
             match answer {
-                // Which of its packets arrived first, and so what was added, the answer does not say.
+                // The answer does not say which packet arrived first, and so which address was added.
                 Ok(()) if out.elsewhere => self.reject(&[*request], Rejection::Uncertain),
                 Ok(()) => {
-                    // It was possible when it was sent, and only this changes the list.
+                    // Valid when it was sent, and only answers change the list.
                     let done = apply(&mut self.addresses, *request);
                     debug_assert!(done.is_ok(), "{request:?} was accepted but cannot be applied: {done:?}");
                     self.asked.events.push_back(AsconfEvent::Done(*request));
@@ -538,7 +539,7 @@ impl AsconfOut {
         }
     }
 
-    /// F3a, F3b: the peer does not understand such requests; those that wait fail.
+    /// The peer does not support such requests (F3a, F3b): queued ones fail.
     fn forgo(&mut self, request: AddressRequest) {
         match request {
             AddressRequest::Add(_) | AddressRequest::Delete(_) | AddressRequest::KeepOnly(_) => {
@@ -563,7 +564,8 @@ impl AsconfOut {
         }
     }
 
-    /// The peer reported ASCONF as an unrecognised chunk type: nothing more is sent, all requests fail (A9, §5.1.1).
+    /// The peer reported ASCONF as an unrecognized chunk type: no more is sent, and all requests fail (A9,
+    /// §5.1.1).
     pub fn on_unrecognized(&mut self) {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
         //# it MUST not send any further ASCONF chunks
@@ -585,7 +587,7 @@ impl AsconfOut {
         self.asked.events.push_back(AsconfEvent::Unsupported);
     }
 
-    /// The association begins anew: what is outstanding or waits fails.
+    /// The association restarts: outstanding and queued requests fail.
     pub fn give_up(&mut self) {
         let outstanding = self.asked.outstanding.take().map(|out| out.requests);
         for group in outstanding.into_iter().chain(core::mem::take(&mut self.asked.waiting)) {
@@ -600,7 +602,7 @@ impl AsconfOut {
     }
 }
 
-/// The wildcard of the address's family.
+/// Returns the wildcard of the address's family.
 fn wildcard(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => core::net::Ipv4Addr::UNSPECIFIED.into(),
@@ -608,7 +610,7 @@ fn wildcard(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Does a request to a list of our addresses, or says why it cannot be.
+/// Applies a request to a list of our addresses, or returns why it cannot.
 fn apply(addresses: &mut Vec<IpAddr>, request: AddressRequest) -> Result<(), CallError> {
     let (AddressRequest::Add(address)
     | AddressRequest::Delete(address)
@@ -644,8 +646,8 @@ fn apply(addresses: &mut Vec<IpAddr>, request: AddressRequest) -> Result<(), Cal
     Ok(())
 }
 
-/// Does the requests of one ASCONF to a list of our addresses, or says why they cannot be. An address cannot be both added
-/// and deleted by one ASCONF.
+/// Applies the requests of one ASCONF to a list of our addresses, or returns why it cannot. One ASCONF cannot
+/// add and delete the same address.
 fn apply_all(addresses: &mut Vec<IpAddr>, requests: &[AddressRequest]) -> Result<(), CallError> {
     //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
     //# the following rules MUST be applied
@@ -671,7 +673,7 @@ fn apply_all(addresses: &mut Vec<IpAddr>, requests: &[AddressRequest]) -> Result
 /// The answers to the requests of one ASCONF, in their order; `None`: not mentioned.
 struct Answers {
     given: SmallVec<[Option<Result<(), Rejection>>; 1]>,
-    /// A response could not be read.
+    /// A response was malformed.
     garbled: bool,
 }
 
@@ -705,8 +707,8 @@ impl Answers {
         }
     }
 
-    /// A7, A8: before the first failure silence means success, after it failure. When a response could not be read, it may
-    /// have been a failure of any request that is not mentioned.
+    /// Returns the outcome of a request (A7, A8): without a response, success before the first failure and
+    /// failure after it. A malformed response may have been the failure of any request without one.
     fn resolve(&mut self) -> impl Iterator<Item = Result<(), Rejection>> {
         let mut failed = self.garbled;
         self.given.iter().map(move |answer| {

@@ -1,5 +1,5 @@
-//! Changing addresses while the association is up (RFC 5061): the calls, the chunks, and what their outcomes mean for the
-//! association. The rules are in `asconf`, the paths in `path`.
+//! Changing addresses while the association is up (RFC 5061): the calls, the chunks, and what their outcomes
+//! mean for the association. The rules are in `asconf`, the paths in `path`.
 
 use core::net::IpAddr;
 
@@ -34,7 +34,8 @@ pub(super) struct Readdressing {
 }
 
 impl Readdressing {
-    /// Serial numbers begin with the initial TSNs (RFC 5061 §5.1 A2); `addresses` are ours as the peer knows them.
+    /// Serial numbers begin with the initial TSNs (RFC 5061 §5.1 A2); `addresses` are ours as the peer knows
+    /// them.
     pub(super) fn new(
         initial_tsn: Tsn,
         peer_initial_tsn: Tsn,
@@ -80,22 +81,22 @@ impl Association {
         }
     }
 
-    /// Tells the peer of another address of this end (RFC 5061 §4.2.1). Its paths appear at once and are used when the
-    /// peer has agreed and they are confirmed; [`Event::AddressChange`] tells the answer.
+    /// Tells the peer of another address of this end (RFC 5061 §4.2.1). Its paths appear at once and are used
+    /// when the peer has agreed and they are confirmed; [`Event::AddressChange`] tells the answer.
     ///
     /// # Errors
     ///
-    /// The association is not up, the peer does not know ASCONF, the address is there already or is no unicast address, or
-    /// too many requests wait.
+    /// The association is not up, the peer does not know ASCONF, the address is there already or is no
+    /// unicast address, or too many requests wait.
     pub fn add_local_address(&mut self, now: Time, address: IpAddr) -> Result<(), CallError> {
         self.add_address(now, address, false)
     }
 
-    /// As [`add_local_address`](Self::add_local_address), for an address that is translated on its way (NAT): the peer is
-    /// asked to add "where this came from" (RFC 5061 §4.2.1), in a packet from that address. It can be preferred by
-    /// [`request_peer_primary`](Self::request_peer_primary) like any other; it goes with
-    /// [`keep_only_address`](Self::keep_only_address) of another one. No key protects a source address: who is on the path
-    /// can change it (§6), and a peer may refuse.
+    /// As [`add_local_address`](Self::add_local_address), for an address that is translated on its way (NAT):
+    /// the peer is asked to add "where this came from" (RFC 5061 §4.2.1), in a packet from that address. It
+    /// can be preferred by [`request_peer_primary`](Self::request_peer_primary) like any other; it goes with
+    /// [`keep_only_address`](Self::keep_only_address) of another one. No key protects a source address: who
+    /// is on the path can change it (§6), and a peer may refuse.
     ///
     /// # Errors
     ///
@@ -104,8 +105,8 @@ impl Association {
         self.add_address(now, address, true)
     }
 
-    /// The peer knows this address of ours by another name, or not: an address translator is before it. For one that the
-    /// association began with; from now on requests speak of it as those of
+    /// The peer knows this address of ours by another name, or not: an address translator is before it. For
+    /// one that the association began with; from now on requests speak of it as those of
     /// [`add_translated_address`](Self::add_translated_address) do.
     ///
     /// # Errors
@@ -119,13 +120,13 @@ impl Association {
         Ok(())
     }
 
-    /// Tells the peer that this end gives up all addresses but this one (RFC 5061 §4.2.2: the wildcard), in a packet from it:
-    /// whatever the peer calls the others.
+    /// Tells the peer that this end gives up all addresses but this one (RFC 5061 §4.2.2: the wildcard), in a
+    /// packet from it: whatever the peer calls the others.
     ///
     /// # Errors
     ///
-    /// The association is not up, the peer does not know ASCONF, the address is not there or does not reach the peer, or too
-    /// many requests wait.
+    /// The association is not up, the peer does not know ASCONF, the address is not there or does not reach
+    /// the peer, or too many requests wait.
     pub fn keep_only_address(&mut self, now: Time, address: IpAddr) -> Result<(), CallError> {
         if self.paths.has_local(&address) && !reaches(&self.paths, &address) {
             return Err(CallError::UnknownAddress(address));
@@ -137,13 +138,14 @@ impl Association {
         self.add_with(now, address, translated, &[AddressRequest::Add(address)])
     }
 
-    /// Moves to another address at once: the peer is told of it, asked to send there, and told that the `old` ones are given up, in
-    /// one request (RFC 5061 §5.1.1 C1 wants one at a time, each a round trip), done in this order. For an end whose other
-    /// addresses are of no use any more.
+    /// Moves to another address at once: the peer is told of it, asked to send there, and told that the `old`
+    /// ones are given up, in one request (RFC 5061 §5.1.1 C1 wants one at a time, each a round trip), done in
+    /// this order. For an end whose other addresses are of no use any more.
     ///
     /// # Errors
     ///
-    /// As [`add_local_address`](Self::add_local_address); an address in `old` is not there, or there are more than six.
+    /// As [`add_local_address`](Self::add_local_address); an address in `old` is not there, or there are more
+    /// than six.
     pub fn move_local_address(&mut self, now: Time, to: IpAddr, old: &[IpAddr]) -> Result<(), CallError> {
         let mut requests = vec![AddressRequest::Add(to), AddressRequest::SetPrimary(to)];
         requests.extend(old.iter().map(|old| AddressRequest::Delete(*old)));
@@ -179,13 +181,13 @@ impl Association {
         Ok(())
     }
 
-    /// Tells the peer that this end gives up an address (RFC 5061 §4.2.2). It is no source any more from the time the
-    /// request leaves, and gone when the peer has agreed.
+    /// Tells the peer that this end gives up an address (RFC 5061 §4.2.2). It is no source any more from the
+    /// time the request leaves, and gone when the peer has agreed.
     ///
     /// # Errors
     ///
-    /// The association is not up, the peer does not know ASCONF, the address is not there or is the last one that reaches the
-    /// peer, or too many requests wait.
+    /// The association is not up, the peer does not know ASCONF, the address is not there or is the last one
+    /// that reaches the peer, or too many requests wait.
     pub fn remove_local_address(&mut self, now: Time, address: IpAddr) -> Result<(), CallError> {
         // RFC 5061 §5.3 F5: an address that is left and reaches nothing is no address
         let mut left = self.readdressing.ours.planned();
@@ -203,7 +205,8 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The association is not up, the peer does not know ASCONF, the address is not there, or too many requests wait.
+    /// The association is not up, the peer does not know ASCONF, the address is not there, or too many
+    /// requests wait.
     pub fn request_peer_primary(&mut self, now: Time, local: IpAddr) -> Result<(), CallError> {
         if self.may_readdress() && self.paths.has_local(&local) {
             self.tell_primary_requested(now, local);
@@ -266,23 +269,23 @@ impl Association {
         self.advance_readdressing(now);
     }
 
-    /// Our addresses as far as the peer lists them, or may: not those whose Add-IP is under way, nor names that mean nothing
-    /// to it.
+    /// Our addresses as far as the peer lists them, or may: not those whose Add-IP is under way, nor names
+    /// that mean nothing to it.
     pub(super) fn listed_addresses(&self) -> Vec<IpAddr> {
         let listed = self.paths.locals().filter(|(_, source)| *source != SourceUse::AsconfOnly);
         let translated = self.readdressing.ours.translated();
         listed.map(|(address, _)| address).filter(|address| !translated.contains(address)).collect()
     }
 
-    /// The link of `local` comes up: a request that left over it, or over another one that is down, may have been lost with
-    /// it. Any other waits for its answer or T4-rto.
+    /// The link of `local` comes up: a request that left over it, or over another one that is down, may have
+    /// been lost with it. Any other waits for its answer or T4-rto.
     pub(super) fn request_may_be_lost(&self, local: &IpAddr) -> bool {
         let path = self.readdressing.ours.last_path().and_then(|path| self.paths.get(path));
         path.is_none_or(|path| path.addr().local == *local || !path.link_is_up())
     }
 
-    /// RFC 5061 §5.3 F4, §5.3.1: an ABORT that comes to an address which is being deleted MUST be ignored: the peer answers
-    /// there what left before it knew.
+    /// RFC 5061 §5.3 F4, §5.3.1: an ABORT that comes to an address which is being deleted MUST be ignored:
+    /// the peer answers there what left before it knew.
     pub(super) fn must_ignore_abort(&self, at: PathAddr) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
         //# ABORT Chunks arriving destined to the IP address being deleted MUST be ignored
@@ -320,7 +323,8 @@ impl Association {
             self.stats.unexpected_chunks += 1;
             return;
         }
-        // Its effects are events. Dropped, it comes again (RFC 5061 §5.1 B) when the application has taken those that wait.
+        // Its effects are events. Dropped, it comes again (RFC 5061 §5.1 B) when the application has taken
+        // those that wait.
         if self.events.is_full() {
             self.stats.chunks_held_off += 1;
             return;
@@ -356,15 +360,16 @@ impl Association {
         self.grant_wanted_primary(now);
     }
 
-    /// A packet with ASCONFs was taken: its answers may take what its other replies left of its credit. An answer from the cache can be
-    /// much longer than what asks for it again (RFC 5061 §5.2 E2).
+    /// A packet with ASCONFs was taken: its answers may take what its other replies left of its credit. An
+    /// answer from the cache can be much longer than what asks for it again (RFC 5061 §5.2 E2).
     pub(super) fn limit_asconf_acks(&mut self) {
         let to = self.readdressing.answer_at;
         self.readdressing.answer_room = to.map_or(u32::MAX, |to| self.reply_room(to));
     }
 
-    /// What a packet with ASCONFs came from may be told data before it is confirmed, as far as `Config::moves` allows.
-    /// No third party can be flooded by it: who named its address gets no more than they sent.
+    /// What a packet with ASCONFs came from may be told data before it is confirmed, as far as
+    /// `Config::moves` allows. No third party can be flooded by it: who named its address gets no more than
+    /// they sent.
     pub(super) fn allow_early_data(&mut self, at: PathAddr, packet: &Packet<'_>) {
         let factor = u64::from(self.config.moves.early_data());
         let came = CommonHeader::LEN + packet.chunks().rest().len();
@@ -374,7 +379,8 @@ impl Association {
         }
     }
 
-    /// A packet of `len` bytes went to a path: whatever is in it, it comes off what an unconfirmed address may be told.
+    /// A packet of `len` bytes went to a path: whatever is in it, it comes off what an unconfirmed address
+    /// may be told.
     #[inline]
     pub(super) fn spend_early(&mut self, path: Option<PathId>, len: usize) {
         if self.config.moves.early_data() > 0
@@ -425,8 +431,9 @@ impl Association {
         //# If the T-4 RTO timer expires the endpoint MUST do the following:
         if let Some(path) = self.readdressing.ours.handle_timeout(now) {
             self.paths.on_request_timeout(path);
-            // B2 counts that for the association. A request that can leave from one address only says nothing of the peer if that
-            // network is dead: the peer is asked where data goes as well (RFC 9260 §8.3 D), and its answer clears the counter.
+            // B2 counts that for the association. A request that can leave from one address only says nothing
+            // of the peer if that network is dead: the peer is asked where data goes as well (RFC 9260 §8.3
+            // D), and its answer clears the counter.
             if self.readdressing.ours.required_source().is_some()
                 && let Some(data) = self.paths.data_path().filter(|&data| data != path)
             {
@@ -482,8 +489,9 @@ impl Association {
         (!builder.is_empty()).then(|| Transmit::new(path, at, self.seal(builder)))
     }
 
-    /// What is asked speaks of where it came from, that network is dead, others wait, and to ask from another address does no harm:
-    /// as long as it is not answered no other may follow (RFC 5061 §5.1 A3), and an answer that is lost is given again (§5.2 E2).
+    /// What is asked speaks of where it came from, that network is dead, others wait, and to ask from another
+    /// address does no harm: as long as it is not answered no other may follow (RFC 5061 §5.1 A3), and an
+    /// answer that is lost is given again (§5.2 E2).
     fn must_ask_elsewhere(&self) -> bool {
         let ours = &self.readdressing.ours;
         let Some(source) = ours.required_source().filter(|_| ours.may_leave_elsewhere()) else {
@@ -522,8 +530,9 @@ impl Association {
         let kind = TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len };
         self.tracer.push(now, kind);
         if from_new && self.config.moves.early_data() > 0 {
-            // What arrived last was acknowledged over the network that is gone, perhaps in vain: nothing of it is to come again.
-            // RFC 5061 §5.3 F1 lets the packet with the ASCONF leave, and a SACK may be beside it (RFC 9260 §6.10).
+            // What arrived last was acknowledged over the network that is gone, perhaps in vain: nothing of
+            // it is to come again. RFC 5061 §5.3 F1 lets the packet with the ASCONF leave, and a SACK may be
+            // beside it (RFC 9260 §6.10).
             if self.paths.data_path().is_none() && self.stats.data_chunks_received > 0 {
                 self.push_sack(now, path, &mut builder);
             }

@@ -1,5 +1,5 @@
-//! Authentication in an association (RFC 4895): packets signed before they leave, AUTH chunks judged, keys changed by the
-//! application. What a signature is, is in `auth`.
+//! Authentication in an association (RFC 4895): packets signed before they leave, AUTH chunks judged, keys
+//! changed by the application. What a signature is, is in `auth`.
 
 use msctp_wire::{Auth as AuthChunk, Cause, Causes, Chunk, ChunkType, Error, Packet, PacketBuilder};
 
@@ -10,7 +10,8 @@ use crate::endpoint::cookie::{Cookie, CookieJar};
 use crate::rng::Rng;
 use crate::{AssociationState as State, AuthConfig, AuthEvent, CallError, Event, PathAddr, SharedKey};
 
-/// A Random Number (RFC 4895 §6.1). Drawn only when AUTH is spoken, so that other numbers do not depend on it.
+/// A Random Number (RFC 4895 §6.1). Drawn only when AUTH is spoken, so that other numbers do not depend on
+/// it.
 pub(crate) fn random_number(config: &AuthConfig, rng: &mut Rng) -> Random {
     if config.enabled { rng.next_seed() } else { [0; RANDOM_LEN] }
 }
@@ -35,8 +36,8 @@ impl Association {
         Ok(self.auth.activate_key(id)?)
     }
 
-    /// The key signs nothing more, and what the peer signed with it is still taken (RFC 6458). What waits is signed
-    /// when it leaves, so the key is free at once; an event says so.
+    /// The key signs nothing more, and what the peer signed with it is still taken (RFC 6458). What waits is
+    /// signed when it leaves, so the key is free at once; an event says so.
     ///
     /// # Errors
     ///
@@ -66,8 +67,8 @@ impl Association {
         self.auth.demanded().iter().map(|typ| typ.0)
     }
 
-    /// Chunk types that this end sends authenticated: those the peer demands, and those that change addresses or windows.
-    /// Empty while the peer is not known to speak AUTH (RFC 6458).
+    /// Chunk types that this end sends authenticated: those the peer demands, and those that change addresses
+    /// or windows. Empty while the peer is not known to speak AUTH (RFC 6458).
     pub fn signed_chunks(&self) -> Vec<u8> {
         self.auth.signed().iter().map(|typ| typ.0).collect()
     }
@@ -103,8 +104,8 @@ impl Association {
         }
     }
 
-    /// Data or its acknowledgement follows, which fill what room there is: AUTH takes its part first if either is signed.
-    /// False when it does not fit: then they may not follow either.
+    /// Data or its acknowledgement follows, which fill what room there is: AUTH takes its part first if
+    /// either is signed. False when it does not fit: then they may not follow either.
     #[inline]
     #[must_use]
     pub(super) fn begin_auth(&self, builder: &mut PacketBuilder<'_>) -> bool {
@@ -131,8 +132,8 @@ impl Association {
         typ == ChunkType::ABORT && self.state == State::CookieWait
     }
 
-    /// A chunk that is taken authenticated only came otherwise. False when the rest of the packet is to be left alone:
-    /// RFC 4895 §6.3 discards the chunk, RFC 5061 §5.2 D5 what follows an ASCONF as well.
+    /// A chunk that is taken authenticated only came otherwise. False when the rest of the packet is to be
+    /// left alone: RFC 4895 §6.3 discards the chunk, RFC 5061 §5.2 D5 what follows an ASCONF as well.
     #[cold]
     pub(super) fn discard_unauthenticated(&mut self, typ: ChunkType) -> bool {
         self.stats.unauthenticated_chunks += 1;

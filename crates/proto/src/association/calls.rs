@@ -83,8 +83,8 @@ impl Association {
         self.unread.messages() + self.inbound.readable()
     }
 
-    /// Bytes of messages that wait to be sent or are not yet cumulatively acknowledged; `Config::send_buffer` is the most. Small
-    /// messages fill the buffer sooner: see there.
+    /// Bytes of messages that wait to be sent or are not yet cumulatively acknowledged; `Config::send_buffer`
+    /// is the most. Small messages fill the buffer sooner: see there.
     pub fn buffered(&self) -> u64 {
         self.outbound.buffered()
     }
@@ -94,13 +94,15 @@ impl Association {
         self.outbound.unsent()
     }
 
-    /// Messages that wait on this stream and of which nothing was sent yet, or not the whole. An outgoing stream is reset
-    /// ([`StreamRequest::ResetOutgoing`](crate::StreamRequest)) behind what was sent: what waits here goes after the reset.
+    /// Messages that wait on this stream and of which nothing was sent yet, or not the whole. An outgoing
+    /// stream is reset ([`StreamRequest::ResetOutgoing`](crate::StreamRequest)) behind what was sent: what
+    /// waits here goes after the reset.
     pub fn unsent_on(&self, stream: u16) -> usize {
         self.outbound.unsent_on(stream)
     }
 
-    /// Sends a HEARTBEAT on this path now, idle or not (RFC 9260 §8.3 D, §11.1.8). It waits while the path's link is down.
+    /// Sends a HEARTBEAT on this path now, idle or not (RFC 9260 §8.3 D, §11.1.8). It waits while the path's
+    /// link is down.
     ///
     /// # Errors
     ///
@@ -122,9 +124,10 @@ impl Association {
         self.paths.by_addr(at)
     }
 
-    /// The interface did not take an SCTP packet of `len` bytes that this end gave out for a path ("message too long"): with
-    /// `Config::pmtu_discovery`, the PMTU is less from now on, and found out anew. Chunks that were cut already keep their size (RFC 9260 §6.9):
-    /// their packets come with [`Transmit::may_fragment`](crate::Transmit). True if it was news.
+    /// The interface did not take an SCTP packet of `len` bytes that this end gave out for a path ("message
+    /// too long"): with `Config::pmtu_discovery`, the PMTU is less from now on, and found out anew. Chunks
+    /// that were cut already keep their size (RFC 9260 §6.9): their packets come with
+    /// [`Transmit::may_fragment`](crate::Transmit). True if it was news.
     pub fn packet_refused(&mut self, now: Time, at: PathAddr, len: usize) -> bool {
         let Some(path) = self.paths.by_addr(at) else { return false };
         let size = u32::try_from(len).unwrap_or(u32::MAX).saturating_add(crate::path::ip_header(&at.remote));
@@ -135,14 +138,15 @@ impl Association {
         news
     }
 
-    /// A Packet Too Big message says that of the packets this end sends on a path those of more than `mtu` bytes, IP header
-    /// included, do not pass. `quoted`: the beginning of the SCTP packet that the message quotes. Believed within bounds, and
-    /// only with `Config::pmtu_discovery`; the path is probed all the same (RFC 8899 §4.6, §6.2.1.4). True if it was news.
+    /// A Packet Too Big message says that of the packets this end sends on a path those of more than `mtu`
+    /// bytes, IP header included, do not pass. `quoted`: the beginning of the SCTP packet that the message
+    /// quotes. Believed within bounds, and only with `Config::pmtu_discovery`; the path is probed all the
+    /// same (RFC 8899 §4.6, §6.2.1.4). True if it was news.
     ///
     /// # Errors
     ///
-    /// There is no such path, or the quotation is none of a packet of ours: its ports and verification tag have to be there
-    /// and right (RFC 8899 §4.6.1), and it changes nothing.
+    /// There is no such path, or the quotation is none of a packet of ours: its ports and verification tag
+    /// have to be there and right (RFC 8899 §4.6.1), and it changes nothing.
     pub fn packet_too_big(
         &mut self,
         now: Time,

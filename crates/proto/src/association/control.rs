@@ -1,4 +1,5 @@
-//! Control chunks that wait to be sent to a certain place: replies, errors, aborts. Bounded; knows nothing of their sense.
+//! Control chunks that wait to be sent to a certain place: replies, errors, aborts. Bounded; knows nothing of
+//! their sense.
 
 use core::net::IpAddr;
 use std::collections::VecDeque;
@@ -8,8 +9,8 @@ use smallvec::SmallVec;
 
 use crate::PathAddr;
 
-/// Replies that may wait at a time. The caller drains after each input, so that more only ever wait when one packet holds
-/// many HEARTBEATs; what a peer gains by sending more than this is nothing.
+/// Replies that may wait at a time. The caller drains after each input, so that more only ever wait when one
+/// packet holds many HEARTBEATs; what a peer gains by sending more than this is nothing.
 const MAX_WAITING: usize = 64;
 
 /// One chunk on its way out.

@@ -25,8 +25,8 @@ impl Untouched for Departed {
 
 /// Time for which packets in flight to a deleted address of ours are accepted: 2 RTO of its path.
 ///
-/// The RTO is taken without back-off. A path that stopped answering has backed off up to RTO.Max, and that says nothing
-/// of how long its last packets travel.
+/// The RTO is taken without back-off. A path that stopped answering has backed off up to RTO.Max, and that
+/// says nothing of how long its last packets travel.
 fn grace(path: &Path) -> Span {
     let mut rtt = path.rtt.clone();
     rtt.end_back_off();
@@ -58,7 +58,8 @@ impl Association {
             if self.paths.has_local(&address) {
                 continue;
             }
-            // Several remote addresses: the shortest of their times keeps the limit of RFC 5061 §5.3 for each of them.
+            // Several remote addresses: the shortest of their times keeps the limit of RFC 5061 §5.3 for each
+            // of them.
             let of_address = removed.iter().filter(|other| other.addr().local == address);
             let until = now + of_address.map(grace).min().unwrap_or(Span::ZERO);
             let locals = &mut self.readdressing.departed.locals;
@@ -67,17 +68,18 @@ impl Association {
         }
     }
 
-    /// Returns whether a packet with a valid tag comes from or goes to an address that was deleted and not added again.
+    /// Returns whether a packet with a valid tag comes from or goes to an address that was deleted and not
+    /// added again.
     ///
-    /// The caller drops it silently. RFC 9260 §8.4 (8) only recommends an ABORT, and a peer behind a NAT may still use the
-    /// address that this end calls deleted. Addresses that were never listed are accepted: a NAT may have changed them
-    /// (RFC 5061 §5.3.2).
+    /// The caller drops it silently. RFC 9260 §8.4 (8) only recommends an ABORT, and a peer behind a NAT may
+    /// still use the address that this end calls deleted. Addresses that were never listed are accepted: a
+    /// NAT may have changed them (RFC 5061 §5.3.2).
     #[cold]
     pub(super) fn is_departed(&self, now: Time, at: PathAddr, packet: &Packet<'_>) -> bool {
         let departed = &self.readdressing.departed;
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
-        //# If the endpoint elects to hold the IP address valid for a period of time, it MUST NOT hold it valid
-        //# longer than 2 RTO intervals for the destination being removed.
+        //# If the endpoint elects to hold the IP address valid for a period of time, it MUST NOT hold it
+        //# valid longer than 2 RTO intervals for the destination being removed.
         let late = |(address, until): &(IpAddr, Time)| *address == at.local && now > *until;
         if departed.locals.iter().any(late) && !self.paths.has_local(&at.local) {
             return true;

@@ -1,6 +1,6 @@
-//! Explicit congestion notification (RFC 4960 Appendix A, and RFC 3168 as far as that says nothing else): marks that came are
-//! echoed by ECNE chunks until a CWR answers; ECNE chunks that come are handed to the sending half, and answered. Which window
-//! is reduced is decided there.
+//! Explicit congestion notification (RFC 4960 Appendix A, and RFC 3168 as far as that says nothing else):
+//! marks that came are echoed by ECNE chunks until a CWR answers; ECNE chunks that come are handed to the
+//! sending half, and answered. Which window is reduced is decided there.
 
 use msctp_units::{Ecn, Time};
 use msctp_wire::{Cwr, Ecne, EncodeChunk, PacketBuilder, Sack, Tsn};
@@ -13,13 +13,15 @@ use crate::outbound::Echoed;
 use crate::path::Path;
 use crate::{AssociationState as State, Direction, EcnStats, PathAddr, PathId, TraceKind};
 
-/// Paths whose marks are echoed at a time. The oldest is forgotten for one more: new marks will come there, or no data does.
+/// Paths whose marks are echoed at a time. The oldest is forgotten for one more: new marks will come there,
+/// or no data does.
 const MAX_ECHOES: usize = 4;
 
 /// What ECN keeps; made when the first mark or ECNE comes.
 #[derive(Debug, Default)]
 pub(super) struct EcnState {
-    /// Marks that no CWR has answered, at most one for each path: where it came, and the lowest TSN of the last packet marked.
+    /// Marks that no CWR has answered, at most one for each path: where it came, and the lowest TSN of the
+    /// last packet marked.
     echoes: SmallVec<[(Option<PathId>, Tsn); 1]>,
     /// When the last CWR was sent.
     answered: Option<Time>,
@@ -53,8 +55,9 @@ impl Association {
         ecn == Ecn::Ce && self.speaks_ecn()
     }
 
-    /// A packet with DATA was marked; its SACK, and every other until a CWR comes, brings an ECNE (RFC 4960 Appendix A). A mark
-    /// that comes before the CWR for one before it on the same path takes its place: it may be of another window.
+    /// A packet with DATA was marked; its SACK, and every other until a CWR comes, brings an ECNE (RFC 4960
+    /// Appendix A). A mark that comes before the CWR for one before it on the same path takes its place: it
+    /// may be of another window.
     pub(super) fn note_mark(&mut self, now: Time, at: PathAddr, seen: &Seen) {
         let Some(tsn) = seen.lowest else { return };
         let path = self.path_of(at);
@@ -96,8 +99,9 @@ impl Association {
         }
     }
 
-    /// The peer got a marked packet. The one that reduces a window is answered at once; one that comes again, because the CWR is
-    /// under way or was lost, no more than once in a round trip. What cannot be of a packet of ours is not.
+    /// The peer got a marked packet. The one that reduces a window is answered at once; one that comes again,
+    /// because the CWR is under way or was lost, no more than once in a round trip. What cannot be of a
+    /// packet of ours is not.
     pub(super) fn on_ecne(&mut self, now: Time, at: PathAddr, echo: &Ecne) {
         if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
             self.stats.unexpected_chunks += 1;
@@ -122,8 +126,8 @@ impl Association {
         }
     }
 
-    /// The peer reduced its window for the mark of this TSN, and for every one before it; on several paths TSNs say nothing of
-    /// each other, so that an answer to one of ours is for that one alone.
+    /// The peer reduced its window for the mark of this TSN, and for every one before it; on several paths
+    /// TSNs say nothing of each other, so that an answer to one of ours is for that one alone.
     pub(super) fn on_cwr(&mut self, answer: &Cwr) {
         let Some(state) = &mut self.ecn else { return };
         state.stats.answers_received += 1;

@@ -1,9 +1,10 @@
-//! [`EventQueue`]: events that the application has not taken yet. Bounded against a peer that makes them faster than they are taken.
+//! [`EventQueue`]: events that the application has not taken yet. Bounded against a peer that makes them
+//! faster than they are taken.
 //!
-//! When the queue is full, chunks whose effects are events wait with the peer (ASCONF, the COOKIE ECHO of a restart: they are
-//! retransmitted) or are denied (RE-CONFIG),
-//! what an event said before is replaced by what it says now, and reports about single packets are dropped. The rest is bounded by what
-//! the application itself asked for or sent.
+//! When the queue is full, chunks whose effects are events wait with the peer (ASCONF, the COOKIE ECHO of a
+//! restart: they are retransmitted) or are denied (RE-CONFIG), what an event said before is replaced by what
+//! it says now, and reports about single packets are dropped. The rest is bounded by what the application
+//! itself asked for or sent.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! Partial reliability (RFC 3758) as far as chunks and events are concerned: when FORWARD TSN is sent and taken. What it
-//! does is for the two halves of data transfer.
+//! Partial reliability (RFC 3758) as far as chunks and events are concerned: when FORWARD TSN is sent and
+//! taken. What it does is for the two halves of data transfer.
 
 use msctp_units::Time;
 use msctp_wire::ChunkType;
@@ -23,9 +23,10 @@ impl Association {
         }
     }
 
-    /// This chunk type is one for [`take_agreed`](Self::take_agreed) and was announced by this end: to any other one the answer is
-    /// that of an unknown chunk (RFC 3758 §3.3.1: "MUST instead act as if it does NOT support the FORWARD TSN chunk"). One that was announced but not agreed on comes
-    /// to the receiving half, which aborts (RFC 8260 §2.2.3, §2.3.1).
+    /// This chunk type is one for [`take_agreed`](Self::take_agreed) and was announced by this end: to any
+    /// other one the answer is that of an unknown chunk (RFC 3758 §3.3.1: "MUST instead act as if it does NOT
+    /// support the FORWARD TSN chunk"). One that was announced but not agreed on comes to the receiving half,
+    /// which aborts (RFC 8260 §2.2.3, §2.3.1).
     pub(super) fn knows(&self, chunk: ChunkType) -> bool {
         let wanted = match chunk {
             ChunkType::FORWARD_TSN => Extensions::FORWARD_TSN,
@@ -48,7 +49,8 @@ impl Association {
         matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownSent)
     }
 
-    /// A FORWARD TSN or I-FORWARD-TSN, which `handle` hands to the receiving half; false when it made us abort.
+    /// A FORWARD TSN or I-FORWARD-TSN, which `handle` hands to the receiving half; false when it made us
+    /// abort.
     pub(super) fn take_forward(
         &mut self,
         now: Time,

@@ -1,5 +1,5 @@
-//! Setting an association up, the initiator's part: INIT, INIT ACK, COOKIE ECHO, COOKIE ACK with T1 (RFC 9260 §5.1), and
-//! INITs that come when there is an association already (§5.2.1, §5.2.2).
+//! Setting an association up, the initiator's part: INIT, INIT ACK, COOKIE ECHO, COOKIE ACK with T1 (RFC 9260
+//! §5.1), and INITs that come when there is an association already (§5.2.1, §5.2.2).
 
 use core::net::IpAddr;
 
@@ -44,8 +44,8 @@ pub(super) struct Setup {
     preservative: Option<u32>,
     /// Addresses of the peer where nobody listens at the UDP port.
     unreachable: Vec<IpAddr>,
-    /// The peer has called a cookie stale: from then on all that is sent again is counted together, or a peer that does so every
-    /// time would keep set-up going for ever.
+    /// The peer has called a cookie stale: from then on all that is sent again is counted together, or a peer
+    /// that does so every time would keep set-up going for ever.
     was_stale: bool,
 }
 
@@ -126,9 +126,10 @@ impl Association {
         })
     }
 
-    /// An ICMP message says that nobody listens at the UDP port that our INIT went to (RFC 6951 §5.5). `quoted`: the beginning of the
-    /// SCTP packet that the message quotes. The Initiate Tag in it is what nobody can guess who did not see the INIT. When the last
-    /// of the peer's addresses is known to be deaf the set-up fails; before, the next one is tried at once.
+    /// An ICMP message says that nobody listens at the UDP port that our INIT went to (RFC 6951 §5.5).
+    /// `quoted`: the beginning of the SCTP packet that the message quotes. The Initiate Tag in it is what
+    /// nobody can guess who did not see the INIT. When the last of the peer's addresses is known to be deaf
+    /// the set-up fails; before, the next one is tried at once.
     ///
     /// # Errors
     ///
@@ -177,7 +178,8 @@ impl Association {
             self.close(now, Some(LossReason::SetupTimeout));
             return;
         }
-        // DATA that went with the COOKIE ECHO has T3-rtx run out at the same time, which backs off as well: once is enough.
+        // DATA that went with the COOKIE ECHO has T3-rtx run out at the same time, which backs off as well:
+        // once is enough.
         if let Some(path) = self.setup.path.and_then(|path| self.paths.get_mut(path))
             && path.t3_rtx.is_none_or(|t3_rtx| t3_rtx > now)
         {
@@ -257,7 +259,8 @@ impl Association {
         //# it MUST immediately send a COOKIE ECHO chunk to its peer with the received State Cookie.
         *self.setup = Setup { due: true, cookie, retransmissions, was_stale, ..Setup::default() };
         for param in &offer.unrecognized {
-            // RFC 9260 §3.2, §3.3.10: padding stands between parameters; that behind the last one is not counted
+            // RFC 9260 §3.2, §3.3.10: padding stands between parameters; that behind the last one is not
+            // counted
             let padded = self.setup.unrecognized.len().next_multiple_of(4);
             self.setup.unrecognized.resize(padded, 0);
             self.setup.unrecognized.extend_from_slice(param);
@@ -312,8 +315,8 @@ impl Association {
         match fault {
             OfferFault::ZeroTag => {
                 //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
-                //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the Initiate Tag set to 0,
-                //# it MUST destroy the TCB
+                //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the Initiate Tag
+                //# set to 0, it MUST destroy the TCB
                 // "MUST destroy the TCB and SHOULD send an ABORT chunk with the T bit set"
                 let abort = Abort { tag_reflected: true, causes: Causes::from(causes) };
                 self.control.clear();
@@ -322,19 +325,20 @@ impl Association {
             }
             OfferFault::SmallWindow => {
                 //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
-                //# A receiver of an INIT ACK chunk with the a_rwnd value set to a value smaller than 1500 MUST discard
-                //# the packet, SHOULD send a packet in response containing an ABORT chunk and using the Initiate Tag as
-                //# the Verification Tag, and MUST NOT change the state of any existing association.
+                //# A receiver of an INIT ACK chunk with the a_rwnd value set to a value smaller than 1500
+                //# MUST discard the packet, SHOULD send a packet in response containing an ABORT chunk and
+                //# using the Initiate Tag as the Verification Tag, and MUST NOT change the state of any
+                //# existing association.
                 // "MUST discard the packet, SHOULD send [an ABORT], and MUST NOT change the state"
                 let abort = Abort { tag_reflected: false, causes: Causes::from(causes) };
                 self.control.push_alone(at, initiate_tag, &abort);
             }
             //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
-            //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the OS value set to 0, it
-            //# MUST destroy the TCB
+            //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the OS value set to 0,
+            //# it MUST destroy the TCB
             //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
-            //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the MIS value set to 0, it
-            //# MUST destroy the TCB
+            //# If an endpoint in the COOKIE-WAIT state receives an INIT ACK chunk with the MIS value set to
+            //# 0, it MUST destroy the TCB
             OfferFault::NoStreams
             | OfferFault::HostName(_)
             | OfferFault::Malformed
@@ -342,8 +346,8 @@ impl Association {
             | OfferFault::AsconfWithoutAuth
             | OfferFault::NoAuth => {
                 //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
-                //# The Verification Tag field in the common header of the outbound SCTP packet containing the ABORT
-                //# chunk MUST be set to the Initiate Tag value of the received INIT or INIT ACK chunk
+                //# The Verification Tag field in the common header of the outbound SCTP packet containing the
+                //# ABORT chunk MUST be set to the Initiate Tag value of the received INIT or INIT ACK chunk
                 self.tags.peer_tag = initiate_tag;
                 self.abort_with(now, causes, LossReason::ProtocolViolation { cause: code, what });
             }
@@ -390,7 +394,8 @@ impl Association {
         let was_stale = true;
         self.setup =
             Setup { due: true, path, retransmissions, preservative, was_stale, ..Setup::default() }.into();
-        // DATA that went with the COOKIE ECHO was thrown away with it; T3-rtx sends it again with the next one.
+        // DATA that went with the COOKIE ECHO was thrown away with it; T3-rtx sends it again with the next
+        // one.
         self.tags.peer_tag = 0;
         self.set_state(now, State::CookieWait);
     }
@@ -470,8 +475,8 @@ impl Association {
         // RFC 9260 §5.2.1: in a collision tag and TSN are those of our INIT; §5.2.2: else the tag is new
         let (local_tag, local_initial_tsn) = if colliding {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
-            //# Upon receipt of an INIT chunk in the COOKIE-WAIT state, an endpoint MUST respond with an INIT ACK
-            //# chunk using the same parameters
+            //# Upon receipt of an INIT chunk in the COOKIE-WAIT state, an endpoint MUST respond with an INIT
+            //# ACK chunk using the same parameters
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.1
             //# Upon receipt of an INIT chunk in the COOKIE-ECHOED state, an endpoint MUST respond with an
             //# INIT ACK chunk using the same parameters it sent in its original INIT chunk
@@ -528,7 +533,8 @@ impl Association {
         answer.give(now, &offer, jar, |ack| control.push_alone(at, offer.tag, ack));
     }
 
-    /// RFC 9260 §5.2.1, §5.2.2: an INIT that adds addresses to an association is answered by ABORT and the list of them.
+    /// RFC 9260 §5.2.1, §5.2.2: an INIT that adds addresses to an association is answered by ABORT and the
+    /// list of them.
     fn refuse_new_addresses(&mut self, at: PathAddr, offer: &Offer<'_>) -> bool {
         let mut new = offer.all_addresses(at.remote);
         new.retain(|address| !self.paths.has_remote(address));
@@ -536,8 +542,8 @@ impl Association {
             return false;
         }
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
-        //# Before responding, the endpoint MUST check to see if the unexpected INIT chunk adds new addresses to
-        //# the association.
+        //# Before responding, the endpoint MUST check to see if the unexpected INIT chunk adds new addresses
+        //# to the association.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2
         //# the endpoint MUST respond with an ABORT chunk, copying the 'Initiate Tag' of the unexpected INIT
         //# chunk

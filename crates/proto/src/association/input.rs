@@ -1,4 +1,5 @@
-//! Packets that come in: checksum, verification tag (RFC 9260 §8.5), and which part of the association each chunk is for.
+//! Packets that come in: checksum, verification tag (RFC 9260 §8.5), and which part of the association each
+//! chunk is for.
 
 use msctp_units::{Ecn, Time};
 use msctp_wire::{
@@ -57,13 +58,14 @@ pub(super) struct Seen {
 }
 
 impl Association {
-    /// Takes an SCTP packet that arrived between these addresses. Never fails: what is wrong with it is counted in
-    /// [`stats`](Self::stats) or answered on the wire.
+    /// Takes an SCTP packet that arrived between these addresses. Never fails: what is wrong with it is
+    /// counted in [`stats`](Self::stats) or answered on the wire.
     pub fn handle_datagram(&mut self, now: Time, at: PathAddr, bytes: &[u8]) {
         self.handle_marked_datagram(now, at, Ecn::NotEct, bytes);
     }
 
-    /// As [`handle_datagram`](Self::handle_datagram), with what the ECN field of the packet's IP header said (`Config::ecn`).
+    /// As [`handle_datagram`](Self::handle_datagram), with what the ECN field of the packet's IP header said
+    /// (`Config::ecn`).
     pub fn handle_marked_datagram(&mut self, now: Time, at: PathAddr, ecn: Ecn, bytes: &[u8]) {
         let mut jar = self
             .own_jar
@@ -73,9 +75,9 @@ impl Association {
         self.own_jar = Some(jar);
     }
 
-    /// As [`handle_datagram`](Self::handle_datagram), with the cookie jar of the endpoint. `cookie`: that of the packet's COOKIE
-    /// ECHO, if the jar was asked before and it is authentic. True when the packet is the peer's for certain: by its
-    /// verification tag (RFC 9260 §8.5) or its cookie.
+    /// As [`handle_datagram`](Self::handle_datagram), with the cookie jar of the endpoint. `cookie`: that of
+    /// the packet's COOKIE ECHO, if the jar was asked before and it is authentic. True when the packet is the
+    /// peer's for certain: by its verification tag (RFC 9260 §8.5) or its cookie.
     pub(crate) fn input(
         &mut self,
         now: Time,
@@ -308,8 +310,9 @@ impl Association {
                     self.note_authenticated(now, at, seen.authenticated);
                     go_on
                 }
-                // RFC 9260 §6.10 forbids the sender to bundle them, and does not say what a receiver makes of it: such a chunk
-                // is ignored with all that follows it. In front, that is the whole packet (§8.5.1 A).
+                // RFC 9260 §6.10 forbids the sender to bundle them, and does not say what a receiver makes of
+                // it: such a chunk is ignored with all that follows it. In front, that is the whole packet
+                // (§8.5.1 A).
                 Some(Ok(Chunk::Init(_) | Chunk::InitAck(_) | Chunk::ShutdownComplete(_)))
                     if packet.check_bundling().is_err() =>
                 {
@@ -415,7 +418,8 @@ impl Association {
             Chunk::InitAck(ack) => self.on_init_ack(now, at, ack),
             Chunk::CookieAck(_) => self.on_cookie_ack(now, at),
             Chunk::Abort(abort) => {
-                // RFC 9260 §8.5.1 B: the tag is ours, so the T bit must not be set, unless both ends have the same tag
+                // RFC 9260 §8.5.1 B: the tag is ours, so the T bit must not be set, unless both ends have the
+                // same tag
                 if self.must_ignore_abort(at) {
                     self.stats.unexpected_chunks += 1;
                 //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5.1
@@ -457,7 +461,8 @@ impl Association {
                 self.note_authenticated(now, at, seen.authenticated);
                 return go_on;
             }
-            // Not announced by us in Supported Extensions, reserved, or not to be known: treated as what we do not know.
+            // Not announced by us in Supported Extensions, reserved, or not to be known: treated as what we
+            // do not know.
             Chunk::ForwardTsn(_)
             | Chunk::Ecne(_)
             | Chunk::Cwr(_)
@@ -680,9 +685,10 @@ impl Association {
         !action.stop
     }
 
-    /// RFC 9260 §8.3: MUST be answered from COOKIE-ECHOED on, "up until reaching the SHUTDOWN-SENT state". It is in that state
-    /// too, which nothing forbids: a peer that still has data to send (§9.2) may have lost every address but one that it has to
-    /// verify first (§5.4), or one that it has to find working again. One in SHUTDOWN-ACK-SENT has a peer that asks no more.
+    /// RFC 9260 §8.3: MUST be answered from COOKIE-ECHOED on, "up until reaching the SHUTDOWN-SENT state". It
+    /// is in that state too, which nothing forbids: a peer that still has data to send (§9.2) may have lost
+    /// every address but one that it has to verify first (§5.4), or one that it has to find working again.
+    /// One in SHUTDOWN-ACK-SENT has a peer that asks no more.
     fn on_heartbeat(&mut self, at: PathAddr, heartbeat: &Heartbeat<'_>) {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-8.3
         //# A receiver of a HEARTBEAT chunk MUST respond to a HEARTBEAT chunk with a HEARTBEAT ACK chunk after
@@ -699,7 +705,8 @@ impl Association {
             self.stats.unexpected_chunks += 1;
             return;
         }
-        // RFC 9260 §5.4, §6.4: back to where it came from, confirmed or not, unless our address may not be a source
+        // RFC 9260 §5.4, §6.4: back to where it came from, confirmed or not, unless our address may not be a
+        // source
         let to = match self.paths.local_source(&at.local) {
             Some(SourceUse::Full) => Some(at),
             _ => self.reply_addr(at),
@@ -707,8 +714,8 @@ impl Association {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.6
         //# An endpoint MUST send this chunk to its peer endpoint as a response to a HEARTBEAT chunk
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.6
-        //# This field MUST contain the Heartbeat Info parameter (as defined in Section 3.3.5) of the Heartbeat
-        //# Request to which this Heartbeat Acknowledgement is responding.
+        //# This field MUST contain the Heartbeat Info parameter (as defined in Section 3.3.5) of the
+        //# Heartbeat Request to which this Heartbeat Acknowledgement is responding.
         self.reply(to, &HeartbeatAck { params: heartbeat.params });
     }
 
@@ -746,8 +753,8 @@ impl Association {
         }
     }
 
-    /// Where a reply to what came at `at` goes (RFC 9260 §6.4). `None`: no address of ours may be its source (RFC 5061 §5.3 F4); what
-    /// is not answered comes again.
+    /// Where a reply to what came at `at` goes (RFC 9260 §6.4). `None`: no address of ours may be its source
+    /// (RFC 5061 §5.3 F4); what is not answered comes again.
     pub(super) fn reply_addr(&self, at: PathAddr) -> Option<PathAddr> {
         let path = self.paths.reply_path(at).and_then(|path| self.paths.get(path));
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3

@@ -1,5 +1,5 @@
-//! Idle timeout: an association whose peer has been silent for `Config::idle_timeout` is lost. HEARTBEATs keep one alive that
-//! is merely idle.
+//! Idle timeout: an association whose peer has been silent for `Config::idle_timeout` is lost. HEARTBEATs
+//! keep one alive that is merely idle.
 
 use msctp_units::Time;
 
@@ -14,9 +14,11 @@ const REPEAT: u64 = 24;
 /// When the peer was last heard of.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Liveness {
-    /// The last packet with the right verification tag. Noted for every packet, so that no timer is moved for any.
+    /// The last packet with the right verification tag. Noted for every packet, so that no timer is moved for
+    /// any.
     pub(super) heard: Time,
-    /// When to look at `heard` next; [`Time::MAX`]: there is no idle timeout, or the association is not up yet.
+    /// When to look at `heard` next; [`Time::MAX`]: there is no idle timeout, or the association is not up
+    /// yet.
     alarm: Time,
 }
 

@@ -1,5 +1,5 @@
-//! [`Association`]: one SCTP association as a state machine. This module holds its parts together; what each part does is
-//! in the file named after it. May not touch clocks, sockets, or other associations.
+//! [`Association`]: one SCTP association as a state machine. This module holds its parts together; what each
+//! part does is in the file named after it. May not touch clocks, sockets, or other associations.
 
 mod addresses;
 pub(crate) mod auth;
@@ -88,10 +88,11 @@ pub struct Association {
     unread: Rare<Unread>,
     /// `Event::Readable` was given and not everything read since.
     readable_told: bool,
-    /// `Event::Readable` is to be given: the one event as frequent as packets, so it has no place in the queue.
+    /// `Event::Readable` is to be given: the one event as frequent as packets, so it has no place in the
+    /// queue.
     readable_event: bool,
-    /// Signs cookies for associations without an endpoint (RFC 9260 §5.2.1: a collision needs one). An endpoint lends its
-    /// own instead.
+    /// Signs cookies for associations without an endpoint (RFC 9260 §5.2.1: a collision needs one). An
+    /// endpoint lends its own instead.
     own_jar: Option<Box<CookieJar>>,
     /// Counts changes of what an endpoint finds this association by.
     keys_version: u32,
@@ -132,7 +133,8 @@ pub(crate) struct Tags {
     pub(crate) local_tag: u32,
     /// In every packet that goes out; 0 while unknown (a peer's tag is never 0).
     pub(crate) peer_tag: u32,
-    /// RFC 9260 §5.2.2: random numbers that link a restarted peer to this association without giving away its tags.
+    /// RFC 9260 §5.2.2: random numbers that link a restarted peer to this association without giving away its
+    /// tags.
     pub(crate) local_tie_tag: u32,
     pub(crate) peer_tie_tag: u32,
     /// First TSN this end sends.
@@ -166,8 +168,8 @@ pub(crate) fn check_addresses(
 }
 
 impl Association {
-    /// Begins an association: an INIT is ready to be sent (RFC 9260 §5.1 A). Associations with the same options can share
-    /// them in an `Arc`.
+    /// Begins an association: an INIT is ready to be sent (RFC 9260 §5.1 A). Associations with the same
+    /// options can share them in an `Arc`.
     ///
     /// # Errors
     ///
@@ -415,8 +417,8 @@ impl Association {
         }
     }
 
-    /// The association is over: `None` in good order, else lost. What waits to be sent last (ABORT, SHUTDOWN COMPLETE) is
-    /// still sent; messages not delivered are reported.
+    /// The association is over: `None` in good order, else lost. What waits to be sent last (ABORT, SHUTDOWN
+    /// COMPLETE) is still sent; messages not delivered are reported.
     fn close(&mut self, now: Time, reason: Option<LossReason>) {
         if self.state == AssociationState::Closed {
             return;

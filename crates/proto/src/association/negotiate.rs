@@ -1,4 +1,5 @@
-//! What INIT and INIT ACK say: reading the peer's offer, writing ours (RFC 9260 §3.3.2, §3.3.3, §5.1). Keeps no state.
+//! What INIT and INIT ACK say: reading the peer's offer, writing ours (RFC 9260 §3.3.2, §3.3.3, §5.1). Keeps
+//! no state.
 
 use core::net::IpAddr;
 
@@ -17,8 +18,8 @@ use crate::path::ip_header;
 use crate::path::pairing::{MAX_ADDRESSES, is_endpoint};
 use crate::{AuthPolicy, Config, PathAddr};
 
-/// Bytes of unrecognized parameters reported at most: an answer must not be much larger than what provoked it, and has to
-/// fit a packet.
+/// Bytes of unrecognized parameters reported at most: an answer must not be much larger than what provoked
+/// it, and has to fit a packet.
 const MAX_REPORTED: usize = 256;
 
 /// Forward-TSN-Supported on the wire (RFC 3758 §3.1).
@@ -118,20 +119,20 @@ impl<'a> Offer<'a> {
         }
         // RFC 9260 §3.3.2: a_rwnd MUST NOT be smaller than 1500, OS and MIS not 0
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
-        //# A receiver of an INIT chunk with the a_rwnd value set to a value smaller than 1500 MUST discard the
-        //# packet, SHOULD send a packet in response containing an ABORT chunk and using the Initiate Tag as the
-        //# Verification Tag, and MUST NOT change the state of any existing association.
+        //# A receiver of an INIT chunk with the a_rwnd value set to a value smaller than 1500 MUST discard
+        //# the packet, SHOULD send a packet in response containing an ABORT chunk and using the Initiate Tag
+        //# as the Verification Tag, and MUST NOT change the state of any existing association.
         if init.a_rwnd < 1500 {
             return Err(OfferFault::SmallWindow);
         }
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
-        //# A receiver of an INIT chunk with the OS value set to 0 MUST discard the packet, SHOULD send a packet
-        //# in response containing an ABORT chunk and using the Initiate Tag as the Verification Tag, and MUST
-        //# NOT change the state of any existing association.
+        //# A receiver of an INIT chunk with the OS value set to 0 MUST discard the packet, SHOULD send a
+        //# packet in response containing an ABORT chunk and using the Initiate Tag as the Verification Tag,
+        //# and MUST NOT change the state of any existing association.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
         //# A receiver of an INIT chunk with the MIS value set to 0 MUST discard the packet, SHOULD send a
-        //# packet in response containing an ABORT chunk and using the Initiate Tag as the Verification Tag, and
-        //# MUST NOT change the state of any existing association.
+        //# packet in response containing an ABORT chunk and using the Initiate Tag as the Verification Tag,
+        //# and MUST NOT change the state of any existing association.
         if init.outbound_streams == 0 || init.inbound_streams == 0 {
             return Err(OfferFault::NoStreams);
         }
@@ -161,15 +162,17 @@ impl<'a> Offer<'a> {
                 Some(Ok(Param::HostName(name))) => {
                     // RFC 9260 §3.3.10.5: the cause quotes the complete TLV
                     //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2
-                    //# The receiver of an INIT chunk containing a Host Name Address parameter MUST send an ABORT chunk
-                    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.4
-                    //# The receiver of an INIT chunk or an INIT ACK containing a Host Name Address parameter MUST send an
+                    //# The receiver of an INIT chunk containing a Host Name Address parameter MUST send an
                     //# ABORT chunk
+                    //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.4
+                    //# The receiver of an INIT chunk or an INIT ACK containing a Host Name Address parameter
+                    //# MUST send an ABORT chunk
                     //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
-                    //# The receiver of INIT ACK chunks containing a Host Name Address parameter MUST send an ABORT chunk
+                    //# The receiver of INIT ACK chunks containing a Host Name Address parameter MUST send an
+                    //# ABORT chunk
                     //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
-                    //# If there is a Host Name Address parameter present in the received INIT or INIT ACK chunk, the
-                    //# endpoint MUST immediately send an ABORT chunk
+                    //# If there is a Host Name Address parameter present in the received INIT or INIT ACK
+                    //# chunk, the endpoint MUST immediately send an ABORT chunk
                     //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.4
                     //# At least one null terminator is included in the Host Name string and MUST be included
                     //# in the length.
@@ -193,9 +196,9 @@ impl<'a> Offer<'a> {
     ///
     /// RFC 3758 §3.3.1, §3.3.2: an end without the extension reports Forward-TSN-Supported as unrecognized.
     ///
-    /// RFC 5061 §6: with a peer that knows ASCONF and not AUTH there MUST NOT be an association, unless our options do
-    /// without authentication. A peer that knows neither changes no addresses, and there is nothing against
-    /// it, unless there are shared keys: with them nothing of the peer is taken without AUTH.
+    /// RFC 5061 §6: with a peer that knows ASCONF and not AUTH there MUST NOT be an association, unless our
+    /// options do without authentication. A peer that knows neither changes no addresses, and there is
+    /// nothing against it, unless there are shared keys: with them nothing of the peer is taken without AUTH.
     pub(crate) fn check(&mut self, config: &Config) -> Result<(), OfferFault<'a>> {
         if self.has_forward_param && !config.streams.partial_reliability {
             self.report(&FORWARD_TSN_SUPPORTED);
@@ -269,20 +272,21 @@ impl<'a> Offer<'a> {
         announced || self.addresses.iter().chain([source]).any(|theirs| theirs.is_ipv4() == ours.is_ipv4())
     }
 
-    /// All addresses of the peer: those listed and the source (RFC 9260 §5.1.2 A and C), each once, the source first.
+    /// All addresses of the peer: those listed and the source (RFC 9260 §5.1.2 A and C), each once, the
+    /// source first.
     pub(crate) fn all_addresses(&self, source: IpAddr) -> Addresses {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
         //# the receiver MUST derive and record all the transport addresses from the received chunk AND the
         //# source IP address
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
-        //# If there are no address parameters present in the received INIT or INIT ACK chunk, the endpoint MUST
-        //# take the source IP address from which the chunk arrives
+        //# If there are no address parameters present in the received INIT or INIT ACK chunk, the endpoint
+        //# MUST take the source IP address from which the chunk arrives
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.2
-        //# If the INIT chunk does not contain any IP Address parameters, the endpoint receiving the INIT chunk
-        //# MUST use the source address
+        //# If the INIT chunk does not contain any IP Address parameters, the endpoint receiving the INIT
+        //# chunk MUST use the source address
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
-        //# If the INIT ACK chunk does not contain any IP Address parameters, the receiver of the INIT ACK chunk
-        //# MUST use the source address
+        //# If the INIT ACK chunk does not contain any IP Address parameters, the receiver of the INIT ACK
+        //# chunk MUST use the source address
         let mut all = Addresses::from_slice(&[source]);
         for &address in &self.addresses {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
@@ -297,8 +301,8 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// The parameters of our INIT and INIT ACK that say what we are: addresses (RFC 9260 §3.3.2.1; a single one is the
-/// source of the packet and need not be listed, which also passes address translation) and extensions.
+/// The parameters of our INIT and INIT ACK that say what we are: addresses (RFC 9260 §3.3.2.1; a single one
+/// is the source of the packet and need not be listed, which also passes address translation) and extensions.
 pub(crate) fn our_params<'a>(
     addresses: impl Iterator<Item = IpAddr> + Clone,
     chunk_types: &'a [ChunkType],
@@ -356,10 +360,11 @@ pub(crate) fn streams(config: &Config, offer: &Offer<'_>) -> (u16, u16) {
     (
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.1
         //# If the peer's MIS is less than the endpoint's OS, meaning that the peer is incapable of supporting
-        //# all the outbound streams the endpoint wants to configure, the endpoint MUST use MIS outbound streams
+        //# all the outbound streams the endpoint wants to configure, the endpoint MUST use MIS outbound
+        //# streams
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.1
-        //# After the association is initialized, the valid outbound stream identifier range for either endpoint
-        //# MUST be 0 to min(local OS, remote MIS) - 1.
+        //# After the association is initialized, the valid outbound stream identifier range for either
+        //# endpoint MUST be 0 to min(local OS, remote MIS) - 1.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.1
         //# each endpoint MUST perform the following check
         config.outbound_streams.min(offer.inbound_streams),

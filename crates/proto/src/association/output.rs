@@ -1,5 +1,5 @@
-//! Packets that go out: which chunks travel together (RFC 9260 §6.10), one packet at a time. What is to be sent is
-//! decided by the parts; here it is put into order.
+//! Packets that go out: which chunks travel together (RFC 9260 §6.10), one packet at a time. What is to be
+//! sent is decided by the parts; here it is put into order.
 
 use msctp_units::{Ecn, Time};
 use msctp_wire::{
@@ -18,14 +18,15 @@ use crate::{AssociationState as State, Direction, PathAddr, PathId, TraceKind, T
 pub(super) struct Output {
     /// Where the last DATA came from: SACKs go back there (RFC 9260 §6.4).
     pub(super) sack_to: Option<PathAddr>,
-    /// Bytes with which the packet at hand may be answered where it came from, if that address is not confirmed.
+    /// Bytes with which the packet at hand may be answered where it came from, if that address is not
+    /// confirmed.
     pub(super) credit: u32,
     /// The packet that was filled last may be sent ECT.
     ect: bool,
     /// Chunks to be sent in copy: path, first TSN, number.
     copies: Option<(PathId, Tsn, u32)>,
-    /// Something other than data transfer happened: heartbeats, probes or address requests may have become due. Data and
-    /// its SACKs change none of these, and are most of what there is.
+    /// Something other than data transfer happened: heartbeats, probes or address requests may have become
+    /// due. Data and its SACKs change none of these, and are most of what there is.
     pub(super) upkeep_due: bool,
     /// When they next are due, as of the last time nothing was.
     pub(super) watch_timeout: Option<Time>,
@@ -39,8 +40,8 @@ impl Output {
 }
 
 impl Association {
-    /// Appends the next packet to `out`, or, with `Config::max_segments`, several of equal size; `None` when there is
-    /// nothing to send. To be called until it gives `None`.
+    /// Appends the next packet to `out`, or, with `Config::max_segments`, several of equal size; `None` when
+    /// there is nothing to send. To be called until it gives `None`.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         if self.has_nothing_to_send(now) {
             self.report_abandoned();
@@ -56,8 +57,8 @@ impl Association {
         transmit
     }
 
-    /// Most packets are not answered at once, and after the last one that leaves this is asked once more. May be false when there
-    /// is nothing.
+    /// Most packets are not answered at once, and after the last one that leaves this is asked once more. May
+    /// be false when there is nothing.
     #[inline]
     fn has_nothing_to_send(&self, now: Time) -> bool {
         self.state == State::Established
@@ -162,7 +163,8 @@ impl Association {
         builder
     }
 
-    /// As [`builder`](Self::builder), for DATA and SACKs: AUTH has no part in the packet unless one of them is signed.
+    /// As [`builder`](Self::builder), for DATA and SACKs: AUTH has no part in the packet unless one of them
+    /// is signed.
     #[inline(always)]
     fn data_builder<'o>(&self, out: &'o mut Vec<u8>, max_len: usize) -> PacketBuilder<'o> {
         let tags = &self.tags;
@@ -197,8 +199,8 @@ impl Association {
         path.map_or((self.config.pmtu - crate::path::ip_header(&at.remote)) as usize, packet_room)
     }
 
-    /// Replies and errors: the first, and those behind it that go the same way; then what else may travel along.
-    /// `None` when the first one fits no packet; it is dropped.
+    /// Replies and errors: the first, and those behind it that go the same way; then what else may travel
+    /// along. `None` when the first one fits no packet; it is dropped.
     ///
     /// A chunk that must be sent whole, such as a HEARTBEAT ACK (RFC 9260 §8.3) or an INIT ACK, may exceed
     /// the PMTU with which discovery begins: IP then fragments it, up to `Config::pmtu`.
@@ -386,8 +388,8 @@ impl Association {
         builder.push(&echo).ok()?;
         let (chunk_type, len) = (echo.chunk_type().0, echo.encoded_len() as u16);
         if !unrecognized.is_empty() {
-            // RFC 9260 §3.2.2: what was not recognized in the INIT ACK is reported beside the COOKIE ECHO. If it does not
-            // fit it is left out.
+            // RFC 9260 §3.2.2: what was not recognized in the INIT ACK is reported beside the COOKIE ECHO. If
+            // it does not fit it is left out.
             let causes = [msctp_wire::Cause::UnrecognizedParameters(unrecognized)];
             let _ = builder.push(&Error { causes: (&causes).into() });
         }
@@ -538,9 +540,9 @@ impl Association {
         Some(Transmit { probe, ..Transmit::new(Some(path), at, self.seal(builder)) })
     }
 
-    /// SHUTDOWN or SHUTDOWN ACK, with a SACK when there is something a SHUTDOWN cannot say (RFC 9260 §9.2): gaps, duplicates,
-    /// and, when nothing was heard since the last one, how much room there is. A peer that does not answer a SHUTDOWN has data
-    /// left, and may wait for a window whose opening it never heard of.
+    /// SHUTDOWN or SHUTDOWN ACK, with a SACK when there is something a SHUTDOWN cannot say (RFC 9260 §9.2):
+    /// gaps, duplicates, and, when nothing was heard since the last one, how much room there is. A peer that
+    /// does not answer a SHUTDOWN has data left, and may wait for a window whose opening it never heard of.
     fn send_shutdown(&mut self, now: Time, path: PathId, out: &mut Vec<u8>) -> Option<Transmit> {
         let entry = self.paths.get(path)?;
         let (at, room) = (entry.addr(), packet_room(entry));

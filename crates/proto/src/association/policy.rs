@@ -1,4 +1,5 @@
-//! The handover policy of an association: builds its view, calls it, carries out what it asks for. Decides nothing itself.
+//! The handover policy of an association: builds its view, calls it, carries out what it asks for. Decides
+//! nothing itself.
 
 use core::net::IpAddr;
 
@@ -92,7 +93,8 @@ fn view_of(path: &Path) -> PathView {
 }
 
 impl Association {
-    /// Calls the policy with a fresh view, then does what it asks for. Nothing happens without a primary path.
+    /// Calls the policy with a fresh view, then does what it asks for. Nothing happens without a primary
+    /// path.
     pub(super) fn ask_policy<R>(
         &mut self,
         now: Time,
@@ -121,7 +123,8 @@ impl Association {
     fn carry_out(&mut self, now: Time, action: Action) {
         match action {
             Action::StartProbing { path, estimator } => {
-                // A path that is gone, or too small for the probes, is not probed; the policy sees no estimate.
+                // A path that is gone, or too small for the probes, is not probed; the policy sees no
+                // estimate.
                 if self.paths.start_probing(path, estimator).is_ok() {
                     self.tracer.push(now, TraceKind::Probing { path, on: true });
                 }
@@ -315,9 +318,11 @@ impl Association {
         self.tracer.push(now, TraceKind::Primary { from, to, cause });
     }
 
-    /// Reports where data goes if the last report named another path. `from`: where it went before the first report.
+    /// Reports where data goes if the last report named another path. `from`: where it went before the first
+    /// report.
     ///
-    /// The path is the one of this moment, whatever changes are still queued: a switch may have overtaken them.
+    /// The path is the one of this moment, whatever changes are still queued: a switch may have overtaken
+    /// them.
     pub(super) fn report_data_path(&mut self, now: Time, from: Option<PathId>) {
         if let Some(to) = self.paths.data_path()
             && let Some(from) = self.handover.reported.or(from)
@@ -377,8 +382,8 @@ impl Association {
         Ok(())
     }
 
-    /// The application knows something of the link below a local address: paths over a link that is down carry nothing,
-    /// and the policy hears of it.
+    /// The application knows something of the link below a local address: paths over a link that is down
+    /// carry nothing, and the policy hears of it.
     ///
     /// # Errors
     ///

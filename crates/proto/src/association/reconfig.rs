@@ -1,4 +1,5 @@
-//! Stream reconfiguration (RFC 6525): carries requests and answers between [`crate::reconfig`], the streams and the wire.
+//! Stream reconfiguration (RFC 6525): carries requests and answers between [`crate::reconfig`], the streams
+//! and the wire.
 
 use msctp_units::Time;
 use msctp_wire::param::{AddStreams, IncomingReset, OutgoingReset, ReconfigResponse};
@@ -55,13 +56,13 @@ impl Association {
         self.config.streams.reconfiguration == Reconfiguration::Accept
     }
 
-    /// Asks for a change of streams (RFC 6525 §5.1). One request is under way at a time, the others wait; each is answered by
-    /// [`Event::Streams`].
+    /// Asks for a change of streams (RFC 6525 §5.1). One request is under way at a time, the others wait;
+    /// each is answered by [`Event::Streams`].
     ///
     /// # Errors
     ///
-    /// The association is not up, the peer does not support it, a stream does not exist, too many are named, or too many requests
-    /// wait.
+    /// The association is not up, the peer does not support it, a stream does not exist, too many are named,
+    /// or too many requests wait.
     pub fn reconfigure(&mut self, now: Time, request: StreamRequest) -> Result<(), CallError> {
         if self.state != State::Established {
             return Err(CallError::WrongState { state: self.state });
@@ -95,7 +96,8 @@ impl Association {
         self.reconfig = Reconfig::new(self.tags.local_initial_tsn, peer_initial_tsn);
     }
 
-    /// The association shuts down: what the peer was not asked yet it will not be, and streams that are silent for it go on.
+    /// The association shuts down: what the peer was not asked yet it will not be, and streams that are
+    /// silent for it go on.
     pub(super) fn give_up_unasked(&mut self) {
         let asked = self.reconfig.ours.is_asked();
         while let Some(settled) = self.reconfig.ours.give_up(false) {
@@ -293,7 +295,8 @@ impl Association {
             // Our own request for them would not fit a packet.
             return ReconfigResponse::DENIED;
         }
-        // RFC 6525 §4.4, Result 4: the peer's reset that ours waits for would wait for ours that its request waits for.
+        // RFC 6525 §4.4, Result 4: the peer's reset that ours waits for would wait for ours that its request
+        // waits for.
         if self.reconfig.ours.awaits_reset() {
             return ReconfigResponse::ALREADY_IN_PROGRESS;
         }

@@ -1,9 +1,10 @@
-//! Replies to the sender of a packet, within the anti-amplification limit: an address that is not confirmed gets at most
-//! [`AMPLIFICATION_LIMIT`] bytes for each byte that came from it.
+//! Replies to the sender of a packet, within the anti-amplification limit: an address that is not confirmed
+//! gets at most [`AMPLIFICATION_LIMIT`] bytes for each byte that came from it.
 //!
-//! A confirmed address is the peer's, and needs no limit. Early data (`Moves::Fast`) has the same limit and is counted
-//! per path; replies come off that count when they are sent. Here one number is kept, the credit of the packet at hand, so that
-//! forged sources take no memory. HEARTBEATs that verify a path are bounded by HB.Max.Burst instead (RFC 9260 §5.4).
+//! A confirmed address is the peer's, and needs no limit. Early data (`Moves::Fast`) has the same limit and
+//! is counted per path; replies come off that count when they are sent. Here one number is kept, the credit
+//! of the packet at hand, so that forged sources take no memory. HEARTBEATs that verify a path are bounded by
+//! HB.Max.Burst instead (RFC 9260 §5.4).
 
 use msctp_wire::{CommonHeader, EncodeChunk};
 
@@ -11,8 +12,8 @@ use super::Association;
 use crate::PathAddr;
 use crate::path::ip_header;
 
-/// Bytes that may go to an address that is not confirmed, for each that came from it. RFC 9260 §5.4 leaves the number open; this is
-/// that of RFC 9000 §8.1.
+/// Bytes that may go to an address that is not confirmed, for each that came from it. RFC 9260 §5.4 leaves
+/// the number open; this is that of RFC 9000 §8.1.
 pub(crate) const AMPLIFICATION_LIMIT: u32 = 3;
 
 impl Association {
@@ -24,8 +25,8 @@ impl Association {
         self.output.credit = AMPLIFICATION_LIMIT * came;
     }
 
-    /// Queues a chunk that answers the packet at hand. Drops it if it goes to an address that is not confirmed and has had its
-    /// share, or if no address of ours may be its source (`None`).
+    /// Queues a chunk that answers the packet at hand. Drops it if it goes to an address that is not
+    /// confirmed and has had its share, or if no address of ours may be its source (`None`).
     pub(super) fn reply(&mut self, to: Option<PathAddr>, chunk: &impl EncodeChunk) {
         let Some(to) = to else {
             self.stats.replies_withheld += 1;
@@ -48,7 +49,8 @@ impl Association {
         CommonHeader::LEN + self.auth.plan().map_or(0, |plan| plan.chunk_len())
     }
 
-    /// Bytes of the SCTP packet that may answer the packet at hand beside its other replies; `u32::MAX`: no limit.
+    /// Bytes of the SCTP packet that may answer the packet at hand beside its other replies; `u32::MAX`: no
+    /// limit.
     pub(super) fn reply_room(&self, to: PathAddr) -> u32 {
         if self.paths.remote_is_confirmed(&to.remote) {
             return u32::MAX;

@@ -49,8 +49,8 @@ impl Closing {
 }
 
 impl Association {
-    /// Closes in good order: what was sent is delivered first (RFC 9260 §9.2). Before the association is up it takes
-    /// effect when it is; afterwards it may be called again without effect.
+    /// Closes in good order: what was sent is delivered first (RFC 9260 §9.2). Before the association is up
+    /// it takes effect when it is; afterwards it may be called again without effect.
     pub fn shutdown(&mut self, now: Time) {
         match self.state {
             State::CookieWait | State::CookieEchoed => self.closing.wanted = true,
@@ -69,8 +69,8 @@ impl Association {
         self.outbound.on_shutdown_pending();
     }
 
-    /// Closes at once and tells the peer why (RFC 9260 §9.1). Messages on their way are reported as failed. A reason that
-    /// does not fit a packet of the smallest PMTU is cut.
+    /// Closes at once and tells the peer why (RFC 9260 §9.1). Messages on their way are reported as failed. A
+    /// reason that does not fit a packet of the smallest PMTU is cut.
     pub fn abort(&mut self, now: Time, reason: &AbortReason) {
         let text = &reason.0[..reason.0.len().min(crate::MIN_PMTU as usize - 128)];
         self.abort_with(now, &[Cause::UserInitiatedAbort(text)], LossReason::Aborted);
@@ -81,7 +81,8 @@ impl Association {
         if self.state == State::Closed {
             return;
         }
-        // Nothing but the ABORT may go out: RFC 9260 §9.1, "MUST NOT bundle any DATA chunk with the ABORT chunk".
+        // Nothing but the ABORT may go out: RFC 9260 §9.1, "MUST NOT bundle any DATA chunk with the ABORT
+        // chunk".
         self.control.clear();
         self.output.clear();
         if self.tags.peer_tag != 0
@@ -110,7 +111,8 @@ impl Association {
     /// Where a packet goes that answers nothing: the data path, else the primary.
     //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
     //= type=exception
-    //= reason=an ABORT leaves from an address being added or deleted if there is no other: RFC 9260 §9.1 wants it
+    //= reason=an ABORT leaves from an address being added or deleted if there is no other:
+    //= reason=RFC 9260 §9.1 wants it
     //= reason=sent, and the peer would wait for its timers
     //# MUST NOT be used as a source address for any subsequent packets
     pub(super) fn data_addr(&self) -> Option<PathAddr> {
@@ -134,8 +136,8 @@ impl Association {
             _ => return,
         };
         self.give_up_unasked();
-        // RFC 9260 §5.4: neither may go to an unconfirmed address. With no other left it is verified first, or the peer found
-        // unreachable: the heartbeats that do so end with this step.
+        // RFC 9260 §5.4: neither may go to an unconfirmed address. With no other left it is verified first,
+        // or the peer found unreachable: the heartbeats that do so end with this step.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
         //# the SHUTDOWN chunk receiver MUST continue to follow normal data transmission procedures defined in
         //# Section 6, until all outstanding DATA chunks are acknowledged
@@ -155,7 +157,8 @@ impl Association {
         }
     }
 
-    /// Where the next SHUTDOWN or SHUTDOWN ACK goes; starts T2 with that path's RTO. `None`: there is nothing to send.
+    /// Where the next SHUTDOWN or SHUTDOWN ACK goes; starts T2 with that path's RTO. `None`: there is nothing
+    /// to send.
     pub(super) fn begin_shutdown_chunk(&mut self, now: Time) -> Option<PathId> {
         if !self.closing.due || !matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
             return None;
@@ -223,10 +226,11 @@ impl Association {
         self.closing.due = true;
     }
 
-    /// RFC 9260 §9.2: "The reception of any packet from its peer (i.e., as the peer sends all of its queued DATA chunks)
-    /// SHOULD clear the endpoint's retransmission count and restart the T2-shutdown timer". DATA restarts the timer by the
-    /// SHUTDOWN that answers it; were it restarted by what is not DATA, a peer that missed our SHUTDOWN and sends
-    /// heartbeats or probes more often than T2 expires would never be sent another.
+    /// RFC 9260 §9.2: "The reception of any packet from its peer (i.e., as the peer sends all of its queued
+    /// DATA chunks) SHOULD clear the endpoint's retransmission count and restart the T2-shutdown timer". DATA
+    /// restarts the timer by the SHUTDOWN that answers it; were it restarted by what is not DATA, a peer that
+    /// missed our SHUTDOWN and sends heartbeats or probes more often than T2 expires would never be sent
+    /// another.
     #[inline]
     pub(super) fn note_peer_alive(&mut self) {
         if self.state == State::ShutdownSent {
@@ -234,8 +238,8 @@ impl Association {
         }
     }
 
-    /// The packet held DATA: in SHUTDOWN-SENT it is answered by a SHUTDOWN at once (RFC 9260 §9.2), bundled with a SACK
-    /// when there are gaps or duplicates to report.
+    /// The packet held DATA: in SHUTDOWN-SENT it is answered by a SHUTDOWN at once (RFC 9260 §9.2), bundled
+    /// with a SACK when there are gaps or duplicates to report.
     pub(super) fn answer_data_by_shutdown(&mut self) {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
         //# MUST immediately respond to each received packet containing one or more DATA chunks with a

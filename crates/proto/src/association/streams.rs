@@ -28,18 +28,21 @@ impl Association {
         (self.tags().local_port, self.tags().peer_port)
     }
 
-    /// Messages travel in I-DATA chunks, interleaved (RFC 8260 §2): both ends wanted it. Known once the association is up.
+    /// Messages travel in I-DATA chunks, interleaved (RFC 8260 §2): both ends wanted it. Known once the
+    /// association is up.
     pub fn interleaves(&self) -> bool {
         self.tags().extensions.interleaves()
     }
 
-    /// Messages can be given up after they were sent (RFC 3758): both ends support it. Known once the association is up.
+    /// Messages can be given up after they were sent (RFC 3758): both ends support it. Known once the
+    /// association is up.
     pub fn is_partially_reliable(&self) -> bool {
         self.tags().extensions.forwards()
     }
 
-    /// Chooses the stream scheduler by its name in [`scheduler::schedulers`] (RFC 8260 §4.3.2). Values of streams stay; a
-    /// message that was begun goes on. `Config::streams` has the one an association begins with.
+    /// Chooses the stream scheduler by its name in [`scheduler::schedulers`] (RFC 8260 §4.3.2). Values of
+    /// streams stay; a message that was begun goes on. `Config::streams` has the one an association begins
+    /// with.
     ///
     /// # Errors
     ///
@@ -49,8 +52,8 @@ impl Association {
         Ok(())
     }
 
-    /// Sets a stream's value for the scheduler (RFC 8260 §4.3.3): for `priority` the lower goes first, for `weighted-fair`
-    /// it is the weight; others do not look at it. 0 until it is set.
+    /// Sets a stream's value for the scheduler (RFC 8260 §4.3.3): for `priority` the lower goes first, for
+    /// `weighted-fair` it is the weight; others do not look at it. 0 until it is set.
     ///
     /// # Errors
     ///

@@ -56,7 +56,8 @@ impl Tags {
 }
 
 impl Association {
-    /// True when the rest of the packet belongs to the association and is to be read; false: the packet is discarded.
+    /// True when the rest of the packet belongs to the association and is to be read; false: the packet is
+    /// discarded.
     pub(super) fn on_cookie_echo(
         &mut self,
         now: Time,
@@ -67,8 +68,8 @@ impl Association {
     ) -> bool {
         // RFC 9260 §5.2.4 steps 1 and 2: authentic
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
-        //# If this comparison fails, the SCTP packet, including the COOKIE ECHO chunk and any DATA chunks, MUST
-        //# be silently discarded.
+        //# If this comparison fails, the SCTP packet, including the COOKIE ECHO chunk and any DATA chunks,
+        //# MUST be silently discarded.
         let Some(cookie) = jar.open(bytes) else {
             self.stats.wrong_tag_packets += 1;
             return false;
@@ -122,14 +123,15 @@ impl Association {
             Action::Restart if self.state == State::ShutdownAckSent => {
                 // "MUST NOT set up a new association but instead resend the SHUTDOWN ACK and send an ERROR"
                 //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.4
-                //# it MUST NOT set up a new association but instead resend the SHUTDOWN ACK chunk and send an ERROR
-                //# chunk with a "Cookie Received While Shutting Down" error cause to its peer.
+                //# it MUST NOT set up a new association but instead resend the SHUTDOWN ACK chunk and send an
+                //# ERROR chunk with a "Cookie Received While Shutting Down" error cause to its peer.
                 let causes = [Cause::CookieReceivedWhileShuttingDown];
                 self.control.push(at, cookie.peer_tag, &ShutdownAck);
                 self.control.push(at, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
                 return false;
             }
-            // What a restart leaves behind is the application's: one more waits until it has taken that. A COOKIE ECHO comes again.
+            // What a restart leaves behind is the application's: one more waits until it has taken that. A
+            // COOKIE ECHO comes again.
             Action::Restart if self.events.is_full() || self.unread.messages() > 0 => {
                 self.stats.chunks_held_off += 1;
                 return false;
@@ -229,7 +231,8 @@ impl Association {
         self.paths.verify_anew(confirmed, now);
     }
 
-    /// Action B. Before the association is up the cookie is all that is known of the peer; later only the tag is news.
+    /// Action B. Before the association is up the cookie is all that is known of the peer; later only the tag
+    /// is news.
     fn resolve_collision(&mut self, now: Time, cookie: &Cookie) {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.4
         //# it MUST update its peer's Verification Tag from the State Cookie

@@ -1,5 +1,5 @@
-//! Deadlines: one function says the earliest, one lets all that are due expire. What a timer means is in the file of what
-//! it belongs to.
+//! Deadlines: one function says the earliest, one lets all that are due expire. What a timer means is in the
+//! file of what it belongs to.
 
 use msctp_units::Time;
 
@@ -16,8 +16,8 @@ fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
 }
 
 impl Association {
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called next; `None`: never, as things are. Linear in the
-    /// number of paths.
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called next; `None`: never, as things are.
+    /// Linear in the number of paths.
     pub fn poll_timeout(&self) -> Option<Time> {
         if self.state == State::Closed {
             return None;
@@ -39,7 +39,8 @@ impl Association {
         earlier(earlier(earlier(watch, requests), self.handover.timer), self.liveness.next_timeout())
     }
 
-    /// HEARTBEATs are sent from ESTABLISHED until the SHUTDOWN or SHUTDOWN ACK (RFC 9260 §8.3), those that measure included.
+    /// HEARTBEATs are sent from ESTABLISHED until the SHUTDOWN or SHUTDOWN ACK (RFC 9260 §8.3), those that
+    /// measure included.
     pub(super) fn watches_paths(&self) -> bool {
         matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived)
     }

@@ -1,5 +1,5 @@
-//! The algorithms of AUTH (RFC 4895 §3.3, table 2) over RustCrypto's HMAC (RFC 2104). The comparison takes the same time
-//! wherever the first difference is.
+//! The algorithms of AUTH (RFC 4895 §3.3, table 2) over RustCrypto's HMAC (RFC 2104). The comparison takes
+//! constant time.
 
 use core::fmt;
 
@@ -14,14 +14,14 @@ pub(crate) const MAX_LEN: usize = 32;
 /// A message digest algorithm of RFC 4895 §3.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HmacAlgorithm {
-    /// SHA-1, which everyone supports.
+    /// SHA-1, which every implementation supports.
     Sha1,
     /// SHA-256.
     Sha256,
 }
 
 impl HmacAlgorithm {
-    /// Its HMAC Identifier.
+    /// Returns its HMAC Identifier.
     pub(crate) const fn id(self) -> HmacId {
         match self {
             Self::Sha1 => HmacId::SHA1,
@@ -29,12 +29,12 @@ impl HmacAlgorithm {
         }
     }
 
-    /// The algorithm of that identifier, if it is known here.
+    /// Returns the algorithm of that identifier, if supported.
     pub(crate) fn of_id(id: HmacId) -> Option<Self> {
         [Self::Sha1, Self::Sha256].into_iter().find(|algorithm| algorithm.id() == id)
     }
 
-    /// Bytes of its result.
+    /// Returns the length of its result in bytes.
     pub(crate) const fn len(self) -> usize {
         match self {
             Self::Sha1 => 20,
@@ -43,7 +43,7 @@ impl HmacAlgorithm {
     }
 }
 
-/// A key made ready for one algorithm.
+/// A key prepared for one algorithm.
 #[derive(Clone)]
 pub(super) enum Schedule {
     Sha1(Hmac<Sha1>),
@@ -67,7 +67,7 @@ macro_rules! each {
 }
 
 impl Schedule {
-    /// `None` never happens: an HMAC takes a key of any length.
+    /// Never `None`: HMAC accepts keys of any length
     pub(super) fn new(algorithm: HmacAlgorithm, key: &[u8]) -> Option<Self> {
         match algorithm {
             HmacAlgorithm::Sha1 => Hmac::new_from_slice(key).ok().map(Self::Sha1),
@@ -82,14 +82,14 @@ impl Schedule {
         }
     }
 
-    /// Writes the HMAC of `message` to the front of `out` and says how long it is.
+    /// Writes the HMAC of `message` to the front of `out`; returns its length.
     pub(super) fn sign(&self, message: &[u8], out: &mut [u8; MAX_LEN]) -> usize {
         let len = self.algorithm().len();
         each!(self, mac => out[..len].copy_from_slice(&mac.clone().chain_update(message).finalize().into_bytes()));
         len
     }
 
-    /// True when `hmac` is that of the parts, one after the other, and no byte shorter or longer.
+    /// Returns whether `hmac` is exactly the HMAC of the concatenated parts.
     pub(super) fn verify(&self, parts: [&[u8]; 3], hmac: &[u8]) -> bool {
         let [a, b, c] = parts;
         each!(self, mac => mac.clone().chain_update(a).chain_update(b).chain_update(c).verify_slice(hmac).is_ok())

@@ -1,5 +1,5 @@
-//! [`KeyRing`]: endpoint pair shared keys by identifier, and the HMAC keys made of them (RFC 4895 §6.1; the operations are
-//! those of RFC 6458).
+//! [`KeyRing`]: endpoint pair shared keys by identifier, and the HMAC keys made of them (RFC 4895 §6.1; the
+//! operations are those of RFC 6458).
 
 use zeroize::Zeroizing;
 
@@ -13,9 +13,9 @@ pub const MAX_KEYS: usize = 64;
 #[derive(Clone, Debug)]
 struct Key {
     shared: SharedKey,
-    /// RFC 6458: signs no more, still verifies.
+    /// Signs no more, but still verifies (RFC 6458).
     deactivated: bool,
-    /// Ready for use, as far as it was used.
+    /// The HMAC keys derived so far.
     schedules: Vec<Schedule>,
 }
 
@@ -28,13 +28,13 @@ impl Key {
 /// The keys of one association.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyRing {
-    /// Empty: the null key, which was not used yet. (The active one is always there.)
+    /// Empty: only the null key, not used yet. The active key always exists.
     keys: Vec<Key>,
     active: u16,
 }
 
 impl KeyRing {
-    /// RFC 4895 §6.1, §6.2: without any the null key, with identifier 0.
+    /// Creates a ring of these keys; without any, of the null key with identifier 0 (RFC 4895 §6.1, §6.2).
     pub(crate) fn new(keys: &[SharedKey], active: u16) -> Self {
         Self { keys: keys.iter().cloned().map(Key::new).collect(), active }
     }
@@ -54,7 +54,7 @@ impl KeyRing {
         self.keys.iter_mut().find(|key| key.shared.id == id).ok_or(KeyError::Unknown(id))
     }
 
-    /// Adds a key, or takes it in place of the one with its identifier.
+    /// Adds a key, or replaces the one with its identifier.
     pub(crate) fn set(&mut self, shared: SharedKey) -> Result<(), KeyError> {
         if let Ok(key) = self.find(shared.id) {
             *key = Key::new(shared);
@@ -91,13 +91,13 @@ impl KeyRing {
         Ok(())
     }
 
-    /// The association's two ends are others: the keys are made anew.
+    /// Drops derived keys, because the key vectors of the ends changed.
     pub(crate) fn forget_schedules(&mut self) {
         self.keys.iter_mut().for_each(|key| key.schedules.clear());
     }
 
-    /// The association shared key of this identifier, ready for use; `material` follows the shared key in it. `None`: there
-    /// is no such key.
+    /// Returns the association shared key of this identifier, derived from the shared key and `material`.
+    /// `None` if there is no such key.
     pub(super) fn schedule(
         &mut self,
         id: u16,

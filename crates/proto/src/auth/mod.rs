@@ -1,7 +1,6 @@
-//! Authentication of chunks (RFC 4895): what an association needs to sign what it sends and to judge what comes.
+//! Authentication of chunks (RFC 4895): signs outgoing packets and verifies AUTH chunks.
 //!
-//! Knows no association and no packet but the bytes that are signed. Nothing here is asked for a packet whose chunks need no
-//! authentication.
+//! Knows only the signed bytes, no association. Not called for packets whose chunks need no authentication.
 
 mod hmac;
 mod keys;
@@ -19,10 +18,10 @@ use crate::config::COVERED;
 use crate::endpoint::cookie::CookieAuth;
 use crate::{AuthConfig, SharedKey};
 
-/// RFC 4895 §6.2: what stands in the place of the HMAC while it is computed.
+/// RFC 4895 §6.2: the HMAC field is zero while the HMAC is computed.
 static ZEROS: [u8; MAX_LEN] = [0; MAX_LEN];
 
-/// What happened to keys (RFC 6458).
+/// A change of keys (RFC 6458).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AuthEvent {
@@ -31,46 +30,46 @@ pub enum AuthEvent {
         /// Its identifier.
         key: u16,
     },
-    /// The peer does not speak AUTH: addresses cannot be changed unless `AuthPolicy::NotRequired`.
+    /// The peer does not support AUTH: addresses cannot be changed except with `AuthPolicy::NotRequired`.
     NotSpoken,
-    /// A deactivated key signs nothing more that is on its way: it may be deleted.
+    /// A deactivated key signs no more packets: it may be deleted.
     FreeKey {
         /// Its identifier.
         key: u16,
     },
 }
 
-/// Why a call about keys was refused.
+/// Why a call about keys was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// No key of that identifier.
     #[error("there is no shared key {0}: set it first")]
     Unknown(u16),
-    /// It signs.
+    /// It is the active key.
     #[error("shared key {0} is active: activate another one first")]
     Active(u16),
     /// It was deactivated.
     #[error("shared key {0} was deactivated: set it anew first")]
     Deactivated(u16),
-    /// As many as there may be.
+    /// There are too many keys.
     #[error("there are {MAX_KEYS} shared keys already: delete one first")]
     TooMany,
 }
 
-/// What an AUTH chunk is worth.
+/// Verdict on an AUTH chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// What follows it is from the peer. `new_key`: it used another key before.
+    /// The peer signed what follows it. `new_key`: the peer used another key before.
     Valid { new_key: Option<u16> },
-    /// AUTH is not spoken with this peer: a chunk of an unknown type.
+    /// AUTH was not negotiated: a chunk of an unknown type.
     NotSpoken,
-    /// RFC 4895 §6.3: an algorithm that we did not list.
+    /// An algorithm that we did not list (RFC 4895 §6.3).
     Unsupported(HmacId),
-    /// No such key, or not the HMAC: silently discarded with all that follows.
+    /// An unknown key or a wrong HMAC: discarded silently with all that follows.
     Invalid,
 }
 
-/// What both ends agreed on.
+/// The negotiated parameters.
 #[derive(Debug)]
 struct Agreed {
     /// RFC 4895 §6.1: the two key vectors in their order.
@@ -85,23 +84,23 @@ struct Agreed {
 /// Authentication in one association.
 #[derive(Debug)]
 pub(crate) struct Authentication {
-    /// Our Random Number, in INIT or INIT ACK; `None` when AUTH is not spoken here.
+    /// Our Random Number, in INIT or INIT ACK; `None` if AUTH is off.
     random: Option<Random>,
-    /// Chunk types that are not taken without AUTH.
+    /// Chunk types that are accepted only with AUTH.
     demanded: ChunkSet,
     keys: KeyRing,
     agreed: Option<Box<Agreed>>,
-    /// DATA or SACK is among what is signed.
+    /// DATA or SACK is signed.
     signs_data: bool,
 }
 
-/// What we say of AUTH in an INIT or INIT ACK with this Random Number; `None`: nothing.
+/// Returns our AUTH parameters for an INIT or INIT ACK with this Random Number; `None` if AUTH is off.
 pub(crate) fn our_offer(config: &AuthConfig, random: Random) -> Option<AuthOffer> {
     config.enabled.then(|| AuthOffer::ours(random, &config.demanded(), &config.algorithms))
 }
 
 impl Authentication {
-    /// Nothing is agreed yet.
+    /// Begins without negotiated parameters.
     pub(crate) fn new(config: &AuthConfig, random: Random) -> Self {
         Self {
             random: config.enabled.then_some(random),
@@ -112,27 +111,27 @@ impl Authentication {
         }
     }
 
-    /// Our offer, for INIT and INIT ACK.
+    /// Returns our offer for INIT and INIT ACK.
     pub(crate) fn ours(&self, config: &AuthConfig) -> Option<AuthOffer> {
         our_offer(config, self.random?)
     }
 
-    /// Our Random Number.
+    /// Returns our Random Number.
     pub(crate) fn random(&self) -> Option<Random> {
         self.random
     }
 
-    /// The other Random Number of ours: a cookie of this end has another one than the association (RFC 4895 §6.1).
+    /// Replaces our Random Number: a cookie has another one than the association (RFC 4895 §6.1).
     pub(crate) fn set_random(&mut self, random: Random) {
         self.random = self.random.map(|_| random);
     }
 
-    /// What the peer offers is known. The shared keys stay.
+    /// Applies the peer's offer. The shared keys stay.
     pub(crate) fn agree(&mut self, config: &AuthConfig, peer: Option<&AuthOffer>) {
         self.keys.forget_schedules();
         self.agreed = self.ours(config).zip(peer).and_then(|(ours, peer)| {
             let algorithm = peer.algorithm()?;
-            // RFC 4895 §6.2: what the peer demands; RFC 5061 §4.1.1, §4.1.2: these in any case
+            // RFC 4895 §6.2: the types that the peer lists; RFC 5061 §4.1.1, §4.1.2: these always
             //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
             //# Endpoints MUST send all requested chunks that have been authenticated where this has been
             //# requested by the peer.
@@ -152,18 +151,18 @@ impl Authentication {
         self.signs_data = self.agreed.as_ref().is_some_and(|agreed| signs_whole_packets(&agreed.plan.types));
     }
 
-    /// Both ends speak AUTH.
+    /// Returns whether AUTH was negotiated.
     pub(crate) fn is_spoken(&self) -> bool {
         self.agreed.is_some()
     }
 
-    /// What of a packet to the peer is signed, and how; `None`: nothing.
+    /// Returns how packets to the peer are signed; `None` if they are not.
     #[inline]
     pub(crate) fn plan(&self) -> Option<&AuthPlan> {
         self.agreed.as_ref().map(|agreed| &agreed.plan)
     }
 
-    /// Bytes that AUTH takes from every packet with data or its acknowledgement; 0 when the peer demands it for neither.
+    /// Returns the bytes that AUTH takes in every packet with DATA or SACK; 0 if the peer lists neither.
     #[inline]
     pub(crate) fn packet_overhead(&self) -> usize {
         if !self.signs_data {
@@ -172,23 +171,23 @@ impl Authentication {
         self.plan().map_or(0, AuthPlan::chunk_len)
     }
 
-    /// Chunk types that are not taken without AUTH.
+    /// Chunk types that are accepted only with AUTH.
     pub(crate) fn demanded(&self) -> &ChunkSet {
         &self.demanded
     }
 
-    /// Chunk types that are sent with AUTH.
+    /// Returns the chunk types that are sent with AUTH.
     pub(crate) fn signed(&self) -> ChunkSet {
         self.agreed.as_ref().map_or(ChunkSet::EMPTY, |agreed| agreed.plan.types)
     }
 
-    /// RFC 4895 §6.3: a chunk of this type needs an AUTH chunk before it and has none.
+    /// Returns whether a chunk of this type lacks the AUTH chunk that it needs (RFC 4895 §6.3).
     #[inline]
     pub(crate) fn lacks(&self, typ: ChunkType, authenticated: bool) -> bool {
         !authenticated && self.demanded.has(typ)
     }
 
-    /// As this one, between the two Random Numbers of a cookie, with the same shared keys.
+    /// Returns a copy with the Random Numbers of a cookie and the same shared keys.
     pub(crate) fn for_cookie(&self, config: &AuthConfig, cookie: Option<&CookieAuth>) -> Self {
         let mut other = Self {
             random: self.random.and(cookie).map(|cookie| cookie.random),
@@ -201,7 +200,7 @@ impl Authentication {
         other
     }
 
-    /// Gives the AUTH chunk of a complete packet its HMAC, if one went in as planned.
+    /// Writes the HMAC of a complete packet into its AUTH chunk, if it has one.
     #[cold]
     pub(crate) fn sign_packet(&mut self, builder: &mut PacketBuilder<'_>) {
         if let Some(slot) = builder.take_auth() {
@@ -211,7 +210,7 @@ impl Authentication {
         }
     }
 
-    /// The HMAC of `message`, which begins with an AUTH chunk as planned; its length.
+    /// Writes the HMAC of `message`, which begins with the planned AUTH chunk; returns its length.
     fn sign(&mut self, message: &[u8], out: &mut [u8; MAX_LEN]) -> usize {
         let Some(agreed) = &self.agreed else { return 0 };
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.2
@@ -221,7 +220,7 @@ impl Authentication {
         schedule.map_or(0, |schedule| schedule.sign(message, out))
     }
 
-    /// Judges an AUTH chunk; `from_auth` is the packet from it on.
+    /// Verifies an AUTH chunk. `from_auth`: the packet from that chunk on.
     pub(crate) fn verify(&mut self, config: &AuthConfig, chunk: &AuthChunk<'_>, from_auth: &[u8]) -> Verdict {
         let Some(agreed) = &mut self.agreed else { return Verdict::NotSpoken };
         // RFC 4895 §6.3: only what our HMAC-ALGO listed
@@ -238,7 +237,7 @@ impl Authentication {
             return Verdict::Invalid;
         };
         let Some((head, zeros, tail)) = chunk.hmac_input(from_auth) else { return Verdict::Invalid };
-        // One of another length than its algorithm's is refused whatever it is compared with.
+        // An HMAC of another length than its algorithm's is rejected.
         let zeros = ZEROS.get(..zeros).unwrap_or(&ZEROS);
         if !schedule.verify([head, zeros, tail], chunk.hmac) {
             return Verdict::Invalid;
@@ -254,7 +253,7 @@ impl Authentication {
         self.keys.set(key)
     }
 
-    /// Signs with this key from now on.
+    /// Activates a key: it signs from now on.
     pub(crate) fn activate_key(&mut self, id: u16) -> Result<(), KeyError> {
         self.keys.activate(id)?;
         if let Some(agreed) = &mut self.agreed {
@@ -265,18 +264,19 @@ impl Authentication {
         Ok(())
     }
 
-    /// The key signs no more, and still verifies.
+    /// Deactivates a key: it signs no more, but still verifies.
     pub(crate) fn deactivate_key(&mut self, id: u16) -> Result<(), KeyError> {
         self.keys.deactivate(id)
     }
 
-    /// The key is no more.
+    /// Deletes a key.
     pub(crate) fn delete_key(&mut self, id: u16) -> Result<(), KeyError> {
         self.keys.delete(id)
     }
 }
 
-/// Data and its acknowledgements fill packets to the last byte: where one of them is signed, all packets are.
+/// Returns whether DATA or SACK is among the types. They fill packets to the last byte, so AUTH is planned
+/// for all of them.
 pub(crate) fn signs_whole_packets(types: &ChunkSet) -> bool {
     [ChunkType::DATA, ChunkType::I_DATA, ChunkType::SACK].into_iter().any(|typ| types.has(typ))
 }

@@ -1,4 +1,5 @@
-//! What RANDOM, CHUNKS and HMAC-ALGO said, and the keys' material made of them (RFC 4895 §3, §6.1). Keeps no state.
+//! RANDOM, CHUNKS and HMAC-ALGO of one end, and the key material made of them (RFC 4895 §3, §6.1). Keeps no
+//! state.
 
 use msctp_wire::{ChunkSet, ChunkType, HmacId, List, Param, Tlv};
 use smallvec::SmallVec;
@@ -12,27 +13,27 @@ use crate::config::NEVER;
 pub(crate) const RANDOM_LEN: usize = 32;
 /// RFC 4895 §3.2: 260 bytes, header included.
 const MAX_CHUNKS: usize = 256;
-/// Identifiers of an HMAC-ALGO parameter at most, which RFC 4895 leaves open. Two are defined; the state cookie holds the
-/// list, so it is bounded.
+/// Most identifiers of an HMAC-ALGO parameter, which RFC 4895 leaves open. Two are defined. The state cookie
+/// holds the list, so it is bounded.
 const MAX_HMACS: usize = 16;
 
 /// A Random Number.
 pub(crate) type Random = [u8; RANDOM_LEN];
 
-/// Why the parameters of an INIT or INIT ACK cannot be used.
+/// Why the AUTH parameters of an INIT or INIT ACK are invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuthFault {
     /// The Random Number has not 32 bytes: "the association MUST be aborted" (RFC 4895 §6.1).
     Random,
-    /// CHUNKS or HMAC-ALGO is longer than it may be.
+    /// CHUNKS or HMAC-ALGO is too long.
     TooLong,
 }
 
-/// The three parameters of one end, exactly as they were sent: the key is made of their bytes.
+/// The three parameters of one end, byte for byte as sent: the key is made of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AuthOffer {
     pub(crate) random: Random,
-    /// `None`: there was no such parameter, which is not the same as an empty one.
+    /// `None` if there was no such parameter, which differs from an empty one.
     pub(crate) chunks: Option<SmallVec<[ChunkType; 8]>>,
     /// In the order of preference.
     pub(crate) hmacs: SmallVec<[HmacId; 4]>,
@@ -58,7 +59,7 @@ impl AuthOffer {
             .flatten()
     }
 
-    /// RFC 4895 §6.1: the key vector: the parameters with headers and without padding, one after the other.
+    /// Appends the key vector (RFC 4895 §6.1): the parameters with headers and without padding.
     fn append_vector(&self, bytes: &mut Vec<u8>) {
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
         //# all padding MUST be removed from this concatenation before proceeding with further computation of
@@ -66,24 +67,24 @@ impl AuthOffer {
         self.params().for_each(|param| param.encode(bytes));
     }
 
-    /// Bytes of the key vector.
+    /// Returns the length of the key vector in bytes.
     fn vector_len(&self) -> usize {
         self.params().map(|param| param.encoded_len()).sum()
     }
 
-    /// The first algorithm listed that is supported here (RFC 4895 §6.1: SHOULD be used).
+    /// Returns the first listed algorithm that is supported here (RFC 4895 §6.1: SHOULD be used).
     pub(crate) fn algorithm(&self) -> Option<HmacAlgorithm> {
         self.hmacs.iter().find_map(|id| HmacAlgorithm::of_id(*id))
     }
 
-    /// The chunk types to authenticate (RFC 4895 §3.2: some MUST be ignored).
+    /// Returns the chunk types to authenticate (RFC 4895 §3.2: some MUST be ignored).
     pub(crate) fn demanded(&self) -> ChunkSet {
         let listed = self.chunks.iter().flatten().copied();
         listed.filter(|typ| !NEVER.contains(typ)).collect()
     }
 }
 
-/// Collects the parameters while an INIT or INIT ACK is read. Of a parameter that comes twice the first counts: it MUST be
+/// Collects the parameters of an INIT or INIT ACK. Of a repeated parameter the first counts: it MUST be
 /// included once (RFC 4895 §3).
 #[derive(Debug, Default)]
 pub(crate) struct AuthReader {
@@ -117,16 +118,16 @@ impl AuthReader {
         Ok(())
     }
 
-    /// `None`: the peer does not speak AUTH, for it lacks a parameter that MUST be there (RFC 4895 §3.1, §3.3), or knows no
-    /// algorithm that we know.
+    /// Returns the offer. `None` if the peer does not support AUTH: it lacks a mandatory parameter (RFC 4895
+    /// §3.1, §3.3) or shares no algorithm.
     pub(crate) fn finish(self) -> Option<AuthOffer> {
         let offer = AuthOffer { random: self.random?, chunks: self.chunks, hmacs: self.hmacs? };
         offer.algorithm().is_some().then_some(offer)
     }
 }
 
-/// RFC 4895 §6.1: what follows the endpoint pair shared key in an association shared key: the numerically smaller key
-/// vector, then the larger; of equal ones the shorter first.
+/// Returns what follows the endpoint pair shared key in an association shared key (RFC 4895 §6.1): the
+/// numerically smaller key vector, then the larger; of equal ones the shorter first.
 pub(super) fn material(one: &AuthOffer, other: &AuthOffer) -> Vec<u8> {
     let len = one.vector_len();
     let mut both = Vec::with_capacity(len + other.vector_len());
@@ -140,7 +141,7 @@ pub(super) fn material(one: &AuthOffer, other: &AuthOffer) -> Vec<u8> {
     both
 }
 
-/// As numbers in network byte order, which may differ in length.
+/// Compares two numbers in network byte order, which may differ in length.
 fn precedes(one: &[u8], other: &[u8]) -> bool {
     fn significant(bytes: &[u8]) -> &[u8] {
         let zeros = bytes.iter().take_while(|byte| **byte == 0).count();

@@ -1,7 +1,7 @@
-//! The state cookie (RFC 9260 §5.1.3): all that is needed to build an association, signed and dated, kept by the peer.
+//! The state cookie (RFC 9260 §5.1.3): a signed and dated description of an association, kept by the peer.
 //!
-//! Nothing may be remembered between INIT and COOKIE ECHO but the secrets. Used cookies are remembered until
-//! they expire.
+//! Between INIT and COOKIE ECHO the endpoint keeps only its secrets. It remembers used cookies until they
+//! expire.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -27,7 +27,7 @@ const MAC_LEN: usize = 16;
 /// A list of the peer's addresses.
 pub(crate) type Addresses = SmallVec<[IpAddr; 4]>;
 
-/// What a state cookie says.
+/// Contents of a state cookie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cookie {
     pub(crate) created: Time,
@@ -48,9 +48,10 @@ pub(crate) struct Cookie {
     pub(crate) outbound_streams: u16,
     /// Streams the peer may send on: min(the peer's OS, our MIS).
     pub(crate) inbound_streams: u16,
-    /// What both ends announced beyond RFC 9260.
+    /// Extensions that both ends announced.
     pub(crate) extensions: Extensions,
-    /// Both ends' part in authentication, when both spoke of it (RFC 4895 §6.3). No shared keys: a cookie MUST NOT contain any.
+    /// Parameters of AUTH of both ends, if both announced it (RFC 4895 §6.3). No shared keys: a cookie MUST
+    /// NOT contain any.
     //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
     //# the cookie contained in an INIT-ACK chunk and in a COOKIE-ECHO chunk MUST NOT contain any endpoint
     //# pair shared keys
@@ -59,12 +60,12 @@ pub(crate) struct Cookie {
     pub(crate) at: PathAddr,
     /// The peer's other addresses.
     pub(crate) addresses: Addresses,
-    /// The INIT ACK lists all addresses of this end; false: the peer knows only the one in `at`.
+    /// True if the INIT ACK lists all addresses of this end; false if only the one in `at`.
     pub(crate) lists_addresses: bool,
 }
 
-/// What of RFC 4895 cannot be known again from the endpoint's options: the Random Number of our INIT ACK, and what the INIT
-/// said, byte for byte.
+/// State of RFC 4895 that the endpoint's options do not give: the Random Number of our INIT ACK and the
+/// parameters of the INIT, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CookieAuth {
     pub(crate) random: Random,
@@ -76,7 +77,8 @@ impl CookieAuth {
         let Self { random, peer } = self;
         out.extend_from_slice(random);
         out.extend_from_slice(&peer.random);
-        // At most 256 types and 16 identifiers; one more than the number of types, so that 0 means no such parameter.
+        // At most 256 types and 16 identifiers; one more than the number of types, so that 0 means no such
+        // parameter.
         let count = peer.chunks.as_ref().map_or(0, |types| types.len() as u16 + 1);
         out.extend_from_slice(&count.to_be_bytes());
         out.extend(peer.chunks.iter().flatten().map(|typ| typ.0));
@@ -103,15 +105,15 @@ impl CookieAuth {
 }
 
 impl Cookie {
-    /// How long ago it expired; `None` while it is good.
+    /// Returns the time since the cookie expired; `None` while it is valid.
     pub(crate) fn staleness(&self, now: Time) -> Option<Span> {
         let expiry = self.created + self.life;
         (now > expiry).then(|| now.since(expiry))
     }
 
-    /// Bytes of the cookie once it is signed.
+    /// Returns the length of the signed cookie in bytes.
     pub(crate) fn signed_len(&self) -> usize {
-        // What `write` writes, in its order; the generation of the secret before it.
+        // The generation of the secret, then the fields in the order of `write`
         let fixed = 1 + 8 + 4 + 4 * 2 + 7 * 4 + 2 + 1;
         let auth = self.auth.as_ref().map_or(0, CookieAuth::len);
         let addresses = [self.at.local, self.at.remote];
@@ -240,8 +242,7 @@ impl Reader<'_> {
     }
 }
 
-/// Signs cookies and tells its own from others', and used ones from new ones. Holds two secrets, whatever the
-/// number of peers.
+/// Signs and verifies cookies, and rejects used ones. Holds two secrets, whatever the number of peers.
 pub(crate) struct CookieJar {
     rng: ChaCha8Rng,
     cookie_life: Span,
@@ -256,7 +257,7 @@ pub(crate) struct CookieJar {
 
 impl fmt::Debug for CookieJar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without the secrets, and what they are drawn from.
+        // Without the secrets and their generator
         f.debug_struct("CookieJar").field("used", &self.used).finish_non_exhaustive()
     }
 }
@@ -268,10 +269,10 @@ struct Secret {
 }
 
 impl CookieJar {
-    /// Secrets are drawn from `seed`.
+    /// Creates a jar that draws its secrets from `seed`.
     pub(crate) fn new(config: &EndpointConfig, seed: [u8; 32]) -> Self {
         let mut rng = ChaCha8Rng::from_seed(seed);
-        // From a seed of its own: other numbers do not depend on it.
+        // A separate seed: other random numbers do not depend on it.
         let mut rate_key = [0; 32];
         ChaCha8Rng::from_seed(seed.map(|byte| byte ^ 0x5c)).fill_bytes(&mut rate_key);
         let current = Secret { generation: 0, since: Time::ZERO, mac: fresh_mac(&mut rng) };
@@ -287,24 +288,25 @@ impl CookieJar {
         }
     }
 
-    /// This cookie has set up an association already, or may have.
+    /// Returns whether the cookie has set up an association, or may have.
     pub(crate) fn is_used(&self, cookie: &Cookie) -> bool {
         self.used.has(cookie)
     }
 
-    /// This cookie has set up an association, and sets up no other.
+    /// Marks a cookie as used: it sets up no other association.
     pub(crate) fn use_up(&mut self, now: Time, cookie: &Cookie) {
         self.used.insert(now, cookie);
     }
 
-    /// How long ago the cookie expired; `None` while it is good. One that is only presumed used counts as stale since no known
-    /// time (0, RFC 9260 §3.3.10.3), so that an honest peer begins anew (§5.2.6).
+    /// Returns the time since the cookie expired; `None` while it is valid. A cookie that is only presumed
+    /// used is stale with a measure of 0 (RFC 9260 §3.3.10.3), so that an honest peer sends a new INIT
+    /// (§5.2.6).
     pub(crate) fn staleness(&self, now: Time, cookie: &Cookie) -> Option<Span> {
         cookie.staleness(now).or_else(|| self.used.presumes(cookie).then_some(Span::ZERO))
     }
 
-    /// Counts one answer to an INIT or stale cookie from `source`; false when `EndpointConfig::max_replies_per_second` is
-    /// reached.
+    /// Counts one answer to an INIT or stale cookie from `source`; false when
+    /// `EndpointConfig::max_replies_per_second` is reached.
     pub(crate) fn may_answer_setup(&mut self, now: Time, source: IpAddr) -> bool {
         self.setup_answers.take(now, source)
     }
@@ -314,7 +316,7 @@ impl CookieJar {
         self.used.remember_at_most(most);
     }
 
-    /// How long a new cookie is good, with what the peer wishes to be added (RFC 9260 §3.3.2.1.3).
+    /// Returns the lifetime of a new cookie with the peer's Cookie Preservative (RFC 9260 §3.3.2.1.3).
     pub(crate) fn life(&self, preservative: Span) -> Span {
         self.cookie_life + preservative.min(self.max_preservative)
     }
@@ -335,8 +337,8 @@ impl CookieJar {
         debug_assert_eq!(out.len() - start, cookie.signed_len());
     }
 
-    /// The cookie, if it was signed here. The MAC is compared before anything else is looked at (RFC 9260 §5.1.5
-    /// steps 1 and 2).
+    /// Returns the cookie if this jar signed it. Compares the MAC before it reads anything else (RFC 9260
+    /// §5.1.5 steps 1 and 2).
     //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
     //# If secrets are kept only for a limited amount of time and the secret key to use is not available
     //# anymore, the packet containing the COOKIE ECHO chunk MUST be silently discarded.
@@ -351,8 +353,8 @@ impl CookieJar {
         Cookie::read(body)
     }
 
-    /// RFC 9260 §5.1.3: "The secret key SHOULD be changed reasonably frequently". Only signing turns the key, so the
-    /// one before stays good for at least a `secret_life`.
+    /// RFC 9260 §5.1.3: "The secret key SHOULD be changed reasonably frequently". Only signing rotates the
+    /// key, so the previous one stays valid for at least a `secret_life`.
     fn rotate_if_due(&mut self, now: Time) {
         if now.since(self.current.since) < self.secret_life {
             return;

@@ -1,4 +1,4 @@
-//! Which association a packet belongs to. Keys only; no association is touched here.
+//! Finds the association of a packet. Holds keys only, no association.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
@@ -7,19 +7,19 @@ use smallvec::SmallVec;
 
 use super::tags::{Slot, TagTable, Tagged};
 
-/// What one association is found by.
+/// The keys of one association.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Keys {
     pub(super) local_port: u16,
     pub(super) peer_port: u16,
     pub(super) local_tag: u32,
-    /// Each with whether it is confirmed (RFC 9260 §5.4).
+    /// Each with true if it is confirmed (RFC 9260 §5.4).
     pub(super) peer_addresses: SmallVec<[(IpAddr, bool); 1]>,
-    /// Where the peer set it up from; `None`: this end did.
+    /// The address from which the peer set it up; `None` if this end did.
     pub(super) begun: Option<IpAddr>,
 }
 
-/// Whom an address belongs to: an IPv6 host has a prefix of 64 bits.
+/// Returns the peer of an address: the address, or the 64-bit prefix of an IPv6 host.
 pub(super) fn peer_of(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -27,21 +27,25 @@ pub(super) fn peer_of(address: IpAddr) -> IpAddr {
     }
 }
 
-/// The table. A packet with a verification tag is found by the tag alone, whatever address it came from: a mobile's
-/// packet may arrive after its address was deleted or before it was added, and answering it as out of the blue would
-/// abort the association at the peer. Packets without a tag of ours (INIT, reflected tags, a restarted peer's COOKIE
-/// ECHO) are found by ports and the peer's address (RFC 9260 §5.1, implementation note), if that is
-/// confirmed: who lists the address of another must not get what that one sends (camping, RFC 5062).
+/// Associations by verification tag and by the peer's address.
+///
+/// The tag alone selects the association, whatever the source address. A mobile's packet may arrive after its
+/// address was deleted or before it was added. An out-of-the-blue answer would abort the association at the
+/// peer.
+///
+/// Packets without a tag of ours (INIT, reflected tags, a restarted peer's COOKIE ECHO) are found by ports
+/// and the peer's address (RFC 9260 §5.1, implementation note). That address must be confirmed: a peer that
+/// lists another host's address must not receive that host's packets (camping, RFC 5062).
 #[derive(Debug, Default)]
 pub(super) struct Demux {
     by_tag: TagTable,
-    /// By both ports and the address, as one number: comparing keys is what a look-up consists of.
+    /// By both ports and the address, packed into one number for fast comparison.
     by_v4: BTreeMap<u64, Slot>,
     by_v6: BTreeMap<(u128, u32), Slot>,
     /// Addresses that were never confirmed.
     listed: BTreeMap<(IpAddr, u32), Slot>,
-    /// How many each peer set up. Where they are now does not matter: an attacker with two addresses could
-    /// else begin at one, move to the other (RFC 5061), and begin again.
+    /// Associations that each peer set up, wherever they are now. Otherwise an attacker with two addresses
+    /// could begin at one, move to the other (RFC 5061), and begin again.
     begun: BTreeMap<IpAddr, usize>,
 }
 
@@ -55,14 +59,14 @@ fn v4_key(ports: u32, address: Ipv4Addr) -> u64 {
 }
 
 impl Demux {
-    /// By our own verification tag and the ports.
+    /// Finds an association by our verification tag and the ports.
     #[inline]
     pub(super) fn by_tag(&self, tag: u32, local_port: u16, peer_port: u16) -> Option<Slot> {
         let found = self.by_tag.get(tag)?;
         (found.local_port == local_port && found.peer_port == peer_port).then_some(found.slot)
     }
 
-    /// By one of the peer's transport addresses that is confirmed.
+    /// Finds an association by a confirmed transport address of the peer.
     #[cold]
     pub(super) fn by_address(&self, local_port: u16, peer_port: u16, peer: IpAddr) -> Option<Slot> {
         let ports = ports_of(local_port, peer_port);
@@ -73,15 +77,14 @@ impl Demux {
         found.copied()
     }
 
-    /// By one of the peer's transport addresses that is not confirmed, if there is no association with which
-    /// it is.
+    /// Finds an association by an unconfirmed transport address of the peer, if none has it confirmed.
     #[cold]
     pub(super) fn by_listed(&self, local_port: u16, peer_port: u16, peer: IpAddr) -> Option<Slot> {
         self.listed.get(&(peer, ports_of(local_port, peer_port))).copied()
     }
 
-    /// There are so many associations that this address set up or with which it is confirmed, or its IPv6
-    /// prefix of 64 bits, whatever their ports.
+    /// Returns whether the peer of this address has at least so many associations, on any ports: those that
+    /// it set up, and those that have it confirmed.
     pub(super) fn has_so_many(&self, peer: IpAddr, most: usize) -> bool {
         if self.begun.get(&peer_of(peer)).is_some_and(|count| *count >= most) {
             return true;
@@ -99,12 +102,12 @@ impl Demux {
         }
     }
 
-    /// True while an association uses this tag.
+    /// Returns whether an association uses this tag.
     pub(super) fn has_tag(&self, tag: u32) -> bool {
         self.by_tag.get(tag).is_some()
     }
 
-    /// Enters an association. An address that another association has already keeps leading there.
+    /// Inserts an association. An address that another association has already still selects that one.
     pub(super) fn insert(&mut self, slot: Slot, keys: &Keys) {
         let tagged = Tagged { slot, local_port: keys.local_port, peer_port: keys.peer_port };
         self.by_tag.insert(keys.local_tag, tagged);
@@ -121,7 +124,7 @@ impl Demux {
         }
     }
 
-    /// Takes an association out again.
+    /// Removes an association.
     pub(super) fn remove(&mut self, slot: Slot, keys: &Keys) {
         if self.by_tag.get(keys.local_tag).is_some_and(|found| found.slot == slot) {
             self.by_tag.remove(keys.local_tag);

@@ -1,5 +1,5 @@
-//! The listener's part of set-up: INIT is answered out of nothing, a valid COOKIE ECHO makes an association (RFC 9260 §5.1
-//! B, §5.1.5).
+//! The listener's side of set-up: INITs are answered without state, a valid COOKIE ECHO creates an
+//! association (RFC 9260 §5.1 B, §5.1.5).
 
 use core::net::IpAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::association::stale_cookie;
 use crate::auth::{Authentication, RANDOM_LEN, Verdict};
 use crate::{Association, Config, PathAddr};
 
-/// A port at which associations are taken.
+/// A port that accepts associations.
 #[derive(Debug)]
 pub(super) struct Listener {
     pub(super) addresses: Vec<IpAddr>,
@@ -23,7 +23,7 @@ pub(super) struct Listener {
 }
 
 impl Endpoint {
-    /// An INIT for no association that the source address gives away.
+    /// Answers an INIT whose source address selects no association.
     pub(super) fn on_init(
         &mut self,
         now: Time,
@@ -75,7 +75,7 @@ impl Endpoint {
             at,
             room: answer_room(packet.bytes().len(), &at.remote),
         };
-        // A reply's buffer serves for the chunk as well.
+        // Reuses a reply's buffer for the chunk
         let mut chunk = self.spare.pop().unwrap_or_default();
         answer.give(now, &offer, &mut self.jar, |ack| msctp_wire::EncodeChunk::encode(ack, &mut chunk));
         let outcome = match msctp_wire::UnknownChunk::new(&chunk) {
@@ -115,7 +115,7 @@ impl Endpoint {
         self.reply(now, at, ports, tag, &Abort { tag_reflected: false, causes: Causes::from(causes) })
     }
 
-    /// A COOKIE ECHO for which there is no association (RFC 9260 §5.1.5).
+    /// Handles a COOKIE ECHO without an association (RFC 9260 §5.1.5).
     pub(super) fn on_cookie_echo(
         &mut self,
         now: Time,
@@ -126,8 +126,8 @@ impl Endpoint {
         let header = packet.header;
         // Steps 1 to 3
         //= https://www.rfc-editor.org/rfc/rfc9260#section-4
-        //# If the State Cookie in the received COOKIE ECHO chunk is invalid (i.e., failed to pass the integrity
-        //# check), the receiver MUST silently discard the packet.
+        //# If the State Cookie in the received COOKIE ECHO chunk is invalid (i.e., failed to pass the
+        //# integrity check), the receiver MUST silently discard the packet.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
         //# If these values do not match, the packet MUST be silently discarded.
         let Some(cookie) = self.jar.open(bytes).filter(|cookie| {
@@ -138,10 +138,10 @@ impl Endpoint {
             return DatagramOutcome::Ignored(IgnoreReason::BadCookie);
         };
         let ports = (header.dst_port, header.src_port);
-        // The peer may echo from an address that is new to us, of an association that we have.
+        // The peer may echo from a new address of an existing association.
         let known = |address: &IpAddr| self.demux.by_address(cookie.local_port, cookie.peer_port, *address);
         let slot = core::iter::once(&cookie.at.remote).chain(&cookie.addresses).find_map(known);
-        // RFC 4895 §6.3: one that is not authenticated is not even told that it is stale
+        // RFC 4895 §6.3: an unauthenticated one gets no answer, not even Stale Cookie
         let listener = self.listeners.get(&cookie.local_port);
         let config = listener.filter(|_| slot.is_none()).map(|listener| Arc::clone(&listener.config));
         if config.as_ref().is_some_and(|config| !may_echo(config, packet, &cookie)) {
@@ -150,10 +150,11 @@ impl Endpoint {
         // Step 4
         if let Some(staleness) = self.jar.staleness(now, &cookie) {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-4
-            //# if the received State Cookie is expired (see Section 5.1.5), the receiver MUST send back an ERROR
-            //# chunk.
+            //# if the received State Cookie is expired (see Section 5.1.5), the receiver MUST send back an
+            //# ERROR chunk.
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.5
-            //# the endpoint MUST transmit an ERROR chunk with a "Stale Cookie" error cause to the peer endpoint.
+            //# the endpoint MUST transmit an ERROR chunk with a "Stale Cookie" error cause to the peer
+            //# endpoint.
             let causes = [stale_cookie(staleness)];
             let error = Error { causes: Causes::from(&causes) };
             let auth = config.map(|config| authentication(&config, &cookie));
@@ -162,8 +163,7 @@ impl Endpoint {
         if let Some(slot) = slot {
             return self.give(now, at, packet.bytes(), slot, Some(&cookie));
         }
-        // An association that it set up is over: whoever echoes it now repeats what was recorded, or did not
-        // hear of the end.
+        // The association that it set up is over: this is a replay, or the peer missed the end.
         let used = self.jar.is_used(&cookie);
         if used
             || self.count >= self.config.max_associations
@@ -179,11 +179,12 @@ impl Endpoint {
         self.accept(now, at, packet, &cookie)
     }
 
-    /// Step 5. The COOKIE ECHO is then a duplicate for the new association, which answers it and takes what came with it.
+    /// Creates the association (step 5). The COOKIE ECHO is then a duplicate for it: it sends the COOKIE ACK
+    /// and handles the chunks behind.
     fn accept(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>, cookie: &Cookie) -> DatagramOutcome {
         let seed = self.seed();
         let Some(listener) = self.listeners.get(&cookie.local_port) else {
-            // It stopped listening meanwhile.
+            // `stop_listening` was called meanwhile.
             return DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue);
         };
         let config = Arc::clone(&listener.config);
@@ -200,8 +201,8 @@ impl Endpoint {
     }
 }
 
-/// RFC 4895 §6.3: without an association a COOKIE ECHO is authenticated by what its cookie says and our shared keys, when
-/// AUTH comes before it or has to.
+/// Returns whether a COOKIE ECHO may create an association (RFC 4895 §6.3). The cookie's parameters and our
+/// shared keys authenticate it if AUTH precedes it or is required.
 fn may_echo(config: &Config, packet: &Packet<'_>, cookie: &Cookie) -> bool {
     let mut chunks = packet.chunks();
     let from_auth = chunks.rest();
@@ -215,7 +216,7 @@ fn may_echo(config: &Config, packet: &Packet<'_>, cookie: &Cookie) -> bool {
     matches!(verdict, Verdict::Valid { .. })
 }
 
-/// What the two ends of this cookie authenticate each other with.
+/// Returns the AUTH state that the cookie describes.
 fn authentication(config: &Config, cookie: &Cookie) -> Authentication {
     let random = cookie.auth.as_ref().map_or([0; RANDOM_LEN], |auth| auth.random);
     let mut authentication = Authentication::new(&config.auth, random);

@@ -1,5 +1,5 @@
-//! [`Endpoint`]: associations in a slab, found by tag or address; a listener that keeps nothing before a valid COOKIE ECHO.
-//! May not touch what is inside an association.
+//! [`Endpoint`]: associations in a slab, found by tag or address, and listeners without state before a valid
+//! COOKIE ECHO. Does not touch the internals of an association.
 
 pub(crate) mod cookie;
 mod demux;
@@ -31,34 +31,33 @@ use crate::{
     PathAddr, RemoteAddrs, TraceEvent, Transmit,
 };
 
-/// Largest IP packet without an association. An INIT ACK with every address and report that we put into it is smaller.
+/// Largest IP packet without an association. The largest INIT ACK is smaller.
 const REPLY_PMTU: u32 = 1500;
 
-/// Bytes that an association may hold however little memory the endpoint has: a full packet and its keeping.
+/// Bytes that an association may always hold: a full packet and its bookkeeping.
 const LEAST_SHARE: u64 = 4096;
 
-/// Names an association of one endpoint. Never reused.
+/// Identifies an association of one endpoint. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Handle {
     slot: u32,
     generation: u32,
 }
 
-/// What became of a datagram.
+/// Outcome of a received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatagramOutcome {
-    /// It belongs to this association for certain: its checksum and verification tag are right, or its cookie is
-    /// (RFC 9260 §8.5). What is learnt of where it came from, such as the port of UDP encapsulation, may be kept
-    /// (RFC 6951 §5.4).
+    /// Its checksum and its verification tag or cookie prove that it belongs to this association (RFC 9260
+    /// §8.5). The UDP encapsulation port of its source may be learnt (RFC 6951 §5.4).
     Association(Handle),
-    /// It was given to this association, and does not prove that it is the peer's: a wrong checksum or tag, an INIT, a
-    /// cookie that is not valid. It may be answered; nothing may be learnt from where it came.
+    /// This association handled it, but it does not prove that the peer sent it: a wrong checksum or tag, an
+    /// INIT, an invalid cookie. It may be answered; nothing may be learnt from its source.
     Unverified(Handle),
     /// A valid COOKIE ECHO: this association is new.
     Accepted(Handle),
-    /// It belongs to no association and is answered without one.
+    /// It belongs to no association and is answered.
     Replied,
-    /// It is dropped.
+    /// It was dropped.
     Ignored(IgnoreReason),
 }
 
@@ -76,23 +75,23 @@ pub enum IgnoreReason {
     OutOfTheBlue,
     /// An INIT that must not be answered (RFC 9260 §3.3.2: Initiate Tag 0).
     BadInit,
-    /// A COOKIE ECHO whose cookie is not ours, was changed, or belongs to another packet (RFC 9260 §5.1.5 steps 2, 3).
+    /// A COOKIE ECHO with a forged, changed or misplaced cookie (RFC 9260 §5.1.5 steps 2, 3).
     BadCookie,
-    /// A COOKIE ECHO without the AUTH chunk that is demanded, or behind one that is not valid (RFC 4895 §6.3).
+    /// A COOKIE ECHO without the required AUTH chunk, or behind an invalid one (RFC 4895 §6.3).
     Unauthenticated,
-    /// Too many answers wait already.
+    /// Too many replies are queued.
     TooManyReplies,
     /// `EndpointConfig::max_replies_per_second` was reached.
     ReplyRate,
 }
 
-/// An association and what the endpoint knows of it.
+/// An association and its bookkeeping.
 #[derive(Debug)]
 struct Entry {
     association: Box<Association>,
     keys: Keys,
     keys_version: u32,
-    /// What it is charged of `EndpointConfig::receive_memory`.
+    /// Bytes charged to `EndpointConfig::receive_memory`.
     memory: u64,
 }
 
@@ -100,15 +99,15 @@ struct Entry {
 struct Slot {
     generation: u32,
     entry: Option<Entry>,
-    /// Waits in `dirty`.
+    /// Queued in `dirty`.
     dirty: bool,
-    /// Waits in `eventful`.
+    /// Queued in `eventful`.
     eventful: bool,
-    /// Waits in `traced`.
+    /// Queued in `traced`.
     traced: bool,
 }
 
-/// A packet without an association, complete.
+/// A complete packet without an association.
 #[derive(Debug)]
 struct Reply {
     at: PathAddr,
@@ -117,22 +116,22 @@ struct Reply {
 
 /// Several associations and listeners over the same network.
 ///
-/// See the [crate's documentation](crate) for the order of calls. The cost of a packet does not depend on the number of
-/// associations but for the logarithm of a look-up.
+/// See the [crate's documentation](crate) for the order of calls. The cost of a packet grows only with the
+/// logarithm of the number of associations.
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
     rng: Rng,
     jar: CookieJar,
     listeners: BTreeMap<u16, Listener>,
-    /// Options of an association that were found right: most share them with the one before.
+    /// The options validated last: most associations share those of the one before.
     checked: Option<Arc<Config>>,
     /// The HMAC-ALGO list of the first options that speak AUTH (RFC 4895 §6.1).
     algorithms: Option<Vec<HmacAlgorithm>>,
     slots: Vec<Slot>,
     free: Vec<u32>,
     count: usize,
-    /// Bytes that peers make all associations hold.
+    /// Bytes received that all associations hold.
     memory: u64,
     demux: Demux,
     schedule: Schedule,
@@ -143,23 +142,22 @@ pub struct Endpoint {
     /// Associations that may have trace entries.
     traced: VecDeque<u32>,
     replies: VecDeque<Reply>,
-    /// Limits answers without an association, except INIT ACKs, which the jar limits: neither uses up what the other may
-    /// send.
+    /// Limits replies without an association, except INIT ACKs, which the jar limits separately.
     reply_rate: RateLimit,
-    /// Buffers of replies sent, to be used again.
+    /// Buffers of sent replies, to be reused.
     spare: Vec<Vec<u8>>,
 }
 
 impl Endpoint {
-    /// No associations, no listeners. All randomness comes from `seed`.
+    /// Creates an endpoint without associations and listeners. All randomness comes from `seed`.
     ///
     /// # Errors
     ///
-    /// An option that cannot be used.
+    /// An invalid option.
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Result<Self, ConfigError> {
         config.validate()?;
         let mut rng = Rng::new(seed);
-        // A seed of its own: other numbers do not depend on it.
+        // A separate seed: other random numbers do not depend on it.
         let hash_key = Rng::new(seed.map(|byte| byte ^ 0x5c)).next_seed();
         Ok(Self {
             jar: CookieJar::new(&config, rng.next_seed()),
@@ -183,34 +181,36 @@ impl Endpoint {
         })
     }
 
-    /// Takes associations at this port from now on, with these addresses and options.
+    /// Accepts associations on this port from now on, with these addresses and options.
     ///
     /// # Errors
     ///
-    /// An option or address that cannot be used, the port is listened at already, or `auth.algorithms` is not
-    /// that of earlier calls (RFC 4895 §6.1).
+    /// An invalid option or address, a port that is listening already, or `auth.algorithms` that differ from
+    /// those of earlier calls (RFC 4895 §6.1).
     pub fn listen(&mut self, local: LocalAddrs, config: impl Into<Arc<Config>>) -> Result<(), ConfigError> {
         let config = config.into();
         config.validate()?;
         check_addresses("local.addresses", "local.port", local.port, &local.addresses)?;
         let taken = self.listeners.contains_key(&local.port);
-        check(!taken, "local.port", local.port, "a port that is not listened at already")?;
+        check(!taken, "local.port", local.port, "a port that is not listening already")?;
         self.keep_algorithms(&config)?;
         self.listeners.insert(local.port, Listener { addresses: local.addresses, config });
         Ok(())
     }
 
-    /// Takes no more associations at this port; those there are go on. False if it was not listened at.
+    /// Stops accepting associations on this port; existing ones continue. Returns false if it was not
+    /// listening.
     pub fn stop_listening(&mut self, port: u16) -> bool {
         self.listeners.remove(&port).is_some()
     }
 
-    /// Begins an association (RFC 9260 §5.1 A). Associations with the same options can share them in an `Arc`.
+    /// Begins an association (RFC 9260 §5.1 A). Associations with the same options can share them in an
+    /// `Arc`.
     ///
     /// # Errors
     ///
-    /// An option or address that cannot be used, an association with that peer at these ports, too many
-    /// associations, or `auth.algorithms` is not that of earlier calls (RFC 4895 §6.1).
+    /// An invalid option or address, an existing association with that peer on these ports, too many
+    /// associations, or `auth.algorithms` that differ from those of earlier calls (RFC 4895 §6.1).
     pub fn connect(
         &mut self,
         now: Time,
@@ -235,13 +235,14 @@ impl Endpoint {
         }
         let seed = self.seed();
         let association = Association::begin(now, config, local, remote, seed)?;
-        // A tag finds one association only. One in 2^32 that it is taken; the application then tries again.
+        // A tag selects one association. A collision has a chance of one in 2^32; the application then tries
+        // again.
         let tag = association.tags().local_tag;
         check(!self.demux.has_tag(tag), "seed", tag, "a tag that is not in use: connect again")?;
         Ok(self.insert(association, None))
     }
 
-    /// Takes the list of HMAC algorithms of the first options that speak AUTH, and no other after it.
+    /// Keeps the HMAC algorithms of the first options with AUTH, and rejects others after that.
     fn keep_algorithms(&mut self, config: &Config) -> Result<(), ConfigError> {
         if !config.auth.enabled {
             return Ok(());
@@ -249,8 +250,8 @@ impl Endpoint {
         let ours = &config.auth.algorithms;
         let kept = self.algorithms.get_or_insert_with(|| ours.clone());
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
-        //# An SCTP endpoint MUST NOT change the parameters listed in the HMAC-ALGO parameter during the lifetime
-        //# of the endpoint.
+        //# An SCTP endpoint MUST NOT change the parameters listed in the HMAC-ALGO parameter during the
+        //# lifetime of the endpoint.
         check(
             kept == ours,
             "auth.algorithms",
@@ -259,13 +260,14 @@ impl Endpoint {
         )
     }
 
-    /// The first of these addresses with which there is an association from this port.
+    /// Returns the first of these addresses that has an association with this port.
     fn associated<'a>(&self, port: u16, remote: &'a RemoteAddrs) -> Option<&'a IpAddr> {
         let known = |address: &&IpAddr| self.demux.by_address(port, remote.port, **address).is_some();
         remote.addresses.iter().find(known)
     }
 
-    /// True when there is an association with that peer from this port: [`connect`](Self::connect) would refuse another.
+    /// Returns whether an association with that peer exists on this port: [`connect`](Self::connect) would
+    /// reject another.
     pub fn is_associated(&self, port: u16, remote: &RemoteAddrs) -> bool {
         self.associated(port, remote).is_some()
     }
@@ -274,7 +276,7 @@ impl Endpoint {
         self.rng.next_seed()
     }
 
-    /// `begun`: the peer's address from which it set the association up.
+    /// Inserts an association. `begun`: the peer's address from which it set the association up.
     fn insert(&mut self, association: Association, begun: Option<IpAddr>) -> Handle {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
@@ -305,13 +307,13 @@ impl Endpoint {
         self.slots.get(handle.slot as usize).filter(|slot| slot.generation == handle.generation)
     }
 
-    /// The association, to look at; `None` once it is closed and everything was taken out of it.
+    /// Returns the association for reading; `None` once it is closed and drained.
     pub fn association(&self, handle: Handle) -> Option<&Association> {
         self.slot_of(handle)?.entry.as_ref().map(|entry| &*entry.association)
     }
 
-    /// The association, to call; afterwards `poll_transmit` is to be called. `None` once it is closed and everything was
-    /// taken out of it.
+    /// Returns the association for calls, after which `poll_transmit` must be called. `None` once it is
+    /// closed and drained.
     pub fn association_mut(&mut self, handle: Handle) -> Option<&mut Association> {
         let slot = self.slots.get_mut(handle.slot as usize)?;
         let entry = slot.entry.as_mut().filter(|_| slot.generation == handle.generation)?;
@@ -321,22 +323,22 @@ impl Endpoint {
         Some(&mut entry.association)
     }
 
-    /// Number of associations, those included that are closed and not yet emptied.
+    /// Returns the number of associations, including closed ones that are not drained.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// True when there is no association.
+    /// Returns whether there is no association.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Takes an SCTP packet that arrived between these addresses. Never fails: see [`DatagramOutcome`].
+    /// Handles an SCTP packet that arrived between these addresses. Never fails: see [`DatagramOutcome`].
     pub fn handle_datagram(&mut self, now: Time, at: PathAddr, bytes: &[u8]) -> DatagramOutcome {
         self.handle_marked_datagram(now, at, Ecn::NotEct, bytes)
     }
 
-    /// As [`handle_datagram`](Self::handle_datagram), with what the ECN field of the packet's IP header said (`Config::ecn`).
+    /// As [`handle_datagram`](Self::handle_datagram), with the ECN field of the IP header (`Config::ecn`).
     pub fn handle_marked_datagram(
         &mut self,
         now: Time,
@@ -352,9 +354,9 @@ impl Endpoint {
         }
     }
 
-    /// An ICMP message from the network: nobody listens at the UDP port that the quoted packet went to, at this address of the
-    /// peer. Ends or hastens the set-up of the association it belongs to ([`Association::port_unreachable`]); anything else is
-    /// ignored (RFC 9260 §10 ICMP5, ICMP6). The association, if there is one.
+    /// Handles ICMP "port unreachable" from this address of the peer. Ends or hastens the set-up of the
+    /// association whose INIT it quotes ([`Association::port_unreachable`]), and returns that association.
+    /// Ignores any other (RFC 9260 §10 ICMP5, ICMP6).
     pub fn handle_port_unreachable(&mut self, now: Time, remote: IpAddr, quoted: &[u8]) -> Option<Handle> {
         let header: &[u8; 4] = quoted.first_chunk()?;
         let local_port = u16::from_be_bytes([header[0], header[1]]);
@@ -366,7 +368,7 @@ impl Endpoint {
         Some(self.handle(slot))
     }
 
-    /// The association a packet belongs to; only the common header is looked at, and its checksum not yet.
+    /// Finds the association of a packet by its common header, before the checksum is verified.
     #[inline]
     fn find(&self, at: PathAddr, bytes: &[u8]) -> Option<u32> {
         let header: &[u8; 8] = bytes.first_chunk()?;
@@ -395,7 +397,8 @@ impl Endpoint {
             .or_else(|| self.demux.by_address(local_port, peer_port, at.remote))
     }
 
-    /// What sets an association up is not marked (RFC 3168 §6.1.1). `cookie`: what the jar found in the packet, if it was asked.
+    /// Hands a packet of the set-up, which is never marked (RFC 3168 §6.1.1), to an association. `cookie`:
+    /// the packet's cookie, if the jar opened it already.
     #[cold]
     fn give(
         &mut self,
@@ -429,15 +432,16 @@ impl Endpoint {
         if verified { DatagramOutcome::Association(handle) } else { DatagramOutcome::Unverified(handle) }
     }
 
-    /// What each association may hold: as much as its buffer while all together hold less than half of the endpoint's memory, then an
-    /// equal share of the other half, so that no peer can take everybody's.
+    /// Returns the bytes that each association may hold. While all associations hold less than half of the
+    /// endpoint's memory, only their buffers limit them. Then each has an equal share of the other half, so
+    /// that no peer takes all of it.
     #[inline]
     fn memory_share(&self) -> u64 {
         let half = self.config.receive_memory / 2;
         if self.memory <= half { u64::MAX } else { (half / self.count.max(1) as u64).max(LEAST_SHARE) }
     }
 
-    /// Enters the association's addresses and tag anew if they changed.
+    /// Updates the keys of an association whose addresses or tag changed.
     fn refresh_keys(&mut self, slot: u32) {
         let Some(entry) = &mut self.slots[slot as usize].entry else { return };
         if entry.keys_version == entry.association.keys_version() {
@@ -447,14 +451,15 @@ impl Endpoint {
         self.demux.remove(slot, &entry.keys);
         let begun = entry.keys.begun;
         entry.keys = Keys::default();
-        // One that is closed is found no more: what still comes for it is out of the blue (RFC 9260 §8.4).
+        // A closed one has no keys: later packets for it are out of the blue (RFC 9260 §8.4).
         if entry.association.state() != AssociationState::Closed {
             entry.keys = keys_of(&entry.association, begun);
             self.demux.insert(slot, &entry.keys);
         }
     }
 
-    /// Appends the next packet to `out`; `None` when nobody has anything to send. To be called until it gives `None`.
+    /// Appends the next packet to `out`; returns `None` when there is nothing to send. Call it until it
+    /// returns `None`.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         if !self.replies.is_empty() {
             return self.send_reply(out);
@@ -462,8 +467,8 @@ impl Endpoint {
         self.next_transmit(now, out, |_, transmit| transmit)
     }
 
-    /// As [`poll_transmit`](Self::poll_transmit), with the association whose packet it is; `None`: an answer that belongs to no
-    /// association. Such answers come first: one that is waited for after a [`DatagramOutcome::Replied`] is the next.
+    /// As [`poll_transmit`](Self::poll_transmit), with the association that sends the packet; `None` for a
+    /// reply without an association. Replies come first: the one of a [`DatagramOutcome::Replied`] is next.
     pub fn poll_transmit_from(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(Option<Handle>, Transmit)> {
         if !self.replies.is_empty() {
             return self.send_reply(out).map(|transmit| (None, transmit));
@@ -471,7 +476,8 @@ impl Endpoint {
         self.next_transmit(now, out, |handle, transmit| (Some(handle), transmit))
     }
 
-    /// The next packet of an association. Inlined into both callers, each with what it gives: a packet's description is large.
+    /// Returns the next packet of an association as `give` maps it. Inlined into both callers because
+    /// `Transmit` is large.
     #[inline(always)]
     fn next_transmit<R>(
         &mut self,
@@ -502,7 +508,7 @@ impl Endpoint {
         Some(transmit)
     }
 
-    /// An association has nothing more to send for now.
+    /// Updates timers and queues of an association that has nothing more to send.
     fn settle(&mut self, slot: u32) {
         self.refresh_keys(slot);
         let entry = &mut self.slots[slot as usize];
@@ -520,7 +526,7 @@ impl Endpoint {
         self.release_if_empty(slot);
     }
 
-    /// Forgets an association that is closed and out of which everything was taken.
+    /// Removes an association that is closed and drained.
     #[inline]
     fn release_if_empty(&mut self, slot: u32) {
         let entry = self.slots[slot as usize].entry.as_ref();
@@ -547,18 +553,19 @@ impl Endpoint {
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called next, or a little earlier; `None`: never, as things
-    /// are. Valid after `poll_transmit` gave `None`.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) must be called next, possibly a little early;
+    /// `None` if no timer runs. Valid after `poll_transmit` returned `None`.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.schedule.earliest()
     }
 
-    /// Lets every timer that is due expire. Harmless when none is.
+    /// Handles every timer that is due. No effect if none is.
     pub fn handle_timeout(&mut self, now: Time) {
         while self.handle_next_timeout(now).is_some() {}
     }
 
-    /// As [`handle_timeout`](Self::handle_timeout), of one association: which it was. `None`: nothing is due any more.
+    /// As [`handle_timeout`](Self::handle_timeout) for one association, which is returned. `None` if no timer
+    /// is due.
     pub fn handle_next_timeout(&mut self, now: Time) -> Option<Handle> {
         while let Some(slot) = self.schedule.pop_due(now) {
             if let Some(entry) = &mut self.slots[slot as usize].entry {
@@ -570,7 +577,7 @@ impl Endpoint {
         None
     }
 
-    /// The next event of any association. Valid after `poll_transmit` gave `None`.
+    /// Returns the next event of any association. Valid after `poll_transmit` returned `None`.
     #[inline]
     pub fn poll_event(&mut self) -> Option<(Handle, Event)> {
         if self.eventful.is_empty() { None } else { self.next_event() }
@@ -590,7 +597,7 @@ impl Endpoint {
         None
     }
 
-    /// The next trace entry of any association. Valid after `poll_transmit` gave `None`.
+    /// Returns the next trace entry of any association. Valid after `poll_transmit` returned `None`.
     pub fn poll_trace(&mut self) -> Option<(Handle, TraceEvent)> {
         while let Some(&slot) = self.traced.front() {
             let handle = self.handle(slot);
@@ -617,7 +624,7 @@ impl Endpoint {
         self.reply_signed(now, at, ports, tag, chunk, None)
     }
 
-    /// As [`reply`](Self::reply), signed if `auth` says that the peer wants it.
+    /// As [`reply`](Self::reply), signed if `auth` requires it.
     fn reply_signed(
         &mut self,
         now: Time,

@@ -7,10 +7,10 @@ use super::{DatagramOutcome, Endpoint, IgnoreReason};
 use crate::PathAddr;
 use crate::path::pairing::is_endpoint;
 
-/// What RFC 9260 §8.4 makes of a packet, by the chunks in it.
+/// How RFC 9260 §8.4 answers a packet, by its chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Rules 2, 6, 7: not to be answered.
+    /// Rules 2, 6, 7: no answer.
     Silent,
     /// Rule 5.
     ShutdownAck,
@@ -18,7 +18,7 @@ enum Kind {
     Other,
 }
 
-/// The rules in their order.
+/// Applies the rules in their order.
 fn kind(packet: &Packet<'_>) -> Kind {
     //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
     //# The out of the blue handling MUST be based on the packet without taking the AUTH chunk into account.
@@ -52,7 +52,7 @@ fn reports_stale_cookie(packet: &Packet<'_>) -> bool {
 }
 
 impl Endpoint {
-    /// A packet whose association was not found.
+    /// Handles a packet without an association.
     pub(super) fn take_stray(&mut self, now: Time, at: PathAddr, bytes: &[u8]) -> DatagramOutcome {
         let packet = match Packet::parse(bytes, Checksum::Verify) {
             Ok(packet) => packet,
@@ -87,8 +87,8 @@ impl Endpoint {
             return self.on_cookie_echo(now, at, &packet, echo.cookie);
         }
         match kind {
-            // From an address that was listed and never confirmed: whoever has it may say that it knows no
-            // such association.
+            // Its owner may say that it knows no such association, if the address was listed and never
+            // confirmed.
             Kind::Silent => match self.demux.by_listed(ports.0, ports.1, at.remote) {
                 Some(slot) => self.give(now, at, bytes, slot, None),
                 None => DatagramOutcome::Ignored(IgnoreReason::OutOfTheBlue),

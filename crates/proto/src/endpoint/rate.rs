@@ -1,4 +1,4 @@
-//! [`RateLimit`]: how many answers without an association leave in a second.
+//! [`RateLimit`]: limits the replies without an association per second.
 
 use core::net::IpAddr;
 
@@ -6,24 +6,24 @@ use msctp_units::{Span, Time};
 
 use super::demux::peer_of;
 
-/// Groups of sources. An attacker keeps those of its own group from their answers, one in so many.
+/// Groups of sources. An attacker can starve one group of them.
 const GROUPS: usize = 64;
 
-/// A token bucket that holds one second's worth, and one for each group of sources, which holds half of that:
-/// an attacker that has one address, or one IPv6 prefix of 64 bits, leaves the other half to all others. Each
-/// is kept as the time at which it is full again.
+/// A token bucket of one second's worth, and one of half that for each group of sources. An attacker with one
+/// address, or one IPv6 prefix of 64 bits, leaves the other half to all others. Each bucket is stored as the
+/// time at which it is full again.
 #[derive(Debug)]
 pub(super) struct RateLimit {
     full_at: Time,
     each: Span,
     groups: Box<[Time; GROUPS]>,
     each_of_group: Span,
-    /// Nobody can choose sources of one group, or of all.
+    /// Secret, so that nobody can choose sources of one group, or of all.
     key: (u64, u64),
 }
 
 impl RateLimit {
-    /// So many in a second, at least 1.
+    /// Allows `per_second` replies, at least 1.
     pub(super) fn new(per_second: u32, hash_key: [u8; 32]) -> Self {
         let each = Span::from_nanos(1_000_000_000 / u64::from(per_second.max(1)));
         let word = |at: usize| hash_key[at..at + 8].iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
@@ -36,7 +36,7 @@ impl RateLimit {
         }
     }
 
-    /// One more to this source now; false when there were too many.
+    /// Counts one reply to this source; returns false if that is too many.
     pub(super) fn take(&mut self, now: Time, source: IpAddr) -> bool {
         let group = self.group(source);
         let full_at = self.full_at.max(now) + self.each;
@@ -53,7 +53,7 @@ impl RateLimit {
             IpAddr::V4(v4) => u64::from(v4.to_bits()),
             IpAddr::V6(v6) => (v6.to_bits() >> 64) as u64,
         };
-        // Multiplicative hashing: its upper bits are the good ones.
+        // Multiplicative hashing mixes its upper bits best
         let hash = (bits ^ self.key.0).wrapping_mul(self.key.1);
         (hash >> (u64::BITS - GROUPS.ilog2())) as usize
     }

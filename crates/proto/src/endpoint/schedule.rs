@@ -1,4 +1,4 @@
-//! When each association wants to be called. Lazy: a deadline that moves back costs nothing, the old one just comes too
+//! Timer deadlines of all associations. A deadline that moves back costs nothing: the old heap entry expires
 //! early and is set anew.
 
 use std::cmp::Reverse;
@@ -10,12 +10,12 @@ use msctp_units::Time;
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     heap: BinaryHeap<Reverse<(Time, u32)>>,
-    /// Per slot the entry in the heap that counts.
+    /// The valid heap entry of each slot.
     wanted: Vec<Option<Time>>,
 }
 
 impl Schedule {
-    /// The slot wants to be called at `deadline` at the latest.
+    /// Sets the deadline of a slot.
     pub(super) fn set(&mut self, slot: u32, deadline: Option<Time>) {
         let index = slot as usize;
         if index >= self.wanted.len() {
@@ -34,7 +34,7 @@ impl Schedule {
         self.prune();
     }
 
-    /// Takes entries away that no longer count.
+    /// Removes stale entries.
     fn prune(&mut self) {
         while let Some(&Reverse((time, slot))) = self.heap.peek()
             && self.wanted[slot as usize] != Some(time)
@@ -43,12 +43,12 @@ impl Schedule {
         }
     }
 
-    /// The earliest deadline; a slot's own may be later.
+    /// Returns the earliest heap entry; the slot's deadline may be later.
     pub(super) fn earliest(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse((time, _))| *time)
     }
 
-    /// A slot whose deadline has come. It has none any more until it is set again.
+    /// Removes and returns a slot whose deadline has passed. It has none until it is set again.
     pub(super) fn pop_due(&mut self, now: Time) -> Option<u32> {
         let &Reverse((time, slot)) = self.heap.peek().filter(|Reverse((time, _))| *time <= now)?;
         debug_assert_eq!(self.wanted[slot as usize], Some(time));

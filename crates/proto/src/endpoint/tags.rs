@@ -1,9 +1,9 @@
-//! [`TagTable`]: associations by verification tag, one look at one cache line per packet whatever their number.
+//! [`TagTable`]: associations by verification tag, with one cache line read per packet.
 
 /// Index of an association in the endpoint's slab.
 pub(super) type Slot = u32;
 
-/// What is kept under a tag.
+/// The entry of a tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tagged {
     pub(super) slot: Slot,
@@ -11,7 +11,7 @@ pub(super) struct Tagged {
     pub(super) peer_port: u16,
 }
 
-/// Open addressing with linear probing. Tags are random numbers of ours that no peer can choose, so they are their own
+/// A hash table with open addressing and linear probing. Tags are our random numbers, so they are their own
 /// hash. Tag 0, which no association has, marks a free place.
 #[derive(Debug, Default)]
 pub(super) struct TagTable {
@@ -25,7 +25,7 @@ impl TagTable {
         tag as usize & (self.places.len() - 1)
     }
 
-    /// Where the tag is, or where it would go.
+    /// Returns the index of the tag, or of the free place for it.
     #[inline]
     fn find(&self, tag: u32) -> usize {
         let mut place = self.home(tag);
@@ -35,7 +35,7 @@ impl TagTable {
         place
     }
 
-    /// What is kept under this tag.
+    /// Returns the entry of this tag.
     #[inline]
     pub(super) fn get(&self, tag: u32) -> Option<Tagged> {
         if tag == 0 || self.places.is_empty() {
@@ -45,7 +45,7 @@ impl TagTable {
         (found == tag).then_some(tagged)
     }
 
-    /// Keeps `tagged` under this tag, which is not 0, in place of what was there.
+    /// Sets the entry of this tag, which is not 0.
     pub(super) fn insert(&mut self, tag: u32, tagged: Tagged) {
         debug_assert_ne!(tag, 0);
         if (self.used + 1) * 2 > self.places.len() {
@@ -61,7 +61,7 @@ impl TagTable {
         self.places[place] = (tag, tagged);
     }
 
-    /// Forgets the tag. What had to make way for it moves back, so that no search is cut short.
+    /// Removes the tag. Displaced entries move back, so that no search ends early.
     pub(super) fn remove(&mut self, tag: u32) {
         if self.get(tag).is_none() {
             return;
@@ -71,7 +71,7 @@ impl TagTable {
         let mut next = (hole + 1) & mask;
         while self.places[next].0 != 0 {
             let home = self.home(self.places[next].0);
-            // Movable if its home is not between the hole and where it is.
+            // Movable if its home is not between the hole and its place
             if next.wrapping_sub(home) & mask >= next.wrapping_sub(hole) & mask {
                 self.places[hole] = self.places[next];
                 hole = next;

@@ -1,5 +1,5 @@
-//! [`UsedCookies`]: a cookie sets up one association, however often it comes (RFC 9260 §5.1.3 leaves replays
-//! within its life open).
+//! [`UsedCookies`]: each cookie sets up at most one association (RFC 9260 §5.1.3 leaves replays within its
+//! life open).
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use msctp_units::{Span, Time};
 
 use super::cookie::Cookie;
 
-/// Cookies remembered at most: one and a half megabytes.
+/// Most cookies remembered: 1.5 MB.
 const MOST: usize = 65_536;
 
-/// Cookies that were used and did not expire yet, by when they were made and their tag, which no other has.
+/// Used cookies that have not expired, by creation time and tag, which is unique.
 #[derive(Debug)]
 pub(super) struct UsedCookies {
     used: BTreeSet<(Time, u32)>,
-    /// Cookies made up to then are presumed used: some of them are forgotten.
+    /// Cookies created up to then are presumed used: some of them were forgotten.
     all_until: Option<Time>,
-    /// No cookie is good for longer.
+    /// Longest lifetime of a cookie.
     longest_life: Span,
     most: usize,
 }
@@ -26,12 +26,12 @@ impl UsedCookies {
         Self { used: BTreeSet::new(), all_until: None, longest_life, most: MOST }
     }
 
-    /// The cookie set up an association, or may have.
+    /// Returns whether the cookie was used, or is presumed used.
     pub(super) fn has(&self, cookie: &Cookie) -> bool {
         self.presumes(cookie) || self.remembers(cookie)
     }
 
-    /// The cookie may have set up an association; nobody remembers.
+    /// Returns whether the cookie is presumed used and not remembered.
     pub(super) fn presumes(&self, cookie: &Cookie) -> bool {
         self.all_until.is_some_and(|until| cookie.created <= until) && !self.remembers(cookie)
     }
@@ -53,7 +53,7 @@ impl UsedCookies {
         }
         self.used.insert((cookie.created, cookie.local_tag));
         if self.used.len() > self.most {
-            // RFC 9260 §5.2.6: an honest peer whose cookie is as old hears that it is stale, and sends an INIT.
+            // RFC 9260 §5.2.6: an honest peer with such an old cookie gets Stale Cookie and sends an INIT.
             self.all_until = self.used.pop_first().map(|(created, _)| created).max(self.all_until);
         }
     }

@@ -1,4 +1,4 @@
-//! [`DataFault`]: what a peer can do wrong with DATA chunks. No state.
+//! [`DataFault`]: protocol violations in DATA chunks. No state.
 
 /// A DATA chunk that breaks the protocol so that the association must be aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -6,27 +6,27 @@ pub enum DataFault {
     /// RFC 9260 §6.2: answered by ABORT with the cause No User Data.
     #[error("DATA chunk without user data")]
     NoUserData,
-    /// A message begins (B) where the fragments of another one should go on (RFC 9260 §6.9).
+    /// A message begins (B) where the fragments of another one should continue (RFC 9260 §6.9).
     #[error("first fragment inside another message")]
     BeginInsideMessage,
-    /// A fragment without B where no message can go on (RFC 9260 §6.9).
+    /// A fragment without B where no message can continue (RFC 9260 §6.9).
     #[error("fragment of a message that has no first fragment")]
     NoBegin,
     /// Fragments of one message with different stream, U flag or stream sequence number (RFC 9260 §3.3.1).
     #[error("fragments of one message differ in stream, U flag or stream sequence number")]
     FragmentsDiffer,
-    /// Everything sent before has arrived, and yet this is not the stream's next sequence number (RFC 9260 §6.5), or the
-    /// number came twice.
+    /// Everything sent before has arrived, and yet this is not the stream's next sequence number (RFC 9260
+    /// §6.5), or the number came twice.
     #[error("stream sequence number skipped or repeated")]
     StreamSequence,
     /// A fragment came twice with different TSNs, or stands behind the last one (RFC 8260 §2.1).
     #[error("fragment repeated, or behind the last one of its message")]
     FragmentRepeated,
-    /// A message begins while another of its stream is sent, which RFC 8260 §2 does not allow, so that no more can be held and
-    /// nothing can be read.
+    /// A message begins while another of its stream is sent, which RFC 8260 §2 does not allow, so that no
+    /// more can be held and nothing can be read.
     #[error("several messages of one stream at a time fill the receive buffer")]
     Unfinished,
-    /// DATA where I-DATA was agreed on, or the other way round (RFC 8260 §2.2.3).
+    /// DATA where I-DATA was negotiated, or the other way round (RFC 8260 §2.2.3).
     #[error("DATA and I-DATA in one association")]
     WrongChunk,
 }

@@ -1,4 +1,5 @@
-//! FORWARD TSN and I-FORWARD-TSN received (RFC 3758 §3.6, RFC 8260 §2.3.1). May not touch what the application has read.
+//! Handles FORWARD TSN and I-FORWARD-TSN (RFC 3758 §3.6, RFC 8260 §2.3.1). Does not touch messages that the
+//! application has read.
 //!
 //! The work is bounded by the bytes of the chunk and what it releases: how far the TSN moves does not matter.
 
@@ -7,11 +8,11 @@ use msctp_wire::{ForwardTsn, IForwardTsn};
 use super::{DataFault, Inbound};
 
 impl Inbound {
-    /// Takes a FORWARD TSN. Call [`end_packet`](Self::end_packet) after the last chunk of the packet.
+    /// Handles a FORWARD TSN. Call [`end_packet`](Self::end_packet) after the last chunk of the packet.
     ///
     /// # Errors
     ///
-    /// [`DataFault::WrongChunk`]: I-FORWARD-TSN was agreed on; abort.
+    /// [`DataFault::WrongChunk`]: I-FORWARD-TSN was negotiated; abort.
     pub fn handle_forward_tsn(&mut self, forward: &ForwardTsn<'_>) -> Result<(), DataFault> {
         if self.interleaving {
             return Err(DataFault::WrongChunk);
@@ -29,11 +30,11 @@ impl Inbound {
         Ok(())
     }
 
-    /// Takes an I-FORWARD-TSN, as [`handle_forward_tsn`](Self::handle_forward_tsn).
+    /// Handles an I-FORWARD-TSN, as [`handle_forward_tsn`](Self::handle_forward_tsn).
     ///
     /// # Errors
     ///
-    /// [`DataFault::WrongChunk`]: FORWARD TSN was agreed on; abort.
+    /// [`DataFault::WrongChunk`]: FORWARD TSN was negotiated; abort.
     pub fn handle_i_forward_tsn(&mut self, forward: &IForwardTsn<'_>) -> Result<(), DataFault> {
         if !self.interleaving {
             return Err(DataFault::WrongChunk);
@@ -57,8 +58,8 @@ impl Inbound {
     /// False: out of date.
     fn advance(&mut self, new_cum_tsn: crate::long_tsn::LongTsn) -> bool {
         let advanced = self.map.forward(new_cum_tsn);
-        // RFC 3758 §3.6: "the receiver MUST follow the same rules as if a DATA chunk had been received"; one that is out of
-        // date means that a SACK was lost
+        // RFC 3758 §3.6: "the receiver MUST follow the same rules as if a DATA chunk had been received"; one
+        // that is out of date means that a SACK was lost
         self.clock.on_data(!advanced || self.map.has_gap());
         advanced
     }

@@ -1,8 +1,10 @@
-//! Receiving user data: TSN map, SACK generation, reassembly, streams. May not touch paths, timers or packets as a whole.
+//! Receiving user data: TSN map, SACK generation, reassembly, streams. Does not touch paths, timers or whole
+//! packets.
 //!
-//! [`Inbound`] takes DATA chunks and gives messages and SACKs. The association calls, for each packet that holds DATA,
-//! [`handle_data`](Inbound::handle_data) per chunk and then [`end_packet`](Inbound::end_packet) once; it sends a SACK
-//! when [`sack_due`](Inbound::sack_due), and bundles one with outbound DATA when [`sack_pending`](Inbound::sack_pending).
+//! [`Inbound`] takes DATA chunks and gives messages and SACKs. The association calls, for each packet that
+//! holds DATA, [`handle_data`](Inbound::handle_data) per chunk and then [`end_packet`](Inbound::end_packet)
+//! once; it sends a SACK when [`sack_due`](Inbound::sack_due), and bundles one with outbound DATA when
+//! [`sack_pending`](Inbound::sack_pending).
 
 mod fault;
 mod forward;
@@ -34,8 +36,8 @@ use crate::long_tsn::LongTsn;
 use crate::rare::Rare;
 use crate::{Config, Message};
 
-/// Duplicate TSNs remembered for the next SACK. Reporting them is a SHOULD (RFC 9260 §6.2); a peer must not make us hold
-/// more.
+/// Duplicate TSNs remembered for the next SACK. Reporting them is a SHOULD (RFC 9260 §6.2); a peer must not
+/// make us hold more.
 const MAX_DUPLICATES: usize = 32;
 
 /// Largest IPv6 header, SCTP common header and DATA chunk header: what a full packet does not carry.
@@ -54,8 +56,8 @@ pub enum Received {
     /// Not taken and not acknowledged: the window is closed, or the TSN is further ahead than can be reported
     /// (RFC 9260 §6.2).
     Dropped,
-    /// Acknowledged and thrown away: there is no such stream. Answer with an ERROR chunk at once, cause Invalid Stream
-    /// Identifier (RFC 9260 §6.5).
+    /// Acknowledged and thrown away: there is no such stream. Answer with an ERROR chunk at once, cause
+    /// Invalid Stream Identifier (RFC 9260 §6.5).
     InvalidStream(StreamId),
 }
 
@@ -95,7 +97,8 @@ pub struct Inbound {
 impl Inbound {
     /// `initial_tsn`: the peer's, from its INIT or INIT ACK. `streams`: negotiated number of inbound streams.
     ///
-    /// Uses `receive_buffer`, `buffers`, `pmtu`, `sack_delay`, `sack_frequency` and `max_gap_blocks` of `config`.
+    /// Uses `receive_buffer`, `buffers`, `pmtu`, `sack_delay`, `sack_frequency` and `max_gap_blocks` of
+    /// `config`.
     pub fn new(config: &Config, initial_tsn: Tsn, streams: u16) -> Self {
         Self {
             map: TsnMap::new(initial_tsn),
@@ -117,7 +120,8 @@ impl Inbound {
         }
     }
 
-    /// What was agreed with the peer: I-DATA chunks instead of DATA chunks (RFC 8260 §2.2.1). To be said before any comes.
+    /// What was agreed with the peer: I-DATA chunks instead of DATA chunks (RFC 8260 §2.2.1). To be said
+    /// before any comes.
     pub fn set_interleaving(&mut self, interleaving: bool) {
         self.interleaving = interleaving;
         if interleaving || self.reassembly.is_touched() {
@@ -130,7 +134,8 @@ impl Inbound {
     ///
     /// # Errors
     ///
-    /// The peer broke the protocol: abort with [`DataFault::cause`]. Nothing may be called afterwards but what reads.
+    /// The peer broke the protocol: abort with [`DataFault::cause`]. Nothing may be called afterwards but
+    /// what reads.
     #[inline]
     pub fn handle_data(&mut self, data: &Data<'_>) -> Result<Received, DataFault> {
         if self.interleaving {
@@ -143,7 +148,8 @@ impl Inbound {
     ///
     /// # Errors
     ///
-    /// The peer broke the protocol: abort with [`DataFault::cause`]. Nothing may be called afterwards but what reads.
+    /// The peer broke the protocol: abort with [`DataFault::cause`]. Nothing may be called afterwards but
+    /// what reads.
     pub fn handle_i_data(&mut self, data: &IData<'_>) -> Result<Received, DataFault> {
         if !self.interleaving {
             return Err(DataFault::WrongChunk);
@@ -185,8 +191,8 @@ impl Inbound {
                 Received::New
             }
         };
-        // RFC 9260 §6.2: a duplicate (MAY when bundled with new data), a dropped chunk and the I bit call for a SACK at
-        // once. §6.7: so does a gap; `record` looks after it.
+        // RFC 9260 §6.2: a duplicate (MAY when bundled with new data), a dropped chunk and the I bit call for
+        // a SACK at once. §6.7: so does a gap; `record` looks after it.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
         //# the receiver MUST immediately send back a SACK chunk with the current receive window
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
@@ -197,8 +203,8 @@ impl Inbound {
         Ok(received)
     }
 
-    /// RFC 9260 §6.2: with the window closed, only what lies below the largest TSN received is taken. (We never drop what
-    /// was acknowledged to make room for it: up to twice the buffer is held instead.)
+    /// RFC 9260 §6.2: with the window closed, only what lies below the largest TSN received is taken. (We
+    /// never drop what was acknowledged to make room for it: up to twice the buffer is held instead.)
     #[inline]
     fn may_hold(&self, tsn: LongTsn, place: Place, stream: u16, len: usize) -> bool {
         // What a stream takes is never given back: none is begun while the endpoint is short of memory.
@@ -215,9 +221,10 @@ impl Inbound {
         //# the receiver MUST drop any new incoming DATA chunk with a TSN larger than the largest TSN received
         //# so far.
         if place == Place::Next {
-            // Nothing can be read before this chunk is taken: dropping it would stop the association for ever. It can be
-            // read at once, or goes on with a message that is not complete; `take` delivers that in parts in the end. The
-            // rest of its packet is as good, within bounds: one small message for each packet would be slow.
+            // Nothing can be read before this chunk is taken: dropping it would stop the association for
+            // ever. It can be read at once, or goes on with a message that is not complete; `take` delivers
+            // that in parts in the end. The rest of its packet is as good, within bounds: one small message
+            // for each packet would be slow.
             let within = || self.all_was_read && !self.window.holds_buffers(GAP_LIMIT);
             if !self.ordering.is_readable() || within() {
                 return true;
@@ -229,7 +236,8 @@ impl Inbound {
         tsn < self.map.highest() && !self.window.holds_buffers(STRETCH)
     }
 
-    /// A message that is longer than the buffer holds goes on at the rate of the path until it is delivered in parts.
+    /// A message that is longer than the buffer holds goes on at the rate of the path until it is delivered
+    /// in parts.
     #[inline]
     fn stretch_window(&mut self) {
         self.window.stretch(!self.ordering.is_readable() && !self.map.has_gap());
@@ -242,8 +250,8 @@ impl Inbound {
     }
 
     fn record(&mut self, tsn: LongTsn, place: Place) {
-        // RFC 9260 §6.7, §7.2.4: a SACK for every packet from the one that shows a hole to the one that closes it
-        // (RFC 5681 §4.2: a segment that fills all or part of a gap is acknowledged at once).
+        // RFC 9260 §6.7, §7.2.4: a SACK for every packet from the one that shows a hole to the one that
+        // closes it (RFC 5681 §4.2: a segment that fills all or part of a gap is acknowledged at once).
         if place != Place::Next || self.map.has_gap() {
             self.clock.hasten();
         }
@@ -297,15 +305,16 @@ impl Inbound {
         self.window.is_tuned()
     }
 
-    /// A packet with DATA came on a path with this round trip, where it is known: the receive buffer grows if it holds the
-    /// sender back (`BufferConfig::max_receive_buffer`).
+    /// A packet with DATA came on a path with this round trip, where it is known: the receive buffer grows if
+    /// it holds the sender back (`BufferConfig::max_receive_buffer`).
     pub fn tune(&mut self, now: Time, rtt: Option<Span>) {
         self.window.tune(now, rtt);
     }
 
     /// Partial delivery (RFC 9260 §11.1.7): when nothing can be read and no more can be held, what is there
-    /// of the message at hand is delivered. All that was sent before its chunk has come, so it is its stream's next, and the only
-    /// one of its stream that was begun; a peer for which that is not so could make us hold without end.
+    /// of the message at hand is delivered. All that was sent before its chunk has come, so it is its
+    /// stream's next, and the only one of its stream that was begun; a peer for which that is not so could
+    /// make us hold without end.
     fn open_if_full(&mut self, tsn: LongTsn, place: Place, data: &Piece<'_>) -> Result<(), DataFault> {
         if !self.must_deliver_parts(place) {
             return Ok(());
@@ -315,7 +324,7 @@ impl Inbound {
         }
         match self.reassembly.open(tsn, data)? {
             Some(part) => self.ordering.arrive_part(part),
-            // All before it has come, and no beginning: it was given up, or there never was one.
+            // All before it has come, and no beginning: it was abandoned, or never sent.
             None => {
                 let discarded = self.reassembly.drop_message(tsn, data);
                 self.discard(discarded);
@@ -329,8 +338,8 @@ impl Inbound {
         self.streams = streams;
     }
 
-    /// The peer numbers messages of these streams from 0 again (RFC 6525 §5.2.2); none named: of all. What was not complete
-    /// is thrown away: everything before has come.
+    /// The peer numbers messages of these streams from 0 again (RFC 6525 §5.2.2); none named: of all. What
+    /// was not complete is thrown away: everything before has come.
     pub fn reset_streams(&mut self, streams: &[u16]) {
         // Work is bounded by what is held, not by how many streams there could be.
         let unfinished = if streams.is_empty() { self.reassembly.unfinished() } else { Vec::new() };
@@ -351,7 +360,7 @@ impl Inbound {
         self.aborts.extend(discarded.aborts);
     }
 
-    /// The next message whose delivery in parts has to be given up.
+    /// Returns the next message whose delivery in parts must be aborted.
     pub fn take_abort(&mut self) -> Option<PartialAbort> {
         self.aborts.pop()
     }
@@ -406,8 +415,8 @@ impl Inbound {
         self.clock.deadline()
     }
 
-    /// Writes a SACK with as many gap blocks, then duplicate TSNs, as fit. `None`: not even an empty SACK fits; it stays
-    /// due.
+    /// Writes a SACK with as many gap blocks, then duplicate TSNs, as fit. `None`: not even an empty SACK
+    /// fits; it stays due.
     pub fn encode_sack(&mut self, builder: &mut PacketBuilder<'_>) -> Option<SackSummary> {
         let entries = builder.remaining().checked_sub(Sack::MIN_LEN)? / 4;
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
@@ -469,8 +478,8 @@ impl Inbound {
         self.window.charge() + self.ordering.memory()
     }
 
-    /// The endpoint has so many bytes for this association; `u64::MAX`: as many as its buffer. Beyond them the window is closed, as
-    /// if the buffer were so large.
+    /// The endpoint has so many bytes for this association; `u64::MAX`: as many as its buffer. Beyond them
+    /// the window is closed, as if the buffer were so large.
     #[inline]
     pub fn set_share(&mut self, share: u64) {
         self.window.set_share(share);

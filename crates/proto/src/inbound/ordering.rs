@@ -1,4 +1,5 @@
-//! [`Ordering`]: order of messages within their streams (RFC 9260 §6.5, §6.6). Knows nothing of TSNs and fragments.
+//! [`Ordering`]: order of messages within their streams (RFC 9260 §6.5, §6.6). Independent of TSNs and
+//! fragments.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -26,8 +27,8 @@ struct Stream {
 
 /// Messages of a stream that wait for an earlier one, by sequence number.
 ///
-/// After a loss messages keep coming in order: those are appended. Only a message that fills a later hole goes to the
-/// map.
+/// After a loss messages keep coming in order: those are appended. Only a message that fills a later hole
+/// goes to the map.
 #[derive(Debug, Default)]
 struct Waiting {
     run: VecDeque<(u64, Arrived)>,
@@ -129,8 +130,8 @@ impl Ordering {
         let stream = self.streams.entry(arrived.message.stream);
         let ahead = ahead(self.interleaving, stream.next, arrived.number);
         if ahead != 0 {
-            // RFC 9260 §6.5: numbers go up by one per ordered message. Within a stream they go up with the TSN, so nothing
-            // that is still to come could fill the hole.
+            // RFC 9260 §6.5: numbers go up by one per ordered message. Within a stream they go up with the
+            // TSN, so nothing that is still to come could fill the hole.
             if complete {
                 return Err(DataFault::StreamSequence);
             }
@@ -149,7 +150,7 @@ impl Ordering {
         Ok(())
     }
 
-    /// What waited for the next number can be read.
+    /// Releases messages that follow in order.
     #[inline]
     fn release(stream: &mut Stream, ready: &mut VecDeque<Arrived>) {
         if let Some(waiting) = &mut stream.waiting {
@@ -163,7 +164,7 @@ impl Ordering {
         }
     }
 
-    /// The message is the next of its stream, or unordered: it may be delivered in parts.
+    /// Returns whether the message is the next of its stream, or unordered: it may be delivered in parts.
     pub(super) fn is_next(&mut self, stream: u16, unordered: bool, number: u32) -> bool {
         unordered || {
             let next = self.streams.entry(stream).next;
@@ -182,8 +183,8 @@ impl Ordering {
         }
     }
 
-    /// The peer does not send any more what is missing of a stream up to this number: what waits up to there can be read,
-    /// and what follows it (RFC 3758 §3.6). Cost: what is released.
+    /// Skips missing messages of a stream up to this number, which the peer abandoned: held messages up to
+    /// there, and those that follow, can be read (RFC 3758 §3.6). Cost: the messages released.
     pub(super) fn skip(&mut self, number: u16, last: u32) {
         let next = self.streams.entry(number).next;
         let ahead = self.ahead(next, last);
@@ -203,7 +204,7 @@ impl Ordering {
         Self::release(stream, &mut self.ready);
     }
 
-    /// Numbers begin at 0 again; what waits can be read.
+    /// Resets a stream to number 0; held messages can be read.
     pub(super) fn reset(&mut self, number: u16) {
         // One that was never touched is at 0.
         if self.streams.get(number).is_some() {
@@ -216,7 +217,7 @@ impl Ordering {
         self.streams.for_each(|_, stream| begin_anew(stream, &mut self.ready));
     }
 
-    /// The next message for the application.
+    /// Returns the next message for the application.
     pub(super) fn read(&mut self) -> Option<Arrived> {
         self.ready.pop_front()
     }
@@ -239,7 +240,7 @@ impl Ordering {
         self.streams.get(stream).is_some()
     }
 
-    /// User bytes and chunks held, counted anew.
+    /// Recounts user bytes and chunks held.
     #[cfg(test)]
     pub(super) fn held(&self, streams: u16) -> (u64, u64) {
         let waiting = (0..streams).filter_map(|stream| self.streams.get(stream)?.waiting.as_deref());

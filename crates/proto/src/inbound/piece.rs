@@ -1,4 +1,4 @@
-//! [`Piece`]: what DATA and I-DATA chunks have in common. No state.
+//! [`Piece`]: the common view of DATA and I-DATA chunks. No state.
 
 use msctp_wire::{Data, Fragment, IData, Tsn};
 
@@ -21,7 +21,7 @@ pub(super) struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// It is a message by itself.
+    /// It is a whole message.
     pub(super) fn is_whole(&self) -> bool {
         self.begin && self.end
     }

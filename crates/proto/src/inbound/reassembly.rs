@@ -1,8 +1,8 @@
-//! [`Reassembly`]: fragments of messages that are not complete yet (RFC 9260 §6.9, RFC 8260 §2.2.3). Knows nothing of
-//! stream order.
+//! [`Reassembly`]: fragments of incomplete messages (RFC 9260 §6.9, RFC 8260 §2.2.3). Independent of stream
+//! order.
 //!
-//! Fragments stand at places: of DATA chunks, whose messages are consecutive TSNs, the TSN; of I-DATA chunks the fragment
-//! sequence number within their message. Fragments without a hole between them are one run.
+//! Fragments stand at places: of DATA chunks, whose messages are consecutive TSNs, the TSN; of I-DATA chunks
+//! the fragment sequence number within their message. Fragments without a hole between them are one run.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,7 +17,8 @@ use crate::Message;
 use crate::long_tsn::LongTsn;
 use crate::rare::Untouched;
 
-/// Which message: stream, unordered, message identifier. All DATA chunks share one: their TSNs tell their messages apart.
+/// Which message: stream, unordered, message identifier. All DATA chunks share one: their TSNs tell their
+/// messages apart.
 type Key = (u16, bool, u32);
 
 const DATA: Key = (0, false, 0);
@@ -40,7 +41,7 @@ struct Run {
     chunks: u32,
     /// In order. What arrives in order is appended to the last piece, so that such a message is copied once.
     pieces: VecDeque<BytesMut>,
-    /// The last piece is a part of a buffer that goes round: it must not grow.
+    /// The last piece is part of a shared buffer: it must not grow.
     in_slab: bool,
 }
 
@@ -70,8 +71,8 @@ impl Run {
         }
     }
 
-    /// RFC 9260 §3.3.1: all fragments of a message carry the same stream, U flag and Stream Sequence Number (which has no
-    /// meaning with U set, §6.6).
+    /// RFC 9260 §3.3.1: all fragments of a message carry the same stream, U flag and Stream Sequence Number
+    /// (which has no meaning with U set, §6.6).
     fn same_message(&self, piece: &Piece<'_>) -> bool {
         self.stream == piece.stream
             && self.unordered == piece.unordered
@@ -123,7 +124,7 @@ impl Run {
         self.pieces.iter().map(|piece| piece.len()).sum()
     }
 
-    /// What it holds, as a message or a part of one.
+    /// Returns its content as a message or a part of one.
     fn into_arrived(mut self, begin: bool, ppid: u32) -> Arrived {
         let data = if self.pieces.len() == 1 {
             self.pieces.pop_front().map_or_else(Bytes::new, BytesMut::freeze)
@@ -149,7 +150,7 @@ struct Opened {
     ppid: u32,
 }
 
-/// What a fragment made of its message.
+/// The effect of a fragment on its message.
 #[derive(Debug)]
 pub(super) enum Assembled {
     /// It is complete; the highest of its TSNs.
@@ -169,7 +170,7 @@ pub struct PartialAbort {
     pub unordered: bool,
 }
 
-/// What was thrown away.
+/// A discarded message.
 #[derive(Debug, Default)]
 pub(super) struct Discarded {
     pub(super) bytes: usize,
@@ -196,12 +197,13 @@ pub(super) struct Reassembly {
     runs: BTreeMap<(Key, u64), Run>,
     opened: BTreeMap<Key, Opened>,
     interleaving: bool,
-    /// The last interleaved message that was given up, by stream and unordered: a late fragment of it can still come.
+    /// The last interleaved message that was abandoned, by stream and unordered: a late fragment of it can
+    /// still arrive.
     given_up: BTreeMap<(u16, bool), u32>,
-    /// The peer does not send any more what was missing up to here (RFC 3758 §3.6).
+    /// The peer abandoned everything missing up to here (RFC 3758 §3.6).
     skipped_to: Option<LongTsn>,
-    /// User bytes of the latest message that was complete: the next one may have as many. What is reserved for it is no more
-    /// than the peer has just sent.
+    /// User bytes of the latest complete message: the next one may have as many. The reservation is no larger
+    /// than what the peer has just sent.
     usual: usize,
 }
 
@@ -227,7 +229,7 @@ impl Reassembly {
         self.runs.is_empty() && self.opened.is_empty()
     }
 
-    /// User bytes and chunks held, counted anew.
+    /// Recounts user bytes and chunks held.
     #[cfg(test)]
     pub(super) fn held(&self) -> (u64, u64) {
         self.runs
@@ -235,7 +237,7 @@ impl Reassembly {
             .fold((0, 0), |(bytes, chunks), run| (bytes + run.len() as u64, chunks + u64::from(run.chunks)))
     }
 
-    /// Where a chunk belongs.
+    /// Returns the place of a chunk.
     fn spot(&self, tsn: LongTsn, piece: &Piece<'_>) -> (Key, u64) {
         if !self.interleaving {
             return (DATA, tsn.get());
@@ -278,11 +280,11 @@ impl Reassembly {
         }
         let skipped = self.skipped_to.is_some_and(|to| tsn - 1 <= to);
         match self.before(key, place).map(|first| &self.runs[&(key, first)]) {
-            // What is left of a message that was given up ends where the next one begins.
+            // The rest of an abandoned message ends where the next one begins.
             Some(run) if piece.begin && !run.ends && !skipped => return Err(DataFault::BeginInsideMessage),
             Some(run) if !piece.begin && run.ends => return Err(DataFault::NoBegin),
             Some(run) if !piece.begin && !run.same_message(piece) => return Err(DataFault::FragmentsDiffer),
-            // Received and not incomplete: it ended a message, or it was given up.
+            // Received and not incomplete: it ended a message, or was abandoned.
             None if !piece.begin && !skipped && received.contains(tsn - 1) => {
                 return Err(DataFault::NoBegin);
             }
@@ -291,8 +293,8 @@ impl Reassembly {
         self.check_after(place, piece, received, tsn)
     }
 
-    /// Whether a DATA chunk may stand before its neighbour (RFC 9260 §3.3.1 table of B and E, §6.9): a message's fragments
-    /// have consecutive TSNs, so what precedes a B, or follows an E, is another message.
+    /// Whether a DATA chunk may stand before its neighbour (RFC 9260 §3.3.1 table of B and E, §6.9): a
+    /// message's fragments have consecutive TSNs, so what precedes a B, or follows an E, is another message.
     fn check_after(
         &self,
         place: u64,
@@ -324,7 +326,7 @@ impl Reassembly {
         if piece.end && follows { Err(DataFault::FragmentRepeated) } else { Ok(()) }
     }
 
-    /// What is left of a message that was given up, just before one that begins here, is of no use.
+    /// Discards the rest of an abandoned message just before one that begins here.
     pub(super) fn discard_rest(&mut self, tsn: LongTsn, piece: &Piece<'_>) -> Discarded {
         let mut discarded = Discarded::default();
         if piece.begin
@@ -338,7 +340,7 @@ impl Reassembly {
         discarded
     }
 
-    /// Keeps a checked fragment; gives what can be delivered after it.
+    /// Keeps a checked fragment; returns what can be delivered after it.
     pub(super) fn insert(&mut self, tsn: LongTsn, piece: &Piece<'_>, slab: &mut Slab) -> Option<Assembled> {
         let (key, place) = self.spot(tsn, piece);
         let before = self.before(key, place).filter(|_| !piece.begin);
@@ -381,8 +383,8 @@ impl Reassembly {
         Some(Assembled::Part(run.into_arrived(false, ppid)))
     }
 
-    /// Begins to deliver the message of the chunk just kept, in parts, when its beginning is here. A stream has one such message
-    /// at a time (RFC 8260 §2).
+    /// Begins to deliver the message of the chunk just kept, in parts, when its beginning is here. A stream
+    /// has one such message at a time (RFC 8260 §2).
     pub(super) fn open(&mut self, tsn: LongTsn, piece: &Piece<'_>) -> Result<Option<Arrived>, DataFault> {
         let (key, place) = self.spot(tsn, piece);
         let Some((&spot, run)) = self.runs.range((key, 0)..=(key, place)).next_back() else {
@@ -402,7 +404,8 @@ impl Reassembly {
         Ok(Some(run.into_arrived(true, ppid)))
     }
 
-    /// A message that can never be complete is held no longer: of the chunk just kept, up to which all has come.
+    /// Discards the message of the chunk just kept if it can never be complete: everything up to it has
+    /// arrived.
     pub(super) fn drop_message(&mut self, tsn: LongTsn, piece: &Piece<'_>) -> Discarded {
         if !self.interleaving {
             return self.forward(tsn);
@@ -417,8 +420,8 @@ impl Reassembly {
         discarded
     }
 
-    /// The Cumulative TSN moved over what the peer does not send any more: DATA messages that miss something up to there
-    /// will never be complete (RFC 3758 §3.6). Cost: what is removed.
+    /// The Cumulative TSN moved over abandoned chunks: discards DATA messages that miss a chunk up to there
+    /// (RFC 3758 §3.6). Cost: what is removed.
     pub(super) fn forward(&mut self, new_cum_tsn: LongTsn) -> Discarded {
         let mut discarded = Discarded::default();
         self.skipped_to = Some(new_cum_tsn);
@@ -442,7 +445,7 @@ impl Reassembly {
         discarded
     }
 
-    /// I-FORWARD-TSN: messages of the stream up to this one will never be complete (RFC 8260 §2.3.1). Cost: what is
+    /// Discards messages of the stream up to this one after an I-FORWARD-TSN (RFC 8260 §2.3.1). Cost: what is
     /// removed.
     pub(super) fn skip(&mut self, stream: u16, unordered: bool, mid: u32) -> Discarded {
         let mut discarded = Discarded::default();
@@ -456,7 +459,7 @@ impl Reassembly {
         discarded
     }
 
-    /// Messages from this one up to that one will never be complete.
+    /// Discards messages from this one up to that one.
     fn discard(&mut self, from: Key, to: Key, discarded: &mut Discarded) {
         while let Some((&spot, _)) = self.runs.range((from, 0)..=(to, u64::MAX)).next() {
             if let Some(run) = self.runs.remove(&spot) {
@@ -469,13 +472,13 @@ impl Reassembly {
         }
     }
 
-    /// A late fragment of a message that was given up when an earlier one was passed over. Only of the last: a stream has one
-    /// message at a time (RFC 8260 §2.2.2).
+    /// Returns whether this is a late fragment of an abandoned message. Only of the last one: a stream has
+    /// one message at a time (RFC 8260 §2.2.2).
     pub(super) fn is_given_up(&self, piece: &Piece<'_>) -> bool {
         self.given_up.get(&(piece.stream, piece.unordered)) == Some(&piece.number)
     }
 
-    /// Streams with interleaved messages that are not complete or were given up, each once.
+    /// Returns the streams with incomplete or abandoned interleaved messages, each once.
     pub(super) fn unfinished(&self) -> Vec<u16> {
         if !self.interleaving {
             return Vec::new();
@@ -492,8 +495,8 @@ impl Reassembly {
         streams
     }
 
-    /// Messages of the stream that are not complete will never be: it was reset (RFC 6525 §5.2.2). DATA messages are complete
-    /// by then, or belong to a peer that breaks the protocol and are found out by their TSNs.
+    /// Discards incomplete messages of a stream that was reset (RFC 6525 §5.2.2). DATA messages are complete
+    /// by then, or the peer violates the protocol, which their TSNs show.
     pub(super) fn forget(&mut self, stream: u16) -> Discarded {
         let mut discarded = Discarded::default();
         if !self.interleaving {

@@ -1,4 +1,4 @@
-//! [`SackClock`]: when a SACK is due (RFC 9260 §6.2, §6.7). Knows nothing of what it says.
+//! [`SackClock`]: when a SACK is due (RFC 9260 §6.2, §6.7). Independent of its content.
 
 use msctp_units::{Span, Time};
 
@@ -19,7 +19,7 @@ pub(super) struct SackClock {
 }
 
 impl SackClock {
-    /// A SACK goes out at least every `frequency` packets and within `delay`.
+    /// Creates a clock: a SACK at least every `frequency` packets and within `delay`.
     pub(super) fn new(delay: Span, frequency: u32) -> Self {
         Self {
             delay,
@@ -32,13 +32,13 @@ impl SackClock {
         }
     }
 
-    /// A DATA chunk was processed. `hasten`: its SACK must not wait.
+    /// Notes a processed DATA chunk. `hasten`: its SACK must not be delayed.
     pub(super) fn on_data(&mut self, hasten: bool) {
         self.packet_has_data = true;
         self.immediate |= hasten;
     }
 
-    /// All chunks of a packet were processed.
+    /// Notes the end of a packet.
     pub(super) fn end_packet(&mut self, now: Time) {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
         //# An SCTP receiver MUST NOT generate more than one SACK chunk for every incoming packet, other than
@@ -47,8 +47,8 @@ impl SackClock {
             return;
         }
         self.packets += 1;
-        // RFC 9260 §5.1: after the first DATA chunk an endpoint MUST immediately respond with a SACK. §6.2: at least every
-        // second packet, and within the delay of the first unacknowledged chunk.
+        // RFC 9260 §5.1: after the first DATA chunk an endpoint MUST immediately respond with a SACK. §6.2:
+        // at least every second packet, and within the delay of the first unacknowledged chunk.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
         //# the endpoint MUST immediately respond with a SACK chunk to acknowledge the DATA chunk.
         let first = core::mem::take(&mut self.first);
@@ -65,27 +65,28 @@ impl SackClock {
         }
     }
 
-    /// A SACK is wanted without DATA having come (window update, RFC 9260 §6.2).
+    /// Requests a SACK without DATA (window update, RFC 9260 §6.2).
     pub(super) fn hasten(&mut self) {
         self.immediate = true;
     }
 
-    /// A SACK must go out now.
+    /// Returns whether a SACK must be sent now.
     pub(super) fn is_due(&self, now: Time) -> bool {
         self.immediate || self.deadline.is_some_and(|deadline| deadline <= now)
     }
 
-    /// There is something to acknowledge: bundle a SACK with outbound DATA (RFC 9260 §6.1).
+    /// Returns whether there is something to acknowledge: a SACK is bundled with outbound DATA (RFC 9260
+    /// §6.1).
     pub(super) fn is_pending(&self) -> bool {
         self.immediate || self.packets > 0
     }
 
-    /// When the delay ends of what was received and not acknowledged.
+    /// Returns when the delay of unacknowledged DATA ends.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// A SACK was written.
+    /// Notes that a SACK was written.
     pub(super) fn sent(&mut self) {
         self.packets = 0;
         self.immediate = false;

@@ -1,8 +1,8 @@
-//! [`Slab`]: where messages are copied that can be read at once, many to a buffer; buffers are used again when the
-//! application has dropped what was in them. So receiving allocates nothing while data flows and is read.
+//! [`Slab`]: buffers for messages that can be read at once, many to a buffer. A buffer is reused after the
+//! application has dropped its messages, so receiving allocates nothing while data is read.
 //!
-//! Only such messages: one that is held back for others would keep a whole buffer from being used again, which a peer could
-//! make happen as often as it likes. And a message that comes in fragments, while it is the only one that is incomplete.
+//! A message that is held for others would keep a whole buffer from reuse, as often as a peer likes, so it is
+//! not copied here. A fragmented message is, while it is the only incomplete one.
 
 use std::collections::VecDeque;
 
@@ -16,9 +16,9 @@ pub(super) const MOST: usize = 64 << 10;
 /// Buffers for payload.
 #[derive(Debug)]
 pub(super) struct Slab {
-    /// What is left of the newest buffer.
+    /// Free part of the newest buffer.
     room: BytesMut,
-    /// Full ones, oldest first, to be used again.
+    /// Full buffers, oldest first, to be reused.
     full: VecDeque<BytesMut>,
     size: usize,
     /// Bytes of `full` at most.
@@ -26,12 +26,12 @@ pub(super) struct Slab {
 }
 
 impl Slab {
-    /// `keep`: bytes of full buffers that may wait to be used again; the receive buffer.
+    /// Creates a slab. `keep`: bytes of full buffers kept for reuse; the receive buffer.
     pub(super) fn new(keep: usize) -> Self {
         Self { room: BytesMut::new(), full: VecDeque::new(), size: 0, keep }
     }
 
-    /// A copy of `payload`.
+    /// Copies `payload`.
     #[inline]
     pub(super) fn copy(&mut self, payload: &[u8]) -> Bytes {
         // The room behind what was split off; the rest of the buffer is asked for only when that is used up.
@@ -54,7 +54,7 @@ impl Slab {
 
     #[cold]
     fn make_room(&mut self, len: usize) {
-        // Alone with it: nothing has waited to be read.
+        // Alone with it: nothing was queued to be read.
         if self.room.try_reclaim(len) {
             return;
         }
@@ -67,13 +67,13 @@ impl Slab {
             BytesMut::with_capacity(self.size.max(len))
         });
         let full = core::mem::replace(&mut self.room, next);
-        // Smaller ones are not worth the while, nor are more than a window's worth.
+        // Small buffers, and more than a window's worth, are not kept.
         if full_size == MOST && (self.full.len() + 1) * MOST <= self.keep {
             self.full.push_back(full);
         }
     }
 
-    /// Gives all buffers back: nothing has come for some time.
+    /// Frees all buffers after a time without data.
     pub(super) fn rest(&mut self) {
         *self = Self::new(self.keep);
     }

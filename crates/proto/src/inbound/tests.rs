@@ -35,7 +35,8 @@ fn chunk(tsn: u32, ssn: u16, flags: DataFlags, payload: &[u8]) -> Data<'_> {
     }
 }
 
-/// A receiver whose first SACK is behind it: TSN 0 with SSN 0 came, was acknowledged and read. The next TSN is 1.
+/// A receiver whose first SACK is behind it: TSN 0 with SSN 0 came, was acknowledged and read. The next TSN
+/// is 1.
 fn receiver(change: impl FnOnce(&mut Config)) -> Inbound {
     let mut config = Config::default();
     change(&mut config);
@@ -395,7 +396,7 @@ fn take_forward(inbound: &mut Inbound, now: Time, tsn: u32, skipped: &[(u16, u16
 
 #[test]
 fn rfc3758_3_6_the_figure() {
-    // 103 and 106 missing; 103 is given up
+    // 103 and 106 missing; 103 is abandoned
     let mut inbound = receiver(|_| {});
     for tsn in [1, 2, 4, 5, 7] {
         packet(&mut inbound, ms(0), tsn);
@@ -593,9 +594,10 @@ fn rfc8260_2_3_1_skipped_messages_by_stream_and_order() {
     assert_eq!((inbound.held_bytes(), inbound.cum_tsn_ack()), (0, Tsn::new(8)));
 }
 
-/// Fragments of a message given up that were on their way when the I-FORWARD-TSN came: acknowledged, not held, not delivered,
-/// whatever their order, and what follows is delivered. It ends before their TSNs, since those between are of other streams. Of
-/// a stream only the last message given up can have such fragments: all earlier ones have lower TSNs (RFC 8260 §2.2.2).
+/// Fragments of an abandoned message that were on their way when the I-FORWARD-TSN came: acknowledged, not
+/// held, not delivered, whatever their order, and what follows is delivered. It ends before their TSNs, since
+/// those between are of other streams. Of a stream only the last abandoned message can have such fragments:
+/// all earlier ones have lower TSNs (RFC 8260 §2.2.2).
 #[test]
 fn rfc8260_2_3_1_late_fragments_of_a_message_given_up_are_thrown_away() {
     for (unordered, beginning_came) in [(false, true), (false, false), (true, true), (true, false)] {

@@ -1,4 +1,4 @@
-//! [`TsnMap`]: which TSNs were received (RFC 9260 §6.2, §6.7). Knows nothing of what they carried.
+//! [`TsnMap`]: which TSNs were received (RFC 9260 §6.2, §6.7). Independent of their content.
 
 use std::collections::VecDeque;
 
@@ -6,12 +6,12 @@ use msctp_wire::{GapBlock, Tsn};
 
 use crate::long_tsn::LongTsn;
 
-/// Gap Ack Blocks give 16-bit offsets from the Cumulative TSN Ack (RFC 9260 §3.3.4): what lies further ahead could not be
-/// reported, so it is not taken.
+/// Gap Ack Blocks give 16-bit offsets from the Cumulative TSN Ack (RFC 9260 §3.3.4): a TSN further ahead
+/// could not be reported, so it is dropped.
 const MAX_AHEAD: u64 = u16::MAX as u64;
 
-/// Ranges kept above the Cumulative TSN Ack. Bounds the memory a peer can make us hold and the work of shifting the
-/// array (at most half of it moves). A sender with 5,800 chunks outstanding that loses every second one makes 2,900.
+/// Most ranges kept above the Cumulative TSN Ack. Bounds memory and the work of shifting the array (at most
+/// half of it moves). A sender with 5,800 chunks outstanding that loses every second one makes 2,900.
 const MAX_RANGES: usize = 4096;
 
 /// TSNs received without a hole between them, both ends included.
@@ -21,7 +21,7 @@ struct Range {
     last: LongTsn,
 }
 
-/// Where a TSN belongs.
+/// The place of a TSN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// It is the next one after the Cumulative TSN Ack.
@@ -30,25 +30,25 @@ pub(super) enum Place {
     Ahead(usize),
     /// Received before.
     Duplicate,
-    /// Too far ahead, or one hole too many: cannot be taken now.
+    /// Too far ahead, or one hole too many: dropped.
     TooFar,
 }
 
 /// The Cumulative TSN Ack Point and the ranges received above it, in order, with holes between them.
 ///
-/// In order and append are O(1). Otherwise a place is found in O(log ranges); opening or closing a hole in the middle
-/// shifts at most half of a bounded array.
+/// In order and append are O(1). Otherwise a place is found in O(log ranges); opening or closing a hole in
+/// the middle shifts at most half of a bounded array.
 #[derive(Debug)]
 pub(super) struct TsnMap {
     cum_tsn_ack: LongTsn,
     ranges: VecDeque<Range>,
-    /// The ranges as Gap Ack Blocks, right up to `built`; the others are made when a SACK asks for them.
+    /// The ranges as Gap Ack Blocks, valid up to `built`; the others are built for the next SACK.
     blocks: Vec<GapBlock>,
     built: usize,
 }
 
 impl TsnMap {
-    /// Nothing received yet; the peer starts at `initial_tsn`.
+    /// Creates an empty map; the peer starts at `initial_tsn`.
     pub(super) fn new(initial_tsn: Tsn) -> Self {
         // RFC 9260 §5.1: the Cumulative TSN Ack Point is the peer's Initial TSN minus one
         let cum_tsn_ack = LongTsn::first(initial_tsn) - 1;
@@ -59,12 +59,12 @@ impl TsnMap {
         self.cum_tsn_ack
     }
 
-    /// The highest TSN received, or the Cumulative TSN Ack Point.
+    /// Returns the highest TSN received, or the Cumulative TSN Ack Point.
     pub(super) fn highest(&self) -> LongTsn {
         self.ranges.back().map_or(self.cum_tsn_ack, |range| range.last)
     }
 
-    /// True when a TSN is missing below one that was received.
+    /// Returns whether a TSN is missing below one that was received.
     pub(super) fn has_gap(&self) -> bool {
         !self.ranges.is_empty()
     }
@@ -104,7 +104,8 @@ impl TsnMap {
         if tsn.above(self.cum_tsn_ack) > MAX_AHEAD || full { Place::TooFar } else { Place::Ahead(index) }
     }
 
-    /// Everything up to `tsn` counts as received (RFC 3758 §3.6). False when it does so already. Cost: the ranges passed.
+    /// Marks everything up to `tsn` as received (RFC 3758 §3.6); returns false if it was already. Cost: the
+    /// ranges passed.
     pub(super) fn forward(&mut self, tsn: LongTsn) -> bool {
         if tsn <= self.cum_tsn_ack {
             return false;
@@ -153,8 +154,8 @@ impl TsnMap {
         }
     }
 
-    /// The first `limit` Gap Ack Blocks, lowest first (RFC 9260 §6.7). Costs what changed since they were last asked for:
-    /// while the Cumulative TSN Ack stands still that is little.
+    /// Returns the first `limit` Gap Ack Blocks, lowest first (RFC 9260 §6.7). Cost: the changes since the
+    /// last call, which are few while the Cumulative TSN Ack stands still.
     pub(super) fn gap_blocks(&mut self, limit: usize) -> &[GapBlock] {
         // MAX_AHEAD keeps the offsets within 16 bits
         let cum_tsn_ack = self.cum_tsn_ack;

@@ -1,9 +1,10 @@
-//! [`Tuning`]: how large the receive buffer should be (dynamic right-sizing, Fisk & Feng 2001): twice what the application read
-//! in a round trip. A sender held back by the window sends one window per round trip; with twice as much it can show
-//! whether the path carries more. Knows no chunks.
+//! [`Tuning`]: how large the receive buffer should be (dynamic right-sizing, Fisk & Feng 2001): twice what
+//! the application read in a round trip. A sender held back by the window sends one window per round trip;
+//! with twice as much it can show whether the path carries more. Knows no chunks.
 //!
-//! The round trip is the path's, where this end has measured it (HEARTBEATs, data of its own, the handshake); else the time from
-//! the announcement of a window's edge to data beyond what was allowed before, which cannot be shorter.
+//! The round trip is the path's, where this end has measured it (HEARTBEATs, data of its own, the handshake);
+//! else the time from the announcement of a window's edge to data beyond what was allowed before, which
+//! cannot be shorter.
 
 use msctp_units::{Span, Time};
 
@@ -29,7 +30,7 @@ impl Tuning {
         Self { max: u64::from(max), now: Time::ZERO, read: 0, round: None, edge: None, least: None }
     }
 
-    /// The application took so many bytes.
+    /// Notes that the application read so many bytes.
     pub(super) fn on_read(&mut self, len: usize) {
         self.read += len as u64;
     }
@@ -39,8 +40,8 @@ impl Tuning {
         self.edge.get_or_insert((self.now, edge));
     }
 
-    /// Data came, `received` bytes since the beginning with it. `rtt`: of the path, where it is known. Gives the size the
-    /// buffer of `size` bytes should have.
+    /// Data came, `received` bytes since the beginning with it. `rtt`: of the path, where it is known. Gives
+    /// the size the buffer of `size` bytes should have.
     pub(super) fn on_data(&mut self, now: Time, received: u64, rtt: Option<Span>, size: u64) -> u64 {
         self.now = now;
         if let Some((announced, edge)) = self.edge
@@ -71,7 +72,8 @@ mod tests {
         Time::ZERO + Span::from_millis(ms)
     }
 
-    /// A sender that sends a whole window each round trip of 100 ms, on a path that carries `path` bytes in that time.
+    /// A sender that sends a whole window each round trip of 100 ms, on a path that carries `path` bytes in
+    /// that time.
     fn settle(rtt: Option<Span>, path: u64, max: u32) -> u64 {
         let (mut tuning, mut size, mut received) = (Tuning::new(max), 64_000, 0);
         for round in 0..40u64 {

@@ -1,17 +1,17 @@
-//! [`ReceiveWindow`]: what a_rwnd says (RFC 9260 §6.2 A to D). Counts bytes, holds none.
+//! [`ReceiveWindow`]: the value of a_rwnd (RFC 9260 §6.2 A to D). Counts bytes, holds none.
 
 use msctp_units::{Span, Time};
 
 use super::tuning::Tuning;
 use crate::config::MIN_CHARGE;
 
-/// So many times the buffer may be held for what fills holes, and for one message.
+/// Multiple of the buffer that may be held for chunks that fill holes, and for one message.
 pub(super) const STRETCH: u64 = 2;
 
 /// Receive buffer accounting.
 ///
-/// The edge is how far (in bytes since the start) the peer was told it may send. It moves only forward, and, to avoid
-/// the silly window syndrome, only in steps worth a packet (RFC 9260 §6.2, RFC 1122 §4.2.3.3).
+/// The edge is how far (in bytes since the start) the peer was told it may send. It moves only forward, and,
+/// to avoid the silly window syndrome, only in steps worth a packet (RFC 9260 §6.2, RFC 1122 §4.2.3.3).
 #[derive(Debug)]
 pub(super) struct ReceiveWindow {
     size: u64,
@@ -22,19 +22,19 @@ pub(super) struct ReceiveWindow {
     edge: u64,
     /// The last SACK said 0, whatever the edge: many small chunks were held.
     closed: bool,
-    /// The whole buffer is held by what cannot be read before more comes: as much again is granted.
+    /// The whole buffer holds data that cannot be read before more arrives: as much again is granted.
     stretched: bool,
-    /// The edge that was announced so.
+    /// The edge announced then.
     stretched_edge: u64,
     /// Where the buffer follows the path.
     tuning: Option<Box<Tuning>>,
-    /// What the endpoint lets this association hold (`EndpointConfig::receive_memory`).
+    /// The association's share of `EndpointConfig::receive_memory`.
     share: u64,
 }
 
 impl ReceiveWindow {
-    /// `size`: receive buffer in bytes, announced in INIT or INIT ACK; it may grow to `max`. `packet`: user bytes of a full
-    /// packet.
+    /// `size`: receive buffer in bytes, announced in INIT or INIT ACK; it may grow to `max`. `packet`: user
+    /// bytes of a full packet.
     pub(super) fn new(size: u32, max: Option<u32>, packet: u32) -> Self {
         let size = u64::from(size);
         Self {
@@ -53,12 +53,12 @@ impl ReceiveWindow {
         }
     }
 
-    /// Bytes that are held, with what keeping small chunks takes.
+    /// Returns the bytes held, including the overhead of small chunks.
     pub(super) fn charge(&self) -> u64 {
         self.held_bytes.max(self.held_chunks * MIN_CHARGE)
     }
 
-    /// The endpoint has so many bytes for this association; more than the buffer: no limit.
+    /// Sets the endpoint's share for this association; no limit if it is more than the buffer.
     #[inline]
     pub(super) fn set_share(&mut self, share: u64) {
         self.share = share;
@@ -69,14 +69,15 @@ impl ReceiveWindow {
         self.size.min(self.share)
     }
 
-    /// The endpoint is short of memory, and this association holds its share, with `more` bytes beside user data.
+    /// The endpoint is short of memory, and this association holds its share, with `more` bytes beside user
+    /// data.
     #[inline]
     pub(super) fn is_squeezed(&self, more: u64) -> bool {
         self.share != u64::MAX && self.charge() + more >= self.share
     }
 
-    /// `stuck`: nothing that is held can be read before more comes. With the window closed the sender would bring that chunk by
-    /// chunk, as zero window probes (RFC 9260 §6.1 A).
+    /// `stuck`: nothing that is held can be read before more comes. With the window closed the sender would
+    /// bring that chunk by chunk, as zero window probes (RFC 9260 §6.1 A).
     pub(super) fn stretch(&mut self, stuck: bool) {
         self.stretched = stuck && self.charge() + self.step > self.size();
     }
@@ -105,20 +106,20 @@ impl ReceiveWindow {
         }
     }
 
-    /// What a SACK sent now would say. With zero, new data is not taken.
+    /// Returns the a_rwnd of a SACK sent now. With zero, new data is dropped.
     pub(super) fn a_rwnd(&self) -> u32 {
         // Reached before the edge only by chunks smaller than MIN_CHARGE.
         if self.charge() >= self.limit() {
             return 0;
         }
         let promised = self.next_edge().saturating_sub(self.received).min(self.size);
-        // What was promised is taken back only where the endpoint has no room for it.
+        // A promised window shrinks only if the endpoint has no room for it.
         let room = if self.share < self.size { self.limit() - self.charge() } else { promised };
         // never above `size`, which is 32 bits
         promised.min(room) as u32
     }
 
-    /// A SACK with this [`a_rwnd`](Self::a_rwnd) goes out.
+    /// Notes that a SACK with this [`a_rwnd`](Self::a_rwnd) was sent.
     pub(super) fn announce(&mut self, a_rwnd: u32) {
         self.closed = a_rwnd == 0;
         let before = self.edge;
@@ -138,8 +139,8 @@ impl ReceiveWindow {
         self.tuning.is_some()
     }
 
-    /// A packet with data came; `rtt`: of its path, where it is known. The buffer grows if the application keeps up with more
-    /// than it holds.
+    /// A packet with data came; `rtt`: of its path, where it is known. The buffer grows if the application
+    /// keeps up with more than it holds.
     pub(super) fn tune(&mut self, now: Time, rtt: Option<Span>) {
         if let Some(tuning) = &mut self.tuning {
             self.size = tuning.on_data(now, self.received, rtt, self.size);
@@ -155,19 +156,19 @@ impl ReceiveWindow {
         u64::from(self.a_rwnd()).saturating_sub(announced) >= self.size.div_ceil(4)
     }
 
-    /// A DATA chunk with `len` user bytes is kept.
+    /// Notes a kept DATA chunk with `len` user bytes.
     pub(super) fn hold(&mut self, len: usize) {
         self.held_bytes += len as u64;
         self.held_chunks += 1;
         self.received += len as u64;
     }
 
-    /// A DATA chunk with `len` user bytes was received and thrown away (invalid stream).
+    /// Notes a discarded DATA chunk with `len` user bytes (invalid stream).
     pub(super) fn pass(&mut self, len: usize) {
         self.received += len as u64;
     }
 
-    /// The application took `len` bytes that had come in `chunks` chunks.
+    /// Notes that the application read `len` bytes of `chunks` chunks.
     pub(super) fn release(&mut self, len: usize, chunks: u32) {
         debug_assert!(self.held_bytes >= len as u64 && self.held_chunks >= u64::from(chunks));
         if let Some(tuning) = &mut self.tuning {

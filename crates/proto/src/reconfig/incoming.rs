@@ -1,5 +1,5 @@
-//! Requests of the peer (RFC 6525 §5.2): each done once, its answer repeated when the request is. May not touch streams or
-//! packets.
+//! Requests of the peer (RFC 6525 §5.2): applied once, and answered again if retransmitted. Does not touch
+//! streams or packets.
 
 use std::collections::VecDeque;
 
@@ -7,21 +7,21 @@ use msctp_wire::{ReconfigSerial, Tsn};
 
 use crate::rare::{Rare, Untouched};
 
-/// Answers kept: a chunk has at most two requests (RFC 6525 §3.1).
+/// Number of answers kept: a chunk has at most two requests (RFC 6525 §3.1).
 const KEPT: usize = 2;
 
-/// What is to be done about a request.
+/// How to handle a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It is new: to be looked into.
+    /// It is new: apply it.
     New,
     /// It was answered before, with this Result.
     Again(u32),
-    /// Its number is not the one that comes next: RFC 6525 §5.2.1.
+    /// Its number is not the next one: RFC 6525 §5.2.1.
     BadSequenceNumber,
 }
 
-/// An Outgoing SSN Reset Request that waits for data sent before it (RFC 6525 §5.2.2).
+/// An Outgoing SSN Reset Request that is deferred until the data sent before it arrives (RFC 6525 §5.2.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Deferred {
     pub(crate) serial: ReconfigSerial,
@@ -36,7 +36,7 @@ pub(crate) struct Incoming {
     past: Rare<Past>,
 }
 
-/// What is kept of those that came.
+/// The state of received requests.
 #[derive(Debug, Default)]
 struct Past {
     /// The last ones answered: number and Result.
@@ -49,17 +49,18 @@ impl Untouched for Past {
 }
 
 impl Incoming {
-    /// RFC 6525 §4.1: numbers begin with the peer's initial TSN.
+    /// Begins with the peer's initial TSN as the first number (RFC 6525 §4.1).
     pub(crate) fn new(initial_tsn: Tsn) -> Self {
         Self { next: ReconfigSerial::new(initial_tsn.get()), past: Rare::default() }
     }
 
-    /// The number of the last request that came in order: what our Outgoing SSN Reset Request names when it answers none.
+    /// Returns the number of the last request received in order, which our Outgoing SSN Reset Request names
+    /// if it answers none.
     pub(crate) fn last(&self) -> ReconfigSerial {
         self.next.prev()
     }
 
-    /// A request with this number came.
+    /// Classifies a request by its number.
     pub(crate) fn look(&self, serial: ReconfigSerial) -> Answer {
         if serial == self.next {
             return Answer::New;
@@ -68,7 +69,7 @@ impl Incoming {
         known.map_or(Answer::BadSequenceNumber, |&(_, result)| Answer::Again(result))
     }
 
-    /// The request that is new is answered with this Result.
+    /// Records the Result of the new request.
     pub(crate) fn answer(&mut self, serial: ReconfigSerial, result: u32) {
         if serial == self.next {
             self.next = serial.next();
@@ -81,7 +82,7 @@ impl Incoming {
         }
     }
 
-    /// The reset waits for the data sent before it.
+    /// Defers a reset until the data sent before it arrives.
     pub(crate) fn defer(&mut self, deferred: Deferred) {
         self.past.deferred = Some(deferred);
     }
@@ -91,7 +92,7 @@ impl Incoming {
         self.past.deferred.is_some()
     }
 
-    /// The reset that waited, if all up to its last TSN has come.
+    /// Returns the deferred reset once all data up to its last TSN has arrived.
     pub(crate) fn take_deferred(&mut self, cum_tsn_ack: Tsn) -> Option<Deferred> {
         if !self.has_deferred() {
             return None;

@@ -1,8 +1,8 @@
-//! Stream reconfiguration (RFC 6525): what one end asks of the other, and what it does when asked. May not touch chunks and
-//! packets; the association carries requests and answers, and moves the streams.
+//! Stream reconfiguration (RFC 6525): the state of requests in both directions. Does not touch chunks and
+//! packets: the association sends requests and answers, and changes the streams.
 //!
-//! Done are resets of outgoing and incoming streams and added streams. An SSN/TSN Reset Request (§4.3) is answered
-//! “Denied”, as an end may.
+//! Supports resets of outgoing and incoming streams, and added streams. Answers an SSN/TSN Reset Request
+//! (§4.3) with “Denied”, which the RFC allows.
 
 mod incoming;
 mod outgoing;
@@ -10,32 +10,33 @@ mod outgoing;
 pub(crate) use self::incoming::{Answer, Deferred, Incoming};
 pub(crate) use self::outgoing::{Outgoing, Settled, Step};
 
-/// Streams that one request can name: they fit a packet of any path (`MIN_PMTU`), whatever headers and AUTH take of it. A request that
-/// names none is for all.
+/// Most streams that one request can name: they fit a packet of any path (`MIN_PMTU`) beside headers and
+/// AUTH. A request that names none is for all.
 pub const MAX_NAMED_STREAMS: usize = 192;
 
-/// What one end can ask of the other.
+/// A request to reset or add streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamRequest {
-    /// Number the messages of these outgoing streams from 0 again (RFC 6525 §5.1.2), at most [`MAX_NAMED_STREAMS`]; none named: of all. They
-    /// send nothing meanwhile.
+    /// Reset these outgoing streams to SSN 0 (RFC 6525 §5.1.2): at most [`MAX_NAMED_STREAMS`], or all if none
+    /// is named. They send nothing meanwhile.
     ResetOutgoing(Vec<u16>),
-    /// Ask the peer to do that with these streams of its own (RFC 6525 §5.1.3), at most [`MAX_NAMED_STREAMS`]; none named: all.
+    /// Ask the peer to reset these outgoing streams of its own (RFC 6525 §5.1.3): at most
+    /// [`MAX_NAMED_STREAMS`], or all if none is named.
     ResetIncoming(Vec<u16>),
-    /// Have so many more streams to send on (RFC 6525 §5.1.5).
+    /// Add so many outgoing streams (RFC 6525 §5.1.5).
     AddOutgoing(u16),
-    /// Ask the peer to have so many more streams to send on (RFC 6525 §5.1.6).
+    /// Ask the peer to add so many outgoing streams (RFC 6525 §5.1.6).
     AddIncoming(u16),
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconfigOutcome {
-    /// Done, or there was nothing to do.
+    /// Applied, or there was nothing to do.
     Performed,
-    /// The peer does not want it.
+    /// The peer denied it.
     Denied,
-    /// The association shut down or began anew before the peer was asked, or before it answered.
+    /// The association shut down or restarted before the peer answered.
     GivenUp,
     /// The peer answered with an error: the Result of its response (RFC 6525 §4.4).
     Failed(u32),
@@ -48,12 +49,12 @@ pub enum StreamEvent {
     Answered {
         /// The request.
         request: StreamRequest,
-        /// What became of it.
+        /// Its outcome.
         outcome: ReconfigOutcome,
     },
-    /// The peer numbers the messages of these streams of its own from 0 again; none named: of all. All messages from before
-    /// can be read first.
+    /// The peer reset these streams to SSN 0, or all if none is named. All earlier messages can be read
+    /// first.
     IncomingReset(Vec<u16>),
-    /// So many more streams come from the peer; how many there are now.
+    /// The peer added streams: how many, and how many there are now.
     IncomingAdded(u16),
 }

@@ -1,4 +1,5 @@
-//! Requests of this end (RFC 6525 §5.1): one at a time, repeated until it is answered. May not touch streams or packets.
+//! Requests of this end (RFC 6525 §5.1): one at a time, retransmitted until answered. Does not touch streams
+//! or packets.
 
 use std::collections::VecDeque;
 
@@ -11,32 +12,32 @@ use crate::PathId;
 use crate::long_tsn::LongTsn;
 use crate::rare::{Rare, Untouched};
 
-/// Requests that wait at most.
+/// Longest queue of requests.
 const MAX_WAITING: usize = 16;
 
-/// How far the first request is.
+/// Progress of the first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Not looked at yet.
+    /// Not begun.
     Queued,
-    /// An outgoing reset whose streams are to fall silent.
+    /// An outgoing reset whose streams must stop sending.
     Quieting,
-    /// It goes out when all up to here is acknowledged.
+    /// It is sent when everything up to this TSN is acknowledged.
     Draining(LongTsn),
-    /// To be sent, or sent again, now.
+    /// To be sent or retransmitted now.
     Due,
-    /// Sent; the timer runs.
+    /// Sent; the timer is running.
     Sent,
 }
 
-/// A request and the number of the peer's that it answers.
+/// A request, and the number of the peer's request that it answers.
 #[derive(Clone, Debug)]
 struct Waiting {
     request: StreamRequest,
     response_to: Option<ReconfigSerial>,
 }
 
-/// A request that was answered, to be acted on.
+/// An answered request, to be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settled {
     pub(crate) request: StreamRequest,
@@ -50,14 +51,14 @@ pub(crate) struct Outgoing {
     requests: Rare<Requests>,
 }
 
-/// Those that are not answered, and how far the first one is.
+/// Unanswered requests, and the progress of the first one.
 #[derive(Debug)]
 struct Requests {
     waiting: VecDeque<Waiting>,
     step: Step,
     timer: Option<Time>,
     path: Option<PathId>,
-    /// The request at hand was sent at least once: the peer may have done it.
+    /// The current request was sent at least once: the peer may have applied it.
     asked: bool,
 }
 
@@ -73,24 +74,24 @@ impl Default for Requests {
 }
 
 impl Outgoing {
-    /// RFC 6525 §4.1: numbers begin with our initial TSN.
+    /// Begins with our initial TSN as the first number (RFC 6525 §4.1).
     pub(crate) fn new(initial_tsn: Tsn) -> Self {
         Self { serial: ReconfigSerial::new(initial_tsn.get()), requests: Rare::default() }
     }
 
-    /// False: too many wait.
+    /// Queues a request; returns false if the queue is full.
     pub(crate) fn push(&mut self, request: StreamRequest, response_to: Option<ReconfigSerial>) -> bool {
         if self.requests.waiting.len() >= MAX_WAITING {
             return false;
         }
-        // RFC 6525 §5.2.3: one that answers the peer goes before our own that were not begun
+        // RFC 6525 §5.2.3: an answer to the peer precedes our own requests that were not begun
         let Requests { waiting, step, .. } = &mut *self.requests;
         let index = if response_to.is_some() { usize::from(*step != Step::Queued) } else { waiting.len() };
         waiting.insert(index.min(waiting.len()), Waiting { request, response_to });
         true
     }
 
-    /// The request at hand and how far it is.
+    /// Returns the current request and its progress.
     pub(crate) fn current(&self) -> Option<(&StreamRequest, Step)> {
         self.requests.waiting.front().map(|waiting| (&waiting.request, self.requests.step))
     }
@@ -99,19 +100,19 @@ impl Outgoing {
         self.requests.step = step;
     }
 
-    /// Number of the request at hand, and of the peer's that it answers.
+    /// Returns the number of the current request, and of the peer's request that it answers.
     pub(crate) fn numbers(&self) -> (ReconfigSerial, Option<ReconfigSerial>) {
         (self.serial, self.requests.waiting.front().and_then(|waiting| waiting.response_to))
     }
 
-    /// It was sent on this path; `until`: when it is sent again.
+    /// Notes that it was sent on this path. `until`: when it is retransmitted.
     pub(crate) fn on_sent(&mut self, path: PathId, until: Time) {
         let requests = &mut *self.requests;
         (requests.step, requests.path, requests.timer) = (Step::Sent, Some(path), Some(until));
         requests.asked = true;
     }
 
-    /// Where it was sent last, unless the peer has heard of it.
+    /// The path on which it was sent last; `None` once the peer has answered it as in progress.
     pub(crate) fn last_path(&self) -> Option<PathId> {
         self.requests.path
     }
@@ -120,7 +121,7 @@ impl Outgoing {
         self.requests.timer
     }
 
-    /// RFC 6525 §5.1.1 (timer): the path whose error it is that nothing was answered.
+    /// Handles the timer (RFC 6525 §5.1.1): returns the path that is charged with the error.
     pub(crate) fn handle_timeout(&mut self, now: Time) -> Option<PathId> {
         if self.requests.timer.is_none_or(|at| at > now) {
             return None;
@@ -130,7 +131,8 @@ impl Outgoing {
         requests.path
     }
 
-    /// The peer answered. `None`: not what is asked for, or it is still at it (§5.2.7).
+    /// Handles the peer's answer. `None`: it answers another request, or the peer is still in progress
+    /// (§5.2.7).
     pub(crate) fn on_response(&mut self, response: &ReconfigResponse) -> Option<Settled> {
         if response.serial != self.serial || !matches!(self.requests.step, Step::Sent | Step::Due) {
             return None;
@@ -138,7 +140,7 @@ impl Outgoing {
         let outcome = match response.result {
             ReconfigResponse::NOTHING_TO_DO | ReconfigResponse::PERFORMED => ReconfigOutcome::Performed,
             ReconfigResponse::DENIED => ReconfigOutcome::Denied,
-            // It is asked again when the timer expires; nobody is to blame for that.
+            // Retransmitted when the timer expires, without an error of the path
             ReconfigResponse::IN_PROGRESS => {
                 self.requests.path = None;
                 return None;
@@ -148,7 +150,7 @@ impl Outgoing {
         self.settle(outcome)
     }
 
-    /// The peer's Outgoing SSN Reset Request answers our Incoming one (§5.2.2).
+    /// Handles the peer's Outgoing SSN Reset Request that answers our Incoming one (§5.2.2).
     pub(crate) fn on_reset_in_answer(&mut self, response_to: ReconfigSerial) -> Option<Settled> {
         if self.awaits_reset() && response_to == self.serial {
             self.settle(ReconfigOutcome::Performed)
@@ -157,18 +159,19 @@ impl Outgoing {
         }
     }
 
-    /// The request at hand is answered by a reset of the peer's streams.
+    /// Returns whether a reset of the peer's streams answers the current request.
     pub(crate) fn awaits_reset(&self) -> bool {
         matches!(self.current(), Some((StreamRequest::ResetIncoming(_), Step::Sent | Step::Due)))
     }
 
-    /// The request at hand was sent: the peer may have done it.
+    /// Returns whether the current request was sent: the peer may have applied it.
     pub(crate) fn is_asked(&self) -> bool {
         self.requests.asked
     }
 
-    /// Gives up the last request that the peer was not asked yet; `all`: the one it was asked too. To be called until
-    /// `None`. One that the peer may have done has to be gone through with: both ends must agree on the numbers.
+    /// Cancels the last request that was not sent; with `all` also the one that was. Call it until it returns
+    /// `None`. A request that the peer may have applied must complete otherwise: both ends must agree on the
+    /// numbers.
     pub(crate) fn give_up(&mut self, all: bool) -> Option<Settled> {
         let kept = usize::from(self.requests.asked && !all);
         if self.requests.waiting.len() <= kept {

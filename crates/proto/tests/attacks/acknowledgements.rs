@@ -1,5 +1,6 @@
-//! A receiver that wants more than its share: acknowledgements of what was never sent, of what did not arrive, in pieces,
-//! again and again (Savage et al., "TCP congestion control with a misbehaving receiver", in SCTP's terms).
+//! A receiver that wants more than its share: acknowledgements of what was never sent, of what did not
+//! arrive, in pieces, again and again (Savage et al., "TCP congestion control with a misbehaving receiver",
+//! in SCTP's terms).
 
 use msctp_proto::{AssociationState as State, Config, Event, LossReason};
 use msctp_units::Span;
@@ -7,8 +8,8 @@ use msctp_wire::{GapBlock, List, Sack, Tsn};
 
 use crate::support::{Fate, Pair, Side, chunk, message, packet};
 
-/// B has sent `count` messages of `len` bytes each, as far as its window allows; nothing of A's is delivered. Gives the pair,
-/// the first TSN and how many chunks there are.
+/// B has sent `count` messages of `len` bytes each, as far as its window allows; nothing of A's is delivered.
+/// Gives the pair, the first TSN and how many chunks there are.
 fn waiting_sender(count: usize, len: usize) -> (Pair, u32, u32) {
     let mut pair = Pair::established(Config::default());
     pair.log = Some(Vec::new());

@@ -1,5 +1,5 @@
-//! A client that lists other people's addresses (RFC 5062): before an address has answered, what goes there are heartbeats,
-//! fewer bytes than the attacker had to send.
+//! A client that lists other people's addresses (RFC 5062): before an address has answered, what goes there
+//! are heartbeats, fewer bytes than the attacker had to send.
 
 use msctp_proto::{AuthConfig, PathState};
 use msctp_units::Span;

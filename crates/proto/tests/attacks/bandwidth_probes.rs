@@ -1,4 +1,5 @@
-//! Answers to bandwidth probes that a peer makes up: no estimate comes of those, and none opens a window beyond the old path's.
+//! Answers to bandwidth probes that a peer makes up: no estimate comes of those, and none opens a window
+//! beyond the old path's.
 
 use msctp_proto::{Config, PathId};
 use msctp_schemes::policies::{PolicyConfig, policy};

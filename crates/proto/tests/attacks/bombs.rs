@@ -1,5 +1,6 @@
-//! Algorithmic bombs: packets made so that one byte of them costs as much work as it can. The work is counted in instructions
-//! by valgrind, packet by packet, over a flood of each kind, and is bounded per byte received.
+//! Algorithmic bombs: packets made so that one byte of them costs as much work as it can. The work is counted
+//! in instructions by valgrind, packet by packet, over a flood of each kind, and is bounded per byte
+//! received.
 
 use std::process::Command;
 
@@ -7,22 +8,24 @@ use msctp_proto::{AuthConfig, Config, LossRecovery, PathAddr, RecoveryConfig, St
 use msctp_units::{Span, Time};
 use msctp_wire::param::{AddressRequest, IncomingReset, OutgoingReset};
 use msctp_wire::{
-    Asconf, AsconfSerial, ChunkType, CorrelationId, Data, DataFlags, EncodeChunk, ForwardTsn, Fragment,
-    GapBlock, IData, IForwardTsn, Init, List, Mid, Param, Params, Ppid, ReConfig, ReconfigSerial, Sack,
-    SkippedMessages, SkippedStream, Ssn, StreamId, Tsn, VerificationTag,
+    Asconf, AsconfSerial, ChunkType, CorrelationId, EncodeChunk, ForwardTsn, Fragment, GapBlock, IData,
+    IForwardTsn, Init, List, Mid, Param, Params, Ppid, ReConfig, ReconfigSerial, Sack, SkippedMessages,
+    SkippedStream, Ssn, StreamId, Tsn, VerificationTag,
 };
 
+use crate::support::chunks::data;
 use crate::support::{Fate, Host, Pair, Side, a_ip, b_ip, chunk, message, packet};
 
-/// Instructions for a byte at most, as the tests are built, sealing and sending the answers included. A packet of 32 bytes
-/// is then at most 64,000: some ten microseconds.
+/// Instructions for a byte at most, as the tests are built, sealing and sending the answers included. A
+/// packet of 32 bytes is then at most 64,000: some ten microseconds.
 const BOUND: u64 = 2_000;
 /// Chunks outstanding at most (gap blocks cannot report more).
 const OUTSTANDING: u32 = 65_535;
 /// Packets of a flood, where they are large or each is another.
 const FLOOD: u32 = 60;
-/// Bytes of a flood of small packets at least. Acknowledging, taking back and marking each chunk once is paid for by having sent it,
-/// 1.3 MB for all that can be outstanding: a tenth of that is long enough for what goes on beyond it to show.
+/// Bytes of a flood of small packets at least. Acknowledging, taking back and marking each chunk once is paid
+/// for by having sent it, 1.3 MB for all that can be outstanding: a tenth of that is long enough for what
+/// goes on beyond it to show.
 const FLOOD_BYTES: usize = 130_000;
 
 /// The flood itself: the only function whose instructions count.
@@ -38,8 +41,8 @@ fn strike(host: &mut Host, now: Time, at: PathAddr, packets: &[Vec<u8>]) {
     }
 }
 
-/// Throws a flood at B and says how many bytes it had, for the one who counts the instructions: floods are told apart by their
-/// order.
+/// Throws a flood at B and says how many bytes it had, for the one who counts the instructions: floods are
+/// told apart by their order.
 fn flood(pair: &mut Pair, name: &str, packets: &[Vec<u8>]) {
     let now = pair.now;
     strike(&mut pair.b, now, Pair::at(Side::B), packets);
@@ -197,17 +200,6 @@ fn receiver(interleaving: bool) -> (Pair, u32, u32) {
     (pair, tsn, tag)
 }
 
-fn data(tsn: u32, stream: u16, ssn: u16) -> Data<'static> {
-    Data {
-        tsn: Tsn::new(tsn),
-        stream: StreamId::new(stream),
-        ssn: Ssn::new(ssn),
-        ppid: Ppid::new(0),
-        flags: DataFlags { begin: true, end: true, ..DataFlags::default() },
-        payload: b"x",
-    }
-}
-
 fn each(tag: u32, chunks: impl Iterator<Item = impl EncodeChunk>) -> Vec<Vec<u8>> {
     chunks.map(|chunk| packet(Side::B, tag, &[&chunk])).collect()
 }
@@ -216,13 +208,13 @@ fn each(tag: u32, chunks: impl Iterator<Item = impl EncodeChunk>) -> Vec<Vec<u8>
 fn flood_of_data_and_forward_tsns() {
     let (mut pair, tsn, tag) = receiver(false);
     // Holes, from the highest down and then between each other; then the same again.
-    let down = each(tag, (1..2_000).rev().map(|n| data(tsn.wrapping_add(n * 16), 0, (n * 16) as u16)));
+    let down = each(tag, (1..2_000).rev().map(|n| data(Tsn::new(tsn.wrapping_add(n * 16)), (n * 16) as u16)));
     flood(&mut pair, "DATA: 2,000 holes, backwards", &down);
     let between = each(
         tag,
         (1..2_000).map(|n| {
             let at = (n * 911 % 2_000) * 16 + 8;
-            data(tsn.wrapping_add(at), 0, at as u16)
+            data(Tsn::new(tsn.wrapping_add(at)), at as u16)
         }),
     );
     flood(&mut pair, "DATA: 2,000 more holes, here and there", &between);

@@ -1,5 +1,5 @@
-//! Limits that one attacker could use up for all, or get around: answers in a second, associations of one peer, the PMTU that
-//! a path begins with.
+//! Limits that one attacker could use up for all, or get around: answers in a second, associations of one
+//! peer, the PMTU that a path begins with.
 
 use core::net::IpAddr;
 

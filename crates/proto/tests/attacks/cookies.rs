@@ -1,12 +1,12 @@
-//! Cookies that are forged, changed, replayed or too old. That a changed or old one makes no association is in `handshake`; here:
-//! what they do to one that is there.
+//! Cookies that are forged, changed, replayed or too old. That a changed or old one makes no association is
+//! in `handshake`; here: what they do to one that is there.
 
 use msctp_proto::{AssociationState as State, Config, DatagramOutcome, EndpointConfig, IgnoreReason};
 use msctp_units::Span;
 use msctp_wire::Param;
 
 use crate::stranger::{ask, echo, from, init_ack};
-use crate::support::{Pair, Side, a_ip, b_ip, chunk, ip};
+use crate::support::{Pair, Side, a_ip, b_ip, chunk, ip, reseal};
 
 /// A pair that is up, with the COOKIE ECHO that set it up.
 fn up() -> (Pair, Vec<u8>) {
@@ -45,10 +45,7 @@ fn a_cookie_with_any_bit_changed_does_nothing_to_an_association_that_is_up() {
     for bit in 12 * 8..(12 + chunk_len) * 8 {
         let mut changed = echo.clone();
         changed[bit / 8] ^= 1 << (bit % 8);
-        // The attacker makes the checksum right.
-        changed[8..12].fill(0);
-        let crc = msctp_wire::crc32c(&changed);
-        changed[8..12].copy_from_slice(&crc.to_le_bytes());
+        reseal(&mut changed);
         let log = pair.log_len();
         pair.inject(Side::B, Pair::at(Side::B), &changed);
         let cookie_was_hit = bit >= 16 * 8;
@@ -70,9 +67,7 @@ fn a_cookie_replayed_to_another_port_or_endpoint_makes_no_association() {
     stranger.run_for(Span::from_secs(7200));
     let mut other = echo.clone();
     other[2..4].copy_from_slice(&5002u16.to_be_bytes());
-    other[8..12].fill(0);
-    let crc = msctp_wire::crc32c(&other);
-    other[8..12].copy_from_slice(&crc.to_le_bytes());
+    reseal(&mut other);
     let outcome = stranger.inject(Side::B, Pair::at(Side::B), &other);
     assert_eq!(outcome, DatagramOutcome::Ignored(IgnoreReason::BadCookie));
     assert_eq!(stranger.b.endpoint.len(), 0);
@@ -111,7 +106,8 @@ fn stale_cookies_from_forged_addresses_are_no_amplifier() {
     }
 }
 
-// RFC 9260 §5.4: a COOKIE ACK may go to an unconfirmed address; here it never brings more than three times the bytes.
+// RFC 9260 §5.4: a COOKIE ACK may go to an unconfirmed address; here it never brings more than three times
+// the bytes.
 #[test]
 fn cookies_echoed_from_forged_addresses_send_nothing_there() {
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);

@@ -1,4 +1,5 @@
-//! Marks and ECNE chunks by which an attacker, or a peer that wants a sender slowed down, would take windows away.
+//! Marks and ECNE chunks by which an attacker, or a peer that wants a sender slowed down, would take windows
+//! away.
 
 use msctp_proto::{AuthConfig, Config, EcnStats};
 use msctp_units::{Ecn, Span};
@@ -6,7 +7,8 @@ use msctp_wire::{Cwr, Data, DataFlags, Ecne, EncodeChunk, Ppid, Ssn, StreamId, T
 
 use crate::support::{Fate, Pair, Side, chunk, message, packet};
 
-/// B sends to A with ECN; its window is in use, and A's answers do not come any more. Gives the first TSN that is out.
+/// B sends to A with ECN; its window is in use, and A's answers do not come any more. Gives the first TSN
+/// that is out.
 fn sending() -> (Pair, u32) {
     sending_with(AuthConfig::default())
 }

@@ -1,4 +1,5 @@
-//! A flood of INITs: the listener keeps nothing of any (RFC 9260 §5.1.3), so that its memory does not depend on how many come.
+//! A flood of INITs: the listener keeps nothing of any (RFC 9260 §5.1.3), so that its memory does not depend
+//! on how many come.
 
 use core::net::IpAddr;
 
@@ -15,7 +16,8 @@ fn resident() -> Option<usize> {
     line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kib| kib * 1024)
 }
 
-/// So many INITs, each from another address and with another tag, answered as they come or, with `reading` off, by nobody.
+/// So many INITs, each from another address and with another tag, answered as they come or, with `reading`
+/// off, by nobody.
 fn flood(count: u32, reading: bool) {
     let config = EndpointConfig::default();
     let replies = config.max_pending_replies;

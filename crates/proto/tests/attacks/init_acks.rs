@@ -95,8 +95,8 @@ fn answers_without_an_association_are_limited_in_a_second() {
 
 #[test]
 fn answers_of_associations_to_inits_are_limited_in_a_second() {
-    // RFC 9260 §5.2.2: an association answers an INIT from its peer's address as well, by an ABORT if it lists new
-    // addresses.
+    // RFC 9260 §5.2.2: an association answers an INIT from its peer's address as well, by an ABORT if it
+    // lists new addresses.
     let limit = EndpointConfig::default().max_replies_per_second as usize;
     let new = [Param::from(a_ip(9))];
     for (params, answer) in [(&[][..], chunk::INIT_ACK), (&new, chunk::ABORT)] {

@@ -9,8 +9,8 @@ use crate::support::{Fate, Flight, Pair, Side, a_ip, b_ip, chunk, message, packe
 /// The smallest packet that can be sent through every network this stack works on.
 const SMALLEST_PMTU: usize = 512;
 
-/// A association whose initiator lists `victims` addresses that are not its own, and downloads as much as it can. Gives all that
-/// was sent to the victims in ten minutes.
+/// A association whose initiator lists `victims` addresses that are not its own, and downloads as much as it
+/// can. Gives all that was sent to the victims in ten minutes.
 fn reflected(config: Config, victims: u8) -> Vec<Flight> {
     let mut pair = Pair::new(config.clone(), vec![b_ip(0)]);
     pair.log = Some(Vec::new());

@@ -1,5 +1,6 @@
-//! Attacks, one file each: what an attacker writes changes nothing and loses nothing, and what it can make us do, send or hold is
-//! bounded. (tests/hostile throws everything at every state; here each attack is one that was made on other stacks.)
+//! Attacks, one file each: what an attacker writes changes nothing and loses nothing, and what it can make us
+//! do, send or hold is bounded. (tests/hostile throws everything at every state; here each attack is one that
+//! was made on other stacks.)
 
 mod acknowledgements;
 mod amplification;

@@ -1,11 +1,12 @@
-//! ASCONF without AUTH (RFC 5061 §4.1.1, §5.2 D5), and before there are keys (CVE-2026-53225: looked at before the
-//! association is known).
+//! ASCONF without AUTH (RFC 5061 §4.1.1, §5.2 D5), and before there are keys (CVE-2026-53225: looked at
+//! before the association is known).
 
 use msctp_proto::{AuthConfig, DatagramOutcome};
 use msctp_units::Span;
-use msctp_wire::{Asconf, AsconfAck, AsconfSerial, Data, DataFlags, Params, Ppid, Ssn, StreamId, Tsn};
+use msctp_wire::{Asconf, AsconfAck, AsconfSerial, Params, Tsn};
 
-use crate::support::{Pair, Side, a_ip, b_ip, ip, packet};
+use crate::support::chunks::data;
+use crate::support::{Pair, Side, a_ip, b_ip, ip, packet, reseal};
 use crate::victim::{config, forged, hijack, sources, unmoved, victims};
 
 //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
@@ -58,7 +59,8 @@ fn while_the_association_is_set_up_nothing_is_looked_at() {
         for to in [Side::A, Side::B] {
             let log = pair.log.as_ref().expect("on");
             let seen = log.iter().rev().find(|f| f.from == to.other() && f.tag() != 0).map(|f| f.tag());
-            // An end without the association would answer the right tag by ABORT (RFC 9260 §8.4), as the attacker could.
+            // An end without the association would answer the right tag by ABORT (RFC 9260 §8.4), as the
+            // attacker could.
             let tag = seen.filter(|_| pair.host(to).state().is_some()).unwrap_or(7);
             for chunks in [&[&asconf as &dyn msctp_wire::EncodeChunk][..], &[&auth, &asconf]] {
                 let outcome = pair.inject(to, Pair::at(to), &packet(to, tag, chunks));
@@ -86,14 +88,7 @@ fn data_that_must_be_signed_is_not_taken_unsigned() {
     unmoved(&mut pair, |pair| {
         let received = pair.b.received.len();
         for tsn in 0..3 {
-            let data = Data {
-                tsn: Tsn::new(tsn),
-                stream: StreamId::new(0),
-                ssn: Ssn::new(0),
-                ppid: Ppid::new(0),
-                flags: DataFlags::UNFRAGMENTED,
-                payload: b"forged",
-            };
+            let data = data(Tsn::new(tsn), 0);
             let bytes = packet(Side::B, pair.tag_of(Side::B), &[&data]);
             pair.inject(Side::B, Pair::at(Side::B), &bytes);
         }
@@ -101,9 +96,7 @@ fn data_that_must_be_signed_is_not_taken_unsigned() {
         let mut empty = packet(Side::B, pair.tag_of(Side::B), &[&msctp_wire::CookieAck]);
         empty.truncate(12);
         empty.extend([0, 3, 0, 16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
-        empty[8..12].fill(0);
-        let crc = msctp_wire::crc32c(&empty);
-        empty[8..12].copy_from_slice(&crc.to_le_bytes());
+        reseal(&mut empty);
         pair.inject(Side::B, Pair::at(Side::B), &empty);
         assert_eq!(pair.b.received.len(), received);
         assert_eq!(pair.with(Side::B, |b, _| b.stats().unauthenticated_chunks), 4);

@@ -1,12 +1,13 @@
 //! A peer that speaks AUTH without a shared key: anybody who was part of the set-up can sign (RFC 4895 §6.1).
 
 use hmac::{Hmac, KeyInit, Mac};
-use msctp_wire::{Auth, Checksum, Chunk, EncodeChunk, HmacId, Packet, Tlv, crc32c};
+use msctp_wire::{Auth, Checksum, Chunk, EncodeChunk, HmacId, Packet, Tlv};
 use sha1::Sha1;
 
-use crate::support::{Flight, Pair, Side, chunk, packet};
+use crate::support::{Flight, Pair, Side, chunk, packet, reseal};
 
-/// The key of an association whose set-up is in the log: both ends' parameters, the smaller first (RFC 4895 §6.1).
+/// The key of an association whose set-up is in the log: both ends' parameters, the smaller first (RFC 4895
+/// §6.1).
 pub(crate) fn material(log: &[Flight]) -> Vec<u8> {
     let parameters = |chunk_type: u8| {
         let flight = log.iter().find(|flight| flight.has(chunk_type)).expect("the set-up is in the log");
@@ -38,11 +39,4 @@ pub(crate) fn signed(pair: &Pair, chunks: &[&dyn EncodeChunk]) -> Vec<u8> {
     bytes[20..40].copy_from_slice(&mac);
     reseal(&mut bytes);
     bytes
-}
-
-/// The checksum of a packet that was changed.
-pub(crate) fn reseal(bytes: &mut [u8]) {
-    bytes[8..12].fill(0);
-    let crc = crc32c(bytes);
-    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
 }

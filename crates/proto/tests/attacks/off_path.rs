@@ -1,4 +1,5 @@
-//! An attacker that sees nothing and adds its own address: it has to guess the tag, the serial number and the key.
+//! An attacker that sees nothing and adds its own address: it has to guess the tag, the serial number and the
+//! key.
 
 use msctp_proto::{AuthConfig, PathAddr};
 use msctp_wire::{Asconf, AsconfSerial, Auth, HmacId, Params};

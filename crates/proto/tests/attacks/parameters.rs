@@ -1,4 +1,5 @@
-//! RANDOM, CHUNKS and HMAC-ALGO that a fixed buffer would not have stood (CVE-2020-6831 and its kin), and odd ones.
+//! RANDOM, CHUNKS and HMAC-ALGO that a fixed buffer would not have stood (CVE-2020-6831 and its kin), and odd
+//! ones.
 
 use msctp_proto::AuthConfig;
 use msctp_wire::{
@@ -51,7 +52,8 @@ fn auth_parameters_that_could_overflow_are_refused_and_what_is_odd_means_no_auth
         Param::HmacAlgo(List::from(&ids[..16])),
     ];
     assert!(!refused(&params) && answer(&params).len() + 20 <= 1500);
-    // Without RANDOM, without HMAC-ALGO, with none that is known: AUTH is not spoken, which is no reason for an ABORT.
+    // Without RANDOM, without HMAC-ALGO, with none that is known: AUTH is not spoken, which is no reason for
+    // an ABORT.
     let unknown = [HmacId::new(2)];
     for params in [
         &[hmac, Param::SupportedExtensions(List::from(&extensions))][..],

@@ -1,5 +1,6 @@
-//! A peer that sends from forged source addresses: no address that is not confirmed gets more than three times what came from it,
-//! whatever the chunk that answers (RFC 9260 §5.4 leaves the number open; RFC 9000 §8.1 has three).
+//! A peer that sends from forged source addresses: no address that is not confirmed gets more than three
+//! times what came from it, whatever the chunk that answers (RFC 9260 §5.4 leaves the number open; RFC 9000
+//! §8.1 has three).
 
 use core::net::IpAddr;
 
@@ -10,8 +11,8 @@ use msctp_wire::{
     Asconf, AsconfSerial, CookieAck, CorrelationId, EncodeChunk, Heartbeat, Pad, Param, Params,
 };
 
-use crate::null_key::{reseal, signed};
-use crate::support::{Flight, Pair, Side, a_ip, b_ip, chunk, ip, message, packet};
+use crate::null_key::signed;
+use crate::support::{Flight, Pair, Side, a_ip, b_ip, chunk, ip, message, packet, reseal};
 
 const LIMIT: usize = 3;
 /// Bytes of an IPv4 header.

@@ -1,11 +1,11 @@
-//! Packets of the mobile, recorded and sent again: the same serial number gets the cached answer and changes nothing, an
-//! old one gets none (RFC 5061 §5.2 E2, E5).
+//! Packets of the mobile, recorded and sent again: the same serial number gets the cached answer and changes
+//! nothing, an old one gets none (RFC 5061 §5.2 E2, E5).
 
 use msctp_proto::{AuthConfig, Config, DatagramOutcome, Event, PathAddr};
 use msctp_units::Span;
 
 use crate::stranger::keyed;
-use crate::support::{Flight, Pair, Side, a_ip, b_ip, chunk, ip, text_message};
+use crate::support::{Flight, Pair, Side, a_ip, b_ip, chunk, ip, reseal, text_message};
 use crate::victim::{seen, unmoved, victims};
 
 fn replay(pair: &mut Pair, bytes: &[u8], from: core::net::IpAddr) -> usize {
@@ -59,9 +59,7 @@ fn a_recording_of_another_association_is_noise() {
     let tag = pair.tag_of(Side::B).to_be_bytes();
     let mut bytes = asconf.bytes;
     bytes[4..8].copy_from_slice(&tag);
-    bytes[8..12].fill(0);
-    let crc = msctp_wire::crc32c(&bytes);
-    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+    reseal(&mut bytes);
     assert_eq!(replay(&mut pair, &bytes, a_ip(0)), 0);
     assert_eq!(pair.with(Side::B, |b, _| b.stats().unauthenticated_chunks), 1);
     pair.transfer(Side::A, 100, 1000, Span::from_secs(20));

@@ -1,4 +1,5 @@
-//! The silence detector (`FailoverConfig::silence`) against a peer that plays dead, and one that only seems alive.
+//! The silence detector (`FailoverConfig::silence`) against a peer that plays dead, and one that only seems
+//! alive.
 
 use msctp_proto::{AssociationState as State, AuthConfig, Config};
 use msctp_units::{Rate, Span};
@@ -69,8 +70,8 @@ fn a_peer_that_is_heard_of_and_acknowledges_nothing_is_left_by_t3_rtx() {
     assert!(acked > 2_000_000, "{acked} bytes over the other path");
 }
 
-/// Bytes that A acknowledges in the first second after its first network died. `forged` comes from the dead address
-/// every 10 ms; `known_tag`: with the right verification tag.
+/// Bytes that A acknowledges in the first second after its first network died. `forged` comes from the dead
+/// address every 10 ms; `known_tag`: with the right verification tag.
 fn acked_after_death(auth: AuthConfig, forged: Option<&dyn EncodeChunk>, known_tag: bool) -> u64 {
     let mut pair = download_with(auth);
     pair.log = Some(Vec::new());

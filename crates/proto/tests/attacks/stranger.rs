@@ -10,7 +10,7 @@ use msctp_wire::{
 };
 use sha1::Sha1;
 
-use crate::support::{Flight, Pair, Side, chunk, packet};
+use crate::support::{Flight, Pair, Side, chunk, packet, reseal};
 
 /// The tag that the stranger gives itself.
 pub(crate) const TAG: u32 = 0x6666;
@@ -94,9 +94,7 @@ pub(crate) fn signed(to: Side, tag: u32, id: u16, key: &[u8], chunks: &[&dyn Enc
     let mut bytes = packet(to, tag, &all);
     let mac = Hmac::<Sha1>::new_from_slice(key).unwrap().chain_update(&bytes[12..]).finalize().into_bytes();
     bytes[20..40].copy_from_slice(&mac);
-    bytes[8..12].fill(0);
-    let crc = msctp_wire::crc32c(&bytes);
-    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+    reseal(&mut bytes);
     bytes
 }
 

@@ -75,7 +75,8 @@ pub(crate) fn last_serial(pair: &Pair) -> u32 {
     u32::from_be_bytes(rest[4..8].try_into().expect("four bytes"))
 }
 
-/// Requests with which an attacker would take the association over: its address in, made primary, the others out.
+/// Requests with which an attacker would take the association over: its address in, made primary, the others
+/// out.
 pub(crate) fn hijack(attacker: core::net::IpAddr) -> [Param<'static>; 3] {
     let request = |id, address| Request { correlation_id: CorrelationId::new(id), address };
     let any = core::net::Ipv4Addr::UNSPECIFIED.into();

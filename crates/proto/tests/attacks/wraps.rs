@@ -1,12 +1,14 @@
-//! Sequence numbers near the end of their range: stream sequence numbers (16 bits), message identifiers and TSNs (32 bits).
+//! Sequence numbers near the end of their range: stream sequence numbers (16 bits), message identifiers and
+//! TSNs (32 bits).
 
 use msctp_proto::{AssociationState as State, AuthConfig, Config, StreamsConfig};
 use msctp_units::Span;
 use msctp_wire::{
-    Data, DataFlags, EncodeChunk, ForwardTsn, Fragment, IData, IForwardTsn, List, Mid, Ppid, SkippedMessages,
-    Ssn, StreamId, Tsn,
+    Data, EncodeChunk, ForwardTsn, Fragment, IData, IForwardTsn, List, Mid, Ppid, SkippedMessages, Ssn,
+    StreamId, Tsn,
 };
 
+use crate::support::chunks::stream_data;
 use crate::support::{Flight, Pair, Side, packet};
 
 /// Both ends up, all extensions on; the attacker speaks for A. Gives the next TSN that B expects and its tag.
@@ -31,14 +33,7 @@ fn give(pair: &mut Pair, tag: u32, chunk: &dyn EncodeChunk) {
 }
 
 fn data(tsn: u32, stream: u16, ssn: u16) -> Data<'static> {
-    Data {
-        tsn: Tsn::new(tsn),
-        stream: StreamId::new(stream),
-        ssn: Ssn::new(ssn),
-        ppid: Ppid::new(u32::from(ssn)),
-        flags: DataFlags::UNFRAGMENTED,
-        payload: b"x",
-    }
+    stream_data(Tsn::new(tsn), stream, ssn)
 }
 
 fn i_data(tsn: u32, mid: u32) -> IData<'static> {

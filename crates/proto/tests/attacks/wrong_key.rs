@@ -1,5 +1,5 @@
-//! AUTH with a key that is not the association's: another one, none (CVE-2026-23125: the null key dereferenced), one for an
-//! identifier that was never set, an algorithm that was not offered.
+//! AUTH with a key that is not the association's: another one, none (CVE-2026-23125: the null key
+//! dereferenced), one for an identifier that was never set, an algorithm that was not offered.
 
 use hmac::{Hmac, KeyInit, Mac};
 use msctp_proto::{AuthConfig, HmacAlgorithm};
@@ -7,7 +7,7 @@ use msctp_wire::{Auth, Cause, Chunk, HmacId, Packet};
 use sha1::Sha1;
 use sha2::Sha256;
 
-use crate::support::{Pair, Side, ip};
+use crate::support::{Pair, Side, ip, reseal};
 use crate::victim::{forged, keyed, sources, unmoved, victims};
 
 /// The forged ASCONF behind AUTH, signed with `key`, which may be right in every other way.
@@ -33,14 +33,8 @@ fn signed(pair: &Pair, key_id: u16, id: HmacId, key: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn reseal(bytes: &mut [u8]) {
-    bytes[8..12].fill(0);
-    let crc = msctp_wire::crc32c(bytes);
-    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
-}
-
-/// Keys that an attacker can think of: none, the secret without the Random Numbers, the Random Numbers it saw without the
-/// secret (which are all there is to the null key).
+/// Keys that an attacker can think of: none, the secret without the Random Numbers, the Random Numbers it saw
+/// without the secret (which are all there is to the null key).
 fn guesses(pair: &Pair) -> Vec<Vec<u8>> {
     let log = pair.log.as_ref().expect("on");
     let vector = |index: usize| {

@@ -45,8 +45,8 @@ fn a_window_that_stays_closed_costs_a_full_buffer_and_ever_rarer_probes() {
     pair.run_for(Span::from_secs(3600));
     let sent = pair.sent_since(Side::B, log);
     let probes = sent.iter().filter(|flight| flight.has(chunk::DATA)).count();
-    // The RTO backs off to 60 s, and comes down with each heartbeat that is answered, which is every 30 s at most: two a
-    // heartbeat.
+    // The RTO backs off to 60 s, and comes down with each heartbeat that is answered, which is every 30 s at
+    // most: two a heartbeat.
     assert!((30..=240).contains(&probes), "{probes} probes in an hour");
     assert_eq!(pair.b.state(), Some(State::Established), "the peer answers: it is reachable");
     assert!(pair.with(Side::B, |b, _| b.buffered()) <= 100_000);

@@ -1,5 +1,5 @@
-//! ASCONFs of a peer gone mad, in bytes. The peer has the keys, so AUTH would let them pass; here neither end asks for it.
-//! Shared by the tests here and the fuzz target `asconf`.
+//! ASCONFs of a peer gone mad, in bytes. The peer has the keys, so AUTH would let them pass; here neither end
+//! asks for it. Shared by the tests here and the fuzz target `asconf`.
 
 use msctp_proto::{AuthConfig, Config, PathAddr};
 use msctp_units::Span;
@@ -10,8 +10,9 @@ use crate::support::{Pair, Side, a_ip, b_ip, chunk, packet};
 /// Chunks of one run at most.
 const MAX_CHUNKS: usize = 32;
 
-/// Plays bytes as ASCONFs and ASCONF-ACKs from A to B after the handshake: a byte that says which and with what number, one
-/// for the length, and the parameters. Afterwards the association still works, or ended with an ABORT that says why.
+/// Plays bytes as ASCONFs and ASCONF-ACKs from A to B after the handshake: a byte that says which and with
+/// what number, one for the length, and the parameters. Afterwards the association still works, or ended with
+/// an ABORT that says why.
 ///
 /// # Panics
 /// When an end panics, answers without bound, or keeps more addresses than it may.

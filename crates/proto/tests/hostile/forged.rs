@@ -1,5 +1,6 @@
-//! Chunks that are nearly right, out of bytes: requests about streams with the number that is expected or one beside it, AUTH
-//! with a digest of the right length, congestion notifications near the TSNs in use. The attacker knows the verification tag.
+//! Chunks that are nearly right, out of bytes: requests about streams with the number that is expected or one
+//! beside it, AUTH with a digest of the right length, congestion notifications near the TSNs in use. The
+//! attacker knows the verification tag.
 
 use msctp_wire::{EncodeChunk, param};
 use msctp_wire::{List, Param, Params, ReConfig, ReconfigSerial, StreamId, Tsn};

@@ -1,5 +1,5 @@
-//! Whatever an attacker writes, in whatever state: no panic, no hang, no answer without bound. The same scripts are what
-//! the fuzz target `association` plays (fuzz/README.md).
+//! Whatever an attacker writes, in whatever state: no panic, no hang, no answer without bound. The same
+//! scripts are what the fuzz target `association` plays (fuzz/README.md).
 
 mod asconf;
 mod bytes;
@@ -72,7 +72,8 @@ fn committed_asconfs() {
     }
 }
 
-/// Requests as they should be and as they should not, for addresses that are there, that are not, and for all of them.
+/// Requests as they should be and as they should not, for addresses that are there, that are not, and for all
+/// of them.
 fn random_asconfs(count: u64) {
     for seed in 0..count {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);

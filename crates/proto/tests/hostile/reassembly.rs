@@ -1,7 +1,7 @@
-//! Scripts in bytes for the receiving half: fragments of DATA or I-DATA in any order, late, doubled, given up by FORWARD TSN
-//! or I-FORWARD-TSN, streams that are reset, messages larger than the buffer, a slow reader. Of an honest sender, whose
-//! messages have to come out as they went in; or of one gone mad, of whom only memory and patience are to be safe.
-//! Shared by the tests here and the fuzz target `reassembly`.
+//! Scripts in bytes for the receiving half: fragments of DATA or I-DATA in any order, late, doubled, given up
+//! by FORWARD TSN or I-FORWARD-TSN, streams that are reset, messages larger than the buffer, a slow reader.
+//! Of an honest sender, whose messages have to come out as they went in; or of one gone mad, of whom only
+//! memory and patience are to be safe. Shared by the tests here and the fuzz target `reassembly`.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ const STREAMS: u16 = 4;
 const MAX_STEPS: usize = 400;
 /// User bytes of a chunk at most.
 const MAX_CHUNK: usize = 1400;
-/// What is held at most: `inbound` says twice the buffer for what fills holes, and as much again for one message in front of
-/// them; the chunk that reaches the limit is taken.
+/// What is held at most: `inbound` says twice the buffer for what fills holes, and as much again for one
+/// message in front of them; the chunk that reaches the limit is taken.
 const HELD_BUFFERS: u64 = 4;
 
 /// Where a message is from: stream and order.
@@ -100,7 +100,8 @@ impl Receiver {
 /// Plays a script.
 ///
 /// # Panics
-/// When the receiving half panics, holds more than it may, or an honest sender's messages do not come out as they went in.
+/// When the receiving half panics, holds more than it may, or an honest sender's messages do not come out as
+/// they went in.
 pub(crate) fn play(bytes: &[u8]) {
     let mut bytes = Bytes(bytes);
     let Some(setup) = bytes.byte() else { return };
@@ -182,11 +183,13 @@ impl Honest {
         !self.messages[message].left.is_empty() && !self.messages[message].given_up
     }
 
-    /// A new message, cut into chunks. Without interleaving they get consecutive TSNs at once (RFC 9260 §6.9).
+    /// A new message, cut into chunks. Without interleaving they get consecutive TSNs at once (RFC 9260
+    /// §6.9).
     fn compose(&mut self, choice: u8, fragments: u8, size: u8) {
         let flow: Flow = (u16::from(choice >> 3 & 3), choice & 0x20 != 0);
         let message = self.messages.len();
-        // RFC 8260 §2.2.2: "MUST NOT process [...] more than one user message in any given stream at any time"
+        // RFC 8260 §2.2.2: "MUST NOT process [...] more than one user message in any given stream at any
+        // time"
         if (0..message).any(|m| self.messages[m].flow.0 == flow.0 && self.is_open(m)) {
             return;
         }

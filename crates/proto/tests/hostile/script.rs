@@ -1,13 +1,12 @@
-//! A script in bytes, played on two endpoints: chunks and whole packets of the attacker's making between the steps of a
-//! transfer. Shared by the tests here and the fuzz target `association`.
+//! A script in bytes, played on two endpoints: chunks and whole packets of the attacker's making between the
+//! steps of a transfer. Shared by the tests here and the fuzz target `association`.
 
 use msctp_proto::{Config, PathAddr, Reliability, SendError, StreamRequest};
 use msctp_units::Span;
-use msctp_wire::crc32c;
 
 use crate::bytes::Bytes;
 use crate::forged;
-use crate::support::{Fate, Flight, PORT_A, PORT_B, Pair, Side, a_ip, b_ip, message};
+use crate::support::{Fate, Flight, PORT_A, PORT_B, Pair, Side, a_ip, b_ip, message, reseal};
 
 /// Steps of one script at most: a run stays under some milliseconds.
 const MAX_STEPS: usize = 64;
@@ -28,9 +27,7 @@ fn seal(packet: &mut [u8], to: Side, tag: u32) {
     packet[0..2].copy_from_slice(&src.to_be_bytes());
     packet[2..4].copy_from_slice(&dst.to_be_bytes());
     packet[4..8].copy_from_slice(&tag.to_be_bytes());
-    packet[8..12].fill(0);
-    let crc = crc32c(packet);
-    packet[8..12].copy_from_slice(&crc.to_le_bytes());
+    reseal(packet);
 }
 
 /// Hands a packet over and checks that the answers to it are bounded.

@@ -1,17 +1,17 @@
-//! A live session whose packets are mutated in their structure: right tag, right checksum, and signed anew where AUTH is spoken (null
-//! key), so that what only signed chunks reach is reached. All extensions, policies and controllers in turn. Shared by the tests here
-//! and the fuzz target `session`.
+//! A live session whose packets are mutated in their structure: right tag, right checksum, and signed anew
+//! where AUTH is spoken (null key), so that what only signed chunks reach is reached. All extensions,
+//! policies and controllers in turn. Shared by the tests here and the fuzz target `session`.
 
 use hmac::{Hmac, KeyInit, Mac};
 use msctp_proto::{Config, LocalAddrs, PathAddr, RemoteAddrs, StreamRequest, StreamsConfig};
 use msctp_schemes::catalogue::{Options, controllers};
 use msctp_schemes::policies::{PolicyConfig, policies, policy};
 use msctp_units::{Ecn, Span};
-use msctp_wire::{Checksum, Chunk, Packet, Param, Tlv, crc32c};
+use msctp_wire::{Checksum, Chunk, Packet, Param, Tlv};
 use sha2::Sha256;
 
 use crate::bytes::Bytes;
-use crate::support::{Flight, PORT_A, PORT_B, Pair, Side, a_ip, b_ip, chunk, ip, message};
+use crate::support::{Flight, PORT_A, PORT_B, Pair, Side, a_ip, b_ip, chunk, ip, message, reseal};
 
 /// Bytes that one mutant may be answered with: the sender's whole window, opened.
 const MAX_ANSWER: usize = 600_000;
@@ -65,9 +65,7 @@ fn seal(bytes: &mut [u8], key: &[u8]) {
         let mac = Hmac::<Sha256>::new_from_slice(key).expect("any length").chain_update(&bytes[12..]);
         bytes[20..52].copy_from_slice(&mac.finalize().into_bytes());
     }
-    bytes[8..12].fill(0);
-    let crc = crc32c(bytes);
-    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+    reseal(bytes);
 }
 
 /// Plays a session.

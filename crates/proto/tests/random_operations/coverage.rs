@@ -1,9 +1,10 @@
-//! Which pairs of features met in a run: real occurrences are counted, so that a test cannot cover nothing in silence.
+//! Which pairs of features met in a run: real occurrences are counted, so that a test cannot cover nothing in
+//! silence.
 //!
-//! A feature meets another one when something of the first happens at one end (a *moment*: a message was given up, a path
-//! died, a request was asked or answered) while either end is in the middle of something of the second (it is *busy*:
-//! interleaved data is under way, a path is dead, a request is not answered yet). One more feature is one more line in
-//! `Feature` and its moments and its business in `host`.
+//! A feature meets another one when something of the first happens at one end (a *moment*: a message was
+//! given up, a path died, a request was asked or answered) while either end is in the middle of something of
+//! the second (it is *busy*: interleaved data is under way, a path is dead, a request is not answered yet).
+//! One more feature is one more line in `Feature` and its moments and its business in `host`.
 
 use core::ops::BitOr;
 

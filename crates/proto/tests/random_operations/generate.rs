@@ -70,8 +70,8 @@ fn setup(dice: &mut Dice, seed: u64) -> Setup {
                 for tuning in [&mut setup.mobile, &mut setup.server] {
                     tuning.assoc_max_retrans = tuning.assoc_max_retrans.max(30);
                     tuning.rto_max_ms = 10_000;
-                    // Retransmissions that were not needed make a dead path look alive (RFC 9260 §8.2 on the ambiguity of
-                    // what was sent on two paths).
+                    // Retransmissions that were not needed make a dead path look alive (RFC 9260 §8.2 on the
+                    // ambiguity of what was sent on two paths).
                     tuning.rto_min_ms = 1000;
                 }
             }

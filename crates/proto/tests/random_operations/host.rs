@@ -20,7 +20,8 @@ use crate::network::Network;
 use crate::plan::{Link, Op, Pace, Setup, Side, scheduler_name};
 use crate::watch::Watch;
 
-/// Packets that one end may send at one instant, and timeouts it may have in a second of virtual time: more is a livelock.
+/// Packets that one end may send at one instant, and timeouts it may have in a second of virtual time: more
+/// is a livelock.
 const MAX_PACKETS_AT_ONCE: u32 = 10_000;
 const MAX_TIMEOUTS_PER_SECOND: u32 = 5_000;
 /// Timeouts at one instant that may follow each other without a packet.
@@ -88,7 +89,8 @@ pub(crate) struct Host {
     /// Those that were asked to be deleted.
     deleting: Vec<IpAddr>,
     adding: Vec<IpAddr>,
-    /// Those that were ever added in a packet from themselves: if its network died meanwhile, the peer may know it or not.
+    /// Those that were ever added in a packet from themselves: if its network died meanwhile, the peer may
+    /// know it or not.
     pub(crate) by_wildcard: Vec<IpAddr>,
     /// Of each request that speaks of such an address and was not answered yet, that address.
     from_there: Vec<IpAddr>,
@@ -259,8 +261,8 @@ impl Host {
             && self.streams.asked.is_empty()
     }
 
-    /// Requests that no answer can be expected to: one that can only leave from a dead address waits for as long as that is
-    /// dead and nothing else waits for it.
+    /// Requests that no answer can be expected to: one that can only leave from a dead address waits for as
+    /// long as that is dead and nothing else waits for it.
     fn stranded(&self) -> u32 {
         let dead = |ip: &IpAddr| self.alive.is_some_and(|alive| alive != *ip);
         u32::from(self.from_there.iter().any(dead))
@@ -553,9 +555,9 @@ impl Host {
                 }
                 self.counts.stream_answers += 1;
                 self.moments.push(Feature::Reconfiguration);
-                // Two ends that ask each other for resets at one time are both refused (RFC 6525 §4.4, Result 4); any other
-                // error would be our own fault.
-                // And the peer may not know yet that a stream which it added is there (Result 3).
+                // Two ends that ask each other for resets at one time are both refused (RFC 6525 §4.4, Result
+                // 4); any other error would be our own fault. And the peer may not know yet that a stream
+                // which it added is there (Result 3).
                 let ours = match outcome {
                     ReconfigOutcome::Failed(3) if self.counts.streams_added > 0 => {
                         !matches!(request, StreamRequest::ResetIncoming(_))
@@ -723,7 +725,8 @@ impl Host {
             Op::AddAddress { address, .. } | Op::AddWildcard { address, .. } => {
                 let address = self.side.address(address);
                 let result = match op {
-                    // It has to leave from there: not where the peer may at any time have no address that it reaches.
+                    // It has to leave from there: not where the peer may at any time have no address that it
+                    // reaches.
                     Op::AddWildcard { .. } if address.is_ipv4() != self.anchor.is_ipv4() => return true,
                     Op::AddWildcard { .. } => association.add_translated_address(now, address),
                     _ => association.add_local_address(now, address),
@@ -742,8 +745,8 @@ impl Host {
             }
             Op::RemoveAddress { address, .. } => {
                 let address = self.side.address(address);
-                // The application must not cut the last way to the peer: the server keeps its anchor, the mobile an
-                // address from which that can be reached.
+                // The application must not cut the last way to the peer: the server keeps its anchor, the
+                // mobile an address from which that can be reached.
                 let stays = match self.side {
                     Side::Mobile => {
                         self.kept.iter().any(|ip| *ip != address && ip.is_ipv4() == self.anchor.is_ipv4())

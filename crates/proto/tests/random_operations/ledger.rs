@@ -1,5 +1,5 @@
-//! What was sent, what arrived, what was reported lost. Every message is told from all others by its payload protocol
-//! identifier, which the protocol carries unread.
+//! What was sent, what arrived, what was reported lost. Every message is told from all others by its payload
+//! protocol identifier, which the protocol carries unread.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,8 @@ use bytes::Bytes;
 use msctp_proto::inbound::PartialAbort;
 use msctp_proto::{Message, OutMessage, Reliability, SendFailure};
 
-/// The payload of the message `id`: no byte stands where another message or place would have the same by rule.
+/// The payload of the message `id`: no byte stands where another message or place would have the same by
+/// rule.
 pub(crate) fn payload(id: u32, len: usize) -> Bytes {
     let mut word = id.wrapping_mul(0x9e37_79b1) | 1;
     let byte = |_| {
@@ -161,7 +162,8 @@ impl Outbox {
         self.sent.iter().enumerate().filter(|(_, sent)| wanted(sent)).map(|(id, _)| id).collect()
     }
 
-    /// True when every message reported as not delivered was for a stream from `streams` on, or one that may be given up.
+    /// True when every message reported as not delivered was for a stream from `streams` on, or one that may
+    /// be given up.
     pub(crate) fn failed_only_from_stream(&self, streams: u16) -> bool {
         self.sent.iter().all(|sent| sent.failed.is_none() || sent.partial || sent.stream >= streams)
     }
@@ -241,7 +243,8 @@ impl Inbox {
         self.aborts.push(part_key(abort.stream, abort.unordered, abort.ssn));
     }
 
-    /// All was read: each message of which only parts came was reported, and is one of those that may be given up.
+    /// All was read: each message of which only parts came was reported, and is one of those that may be
+    /// given up.
     pub(crate) fn check_parts(&self, from: &Outbox) {
         let mut open: Vec<PartKey> = self.parts.values().map(|(key, _)| *key).collect();
         let mut aborts = self.aborts.clone();

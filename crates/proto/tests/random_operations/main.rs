@@ -1,10 +1,10 @@
-//! Random operations on two endpoints over a hostile network, in virtual time: every message accepted arrives exactly
-//! once, intact and in its stream's order, or is reported as not delivered; when the network is whole again everything
-//! arrives and the association closes in good order; nothing hangs, spins or grows.
+//! Random operations on two endpoints over a hostile network, in virtual time: every message accepted arrives
+//! exactly once, intact and in its stream's order, or is reported as not delivered; when the network is whole
+//! again everything arrives and the association closes in good order; nothing hangs, spins or grows.
 //!
 //! A sequence follows from its seed. `MSCTP_SEED=17` (or `MSCTP_SEED=1000..5000`) with the test
-//! `sequences_of_the_seeds_asked_for` runs exactly that one (these). What fails is shortened and printed as Rust code to be
-//! pasted into `regressions.rs`; with `MSCTP_TRACE=1` every packet is printed.
+//! `sequences_of_the_seeds_asked_for` runs exactly that one (these). What fails is shortened and printed as
+//! Rust code to be pasted into `regressions.rs`; with `MSCTP_TRACE=1` every packet is printed.
 
 mod coverage;
 mod dice;
@@ -143,8 +143,8 @@ impl Summary {
     }
 }
 
-/// Runs the sequences of these seeds on all cores. Of those that fail for one reason only the first is shortened; all are
-/// named.
+/// Runs the sequences of these seeds on all cores. Of those that fail for one reason only the first is
+/// shortened; all are named.
 fn run_seeds(seeds: Range<u64>) -> Summary {
     let next = AtomicU64::new(seeds.start);
     let work = || {
@@ -208,7 +208,8 @@ fn nightly_ten_thousand_random_sequences() {
     summary.check_pairs(PAIRS_IN);
 }
 
-/// 70,000 messages of one byte on one stream, from a TSN below the end of the numbers: both kinds of number wrap.
+/// 70,000 messages of one byte on one stream, from a TSN below the end of the numbers: both kinds of number
+/// wrap.
 #[test]
 #[ignore = "looks for a seed with a high first TSN; takes seconds in a release build; scripts/test runs it"]
 fn slow_tsn_and_ssn_wrap() {

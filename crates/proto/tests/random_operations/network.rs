@@ -1,4 +1,5 @@
-//! A network that loses, delays, reorders, doubles and damages packets, each pair of addresses in its own way.
+//! A network that loses, delays, reorders, doubles and damages packets, each pair of addresses in its own
+//! way.
 
 use core::net::IpAddr;
 use std::collections::BTreeMap;

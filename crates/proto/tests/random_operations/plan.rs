@@ -1,5 +1,5 @@
-//! What a run consists of: options of both ends and a list of operations. Plain values, so that a sequence can be
-//! shortened and printed as Rust code.
+//! What a run consists of: options of both ends and a list of operations. Plain values, so that a sequence
+//! can be shortened and printed as Rust code.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -18,8 +18,8 @@ pub(crate) const PLAIN: Setup = Setup {
     ending: Ending::MobileShutsDown,
 };
 
-/// The adaptive policy asked for probes before the association was up: they were due and could not be sent, and the timer
-/// fired without end.
+/// The adaptive policy asked for probes before the association was up: they were due and could not be sent,
+/// and the timer fired without end.
 #[test]
 fn probing_waits_for_the_association() {
     let setup = Setup { mobile_addresses: 0b11, mobile: Tuning { policy: 2, ..Tuning::DEFAULT }, ..PLAIN };
@@ -46,8 +46,8 @@ fn a_dead_path_does_not_hold_data_back() {
     );
 }
 
-/// Messages for streams that the peer does not grant are reported when the association comes up; that this makes room in a
-/// full send buffer was not told.
+/// Messages for streams that the peer does not grant are reported when the association comes up; that this
+/// makes room in a full send buffer was not told.
 #[test]
 fn failed_messages_make_room() {
     let setup = Setup {
@@ -77,9 +77,9 @@ fn a_sack_waits_for_a_path() {
     );
 }
 
-/// RFC 9260 §5.1 C: until the COOKIE ACK comes no other packets may be sent than the one with the COOKIE ECHO. With several
-/// packets per call, DATA followed in packets of its own; when the COOKIE ECHO was damaged, the server answered them by an
-/// ABORT.
+/// RFC 9260 §5.1 C: until the COOKIE ACK comes no other packets may be sent than the one with the COOKIE
+/// ECHO. With several packets per call, DATA followed in packets of its own; when the COOKIE ECHO was
+/// damaged, the server answered them by an ABORT.
 #[test]
 fn no_data_beside_the_cookie_echo() {
     let setup = Setup {
@@ -103,7 +103,8 @@ fn no_data_beside_the_cookie_echo() {
     );
 }
 
-/// SHUTDOWN went to and fro between the two pairs of addresses that differ most, both dead, and never over the two others.
+/// SHUTDOWN went to and fro between the two pairs of addresses that differ most, both dead, and never over
+/// the two others.
 #[test]
 fn a_shutdown_tries_every_path() {
     let setup = Setup { mobile_addresses: 0b11, server_addresses: 0b101, heal: Heal::One, ..PLAIN };
@@ -112,8 +113,8 @@ fn a_shutdown_tries_every_path() {
     assert!(check(setup, &[dead, Run { ms: 1500 }]).closed, "in good order");
 }
 
-/// Every packet of the peer restarted T2-shutdown. The peer, whose policy probes its paths, sent more often than T2 could
-/// expire: the SHUTDOWN that was lost was not sent again.
+/// Every packet of the peer restarted T2-shutdown. The peer, whose policy probes its paths, sent more often
+/// than T2 could expire: the SHUTDOWN that was lost was not sent again.
 #[test]
 fn probes_do_not_hold_up_a_shutdown() {
     let setup = Setup {
@@ -128,7 +129,8 @@ fn probes_do_not_hold_up_a_shutdown() {
     assert!(check(setup, &ops).closed, "in good order");
 }
 
-/// With every path inactive and heartbeats off, data was sent on one dead path for ever, though the other one worked.
+/// With every path inactive and heartbeats off, data was sent on one dead path for ever, though the other one
+/// worked.
 #[test]
 fn with_every_path_inactive_each_is_tried() {
     let setup = Setup {
@@ -156,8 +158,8 @@ fn with_every_path_inactive_each_is_tried() {
     );
 }
 
-/// What RFC 9260 §8.1 counts went on over a handshake that had to begin anew: T3-rtx of DATA bundled with COOKIE ECHOs that
-/// were lost made a peer unreachable that had just answered.
+/// What RFC 9260 §8.1 counts went on over a handshake that had to begin anew: T3-rtx of DATA bundled with
+/// COOKIE ECHOs that were lost made a peer unreachable that had just answered.
 #[test]
 fn a_completed_handshake_clears_the_error_counters() {
     let setup = Setup {
@@ -175,8 +177,8 @@ fn a_completed_handshake_clears_the_error_counters() {
     );
 }
 
-/// The window grants bytes, what is held is charged by the chunk: with small messages out of order the receive buffer was
-/// exhausted, and the chunk that everything waited for was dropped for ever.
+/// The window grants bytes, what is held is charged by the chunk: with small messages out of order the
+/// receive buffer was exhausted, and the chunk that everything waited for was dropped for ever.
 #[test]
 fn many_small_messages_do_not_lock_the_receive_buffer() {
     let lossy = Quality { loss: 31, ..Quality::GOOD };
@@ -204,8 +206,8 @@ fn many_small_messages_do_not_lock_the_receive_buffer() {
     );
 }
 
-/// SHUTDOWN ACK went to the primary, which was dead, however often the SHUTDOWN came over another path; each SHUTDOWN
-/// restarted T2, so that no other path was ever tried.
+/// SHUTDOWN ACK went to the primary, which was dead, however often the SHUTDOWN came over another path; each
+/// SHUTDOWN restarted T2, so that no other path was ever tried.
 #[test]
 fn a_shutdown_is_answered_where_it_came_from() {
     let setup = Setup {
@@ -248,8 +250,9 @@ fn a_restart_makes_room() {
     );
 }
 
-/// A path that failed its first verification was never tried again with heartbeats off (RFC 9260 §5.4: verification ends when
-/// all paths are confirmed); when the mobile gave up the other address no path could carry data.
+/// A path that failed its first verification was never tried again with heartbeats off (RFC 9260 §5.4:
+/// verification ends when all paths are confirmed); when the mobile gave up the other address no path could
+/// carry data.
 #[test]
 fn verification_goes_on_without_heartbeats() {
     let lossy = |loss| Quality { loss, ..Quality::GOOD };
@@ -279,8 +282,8 @@ fn verification_goes_on_without_heartbeats() {
     );
 }
 
-/// T3-rtx of two paths expired at one instant: the first made the peer unreachable, the second still told of its path after
-/// `Event::Lost`.
+/// T3-rtx of two paths expired at one instant: the first made the peer unreachable, the second still told of
+/// its path after `Event::Lost`.
 #[test]
 fn nothing_is_told_after_the_end() {
     let (good, dead) = (Quality::GOOD, Quality::DEAD);
@@ -326,8 +329,8 @@ fn nothing_is_told_after_the_end() {
     );
 }
 
-/// The lifetime of a message that had arrived long before stayed a deadline when no other message of limited reliability was
-/// left: the timer fired without end.
+/// The lifetime of a message that had arrived long before stayed a deadline when no other message of limited
+/// reliability was left: the timer fired without end.
 #[test]
 fn a_lifetime_ends_with_its_message() {
     let setup = Setup { server: Tuning { receive_buffer: 4000, ..Tuning::DEFAULT }, ..PLAIN };
@@ -341,8 +344,8 @@ fn a_lifetime_ends_with_its_message() {
     );
 }
 
-/// Each end asked the other to reset its streams, and held back the reset it was asked for until its own request was answered:
-/// neither ever was.
+/// Each end asked the other to reset its streams, and held back the reset it was asked for until its own
+/// request was answered: neither ever was.
 #[test]
 fn resets_asked_for_by_both_ends_are_answered() {
     check(
@@ -355,8 +358,8 @@ fn resets_asked_for_by_both_ends_are_answered() {
     );
 }
 
-/// A request about streams went over the path where data would go, however often it was not answered: with every path inactive
-/// and heartbeats off that was the dead one for ever, though the other one worked.
+/// A request about streams went over the path where data would go, however often it was not answered: with
+/// every path inactive and heartbeats off that was the dead one for ever, though the other one worked.
 #[test]
 fn a_stream_request_tries_every_path() {
     let setup = Setup {
@@ -380,8 +383,8 @@ fn a_stream_request_tries_every_path() {
     );
 }
 
-/// All that was in flight in a recovery with PRR was found lost when its allowance was used up: with nothing in flight no
-/// acknowledgement came to allow more, no timer ran, and the rest was never sent again.
+/// All that was in flight in a recovery with PRR was found lost when its allowance was used up: with nothing
+/// in flight no acknowledgement came to allow more, no timer ran, and the rest was never sent again.
 #[test]
 fn an_empty_path_is_no_window_that_prr_closes() {
     let setup = Setup {
@@ -421,8 +424,8 @@ fn an_empty_path_is_no_window_that_prr_closes() {
     );
 }
 
-/// A FORWARD TSN went over the path where data would go, however often it was not answered: with every path inactive and
-/// heartbeats off that was a dead one for ever, though another one worked.
+/// A FORWARD TSN went over the path where data would go, however often it was not answered: with every path
+/// inactive and heartbeats off that was a dead one for ever, though another one worked.
 #[test]
 fn a_forward_tsn_tries_every_path() {
     let setup = Setup {
@@ -447,8 +450,8 @@ fn a_forward_tsn_tries_every_path() {
     );
 }
 
-/// The peer gave up the address over which it had been told of an abandoned message: with the path went the timer, the FORWARD
-/// TSN was never sent again, and the shutdown waited for it.
+/// The peer gave up the address over which it had been told of an abandoned message: with the path went the
+/// timer, the FORWARD TSN was never sent again, and the shutdown waited for it.
 #[test]
 fn a_forward_tsn_outlives_its_path() {
     let setup = Setup { seed: 293, mobile_addresses: 0b1100, server_addresses: 0b110, ..PLAIN };
@@ -469,8 +472,9 @@ fn a_forward_tsn_outlives_its_path() {
     );
 }
 
-/// A batch of packets (`max_segments`) that began with a HEARTBEAT was as long as that, too short for an AUTH chunk: the data
-/// that followed went without one, and a peer that takes it authenticated only threw it away each time.
+/// A batch of packets (`max_segments`) that began with a HEARTBEAT was as long as that, too short for an AUTH
+/// chunk: the data that followed went without one, and a peer that takes it authenticated only threw it away
+/// each time.
 #[test]
 fn data_behind_a_short_packet_is_signed() {
     let setup = Setup {
@@ -483,7 +487,8 @@ fn data_behind_a_short_packet_is_signed() {
     check(setup, &[Send { side: Mobile, stream: 0, len: 1, count: 7, unordered: false }]);
 }
 
-/// A message found to be over as it was to be sent was reported with the next packet that came, and not before.
+/// A message found to be over as it was to be sent was reported with the next packet that came, and not
+/// before.
 #[test]
 fn what_is_over_when_it_is_to_be_sent_is_reported_at_once() {
     let lossy = Quality { loss: 100, ..Quality::GOOD };
@@ -513,8 +518,8 @@ fn what_is_over_when_it_is_to_be_sent_is_reported_at_once() {
     );
 }
 
-/// A request told by the wildcard can be understood only where it comes from: when that network was dead before the answer came,
-/// all that was asked for after it waited as long as that.
+/// A request told by the wildcard can be understood only where it comes from: when that network was dead
+/// before the answer came, all that was asked for after it waited as long as that.
 #[test]
 fn a_wildcard_of_a_dead_network_holds_nothing_up() {
     let setup = Setup { seed: 9065, heal: Heal::One, ..PLAIN };
@@ -531,7 +536,8 @@ fn a_wildcard_of_a_dead_network_holds_nothing_up() {
     assert_eq!(outcome.counts[0].address_answers, 2, "{:?}", outcome.counts);
 }
 
-/// The peer had added a stream, the answer to that was lost, and a request to reset it came: refused, rightly.
+/// The peer had added a stream, the answer to that was lost, and a request to reset it came: refused,
+/// rightly.
 #[test]
 fn a_stream_that_was_just_added_may_be_unknown_to_the_end_that_added_it() {
     let setup = Setup {
@@ -560,7 +566,8 @@ fn a_stream_that_was_just_added_may_be_unknown_to_the_end_that_added_it() {
     );
 }
 
-/// All was acknowledged or given up, and the FORWARD TSN that the receiver waited for still on its way: the test looked too early.
+/// All was acknowledged or given up, and the FORWARD TSN that the receiver waited for still on its way: the
+/// test looked too early.
 #[test]
 fn what_was_given_up_in_part_is_told() {
     let setup = Setup {
@@ -593,7 +600,8 @@ fn what_was_given_up_in_part_is_told() {
     );
 }
 
-/// Chunks longer than the buffer: one was held that came while something could be read, and the next one was needed.
+/// Chunks longer than the buffer: one was held that came while something could be read, and the next one was
+/// needed.
 #[test]
 fn a_chunk_more_than_twice_the_buffer_is_taken_when_nothing_else_can_be_read() {
     let setup = Setup {
@@ -615,8 +623,8 @@ fn a_chunk_more_than_twice_the_buffer_is_taken_when_nothing_else_can_be_read() {
     );
 }
 
-/// A FORWARD TSN was sent while T3-rtx ran for data; the data was given up, and T3-rtx stopped with it: lost, the FORWARD TSN was never sent
-/// again, and its association stood still.
+/// A FORWARD TSN was sent while T3-rtx ran for data; the data was given up, and T3-rtx stopped with it: lost,
+/// the FORWARD TSN was never sent again, and its association stood still.
 #[test]
 fn what_is_given_up_does_not_stop_the_timer_of_a_forward_tsn() {
     let setup = Setup {
@@ -659,7 +667,8 @@ fn what_is_given_up_does_not_stop_the_timer_of_a_forward_tsn() {
     );
 }
 
-/// Between one and two buffers of messages that were not complete came at one chunk a second, as zero window probes.
+/// Between one and two buffers of messages that were not complete came at one chunk a second, as zero window
+/// probes.
 #[test]
 fn messages_longer_than_the_buffer_come_at_the_rate_of_the_path() {
     let setup = Setup {
@@ -691,8 +700,8 @@ fn messages_longer_than_the_buffer_come_at_the_rate_of_the_path() {
     );
 }
 
-/// With every message given up before it was acknowledged, nothing restarted T3-rtx or cleared the error counters, though the peer
-/// answered each FORWARD TSN: it was taken for dead.
+/// With every message given up before it was acknowledged, nothing restarted T3-rtx or cleared the error
+/// counters, though the peer answered each FORWARD TSN: it was taken for dead.
 #[test]
 fn giving_up_all_the_time_is_no_sign_of_a_dead_peer() {
     let setup = Setup {
@@ -730,7 +739,8 @@ fn giving_up_all_the_time_is_no_sign_of_a_dead_peer() {
     );
 }
 
-/// The test took it for wrong that a peer whose restart was refused does not answer the SHUTDOWN of what it left.
+/// The test took it for wrong that a peer whose restart was refused does not answer the SHUTDOWN of what it
+/// left.
 #[test]
 fn one_that_was_refused_as_restarted_does_not_answer_a_shutdown() {
     let setup =
@@ -773,7 +783,8 @@ fn what_was_given_up_in_part_is_told_after_a_loss() {
     );
 }
 
-/// Without heartbeats, with a dead path first in turn: all that happened was that messages were given up, one a minute.
+/// Without heartbeats, with a dead path first in turn: all that happened was that messages were given up, one
+/// a minute.
 #[test]
 fn giving_up_is_progress() {
     let setup = Setup {
@@ -813,7 +824,8 @@ fn giving_up_is_progress() {
     );
 }
 
-/// The buffer was full of small messages behind a hole: of each packet that came to fill it one message was taken.
+/// The buffer was full of small messages behind a hole: of each packet that came to fill it one message was
+/// taken.
 #[test]
 fn small_messages_behind_a_hole_come_by_the_packet() {
     let setup = Setup {
@@ -832,7 +844,8 @@ fn small_messages_behind_a_hole_come_by_the_packet() {
     );
 }
 
-/// A request counted as one that waits for a dead network while that one was answered: the test looked too early.
+/// A request counted as one that waits for a dead network while that one was answered: the test looked too
+/// early.
 #[test]
 fn a_request_that_waits_for_a_dead_network_is_not_taken_for_another() {
     let setup =
@@ -868,8 +881,8 @@ fn small_messages_behind_a_hole_do_not_cost_the_association() {
     );
 }
 
-/// The mobile, gone since, had deleted all its addresses but one that the server had not verified: data could not be sent, and
-/// heartbeats without an answer that verify ended nothing.
+/// The mobile, gone since, had deleted all its addresses but one that the server had not verified: data could
+/// not be sent, and heartbeats without an answer that verify ended nothing.
 #[test]
 fn the_only_address_left_was_never_confirmed_and_is_dead() {
     let setup =
@@ -886,8 +899,8 @@ fn the_only_address_left_was_never_confirmed_and_is_dead() {
     );
 }
 
-/// The mobile had sent its SHUTDOWN and answered no heartbeats: the only address that it had left could not be verified, and what
-/// the server still had to send could not be sent.
+/// The mobile had sent its SHUTDOWN and answered no heartbeats: the only address that it had left could not
+/// be verified, and what the server still had to send could not be sent.
 #[test]
 fn an_address_is_verified_during_the_shutdown() {
     let setup = Setup {
@@ -916,8 +929,8 @@ fn an_address_is_verified_during_the_shutdown() {
     );
 }
 
-/// Many small messages closed the window, and that it had opened was not told, nor with the SHUTDOWN: the mobile waited with what it
-/// had left.
+/// Many small messages closed the window, and that it had opened was not told, nor with the SHUTDOWN: the
+/// mobile waited with what it had left.
 #[test]
 fn a_shutdown_does_not_leave_the_peer_before_a_closed_window() {
     let setup = Setup {
@@ -952,7 +965,8 @@ fn a_shutdown_does_not_leave_the_peer_before_a_closed_window() {
     );
 }
 
-/// The peer that goes where it is told to is there; as long as more waited that may be given up, that was not seen.
+/// The peer that goes where it is told to is there; as long as more waited that may be given up, that was not
+/// seen.
 #[test]
 fn the_answer_to_a_forward_tsn_counts_beside_messages_that_wait() {
     let setup = Setup {
@@ -1035,8 +1049,8 @@ fn the_answer_to_a_forward_tsn_counts_beside_lifetimes_that_run() {
     );
 }
 
-/// A request that could leave from a dead network only was not answered, nothing else was asked, and the association was given up
-/// although its own path worked.
+/// A request that could leave from a dead network only was not answered, nothing else was asked, and the
+/// association was given up although its own path worked.
 #[test]
 fn a_request_from_a_dead_network_does_not_cost_the_association() {
     let setup = Setup {
@@ -1070,8 +1084,8 @@ fn a_request_from_a_dead_network_does_not_cost_the_association() {
     );
 }
 
-/// The only address left was verified at the rate of heartbeats, long after the network had come back and the mobile was heard, which
-/// gave up meanwhile.
+/// The only address left was verified at the rate of heartbeats, long after the network had come back and the
+/// mobile was heard, which gave up meanwhile.
 #[test]
 fn an_address_is_verified_when_the_peer_is_heard_there() {
     let setup = Setup {

@@ -1,5 +1,6 @@
-//! Reads every packet as it leaves and checks what RFC 9260 demands of the pair as seen from the wire: packets that can
-//! be read, sizes, TSNs in order, the same content when sent again, acknowledgements that are true and never taken back.
+//! Reads every packet as it leaves and checks what RFC 9260 demands of the pair as seen from the wire:
+//! packets that can be read, sizes, TSNs in order, the same content when sent again, acknowledgements that
+//! are true and never taken back.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,8 @@ use msctp_wire::{Checksum, Chunk, Data, EncodeChunk, Fragment, IData, Packet, Pa
 
 use crate::plan::{Setup, Side};
 
-/// Where only the memory of the last blocks costs too much time, or a packet of the smallest size could not hold all.
+/// Where only the memory of the last blocks costs too much time, or a packet of the smallest size could not
+/// hold all.
 const COMPARED_BLOCKS: usize = 60;
 
 /// TSNs at most between two chunks that were never sent: the ends of messages given up in between.
@@ -312,8 +314,9 @@ impl Watch {
             }
         }
         flow.blocks = blocks;
-        // What fills a hole, or completes the message that the buffer is full of, is taken up to twice the buffer: the last of
-        // it in a packet that reaches beyond. One more is taken when nothing can be read before, and all of it is then.
+        // What fills a hole, or completes the message that the buffer is full of, is taken up to twice the
+        // buffer: the last of it in a packet that reaches beyond. One more is taken when nothing can be read
+        // before, and all of it is then.
         let held = flow.acked_bytes.saturating_sub(read);
         assert!(
             flow.forwarded || held <= 2 * (size + pmtu),
@@ -359,7 +362,8 @@ impl Flow {
         }
     }
 
-    /// RFC 9260 §6.5, RFC 8260 §2.1: messages of a stream are numbered one by one, from 0 again after a reset.
+    /// RFC 9260 §6.5, RFC 8260 §2.1: messages of a stream are numbered one by one, from 0 again after a
+    /// reset.
     fn check_number(&mut self, print: &Print) {
         if !print.begin || print.unordered && !print.interleaved {
             return;

@@ -1,4 +1,5 @@
-//! Runs a plan: the operations, then a network that is whole again, then the end. Panics when something is wrong.
+//! Runs a plan: the operations, then a network that is whole again, then the end. Panics when something is
+//! wrong.
 
 use core::net::IpAddr;
 
@@ -90,8 +91,8 @@ impl World {
                 self.hosts[side.index()].set_pace(self.now, pace);
                 self.drain(side);
             }
-            // Cookies of a server that forgot its secret are discarded in silence (RFC 9260 §5.1.5): the mobile could only
-            // wait for its T1.
+            // Cookies of a server that forgot its secret are discarded in silence (RFC 9260 §5.1.5): the
+            // mobile could only wait for its T1.
             Op::Restart { side: Side::Server } if self.hosts[0].is_setting_up() => {}
             Op::Restart { side } => {
                 self.hosts[side.index()].restart(self.now, &self.setup);
@@ -196,9 +197,9 @@ impl World {
             Heal::All => 2,
             Heal::One => 2 * failures,
         };
-        // An association of which the peer knows nothing any more may only end when it gives up: data by its time-outs, and
-        // where there is no confirmed address that it may go to, verification at the rate of heartbeats, which are
-        // HB.interval and up to one and a half RTOs apart (RFC 9260 §5.4, §8.3).
+        // An association of which the peer knows nothing any more may only end when it gives up: data by its
+        // time-outs, and where there is no confirmed address that it may go to, verification at the rate of
+        // heartbeats, which are HB.interval and up to one and a half RTOs apart (RFC 9260 §5.4, §8.3).
         let forgotten = if self.was_restarted() || self.is_disturbed() {
             let hb = Config::default().hb_interval.as_millis().max(hb);
             let attempts = u64::from(mobile.assoc_max_retrans.max(server.assoc_max_retrans)) + 1;
@@ -234,9 +235,9 @@ impl World {
         }
     }
 
-    /// How many times as long all may take. Without heartbeats a path that was given up is known to work only when something
-    /// that went over it alone is answered (RFC 9260 §8.2); with every path given up what is sent first goes over a dead one,
-    /// and each packet takes a time-out.
+    /// How many times as long all may take. Without heartbeats a path that was given up is known to work only
+    /// when something that went over it alone is answered (RFC 9260 §8.2); with every path given up what is
+    /// sent first goes over a dead one, and each packet takes a time-out.
     fn endurance(&self) -> u64 {
         let silent = Side::BOTH.iter().any(|&side| self.setup.tuning(side).hb_interval_ms == 0);
         if self.setup.heal == Heal::One && silent { 1000 } else { 20 }
@@ -278,7 +279,8 @@ impl World {
             // The mobile is lost: the server may not know yet, and need not.
             whole && (mobile.ended.is_some() || mobile.state() == Some(AssociationState::Established))
         });
-        // The peer may be on its way to hear what was given up of a message that it has in part: that waits in no buffer.
+        // The peer may be on its way to hear what was given up of a message that it has in part: that waits
+        // in no buffer.
         if self.hosts.iter().any(|host| host.counts.abandoned > 0) {
             self.run_for(self.patience());
         }
@@ -308,7 +310,8 @@ impl World {
             return;
         }
         let [mobile, server] = self.hosts.each_ref().map(Host::paths);
-        // RFC 9260 §5.1.2: of a family that the mobile did not have in its INIT the server listed none, and need not later.
+        // RFC 9260 §5.1.2: of a family that the mobile did not have in its INIT the server listed none, and
+        // need not later.
         let families: Vec<bool> =
             self.setup.addresses(Side::Mobile).iter().map(|address| address.is_ipv4()).collect();
         let [by_mobile, by_server] = self.hosts.each_ref().map(|host| &host.by_wildcard);
@@ -326,8 +329,8 @@ impl World {
         assert_eq!(mobile, server, "paths of the mobile, of the server");
     }
 
-    /// One more message on every stream that was used and on the last one: both ends are at the same number, whatever was
-    /// given up and reset.
+    /// One more message on every stream that was used and on the last one: both ends are at the same number,
+    /// whatever was given up and reset.
     fn probe(&mut self) {
         if !self.is_one_association() {
             return;
@@ -403,8 +406,8 @@ impl World {
             self.perform(op);
         }
         self.run_for(Span::from_secs(1));
-        // An end that does not know that the other one is gone finds out by shutting down; so does a late copy of an
-        // old association.
+        // An end that does not know that the other one is gone finds out by shutting down; so does a late
+        // copy of an old association.
         for side in Side::BOTH {
             if self.hosts[side.other().index()].association().is_none() {
                 self.perform(&Op::Shutdown { side });
@@ -463,8 +466,8 @@ impl World {
         let rto_max = Span::from_millis(u64::from(self.setup.tuning(side).rto_max_ms));
         let fresh = at <= healed + rto_max + Span::from_secs(1);
         let text = || format!("{side:?} lost the association at {at:?}, healed at {healed:?}: {reason:?}");
-        // One that restarts with an address which the peer does not list (any more) is refused (RFC 9260 §5.2.2), and the
-        // association it comes from is left to its peer.
+        // One that restarts with an address which the peer does not list (any more) is refused (RFC 9260
+        // §5.2.2), and the association it comes from is left to its peer.
         let left = self.was_restarted() && other.ended.is_some();
         match reason {
             LossReason::Aborted => assert!(host.aborted, "{}", text()),
@@ -472,7 +475,8 @@ impl World {
                 assert!(fresh || disturbed || left, "{}", text());
             }
             LossReason::ShutdownTimeout => {
-                // T5 does not wait for what the peer still has to send, and leaves no time to try many dead paths.
+                // T5 does not wait for what the peer still has to send, and leaves no time to try many dead
+                // paths.
                 let many_dead = self.setup.heal == Heal::One && host.most_paths > 2;
                 assert!(self.shut_early || many_dead || disturbed || left, "{}", text());
             }

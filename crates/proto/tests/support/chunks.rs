@@ -16,12 +16,17 @@ pub fn bare_init() -> Init<'static> {
 
 /// A whole message on stream 0.
 pub fn data(tsn: Tsn, ssn: u16) -> Data<'static> {
+    stream_data(tsn, 0, ssn)
+}
+
+/// A whole message on any stream; its payload protocol identifier is its number.
+pub fn stream_data(tsn: Tsn, stream: u16, ssn: u16) -> Data<'static> {
     Data {
         tsn,
-        stream: StreamId::new(0),
+        stream: StreamId::new(stream),
         ssn: Ssn::new(ssn),
-        ppid: Ppid::new(0),
+        ppid: Ppid::new(u32::from(ssn)),
         flags: DataFlags::UNFRAGMENTED,
-        payload: b"from B",
+        payload: b"x",
     }
 }

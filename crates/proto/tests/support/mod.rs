@@ -1,5 +1,5 @@
-//! Two endpoints over a scripted network in virtual time: every packet passes a filter that may lose, delay, repeat or
-//! change it. Shared by all tests of the crate that need a peer.
+//! Two endpoints over a scripted network in virtual time: every packet passes a filter that may lose, delay,
+//! repeat or change it. Shared by all tests of the crate that need a peer.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(unreachable_pub, reason = "a module of test binaries")]
 
@@ -460,8 +460,8 @@ impl Pair {
         }
     }
 
-    /// Sends `count` messages of `len` bytes from `from` as room allows, each beginning with its number, and runs until
-    /// all have arrived, at most for `limit`. Panics if one is missing, doubled or out of order.
+    /// Sends `count` messages of `len` bytes from `from` as room allows, each beginning with its number, and
+    /// runs until all have arrived, at most for `limit`. Panics if one is missing, doubled or out of order.
     pub fn transfer(&mut self, from: Side, count: u32, len: usize, limit: Span) {
         let before = self.host(from.other()).received.len();
         let mut waiting: VecDeque<u32> = (0..count).collect();
@@ -507,6 +507,13 @@ pub fn packet(to: Side, tag: u32, chunks: &[&dyn msctp_wire::EncodeChunk]) -> Ve
         Side::B => (PORT_A, PORT_B),
     };
     packet_between(src, dst, tag, chunks)
+}
+
+/// Writes the right checksum into a packet that was changed.
+pub fn reseal(bytes: &mut [u8]) {
+    bytes[8..12].fill(0);
+    let crc = msctp_wire::crc32c(bytes);
+    bytes[8..12].copy_from_slice(&crc.to_le_bytes());
 }
 
 /// An SCTP packet between any ports.
