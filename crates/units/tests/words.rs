@@ -20,6 +20,7 @@ const CLEAN: &[&str] = &[
     "live",
     "msctp",
     "proto/src/asconf",
+    "proto/src/association",
     "proto/src/auth",
     "proto/src/endpoint",
     "proto/src/error.rs",

@@ -1,5 +1,5 @@
-//! Changing addresses while the association is up (RFC 5061): the calls, the chunks, and what their outcomes
-//! mean for the association. The rules are in `asconf`, the paths in `path`.
+//! Dynamic addresses of an association (RFC 5061): the calls, the chunks and the effects of their outcomes.
+//! The rules are in `asconf`, the paths in `path`.
 
 use core::net::IpAddr;
 
@@ -25,11 +25,11 @@ use crate::{
 pub(super) struct Readdressing {
     pub(super) ours: AsconfOut,
     theirs: AsconfIn,
-    /// Where the answers to the last packet with ASCONFs go.
+    /// Destination of the answers to the last packet with ASCONFs.
     answer_at: Option<PathAddr>,
-    /// Bytes of the SCTP packet with them at most.
+    /// Largest SCTP packet with them in bytes.
     answer_room: u32,
-    /// Addresses that were deleted.
+    /// Deleted addresses.
     pub(super) departed: Rare<Departed>,
 }
 
@@ -74,20 +74,20 @@ impl Association {
         Ok(())
     }
 
-    /// What waits now need not wait for T4-rto of a network that is dead.
+    /// Retransmits the outstanding ASCONF now: its network is dead, and T4-rto would delay it.
     fn make_way_for_requests(&mut self) {
         if self.must_ask_elsewhere() {
             self.readdressing.ours.retransmit_now();
         }
     }
 
-    /// Tells the peer of another address of this end (RFC 5061 §4.2.1). Its paths appear at once and are used
-    /// when the peer has agreed and they are confirmed; [`Event::AddressChange`] tells the answer.
+    /// Asks the peer to add an address of this end (RFC 5061 §4.2.1). Its paths exist at once and are used
+    /// when the peer has agreed and they are confirmed. [`Event::AddressChange`] reports the answer.
     ///
     /// # Errors
     ///
-    /// The association is not up, the peer does not know ASCONF, the address is there already or is no
-    /// unicast address, or too many requests wait.
+    /// The association is not up, the peer does not support ASCONF, the address exists already or is not
+    /// unicast, or the queue of requests is full.
     pub fn add_local_address(&mut self, now: Time, address: IpAddr) -> Result<(), CallError> {
         self.add_address(now, address, false)
     }
@@ -105,13 +105,12 @@ impl Association {
         self.add_address(now, address, true)
     }
 
-    /// The peer knows this address of ours by another name, or not: an address translator is before it. For
-    /// one that the association began with; from now on requests speak of it as those of
-    /// [`add_translated_address`](Self::add_translated_address) do.
+    /// Sets whether this initial address is behind a NAT, so that the peer knows it by another address. Later
+    /// requests then name it as those of [`add_translated_address`](Self::add_translated_address) do.
     ///
     /// # Errors
     ///
-    /// The address is not there.
+    /// There is no such address.
     pub fn set_translated(&mut self, address: IpAddr, translated: bool) -> Result<(), CallError> {
         if !self.paths.has_local(&address) {
             return Err(CallError::UnknownAddress(address));
@@ -120,13 +119,13 @@ impl Association {
         Ok(())
     }
 
-    /// Tells the peer that this end gives up all addresses but this one (RFC 5061 §4.2.2: the wildcard), in a
-    /// packet from it: whatever the peer calls the others.
+    /// Asks the peer to delete all addresses of this end but this one, the source of the packet (the wildcard
+    /// of RFC 5061 §4.2.2). It works whatever addresses a NAT gave the others.
     ///
     /// # Errors
     ///
-    /// The association is not up, the peer does not know ASCONF, the address is not there or does not reach
-    /// the peer, or too many requests wait.
+    /// The association is not up, the peer does not support ASCONF, there is no such address or it does not
+    /// reach the peer, or the queue of requests is full.
     pub fn keep_only_address(&mut self, now: Time, address: IpAddr) -> Result<(), CallError> {
         if self.paths.has_local(&address) && !reaches(&self.paths, &address) {
             return Err(CallError::UnknownAddress(address));
@@ -138,21 +137,21 @@ impl Association {
         self.add_with(now, address, translated, &[AddressRequest::Add(address)])
     }
 
-    /// Moves to another address at once: the peer is told of it, asked to send there, and told that the `old`
-    /// ones are given up, in one request (RFC 5061 §5.1.1 C1 wants one at a time, each a round trip), done in
-    /// this order. For an end whose other addresses are of no use any more.
+    /// Moves to another address: asks the peer to add it, to send there, and to delete the `old` ones, in one
+    /// ASCONF and in this order. Separate ASCONFs would take a round trip each (RFC 5061 §5.1.1 C1). For an
+    /// end whose other addresses no longer work.
     ///
     /// # Errors
     ///
-    /// As [`add_local_address`](Self::add_local_address); an address in `old` is not there, or there are more
-    /// than six.
+    /// As [`add_local_address`](Self::add_local_address); an address in `old` does not exist, or there are
+    /// more than six.
     pub fn move_local_address(&mut self, now: Time, to: IpAddr, old: &[IpAddr]) -> Result<(), CallError> {
         let mut requests = vec![AddressRequest::Add(to), AddressRequest::SetPrimary(to)];
         requests.extend(old.iter().map(|old| AddressRequest::Delete(*old)));
         self.add_with(now, to, false, &requests)
     }
 
-    /// `requests` add the address, and more.
+    /// Adds an address; `requests` hold its Add and others.
     fn add_with(
         &mut self,
         now: Time,
@@ -175,21 +174,21 @@ impl Association {
             return Err(error);
         }
         self.make_way_for_requests();
-        // Before anything is told of them.
+        // Before any event names them.
         self.announce_paths(now, &added);
         self.after_change(now);
         Ok(())
     }
 
-    /// Tells the peer that this end gives up an address (RFC 5061 §4.2.2). It is no source any more from the
-    /// time the request leaves, and gone when the peer has agreed.
+    /// Asks the peer to delete an address of this end (RFC 5061 §4.2.2). It is no source any more once the
+    /// request is sent, and is removed when the peer has agreed.
     ///
     /// # Errors
     ///
-    /// The association is not up, the peer does not know ASCONF, the address is not there or is the last one
-    /// that reaches the peer, or too many requests wait.
+    /// The association is not up, the peer does not support ASCONF, there is no such address or it is the
+    /// last one that reaches the peer, or the queue of requests is full.
     pub fn remove_local_address(&mut self, now: Time, address: IpAddr) -> Result<(), CallError> {
-        // RFC 5061 §5.3 F5: an address that is left and reaches nothing is no address
+        // RFC 5061 §5.3 F5: a remaining address that reaches nothing does not count
         let mut left = self.readdressing.ours.planned();
         left.retain(|other| *other != address);
         if !left.is_empty()
@@ -205,8 +204,8 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// The association is not up, the peer does not know ASCONF, the address is not there, or too many
-    /// requests wait.
+    /// The association is not up, the peer does not support ASCONF, there is no such address, or the queue of
+    /// requests is full.
     pub fn request_peer_primary(&mut self, now: Time, local: IpAddr) -> Result<(), CallError> {
         if self.may_readdress() && self.paths.has_local(&local) {
             self.tell_primary_requested(now, local);
@@ -214,7 +213,7 @@ impl Association {
         self.request(now, AddressRequest::SetPrimary(local))
     }
 
-    /// Begins dynamic addresses anew with a peer whose initial TSN is known now.
+    /// Restarts dynamic addresses with the peer's initial TSN.
     pub(super) fn begin_readdressing(&mut self, peer_initial_tsn: Tsn) {
         let addresses: Vec<IpAddr> = self.paths.locals().map(|(address, _)| address).collect();
         let (ours, supported) = (self.tags.local_initial_tsn, self.tags.extensions.has(Extensions::ASCONF));
@@ -225,7 +224,7 @@ impl Association {
         }
     }
 
-    /// Makes the next request, if its time has come, and carries over what became of earlier ones.
+    /// Builds the next ASCONF if it is due, and applies the outcomes of earlier ones.
     pub(super) fn advance_readdressing(&mut self, now: Time) {
         self.prepare_request();
         while let Some(event) = self.readdressing.ours.poll_event() {
@@ -263,29 +262,29 @@ impl Association {
         }
     }
 
-    /// The peer restarted: what was asked of it is lost, and the application hears so.
+    /// Fails the requests to a peer that restarted, and reports them.
     pub(super) fn give_up_requests(&mut self, now: Time) {
         self.readdressing.ours.give_up();
         self.advance_readdressing(now);
     }
 
-    /// Our addresses as far as the peer lists them, or may: not those whose Add-IP is under way, nor names
-    /// that mean nothing to it.
+    /// Returns our addresses that the peer lists, or may list: not those whose Add-IP is outstanding, nor
+    /// translated ones.
     pub(super) fn listed_addresses(&self) -> Vec<IpAddr> {
         let listed = self.paths.locals().filter(|(_, source)| *source != SourceUse::AsconfOnly);
         let translated = self.readdressing.ours.translated();
         listed.map(|(address, _)| address).filter(|address| !translated.contains(address)).collect()
     }
 
-    /// The link of `local` comes up: a request that left over it, or over another one that is down, may have
-    /// been lost with it. Any other waits for its answer or T4-rto.
+    /// Returns whether the outstanding ASCONF may be lost when the link of `local` comes up: it was sent over
+    /// that link, or over another one that is down. Any other waits for its answer or T4-rto.
     pub(super) fn request_may_be_lost(&self, local: &IpAddr) -> bool {
         let path = self.readdressing.ours.last_path().and_then(|path| self.paths.get(path));
         path.is_none_or(|path| path.addr().local == *local || !path.link_is_up())
     }
 
-    /// RFC 5061 §5.3 F4, §5.3.1: an ABORT that comes to an address which is being deleted MUST be ignored:
-    /// the peer answers there what left before it knew.
+    /// Returns whether an ABORT must be ignored because its destination is being deleted (RFC 5061 §5.3 F4,
+    /// §5.3.1): the peer may answer an earlier packet.
     pub(super) fn must_ignore_abort(&self, at: PathAddr) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
         //# ABORT Chunks arriving destined to the IP address being deleted MUST be ignored
@@ -295,7 +294,7 @@ impl Association {
         self.paths.local_source(&at.local) == Some(SourceUse::ReceiveOnly)
     }
 
-    /// The peer did what was asked: it knows an address of ours more, or less.
+    /// Tells the policy that the peer added or deleted an address of ours.
     fn note_local_change(&mut self, now: Time, request: AddressRequest) {
         match request {
             AddressRequest::Add(address) => self.tell_local_address(now, address, true),
@@ -313,7 +312,7 @@ impl Association {
         self.tracer.push(now, TraceKind::LocalAddress { address, added });
     }
 
-    /// The first ASCONF of a packet begins a new set of answers (RFC 5061 §5.2 E7).
+    /// Begins a new set of answers at the first ASCONF of a packet (RFC 5061 §5.2 E7).
     pub(super) fn begin_asconf_packet(&mut self) {
         self.readdressing.theirs.begin_packet();
     }
@@ -323,8 +322,8 @@ impl Association {
             self.stats.unexpected_chunks += 1;
             return;
         }
-        // Its effects are events. Dropped, it comes again (RFC 5061 §5.1 B) when the application has taken
-        // those that wait.
+        // It causes events. The peer retransmits it (RFC 5061 §5.1 B) until the application has read the
+        // queued ones.
         if self.events.is_full() {
             self.stats.chunks_held_off += 1;
             return;
@@ -360,16 +359,15 @@ impl Association {
         self.grant_wanted_primary(now);
     }
 
-    /// A packet with ASCONFs was taken: its answers may take what its other replies left of its credit. An
-    /// answer from the cache can be much longer than what asks for it again (RFC 5061 §5.2 E2).
+    /// Limits the answers to a packet with ASCONFs to the credit that other replies left. A cached answer can
+    /// be much longer than the retransmitted ASCONF (RFC 5061 §5.2 E2).
     pub(super) fn limit_asconf_acks(&mut self) {
         let to = self.readdressing.answer_at;
         self.readdressing.answer_room = to.map_or(u32::MAX, |to| self.reply_room(to));
     }
 
-    /// What a packet with ASCONFs came from may be told data before it is confirmed, as far as
-    /// `Config::moves` allows. No third party can be flooded by it: who named its address gets no more than
-    /// they sent.
+    /// Allows early data to the unconfirmed source of a packet with ASCONFs, as far as `Config::moves` does.
+    /// It cannot flood a third party: the limit is a multiple of the bytes received from there.
     pub(super) fn allow_early_data(&mut self, at: PathAddr, packet: &Packet<'_>) {
         let factor = u64::from(self.config.moves.early_data());
         let came = CommonHeader::LEN + packet.chunks().rest().len();
@@ -379,8 +377,7 @@ impl Association {
         }
     }
 
-    /// A packet of `len` bytes went to a path: whatever is in it, it comes off what an unconfirmed address
-    /// may be told.
+    /// Charges a sent packet of `len` bytes to the early data of its path.
     #[inline]
     pub(super) fn spend_early(&mut self, path: Option<PathId>, len: usize) {
         if self.config.moves.early_data() > 0
@@ -390,7 +387,8 @@ impl Association {
         }
     }
 
-    /// The peer wants data on another address, and may have it there (RFC 5061 §5.4, RFC 9260 §5.4).
+    /// Switches the primary to the address that the peer wants, once confirmed (RFC 5061 §5.4, RFC 9260
+    /// §5.4).
     pub(super) fn grant_wanted_primary(&mut self, now: Time) {
         if let Some(path) = self.paths.take_wanted_primary() {
             let granted = self.switch_primary(now, path, PrimaryCause::Peer);
@@ -425,15 +423,15 @@ impl Association {
         }
     }
 
-    /// T4-rto may have expired (RFC 5061 §5.1 B1 to B3).
+    /// Handles T4-rto (RFC 5061 §5.1 B1 to B3).
     pub(super) fn readdressing_timeout(&mut self, now: Time) {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
         //# If the T-4 RTO timer expires the endpoint MUST do the following:
         if let Some(path) = self.readdressing.ours.handle_timeout(now) {
             self.paths.on_request_timeout(path);
-            // B2 counts that for the association. A request that can leave from one address only says nothing
-            // of the peer if that network is dead: the peer is asked where data goes as well (RFC 9260 §8.3
-            // D), and its answer clears the counter.
+            // B2 counts the error for the association. A request that can leave from one address only proves
+            // nothing about the peer if that network is dead. A HEARTBEAT on the data path (RFC 9260 §8.3 D)
+            // then clears the counter.
             if self.readdressing.ours.required_source().is_some()
                 && let Some(data) = self.paths.data_path().filter(|&data| data != path)
             {
@@ -442,7 +440,7 @@ impl Association {
         }
     }
 
-    /// Answers to the peer's requests, then our own.
+    /// Sends answers to the peer's requests, then our own.
     pub(super) fn send_asconf(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         if !self.may_readdress() {
             return None;
@@ -475,7 +473,7 @@ impl Association {
             let (chunk_type, len) = (answer.chunk_type().0, answer.encoded_len() as u16);
             self.tracer.push(now, TraceKind::Control { direction: Direction::Out, path, chunk_type, len });
         }
-        // RFC 5061 §5.2 E7: what did not fit is asked for again
+        // RFC 5061 §5.2 E7: the peer retransmits the ASCONF of an answer that did not fit
         self.readdressing.theirs.begin_packet();
         // RFC 5061 §5.3 F1: a HEARTBEAT beside it verifies an address that is new
         let unconfirmed = path.and_then(|path| self.paths.get(path)).filter(|path| !path.is_confirmed());
@@ -489,9 +487,9 @@ impl Association {
         (!builder.is_empty()).then(|| Transmit::new(path, at, self.seal(builder)))
     }
 
-    /// What is asked speaks of where it came from, that network is dead, others wait, and to ask from another
-    /// address does no harm: as long as it is not answered no other may follow (RFC 5061 §5.1 A3), and an
-    /// answer that is lost is given again (§5.2 E2).
+    /// Releases an outstanding wildcard ASCONF from the address of a dead network if others are queued and
+    /// another source does no harm. No other may follow before its answer (RFC 5061 §5.1 A3), and a lost
+    /// answer is repeated (§5.2 E2).
     fn must_ask_elsewhere(&self) -> bool {
         let ours = &self.readdressing.ours;
         let Some(source) = ours.required_source().filter(|_| ours.may_leave_elsewhere()) else {
@@ -501,7 +499,7 @@ impl Association {
         !from_there.and_then(|path| self.paths.get(path)).is_some_and(Path::may_deliver)
     }
 
-    /// Where a request goes that is not sent from a new address first.
+    /// Returns the path of a request that is not sent from a new address first.
     fn old_request_path(&self) -> Option<PathId> {
         let ours = &self.readdressing.ours;
         let last = ours.last_path();
@@ -530,9 +528,8 @@ impl Association {
         let kind = TraceKind::Control { direction: Direction::Out, path: Some(path), chunk_type, len };
         self.tracer.push(now, kind);
         if from_new && self.config.moves.early_data() > 0 {
-            // What arrived last was acknowledged over the network that is gone, perhaps in vain: nothing of
-            // it is to come again. RFC 5061 §5.3 F1 lets the packet with the ASCONF leave, and a SACK may be
-            // beside it (RFC 9260 §6.10).
+            // The last SACK may have been lost with the old network. RFC 5061 §5.3 F1 allows the packet with
+            // the ASCONF, and a SACK may be bundled (RFC 9260 §6.10).
             if self.paths.data_path().is_none() && self.stats.data_chunks_received > 0 {
                 self.push_sack(now, path, &mut builder);
             }
@@ -552,7 +549,7 @@ impl Association {
     }
 }
 
-/// Some address of the peer can be reached from this one of ours.
+/// Returns whether an address of the peer can be reached from this one of ours.
 fn reaches(paths: &Paths, own: &IpAddr) -> bool {
     paths.remotes().any(|theirs| can_pair(own, &theirs))
 }

@@ -1,5 +1,5 @@
-//! Authentication in an association (RFC 4895): packets signed before they leave, AUTH chunks judged, keys
-//! changed by the application. What a signature is, is in `auth`.
+//! Authentication in an association (RFC 4895): signs packets, verifies AUTH chunks, changes keys. The
+//! algorithms are in `auth`.
 
 use msctp_wire::{Auth as AuthChunk, Cause, Causes, Chunk, ChunkType, Error, Packet, PacketBuilder};
 
@@ -10,7 +10,7 @@ use crate::endpoint::cookie::{Cookie, CookieJar};
 use crate::rng::Rng;
 use crate::{AssociationState as State, AuthConfig, AuthEvent, CallError, Event, PathAddr, SharedKey};
 
-/// A Random Number (RFC 4895 §6.1). Drawn only when AUTH is spoken, so that other numbers do not depend on
+/// Draws a Random Number (RFC 4895 §6.1), only if AUTH is on, so that other random numbers do not depend on
 /// it.
 pub(crate) fn random_number(config: &AuthConfig, rng: &mut Rng) -> Random {
     if config.enabled { rng.next_seed() } else { [0; RANDOM_LEN] }
@@ -22,7 +22,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// There are too many.
+    /// There are too many keys.
     pub fn set_auth_key(&mut self, key: SharedKey) -> Result<(), CallError> {
         Ok(self.auth.set_key(key)?)
     }
@@ -36,8 +36,8 @@ impl Association {
         Ok(self.auth.activate_key(id)?)
     }
 
-    /// The key signs nothing more, and what the peer signed with it is still taken (RFC 6458). What waits is
-    /// signed when it leaves, so the key is free at once; an event says so.
+    /// Deactivates a key: it signs no more, but still verifies (RFC 6458). Packets are signed when they are
+    /// sent, so the key is free at once, which an event reports.
     ///
     /// # Errors
     ///
@@ -48,7 +48,7 @@ impl Association {
         Ok(())
     }
 
-    /// The key is no more: what the peer signed with it is not taken (RFC 6458).
+    /// Deletes a key: chunks that the peer signed with it are discarded (RFC 6458).
     ///
     /// # Errors
     ///
@@ -57,29 +57,29 @@ impl Association {
         Ok(self.auth.delete_key(id)?)
     }
 
-    /// Both ends speak AUTH.
+    /// Returns whether AUTH was negotiated.
     pub fn speaks_auth(&self) -> bool {
         self.auth.is_spoken()
     }
 
-    /// Chunk types that this end takes authenticated only (RFC 6458).
+    /// Returns the chunk types that this end accepts only authenticated (RFC 6458).
     pub fn local_auth_chunks(&self) -> impl Iterator<Item = u8> {
         self.auth.demanded().iter().map(|typ| typ.0)
     }
 
-    /// Chunk types that this end sends authenticated: those the peer demands, and those that change addresses
-    /// or windows. Empty while the peer is not known to speak AUTH (RFC 6458).
+    /// Returns the chunk types that this end sends authenticated: those the peer lists, and those that change
+    /// addresses or windows. Empty until AUTH is negotiated (RFC 6458).
     pub fn signed_chunks(&self) -> Vec<u8> {
         self.auth.signed().iter().map(|typ| typ.0).collect()
     }
 
-    /// The peer's offer is known, from its INIT ACK.
+    /// Applies the peer's offer of its INIT ACK.
     pub(super) fn agree_auth(&mut self, peer: Option<&AuthOffer>) {
         self.auth.agree(&self.config.auth, peer);
         self.paths.reserve(self.auth.packet_overhead() as u32);
     }
 
-    /// The association is what a cookie of ours says.
+    /// Applies the AUTH parameters of our cookie.
     pub(super) fn agree_auth_of_cookie(&mut self, cookie: &Cookie) {
         if let Some(auth) = &cookie.auth {
             self.auth.set_random(auth.random);
@@ -87,14 +87,14 @@ impl Association {
         self.agree_auth(cookie.auth.as_ref().map(|auth| &auth.peer));
     }
 
-    /// The association is up: the application hears if AUTH is not spoken though it was offered (RFC 6458).
+    /// Reports if the peer does not support AUTH (RFC 6458).
     pub(super) fn announce_auth(&mut self) {
         if self.config.auth.enabled && !self.auth.is_spoken() {
             self.events.push(Event::Authentication(AuthEvent::NotSpoken));
         }
     }
 
-    /// A packet to the peer begins: what of it is to be signed will be.
+    /// Plans the AUTH chunk of a packet to the peer.
     #[inline]
     pub(super) fn plan_auth(&self, builder: &mut PacketBuilder<'_>, tag: u32) {
         if let Some(plan) = self.auth.plan()
@@ -104,15 +104,15 @@ impl Association {
         }
     }
 
-    /// Data or its acknowledgement follows, which fill what room there is: AUTH takes its part first if
-    /// either is signed. False when it does not fit: then they may not follow either.
+    /// Reserves the room of AUTH before DATA or SACK fills the packet, if either is signed. Returns false if
+    /// it does not fit: then they may not follow.
     #[inline]
     #[must_use]
     pub(super) fn begin_auth(&self, builder: &mut PacketBuilder<'_>) -> bool {
         self.auth.packet_overhead() == 0 || builder.begin_auth().is_ok()
     }
 
-    /// Completes a packet: signs it if anything in it wants that. Its length.
+    /// Completes a packet, signing it if a chunk needs that. Returns its length.
     #[inline(always)]
     pub(super) fn seal(&mut self, mut builder: PacketBuilder<'_>) -> usize {
         if builder.has_auth() {
@@ -121,9 +121,9 @@ impl Association {
         builder.finish()
     }
 
-    /// A chunk of this type may come without the AUTH chunk that is demanded: an ABORT that answers our INIT.
-    /// No key is agreed before the INIT ACK, so nobody could sign it; an observer could end this set-up by a
-    /// forged INIT ACK as well.
+    /// Returns whether a chunk of this type is accepted without the required AUTH: an ABORT that answers our
+    /// INIT. No key exists before the INIT ACK, so nobody could sign it; an observer could end this set-up by
+    /// a forged INIT ACK as well.
     pub(super) fn may_come_unsigned(&self, typ: ChunkType) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.3
         //= type=exception
@@ -132,8 +132,8 @@ impl Association {
         typ == ChunkType::ABORT && self.state == State::CookieWait
     }
 
-    /// A chunk that is taken authenticated only came otherwise. False when the rest of the packet is to be
-    /// left alone: RFC 4895 §6.3 discards the chunk, RFC 5061 §5.2 D5 what follows an ASCONF as well.
+    /// Discards a chunk that lacks the required AUTH (RFC 4895 §6.3). Returns false if the rest of the packet
+    /// must be discarded too, as behind an ASCONF (RFC 5061 §5.2 D5).
     #[cold]
     pub(super) fn discard_unauthenticated(&mut self, typ: ChunkType) -> bool {
         self.stats.unauthenticated_chunks += 1;
@@ -143,12 +143,12 @@ impl Association {
         typ != ChunkType::ASCONF && typ != ChunkType::COOKIE_ECHO
     }
 
-    /// The first chunk of a packet is AUTH. As [`on_auth`](Self::on_auth), except before the COOKIE ECHO of a
-    /// peer that restarted or began at the same time: its cookie and a shared key authenticate it.
+    /// Handles an AUTH chunk in front of a packet, as [`on_auth`](Self::on_auth). Before the COOKIE ECHO of a
+    /// restart or collision, the cookie and a shared key authenticate it.
     ///
-    /// RFC 4895 §6.3 has the association's own key verify it, with which no restart and no collision would
-    /// ever be authentic. A secret key is needed either way. Replays of an older cookie fail by RFC 9260
-    /// §5.2.4, and because a used cookie is refused.
+    /// RFC 4895 §6.3 verifies it with the association's own key, which would reject every restart and
+    /// collision. A secret key is needed either way. Replays of an older cookie fail by RFC 9260 §5.2.4, and
+    /// because a used cookie is rejected.
     pub(super) fn on_first_auth(
         &mut self,
         at: PathAddr,
@@ -178,7 +178,8 @@ impl Association {
         self.on_auth(at, chunk, from_auth, authenticated)
     }
 
-    /// An AUTH chunk; `from_auth` is the packet from it on. False when the rest is to be left alone.
+    /// Handles an AUTH chunk; `from_auth` is the packet from it on. Returns false if the rest must be
+    /// discarded.
     pub(super) fn on_auth(
         &mut self,
         at: PathAddr,

@@ -1,4 +1,4 @@
-//! What the application calls to send, to receive and to look.
+//! Calls of the application to send, receive and read statistics.
 
 use msctp_congestion::classifier::LossClassifier;
 use msctp_units::Time;
@@ -12,11 +12,11 @@ use crate::{
 };
 
 impl Association {
-    /// Takes a message to send (RFC 9260 §11.1.5). May be called before the association is up.
+    /// Queues a message to send (RFC 9260 §11.1.5). May be called before the association is up.
     ///
     /// # Errors
     ///
-    /// It is empty, its stream does not exist, there is no room for it, or the association is closing.
+    /// An empty message, an invalid stream, a full buffer, or an association that is closing.
     pub fn send(&mut self, now: Time, message: OutMessage) -> Result<(), SendError> {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
         //# the SHUTDOWN chunk receiver MUST NOT accept new data from its SCTP user.
@@ -39,13 +39,14 @@ impl Association {
         result
     }
 
-    /// The next message received, in the order of its stream. May be called after the association is closed.
+    /// Returns the next message received, in the order of its stream. May be called after the association is
+    /// closed.
     ///
     /// # Errors
     ///
-    /// The peer restarted (RFC 9260 §5.2.4 A), said once: all messages of before were given, and those that
-    /// follow come from whoever holds the peer's address now. Without shared keys that may be somebody else:
-    /// close the association, or go on.
+    /// The peer restarted (RFC 9260 §5.2.4 A), reported once: all earlier messages were returned, and later
+    /// ones come from the present owner of the peer's address. Without shared keys that may be somebody else:
+    /// close the association, or continue.
     pub fn recv(&mut self) -> Result<Option<Message>, Restarted> {
         let saved = if self.unread.is_touched() { self.next_saved() } else { None };
         let message = match saved {
@@ -60,7 +61,7 @@ impl Association {
         Ok(message)
     }
 
-    /// The next one of before the peer restarted.
+    /// Returns the next message from before a restart.
     #[cold]
     fn next_saved(&mut self) -> Option<Saved> {
         let Some(saved) = self.unread.saved.pop_front() else {
@@ -73,36 +74,36 @@ impl Association {
         Some(saved)
     }
 
-    /// True when [`recv`](Self::recv) has something: a message, or that the peer restarted.
+    /// Returns whether [`recv`](Self::recv) has a message or a restart to report.
     pub fn readable(&self) -> bool {
         !self.unread.saved.is_empty() || self.inbound.is_readable()
     }
 
-    /// How many messages [`recv`](Self::recv) would give now.
+    /// Returns the number of messages that [`recv`](Self::recv) would return now.
     pub fn unread(&self) -> usize {
         self.unread.messages() + self.inbound.readable()
     }
 
-    /// Bytes of messages that wait to be sent or are not yet cumulatively acknowledged; `Config::send_buffer`
-    /// is the most. Small messages fill the buffer sooner: see there.
+    /// Returns the bytes of messages in the send buffer: queued, or not cumulatively acknowledged.
+    /// `Config::send_buffer` is the limit; small messages reach it sooner.
     pub fn buffered(&self) -> u64 {
         self.outbound.buffered()
     }
 
-    /// Bytes of messages that wait and of which nothing was sent yet, or not the whole.
+    /// Returns the bytes of queued messages that were not sent completely.
     pub fn unsent(&self) -> u64 {
         self.outbound.unsent()
     }
 
-    /// Messages that wait on this stream and of which nothing was sent yet, or not the whole. An outgoing
-    /// stream is reset ([`StreamRequest::ResetOutgoing`](crate::StreamRequest)) behind what was sent: what
-    /// waits here goes after the reset.
+    /// Returns the number of queued messages on this stream that were not sent completely. A reset of an
+    /// outgoing stream ([`StreamRequest::ResetOutgoing`](crate::StreamRequest)) follows the sent messages:
+    /// queued ones are sent after it.
     pub fn unsent_on(&self, stream: u16) -> usize {
         self.outbound.unsent_on(stream)
     }
 
-    /// Sends a HEARTBEAT on this path now, idle or not (RFC 9260 §8.3 D, §11.1.8). It waits while the path's
-    /// link is down.
+    /// Sends a HEARTBEAT on this path now, idle or not (RFC 9260 §8.3 D, §11.1.8). It is deferred while the
+    /// path's link is down.
     ///
     /// # Errors
     ///
@@ -119,15 +120,15 @@ impl Association {
         Ok(())
     }
 
-    /// The path between these addresses, if there is one.
+    /// Returns the path between these addresses, if there is one.
     pub fn path_between(&self, at: PathAddr) -> Option<PathId> {
         self.paths.by_addr(at)
     }
 
-    /// The interface did not take an SCTP packet of `len` bytes that this end gave out for a path ("message
-    /// too long"): with `Config::pmtu_discovery`, the PMTU is less from now on, and found out anew. Chunks
-    /// that were cut already keep their size (RFC 9260 §6.9): their packets come with
-    /// [`Transmit::may_fragment`](crate::Transmit). True if it was news.
+    /// Handles that the interface rejected a packet of `len` bytes ("message too long"). With
+    /// `Config::pmtu_discovery` the PMTU decreases and is probed again; returns whether it changed. Existing
+    /// chunks keep their size (RFC 9260 §6.9): their packets have
+    /// [`Transmit::may_fragment`](crate::Transmit).
     pub fn packet_refused(&mut self, now: Time, at: PathAddr, len: usize) -> bool {
         let Some(path) = self.paths.by_addr(at) else { return false };
         let size = u32::try_from(len).unwrap_or(u32::MAX).saturating_add(crate::path::ip_header(&at.remote));
@@ -138,15 +139,15 @@ impl Association {
         news
     }
 
-    /// A Packet Too Big message says that of the packets this end sends on a path those of more than `mtu`
-    /// bytes, IP header included, do not pass. `quoted`: the beginning of the SCTP packet that the message
-    /// quotes. Believed within bounds, and only with `Config::pmtu_discovery`; the path is probed all the
-    /// same (RFC 8899 §4.6, §6.2.1.4). True if it was news.
+    /// Handles an ICMP Packet Too Big: packets of more than `mtu` bytes, IP header included, do not pass.
+    /// `quoted`: the beginning of the quoted SCTP packet. Believed within bounds, only with
+    /// `Config::pmtu_discovery`, and verified by probes (RFC 8899 §4.6, §6.2.1.4). Returns whether the PMTU
+    /// changed.
     ///
     /// # Errors
     ///
-    /// There is no such path, or the quotation is none of a packet of ours: its ports and verification tag
-    /// have to be there and right (RFC 8899 §4.6.1), and it changes nothing.
+    /// There is no such path, or the ports and verification tag of the quotation are not those of this
+    /// association (RFC 8899 §4.6.1): no effect.
     pub fn packet_too_big(
         &mut self,
         now: Time,
@@ -178,13 +179,13 @@ impl Association {
         self.outbound.loss_classifier_mut()
     }
 
-    /// All paths as they are now, in the order in which they appeared.
+    /// Returns all paths in the order of their creation.
     pub fn paths(&self) -> impl Iterator<Item = PathStats> {
         let primary = self.paths.primary();
         self.paths.iter().map(move |path| stats_of(path, Some(path.id()) == primary))
     }
 
-    /// Counters since the beginning.
+    /// Returns the counters since the association began.
     pub fn stats(&self) -> AssociationStats {
         AssociationStats {
             error_count: self.paths.assoc_error_count(),

@@ -1,5 +1,5 @@
-//! Control chunks that wait to be sent to a certain place: replies, errors, aborts. Bounded; knows nothing of
-//! their sense.
+//! A bounded queue of control chunks with their destinations: replies, errors, aborts. Independent of their
+//! meaning.
 
 use core::net::IpAddr;
 use std::collections::VecDeque;
@@ -9,11 +9,11 @@ use smallvec::SmallVec;
 
 use crate::PathAddr;
 
-/// Replies that may wait at a time. The caller drains after each input, so that more only ever wait when one
-/// packet holds many HEARTBEATs; what a peer gains by sending more than this is nothing.
+/// Longest queue of replies. The caller drains it after each input, so only a packet with many HEARTBEATs
+/// fills it.
 const MAX_WAITING: usize = 64;
 
-/// One chunk on its way out.
+/// A queued chunk.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) at: PathAddr,
@@ -40,12 +40,12 @@ pub(super) struct ControlQueue {
 }
 
 impl ControlQueue {
-    /// To be bundled with others that go to the same place; dropped when too many wait.
+    /// Queues a chunk to be bundled with others for the same destination; drops it if the queue is full.
     pub(super) fn push(&mut self, at: PathAddr, tag: u32, chunk: &impl EncodeChunk) {
         self.add(at, tag, false, chunk);
     }
 
-    /// To be sent in a packet of its own; dropped when too many wait.
+    /// Queues a chunk for a packet of its own; drops it if the queue is full.
     pub(super) fn push_alone(&mut self, at: PathAddr, tag: u32, chunk: &impl EncodeChunk) {
         self.add(at, tag, true, chunk);
     }
@@ -59,7 +59,7 @@ impl ControlQueue {
         self.waiting.push_back(Waiting { at, tag, alone, bytes: SmallVec::from_slice(&self.scratch) });
     }
 
-    /// The one to be sent next.
+    /// Returns the next chunk.
     #[inline]
     pub(super) fn front(&self) -> Option<&Waiting> {
         self.waiting.front()
@@ -68,7 +68,7 @@ impl ControlQueue {
     pub(super) fn pop(&mut self) {
         self.waiting.pop_front();
         if self.waiting.is_empty() {
-            // Replies are rare, associations may be many: no room is kept for them.
+            // Replies are rare, and associations may be many: frees the buffer
             *self = Self::default();
         }
     }
@@ -78,12 +78,12 @@ impl ControlQueue {
         self.waiting.is_empty()
     }
 
-    /// Forgets what waits for an address of the peer that was deleted.
+    /// Drops chunks queued for a deleted address of the peer.
     pub(super) fn forget(&mut self, remote: &IpAddr) {
         self.waiting.retain(|waiting| waiting.at.remote != *remote);
     }
 
-    /// Forgets everything that waits.
+    /// Drops all chunks.
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
     }

@@ -1,6 +1,6 @@
 //! Explicit congestion notification (RFC 4960 Appendix A, and RFC 3168 as far as that says nothing else):
-//! marks that came are echoed by ECNE chunks until a CWR answers; ECNE chunks that come are handed to the
-//! sending half, and answered. Which window is reduced is decided there.
+//! echoes received marks by ECNE chunks until a CWR answers; passes received ECNE chunks to the sending half,
+//! which reduces the window, and answers them.
 
 use msctp_units::{Ecn, Time};
 use msctp_wire::{Cwr, Ecne, EncodeChunk, PacketBuilder, Sack, Tsn};
@@ -29,7 +29,7 @@ pub(super) struct EcnState {
 }
 
 impl Association {
-    /// What explicit congestion notification did (`Config::ecn`).
+    /// Returns the counters of explicit congestion notification (`Config::ecn`).
     pub fn ecn_stats(&self) -> EcnStats {
         EcnStats {
             agreed: self.speaks_ecn(),
@@ -38,13 +38,13 @@ impl Association {
         }
     }
 
-    /// What was agreed with the peer holds from now on.
+    /// Applies the negotiated use of ECN.
     pub(super) fn begin_ecn(&mut self) {
         self.ecn = None;
         self.outbound.set_ecn(self.speaks_ecn());
     }
 
-    /// Both ends offered it.
+    /// Returns whether both ends offered it.
     pub(super) fn speaks_ecn(&self) -> bool {
         self.tags.extensions.has(Extensions::ECN)
     }

@@ -1,17 +1,16 @@
-//! [`EventQueue`]: events that the application has not taken yet. Bounded against a peer that makes them
-//! faster than they are taken.
+//! [`EventQueue`]: events that the application has not read yet. Bounded against a peer that causes them
+//! faster than they are read.
 //!
-//! When the queue is full, chunks whose effects are events wait with the peer (ASCONF, the COOKIE ECHO of a
-//! restart: they are retransmitted) or are denied (RE-CONFIG), what an event said before is replaced by what
-//! it says now, and reports about single packets are dropped. The rest is bounded by what the application
-//! itself asked for or sent.
+//! When the queue is full, chunks that cause events are dropped until the peer retransmits them (ASCONF, the
+//! COOKIE ECHO of a restart) or denied (RE-CONFIG). A newer event replaces an older one about the same thing,
+//! and reports about single packets are dropped. The application's own requests and messages bound the rest.
 
 use std::collections::VecDeque;
 
 use crate::Event;
 use crate::auth::AuthEvent;
 
-/// Events that may wait before a peer's requests do.
+/// Queued events from which on the peer's requests are held off.
 pub(super) const MAX_WAITING_EVENTS: usize = 1024;
 
 /// Events in order.
@@ -39,7 +38,7 @@ impl EventQueue {
 
     pub(super) fn pop(&mut self) -> Option<Event> {
         if self.waiting.is_empty() && self.waiting.capacity() > 0 {
-            // Events are rare, associations may be many: no room is kept for them.
+            // Events are rare, and associations may be many: frees the buffer
             self.waiting = VecDeque::new();
         }
         self.waiting.pop_front()
@@ -49,13 +48,13 @@ impl EventQueue {
         self.waiting.is_empty()
     }
 
-    /// Nothing may be done for the peer that makes more.
+    /// Returns whether requests of the peer that cause events must be held off.
     pub(super) fn is_full(&self) -> bool {
         self.waiting.len() >= MAX_WAITING_EVENTS
     }
 }
 
-/// `new` says of the same thing what it is now.
+/// Returns whether `new` makes `old` obsolete.
 fn is_superseded(old: &Event, new: &Event) -> bool {
     match (old, new) {
         (Event::PathState { path: old, .. }, Event::PathState { path: new, .. })
@@ -63,7 +62,7 @@ fn is_superseded(old: &Event, new: &Event) -> bool {
         (Event::PrimaryChanged { .. }, Event::PrimaryChanged { .. }) | (Event::Writable, Event::Writable) => {
             true
         }
-        // A peer that signs with one key and the next in turn
+        // A peer may alternate between two keys.
         (
             Event::Authentication(AuthEvent::NewKey { .. }),
             Event::Authentication(AuthEvent::NewKey { .. }),

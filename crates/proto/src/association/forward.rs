@@ -1,5 +1,5 @@
-//! Partial reliability (RFC 3758) as far as chunks and events are concerned: when FORWARD TSN is sent and
-//! taken. What it does is for the two halves of data transfer.
+//! Partial reliability (RFC 3758): sends and receives FORWARD TSN, and reports abandoned messages. The two
+//! halves of data transfer do the rest.
 
 use msctp_units::Time;
 use msctp_wire::ChunkType;
@@ -13,7 +13,7 @@ use crate::path::Path;
 use crate::{AssociationState as State, Direction, Event, TraceKind, Transmit};
 
 impl Association {
-    /// Messages that were given up are reported.
+    /// Reports abandoned messages.
     #[inline]
     pub(super) fn report_abandoned(&mut self) {
         if self.outbound.has_failures() {
@@ -23,16 +23,16 @@ impl Association {
         }
     }
 
-    /// This chunk type is one for [`take_agreed`](Self::take_agreed) and was announced by this end: to any
-    /// other one the answer is that of an unknown chunk (RFC 3758 §3.3.1: "MUST instead act as if it does NOT
-    /// support the FORWARD TSN chunk"). One that was announced but not agreed on comes to the receiving half,
-    /// which aborts (RFC 8260 §2.2.3, §2.3.1).
+    /// Returns whether this end announced this chunk type, which [`take_agreed`](Self::take_agreed) handles.
+    /// Any other is an unknown chunk (RFC 3758 §3.3.1: "MUST instead act as if it does NOT support the
+    /// FORWARD TSN chunk"). The receiving half aborts for one that the peer did not announce (RFC 8260
+    /// §2.2.3, §2.3.1).
     pub(super) fn knows(&self, chunk: ChunkType) -> bool {
         let wanted = match chunk {
             ChunkType::FORWARD_TSN => Extensions::FORWARD_TSN,
             ChunkType::I_FORWARD_TSN => Extensions::I_FORWARD_TSN,
             ChunkType::RE_CONFIG => Extensions::RE_CONFIG,
-            // Who did not announce it is sent nothing that could be marked, and has nothing to say.
+            // Without ECN no packet is marked, so there is nothing to echo.
             ChunkType::ECNE | ChunkType::CWR => return self.speaks_ecn(),
             ChunkType::I_DATA => Extensions::I_DATA,
             _ => return false,
@@ -40,7 +40,7 @@ impl Association {
         Extensions::of_config(&self.config).has(wanted)
     }
 
-    /// User data is received in these states only (RFC 9260 §6).
+    /// Returns whether user data is accepted in this state (RFC 9260 §6).
     #[inline]
     pub(super) fn takes_data(&self) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6
@@ -49,8 +49,8 @@ impl Association {
         matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownSent)
     }
 
-    /// A FORWARD TSN or I-FORWARD-TSN, which `handle` hands to the receiving half; false when it made us
-    /// abort.
+    /// Handles a FORWARD TSN or I-FORWARD-TSN, which `handle` passes to the receiving half; returns false if
+    /// that aborted the association.
     pub(super) fn take_forward(
         &mut self,
         now: Time,
@@ -71,14 +71,14 @@ impl Association {
         true
     }
 
-    /// Messages delivered in part that will not be completed are reported.
+    /// Reports partly delivered messages that will not be completed.
     pub(super) fn report_partial_aborts(&mut self) {
         while let Some(abort) = self.inbound.take_abort() {
             self.events.push(Event::PartialDeliveryAborted(abort));
         }
     }
 
-    /// A FORWARD TSN when one is due, with a SACK and with DATA if they go the same way (RFC 3758 §3.5 F2).
+    /// Sends a FORWARD TSN if one is due, with SACK and DATA for the same path (RFC 3758 §3.5 F2).
     pub(super) fn send_forward_tsn(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         if !self.may_send_data() {
             return None;

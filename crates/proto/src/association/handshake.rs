@@ -1,5 +1,5 @@
-//! Setting an association up, the initiator's part: INIT, INIT ACK, COOKIE ECHO, COOKIE ACK with T1 (RFC 9260
-//! §5.1), and INITs that come when there is an association already (§5.2.1, §5.2.2).
+//! The initiator's side of set-up: INIT, INIT ACK, COOKIE ECHO, COOKIE ACK and T1 (RFC 9260 §5.1). Also INITs
+//! for an existing association (§5.2.1, §5.2.2).
 
 use core::net::IpAddr;
 
@@ -24,7 +24,7 @@ use crate::{AssociationState as State, Event, LossReason, PathAddr, PathId, Trac
 /// RFC 9260 §5.2.6: a new INIT may ask for the measured round trip and at most one second more.
 const PRESERVATIVE_MARGIN: Span = Span::from_secs(1);
 
-/// Progress of the handshake. All empty once the association is up.
+/// Progress of the handshake. Empty once the association is up.
 #[derive(Debug, Default)]
 pub(super) struct Setup {
     /// T1-init or T1-cookie.
@@ -44,8 +44,8 @@ pub(super) struct Setup {
     preservative: Option<u32>,
     /// Addresses of the peer where nobody listens at the UDP port.
     unreachable: Vec<IpAddr>,
-    /// The peer has called a cookie stale: from then on all that is sent again is counted together, or a peer
-    /// that does so every time would keep set-up going for ever.
+    /// The peer sent Stale Cookie: from then on all retransmissions are counted together, or a peer that does
+    /// so every time would prolong the set-up for ever.
     was_stale: bool,
 }
 
@@ -65,19 +65,19 @@ impl Untouched for Setup {
 }
 
 impl Setup {
-    /// What goes into the COOKIE ECHO's packet: cookie, unrecognized parameters.
+    /// Returns the content of the COOKIE ECHO's packet: cookie, unrecognized parameters.
     pub(super) fn echo(&self) -> (&[u8], &[u8]) {
         (&self.cookie, &self.unrecognized)
     }
 }
 
 impl Association {
-    /// The INIT is to be sent to the primary.
+    /// Begins the set-up: an INIT is due on the primary path.
     pub(super) fn begin_setup(&mut self) {
         self.setup = Setup { due: true, path: self.paths.primary(), ..Setup::default() }.into();
     }
 
-    /// Where the INIT or COOKIE ECHO goes; starts T1 with that path's RTO. `None`: nothing to send.
+    /// Returns the path of the INIT or COOKIE ECHO that is due, and starts T1 with its RTO.
     pub(super) fn begin_setup_chunk(&mut self, now: Time) -> Option<PathId> {
         if !self.setup.due {
             return None;
@@ -96,7 +96,7 @@ impl Association {
         Some(path)
     }
 
-    /// Hands our INIT to `send`.
+    /// Passes our INIT to `send`.
     pub(super) fn init_chunk<R>(&self, send: impl FnOnce(&Init<'_>) -> R) -> R {
         let addresses = self.paths.locals().map(|(address, _)| address).collect::<Addresses>();
         let auth = self.auth.ours(&self.config.auth);
@@ -126,14 +126,13 @@ impl Association {
         })
     }
 
-    /// An ICMP message says that nobody listens at the UDP port that our INIT went to (RFC 6951 §5.5).
-    /// `quoted`: the beginning of the SCTP packet that the message quotes. The Initiate Tag in it is what
-    /// nobody can guess who did not see the INIT. When the last of the peer's addresses is known to be deaf
-    /// the set-up fails; before, the next one is tried at once.
+    /// Handles ICMP "port unreachable" for our INIT (RFC 6951 §5.5). `quoted`: the beginning of the quoted
+    /// SCTP packet, whose Initiate Tag proves that the sender saw the INIT. Tries the next address of the
+    /// peer at once; the set-up fails when no address is left.
     ///
     /// # Errors
     ///
-    /// The quotation is none of an INIT of ours, or the association is not in COOKIE-WAIT: nothing changes.
+    /// It does not quote our INIT, or the association is not in COOKIE-WAIT: no effect.
     pub fn port_unreachable(
         &mut self,
         now: Time,
@@ -162,7 +161,7 @@ impl Association {
         Ok(())
     }
 
-    /// T1 may have expired (RFC 9260 §5.1.6, last two paragraphs).
+    /// Handles T1 (RFC 9260 §5.1.6, last two paragraphs).
     pub(super) fn setup_timeout(&mut self, now: Time) {
         if self.setup.t1.is_none_or(|t1| t1 > now) {
             return;
@@ -178,8 +177,8 @@ impl Association {
             self.close(now, Some(LossReason::SetupTimeout));
             return;
         }
-        // DATA that went with the COOKIE ECHO has T3-rtx run out at the same time, which backs off as well:
-        // once is enough.
+        // T3-rtx of DATA sent with the COOKIE ECHO expires at the same time and backs off too: once is
+        // enough.
         if let Some(path) = self.setup.path.and_then(|path| self.paths.get_mut(path))
             && path.t3_rtx.is_none_or(|t3_rtx| t3_rtx > now)
         {
@@ -199,14 +198,14 @@ impl Association {
         self.setup.due = true;
     }
 
-    /// The confirmed path after the one used last, in turn.
+    /// Returns the confirmed path after the one used last, in turn.
     fn next_setup_path(&self) -> Option<PathId> {
         let last = self.setup.path;
         let confirmed = || self.paths.iter().filter(|path| path.is_confirmed()).map(Path::id);
         confirmed().find(|&path| Some(path) > last).or_else(|| confirmed().next()).or(last)
     }
 
-    /// Something was answered that had been sent once (RFC 9260 §6.3.1 C5): a round trip of the path.
+    /// Measures the round trip of a chunk that was not retransmitted (RFC 9260 §6.3.1 C5).
     fn measure_setup(&mut self, now: Time, at: PathAddr) {
         let path = self.path_of(at);
         if self.setup.retransmissions > 0 || self.setup.path != path {
@@ -275,7 +274,7 @@ impl Association {
         self.set_state(now, State::CookieEchoed);
     }
 
-    /// The peer's data comes from `initial_tsn` on, and takes ours up to `a_rwnd`.
+    /// Begins data transfer with the peer's initial TSN and a_rwnd.
     pub(super) fn begin_data(&mut self, initial_tsn: msctp_wire::Tsn, a_rwnd: u32) {
         let agreed = self.tags.extensions;
         self.inbound = Inbound::new(&self.config, initial_tsn, self.tags.inbound_streams);
@@ -290,7 +289,7 @@ impl Association {
         self.tell_writable();
     }
 
-    /// The peer's addresses are these and no others (RFC 9260 §5.1.2 A and C).
+    /// Sets the peer's addresses (RFC 9260 §5.1.2 A and C).
     pub(super) fn set_peer_addresses(&mut self, now: Time, addresses: &[IpAddr]) {
         for &address in addresses {
             self.add_peer_address(now, address);
@@ -303,7 +302,7 @@ impl Association {
         }
     }
 
-    /// Takes an INIT ACK that cannot be used for what it is (RFC 9260 §3.3.3).
+    /// Rejects an invalid INIT ACK (RFC 9260 §3.3.3).
     fn refuse_init_ack(&mut self, now: Time, at: PathAddr, initiate_tag: u32, fault: OfferFault<'_>) {
         let what = match fault {
             OfferFault::NoAuth => "the peer does not speak AUTH, which shared keys require",
@@ -362,13 +361,13 @@ impl Association {
         }
         self.measure_setup(now, at);
         if let Some(path) = self.path_of(at) {
-            // The peer answers: T3-rtx of DATA that went with lost COOKIE ECHOs counts no more.
+            // The peer answers: clears the errors of T3-rtx for DATA sent with lost COOKIE ECHOs.
             self.paths.on_acknowledged(path);
         }
         self.become_established(now);
     }
 
-    /// The handshake is over.
+    /// Completes the handshake.
     pub(super) fn become_established(&mut self, now: Time) {
         self.setup = Rare::default();
         self.set_state(now, State::Established);
@@ -377,7 +376,7 @@ impl Association {
         self.tell_paths(now);
     }
 
-    /// RFC 9260 §5.2.6: the cookie was too old when it arrived. Asks for a longer life.
+    /// Handles Stale Cookie: sends an INIT that requests a longer lifetime (RFC 9260 §5.2.6).
     pub(super) fn on_stale_cookie(&mut self, now: Time, staleness_us: u32) {
         if self.state != State::CookieEchoed {
             return;
@@ -394,13 +393,12 @@ impl Association {
         let was_stale = true;
         self.setup =
             Setup { due: true, path, retransmissions, preservative, was_stale, ..Setup::default() }.into();
-        // DATA that went with the COOKIE ECHO was thrown away with it; T3-rtx sends it again with the next
-        // one.
+        // DATA sent with the COOKIE ECHO was discarded with it; T3-rtx retransmits it with the next one.
         self.tags.peer_tag = 0;
         self.set_state(now, State::CookieWait);
     }
 
-    /// Where the INIT ACK to an INIT from `at` goes; `None`: nowhere.
+    /// Returns where the INIT ACK to an INIT from `at` goes, if anywhere.
     ///
     /// RFC 9260 §5.2.1, COOKIE-WAIT: only to an address that the upper layer passed and that the INIT comes
     /// from or lists. Anyone can send an INIT, and the INIT ACK has our tag in it.
@@ -420,7 +418,8 @@ impl Association {
         Some(PathAddr { remote, ..at })
     }
 
-    /// An INIT for this association, in a packet of `len` bytes (RFC 9260 §5.2.1, §5.2.2). Never changes it.
+    /// Answers an INIT for this association, in a packet of `len` bytes (RFC 9260 §5.2.1, §5.2.2). Never
+    /// changes the association.
     pub(super) fn on_init(
         &mut self,
         now: Time,
@@ -533,8 +532,7 @@ impl Association {
         answer.give(now, &offer, jar, |ack| control.push_alone(at, offer.tag, ack));
     }
 
-    /// RFC 9260 §5.2.1, §5.2.2: an INIT that adds addresses to an association is answered by ABORT and the
-    /// list of them.
+    /// Answers an INIT that adds addresses by an ABORT that lists them (RFC 9260 §5.2.1, §5.2.2).
     fn refuse_new_addresses(&mut self, at: PathAddr, offer: &Offer<'_>) -> bool {
         let mut new = offer.all_addresses(at.remote);
         new.retain(|address| !self.paths.has_remote(address));

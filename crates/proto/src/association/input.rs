@@ -1,5 +1,4 @@
-//! Packets that come in: checksum, verification tag (RFC 9260 §8.5), and which part of the association each
-//! chunk is for.
+//! Received packets: checksum, verification tag (RFC 9260 §8.5), and dispatch of chunks.
 
 use msctp_units::{Ecn, Time};
 use msctp_wire::{
@@ -16,7 +15,7 @@ use crate::{
     AssociationState as State, Direction, EndpointConfig, Event, LossReason, PathAddr, PathId, TraceKind,
 };
 
-/// What the verification tag makes of a packet (RFC 9260 §8.5).
+/// Classification of a packet by its verification tag (RFC 9260 §8.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Admission {
     /// The tag is ours.
@@ -25,7 +24,7 @@ enum Admission {
     Init,
     /// A COOKIE ECHO in front: its cookie decides (§8.5.1 D).
     CookieEcho,
-    /// The tag is the peer's: an ABORT or SHUTDOWN COMPLETE with the T bit may be in order (§8.5.1 B, C).
+    /// The tag is the peer's: an ABORT or SHUTDOWN COMPLETE with the T bit may be valid (§8.5.1 B, C).
     Reflected,
     /// A SHUTDOWN ACK during set-up: out of the blue, whatever the tag (§8.5.1 E).
     OldShutdownAck,
@@ -33,19 +32,19 @@ enum Admission {
     Refused,
 }
 
-/// Of a chunk with user data, what the trace says of it.
+/// Trace data of a DATA chunk.
 #[derive(Clone, Copy)]
 struct Stamp {
     tsn: Tsn,
     len: usize,
 }
 
-/// What a packet brought that has to be seen to at its end.
+/// Effects of a packet that are handled after its last chunk.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seen {
     pub(super) data: bool,
     asconf: bool,
-    /// A valid AUTH chunk came (RFC 4895 §6.3).
+    /// A valid AUTH chunk was received (RFC 4895 §6.3).
     authenticated: bool,
     /// Chunks that were passed to the handover policy.
     private: u32,
@@ -58,14 +57,13 @@ pub(super) struct Seen {
 }
 
 impl Association {
-    /// Takes an SCTP packet that arrived between these addresses. Never fails: what is wrong with it is
-    /// counted in [`stats`](Self::stats) or answered on the wire.
+    /// Handles an SCTP packet that arrived between these addresses. Never fails: faults are counted in
+    /// [`stats`](Self::stats) or answered on the wire.
     pub fn handle_datagram(&mut self, now: Time, at: PathAddr, bytes: &[u8]) {
         self.handle_marked_datagram(now, at, Ecn::NotEct, bytes);
     }
 
-    /// As [`handle_datagram`](Self::handle_datagram), with what the ECN field of the packet's IP header said
-    /// (`Config::ecn`).
+    /// As [`handle_datagram`](Self::handle_datagram), with the ECN field of the IP header (`Config::ecn`).
     pub fn handle_marked_datagram(&mut self, now: Time, at: PathAddr, ecn: Ecn, bytes: &[u8]) {
         let mut jar = self
             .own_jar
@@ -75,9 +73,9 @@ impl Association {
         self.own_jar = Some(jar);
     }
 
-    /// As [`handle_datagram`](Self::handle_datagram), with the cookie jar of the endpoint. `cookie`: that of
-    /// the packet's COOKIE ECHO, if the jar was asked before and it is authentic. True when the packet is the
-    /// peer's for certain: by its verification tag (RFC 9260 §8.5) or its cookie.
+    /// As [`handle_datagram`](Self::handle_datagram), with the endpoint's cookie jar. `cookie`: the authentic
+    /// cookie of the packet's COOKIE ECHO, if the jar opened it already. Returns whether the verification tag
+    /// (RFC 9260 §8.5) or the cookie proves that the peer sent the packet.
     pub(crate) fn input(
         &mut self,
         now: Time,
@@ -87,7 +85,7 @@ impl Association {
         jar: &mut CookieJar,
         cookie: Option<&Cookie>,
     ) -> bool {
-        // RFC 9653 §5.3: who said so takes a checksum of 0
+        // RFC 9653 §5.3: an end that announced it accepts a checksum of 0
         let checksum =
             if self.config.offer.lower_layer_protects { Checksum::ZeroOrRight } else { Checksum::Verify };
         let Ok(packet) = Packet::parse(bytes, checksum) else {
@@ -142,7 +140,7 @@ impl Association {
         verified
     }
 
-    /// Valid if its cookie is.
+    /// Handles a packet with a COOKIE ECHO in front; returns whether its cookie is valid.
     #[cold]
     fn take_cookie_echo(
         &mut self,
@@ -188,7 +186,7 @@ impl Association {
         }
     }
 
-    /// The tag is the peer's own: only the T bit makes the packet valid.
+    /// Handles a packet with the peer's tag: only the T bit makes it valid.
     fn take_reflected(&mut self, now: Time, at: PathAddr, packet: &Packet<'_>) {
         let path = self.path_of(at);
         let mut chunks = packet.chunks();
@@ -205,7 +203,7 @@ impl Association {
             Some(Ok(chunk)) if self.auth.lacks(chunk.chunk_type(), authenticated) => {
                 self.discard_unauthenticated(chunk.chunk_type());
             }
-            // RFC 5061 §5.3.1: one that answers what left from an address that is gone, or going, is no end
+            // RFC 5061 §5.3.1: an ABORT that answers a packet from a deleted address is ignored
             Some(Ok(Chunk::Abort(_))) if self.must_ignore_abort(at) || !self.paths.has_local(&at.local) => {
                 self.stats.unexpected_chunks += 1;
             }
@@ -240,14 +238,14 @@ impl Association {
     #[inline]
     fn note_valid_packet(&mut self, now: Time, at: PathAddr) {
         self.stats.packets_received += 1;
-        // With a shared key every packet of the peer is signed. One that is not may be an attacker's, who
-        // would keep a dead peer or path alive: see `note_authenticated`.
+        // With a shared key the peer signs every packet. An attacker's unsigned packet must not keep a dead
+        // peer or path alive: see `note_authenticated`.
         if !self.config.auth.has_secret() {
             self.note_sign_of_life(now, at);
         }
     }
 
-    /// An AUTH chunk was verified. With a shared key only that shows that the peer is there.
+    /// Notes an AUTH chunk. With a shared key only a valid one is a sign of life.
     fn note_authenticated(&mut self, now: Time, at: PathAddr, authenticated: bool) {
         if authenticated && self.config.auth.has_secret() {
             self.note_sign_of_life(now, at);
@@ -265,7 +263,7 @@ impl Association {
         }
     }
 
-    /// True when there was anything but DATA and SACKs.
+    /// Handles the chunks of a packet; returns whether there was any but DATA and SACK.
     #[inline(always)]
     fn take_chunks(
         &mut self,
@@ -277,7 +275,7 @@ impl Association {
     ) -> bool {
         let mut seen = Seen { marked: self.watches_mark(ecn), ..Seen::default() };
         let mut chunks = packet.chunks();
-        // Nothing came yet but AUTH (RFC 4895 §6.3).
+        // No chunk but AUTH so far (RFC 4895 §6.3)
         let mut first = true;
         loop {
             let rest = chunks.rest();
@@ -310,9 +308,8 @@ impl Association {
                     self.note_authenticated(now, at, seen.authenticated);
                     go_on
                 }
-                // RFC 9260 §6.10 forbids the sender to bundle them, and does not say what a receiver makes of
-                // it: such a chunk is ignored with all that follows it. In front, that is the whole packet
-                // (§8.5.1 A).
+                // RFC 9260 §6.10 forbids the sender to bundle them and leaves the receiver open: such a chunk
+                // is ignored with all that follows it. In front, that is the whole packet (§8.5.1 A).
                 Some(Ok(Chunk::Init(_) | Chunk::InitAck(_) | Chunk::ShutdownComplete(_)))
                     if packet.check_bundling().is_err() =>
                 {
@@ -358,7 +355,8 @@ impl Association {
         seen.control
     }
 
-    /// False when the rest of the packet is to be left alone. `rest` begins with the chunk.
+    /// Handles a chunk; returns false if the rest of the packet must be ignored. `rest` begins with the
+    /// chunk.
     #[inline(always)]
     fn take_chunk(
         &mut self,
@@ -396,7 +394,7 @@ impl Association {
         self.take_control(now, at, chunk, rest, seen)
     }
 
-    /// As [`take_chunk`](Self::take_chunk), of any chunk but DATA and SACK.
+    /// As [`take_chunk`](Self::take_chunk), for all chunks but DATA and SACK.
     #[inline(never)]
     fn take_control(
         &mut self,
@@ -461,8 +459,7 @@ impl Association {
                 self.note_authenticated(now, at, seen.authenticated);
                 return go_on;
             }
-            // Not announced by us in Supported Extensions, reserved, or not to be known: treated as what we
-            // do not know.
+            // Not in our Supported Extensions: handled as an unknown chunk
             Chunk::ForwardTsn(_)
             | Chunk::Ecne(_)
             | Chunk::Cwr(_)
@@ -478,7 +475,7 @@ impl Association {
         true
     }
 
-    /// A chunk of the extensions that are used when both ends announced them.
+    /// Handles a chunk of an extension that this end announced.
     pub(super) fn take_agreed(
         &mut self,
         now: Time,
@@ -513,7 +510,7 @@ impl Association {
         }
     }
 
-    /// DATA or I-DATA, which `handle` hands to the receiving half.
+    /// Handles DATA or I-DATA, which `handle` passes to the receiving half.
     #[inline]
     fn take_data(
         &mut self,
@@ -598,14 +595,14 @@ impl Association {
         self.tell_writable();
     }
 
-    /// There may be room again in the send buffer.
+    /// Reports room in the send buffer.
     pub(super) fn tell_writable(&mut self) {
         if self.outbound.take_writable() {
             self.events.push(Event::Writable);
         }
     }
 
-    /// The Cumulative TSN Ack of a SHUTDOWN; false when the association was aborted for it.
+    /// Handles the Cumulative TSN Ack of a SHUTDOWN; returns false if it aborted the association.
     pub(super) fn on_cum_tsn_ack(&mut self, now: Time, cum_tsn_ack: msctp_wire::Tsn) -> bool {
         match self.outbound.handle_cum_tsn_ack(now, cum_tsn_ack, &mut self.paths) {
             Ok(outcome) => {
@@ -620,7 +617,7 @@ impl Association {
         }
     }
 
-    /// Aborts because the peer broke the protocol.
+    /// Aborts because the peer violated the protocol.
     pub(super) fn violated(
         &mut self,
         now: Time,
@@ -637,7 +634,8 @@ impl Association {
 
     fn take_malformed(&mut self, now: Time, error: ChunkError, authenticated: bool) -> bool {
         match error {
-            // RFC 4895 §6.3: what is malformed should not tear down what only authenticated chunks may
+            // RFC 4895 §6.3: a malformed chunk of a type that needs AUTH must not abort the association
+            // without it
             ChunkError::Malformed { typ, .. } if self.auth.lacks(typ, authenticated) => {
                 self.discard_unauthenticated(typ)
             }
@@ -668,7 +666,7 @@ impl Association {
         }
     }
 
-    /// RFC 9260 §3.2, Table 2.
+    /// Handles an unknown chunk by its highest bits (RFC 9260 §3.2, Table 2).
     pub(super) fn on_unknown_chunk(&mut self, at: PathAddr, rest: &[u8]) -> bool {
         self.stats.unknown_chunks += 1;
         let Ok(chunk) = UnknownChunk::new(rest) else { return false };
@@ -685,10 +683,11 @@ impl Association {
         !action.stop
     }
 
-    /// RFC 9260 §8.3: MUST be answered from COOKIE-ECHOED on, "up until reaching the SHUTDOWN-SENT state". It
-    /// is in that state too, which nothing forbids: a peer that still has data to send (§9.2) may have lost
-    /// every address but one that it has to verify first (§5.4), or one that it has to find working again.
-    /// One in SHUTDOWN-ACK-SENT has a peer that asks no more.
+    /// Answers a HEARTBEAT, from COOKIE-ECHOED "up until reaching the SHUTDOWN-SENT state" (RFC 9260 §8.3).
+    ///
+    /// In SHUTDOWN-SENT it answers too, which nothing forbids. A peer with data left (§9.2) may have lost
+    /// every address but one that it must verify first (§5.4), or must find working again. In
+    /// SHUTDOWN-ACK-SENT the peer sends no HEARTBEATs.
     fn on_heartbeat(&mut self, at: PathAddr, heartbeat: &Heartbeat<'_>) {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-8.3
         //# A receiver of a HEARTBEAT chunk MUST respond to a HEARTBEAT chunk with a HEARTBEAT ACK chunk after
@@ -745,16 +744,16 @@ impl Association {
                 //# timer
                 && (authenticated || !self.auth.is_spoken())
             {
-                // RFC 5061 §5.1.1 A9: the peer does not know ASCONF after all. One that speaks AUTH announced
-                // ASCONF: only who holds the key may take that back.
+                // RFC 5061 §5.1.1 A9: the peer does not support ASCONF after all. A peer with AUTH announced
+                // ASCONF: only a signed ERROR may revoke that.
                 self.readdressing.ours.on_unrecognized();
             }
             self.events.push(Event::PeerError { cause: cause.typ().0 });
         }
     }
 
-    /// Where a reply to what came at `at` goes (RFC 9260 §6.4). `None`: no address of ours may be its source
-    /// (RFC 5061 §5.3 F4); what is not answered comes again.
+    /// Returns where a reply to a packet at `at` goes (RFC 9260 §6.4). `None` if no address of ours may be
+    /// its source (RFC 5061 §5.3 F4); the peer then retransmits.
     pub(super) fn reply_addr(&self, at: PathAddr) -> Option<PathAddr> {
         let path = self.paths.reply_path(at).and_then(|path| self.paths.get(path));
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
@@ -770,7 +769,7 @@ impl Association {
         })
     }
 
-    /// Messages are there: told once until the application has read them all.
+    /// Reports readable messages once, until the application has read them all.
     pub(super) fn tell_readable(&mut self) {
         if !self.readable_told && self.readable() {
             self.readable_told = true;
@@ -778,7 +777,7 @@ impl Association {
         }
     }
 
-    /// Enters a control chunk into the trace.
+    /// Adds a control chunk to the trace.
     #[inline]
     pub(super) fn trace_control(
         &mut self,

@@ -1,5 +1,5 @@
-//! Idle timeout: an association whose peer has been silent for `Config::idle_timeout` is lost. HEARTBEATs
-//! keep one alive that is merely idle.
+//! Idle timeout: an association is lost when its peer was silent for `Config::idle_timeout`. HEARTBEATs keep
+//! an idle one alive.
 
 use msctp_units::Time;
 
@@ -11,14 +11,12 @@ const KEEP_ALIVE: u64 = 3;
 /// Time between them as a share of the idle timeout: sixteen chances to be answered before it ends.
 const REPEAT: u64 = 24;
 
-/// When the peer was last heard of.
+/// Time of the peer's last sign of life.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Liveness {
-    /// The last packet with the right verification tag. Noted for every packet, so that no timer is moved for
-    /// any.
+    /// The last packet with the right verification tag. Noted for every packet, without moving a timer.
     pub(super) heard: Time,
-    /// When to look at `heard` next; [`Time::MAX`]: there is no idle timeout, or the association is not up
-    /// yet.
+    /// When to check `heard` next; [`Time::MAX`]: no idle timeout, or the association is not up yet.
     alarm: Time,
 }
 
@@ -29,26 +27,26 @@ impl Default for Liveness {
 }
 
 impl Liveness {
-    /// When to look whether the peer is silent.
+    /// Returns when to check for silence.
     pub(super) fn next_timeout(&self) -> Option<Time> {
         Some(self.alarm).filter(|alarm| *alarm < Time::MAX)
     }
 }
 
 impl Association {
-    /// The association is up: the timeout begins.
+    /// Starts the timeout when the association is up.
     pub(super) fn start_liveness(&mut self, now: Time) {
         self.liveness.heard = now;
         self.liveness.alarm = self.config.idle_timeout.map_or(Time::MAX, |limit| now + limit / KEEP_ALIVE);
     }
 
-    /// Asks a silent peer for a sign of life; gives it up at the end of the idle timeout.
+    /// Sends HEARTBEATs to a silent peer; ends the association at the idle timeout.
     pub(super) fn liveness_timeout(&mut self, now: Time) {
         let Some(limit) = self.config.idle_timeout.filter(|_| self.liveness.alarm <= now) else { return };
         let heard = self.liveness.heard;
         if now >= heard + limit {
             self.liveness.alarm = Time::MAX;
-            // The peer may still hear us: the ABORT spares it its own timeout.
+            // The peer may still receive: the ABORT spares it its own timeout.
             return self.abort_with(now, &[], LossReason::IdleTimeout { after: limit });
         }
         let silent_from = heard + limit / KEEP_ALIVE;

@@ -1,5 +1,5 @@
-//! [`Association`]: one SCTP association as a state machine. This module holds its parts together; what each
-//! part does is in the file named after it. May not touch clocks, sockets, or other associations.
+//! [`Association`]: one SCTP association as a state machine. This module connects its parts; each part is in
+//! the file named after it. Does not touch clocks, sockets, or other associations.
 
 mod addresses;
 pub(crate) mod auth;
@@ -84,37 +84,36 @@ pub struct Association {
     reconfig: Reconfig,
     auth: Authentication,
     ecn: Option<Box<EcnState>>,
-    /// Messages that had come before the peer restarted, and that it did.
+    /// Unread messages from before a restart of the peer, and the restart.
     unread: Rare<Unread>,
-    /// `Event::Readable` was given and not everything read since.
+    /// `Event::Readable` was reported, and not everything was read since.
     readable_told: bool,
-    /// `Event::Readable` is to be given: the one event as frequent as packets, so it has no place in the
-    /// queue.
+    /// `Event::Readable` is to be reported: it is as frequent as packets, so it is not queued.
     readable_event: bool,
     /// Signs cookies for associations without an endpoint (RFC 9260 §5.2.1: a collision needs one). An
-    /// endpoint lends its own instead.
+    /// endpoint passes its own instead.
     own_jar: Option<Box<CookieJar>>,
-    /// Counts changes of what an endpoint finds this association by.
+    /// Counts changes of the keys by which an endpoint finds this association.
     keys_version: u32,
 }
 
-/// What the application reads before the messages of the association as it is now.
+/// Content that the application reads before the messages of the current association.
 #[derive(Debug, Default)]
 struct Unread {
     saved: VecDeque<Saved>,
-    /// Of the messages.
+    /// Bytes of the messages.
     bytes: u64,
 }
 
 #[derive(Debug)]
 enum Saved {
     Message(Message),
-    /// The messages behind it come from an association that the peer began anew.
+    /// The peer restarted: later messages belong to the new association.
     Restarted,
 }
 
 impl Unread {
-    /// How many messages.
+    /// Returns the number of messages.
     fn messages(&self) -> usize {
         self.saved.iter().filter(|saved| matches!(saved, Saved::Message(_))).count()
     }
@@ -124,14 +123,14 @@ impl Untouched for Unread {
     const UNTOUCHED: &'static Self = &Self { saved: VecDeque::new(), bytes: 0 };
 }
 
-/// How the two ends know each other.
+/// Ports, tags and initial TSN of both ends.
 #[derive(Clone, Debug)]
 pub(crate) struct Tags {
     pub(crate) local_port: u16,
     pub(crate) peer_port: u16,
-    /// In every packet that comes in.
+    /// In every received packet.
     pub(crate) local_tag: u32,
-    /// In every packet that goes out; 0 while unknown (a peer's tag is never 0).
+    /// In every sent packet; 0 while unknown (a peer's tag is never 0).
     pub(crate) peer_tag: u32,
     /// RFC 9260 §5.2.2: random numbers that link a restarted peer to this association without giving away its
     /// tags.
@@ -141,7 +140,7 @@ pub(crate) struct Tags {
     pub(crate) local_initial_tsn: Tsn,
     pub(crate) outbound_streams: u16,
     pub(crate) inbound_streams: u16,
-    /// What both ends can do beyond RFC 9260.
+    /// Extensions of both ends.
     pub(crate) extensions: Extensions,
 }
 
@@ -173,7 +172,7 @@ impl Association {
     ///
     /// # Errors
     ///
-    /// An option or address that cannot be used.
+    /// An invalid option or address.
     pub fn connect(
         now: Time,
         config: impl Into<Arc<Config>>,
@@ -186,7 +185,7 @@ impl Association {
         Self::begin(now, config, local, remote, seed)
     }
 
-    /// As [`connect`](Self::connect), with options that were checked.
+    /// As [`connect`](Self::connect), with validated options.
     pub(crate) fn begin(
         now: Time,
         config: Arc<Config>,
@@ -235,7 +234,7 @@ impl Association {
         Ok(new)
     }
 
-    /// The association that a valid cookie describes, established (RFC 9260 §5.1.5 step 5).
+    /// Creates the established association that a valid cookie describes (RFC 9260 §5.1.5 step 5).
     pub(crate) fn accept(
         now: Time,
         config: Arc<Config>,
@@ -298,7 +297,7 @@ impl Association {
         }
     }
 
-    /// Addresses of both ends and the paths between them.
+    /// Adds addresses of both ends and the paths between them.
     fn enter_addresses(
         &mut self,
         now: Time,
@@ -306,7 +305,7 @@ impl Association {
         remote: impl IntoIterator<Item = IpAddr>,
     ) {
         for address in local {
-            // What cannot be taken (twice, too many) was refused before, or is the peer's excess.
+            // Rejected addresses (repeated, too many) were reported before, or are the peer's excess.
             let _ = self.paths.add_local(address, SourceUse::Full, now);
         }
         for address in remote {
@@ -314,7 +313,7 @@ impl Association {
         }
     }
 
-    /// Paths to another address of the peer; nothing happens when it is there, or is one too many.
+    /// Adds paths to another address of the peer. No effect if it exists or there are too many.
     fn add_peer_address(&mut self, now: Time, address: IpAddr) {
         let Ok(added) = self.paths.add_remote(address, now) else { return };
         self.keys_version += 1;
@@ -329,7 +328,7 @@ impl Association {
         }
     }
 
-    /// The state of RFC 9260 §4.
+    /// Returns the state (RFC 9260 §4).
     #[inline]
     pub fn state(&self) -> AssociationState {
         self.state
@@ -352,7 +351,7 @@ impl Association {
         self.tell_established(now);
     }
 
-    /// What has to follow every input, application call and timeout before anything is sent.
+    /// Completes every input, application call and timeout before anything is sent.
     fn after_change(&mut self, now: Time) {
         self.output.upkeep_due = true;
         self.report_abandoned();
@@ -382,10 +381,10 @@ impl Association {
         let mut changed: SmallVec<[(PathId, PathState); 4]> = SmallVec::new();
         while let Some(event) = self.paths.poll_event() {
             match event {
-                // Several timers may have expired at once: after the end there is nothing more to tell.
+                // Several timers may have expired at once: no events after the end.
                 _ if self.state == AssociationState::Closed => {}
                 PathEvent::StateChanged { path, from, to } => {
-                    // Only confirmed addresses lead packets here.
+                    // Only confirmed addresses select this association.
                     self.keys_version +=
                         u32::from(PathState::Unconfirmed == from || PathState::Unconfirmed == to);
                     self.events.push(Event::PathState { path, state: to });
@@ -400,7 +399,7 @@ impl Association {
                     self.events.push(Event::PathMtu { path, pmtu });
                 }
                 PathEvent::PrimarySwitchover { to } => {
-                    // A path that went away meanwhile cannot take over.
+                    // A path that was removed meanwhile cannot take over.
                     let _ = self.switch_primary(now, to, PrimaryCause::Switchover);
                 }
                 //= https://www.rfc-editor.org/rfc/rfc9260#section-8.1
@@ -411,14 +410,14 @@ impl Association {
         }
         // A new primary may be one that cannot carry data.
         self.report_data_path(now, None);
-        // After the failovers that came of them: a switch the policy wants now is the last word.
+        // After the failovers that they caused: a switch by the policy comes last.
         for (path, from) in changed {
             self.tell_path_state(now, path, from);
         }
     }
 
-    /// The association is over: `None` in good order, else lost. What waits to be sent last (ABORT, SHUTDOWN
-    /// COMPLETE) is still sent; messages not delivered are reported.
+    /// Ends the association: `None` gracefully, else lost. A queued ABORT or SHUTDOWN COMPLETE is still sent;
+    /// undelivered messages are reported.
     fn close(&mut self, now: Time, reason: Option<LossReason>) {
         if self.state == AssociationState::Closed {
             return;
@@ -441,7 +440,7 @@ impl Association {
         self.events.extend(failures.into_iter().map(Event::SendFailed));
     }
 
-    /// The next thing the application may want to know.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         if core::mem::take(&mut self.readable_event) {
             return Some(Event::Readable);
@@ -449,28 +448,28 @@ impl Association {
         self.events.pop()
     }
 
-    /// The next entry of the trace; always `None` when `Config::trace` is off.
+    /// Returns the next trace entry; always `None` if `Config::trace` is off.
     pub fn poll_trace(&mut self) -> Option<crate::TraceEvent> {
         self.tracer.pop()
     }
 
-    /// True when [`poll_event`](Self::poll_event) has something.
+    /// Returns whether [`poll_event`](Self::poll_event) has an event.
     pub fn has_events(&self) -> bool {
         self.readable_event || !self.events.is_empty()
     }
 
-    /// True when [`poll_trace`](Self::poll_trace) has something.
+    /// Returns whether [`poll_trace`](Self::poll_trace) has an entry.
     pub fn has_trace(&self) -> bool {
         !self.tracer.is_empty()
     }
 
-    /// The path a packet between these addresses belongs to.
+    /// Returns the path between these addresses.
     #[inline]
     fn path_of(&self, at: PathAddr) -> Option<PathId> {
         self.paths.by_addr(at)
     }
 
-    /// Messages that the application has not read yet outlive the state they came with.
+    /// Saves unread messages before a restart replaces the receive state.
     fn save_unread(&mut self) {
         while let Some(message) = self.inbound.read() {
             self.unread.bytes += message.data.len() as u64;
@@ -482,13 +481,13 @@ impl Association {
         &self.tags
     }
 
-    /// Bytes that the peer makes this end hold (`EndpointConfig::receive_memory`).
+    /// Returns the bytes received that this end holds (`EndpointConfig::receive_memory`).
     #[inline]
     pub(crate) fn received_memory(&self) -> u64 {
         self.inbound.memory() + self.unread.bytes
     }
 
-    /// The endpoint has so many bytes for it; `u64::MAX`: no limit but its own.
+    /// Sets the endpoint's memory share; `u64::MAX`: no limit.
     #[inline]
     pub(crate) fn set_memory_share(&mut self, share: u64) {
         self.inbound.set_share(share.saturating_sub(self.unread.bytes));
@@ -498,7 +497,7 @@ impl Association {
         self.keys_version
     }
 
-    /// The peer's addresses, each with whether it is confirmed (RFC 9260 §5.4).
+    /// Returns the peer's addresses, each with true if it is confirmed (RFC 9260 §5.4).
     pub(crate) fn peer_addresses(&self) -> impl Iterator<Item = (IpAddr, bool)> {
         self.paths.remotes().map(|address| (address, self.paths.remote_is_confirmed(&address)))
     }

@@ -1,5 +1,5 @@
-//! Packets that go out: which chunks travel together (RFC 9260 §6.10), one packet at a time. What is to be
-//! sent is decided by the parts; here it is put into order.
+//! Sent packets: order and bundling of chunks (RFC 9260 §6.10), one packet at a time. The other parts decide
+//! which chunks are due.
 
 use msctp_units::{Ecn, Time};
 use msctp_wire::{
@@ -13,52 +13,50 @@ use crate::extensions::Extensions;
 use crate::path::Path;
 use crate::{AssociationState as State, Direction, PathAddr, PathId, TraceKind, Transmit};
 
-/// What waits to be sent that no other part keeps.
+/// Output state that no other module owns.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     /// Where the last DATA came from: SACKs go back there (RFC 9260 §6.4).
     pub(super) sack_to: Option<PathAddr>,
-    /// Bytes with which the packet at hand may be answered where it came from, if that address is not
-    /// confirmed.
+    /// Bytes with which the current packet may be answered if its source is not confirmed.
     pub(super) credit: u32,
     /// The packet that was filled last may be sent ECT.
     ect: bool,
     /// Chunks to be sent in copy: path, first TSN, number.
     copies: Option<(PathId, Tsn, u32)>,
-    /// Something other than data transfer happened: heartbeats, probes or address requests may have become
-    /// due. Data and its SACKs change none of these, and are most of what there is.
+    /// Something other than data transfer happened: heartbeats, probes or address requests may be due. DATA
+    /// and SACKs, which are most packets, change none of these.
     pub(super) upkeep_due: bool,
-    /// When they next are due, as of the last time nothing was.
+    /// When they are due next, computed when nothing was due.
     pub(super) watch_timeout: Option<Time>,
 }
 
 impl Output {
-    /// Nothing waits any more.
+    /// Clears all pending output.
     pub(super) fn clear(&mut self) {
         self.copies = None;
     }
 }
 
 impl Association {
-    /// Appends the next packet to `out`, or, with `Config::max_segments`, several of equal size; `None` when
-    /// there is nothing to send. To be called until it gives `None`.
+    /// Appends the next packet to `out`, or several of equal size with `Config::max_segments`. Returns `None`
+    /// when there is nothing to send; call it until then.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         if self.has_nothing_to_send(now) {
             self.report_abandoned();
             return None;
         }
-        // Handed on in place: a copy would wait for its parts to reach memory.
+        // Returned in place: a copy would wait for store forwarding.
         let mut transmit = self.next_packet(now, out);
         if let Some(transmit) = &mut transmit {
             self.after_packet(now, out, transmit);
         }
-        // What was to be sent may have been found to be over.
+        // Preparing a packet may have ended the association.
         self.report_abandoned();
         transmit
     }
 
-    /// Most packets are not answered at once, and after the last one that leaves this is asked once more. May
-    /// be false when there is nothing.
+    /// Returns true only if there is certainly nothing to send: the common case after a received packet.
     #[inline]
     fn has_nothing_to_send(&self, now: Time) -> bool {
         self.state == State::Established
@@ -73,7 +71,7 @@ impl Association {
     fn after_packet(&mut self, now: Time, out: &mut Vec<u8>, transmit: &mut Transmit) {
         self.stats.packets_sent += 1;
         self.spend_early(transmit.path, transmit.len);
-        // RFC 3168 §6.1.1: what sets up is not ECT, a COOKIE ECHO with DATA neither
+        // RFC 3168 §6.1.1: packets of the set-up are not ECT, nor is a COOKIE ECHO with DATA
         if core::mem::take(&mut self.output.ect) && self.state != State::CookieEchoed {
             transmit.ecn = Ecn::Ect0;
         }
@@ -113,7 +111,7 @@ impl Association {
         }
     }
 
-    /// More packets with DATA for the same path, each as long as the first, the last one perhaps shorter.
+    /// Appends more packets with DATA for the same path, each as long as the first; the last may be shorter.
     fn add_segments(&mut self, now: Time, out: &mut Vec<u8>, transmit: &mut Transmit) {
         let segment = transmit.len;
         let mut count = 1;
@@ -122,7 +120,7 @@ impl Association {
             if self.inbound.sack_due(now)
                 || self.output.copies.is_some()
                 || self.outbound.next_path(now, &mut self.paths) != Some(path)
-                // All of them get one codepoint.
+                // All segments have one codepoint.
                 || transmit.ecn.is_capable() && !self.outbound.would_be_ect(path, &self.paths)
             {
                 break;
@@ -187,23 +185,24 @@ impl Association {
         PacketBuilder::new(out, tags.local_port, tags.peer_port, tag, max_len)
     }
 
-    /// RFC 9653 §5.2: not beside INIT or COOKIE ECHO, nor to somebody who is not the peer.
+    /// Returns whether a packet may leave without a checksum (RFC 9653 §5.2): not with INIT or COOKIE ECHO,
+    /// and only to the peer.
     #[cold]
     fn may_leave_out_checksum(&self, tag: u32) -> bool {
         tag == self.tags.peer_tag && !matches!(self.state, State::CookieWait | State::CookieEchoed)
     }
 
-    /// Bytes of an SCTP packet that goes between these addresses.
+    /// Returns the size of an SCTP packet between these addresses in bytes.
     pub(super) fn packet_room(&self, at: PathAddr) -> usize {
         let path = self.paths.by_addr(at).and_then(|path| self.paths.get(path));
         path.map_or((self.config.pmtu - crate::path::ip_header(&at.remote)) as usize, packet_room)
     }
 
-    /// Replies and errors: the first, and those behind it that go the same way; then what else may travel
-    /// along. `None` when the first one fits no packet; it is dropped.
+    /// Sends queued control chunks: the first, those behind it to the same place, then other chunks that may
+    /// be bundled. `None` if the first one fits no packet; it is dropped.
     ///
     /// A chunk that must be sent whole, such as a HEARTBEAT ACK (RFC 9260 §8.3) or an INIT ACK, may exceed
-    /// the PMTU with which discovery begins: IP then fragments it, up to `Config::pmtu`.
+    /// the initial PMTU of discovery: IP then fragments it, up to `Config::pmtu`.
     fn send_control(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let (at, tag, alone) = self.control.front().map(|front| (front.at, front.tag, front.alone))?;
         let path = self.path_of(at);
@@ -258,7 +257,7 @@ impl Association {
         Some(Transmit { may_fragment, answers_unverified, ..Transmit::new(path, at, self.seal(builder)) })
     }
 
-    /// SACK and DATA after other control chunks, if they go the same way and fit.
+    /// Bundles SACK and DATA behind other control chunks, if they have the same path and fit.
     fn bundle(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) {
         if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
             return;
@@ -276,7 +275,7 @@ impl Association {
         }
     }
 
-    /// Where a SACK would go, if there is something to acknowledge.
+    /// Returns the path of a SACK, if there is something to acknowledge.
     pub(super) fn sack_path(&self) -> Option<PathId> {
         if !self.inbound.sack_pending() {
             return None;
@@ -287,7 +286,7 @@ impl Association {
         }
     }
 
-    /// When a delayed SACK falls due. Without a path to send it on it waits for one.
+    /// Returns when a delayed SACK is due. Without a path it waits for one.
     pub(super) fn sack_deadline(&self) -> Option<Time> {
         self.inbound.sack_deadline().filter(|_| self.sack_path().is_some())
     }
@@ -315,7 +314,7 @@ impl Association {
         true
     }
 
-    /// The state allows DATA (RFC 9260 §6).
+    /// Returns whether the state allows sending DATA (RFC 9260 §6).
     pub(super) fn may_send_data(&self) -> bool {
         matches!(
             self.state,
@@ -323,7 +322,7 @@ impl Association {
         )
     }
 
-    /// Writes DATA chunks; false when there was none to write. Notes what is to be copied to another path.
+    /// Writes DATA chunks; returns false if there was none. Notes chunks to be copied to another path.
     pub(super) fn fill_data(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) -> bool {
         if !self.begin_auth(builder) {
             return false;
@@ -366,7 +365,7 @@ impl Association {
         let entry = self.paths.get(path)?;
         let (at, room, confirmed) = (entry.addr(), packet_room(entry), entry.is_confirmed());
         let (cookie, unrecognized) = self.setup.echo();
-        // The cookie is the peer's, and as long as it likes: one that exceeds the PMTU is fragmented by IP.
+        // The peer chooses the cookie's length: IP fragments one that exceeds the PMTU.
         let auth_len = self.auth.plan().map_or(0, |plan| plan.chunk_len());
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3
         //# An implementation MUST be prepared to receive an INIT ACK chunk that is quite large (more than
@@ -388,8 +387,8 @@ impl Association {
         builder.push(&echo).ok()?;
         let (chunk_type, len) = (echo.chunk_type().0, echo.encoded_len() as u16);
         if !unrecognized.is_empty() {
-            // RFC 9260 §3.2.2: what was not recognized in the INIT ACK is reported beside the COOKIE ECHO. If
-            // it does not fit it is left out.
+            // RFC 9260 §3.2.2: unrecognized parameters of the INIT ACK are reported beside the COOKIE ECHO,
+            // if they fit.
             let causes = [msctp_wire::Cause::UnrecognizedParameters(unrecognized)];
             let _ = builder.push(&Error { causes: (&causes).into() });
         }
@@ -413,7 +412,7 @@ impl Association {
         Some(Transmit { may_fragment, ..Transmit::new(Some(path), at, self.seal(builder)) })
     }
 
-    /// What an association that is up sends of itself.
+    /// Sends the next packet of an established association.
     fn send_next(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         if let Some(path) = self.begin_shutdown_chunk(now) {
             return self.send_shutdown(now, path, out);
@@ -436,11 +435,11 @@ impl Association {
         self.send_data_or_sack(now, out)
     }
 
-    /// Heartbeats, probes, address requests and their answers.
+    /// Sends heartbeats, probes, address requests and their answers.
     fn send_upkeep(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         if self.watches_paths() {
             if let Some(request) = self.paths.poll_heartbeat(now) {
-                // Sent where nothing went for a while (RFC 9260 §8.3).
+                // Sent on idle paths (RFC 9260 §8.3)
                 self.inbound.rest();
                 return self.send_heartbeat(now, request.path, &request.info, None, out);
             }
@@ -467,7 +466,7 @@ impl Association {
         let sack_path = self.sack_path();
         let sack_due = sack_due && sack_path.is_some();
         let path = match (data_path, sack_path) {
-            // A SACK that goes elsewhere, or leaves no room for the next chunk, travels alone, first.
+            // A SACK for another path, or without room for the next chunk, is sent first and alone.
             (Some(data), Some(sack)) if sack_due && (data != sack || !self.fits_beside_sack(data)) => sack,
             (Some(data), _) => data,
             (None, Some(sack)) if sack_due => sack,
@@ -503,7 +502,7 @@ impl Association {
         Some(Transmit { may_fragment: oversized.is_some(), ..transmit })
     }
 
-    /// The next DATA chunk for this path fits into a packet with a SACK without gap blocks.
+    /// Returns whether the next DATA chunk for this path fits into a packet with a SACK without gap blocks.
     //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
     //# The implementation MUST also take into account the space required for a SACK chunk if bundling a SACK
     //# chunk with the DATA chunk.
@@ -524,13 +523,13 @@ impl Association {
         let entry = self.paths.get(path)?;
         let params = [Param::HeartbeatInfo(info)];
         let heartbeat = Heartbeat { params: Params::from(&params) };
-        // A probe may be larger than what the path is known to carry: that is what it asks.
+        // A probe may exceed the path's PMTU: it tests a larger one.
         let probe = padding.map_or(0, |padding| 12 + heartbeat.padded_len() + 4 + padding as usize);
         let (at, room) = (entry.addr(), packet_room(entry).max(probe));
         let mut builder = self.builder(out, self.tags.peer_tag, room);
         builder.push(&heartbeat).ok()?;
         if let Some(padding) = padding {
-            // What AUTH takes is not missing from the packet's size.
+            // AUTH replaces a part of the padding.
             let auth_len = builder.len() - CommonHeader::LEN - heartbeat.padded_len();
             let padding = padding.saturating_sub(auth_len as u32);
             builder.push(&Pad { padding_len: padding.min(u32::from(u16::MAX)) as u16 }).ok()?;
@@ -540,9 +539,9 @@ impl Association {
         Some(Transmit { probe, ..Transmit::new(Some(path), at, self.seal(builder)) })
     }
 
-    /// SHUTDOWN or SHUTDOWN ACK, with a SACK when there is something a SHUTDOWN cannot say (RFC 9260 §9.2):
-    /// gaps, duplicates, and, when nothing was heard since the last one, how much room there is. A peer that
-    /// does not answer a SHUTDOWN has data left, and may wait for a window whose opening it never heard of.
+    /// Sends SHUTDOWN or SHUTDOWN ACK. A SACK goes with it for gaps and duplicates, which a SHUTDOWN cannot
+    /// report (RFC 9260 §9.2), and with a retransmitted SHUTDOWN for the window: a peer that does not answer
+    /// has data left, and may have missed a window update.
     fn send_shutdown(&mut self, now: Time, path: PathId, out: &mut Vec<u8>) -> Option<Transmit> {
         let entry = self.paths.get(path)?;
         let (at, room) = (entry.addr(), packet_room(entry));
@@ -561,7 +560,7 @@ impl Association {
         Some(Transmit::new(Some(path), at, self.seal(builder)))
     }
 
-    /// Chunks just sent on one path, again on another, as they are: they count nowhere (bicasting).
+    /// Sends copies of chunks on a second path (bicasting). They are not counted as in flight.
     fn send_copies(&mut self, out: &mut Vec<u8>) -> Option<Transmit> {
         let (path, mut tsn, mut left) = self.output.copies.take()?;
         let entry = self.paths.get(path).filter(|entry| entry.is_usable())?;
@@ -583,7 +582,7 @@ impl Association {
     }
 }
 
-/// Bytes of an SCTP packet on this path.
+/// Returns the size of an SCTP packet on this path in bytes.
 pub(super) fn packet_room(path: &Path) -> usize {
     (path.pmtu() - path.ip_header()) as usize
 }

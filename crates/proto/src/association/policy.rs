@@ -1,5 +1,5 @@
-//! The handover policy of an association: builds its view, calls it, carries out what it asks for. Decides
-//! nothing itself.
+//! The handover policy of an association: builds its view, calls it, performs its actions. Decides nothing
+//! itself.
 
 use core::net::IpAddr;
 
@@ -16,7 +16,7 @@ use crate::{
     AssociationState as State, CallError, Config, Event, PathAddr, PathId, PathState, PrimaryCause, TraceKind,
 };
 
-/// The policy and what it set going.
+/// The policy and the state of its actions.
 #[derive(Debug)]
 pub(super) struct Handover {
     policy: Box<dyn HandoverPolicy>,
@@ -25,11 +25,11 @@ pub(super) struct Handover {
     views: Vec<PathView>,
     /// Paths that `HandoverPolicy::on_path_added` was called for.
     announced: SmallVec<[PathId; 4]>,
-    /// New DATA on the first goes to the second in copy.
+    /// New DATA on the first path is copied to the second.
     pub(super) bicast: Option<(PathId, PathId)>,
     /// The path that the last [`Event::PrimaryChanged`] named; `None` before the first.
     reported: Option<PathId>,
-    /// The round-trip times the policy heard of last, for a policy that wants them.
+    /// The round-trip times reported last, for a policy that wants them.
     round_trips: Option<Vec<(PathId, RoundTrips)>>,
     /// When the policy's timer expires.
     pub(super) timer: Option<Time>,
@@ -50,7 +50,7 @@ impl Handover {
         }
     }
 
-    /// The first path whose round-trip times the policy does not know yet; from now on it does.
+    /// Returns the first path with unreported round-trip times, and marks them as reported.
     fn next_round_trip(&mut self, paths: &Paths) -> Option<(PathId, RoundTrips)> {
         let known = self.round_trips.as_mut()?;
         let announced = &self.announced;
@@ -74,7 +74,7 @@ impl Handover {
     }
 }
 
-/// A path as a policy sees it.
+/// Returns a policy's view of a path.
 fn view_of(path: &Path) -> PathView {
     PathView {
         id: path.id(),
@@ -93,8 +93,7 @@ fn view_of(path: &Path) -> PathView {
 }
 
 impl Association {
-    /// Calls the policy with a fresh view, then does what it asks for. Nothing happens without a primary
-    /// path.
+    /// Calls the policy with a fresh view, then performs its actions. No effect without a primary path.
     pub(super) fn ask_policy<R>(
         &mut self,
         now: Time,
@@ -107,7 +106,7 @@ impl Association {
         let peer_rwnd = u64::try_from(self.outbound.rwnd()).unwrap_or(0);
         let view = View { now, primary, peer_rwnd, paths: &handover.views };
         let answer = ask(handover.policy.as_mut(), &view, &mut actions);
-        // Questions are rare and views large: no room is kept for them.
+        // Calls are rare and views large: frees the buffer
         handover.views = Vec::new();
         // A probe or the policy's timer may be the next thing due.
         self.output.upkeep_due |= !actions.is_empty();
@@ -123,7 +122,7 @@ impl Association {
     fn carry_out(&mut self, now: Time, action: Action) {
         match action {
             Action::StartProbing { path, estimator } => {
-                // A path that is gone, or too small for the probes, is not probed; the policy sees no
+                // A removed path, or one too small for the probes, is not probed; the policy gets no
                 // estimate.
                 if self.paths.start_probing(path, estimator).is_ok() {
                     self.tracer.push(now, TraceKind::Probing { path, on: true });
@@ -149,14 +148,14 @@ impl Association {
                 self.tracer.push(now, TraceKind::PolicyNote { name, address, value });
             }
             Action::SwitchPrimary { path } => {
-                // A policy that names a path that is gone or not confirmed changes nothing.
+                // A removed or unconfirmed path is no error of the policy.
                 let _ = self.switch_primary(now, path, PrimaryCause::Policy);
             }
             Action::SetTimer { at } => self.handover.timer = at.map(|at| at.max(now + MIN_TIMER)),
         }
     }
 
-    /// A policy sets the window of a running path.
+    /// Sets the window of a path for the policy.
     fn adjust_window(&mut self, now: Time, path: PathId, cwnd: u64, ssthresh: u64) {
         let Some(path) = self.paths.get_mut(path) else { return };
         path.controller.adjust(cwnd.max(u64::from(path.pmdcs())), ssthresh);
@@ -181,7 +180,7 @@ impl Association {
         }
     }
 
-    /// Passes one of the policy's own chunks on; false if the chunk is none of them.
+    /// Passes one of the policy's own chunks to it; returns false if the chunk is none of them.
     pub(super) fn take_private_chunk(&mut self, now: Time, at: PathAddr, chunk: &UnknownChunk<'_>) -> bool {
         if !self.handover.policy.private_chunks().contains(&chunk.chunk_type()) {
             return false;
@@ -194,29 +193,29 @@ impl Association {
         true
     }
 
-    /// The association is up, or up anew.
+    /// Tells the policy that the association is up, or restarted.
     pub(super) fn tell_established(&mut self, now: Time) {
         self.ask_policy(now, |policy, view, actions| policy.on_established(view, actions));
     }
 
-    /// The peer knows an address of this end more, or less.
+    /// Tells the policy that the peer added or deleted an address of this end.
     pub(super) fn tell_local_address(&mut self, now: Time, address: IpAddr, added: bool) {
         self.ask_policy(now, |policy, view, actions| policy.on_local_address(address, added, view, actions));
     }
 
-    /// The peer is asked to send to `local`.
+    /// Tells the policy that the peer is asked to send to `local`.
     pub(super) fn tell_primary_requested(&mut self, now: Time, local: IpAddr) {
         self.ask_policy(now, |policy, view, actions| policy.on_primary_requested(local, view, actions));
     }
 
-    /// Lets the policy's timer expire.
+    /// Handles the policy's timer.
     pub(super) fn policy_timeout(&mut self, now: Time) {
         if self.handover.timer.take_if(|at| *at <= now).is_some() {
             self.ask_policy(now, |policy, view, actions| policy.on_timer(view, actions));
         }
     }
 
-    /// Passes new round-trip times on to a policy that wants them. Returns whether there were some.
+    /// Passes new round-trip times to a policy that wants them; returns whether there were any.
     #[inline]
     pub(super) fn report_round_trips(&mut self, now: Time) -> bool {
         self.handover.round_trips.is_some() && self.tell_round_trips(now)
@@ -234,25 +233,26 @@ impl Association {
         any
     }
 
-    /// Whether the policy knows a path.
+    /// Returns whether the policy knows a path.
     pub(super) fn knows_path(&self, path: PathId) -> bool {
         self.handover.announced.contains(&path)
     }
 
-    /// The state of a path the policy knows was `from` and is another now.
+    /// Tells the policy that the state of a path it knows changed from `from`.
     pub(super) fn tell_path_state(&mut self, now: Time, path: PathId, from: PathState) {
-        // Closed meanwhile, or the path is gone: there is nothing to be done about it.
+        // The association may be closed or the path removed meanwhile.
         if self.state != State::Closed && self.knows_path(path) {
             self.ask_policy(now, |policy, view, actions| policy.on_path_state(path, from, view, actions));
         }
     }
 
-    /// The handover policy has new paths measured before data moves there ([`HandoverPolicy::measures`]).
+    /// Returns whether the handover policy measures new paths before data moves there
+    /// ([`HandoverPolicy::measures`]).
     pub fn policy_measures(&self) -> bool {
         self.handover.policy.measures()
     }
 
-    /// New estimates go to the policy.
+    /// Passes new estimates to the policy.
     pub(super) fn report_estimates(&mut self, now: Time) {
         while let Some((path, estimate)) = self.paths.poll_estimate() {
             let Estimate { capacity, available, rtt_min, loss_ppm, .. } = estimate;
@@ -262,7 +262,7 @@ impl Association {
         }
     }
 
-    /// The association is up: the policy hears of the paths there are.
+    /// Tells the policy of the existing paths when the association is up.
     pub(super) fn tell_paths(&mut self, now: Time) {
         let paths: SmallVec<[(PathId, PathState); 4]> =
             self.paths.iter().map(|path| (path.id(), path.state())).collect();
@@ -271,7 +271,7 @@ impl Association {
         }
     }
 
-    /// A path may carry data, perhaps for the first time since the association is up.
+    /// Tells the policy of a path when it first becomes active.
     pub(super) fn tell_path_active(&mut self, now: Time, path: PathId, state: PathState) {
         let up = !matches!(self.state, State::CookieWait | State::CookieEchoed | State::Closed);
         if up && state == PathState::Active && !self.handover.announced.contains(&path) {
@@ -280,7 +280,7 @@ impl Association {
         }
     }
 
-    /// Makes `path` the primary; the policy says how it starts.
+    /// Makes `path` the primary; the policy sets its starting window.
     pub(super) fn switch_primary(
         &mut self,
         now: Time,
@@ -293,7 +293,7 @@ impl Association {
         Ok(())
     }
 
-    /// The primary may have changed: `old` is how the old one was.
+    /// Reports a change of the primary. `old`: the old primary before the change.
     fn after_switch(&mut self, now: Time, old: Option<PathView>, cause: PrimaryCause) {
         let (Some(old), Some(new)) = (old, self.primary_view()) else { return };
         if old.id == new.id {
@@ -321,8 +321,7 @@ impl Association {
     /// Reports where data goes if the last report named another path. `from`: where it went before the first
     /// report.
     ///
-    /// The path is the one of this moment, whatever changes are still queued: a switch may have overtaken
-    /// them.
+    /// Uses the current data path, not that of a queued change, which a switch may have overtaken.
     pub(super) fn report_data_path(&mut self, now: Time, from: Option<PathId>) {
         if let Some(to) = self.paths.data_path()
             && let Some(from) = self.handover.reported.or(from)
@@ -333,13 +332,13 @@ impl Association {
         }
     }
 
-    /// The primary path as it is now.
+    /// Returns the policy's view of the primary path.
     pub(super) fn primary_view(&self) -> Option<PathView> {
         let primary = self.paths.primary().and_then(|primary| self.paths.get(primary))?;
         Some(view_of(primary))
     }
 
-    /// Paths were taken away: sees to everything that hung on them. `old`: the primary as it was before.
+    /// Cleans up after removed paths. `old`: the primary before.
     pub(super) fn forget_paths(&mut self, now: Time, removed: &[Path], old: Option<PathView>) {
         for path in removed {
             let id = path.id();
@@ -382,8 +381,8 @@ impl Association {
         Ok(())
     }
 
-    /// The application knows something of the link below a local address: paths over a link that is down
-    /// carry nothing, and the policy hears of it.
+    /// Handles a link event of a local address: paths over a link that is down carry nothing, and the policy
+    /// is notified.
     ///
     /// # Errors
     ///
@@ -415,7 +414,7 @@ impl Association {
                 self.ask_policy(now, |policy, view, actions| policy.on_link_event(event, view, actions));
             }
             LinkState::Down => {
-                // The policy first: a switch it wants is a switch, and no failover.
+                // The policy first: its switch prevents a failover.
                 self.ask_policy(now, |policy, view, actions| policy.on_link_event(event, view, actions));
                 self.paths.set_link(&event.local, false, now);
             }

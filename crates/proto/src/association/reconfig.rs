@@ -1,5 +1,4 @@
-//! Stream reconfiguration (RFC 6525): carries requests and answers between [`crate::reconfig`], the streams
-//! and the wire.
+//! Stream reconfiguration (RFC 6525): connects [`crate::reconfig`], the streams and the wire.
 
 use msctp_units::Time;
 use msctp_wire::param::{AddStreams, IncomingReset, OutgoingReset, ReconfigResponse};
@@ -56,13 +55,13 @@ impl Association {
         self.config.streams.reconfiguration == Reconfiguration::Accept
     }
 
-    /// Asks for a change of streams (RFC 6525 §5.1). One request is under way at a time, the others wait;
-    /// each is answered by [`Event::Streams`].
+    /// Requests a change of streams (RFC 6525 §5.1). One request is outstanding, the others are queued;
+    /// [`Event::Streams`] reports each outcome.
     ///
     /// # Errors
     ///
     /// The association is not up, the peer does not support it, a stream does not exist, too many are named,
-    /// or too many requests wait.
+    /// or the queue is full.
     pub fn reconfigure(&mut self, now: Time, request: StreamRequest) -> Result<(), CallError> {
         if self.state != State::Established {
             return Err(CallError::WrongState { state: self.state });
@@ -88,7 +87,7 @@ impl Association {
         Ok(())
     }
 
-    /// Begins with a peer whose initial TSN is known now. What was asked of one that restarted is given up.
+    /// Begins with the peer's initial TSN. Cancels requests to a peer that restarted.
     pub(super) fn begin_reconfiguration(&mut self, peer_initial_tsn: Tsn) {
         while let Some(settled) = self.reconfig.ours.give_up(true) {
             self.tell_settled(settled);
@@ -96,8 +95,7 @@ impl Association {
         self.reconfig = Reconfig::new(self.tags.local_initial_tsn, peer_initial_tsn);
     }
 
-    /// The association shuts down: what the peer was not asked yet it will not be, and streams that are
-    /// silent for it go on.
+    /// Cancels unsent requests when the association shuts down, and resumes the streams paused for them.
     pub(super) fn give_up_unasked(&mut self) {
         let asked = self.reconfig.ours.is_asked();
         while let Some(settled) = self.reconfig.ours.give_up(false) {

@@ -1,10 +1,10 @@
-//! Replies to the sender of a packet, within the anti-amplification limit: an address that is not confirmed
-//! gets at most [`AMPLIFICATION_LIMIT`] bytes for each byte that came from it.
+//! Replies to the sender of a packet, within the anti-amplification limit: an unconfirmed address gets at
+//! most [`AMPLIFICATION_LIMIT`] bytes for each byte received from it.
 //!
-//! A confirmed address is the peer's, and needs no limit. Early data (`Moves::Fast`) has the same limit and
-//! is counted per path; replies come off that count when they are sent. Here one number is kept, the credit
-//! of the packet at hand, so that forged sources take no memory. HEARTBEATs that verify a path are bounded by
-//! HB.Max.Burst instead (RFC 9260 §5.4).
+//! A confirmed address is the peer's, and has no limit. Early data (`Moves::Fast`) has the same limit,
+//! counted per path, and replies are charged to it when they are sent. This module keeps only the credit of
+//! the current packet, so that forged sources take no memory. HB.Max.Burst bounds the HEARTBEATs that verify
+//! a path (RFC 9260 §5.4).
 
 use msctp_wire::{CommonHeader, EncodeChunk};
 
@@ -17,7 +17,7 @@ use crate::path::ip_header;
 pub(crate) const AMPLIFICATION_LIMIT: u32 = 3;
 
 impl Association {
-    /// A packet of `len` bytes came from there: what answers it is bounded by that.
+    /// Sets the credit of a received packet of `len` bytes.
     #[inline]
     pub(super) fn begin_credit(&mut self, at: PathAddr, len: usize) {
         // A packet is no longer than 65,535 bytes, whatever the network below.
@@ -25,8 +25,8 @@ impl Association {
         self.output.credit = AMPLIFICATION_LIMIT * came;
     }
 
-    /// Queues a chunk that answers the packet at hand. Drops it if it goes to an address that is not
-    /// confirmed and has had its share, or if no address of ours may be its source (`None`).
+    /// Queues a reply to the current packet. Drops it if its destination is unconfirmed and has no credit
+    /// left, or if no address of ours may be its source (`None`).
     pub(super) fn reply(&mut self, to: Option<PathAddr>, chunk: &impl EncodeChunk) {
         let Some(to) = to else {
             self.stats.replies_withheld += 1;

@@ -18,13 +18,13 @@ pub(super) struct Closing {
     pub(super) t2: Option<Time>,
     /// T5-shutdown-guard.
     pub(super) t5: Option<Time>,
-    /// T2 expired so often since anything was heard of the peer.
+    /// Expirations of T2 since the last packet of the peer.
     pub(super) retransmissions: u32,
     /// T2 expired since the last one was sent.
     unanswered: bool,
     /// Where the last one went.
     path: Option<PathId>,
-    /// Where the packet came from that it answers: a SHUTDOWN, or DATA. RFC 9260 §6.4: replies go back there.
+    /// Source of the SHUTDOWN or DATA that it answers (RFC 9260 §6.4: replies go back there).
     asked_at: Option<PathAddr>,
 }
 
@@ -42,15 +42,15 @@ impl Untouched for Closing {
 }
 
 impl Closing {
-    /// A shutdown was asked for before the association was up.
+    /// Returns whether a shutdown was requested before the association was up.
     pub(super) fn is_wanted(&self) -> bool {
         self.wanted
     }
 }
 
 impl Association {
-    /// Closes in good order: what was sent is delivered first (RFC 9260 §9.2). Before the association is up
-    /// it takes effect when it is; afterwards it may be called again without effect.
+    /// Shuts down gracefully, after the delivery of all queued messages (RFC 9260 §9.2). Before the
+    /// association is up it takes effect when it is. Further calls have no effect.
     pub fn shutdown(&mut self, now: Time) {
         match self.state {
             State::CookieWait | State::CookieEchoed => self.closing.wanted = true,
@@ -69,14 +69,14 @@ impl Association {
         self.outbound.on_shutdown_pending();
     }
 
-    /// Closes at once and tells the peer why (RFC 9260 §9.1). Messages on their way are reported as failed. A
-    /// reason that does not fit a packet of the smallest PMTU is cut.
+    /// Aborts with a reason for the peer (RFC 9260 §9.1). Reports undelivered messages as failed. Truncates a
+    /// reason that does not fit a packet of the smallest PMTU.
     pub fn abort(&mut self, now: Time, reason: &AbortReason) {
         let text = &reason.0[..reason.0.len().min(crate::MIN_PMTU as usize - 128)];
         self.abort_with(now, &[Cause::UserInitiatedAbort(text)], LossReason::Aborted);
     }
 
-    /// The peer broke the protocol: abort with this cause.
+    /// Aborts with this cause.
     pub(super) fn abort_with(&mut self, now: Time, causes: &[Cause<'_>], reason: LossReason) {
         if self.state == State::Closed {
             return;
@@ -108,7 +108,7 @@ impl Association {
         self.after_change(now);
     }
 
-    /// Where a packet goes that answers nothing: the data path, else the primary.
+    /// Returns the addresses of a packet that answers none: the data path, else the primary.
     //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
     //= type=exception
     //= reason=an ABORT leaves from an address being added or deleted if there is no other:
@@ -120,7 +120,7 @@ impl Association {
         self.paths.get(path).map(crate::path::Path::addr)
     }
 
-    /// Goes on with the shutdown as soon as all data is acknowledged.
+    /// Continues the shutdown when all data is acknowledged.
     pub(super) fn advance_shutdown(&mut self, now: Time) {
         if self.closing.wanted && self.state == State::Established {
             self.closing.wanted = false;
@@ -164,7 +164,7 @@ impl Association {
             return None;
         }
         let path = match self.closing.path {
-            // Heartbeats are over, nothing else finds out which path works.
+            // HEARTBEATs have stopped: only this finds a working path.
             Some(last) if self.closing.unanswered => self.paths.next_in_turn(last),
             _ => self.closing.asked_at.and_then(|at| self.paths.reply_path(at)),
         };
@@ -178,7 +178,7 @@ impl Association {
         Some(path)
     }
 
-    /// The chunk that the state calls for.
+    /// Returns the chunk that the state requires.
     pub(super) fn shutdown_chunk(&self) -> ShutdownChunk {
         match self.state {
             State::ShutdownSent => {
@@ -197,7 +197,7 @@ impl Association {
         }
     }
 
-    /// T2-shutdown or T5-shutdown-guard may have expired.
+    /// Handles T2-shutdown and T5-shutdown-guard.
     pub(super) fn shutdown_timeout(&mut self, now: Time) {
         if self.closing.t5.is_some_and(|t5| t5 <= now) {
             // RFC 9260 §9.2: the sender SHOULD abort
@@ -303,7 +303,8 @@ impl Association {
                 //# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN ACK chunk at the
                 //# completion of the shutdown process
                 let complete = ShutdownComplete { tag_reflected: false };
-                // RFC 5061 §5.3 F1, F4. Without a source it is left to the answer to what is out of the blue.
+                // RFC 5061 §5.3 F1, F4. Without a source, the out-of-the-blue rules answer the next SHUTDOWN
+                // ACK.
                 if let Some(to) = self.paths.answer_addr(at) {
                     self.control.push_alone(to, self.tags.peer_tag, &complete);
                 }

@@ -1,4 +1,4 @@
-//! What the application calls to have a say in its streams: which goes next.
+//! Calls of the application on stream scheduling, and what was negotiated.
 
 use super::Association;
 use crate::extensions::{Agreed, Extensions};
@@ -6,7 +6,7 @@ use crate::outbound::scheduler::{self, UnknownScheduler};
 use crate::{AssociationState, SendError};
 
 impl Association {
-    /// What both ends agreed on. Known once the association is up; `None` before.
+    /// Returns the negotiated options; `None` before the association is up.
     pub fn agreed(&self) -> Option<Agreed> {
         let tags = self.tags();
         let known = !matches!(self.state(), AssociationState::CookieWait) && tags.peer_tag != 0;
@@ -23,19 +23,18 @@ impl Association {
         })
     }
 
-    /// The SCTP ports of this end and of the peer.
+    /// Returns the SCTP ports of this end and of the peer.
     pub fn ports(&self) -> (u16, u16) {
         (self.tags().local_port, self.tags().peer_port)
     }
 
-    /// Messages travel in I-DATA chunks, interleaved (RFC 8260 §2): both ends wanted it. Known once the
-    /// association is up.
+    /// Returns whether messages are interleaved in I-DATA chunks (RFC 8260 §2). Known once the association is
+    /// up.
     pub fn interleaves(&self) -> bool {
         self.tags().extensions.interleaves()
     }
 
-    /// Messages can be given up after they were sent (RFC 3758): both ends support it. Known once the
-    /// association is up.
+    /// Returns whether sent messages can be abandoned (RFC 3758). Known once the association is up.
     pub fn is_partially_reliable(&self) -> bool {
         self.tags().extensions.forwards()
     }

@@ -1,4 +1,4 @@
-//! A COOKIE ECHO when there is an association: RFC 9260 §5.2.4 and its Table 12.
+//! A COOKIE ECHO for an existing association: RFC 9260 §5.2.4 and its Table 12.
 
 use core::net::IpAddr;
 
@@ -25,7 +25,7 @@ pub(crate) enum Action {
     Duplicate,
 }
 
-/// RFC 9260 Table 12.
+/// Returns the row of RFC 9260 Table 12.
 pub(crate) fn action(tags: &Tags, cookie: &Cookie) -> Action {
     let local = cookie.local_tag == tags.local_tag;
     let peer = cookie.peer_tag == tags.peer_tag;
@@ -56,8 +56,7 @@ impl Tags {
 }
 
 impl Association {
-    /// True when the rest of the packet belongs to the association and is to be read; false: the packet is
-    /// discarded.
+    /// Handles a COOKIE ECHO; returns false if the packet must be discarded.
     pub(super) fn on_cookie_echo(
         &mut self,
         now: Time,
@@ -77,7 +76,7 @@ impl Association {
         self.on_cookie(now, at, packet_tag, &cookie, jar)
     }
 
-    /// As [`on_cookie_echo`](Self::on_cookie_echo), of an authentic cookie.
+    /// As [`on_cookie_echo`](Self::on_cookie_echo), with an authentic cookie.
     pub(super) fn on_cookie(
         &mut self,
         now: Time,
@@ -93,7 +92,7 @@ impl Association {
             return false;
         }
         let action = action(&self.tags, cookie);
-        // Step 3: too old counts unless both tags are those of the association
+        // Step 3: an expired cookie is stale unless both tags match the association
         if action != Action::Duplicate
             && let Some(staleness) = jar.staleness(now, cookie)
         {
@@ -110,7 +109,7 @@ impl Association {
         let refused = match action {
             Action::Discard => true,
             Action::Restart => jar.is_used(cookie) || !self.config.auth.accept_restarts,
-            // Whom the INIT ACK went to has to be the peer that was called (RFC 9260 §5.2.1).
+            // The INIT ACK must have gone to the peer that was called (RFC 9260 §5.2.1).
             Action::Collision => jar.is_used(cookie) || !self.paths.has_remote(&cookie.at.remote),
             Action::Duplicate => false,
         };
@@ -130,8 +129,8 @@ impl Association {
                 self.control.push(at, cookie.peer_tag, &Error { causes: Causes::from(&causes) });
                 return false;
             }
-            // What a restart leaves behind is the application's: one more waits until it has taken that. A
-            // COOKIE ECHO comes again.
+            // Another restart is held off until the application has read the messages of the last one. The
+            // peer retransmits its COOKIE ECHO.
             Action::Restart if self.events.is_full() || self.unread.messages() > 0 => {
                 self.stats.chunks_held_off += 1;
                 return false;
@@ -160,7 +159,7 @@ impl Association {
         true
     }
 
-    /// Action A: as if aborted and begun anew, between the addresses that the cookie has.
+    /// Restarts the association (action A) with the addresses of the cookie.
     fn restart(&mut self, now: Time, cookie: &Cookie) {
         self.save_unread();
         if !matches!(self.unread.saved.back(), Some(Saved::Restarted)) {
@@ -208,9 +207,8 @@ impl Association {
         self.tell_readable();
     }
 
-    /// The paths are those of the INIT that the cookie answers, as after an ABORT. Of what was confirmed
-    /// before nothing counts (RFC 5062): whoever had the association could keep the data that is meant for
-    /// the peer.
+    /// Sets the paths to those of the INIT that the cookie answers. Earlier confirmations do not count (RFC
+    /// 5062): the previous owner of the association could keep data meant for the peer.
     fn restart_paths(&mut self, now: Time, cookie: &Cookie) {
         let theirs: Addresses =
             core::iter::once(cookie.at.remote).chain(cookie.addresses.iter().copied()).collect();
@@ -226,13 +224,13 @@ impl Association {
         }
         let to_source =
             || self.paths.iter().find(|path| path.addr().remote == cookie.at.remote).map(Path::id);
-        // RFC 9260 §5.4 rule 2: confirmed is where the INIT ACK went
+        // RFC 9260 §5.4 rule 2: the destination of the INIT ACK is confirmed
         let confirmed = self.path_of(cookie.at).or_else(to_source);
         self.paths.verify_anew(confirmed, now);
     }
 
-    /// Action B. Before the association is up the cookie is all that is known of the peer; later only the tag
-    /// is news.
+    /// Resolves a collision (action B). Before the association is up, all of the cookie applies; later only
+    /// the peer's tag.
     fn resolve_collision(&mut self, now: Time, cookie: &Cookie) {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.4
         //# it MUST update its peer's Verification Tag from the State Cookie
@@ -252,14 +250,14 @@ impl Association {
         }
     }
 
-    /// A new association as the cookie says (RFC 9260 §5.1.5 step 5).
+    /// Sets up a new association from a cookie (RFC 9260 §5.1.5 step 5).
     pub(super) fn begin_from_cookie(&mut self, now: Time, local: &[IpAddr], cookie: &Cookie) {
         let remote = core::iter::once(cookie.at.remote).chain(cookie.addresses.iter().copied());
         let listed = self.config.offer.list_addresses && cookie.lists_addresses;
         let local = if listed { local } else { core::slice::from_ref(&cookie.at.local) };
         self.enter_addresses(now, local.iter().copied(), remote);
         self.agree_auth_of_cookie(cookie);
-        // RFC 9260 §5.4 rule 2: confirmed is where the INIT ACK went
+        // RFC 9260 §5.4 rule 2: the destination of the INIT ACK is confirmed
         if let Some(path) = self.path_of(cookie.at) {
             self.paths.confirm(path, now);
             let confirmed = self.paths.set_primary(path);
@@ -270,7 +268,7 @@ impl Association {
     }
 }
 
-/// RFC 9260 §3.3.10.3: microseconds since the expiry, rounded up.
+/// Returns the Stale Cookie cause: microseconds since the expiry, rounded up (RFC 9260 §3.3.10.3).
 pub(crate) fn stale_cookie(staleness: msctp_units::Span) -> Cause<'static> {
     let us = staleness.as_nanos().div_ceil(1000).min(u64::from(u32::MAX)) as u32;
     Cause::StaleCookie(us)

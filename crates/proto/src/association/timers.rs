@@ -1,12 +1,11 @@
-//! Deadlines: one function says the earliest, one lets all that are due expire. What a timer means is in the
-//! file of what it belongs to.
+//! Timers of an association: the earliest deadline, and the handling of those that are due.
 
 use msctp_units::Time;
 
 use super::Association;
 use crate::AssociationState as State;
 
-/// The earlier of two deadlines that there may be.
+/// Returns the earlier of two optional deadlines.
 #[inline]
 fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     match (a, b) {
@@ -16,7 +15,7 @@ fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
 }
 
 impl Association {
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called next; `None`: never, as things are.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) must be called next; `None` if no timer runs.
     /// Linear in the number of paths.
     pub fn poll_timeout(&self) -> Option<Time> {
         if self.state == State::Closed {
@@ -45,7 +44,7 @@ impl Association {
         matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived)
     }
 
-    /// Lets every timer that is due expire. Harmless when none is.
+    /// Handles every timer that is due. No effect if none is.
     pub fn handle_timeout(&mut self, now: Time) {
         if self.state == State::Closed {
             return;
@@ -56,7 +55,7 @@ impl Association {
         if self.state == State::Closed {
             return;
         }
-        // A delayed SACK needs nothing here: it is due when it is asked for.
+        // A delayed SACK needs nothing here: `poll_transmit` checks it.
         self.outbound.handle_timeout(now, &mut self.paths);
         if self.watches_paths() {
             self.paths.handle_timeout(now);

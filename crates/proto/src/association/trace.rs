@@ -1,4 +1,4 @@
-//! Filling the trace. Costs one branch when it is off; nothing reads it back.
+//! Fills the trace. Costs one branch if it is off; the association never reads it.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use crate::{PathId, TraceEvent, TraceKind};
 pub(super) struct Tracer {
     on: bool,
     queue: VecDeque<TraceEvent>,
-    /// Per path what was last written of its window.
+    /// The window last written for each path.
     windows: Vec<(PathId, Window, u64)>,
 }
 
