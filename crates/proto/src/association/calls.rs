@@ -174,7 +174,8 @@ impl Association {
         self.outbound.loss_classifier()
     }
 
-    /// As [`loss_classifier`](Self::loss_classifier), mutable: a simulator reports to its own classifier what it lost.
+    /// As [`loss_classifier`](Self::loss_classifier), mutable: a simulator reports to its own classifier what
+    /// it lost.
     pub fn loss_classifier_mut(&mut self) -> Option<&mut dyn LossClassifier> {
         self.outbound.loss_classifier_mut()
     }
