@@ -1,5 +1,5 @@
-//! Scheduled and event-driven actions: when each is due and what it came to. What an action does is done by
-//! the simulation, which alone can reach everything.
+//! Scheduled and event-driven actions: their times and outcomes. The simulation executes them, because it has
+//! access to every component.
 
 use std::net::IpAddr;
 
@@ -35,7 +35,7 @@ pub(crate) enum Act {
         app: usize,
         start: bool,
     },
-    /// A link's conditions change by themselves; done again at each change.
+    /// Changes the conditions of a radio link; repeated at each change.
     Coding {
         coding: usize,
     },
@@ -50,24 +50,24 @@ pub enum Call {
     AddAddress(IpAddr),
     /// Deletes an address of this end (RFC 5061 §4.2.2).
     DeleteAddress(IpAddr),
-    /// Asks the peer to send to this address (RFC 5061 §4.2.4).
+    /// Requests that the peer send to this address (RFC 5061 §4.2.4).
     RequestPrimary(IpAddr),
     /// Sends to this address of the peer from now on (RFC 9260 §11.1.6).
     SetPrimary {
         /// The peer's address.
         to: IpAddr,
-        /// The own one; `None`: as so far, if that goes.
+        /// The own address; `None`: the present one if possible.
         from: Option<IpAddr>,
     },
     /// Sends a HEARTBEAT to this address of the peer (RFC 9260 §11.1.8).
     Heartbeat(IpAddr),
-    /// Hears how the link below an own address is.
+    /// Receives the quality of the link below an own address.
     ReportQuality(IpAddr, LinkQuality),
-    /// Shuts down in good order.
+    /// Shuts down the association.
     Shutdown,
 }
 
-/// Something that can happen, with its names resolved.
+/// An event that an action can wait for, with its names resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trigger {
     Established { association: usize },
@@ -77,14 +77,13 @@ pub(crate) enum Trigger {
     Delivered { app: usize },
 }
 
-/// An action of the scenario and its fate.
+/// An action of the scenario and its outcome.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) act: Act,
-    /// The action's word and what it is done to, for the summary; `None` for what the simulation plans by
-    /// itself.
+    /// The action and its subject, for the summary; `None` for actions that the simulation adds.
     pub(crate) shown: Option<(&'static str, String)>,
-    /// What it waits for and how long after that it is done.
+    /// The event that it waits for, and the delay after that.
     waits: Option<(Trigger, Span)>,
     pub(crate) done: Option<Time>,
     pub(crate) refused: Option<String>,
@@ -104,7 +103,7 @@ impl Planned {
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) actions: Vec<Planned>,
-    /// True while some action waits for something: otherwise what happens needs no look-up.
+    /// True while some action waits for an event; otherwise events need no look-up.
     waiting: bool,
 }
 
@@ -114,8 +113,7 @@ impl Plan {
         Self { actions, waiting }
     }
 
-    /// Something happened: the actions that are due because of it, each with its time. Each waits for the
-    /// first time only.
+    /// Returns the actions that an event triggers, each with its time. An action is triggered once.
     pub(crate) fn happened(&mut self, now: Time, what: Trigger) -> Vec<(usize, Time)> {
         if !self.waiting {
             return Vec::new();

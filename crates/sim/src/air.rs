@@ -26,7 +26,7 @@ pub(crate) struct AirPort {
     port: PortId,
 }
 
-/// A cell in the simulation.
+/// A cell of the simulation.
 #[derive(Debug)]
 struct AirCell {
     cell: Cell<PacketId>,
@@ -44,7 +44,7 @@ pub(crate) struct Air {
     ports: BTreeMap<usize, AirPort>,
 }
 
-/// The channel of a wireless link; draws from the streams `LABEL/loss` and `LABEL/fading`.
+/// Creates the channel of a wireless link, which draws from the streams `LABEL/loss` and `LABEL/fading`.
 fn channel(spec: &WlanSpec, distance: Between, label: impl fmt::Display, seed: u64) -> Channel {
     let mut channel = Channel::clear(Box::new(distance)).with_loss(loss_process(&spec.loss, &label, seed));
     if let Some(radio) = spec.radio {
@@ -58,13 +58,13 @@ fn channel(spec: &WlanSpec, distance: Between, label: impl fmt::Display, seed: u
     }
 }
 
-/// Where each node is.
+/// Position of each node.
 pub(crate) fn tracks(scenario: &Scenario) -> BTreeMap<&str, Arc<Track>> {
     let track = |node: &crate::scenario::NodeSpec| Arc::new(Track::new(node.position, &node.waypoints));
     scenario.nodes.iter().map(|node| (node.name.as_str(), track(node))).collect()
 }
 
-/// A wireless direction that shares its airtime with nobody.
+/// A wireless direction with airtime of its own.
 pub(crate) fn unshared(
     spec: &WlanSpec,
     distance: Between,
@@ -77,8 +77,8 @@ pub(crate) fn unshared(
 }
 
 impl Air {
-    /// The cells of a scenario. Backoffs are drawn from the stream `cell/NAME/backoff`, NAME being the link's
-    /// where it has a cell of its own.
+    /// Creates the cells of a scenario. Backoffs are drawn from the stream `cell/NAME/backoff`, NAME being
+    /// the link's where it has a cell of its own.
     pub(crate) fn new(scenario: &Scenario, tracks: &BTreeMap<&str, Arc<Track>>, seed: u64) -> Self {
         let mut air = Self::default();
         let mut cells: BTreeMap<String, usize> = BTreeMap::new();
@@ -91,7 +91,7 @@ impl Air {
             if !forward.shared {
                 continue;
             }
-            // A link without a cell has one that no other can name.
+            // A link without a named cell has a cell of its own.
             let key = forward.cell.as_ref().map_or_else(|| format!("/{}", link.name), Clone::clone);
             let cell = *cells.entry(key).or_insert_with(|| {
                 let name = forward.cell.as_ref().unwrap_or(&link.name);
@@ -119,7 +119,7 @@ impl Air {
         air
     }
 
-    /// The port that a direction of a link is, if it is one.
+    /// Returns the port of a direction of a link, if it is one.
     pub(crate) fn port(&self, hop: usize) -> Option<AirPort> {
         self.ports.get(&hop).copied()
     }
@@ -149,7 +149,7 @@ impl Air {
         self.cell(port).port_stats(port.port)
     }
 
-    /// Receive power at the far end, in mdBm; `None` when it is too weak or the link is down.
+    /// Returns the receive power at the far end in mdBm; `None` if it is too weak or the link is down.
     pub(crate) fn receive_power(&self, now: Time, port: AirPort) -> Option<i32> {
         let cell = self.cell(port);
         let channel = cell.channel(port.port);
@@ -157,18 +157,18 @@ impl Air {
         heard.then(|| channel.receive_power(now).unwrap_or(i32::MAX))
     }
 
-    /// Replaces the process that loses single attempts in both directions.
+    /// Replaces the loss process of single attempts in both directions.
     pub(crate) fn set_loss(&mut self, port: AirPort, loss: Option<Box<dyn LossProcess>>) {
         self.cell_mut(port).channel_mut(port.port).set_loss(loss);
     }
 
-    /// Changes one direction; up, down and the delay are both directions', the rate the cell's.
+    /// Changes one direction. Up, down and the delay apply to both directions, the rate to the cell.
     pub(crate) fn change(&mut self, now: Time, port: AirPort, change: Change) -> Result<(), Unsupported> {
         self.cell_mut(port).change(now, port.port, change)
     }
 
-    /// The next packet that has left a cell by `now`, with the link direction it went over; what was lost is
-    /// `lost`.
+    /// Returns the next packet that has left a cell by `now`, with its link direction. Appends lost packets
+    /// to `lost`.
     pub(crate) fn take(
         &mut self,
         now: Time,
@@ -186,7 +186,7 @@ impl Air {
         None
     }
 
-    /// When a wake-up of the cell must be scheduled because none is that early.
+    /// Returns when a wake-up of the cell must be scheduled, if none is that early.
     pub(crate) fn arm(&mut self, cell: u32) -> Option<Time> {
         let it = &mut self.cells[cell as usize];
         let next = it.cell.next_delivery()?;
@@ -197,7 +197,7 @@ impl Air {
         Some(next)
     }
 
-    /// A wake-up has been handled: when the next one must be scheduled.
+    /// Returns when the next wake-up must be scheduled, after one was handled.
     pub(crate) fn rearm(&mut self, now: Time, cell: u32) -> Option<Time> {
         let it = &mut self.cells[cell as usize];
         if it.wake <= now {
@@ -211,7 +211,7 @@ fn link_channel(spec: &WlanSpec, link: &LinkSpec, tracks: &BTreeMap<&str, Arc<Tr
     channel(spec, between(link, tracks), format_args!("link/{}", link.name), seed)
 }
 
-/// The distance between a link's ends.
+/// Returns the distance between a link's ends.
 pub(crate) fn between(link: &LinkSpec, tracks: &BTreeMap<&str, Arc<Track>>) -> Between {
     Between(Arc::clone(&tracks[link.a.as_str()]), Arc::clone(&tracks[link.b.as_str()]))
 }

@@ -1,9 +1,9 @@
-//! Writing what links deliver as pcapng: raw IP packets with real headers and checksums, nanosecond time
-//! stamps.
+//! Writes the packets that links deliver as pcapng: raw IP packets with real headers and checksums, and
+//! nanosecond time stamps.
 //!
-//! The file is a function of the run alone: no clock, no machine, no program version goes in. Each captured
+//! The file depends on the run alone, not on a clock, the machine or the program version. Each captured
 //! link direction is an interface of the file, named as `wlan/forward`. A packet is written when it arrives
-//! at the far end, with the time of its arrival; what is dropped on the way is not in the file.
+//! at the far end, with the time of its arrival; dropped packets are not in the file.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -29,10 +29,10 @@ const TTL: u8 = 64;
 /// Destination port of CBR packets: the discard service.
 const DISCARD_PORT: u16 = 9;
 
-/// Bytes of a UDP header.
+/// Length of a UDP header in bytes.
 pub(crate) const UDP_HEADER: u32 = 8;
 
-/// Bytes of the IP header for this address family.
+/// Returns the length of the IP header of this address family in bytes.
 pub(crate) fn ip_header_len(address: IpAddr) -> u32 {
     if address.is_ipv4() { 20 } else { 40 }
 }
@@ -40,7 +40,7 @@ pub(crate) fn ip_header_len(address: IpAddr) -> u32 {
 /// An open capture file.
 pub(crate) struct Capture {
     writer: PcapNgWriter<Box<dyn Write + Send>>,
-    /// The packet being put together.
+    /// Buffer of the packet under construction.
     frame: Vec<u8>,
 }
 
@@ -58,7 +58,7 @@ fn io_error(error: PcapError) -> io::Error {
 }
 
 impl Capture {
-    /// Begins a file with one interface for each name.
+    /// Starts a file with one interface for each name.
     pub(crate) fn begin(out: Box<dyn Write + Send>, interfaces: &[String]) -> io::Result<Self> {
         let mut writer = PcapNgWriter::new(out).map_err(io_error)?;
         for name in interfaces {
@@ -102,14 +102,14 @@ impl Capture {
         self.writer.write_pcapng_block(block).map(drop).map_err(io_error)
     }
 
-    /// Writes out what is buffered.
+    /// Flushes the buffer.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.writer.get_mut().flush()
     }
 }
 
-/// Appends the packet as it would be on the wire; gives the length of what no real packet could carry and is
-/// left out.
+/// Appends the packet as it would be on the wire. Returns the number of bytes left out because a real packet
+/// could not carry them.
 fn whole_packet(out: &mut Vec<u8>, packet: &Packet, addresses: &[IpAddr]) -> io::Result<Option<usize>> {
     let ends = |(source, destination): (AddressId, AddressId)| {
         (addresses[source.index()], addresses[destination.index()])

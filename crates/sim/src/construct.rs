@@ -1,5 +1,5 @@
-//! From a scenario to a [`Simulation`]: names become indexes, specifications become components with their
-//! streams.
+//! Builds a [`Simulation`] from a scenario: resolves names to indexes, and creates the components with their
+//! random streams.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -37,7 +37,7 @@ use crate::series::{Bins, DeliverySeries, TraceSeries};
 use crate::simulation::{App, Simulation};
 use crate::tcp::TcpSource;
 
-/// Names of a scenario, resolved.
+/// Resolved names of a scenario.
 struct Names<'s> {
     links: BTreeMap<&'s str, usize>,
     associations: BTreeMap<&'s str, usize>,
@@ -45,7 +45,7 @@ struct Names<'s> {
     apps: BTreeMap<&'s str, usize>,
 }
 
-/// The scenario was checked: every name refers to something.
+/// Panic message of a missing name, which a checked scenario does not have.
 const CHECKED: &str = "the scenario was checked";
 
 fn numbered<'s>(names: impl Iterator<Item = &'s str>) -> BTreeMap<&'s str, usize> {
@@ -56,7 +56,7 @@ impl Simulation {
     /// Prepares a run of the scenario; `seed` replaces the scenario's own.
     ///
     /// # Errors
-    /// What [`Scenario::check`] finds wrong, or more components than the event queue can name.
+    /// The error of [`Scenario::check`], or more components than the event queue can address.
     pub fn new(scenario: &Scenario, seed: Option<u64>) -> Result<Self, ScenarioError> {
         scenario.check()?;
         let components = [
@@ -120,7 +120,7 @@ impl Simulation {
         Ok(simulation)
     }
 
-    /// Agents and mobiles, and the address that agents advertise to.
+    /// Adds agents, mobiles and the address to which agents advertise.
     fn add_mobile_ip(&mut self, scenario: &Scenario, routes: &Routes) {
         let everybody = AddressId(self.addresses.len() as u32);
         let Some(world) = MobileIp::of(scenario, routes, everybody) else { return };
@@ -179,8 +179,8 @@ impl Simulation {
         }
     }
 
-    /// The scenario's actions, and those that are in other words: conditions of radio links that change,
-    /// starts of associations, starts and stops of applications.
+    /// Adds the scenario's actions and the implied ones: changes of radio conditions, starts of associations,
+    /// starts and stops of applications.
     fn add_plan(&mut self, scenario: &Scenario, routes: &Routes, names: &Names<'_>) {
         let mut plan = Vec::new();
         let mut times = Vec::new();
@@ -224,7 +224,7 @@ impl Simulation {
     }
 }
 
-/// The source of an application that sends over an association, stopped.
+/// Creates the source of an application that sends over an association, stopped.
 pub(crate) fn source(spec: &AppSpec, seed: u64) -> Option<Source> {
     match &spec.kind {
         &AppKind::Bulk { bytes, message, sending, .. } => {
@@ -287,8 +287,8 @@ fn network(scenario: &Scenario, routes: &Routes, seed: u64) -> Network {
     network
 }
 
-/// An endpoint on each host that has associations, listening for those it is the server of. Draws from the
-/// stream `host/NAME/sctp`.
+/// Creates an endpoint on each host with associations, which listens if the host is a server. It draws from
+/// the stream `host/NAME/sctp`.
 fn hosts(scenario: &Scenario, seed: u64) -> Result<Vec<Option<Box<Host>>>, ScenarioError> {
     let mut hosts: Vec<Option<Box<Host>>> = Vec::new();
     let mut listening = BTreeSet::new();
@@ -322,7 +322,8 @@ fn refused(kind: &str, name: &str, error: &ConfigError) -> ScenarioError {
     ScenarioError { file: None, line: None, key: format!("{kind}.{name}"), message: error.to_string() }
 }
 
-/// Client's and server's port of each association; free ones from 10000 on where the client's is left open.
+/// Returns the ports of client and server of each association. A client without a port gets a free one from
+/// 10000 on.
 fn ports(scenario: &Scenario) -> Vec<(u16, u16)> {
     let mut taken: BTreeSet<(&str, u16)> = BTreeSet::new();
     for spec in &scenario.associations {
@@ -450,7 +451,7 @@ fn act(scenario: &Scenario, action: &ActionSpec, routes: &Routes, names: &Names<
     }
 }
 
-/// The changes that make up a radio link's conditions.
+/// Returns the changes that set a radio link's conditions.
 fn conditions(scheme: Option<CodingScheme>, bler: Option<Probability>) -> impl Iterator<Item = Change> {
     scheme.map(Change::Coding).into_iter().chain(bler.map(Change::BlockErrors))
 }
@@ -461,7 +462,7 @@ fn conditions_text(scheme: Option<CodingScheme>, bler: Option<Probability>) -> S
     [scheme, bler].into_iter().flatten().collect()
 }
 
-/// What an action is done to, in words.
+/// Describes the subject of an action.
 fn subject(what: &Do) -> String {
     match what {
         Do::LinkUp { link } | Do::LinkDown { link } => link.clone(),

@@ -1,10 +1,9 @@
-//! A scenario whose associations, TCP connections and applications are carried out elsewhere: by real stacks
-//! in the hosts of the emulator. Here is what each end has to do and when ([`Elsewhere::take_sctp`],
-//! [`Elsewhere::take_tcp`]), and the books: told what came of it ([`Elsewhere::tell`]), they give the same
-//! summary and series as a run in virtual time, from the same code.
+//! [`Elsewhere`]: a scenario whose associations, TCP connections and applications run on real stacks in the
+//! emulator's hosts. It provides the jobs of each end ([`Elsewhere::take_sctp`], [`Elsewhere::take_tcp`]) and
+//! records the reported events ([`Elsewhere::tell`]). Summary and series come from the code that a run in
+//! virtual time uses.
 //!
-//! The applications are the simulator's own. May not touch clocks or sockets: who carries it out keeps the
-//! time.
+//! The applications are the simulator's own. May not touch clocks or sockets: the caller supplies the time.
 
 use std::net::IpAddr;
 
@@ -25,7 +24,7 @@ use crate::summary::{CbrSummary, LinkSummary, Summary};
 
 pub use crate::action::Call;
 
-/// An application that sends messages over an association, to be run by whoever keeps the time.
+/// An application that sends messages over an association; the caller supplies the time.
 #[derive(Debug)]
 pub struct Sender {
     app: u32,
@@ -44,32 +43,31 @@ impl Sender {
         self.source.set_running(now, start);
     }
 
-    /// When its next message comes into being by itself, to be told by [`generate`](Self::generate); `None`:
-    /// none does.
+    /// Returns when to call [`generate`](Self::generate) for the next message; `None`: never.
     #[must_use]
     pub fn due(&self) -> Option<Time> {
         self.source.due()
     }
 
-    /// The message that was due at `due` comes into being.
+    /// Generates the message that is due at `due`.
     pub fn generate(&mut self, due: Time) {
         self.source.generate(due);
     }
 
-    /// The next message to hand over, if there is one. Its payload protocol identifier is the application's
-    /// number.
+    /// Returns the next message to send, if there is one. Its payload protocol identifier is the
+    /// application's number.
     #[must_use]
     pub fn next(&self) -> Option<OutMessage> {
         self.source.next(self.app)
     }
 
-    /// The message that was offered, of `len` bytes, was taken.
+    /// Records that the association accepted the offered message of `len` bytes.
     pub fn took(&mut self, len: usize) {
         self.source.took(len);
     }
 }
 
-/// What one end of an association has to do.
+/// The job of one end of an association.
 #[derive(Debug)]
 pub struct SctpJob {
     /// Number of the association.
@@ -88,11 +86,11 @@ pub struct SctpJob {
     pub config: Config,
     /// The applications that send.
     pub senders: Vec<Sender>,
-    /// What it does when, in order of time. A client's begins with [`Call::Connect`].
+    /// Its tasks, in order of time. A client's begins with [`Call::Connect`].
     pub steps: Vec<(Time, Step)>,
 }
 
-/// What one end of a TCP connection has to do.
+/// The job of one end of a TCP connection.
 #[derive(Debug)]
 pub struct TcpJob {
     /// Number of the connection.
@@ -111,7 +109,7 @@ pub struct TcpJob {
     pub steps: Vec<(Time, Step)>,
 }
 
-/// Something that an end does.
+/// A task of an end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// A call on the association, for the action of this number.
@@ -137,7 +135,7 @@ pub enum Step {
     },
 }
 
-/// Something that came of it.
+/// A reported event.
 #[derive(Clone, Debug)]
 pub enum Told {
     /// The client considers the association up.
@@ -145,7 +143,7 @@ pub enum Told {
         /// Number of the association.
         association: usize,
     },
-    /// A message of a video came into being.
+    /// A message of a video was generated.
     Generated {
         /// Number of the application.
         app: u32,
@@ -157,7 +155,7 @@ pub enum Told {
         /// Started.
         start: bool,
     },
-    /// One end's application was given a message.
+    /// A message was delivered to one end's application.
     Delivered {
         /// Number of the association.
         association: usize,
@@ -170,7 +168,7 @@ pub enum Told {
         /// Its bytes.
         len: usize,
     },
-    /// One end sends over another path from now on.
+    /// One end's primary path changed.
     Primary {
         /// Number of the association.
         association: usize,
@@ -178,10 +176,10 @@ pub enum Told {
         side: Side,
         /// The path.
         to: PathAddr,
-        /// Who wanted it.
+        /// The cause of the change.
         cause: PrimaryCause,
     },
-    /// What the association tells of itself.
+    /// An event of the association's trace.
     Trace {
         /// Number of the association.
         association: usize,
@@ -210,13 +208,13 @@ pub enum Told {
         /// The end.
         side: Side,
     },
-    /// An end of a TCP connection was given bytes.
+    /// Bytes were delivered at an end of a TCP connection.
     TcpDelivered {
         /// Number of the connection.
         connection: usize,
         /// The end.
         side: Side,
-        /// How many.
+        /// Their number.
         bytes: u64,
     },
     /// An end of a TCP connection ended.
@@ -225,7 +223,7 @@ pub enum Told {
         connection: usize,
         /// The end.
         side: Side,
-        /// How.
+        /// The reason.
         why: String,
     },
     /// An action was done, or refused.
@@ -237,7 +235,7 @@ pub enum Told {
     },
 }
 
-/// The books of a scenario that is carried out elsewhere.
+/// A scenario that runs on real stacks: the jobs of its ends, and the record of the run.
 #[derive(Debug)]
 pub struct Elsewhere {
     simulation: Simulation,
@@ -246,11 +244,11 @@ pub struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Opens the books; `seed` replaces the scenario's own.
+    /// Prepares a run; `seed` replaces the scenario's own.
     ///
     /// # Errors
-    /// What is wrong with the scenario, and what can be carried out in virtual time only: actions that wait
-    /// for what happens, limited readers.
+    /// The scenario is invalid, or has parts that run in virtual time only: event-driven actions, limited
+    /// readers.
     pub fn new(scenario: &Scenario, seed: Option<u64>) -> Result<Self, ScenarioError> {
         refuse(scenario)?;
         let mut simulation = Simulation::new(scenario, seed)?;
@@ -304,17 +302,17 @@ impl Elsewhere {
         Ok(Self { simulation, sctp, tcp })
     }
 
-    /// The jobs of the associations' ends, once.
+    /// Takes the jobs of the associations' ends.
     pub fn take_sctp(&mut self) -> Vec<SctpJob> {
         std::mem::take(&mut self.sctp)
     }
 
-    /// The jobs of the TCP connections' ends, once.
+    /// Takes the jobs of the TCP connections' ends.
     pub fn take_tcp(&mut self) -> Vec<TcpJob> {
         std::mem::take(&mut self.tcp)
     }
 
-    /// Enters what happened at `at`, which is not before the last call's.
+    /// Records an event at `at`, which is not before the last call's.
     pub fn tell(&mut self, at: Time, what: Told) {
         let Simulation { now, lines, tcp, plan, scenario, apps, .. } = &mut self.simulation;
         debug_assert!(at >= *now, "time went back");
@@ -349,7 +347,7 @@ impl Elsewhere {
                 }
             }
             Told::Left { association, side, stats, paths, why } => {
-                // Nobody knows why a real network lost a packet.
+                // The cause of a loss in a real network is unknown.
                 let verdicts = Tally {
                     unknown_as_wireless: stats.verdicts.wireless,
                     unknown_as_congestion: stats.verdicts.congestion,
@@ -378,8 +376,7 @@ impl Elsewhere {
         }
     }
 
-    /// Closes the books at `end`. Links and constant-rate sources were the emulator's: theirs are entered as
-    /// they are.
+    /// Completes the record at `end`. Takes over the emulator's counters of links and constant-rate sources.
     #[must_use]
     pub fn finish(mut self, end: Time, links: Vec<LinkSummary>, cbr: Vec<CbrSummary>) -> (Summary, Series) {
         let simulation = &mut self.simulation;
@@ -393,8 +390,8 @@ impl Elsewhere {
     }
 }
 
-/// The path to an address: from the address asked for, else from the primary's own address if there is one,
-/// else the first.
+/// Returns the path to an address: from the requested address, else from the primary's own address, else the
+/// first.
 #[must_use]
 pub fn path_to(paths: &[PathStats], address: IpAddr, from: Option<IpAddr>) -> Option<PathId> {
     let primary = paths.iter().find(|path| path.primary).map(|path| path.at.local);
@@ -414,7 +411,7 @@ fn sctp_job(simulation: &mut Simulation, number: usize, side: Side) -> SctpJob {
         Side::Client => (&spec.client_addresses, &spec.server_addresses),
         Side::Server => (&spec.server_addresses, &spec.client_addresses),
     };
-    // The books keep sources of their own, which hear what these have done.
+    // The record has sources of its own, which follow those of the hosts.
     let sources = lines[number].end(side).sources.iter();
     let senders = sources.map(|(app, _)| Sender {
         app: *app,
@@ -450,7 +447,7 @@ fn tcp_job(simulation: &Simulation, number: usize, side: Side) -> TcpJob {
     }
 }
 
-/// What nobody elsewhere can do.
+/// Finds the parts of a scenario that real stacks cannot run.
 fn refuse(scenario: &Scenario) -> Result<(), ScenarioError> {
     let refused = |key: String, message: &str| {
         Err(ScenarioError { file: None, line: None, key, message: message.to_owned() })

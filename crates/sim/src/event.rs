@@ -1,22 +1,22 @@
-//! The event queue: what happens next, in one total order — time, then insertion number.
+//! The event queue, in one total order: time, then insertion number.
 //!
 //! An entry is one 128-bit key and names a component, never a packet: links keep their own packets in flight
-//! and have at most one wake-up here, so that the queue holds about one entry per busy component. It knows
-//! nothing of what the components do.
+//! and have at most one wake-up here, so that the queue holds about one entry per busy component. It
+//! does not depend on what the components do.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use msctp_units::Time;
 
-/// Who is to be woken.
+/// The component to wake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// One direction of a link has something to deliver.
+    /// A direction of a link delivers a packet.
     Link(u32),
     /// A transport endpoint's deadline.
     Host(u32),
-    /// An application wants to act.
+    /// An application's next action is due.
     App(u32),
     /// A scheduled action is due.
     Action(u32),
@@ -24,7 +24,7 @@ pub(crate) enum Target {
     Probe,
     /// An end of a TCP connection has a deadline: twice the connection's number, one more for the server.
     Tcp(u32),
-    /// A cell has something to deliver, or a station's turn begins.
+    /// A cell delivers a packet, or a station's turn begins.
     Air(u32),
     /// A mobility agent's or a mobile's deadline.
     MobileIp(u32),
@@ -71,14 +71,14 @@ impl Target {
 /// A priority queue of wake-ups. Keys are `time (64) | insertion number (40) | target (24)`, so that
 /// comparing two keys is comparing time, then insertion number.
 ///
-/// Wake-ups that are near, as those of links, go into the slots of a wheel, unsorted: a slot is sorted when
-/// its turn comes, and holds a few then. What is farther away than the wheel reaches, as time-outs, waits in
-/// a heap. So the cost of the many near ones does not grow with the number of components.
+/// Near wake-ups, such as those of links, go unsorted into the slots of a timing wheel. A slot is sorted when
+/// its time comes, with few entries. Wake-ups beyond the wheel, such as timeouts, go into a heap. The cost of
+/// the many near ones therefore does not grow with the number of components.
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
-    /// Wake-ups whose slot has its turn (number [`cursor`](Self::cursor) and before), latest first.
+    /// Wake-ups of the current slot ([`cursor`](Self::cursor)) and earlier ones, latest first.
     current: Vec<u128>,
-    /// The slot that has its turn, counted from the origin of time.
+    /// The current slot, counted from the origin of time.
     cursor: u64,
     wheel: Wheel,
     far: BinaryHeap<Reverse<u128>>,
@@ -109,7 +109,7 @@ impl EventQueue {
         }
     }
 
-    /// The next wake-up that is due at or before `end`.
+    /// Removes and returns the next wake-up that is due at or before `end`.
     pub(crate) fn pop(&mut self, end: Time) -> Option<(Time, Target)> {
         if self.current.is_empty() {
             self.turn();
@@ -126,13 +126,13 @@ impl EventQueue {
             self.current.pop();
         } else {
             self.far.pop();
-            // Nothing in the wheel is earlier, or it would have had its turn.
+            // The wheel has nothing earlier: its slot would be the current one.
             self.cursor = self.cursor.max(slot_of(key));
         }
         Some((at, Target::decode(key as u32 & ((1 << TARGET_BITS) - 1))))
     }
 
-    /// When the next wake-up is due.
+    /// Returns when the next wake-up is due.
     pub(crate) fn next_at(&mut self) -> Option<Time> {
         if self.current.is_empty() {
             self.turn();
@@ -143,7 +143,7 @@ impl EventQueue {
         Some(Time::from_nanos((key >> 64) as u64))
     }
 
-    /// Gives the next slot of the wheel its turn, unless what is far away comes before it.
+    /// Advances to the next slot of the wheel, unless the heap has an earlier wake-up.
     fn turn(&mut self) {
         let Some(slot) = self.wheel.next_after(self.cursor) else { return };
         if self.far.peek().is_some_and(|&Reverse(key)| slot_of(key) < slot) {
@@ -154,7 +154,7 @@ impl EventQueue {
         self.current.sort_unstable_by(|a, b| b.cmp(a));
     }
 
-    /// How many wake-ups wait.
+    /// Returns the number of scheduled wake-ups.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.current.len() + self.wheel.len() + self.far.len()
@@ -164,17 +164,16 @@ impl EventQueue {
 /// Slots of the wheel; together 67 ms.
 const SLOTS: u64 = 64 * 64;
 
-/// No entry.
+/// The end of a list.
 const NIL: u32 = u32::MAX;
 
-/// Lists of keys by slot, and which slots have any. Holds slots from one after the cursor to one before it
-/// comes round again.
+/// Lists of keys by slot, and the set of slots with entries. Covers the slots after the cursor, one round.
 #[derive(Debug)]
 struct Wheel {
     /// First entry of each slot's list.
     heads: Vec<u32>,
     entries: Vec<Entry>,
-    /// First entry of the list of unused ones.
+    /// First entry of the free list.
     free: u32,
     /// A bit for each slot.
     occupied: [u64; 64],
@@ -218,7 +217,7 @@ impl Wheel {
         self.summary |= 1 << (index / 64);
     }
 
-    /// The first slot after `cursor` that has entries.
+    /// Returns the first slot after `cursor` with entries.
     fn next_after(&self, cursor: u64) -> Option<u64> {
         if self.summary == 0 {
             return None;

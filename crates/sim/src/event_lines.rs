@@ -1,5 +1,5 @@
-//! The associations' trace as JSON lines: one object per event, written as it happens. Sees events, changes
-//! nothing. docs/events.md says what is in them.
+//! Writes the associations' trace as JSON lines, one object per event (docs/events.md). Does not affect the
+//! run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use msctp_proto::{PathAddr, PathId, TraceEvent, TraceKind, TraceValue};
 use msctp_units::Time;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// Where the lines go.
+/// Writer of the lines.
 pub(crate) struct EventLines {
     out: Box<dyn Write + Send>,
     /// Addresses of the paths of each end, by association and side.
@@ -51,7 +51,7 @@ impl EventLines {
         self.failed = written.and_then(|()| self.out.write_all(b"\n")).err();
     }
 
-    /// Everything is on its way to the file.
+    /// Flushes the lines.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.failed.map_or_else(|| self.out.flush(), Err)
     }

@@ -20,8 +20,8 @@ use crate::random;
 use crate::scenario::DirectionSpec;
 use crate::summary::LinkSummary;
 
-/// The model of one direction. Nearly every packet of a big run goes over plain links: those are called
-/// directly.
+/// The link model of one direction. Plain links, which carry most packets of a large run, are called without
+/// dynamic dispatch.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -30,7 +30,7 @@ use crate::summary::LinkSummary;
 enum Model {
     Plain(Link<PacketId>),
     Other(Box<dyn LinkModel<PacketId>>),
-    /// A port of a cell, which is elsewhere because several directions share it.
+    /// A port of a cell in [`Air`](crate::air::Air), which several directions share.
     Air(AirPort),
 }
 
@@ -74,7 +74,7 @@ impl Model {
         }
     }
 
-    /// What a cell delivers is taken from the cell.
+    /// A cell delivers its packets itself.
     #[inline]
     fn next_delivery(&self) -> Option<Time> {
         match self {
@@ -124,23 +124,23 @@ pub(crate) struct Hop {
     link: Model,
     /// Node it leads to.
     pub(crate) leads_to: u32,
-    /// Largest IP packet that passes, in bytes.
+    /// MTU in bytes.
     mtu: u32,
-    /// What its loss process stands for.
+    /// The cause that its loss process represents.
     channel: Cause,
-    /// How its queue tells of congestion before it is full.
+    /// Marking of packets before the queue is full.
     marking: Option<Marking>,
     /// Packets marked.
     marked: u64,
     /// Packets dropped because they could not be marked.
     unmarkable: u64,
-    /// Packets dropped because they were larger.
+    /// Packets dropped because they exceeded the MTU.
     too_big: u64,
     /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
     wake: Time,
 }
 
-/// The loss process of a direction, drawing from the beginning of the stream `LABEL/loss`.
+/// Creates the loss process of a direction, at the start of the stream `LABEL/loss`.
 pub(crate) fn loss_process(
     loss: &LossConfig,
     label: impl Display,
@@ -154,7 +154,7 @@ pub(crate) fn loss_process(
 }
 
 impl Hop {
-    /// `port`: where the direction is one of a cell's. `distance`: between its ends. The link is up.
+    /// Creates a direction that is up. `port`: of its cell, if it has one. `distance`: between its ends.
     pub(crate) fn new(
         spec: &DirectionSpec,
         port: Option<AirPort>,
@@ -168,7 +168,7 @@ impl Hop {
         Self { link, leads_to, mtu, channel, marking, marked: 0, unmarkable: 0, too_big: 0, wake: Time::MAX }
     }
 
-    /// The cell the direction is a port of.
+    /// Returns the port of a direction in a cell.
     #[inline]
     pub(crate) fn cell(&self) -> Option<u32> {
         match self.link {
@@ -177,7 +177,7 @@ impl Hop {
         }
     }
 
-    /// What its queue makes of a packet that arrives; counts it.
+    /// Applies the queue's marking to an arriving packet and counts it.
     #[inline]
     pub(crate) fn judge(&mut self, now: Time, air: &Air, wire_len: u32, ecn: Ecn) -> Judgement {
         let Some(marking) = self.marking else { return Judgement::Pass };
@@ -190,7 +190,7 @@ impl Hop {
         judgement
     }
 
-    /// Gives the link a packet; gives back what it drops, and why.
+    /// Offers a packet to the link. Returns a dropped packet and the cause.
     #[inline]
     pub(crate) fn offer(
         &mut self,
@@ -206,20 +206,20 @@ impl Hop {
         self.enter(now, air, id, wire_len)
     }
 
-    /// What a packet of this length measures on the link when it has to go in pieces: each has an IPv4 header
-    /// of its own. `None`: it goes as it is.
+    /// Returns the total length of a packet's fragments, each with an IPv4 header; `None` if it needs no
+    /// fragmentation.
     #[inline]
     pub(crate) fn in_pieces(&self, wire_len: u32) -> Option<u32> {
         const HEADER: u32 = 20;
         if wire_len <= self.mtu {
             return None;
         }
-        // RFC 791 §3.2: all pieces but the last hold whole words of 8 bytes.
+        // RFC 791 §3.2: all fragments but the last hold multiples of 8 bytes.
         let piece = (self.mtu - HEADER) / 8 * 8;
         Some((wire_len - HEADER) + HEADER * (wire_len - HEADER).div_ceil(piece))
     }
 
-    /// As [`offer`](Self::offer), whatever the length: the pieces of one packet travel, and are lost, as one.
+    /// As [`offer`](Self::offer) without the MTU: the fragments of a packet travel, and are lost, together.
     #[inline]
     pub(crate) fn enter(
         &mut self,
@@ -234,7 +234,7 @@ impl Hop {
         }
     }
 
-    /// When a wake-up must be scheduled because none is that early.
+    /// Returns when a wake-up must be scheduled, if none is that early.
     #[inline]
     pub(crate) fn arm(&mut self) -> Option<Time> {
         let next = self.link.next_delivery()?;
@@ -245,20 +245,20 @@ impl Hop {
         Some(next)
     }
 
-    /// A wake-up has been handled: when the next one must be scheduled.
+    /// Returns when the next wake-up must be scheduled, after one was handled.
     #[inline]
     pub(crate) fn rearm(&mut self, now: Time) -> Option<Time> {
-        // A wake-up that was overtaken by an earlier one is still to come.
+        // A wake-up that an earlier one replaced is still in the queue.
         if self.wake <= now {
             self.wake = Time::MAX;
         }
         self.arm()
     }
 
-    /// The next packet that has arrived by `now`; what was lost on the way is `lost`.
+    /// Returns the next packet that has arrived by `now`. Reports lost packets to `lost`.
     #[inline]
     pub(crate) fn take(&mut self, now: Time, pool: &mut PacketPool, lost: &mut Lost) -> Option<PacketId> {
-        // Looking first is cheaper than asking a link that has nothing, which is every second time.
+        // The check is cheaper than a call of the model, which every second time has no packet.
         while self.link.next_delivery().is_some_and(|next| next <= now) {
             let delivery = self.link.deliver(now)?;
             match delivery.outcome {
@@ -271,13 +271,13 @@ impl Hop {
         None
     }
 
-    /// Packets and bytes that wait.
+    /// Returns the queue length in packets and bytes.
     pub(crate) fn queue(&self, now: Time, air: &Air) -> (u64, u64) {
         let len = self.link.queue_len(now, air);
         (len.packets, len.bytes)
     }
 
-    /// What a radio link that is up is like.
+    /// Returns the conditions of a radio link that is up.
     pub(crate) fn conditions(&self) -> Option<Conditions> {
         match &self.link {
             Model::Plain(_) | Model::Air(_) => None,
@@ -285,7 +285,7 @@ impl Hop {
         }
     }
 
-    /// Radio data blocks sent for the first time, so far; `None` on links without.
+    /// Returns the number of radio data blocks sent for the first time; `None` for links without.
     pub(crate) fn blocks_sent(&self) -> Option<u64> {
         match &self.link {
             Model::Plain(_) | Model::Air(_) => None,
@@ -307,8 +307,8 @@ impl Hop {
         self.link.change(now, air, change)
     }
 
-    /// Replaces the loss process of a plain link, and that of both directions of one in a cell; others are as
-    /// they are.
+    /// Replaces the loss process of a plain link, or of both directions of one in a cell. Leaves others
+    /// alone.
     pub(crate) fn set_loss(&mut self, air: &mut Air, loss: Option<Box<dyn LossProcess>>) {
         match &mut self.link {
             Model::Plain(link) => link.set_loss(loss),
@@ -317,8 +317,8 @@ impl Hop {
         }
     }
 
-    /// Receive power at the far end, in mdBm; `None` when the far end is out of coverage or the link is down.
-    /// The greatest there is for links without a radio.
+    /// Returns the receive power at the far end in mdBm; `None` if that is out of coverage or the link is
+    /// down; the greatest value for links without a radio.
     pub(crate) fn receive_power(&self, now: Time, air: &Air) -> Option<i32> {
         match &self.link {
             Model::Air(port) => air.receive_power(now, *port),

@@ -1,5 +1,5 @@
-//! What a host keeps for SCTP: its endpoint, which association each handle is, which addresses packets travel
-//! between. May not touch links or events.
+//! A host's SCTP: its endpoint, the association of each handle, the address pairs of packets. May not touch
+//! links or events.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,11 +16,11 @@ pub(crate) struct Host {
     pub(crate) endpoint: Endpoint,
     /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
     wake: Time,
-    /// The association and end behind each handle, by handle.
+    /// The association and end of each handle.
     lines: Vec<(Handle, u32, Side)>,
     /// Pairs of addresses seen, by pair.
     pairs: Vec<(PathAddr, AddressId, AddressId)>,
-    /// Where the last pair was found.
+    /// Position of the last pair.
     last_pair: usize,
 }
 
@@ -29,7 +29,7 @@ impl Host {
         Self { endpoint, wake: Time::MAX, lines: Vec::new(), pairs: Vec::new(), last_pair: 0 }
     }
 
-    /// From now on `handle` is this end of this association.
+    /// Maps `handle` to this end of this association.
     pub(crate) fn enter(&mut self, handle: Handle, line: u32, side: Side) {
         match self.lines.binary_search_by_key(&handle, |entry| entry.0) {
             Ok(at) => self.lines[at] = (handle, line, side),
@@ -37,14 +37,14 @@ impl Host {
         }
     }
 
-    /// The association and end behind a handle.
+    /// Returns the association and end of a handle.
     #[inline]
     pub(crate) fn line(&self, handle: Handle) -> Option<(u32, Side)> {
         let at = self.lines.binary_search_by_key(&handle, |entry| entry.0).ok()?;
         Some((self.lines[at].1, self.lines[at].2))
     }
 
-    /// The numbers of two addresses; `None` if the scenario does not have one of them.
+    /// Returns the numbers of two addresses; `None` if the scenario lacks one of them.
     #[inline]
     pub(crate) fn numbers(
         &mut self,
@@ -68,7 +68,7 @@ impl Host {
         Some((local, remote))
     }
 
-    /// When a wake-up must be scheduled because none is that early. Valid after everything was transmitted.
+    /// Returns when a wake-up must be scheduled, if none is that early. Call it after all packets were sent.
     #[inline]
     pub(crate) fn arm(&mut self) -> Option<Time> {
         let next = self.endpoint.poll_timeout()?;
@@ -79,9 +79,9 @@ impl Host {
         Some(next)
     }
 
-    /// A wake-up has come.
+    /// Handles a wake-up.
     pub(crate) fn woken(&mut self, now: Time) {
-        // One that was overtaken by an earlier one is still to come.
+        // A wake-up that an earlier one replaced is still in the queue.
         if self.wake <= now {
             self.wake = Time::MAX;
         }

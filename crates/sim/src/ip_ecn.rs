@@ -1,9 +1,8 @@
-//! The ECN field in the header of an IP packet that is there as bytes: read, and written with the header's
-//! checksum made right.
+//! Reads and writes the ECN field in the header of an IP packet, and updates the header's checksum.
 
 use msctp_units::Ecn;
 
-/// What an IP packet's header says; Not-ECT when it is none.
+/// Returns the ECN field of an IP packet; Not-ECT if it is none.
 pub(crate) fn read(packet: &[u8]) -> Ecn {
     match packet {
         // RFC 3168 §5: the low two bits of the TOS octet
@@ -14,7 +13,7 @@ pub(crate) fn read(packet: &[u8]) -> Ecn {
     }
 }
 
-/// Writes it into the header.
+/// Writes the field into the header.
 pub(crate) fn write(packet: &mut [u8], ecn: Ecn) {
     match packet {
         [first, tos, _, _, _, _, _, _, _, _, high, low, ..] if *first >> 4 == 4 => {

@@ -1,10 +1,9 @@
 //! A deterministic network simulator around the msctp core.
 //!
-//! A [`Scenario`](scenario::Scenario) says what there is — hosts, routers, links, associations, applications,
-//! actions — and a [`Simulation`] runs it in virtual time: the same scenario and seed put the same bytes on
-//! every link at the same nanosecond, on any machine and in any number of threads. The run ends in a
-//! [`Summary`] and, when asked for, in [`Series`] over time, captures of links and a hash over everything
-//! delivered.
+//! A [`Scenario`](scenario::Scenario) describes hosts, routers, links, associations, applications and
+//! actions. A [`Simulation`] runs it in virtual time: the same scenario and seed put the same bytes on every
+//! link at the same nanosecond, on any machine and in any number of threads. A run returns a [`Summary`] and,
+//! on request, time [`Series`], captures of links and a hash of all delivered packets.
 //!
 //! ```
 //! use msctp_sim::{Simulation, scenario::Scenario};
@@ -40,7 +39,7 @@
 //! # Ok::<(), msctp_sim::scenario::ScenarioError>(())
 //! ```
 //!
-//! May not touch clocks, threads or files: a capture goes to whatever `Write` it is given.
+//! May not touch clocks, threads or files: a capture goes to a `Write` of the caller.
 
 mod action;
 mod air;

@@ -12,7 +12,7 @@ use crate::losses::tally;
 use crate::scenario::Side;
 use crate::series::{DeliverySeries, TraceSeries};
 
-/// What one end of an association has been given by the other.
+/// The deliveries at one end of an association.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Received {
     pub(crate) bytes: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Received {
     pub(crate) first: Option<Time>,
     pub(crate) last: Option<Time>,
     pub(crate) longest_gap: Span,
-    /// When the longest gap began.
+    /// Start of the longest gap.
     pub(crate) longest_gap_at: Time,
 }
 
@@ -45,22 +45,22 @@ pub(crate) struct Handover {
     pub(crate) at: Time,
     pub(crate) to: PathAddr,
     pub(crate) cause: PrimaryCause,
-    /// Longest gap so far in what the peer was given, of those that touch the time until `WATCH` after it.
+    /// Longest gap so far in the peer's deliveries that overlaps the `WATCH` after the change.
     pub(crate) gap: Span,
 }
 
 impl Handover {
-    /// How long deliveries are watched after a handover, and summed before and after it.
+    /// The time before and after a handover over which rates are computed, and in which gaps count.
     pub(crate) const WATCH: Span = Span::from_secs(5);
 }
 
-/// What is left of an association that has ended.
+/// The record of an association that has ended.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Last {
     pub(crate) stats: AssociationStats,
     pub(crate) paths: Vec<PathStats>,
     pub(crate) verdicts: Tally,
-    /// How it ended; `None`: it had not, the run had.
+    /// How it ended; `None` if the run ended first.
     pub(crate) why: Option<String>,
 }
 
@@ -123,7 +123,7 @@ impl Line {
         }
     }
 
-    /// The end on this side and the other one.
+    /// Returns the end on this side and the other one.
     fn pair_mut(&mut self, side: Side) -> (&mut End, &mut End) {
         match side {
             Side::Client => (&mut self.client, &mut self.server),
@@ -131,8 +131,8 @@ impl Line {
         }
     }
 
-    /// Reads what may be read at one end. `at`: the addresses of the packet that brought it. True when a
-    /// source of the other end may have been delivered completely.
+    /// Reads messages at one end. `at`: the addresses of the packet that completed them. Returns true if a
+    /// source of the other end may be delivered completely.
     #[inline]
     pub(crate) fn read(
         &mut self,
@@ -165,8 +165,8 @@ impl Line {
         ending
     }
 
-    /// One end was given a message elsewhere ([`crate::Elsewhere`]): of application `app`, `len` bytes that
-    /// begin with `head`.
+    /// Records a delivery on a real stack ([`crate::Elsewhere`]): a message of application `app`, `len` bytes
+    /// that begin with `head`.
     pub(crate) fn was_given(&mut self, now: Time, side: Side, app: u32, head: &[u8], len: usize) {
         let (end, peer) = self.pair_mut(side);
         if let Some((_, source)) = peer.sources.iter_mut().find(|(number, _)| *number == app) {
@@ -176,12 +176,13 @@ impl Line {
     }
 }
 
-/// Messages are handed over until so many bytes wait that were never sent: enough that no packet goes out
-/// half full for want of messages, little enough that a thousand associations stay in the cache.
+/// Limit of unsent bytes in the send buffer, up to which sources hand over messages: enough to fill every
+/// packet, little enough that a thousand associations stay in the cache.
 const AHEAD: u64 = 32 * 1024;
 
 impl End {
-    /// Before the delivery at `now` is counted: the gap that it ends belongs to the peer's latest handover.
+    /// Assigns the gap that the delivery at `now` ends to the peer's latest handover. Call it before the
+    /// delivery is counted.
     #[inline]
     fn watch(&self, now: Time, peer: &mut End) {
         if let Some(handover) = peer.handovers.last_mut()
@@ -192,7 +193,7 @@ impl End {
         }
     }
 
-    /// Counts what this end was given. `at`: the addresses of the packet that brought it.
+    /// Counts a delivery at this end. `at`: the addresses of the packet that completed it.
     #[inline]
     fn account(&mut self, now: Time, peer: &mut End, bytes: u64, messages: u64, at: Option<PathAddr>) {
         self.watch(now, peer);
@@ -202,7 +203,7 @@ impl End {
         }
     }
 
-    /// Hands over messages of the sources; true when the association took some.
+    /// Hands over messages of the sources. Returns whether the association accepted some.
     #[inline]
     pub(crate) fn fill(&mut self, now: Time, association: &mut Association) -> bool {
         let mut took = false;
@@ -221,13 +222,13 @@ impl End {
         took
     }
 
-    /// Does a source have something to hand over?
+    /// Tells whether a source has a message to hand over.
     #[inline]
     pub(crate) fn is_hungry(&self, association: &Association) -> bool {
         self.sources.iter().any(|(_, source)| source.has_more()) && association.unsent() == 0
     }
 
-    /// The video source that is application `number`.
+    /// Returns the video source of application `number`.
     pub(crate) fn video(&self, number: u32) -> Option<&Video> {
         self.sources.iter().find_map(|(app, source)| match source {
             Source::Video(video) if *app == number => Some(&**video),

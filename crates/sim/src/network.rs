@@ -1,7 +1,7 @@
 //! The network: link directions, routers' tables, hosts' interfaces, and the packets between them.
 //!
-//! Everything is reached by dense index; nothing here looks anything up by name or address. Knows no
-//! transport and no application: what arrives at a host is handed out by [`Network::take`].
+//! All components have dense indexes; there is no look-up by name or address. The network does not know
+//! transports and applications: [`Network::take`] returns the packets that arrive at hosts.
 
 use msctp_link::{DropReason, Judgement};
 use msctp_units::Time;
@@ -13,14 +13,14 @@ use crate::losses::{self, Lost};
 use crate::packet::{AddressId, Packet, PacketId, PacketPool};
 use crate::scenario::{DirectionIndex, NO_ROUTE};
 
-/// What a node does with what arrives.
+/// How a node handles an arriving packet.
 #[derive(Debug)]
 pub(crate) enum Station {
-    /// Hands it to the host of this number.
+    /// Delivers it to the host of this number.
     Host(u32),
-    /// Sends it on: for each address the direction to take.
+    /// Forwards it: for each address the direction to take.
     Router(Vec<u32>),
-    /// Hands it to the mobility agent of this number, which may have it sent on like a router.
+    /// Delivers it to the mobility agent of this number, which may forward it like a router.
     Agent(u32, Vec<u32>),
 }
 
@@ -30,13 +30,13 @@ pub(crate) const ALL_HOSTS: u32 = u32::MAX;
 /// A host's interface; its index is its address's number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Port {
-    /// Does the host have this address now?
+    /// True while the host has this address.
     pub(crate) present: bool,
     pub(crate) egress: u32,
     pub(crate) host: u32,
 }
 
-/// Packets lost elsewhere than on a link.
+/// Packets lost outside links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Strays {
     /// Sent from or to an address that the host did not have at the moment.
@@ -45,14 +45,14 @@ pub(crate) struct Strays {
     pub(crate) no_route: u64,
 }
 
-/// Where a packet that left a link went.
+/// The fate of a packet that left a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// It is at its host: the caller must release it.
+    /// At its host; the caller must release it.
     Host(u32, PacketId),
-    /// It is at this mobility agent: likewise.
+    /// At this mobility agent; the caller must release it.
     Agent(u32, PacketId),
-    /// It was sent on or dropped.
+    /// Forwarded or dropped.
     PassedOn,
 }
 
@@ -123,7 +123,7 @@ impl Network {
         }
     }
 
-    /// The next packet that has left a cell by `now`, with the hop it went over.
+    /// Returns the next packet that has left a cell by `now`, with its hop.
     pub(crate) fn take_from_air(&mut self, now: Time, cell: u32) -> Option<(DirectionIndex, PacketId)> {
         self.air.take(now, cell, &mut self.pool, &mut self.lost)
     }
@@ -135,13 +135,13 @@ impl Network {
         }
     }
 
-    /// The next packet that has arrived at the far end of a hop by `now`.
+    /// Returns the next packet that has arrived at the far end of a hop by `now`.
     #[inline]
     pub(crate) fn take(&mut self, now: Time, hop: DirectionIndex) -> Option<PacketId> {
         self.hops[hop].take(now, &mut self.pool, &mut self.lost)
     }
 
-    /// Routes a packet that [`take`](Self::take) gave.
+    /// Routes a packet from [`take`](Self::take).
     #[inline]
     pub(crate) fn arrive(
         &mut self,
@@ -169,7 +169,7 @@ impl Network {
         }
     }
 
-    /// Sends a packet on from a node that has a table.
+    /// Forwards a packet at a node with a table.
     #[inline]
     pub(crate) fn forward(&mut self, now: Time, events: &mut EventQueue, node: usize, id: PacketId) {
         let packet = self.pool.packet(id);
@@ -186,12 +186,13 @@ impl Network {
         }
     }
 
-    /// A host sends from this address over this hop from now on.
+    /// Makes a host send from this address over this hop.
     pub(crate) fn set_egress(&mut self, address: AddressId, hop: DirectionIndex) {
         self.ports[address.index()].egress = hop as u32;
     }
 
-    /// Receive power at the far end of a hop, in mdBm; `None` when it is too weak or the link is down.
+    /// Returns the receive power at the far end of a hop in mdBm; `None` if it is too weak or the link is
+    /// down.
     pub(crate) fn receive_power(&self, now: Time, hop: DirectionIndex) -> Option<i32> {
         self.hops[hop].receive_power(now, &self.air)
     }
@@ -216,7 +217,7 @@ impl Network {
         result
     }
 
-    /// Gives or takes a host's address.
+    /// Adds or removes a host's address.
     pub(crate) fn set_present(&mut self, address: AddressId, present: bool) {
         self.ports[address.index()].present = present;
     }

@@ -1,5 +1,5 @@
-//! Who watches: captures and the trace hash the links, event lines the associations. Sees packets and events,
-//! changes nothing.
+//! Observers of a run: captures and the trace hash observe links, event lines associations. They do not
+//! affect the run.
 
 use std::io;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use crate::event_lines::{EventLines, Source};
 use crate::packet::Packet;
 use crate::trace_hash::TraceHash;
 
-/// An open capture and which link directions go into it.
+/// An open capture and its link directions.
 #[derive(Debug)]
 struct Tap {
     capture: Capture,
@@ -24,7 +24,7 @@ struct Tap {
     failed: Option<io::Error>,
 }
 
-/// What watches delivered packets and what associations tell.
+/// The observers of delivered packets and of the associations' events.
 #[derive(Debug, Default)]
 pub(crate) struct Observer {
     hash: Option<TraceHash>,
@@ -33,22 +33,22 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// Hash every delivered packet from now on.
+    /// Starts to hash every delivered packet.
     pub(crate) fn hash(&mut self) {
         self.hash = Some(TraceHash::default());
     }
 
-    /// Capture the directions that have an interface number.
+    /// Starts to capture the directions that have an interface number.
     pub(crate) fn capture(&mut self, capture: Capture, interfaces: Vec<Option<u32>>, addresses: Vec<IpAddr>) {
         self.tap = Some(Tap { capture, interfaces, addresses, failed: None });
     }
 
-    /// Write events from now on.
+    /// Starts to write events.
     pub(crate) fn write_events(&mut self, lines: EventLines) {
         self.events = Some(lines);
     }
 
-    /// An end of an association tells.
+    /// Records an event of an end of an association.
     #[inline]
     pub(crate) fn event(&mut self, source: Source<'_>, event: &TraceEvent) {
         if let Some(lines) = &mut self.events {
@@ -56,13 +56,13 @@ impl Observer {
         }
     }
 
-    /// Is anybody watching the links?
+    /// Tells whether an observer needs the links' packets.
     #[inline]
     pub(crate) fn is_on(&self) -> bool {
         self.hash.is_some() || self.tap.is_some()
     }
 
-    /// A packet left a link at its far end.
+    /// Records a packet that left a link at its far end.
     #[cold]
     pub(crate) fn delivered(&mut self, now: Time, direction: usize, packet: &Packet) {
         if let Some(hash) = &mut self.hash {
@@ -76,7 +76,7 @@ impl Observer {
         }
     }
 
-    /// The trace hash so far.
+    /// Returns the trace hash so far.
     pub(crate) fn hash_so_far(&self) -> Option<String> {
         self.hash.as_ref().map(TraceHash::hex)
     }

@@ -1,8 +1,8 @@
-//! Hosts outside of the simulation: their packets come in as bytes and go out as bytes, and in between pass
-//! links, routers and queues like any other. This is how the emulator puts real programs on simulated links.
+//! Hosts outside the simulation: their packets enter and leave as bytes, and pass links, routers and queues
+//! in between. The emulator uses this to put real programs on simulated links.
 //!
-//! The caller keeps the time: it says what the time is with every call, and is told when to call again. May
-//! not touch clocks or devices; knows of packets only what their IP header says.
+//! The caller supplies the time with every call, and learns when to call again. May not touch clocks or
+//! devices; reads only the IP header of packets.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -23,7 +23,7 @@ pub struct OutsideInterface {
     pub link: String,
     /// Its address.
     pub address: IpAddr,
-    /// Largest IP packet the link takes, in bytes.
+    /// MTU of the link in bytes.
     pub mtu: u32,
     /// Whether the link is up at the start.
     pub up: bool,
@@ -34,11 +34,11 @@ pub struct OutsideInterface {
 pub struct News {
     /// Number of the interface, in the order of [`OutsideHosts::interfaces`].
     pub interface: usize,
-    /// What.
+    /// The change.
     pub what: Heard,
 }
 
-/// What the host of an interface can hear.
+/// The kinds of such changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// The link is up, or down.
@@ -53,10 +53,10 @@ pub enum Heard {
     },
 }
 
-/// Why a packet from a host did not get onto a link.
+/// Why a packet from a host was not put on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stray {
-    /// Not an IP packet, or shorter than its header says.
+    /// Not an IP packet, or shorter than its header states.
     Malformed,
     /// To an address that no host of the scenario has: multicast, broadcast, the world outside.
     NoDestination,
@@ -64,7 +64,7 @@ pub enum Stray {
     NoAddress,
 }
 
-/// What a simulation with hosts outside has for them.
+/// The output of a simulation for hosts outside.
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
     on: bool,
@@ -85,18 +85,18 @@ impl Outside {
     }
 }
 
-/// A [`Simulation`] whose hosts are outside. Its links, routers, actions and constant-rate sources run as
-/// ever.
+/// A [`Simulation`] whose hosts are outside. Its links, routers, actions and constant-rate sources run
+/// normally.
 #[derive(Debug)]
 pub struct OutsideHosts {
     simulation: Simulation,
     interfaces: Vec<OutsideInterface>,
-    /// UDP packets from or to this port count without their UDP header.
+    /// UDP packets from or to this port count without their UDP header on links.
     encapsulated: Option<u16>,
 }
 
 impl OutsideHosts {
-    /// Prepares a run of a scenario that [`Scenario::with_outside_hosts`] gave; `seed` replaces the
+    /// Prepares a run of a scenario from [`Scenario::with_outside_hosts`]; `seed` replaces the
     /// scenario's own.
     ///
     /// # Errors
@@ -117,19 +117,19 @@ impl OutsideHosts {
         Ok(Self { interfaces: interfaces.collect(), simulation, encapsulated: None })
     }
 
-    /// From now on links take UDP packets from or to `port` for 8 bytes shorter than they are: as the SCTP
-    /// packets that they would be without encapsulation (RFC 6951), and as the simulator's own are.
+    /// Makes links count UDP packets from or to `port` without the UDP header, as SCTP packets without
+    /// encapsulation (RFC 6951), like those of the simulator.
     pub fn count_without_udp_header(&mut self, port: u16) {
         self.encapsulated = Some(port);
     }
 
-    /// The hosts' interfaces, in the order of the scenario's link ends.
+    /// Returns the hosts' interfaces, in the order of the scenario's link ends.
     #[must_use]
     pub fn interfaces(&self) -> &[OutsideInterface] {
         &self.interfaces
     }
 
-    /// The least MTU of the links between two interfaces in bytes; `None` if there is no way.
+    /// Returns the least MTU of the links between two interfaces in bytes; `None` without a route.
     #[must_use]
     pub fn path_mtu(&self, from: usize, to: usize) -> Option<u32> {
         let routes = crate::scenario::Routes::of(&self.simulation.scenario);
@@ -137,31 +137,31 @@ impl OutsideHosts {
         path.into_iter().map(|direction| self.simulation.scenario.links[direction / 2].mtu).min()
     }
 
-    /// The simulation, to watch: captures, its summary.
+    /// Returns the simulation, for captures and the summary.
     pub fn simulation(&mut self) -> &mut Simulation {
         &mut self.simulation
     }
 
-    /// The simulation, for what it recorded.
+    /// Returns the simulation, for its recordings.
     #[must_use]
     pub fn into_simulation(self) -> Simulation {
         self.simulation
     }
 
-    /// Does everything that is due until `now`, which never goes back.
+    /// Runs everything that is due until `now`, which must not decrease.
     pub fn run_until(&mut self, now: Time) {
         self.simulation.run_until(now);
     }
 
-    /// When [`run_until`](Self::run_until) has something to do next; `None`: nothing by itself.
+    /// Returns when to call [`run_until`](Self::run_until) next; `None` if no event is scheduled.
     pub fn next_wake(&mut self) -> Option<Time> {
         self.simulation.events.next_at()
     }
 
-    /// An interface's host sends an IP packet at `now`.
+    /// Sends an IP packet of an interface's host at `now`.
     ///
     /// # Errors
-    /// What keeps it from the link. What the link does with it is the link's affair, and in its counters.
+    /// Why it was not put on the link. Losses on the link are counted there instead.
     pub fn send(&mut self, now: Time, interface: usize, packet: &[u8]) -> Result<(), Stray> {
         let simulation = &mut self.simulation;
         simulation.run_until(now);
@@ -172,7 +172,7 @@ impl OutsideHosts {
             simulation.network.strays.no_address += 1;
             return Err(Stray::NoAddress);
         }
-        // A host may send from whatever address it likes.
+        // A host may send from any address.
         let own = AddressId(interface as u32);
         let source = simulation.numbers.get(&source).copied().unwrap_or(own);
         let mut bytes = simulation.network.pool.buffer();
@@ -199,7 +199,7 @@ impl OutsideHosts {
         Ok(())
     }
 
-    /// Hands out the packets that have arrived at hosts, in order of arrival: when, at which interface, what.
+    /// Returns the packets that have arrived at hosts, in order: time, interface, bytes.
     pub fn take_arrivals(&mut self, mut take: impl FnMut(Time, usize, &[u8])) {
         while let Some((at, interface, id)) = self.simulation.outside.arrived.pop_front() {
             take(at, interface as usize, &self.simulation.network.pool.packet(id).bytes);
@@ -207,14 +207,14 @@ impl OutsideHosts {
         }
     }
 
-    /// The oldest thing that a host has not heard yet.
+    /// Returns the oldest change of which no host was notified.
     pub fn poll_news(&mut self) -> Option<News> {
         self.simulation.outside.news.pop_front()
     }
 }
 
 impl Simulation {
-    /// The hosts outside at a link's ends hear of its state.
+    /// Queues a link's state for the hosts at its ends.
     pub(crate) fn tell_outside(&mut self, link: usize, up: bool) {
         for (number, interface) in self.interfaces.iter().enumerate() {
             if interface.link == link {
@@ -227,7 +227,8 @@ impl Simulation {
 /// RFC 768.
 const UDP_HEADER: u32 = 8;
 
-/// A UDP packet from or to this port, that is long enough to hold the header. IPv6 without extension headers.
+/// Tells whether a packet is UDP from or to this port, with a complete header. IPv6 without extension
+/// headers.
 fn is_udp_of(packet: &[u8], port: u16) -> bool {
     const UDP: u8 = 17;
     let (protocol, header) = match packet.first().map(|first| first >> 4) {
@@ -242,7 +243,7 @@ fn is_udp_of(packet: &[u8], port: u16) -> bool {
     protocol == Some(&UDP) && [[a, b], [c, d]].map(u16::from_be_bytes).contains(&port)
 }
 
-/// Source and destination of an IP packet that is as long as it says.
+/// Returns source and destination of an IP packet that is as long as its header states.
 fn ends(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     let be16 = |at: usize| Some(usize::from(u16::from_be_bytes(*packet.get(at..)?.first_chunk()?)));
     match packet.first()? >> 4 {

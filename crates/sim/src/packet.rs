@@ -1,7 +1,7 @@
 //! Packets on the simulated network and the pool that owns them.
 //!
 //! Links, queues and routers move [`PacketId`]s of four bytes; the packet itself stays where it is until it
-//! is delivered or dropped, and its buffer is then used again. May not touch routes, time or the transports.
+//! is delivered or dropped, and its buffer is then reused. May not touch routes, time or the transports.
 
 use msctp_units::Ecn;
 
@@ -22,7 +22,7 @@ impl AddressId {
     }
 }
 
-/// What an IP packet carries.
+/// The content of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     /// An SCTP packet: the bytes are in [`Packet::bytes`].
@@ -30,14 +30,14 @@ pub(crate) enum Body {
     /// A segment of a TCP connection on its way to one end of it: the header is in [`Packet::bytes`], the
     /// data are zeros.
     Tcp { connection: u32, to: Side },
-    /// A UDP datagram, header and all: likewise.
+    /// A UDP datagram; header and data are in [`Packet::bytes`].
     Udp,
-    /// An ICMP message, for the link only: likewise.
+    /// An ICMP message for the link only; it is in [`Packet::bytes`].
     Icmp,
-    /// The `number`-th datagram of the CBR application `app`. Its bytes, a UDP header and zeros, are made
-    /// when somebody captures them.
+    /// The `number`-th datagram of the CBR application `app`. Its bytes, a UDP header and zeros, are built
+    /// for captures.
     Cbr { app: u32, number: u64 },
-    /// Of a host outside: [`Packet::bytes`] is the whole packet, IP header and all.
+    /// A packet of a host outside: [`Packet::bytes`] is the whole packet with its IP header.
     Outside,
 }
 
@@ -46,18 +46,17 @@ pub(crate) enum Body {
 pub(crate) struct Packet {
     pub(crate) source: AddressId,
     pub(crate) destination: AddressId,
-    /// In a tunnel (IP in IP): source and destination of the packet inside.
+    /// In a tunnel (IP in IP): source and destination of the inner packet.
     pub(crate) inner: Option<(AddressId, AddressId)>,
     pub(crate) body: Body,
     /// Length on the wire in bytes, IP header included, link header not.
     pub(crate) wire_len: u32,
-    /// A router may send it in pieces where it is too large (IPv4 without “don't fragment”).
+    /// A router may fragment it (IPv4 without “don't fragment”).
     pub(crate) may_fragment: bool,
     /// The ECN field of its IP header; in a tunnel of both headers: the outer one is copied from the inner
     /// one, and a mark goes back into it (RFC 6040 §4.1, §4.2).
     pub(crate) ecn: Ecn,
-    /// The body, the TCP header, or the whole packet; empty for one whose bytes are made when they are
-    /// captured.
+    /// The body, the TCP header, or the whole packet; empty if the bytes are built for captures.
     pub(crate) bytes: Vec<u8>,
 }
 
@@ -72,7 +71,7 @@ pub(crate) struct PacketPool {
 }
 
 impl PacketPool {
-    /// An empty buffer to fill for [`insert`](Self::insert); give it back with [`recycle`](Self::recycle) if
+    /// Returns an empty buffer for [`insert`](Self::insert); return it with [`recycle`](Self::recycle) if
     /// unused.
     pub(crate) fn buffer(&mut self) -> Vec<u8> {
         self.buffers.pop().unwrap_or_default()
@@ -97,12 +96,12 @@ impl PacketPool {
         id
     }
 
-    /// The packet `id`, which must not have been released.
+    /// Returns the packet `id`, which must not have been released.
     pub(crate) fn packet(&self, id: PacketId) -> &Packet {
         &self.packets[id.0 as usize]
     }
 
-    /// The network marks a packet with Congestion Experienced.
+    /// Marks a packet with Congestion Experienced.
     pub(crate) fn mark(&mut self, id: PacketId) {
         let packet = &mut self.packets[id.0 as usize];
         packet.ecn = Ecn::Ce;
@@ -129,14 +128,14 @@ impl PacketPool {
         }
     }
 
-    /// Forgets the packet and keeps its buffer for the next.
+    /// Releases the packet and keeps its buffer for another.
     pub(crate) fn release(&mut self, id: PacketId) {
         let bytes = std::mem::take(&mut self.packets[id.0 as usize].bytes);
         self.recycle(bytes);
         self.free.push(id);
     }
 
-    /// Packets in flight.
+    /// Returns the number of packets in flight.
     #[cfg(test)]
     pub(crate) fn in_flight(&self) -> usize {
         self.packets.len() - self.free.len()

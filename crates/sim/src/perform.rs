@@ -1,4 +1,4 @@
-//! Doing the scenario's actions, and noticing what others wait for.
+//! Executes the scenario's actions, and triggers those that wait for an event.
 
 use msctp_link::Change;
 
@@ -11,7 +11,7 @@ use crate::scenario::LossConfig;
 use crate::simulation::{App, Simulation};
 
 impl Simulation {
-    /// An action is due.
+    /// Executes an action that is due.
     pub(crate) fn on_action(&mut self, number: usize) {
         let now = self.now;
         self.plan.actions[number].done = Some(now);
@@ -112,7 +112,7 @@ impl Simulation {
         }
     }
 
-    /// Something happened that actions may wait for.
+    /// Triggers the actions that wait for an event.
     pub(crate) fn happened(&mut self, what: Trigger) {
         for (number, at) in self.plan.happened(self.now, what) {
             if at <= self.end {

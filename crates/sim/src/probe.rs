@@ -1,4 +1,4 @@
-//! Sampling probes. Read the network, change nothing.
+//! Sampling probes, which do not affect the run.
 
 use msctp_units::{Span, Time};
 

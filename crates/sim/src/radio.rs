@@ -1,5 +1,5 @@
-//! Radio links of a run: their models with their random streams, conditions that change by themselves, and
-//! what of them the hosts at their ends hear.
+//! Radio links of a run: models with their random streams, changing conditions, and the quality that hosts
+//! report.
 
 use std::fmt::Display;
 
@@ -16,21 +16,22 @@ use crate::simulation::Simulation;
 
 const CHECKED: &str = "the scenario's checks let nothing else through";
 
-/// A direction of an EGPRS link. Draws from the streams `LABEL/blocks` and `LABEL/reports`.
+/// Creates a direction of an EGPRS link. Draws from the streams `LABEL/blocks` and `LABEL/reports`.
 pub(crate) fn egprs(spec: &EgprsSpec, label: impl Display, seed: u64) -> Box<dyn LinkModel<PacketId>> {
     let stream = |part| component_seed(seed, &format!("{label}/{part}"));
     let errors = spec.block_errors(stream("blocks")).expect(CHECKED);
     Box::new(EgprsLink::new(spec.config, errors, stream("reports")).expect(CHECKED))
 }
 
-/// A direction of an LTE bearer. Draws from the streams `LABEL/blocks`, `LABEL/harq` and `LABEL/statuses`.
+/// Creates a direction of an LTE bearer. Draws from the streams `LABEL/blocks`, `LABEL/harq` and
+/// `LABEL/statuses`.
 pub(crate) fn lte(spec: &LteSpec, label: impl Display, seed: u64) -> Box<dyn LinkModel<PacketId>> {
     let stream = |part| component_seed(seed, &format!("{label}/{part}"));
     let errors = spec.block_errors(stream("blocks")).expect(CHECKED);
     Box::new(LteLink::new(spec.config, errors, stream("harq"), stream("statuses")).expect(CHECKED))
 }
 
-/// A link whose conditions change by themselves.
+/// A link with changing conditions.
 #[derive(Debug)]
 pub(crate) struct Coding {
     link: usize,
@@ -39,7 +40,7 @@ pub(crate) struct Coding {
     carries: Carries,
 }
 
-/// The scenario's coding processes. Each draws from the stream `link/NAME/coding`.
+/// Creates the scenario's coding processes. Each draws from the stream `link/NAME/coding`.
 pub(crate) fn codings(scenario: &Scenario, seed: u64) -> Vec<Coding> {
     let links = scenario.links.iter().enumerate();
     let with = links.filter_map(|(number, link)| Some((number, &link.name, link.coding.as_ref()?)));
@@ -52,7 +53,7 @@ pub(crate) fn codings(scenario: &Scenario, seed: u64) -> Vec<Coding> {
 }
 
 impl Simulation {
-    /// The conditions of a link may change, in both directions; says when they do next.
+    /// Updates the conditions of a link in both directions. Returns when they change next.
     pub(crate) fn on_coding(&mut self, number: usize) -> Option<Time> {
         while let Some(change) = self.codings[number].process.change(self.now) {
             let &Coding { link, interruption, carries, .. } = &self.codings[number];
@@ -68,8 +69,8 @@ impl Simulation {
         self.codings[number].process.next_change()
     }
 
-    /// What the host of an interface knows of the radio link below it; `None` if it is none, is down, or does
-    /// not report.
+    /// Returns the quality that the host of an interface knows of its radio link; `None` if the link is no
+    /// radio link, is down, or does not report.
     pub(crate) fn quality(&self, interface: &Interface) -> Option<LinkQuality> {
         if !self.scenario.links[interface.link].report_quality {
             return None;
@@ -88,7 +89,7 @@ impl Simulation {
     }
 }
 
-/// By the numbers of the technology: CS1 to CS4 are 1 to 4 of GPRS, MCS1 to MCS9 are 1 to 9 of EGPRS.
+/// Returns the number of a coding scheme: CS1 to CS4 are 1 to 4 of GPRS, MCS1 to MCS9 are 1 to 9 of EGPRS.
 fn named(down: egprs::CodingScheme, up: Option<egprs::CodingScheme>) -> CodingScheme {
     let number = |scheme: egprs::CodingScheme| match scheme as u8 {
         cs @ 0..4 => (CodingScheme::GPRS, cs + 1),

@@ -1,4 +1,4 @@
-//! From a run's counters to its [`Summary`].
+//! Builds the [`Summary`] from a run's counters.
 
 use msctp_units::{Rate, Span, Time};
 
@@ -14,7 +14,7 @@ use crate::summary::{
 use crate::tcp::TcpLine;
 
 impl Simulation {
-    /// What the run has come to so far.
+    /// Returns the summary of the run so far.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let links = self.links();
@@ -38,7 +38,7 @@ impl Simulation {
         }
     }
 
-    /// What was recorded over time.
+    /// Returns the time series.
     #[must_use]
     pub fn into_series(self) -> Series {
         let mut series =
@@ -92,7 +92,7 @@ impl Simulation {
         refused.or_else(|| end(Side::Client)).or_else(|| end(Side::Server))
     }
 
-    /// Counters and paths of one end, as they are or as they were last.
+    /// Returns counters and paths of one end, present or final.
     fn counters(&self, end: &End) -> Last {
         if let Some(last) = &end.ended {
             return last.clone();
@@ -102,13 +102,13 @@ impl Simulation {
         association.map(|a| Last::of(a, None)).unwrap_or_default()
     }
 
-    /// What the end on this side received.
+    /// Summarizes the deliveries at this end.
     fn flow(&self, line: &Line, to: Side) -> FlowSummary {
         let (end, peer) = (line.end(to), line.end(to.other()));
         let received = end.received;
         let (receiver, sender) = (self.counters(end).stats, self.counters(peer));
         let (paths, verdicts, sender) = (sender.paths, sender.verdicts, sender.stats);
-        // What is still silent at the end of the run counts as a gap too.
+        // A gap that lasts until the end of the run counts too.
         let silent = received.last.map(|last| (self.now.since(last), last));
         let ended = peer.sources.iter().all(|(_, source)| source.completed().is_some());
         let gap = (received.longest_gap, received.longest_gap_at);
@@ -248,8 +248,7 @@ fn video_summary(name: &str, video: &Video) -> VideoSummary {
     }
 }
 
-/// Mean rate in bit/s of what was delivered between two instants, to the series' intervals that begin between
-/// them.
+/// Returns the mean rate in bit/s over the series' intervals that begin between two instants.
 fn mean(series: &DeliverySeries, from: Time, to: Time) -> Option<u64> {
     let interval = series.total.interval.as_nanos();
     let first = from.as_nanos().div_ceil(interval);

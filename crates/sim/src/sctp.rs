@@ -1,4 +1,4 @@
-//! SCTP in a run: packets and timers go to the hosts' endpoints, what comes of it goes to links, applications
+//! SCTP in a run: passes packets and timers to the hosts' endpoints, and their output to links, applications
 //! and counters.
 
 use msctp_proto::handover::{LinkEvent, LinkState};
@@ -19,7 +19,7 @@ use crate::scenario::{Interface, Side};
 use crate::simulation::Simulation;
 
 impl Simulation {
-    /// An SCTP packet is at its host.
+    /// Delivers an SCTP packet to its host.
     pub(crate) fn on_sctp(&mut self, number: u32, id: PacketId) {
         let now = self.now;
         let packet = self.network.pool.packet(id);
@@ -53,7 +53,7 @@ impl Simulation {
         self.flush(number, touched);
     }
 
-    /// Which association of the scenario a new one at a server is.
+    /// Returns the association of the scenario that a new one at a server is.
     fn accept(
         &mut self,
         number: u32,
@@ -76,7 +76,7 @@ impl Simulation {
         Some((line as u32, Side::Server))
     }
 
-    /// The applications at one end of an association read and write.
+    /// Lets the applications at one end of an association read and write.
     #[inline]
     fn exchange(&mut self, line: u32, side: Side, handle: Handle, at: Option<PathAddr>) {
         let now = self.now;
@@ -98,7 +98,7 @@ impl Simulation {
         }
     }
 
-    /// Sources of this end have been delivered completely.
+    /// Records the completion of sources of this end.
     fn tell_delivered(&mut self, line: u32, from: Side) {
         let now = self.now;
         let sources = &self.lines[line as usize].end(from).sources;
@@ -109,7 +109,7 @@ impl Simulation {
         }
     }
 
-    /// The applications at one end of an association want to act.
+    /// Runs the due actions of the applications at one end of an association.
     pub(crate) fn serve(&mut self, line: usize, side: Side) {
         let end = self.lines[line].end(side);
         let host = end.host;
@@ -119,7 +119,7 @@ impl Simulation {
         }
     }
 
-    /// An endpoint's deadline.
+    /// Handles an endpoint's deadline.
     pub(crate) fn on_host_timer(&mut self, number: u32) {
         let now = self.now;
         if let Some(host) = &mut self.hosts[number as usize] {
@@ -129,8 +129,8 @@ impl Simulation {
         self.flush(number, None);
     }
 
-    /// Sends what there is to send, hears what there is to hear, and schedules the next deadline. `touched`:
-    /// the end whose association was just called.
+    /// Drains packets and events of a host's endpoint, and schedules its next deadline. `touched`: the end
+    /// whose association was just called.
     pub(crate) fn flush(&mut self, number: u32, touched: Option<(u32, Side, Handle)>) {
         self.transmit(number);
         if let Some((line, side, handle)) = touched {
@@ -165,7 +165,7 @@ impl Simulation {
         self.network.pool.recycle(buffer);
     }
 
-    /// The association may have sent all that had been handed over: hands over more as long as it sends more.
+    /// Refills the send buffer as long as the association sends more.
     #[inline]
     fn feed(&mut self, number: u32, line: u32, side: Side, handle: Handle) {
         loop {
@@ -182,7 +182,7 @@ impl Simulation {
         }
     }
 
-    /// Events and traces of a host's associations.
+    /// Handles events and traces of a host's associations.
     fn hear(&mut self, number: u32) {
         while let Some((handle, event)) =
             self.hosts[number as usize].as_mut().and_then(|host| host.endpoint.poll_event())
@@ -253,13 +253,13 @@ impl Simulation {
         self.happened(Trigger::PrimaryChanged { association, address: to.remote });
     }
 
-    /// The peer refused what an action asked for.
+    /// Records that the peer rejected the request of an action.
     fn refuse(&mut self, association: usize, side: Side, request: AddressRequest) {
         let asked = match request {
             AddressRequest::Add(address) => Call::AddAddress(address),
             AddressRequest::Delete(address) => Call::DeleteAddress(address),
             AddressRequest::SetPrimary(address) => Call::RequestPrimary(address),
-            // No action asks for it.
+            // No action requests it.
             AddressRequest::KeepOnly(_) => return,
         };
         let is_it = |act: &Act| matches!(*act, Act::Association { association: a, side: s, call } if a == association && s == side && call == asked);
@@ -269,7 +269,7 @@ impl Simulation {
         }
     }
 
-    /// The association is over at this end; its counters are kept.
+    /// Records the end of an association at this end, with its counters.
     fn on_end(&mut self, association: usize, side: Side, handle: Handle, why: String) {
         let number = self.lines[association].end(side).host;
         let Some(host) = &self.hosts[number as usize] else { return };
@@ -280,7 +280,7 @@ impl Simulation {
         }
     }
 
-    /// Calls one end of an association, as an action wants it.
+    /// Executes an action's call at one end of an association.
     pub(crate) fn call(&mut self, association: usize, side: Side, call: Call) -> Result<(), String> {
         if call == Call::Connect {
             return self.connect(association);
@@ -335,12 +335,12 @@ impl Simulation {
         Ok(())
     }
 
-    /// The associations that use an address on this link hear of its state.
+    /// Reports the state of a link to the associations with an address on it.
     pub(crate) fn tell_link_state(&mut self, link: usize, up: bool) {
         self.tell_ends(link, if up { LinkState::Up } else { LinkState::Down });
     }
 
-    /// The associations that use an address on this link hear of its quality, if it is a radio link.
+    /// Reports the quality of a radio link to the associations with an address on it.
     pub(crate) fn tell_quality(&mut self, link: usize) {
         let ends: Vec<_> = self.interfaces.iter().filter(|i| i.link == link).copied().collect();
         for interface in ends {
@@ -380,8 +380,7 @@ impl Simulation {
             }
             let Some(host) = &mut self.hosts[number as usize] else { continue };
             let Some(a) = host.endpoint.association_mut(handle) else { continue };
-            // Refused when the address is not, or not yet, the association's: then it is none of its
-            // business.
+            // Rejected if the association does not have the address, or not yet; ignored then.
             let _ = a.link_event(now, LinkEvent { local: interface.address, state });
         }
         self.flush(number, None);

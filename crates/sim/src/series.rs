@@ -1,6 +1,6 @@
-//! What is recorded over time, as plain columns: one `Vec` per quantity, all of one length.
+//! Time series as plain columns: one `Vec` per quantity, all of equal length.
 //!
-//! Filled by the simulation when the scenario asks for it; nothing in the simulation reads it back.
+//! The simulation fills them if the scenario requests it, and never reads them.
 
 use std::io::{self, Write};
 
@@ -14,20 +14,20 @@ pub use crate::tcp::TcpTraceSeries;
 pub struct Bins {
     /// Length of an interval.
     pub interval: Span,
-    /// One sum per interval; the last may not be over yet.
+    /// One sum per interval; the last may be incomplete.
     pub sums: Vec<u64>,
     /// End of the interval `sums` ends with.
     end: Time,
 }
 
 impl Bins {
-    /// No intervals yet.
+    /// Creates a series without intervals.
     #[must_use]
     pub fn new(interval: Span) -> Self {
         Self { interval, sums: Vec::new(), end: Time::ZERO }
     }
 
-    /// Adds `amount` at `now`, which is not before the last call's.
+    /// Adds `amount` at `now`, which must not decrease.
     pub fn add(&mut self, now: Time, amount: u64) {
         self.extend_to(now);
         if let Some(last) = self.sums.last_mut() {
@@ -35,7 +35,7 @@ impl Bins {
         }
     }
 
-    /// Opens intervals up to the one that holds `now`.
+    /// Adds intervals up to that of `now`.
     pub fn extend_to(&mut self, now: Time) {
         while now >= self.end {
             self.sums.push(0);
@@ -55,7 +55,7 @@ impl Bins {
         }
     }
 
-    /// The rates in bit/s, one per interval, for sums of bytes.
+    /// Returns the rates in bit/s, one per interval, for sums of bytes.
     pub fn rates(&self) -> impl Iterator<Item = Rate> + '_ {
         self.sums.iter().map(|&bytes| Rate::of(bytes, self.interval).unwrap_or_default())
     }
@@ -70,8 +70,8 @@ pub struct DeliverySeries {
     pub side: &'static str,
     /// User bytes delivered per interval.
     pub total: Bins,
-    /// The same, by the path of the packet that made the delivery possible, in the order of appearance;
-    /// addresses as the receiver sees them.
+    /// The same by the path of the packet that completed the delivery, in the order of appearance; addresses
+    /// as the receiver sees them.
     pub per_path: Vec<(PathAddr, Bins)>,
 }
 
@@ -97,7 +97,7 @@ impl DeliverySeries {
 /// Windows over time.
 #[derive(Clone, Debug, Default)]
 pub struct WindowColumns {
-    /// When.
+    /// Times.
     pub at: Vec<Time>,
     /// Path.
     pub path: Vec<PathId>,
@@ -112,22 +112,22 @@ pub struct WindowColumns {
 /// Round-trip times over time.
 #[derive(Clone, Debug, Default)]
 pub struct RttColumns {
-    /// When.
+    /// Times.
     pub at: Vec<Time>,
     /// Path.
     pub path: Vec<PathId>,
-    /// Measured.
+    /// Measured round-trip time.
     pub sample: Vec<Span>,
-    /// Smoothed.
+    /// Smoothed round-trip time.
     pub srtt: Vec<Span>,
-    /// Time-out.
+    /// Retransmission timeout.
     pub rto: Vec<Span>,
 }
 
 /// Bandwidth estimates over time.
 #[derive(Clone, Debug, Default)]
 pub struct EstimateColumns {
-    /// When.
+    /// Times.
     pub at: Vec<Time>,
     /// Path.
     pub path: Vec<PathId>,
@@ -154,9 +154,9 @@ pub struct TraceSeries {
     pub rtt: RttColumns,
     /// Bandwidth estimates.
     pub estimate: EstimateColumns,
-    /// Everything rare: states, paths, primaries, time-outs, fast retransmits, the policy's decisions.
+    /// Rare events: states, paths, primaries, timeouts, fast retransmits, decisions of the policy.
     pub marks: Vec<TraceEvent>,
-    /// Every chunk, when asked for.
+    /// Every chunk, on request.
     pub chunks: Vec<TraceEvent>,
 }
 
@@ -212,13 +212,13 @@ impl TraceSeries {
 pub struct QueueSeries {
     /// As `wlan/forward`.
     pub direction: String,
-    /// When.
+    /// Times.
     pub at: Vec<Time>,
-    /// Packets that wait; the one being transmitted is not counted.
+    /// Queued packets, without the one in transmission.
     pub packets: Vec<u64>,
     /// Their bytes.
     pub bytes: Vec<u64>,
-    /// Radio data blocks sent for the first time, so far; none on links without.
+    /// Radio data blocks sent for the first time; empty for links without.
     pub blocks: Vec<u64>,
 }
 
@@ -270,7 +270,7 @@ impl Series {
     }
 
     /// Writes the windows as CSV: time in s, association, end, path, cwnd, ssthresh, flight size in bytes. An
-    /// ssthresh that is as high as it can be is left empty.
+    /// unlimited ssthresh is left empty.
     ///
     /// # Errors
     /// Those of `out`.
@@ -350,7 +350,7 @@ impl Series {
         Ok(())
     }
 
-    /// Writes the messages of video applications as CSV. What was not delivered has no time of it.
+    /// Writes the messages of video applications as CSV. The delivery time of an undelivered one is empty.
     ///
     /// # Errors
     /// Those of `out`.

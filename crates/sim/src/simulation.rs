@@ -1,5 +1,4 @@
-//! [`Simulation`]: a scenario being run. Takes the next wake-up, lets the component act, passes on what comes
-//! of it.
+//! [`Simulation`]: runs a scenario. Takes the next wake-up, runs its component, and passes on the output.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -24,22 +23,22 @@ use crate::radio::Coding;
 use crate::scenario::{Interface, LinkDirection, Scenario, Side};
 use crate::tcp::TcpLine;
 
-/// What runs at an application's place.
+/// How an application runs.
 #[derive(Debug)]
 pub(crate) enum App {
-    /// Sends over an association: the source itself is with the association's end.
+    /// Sends over an association, whose end has the source.
     Bulk { association: usize, from: Side },
-    /// Sends what comes into being over an association: the source itself is with the association's end.
+    /// Sends generated messages over an association, whose end has the source.
     Video { association: usize, from: Side },
-    /// Reads from an association: the reader itself is with the association's end.
+    /// Reads from an association, whose end has the reader.
     Reader { association: usize, at: Side },
-    /// Sends or reads at one end of a TCP connection: what it is, the end knows.
+    /// Sends or reads at one end of a TCP connection, which has the source or reader.
     Tcp { connection: usize, side: Side },
-    /// Constant rate over UDP.
+    /// Sends at a constant rate over UDP.
     Cbr(Box<Cbr>),
 }
 
-/// A scenario being run.
+/// A run of a scenario.
 #[derive(Debug)]
 pub struct Simulation {
     pub(crate) scenario: Scenario,
@@ -75,37 +74,37 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Virtual time.
+    /// Returns the virtual time.
     #[must_use]
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// When the run ends.
+    /// Returns the end of the run.
     #[must_use]
     pub fn end(&self) -> Time {
         self.end
     }
 
-    /// Names of the link directions, as `wlan/forward`, in the order of the scenario.
+    /// Returns the names of the link directions, as `wlan/forward`, in the order of the scenario.
     #[must_use]
     pub fn directions(&self) -> Vec<String> {
         (0..self.network.hops.len()).map(|number| self.direction(number)).collect()
     }
 
-    /// The name of a link direction.
+    /// Returns the name of a link direction.
     pub(crate) fn direction(&self, number: usize) -> String {
         let way = if number.is_multiple_of(2) { LinkDirection::Forward } else { LinkDirection::Reverse };
         format!("{}/{}", self.scenario.links[number / 2].name, way.word())
     }
 
-    /// Hashes everything every link delivers from now on; the hash is in the summary.
+    /// Starts to hash every delivered packet; the summary has the hash.
     pub fn hash_trace(&mut self) {
         self.observer.hash();
     }
 
-    /// Writes what the associations tell from now on, one JSON object per line (docs/events.md). The scenario
-    /// has to ask for the trace (`probes.trace`).
+    /// Starts to write the associations' events, one JSON object per line (docs/events.md). The scenario must
+    /// set `probes.trace`.
     pub fn write_events(&mut self, out: Box<dyn Write + Send>) {
         self.observer.write_events(EventLines::new(out));
     }
@@ -118,11 +117,11 @@ impl Simulation {
         self.observer.finish_events()
     }
 
-    /// Captures link directions from now on; `names` are links (`wlan`) or directions (`wlan/forward`), none
+    /// Starts to capture link directions; `names` are links (`wlan`) or directions (`wlan/forward`), none
     /// for all.
     ///
     /// # Errors
-    /// A name that is no link of the scenario ([`io::ErrorKind::InvalidInput`]), or those of `out`.
+    /// A name is no link of the scenario ([`io::ErrorKind::InvalidInput`]), or `out` fails.
     pub fn capture(&mut self, names: &[String], out: Box<dyn Write + Send>) -> io::Result<()> {
         let all = self.directions();
         let matches = |direction: &str, name: &str| {
@@ -178,7 +177,7 @@ impl Simulation {
         self.now = until;
     }
 
-    /// Something may have arrived at the far end of a link.
+    /// Delivers the packets that arrived at the far end of a link.
     fn on_link(&mut self, hop: usize) {
         let now = self.now;
         while let Some(id) = self.network.take(now, hop) {
@@ -187,7 +186,7 @@ impl Simulation {
         self.network.rearm(now, &mut self.events, hop);
     }
 
-    /// Something may have arrived over the air.
+    /// Delivers the packets that left a cell.
     fn on_air(&mut self, cell: u32) {
         let now = self.now;
         while let Some((hop, id)) = self.network.take_from_air(now, cell) {
@@ -196,7 +195,7 @@ impl Simulation {
         self.network.rearm_air(now, &mut self.events, cell);
     }
 
-    /// A packet has arrived at the far end of a hop.
+    /// Routes a packet at the far end of a hop.
     #[inline]
     fn on_arrival(&mut self, hop: usize, id: PacketId) {
         let now = self.now;
@@ -210,7 +209,7 @@ impl Simulation {
         }
     }
 
-    /// A packet is at its host.
+    /// Delivers a packet to its host.
     fn on_packet(&mut self, host: u32, id: PacketId) {
         let packet = self.network.pool.packet(id);
         if matches!(packet.body, Body::Udp | Body::Icmp) {

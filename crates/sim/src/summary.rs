@@ -1,4 +1,4 @@
-//! What a run came to, as numbers: one typed struct, JSON by serde.
+//! The summary of a run, serializable as JSON.
 
 use msctp_schemes::classifiers::Tally;
 use serde::Serialize;
@@ -12,13 +12,13 @@ pub struct Summary {
     pub version: &'static str,
     /// Seed of every random stream.
     pub seed: u64,
-    /// Virtual time that was run.
+    /// Virtual time of the run.
     pub duration: f64,
     /// Wake-ups handled.
     pub events: u64,
     /// Packets that links delivered, over all link directions.
     pub packets: u64,
-    /// SHA-256 over every delivered packet, when asked for.
+    /// SHA-256 over every delivered packet, on request.
     pub trace_hash: Option<String>,
     /// SCTP associations.
     pub associations: Vec<AssociationSummary>,
@@ -35,7 +35,7 @@ pub struct Summary {
     pub no_address: u64,
     /// Packets lost because a router had no route.
     pub no_route: u64,
-    /// What the scenario's actions did.
+    /// Outcomes of the scenario's actions.
     pub actions: Vec<ActionSummary>,
     /// Mobile IP's agents and mobiles, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ pub struct AgentSummary {
     pub name: String,
     /// `home` or `foreign`.
     pub role: &'static str,
-    /// Registrations and deregistrations that the home agent accepted; that the foreign agent passed on both
+    /// Registrations and deregistrations that the home agent accepted, or that the foreign agent relayed both
     /// ways.
     pub accepted: u64,
     /// Those that the agent denied.
@@ -67,7 +67,7 @@ pub struct AgentSummary {
     pub tunnelled: u64,
     /// Packets taken out of a tunnel for a visitor.
     pub delivered: u64,
-    /// Packets out of a tunnel for nobody who was registered: dropped.
+    /// Packets from a tunnel dropped because their destination was not registered.
     pub strangers: u64,
 }
 
@@ -82,7 +82,7 @@ pub struct MobileSummary {
     pub renewals: u64,
     /// Registrations denied.
     pub denied: u64,
-    /// When it heard no agent any more.
+    /// Times at which it lost its last agent.
     pub lost: Vec<f64>,
 }
 
@@ -93,11 +93,11 @@ pub struct MobileHandoverSummary {
     pub at: f64,
     /// The new agent.
     pub to: String,
-    /// When the home agent's acceptance was back.
+    /// When the home agent's acceptance arrived.
     pub registered: Option<f64>,
     /// Requests sent for it.
     pub requests: Option<u32>,
-    /// From the last packet that reached the mobile before that to the first one after it.
+    /// Time from the last packet that reached the mobile before that to the first one after it.
     pub gap: Option<f64>,
 }
 
@@ -121,9 +121,9 @@ pub struct AssociationSummary {
 /// One direction of an association.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlowSummary {
-    /// User bytes given to the receiving application.
+    /// User bytes delivered.
     pub bytes: u64,
-    /// Messages given to the receiving application.
+    /// Messages delivered.
     pub messages: u64,
     /// User bytes since the start of the run, as a rate.
     pub goodput: u64,
@@ -131,9 +131,9 @@ pub struct FlowSummary {
     pub first: Option<f64>,
     /// Last delivery.
     pub last: Option<f64>,
-    /// Longest time between two deliveries.
+    /// Longest gap between two deliveries.
     pub longest_gap: f64,
-    /// When that began.
+    /// Start of that gap.
     pub longest_gap_at: f64,
     /// When everything had been delivered, if all applications that send have ended.
     pub completed: Option<f64>,
@@ -145,9 +145,9 @@ pub struct FlowSummary {
     pub timeouts: u64,
     /// Fast retransmits, over all paths that exist at the end.
     pub fast_retransmits: u64,
-    /// Of the T3-rtx expirations, those that were spurious and were undone.
+    /// T3-rtx expirations detected as spurious and undone.
     pub spurious_timeouts: u64,
-    /// What the sender's loss classifier said, if it has one.
+    /// Verdicts of the sender's loss classifier, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdicts: Option<VerdictSummary>,
     /// SACK chunks the receiver sent.
@@ -172,7 +172,7 @@ pub struct TcpSummary {
 /// One direction of a TCP connection.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TcpFlowSummary {
-    /// User bytes given to the receiving application, in order.
+    /// User bytes delivered in order.
     pub bytes: u64,
     /// The same since the start of the run, as a rate.
     pub goodput: u64,
@@ -180,11 +180,11 @@ pub struct TcpFlowSummary {
     pub first: Option<f64>,
     /// Last delivery.
     pub last: Option<f64>,
-    /// Longest time between two deliveries.
+    /// Longest gap between two deliveries.
     pub longest_gap: f64,
-    /// When that began.
+    /// Start of that gap.
     pub longest_gap_at: f64,
-    /// When all bytes of the bulk application had been delivered, if it was to end.
+    /// When all bytes of a finite bulk application had been delivered.
     pub completed: Option<f64>,
     /// Segments with data or FIN sent for the first time.
     pub segments: u64,
@@ -192,13 +192,13 @@ pub struct TcpFlowSummary {
     pub retransmitted: u64,
     /// Expirations of the retransmission timer.
     pub timeouts: u64,
-    /// Of those, found to have been spurious and undone.
+    /// Of those, detected as spurious and undone.
     pub spurious_timeouts: u64,
     /// Times fast recovery was entered.
     pub fast_retransmits: u64,
     /// Duplicate ACKs the sender received.
     pub duplicate_acks: u64,
-    /// What the sender's loss classifier said, if it has one.
+    /// Verdicts of the sender's loss classifier, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdicts: Option<VerdictSummary>,
     /// Zero-window probes.
@@ -207,7 +207,7 @@ pub struct TcpFlowSummary {
     pub acks: u64,
 }
 
-/// What a loss classifier said of losses, by why the simulator lost the packets.
+/// Verdicts of a loss classifier, by the true cause of the loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VerdictSummary {
     /// Lost by a radio link, taken for wireless.
@@ -218,14 +218,14 @@ pub struct VerdictSummary {
     pub congestion_as_wireless: u64,
     /// Lost to congestion, taken for congestion.
     pub congestion_as_congestion: u64,
-    /// Taken for wireless, not lost or nobody knows why.
+    /// Taken for wireless, not lost or of unknown cause.
     pub unknown_as_wireless: u64,
-    /// Taken for congestion, not lost or nobody knows why.
+    /// Taken for congestion, not lost or of unknown cause.
     pub unknown_as_congestion: u64,
 }
 
 impl VerdictSummary {
-    /// `None` when nobody was asked.
+    /// Returns `None` without a classifier.
     pub(crate) fn of(tally: &Tally) -> Option<Self> {
         (tally.total() > 0).then_some(Self {
             wireless_as_wireless: tally.wireless_as_wireless,
@@ -243,17 +243,17 @@ impl VerdictSummary {
 pub struct HandoverSummary {
     /// The end whose primary changed.
     pub side: &'static str,
-    /// When.
+    /// Time of the change.
     pub at: f64,
     /// Local and remote address of the new primary path.
     pub to: String,
-    /// Who wanted it.
+    /// The cause of the change.
     pub cause: String,
     /// Rate delivered to the other end in the 5 s before (or since the start), when throughput is recorded.
     pub before: Option<u64>,
     /// Rate delivered to the other end in the 5 s after (or until the end), when throughput is recorded.
     pub after: Option<u64>,
-    /// Longest time without a delivery to the other end that touches the 5 s after.
+    /// Longest gap between deliveries to the other end that overlaps the 5 s after.
     pub gap: Option<f64>,
 }
 
@@ -270,8 +270,8 @@ pub struct CbrSummary {
     pub received_bytes: u64,
 }
 
-/// A video source. A message's transfer time runs from when it was generated to when the other end's
-/// application was given it; messages not delivered by the end of the run have none.
+/// A video source. A message's transfer time runs from its generation to its delivery; messages not
+/// delivered by the end of the run have none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VideoSummary {
     /// Its name.
@@ -290,7 +290,7 @@ pub struct VideoSummary {
     pub p95_transfer: Option<f64>,
     /// The longest transfer time.
     pub max_transfer: Option<f64>,
-    /// The most messages that ever waited for the association to take them.
+    /// Largest number of messages that waited for room in the send buffer.
     pub longest_wait: u64,
 }
 
@@ -303,14 +303,13 @@ pub struct LinkSummary {
     pub from: String,
     /// Node it leads to.
     pub to: String,
-    /// Packets given to it.
+    /// Packets offered to it.
     pub offered: u64,
     /// Packets delivered.
     pub delivered: u64,
     /// Bytes delivered, IP headers included.
     pub delivered_bytes: u64,
-    /// Packets dropped because the queue was full, or because it tells of congestion and they cannot be
-    /// marked.
+    /// Packets dropped because the queue was full, or would mark packets that are not ECN-capable.
     pub queue_drops: u64,
     /// Packets marked with Congestion Experienced instead.
     pub marked: u64,
@@ -323,18 +322,18 @@ pub struct LinkSummary {
     pub down_drops: u64,
     /// Packets dropped because they were larger than the link's MTU.
     pub too_big: u64,
-    /// The most packets that ever waited.
+    /// Largest queue length in packets.
     pub longest_queue: u64,
 }
 
-/// What an action did.
+/// The outcome of an action.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ActionSummary {
-    /// The action's word, as `add-address`.
+    /// The action, as `add-address`.
     pub action: String,
-    /// What it was done to.
+    /// Its subject.
     pub subject: String,
-    /// When; `None`: never, because what it waited for did not happen.
+    /// Time; `None` if the event that it waited for did not happen.
     pub at: Option<f64>,
     /// Why it was refused.
     pub refused: Option<String>,

@@ -1,5 +1,5 @@
-//! A running hash over everything every link delivers: two runs with equal hashes put the same bytes on every
-//! link at the same times.
+//! A running hash of all delivered packets: two runs with equal hashes put the same bytes on every link at
+//! the same times.
 
 use sha2::{Digest, Sha256};
 
@@ -24,7 +24,7 @@ impl TraceHash {
             self.hash.update(source.0.to_be_bytes());
             self.hash.update(destination.0.to_be_bytes());
         }
-        // Not-ECT adds nothing: what was hashed before there was ECN keeps its hash.
+        // Not-ECT adds nothing, so that runs without ECN keep the hashes of earlier versions.
         if packet.ecn != Ecn::NotEct {
             self.hash.update([packet.ecn.bits()]);
         }
@@ -41,7 +41,7 @@ impl TraceHash {
         }
     }
 
-    /// The hash so far, in hexadecimal.
+    /// Returns the hash so far, in hexadecimal.
     pub(crate) fn hex(&self) -> String {
         self.hash.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
