@@ -403,7 +403,13 @@ fn a_restarted_peer_gets_a_fresh_association_on_the_same_handle() {
     pair.drain(Side::B);
     assert_eq!(&pair.b.received.last().unwrap().data[..], b"unread");
     pair.transfer(Side::A, 50, 100, Span::from_secs(10));
-    pair.transfer(Side::B, 50, 100, Span::from_secs(10));
+    // T3-rtx restarts with each acknowledgement (§6.3.2 R3): the chunk that was under way is forgotten.
+    let began = pair.now;
+    pair.transfer(Side::B, 50_000, 1000, Span::from_secs(60));
+    assert!(pair.now.since(began) > Span::from_secs(2), "longer than an RTO: {:?}", pair.now.since(began));
+    let timeouts: u64 =
+        pair.with(Side::B, |association, _| association.paths().map(|path| path.timeouts).sum());
+    assert_eq!(timeouts, 0);
 }
 
 //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.2

@@ -189,11 +189,7 @@ impl Association {
             if let Some(path) = self.paths.get_mut(id) {
                 path.controller.reset();
                 path.rtt.reset();
-                path.flight_size = 0;
-                path.t3_rtx = None;
-                path.rtt_slot = None;
-                path.prr = None;
-                path.loss_probe = false;
+                path.forget_data();
             }
         }
         self.set_state(now, State::Established);

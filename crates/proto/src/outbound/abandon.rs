@@ -202,7 +202,7 @@ impl Outbound {
             if let Some(path) = paths.get_mut(id) {
                 path.flight_size -= wire_len;
                 // RFC 9260 §6.3.2 R2
-                path.t3_rtx = path.t3_rtx.filter(|_| path.flight_size > 0 || self.forward.is_timed_on(id));
+                path.stop_t3_rtx_if_drained(self.forward.is_timed_on(id));
             }
         } else if fate == Fate::Marked
             && let Some(path) = paths.get_mut(target)

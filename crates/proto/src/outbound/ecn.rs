@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use msctp_congestion::{Loss, LossKind};
+use msctp_congestion::LossKind;
 use msctp_units::Time;
 use msctp_wire::Tsn;
 
@@ -99,7 +99,7 @@ impl Outbound {
         }
         path.flow.ecn_reduced = Some(last);
         ecn.reductions += 1;
-        path.controller.on_loss(&Loss { now, kind: LossKind::Ecn, flight_size: path.flight_size });
+        path.on_loss(now, LossKind::Ecn);
         if let Some(trace) = &mut self.trace {
             trace.push_back(TraceKind::EcnReduction { path: id, tsn: tsn.tsn().get() });
         }

@@ -322,7 +322,7 @@ impl Outbound {
         //# the earliest (i.e., lowest TSN) outstanding DATA chunk sent to that address is being
         //# retransmitted. Otherwise, the data sender MUST NOT restart the timer.
         if !t3_was_running || restart_t3 {
-            path.t3_rtx = Some(now + path.rtt.rto());
+            path.start_t3_rtx(now);
         }
         if self.use_ecn && filled.new > 0 {
             let first = self.sent.next() - u64::from(filled.new);

@@ -127,7 +127,7 @@ impl Outbound {
             self.forward.tried = None;
             if let Some(path) = self.forward.timed_on.take().and_then(|id| paths.get_mut(id)) {
                 // RFC 9260 §6.3.2 R2
-                path.t3_rtx = path.t3_rtx.filter(|_| path.flight_size > 0);
+                path.stop_t3_rtx_if_drained(false);
             }
             return;
         }
@@ -149,7 +149,7 @@ impl Outbound {
         for id in [last.path, self.forward.timed_on].into_iter().flatten() {
             if let Some(path) = paths.get_mut(id).filter(|path| path.t3_rtx.is_some()) {
                 // RFC 9260 §6.3.2 R3
-                path.t3_rtx = Some(now + path.rtt.rto());
+                path.start_t3_rtx(now);
             }
         }
     }
@@ -181,7 +181,7 @@ impl Outbound {
             return;
         }
         if let Some(path) = self.forward.path(paths).and_then(|id| paths.get_mut(id)) {
-            path.t3_rtx = Some(now + path.rtt.rto());
+            path.start_t3_rtx(now);
             self.forward.timed_on = Some(path.id());
         }
     }

@@ -1,7 +1,7 @@
 //! Losses seen in SACKs: miss indications, fast retransmit, Fast Recovery (RFC 9260 §7.2.4).
 
+use msctp_congestion::PrrAck;
 use msctp_congestion::classifier::Cause;
-use msctp_congestion::{Loss, LossKind, Prr, PrrAck};
 use msctp_units::Time;
 
 use super::Outbound;
@@ -28,14 +28,7 @@ impl Outbound {
     pub(super) fn leave_recovery(&mut self, now: Time, paths: &mut Paths) {
         let cum_tsn_ack = self.sent.cum_tsn_ack();
         for path in paths.iter_mut() {
-            path.flow.ld_exit.take_if(|exit| *exit <= cum_tsn_ack);
-            if path.flow.recovery_exit.take_if(|exit| *exit <= cum_tsn_ack).is_some() {
-                if let Some(rack) = &mut path.rack {
-                    rack.on_recovery_exit();
-                }
-                path.prr = None;
-                path.controller.on_recovery_exit(now);
-            }
+            path.leave_recovery(now, cum_tsn_ack);
         }
     }
 
@@ -151,17 +144,8 @@ impl Outbound {
             } else if !in_recovery {
                 // (2), (3), (6)
                 let again = self.sent.at(first).is_none_or(|chunk| chunk.again);
-                if !covers_loss(&mut path.flow, first, again, exit) {
-                    let loss = Loss { now, kind: LossKind::Gap, flight_size: path.flight_size };
-                    path.controller.on_loss(&loss);
-                }
-                path.flow.forced = true;
-                path.flow.recovery_exit = Some(exit);
-                let ssthresh = path.controller.window().ssthresh;
-                path.prr = (self.use_prr && ssthresh < u64::MAX).then(|| {
-                    let recover_fs = path.flight_size + path.flow.ack.landed;
-                    Box::new(Prr::new(ssthresh, recover_fs, u64::from(path.pmdcs())))
-                });
+                let covered = covers_loss(&mut path.flow, first, again, exit);
+                path.enter_fast_recovery(now, exit, covered, self.use_prr);
             }
             if let Some(trace) = &mut self.trace {
                 trace.push_back(TraceKind::FastRetransmit { path: id, tsn: first.tsn().get() });

@@ -52,7 +52,7 @@ use self::queue::SendQueue;
 use self::reneging::Patience;
 use crate::config::{LossRecovery, MIN_CHARGE, RetransmissionPath};
 use crate::long_tsn::LongTsn;
-use crate::path::{Flow, Path, Paths, SendNumber, Sending};
+use crate::path::{Path, Paths, SendNumber, Sending};
 use crate::rare::Rare;
 use crate::{Config, OutMessage, PathId, SendError, SendFailure, TraceKind};
 
@@ -475,14 +475,7 @@ impl Outbound {
     /// message sent in fragments the data does not come back. Stops all T3-rtx timers.
     pub fn give_up(&mut self, paths: &mut Paths) -> Vec<SendFailure> {
         for path in paths.iter_mut() {
-            path.flight_size = 0;
-            path.t3_rtx = None;
-            path.rtt_slot = None;
-            path.prr = None;
-            path.loss_probe = false;
-            path.flow = Flow::default();
-            path.rack = None;
-            path.silence = None;
+            path.forget_data();
         }
         let mut failures: Vec<SendFailure> = Vec::new();
         for chunk in self.sent.drain() {

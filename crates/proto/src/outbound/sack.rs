@@ -1,7 +1,6 @@
 //! Processing a SACK (RFC 9260 §6.2.1, §6.3.2, §6.7, §7.2). The cost is linear in what the SACK changes, not in what is
 //! outstanding.
 
-use msctp_congestion::Ack;
 use msctp_units::{Span, Time};
 use msctp_wire::{List, Sack, Tsn};
 
@@ -348,7 +347,6 @@ impl Outbound {
         let answered_elsewhere = paths.is_answered_elsewhere(id);
         let path = paths.at_mut(index);
         let (ack, fresh_from) = (path.flow.ack, self.fresh_from);
-        let nothing_outstanding = path.flow.unacked == 0;
         let flight_size_before = path.flight_size;
         path.flight_size = flight_size_before - ack.landed + ack.taken_back;
         if let Some(slot) = path.rtt_slot
@@ -371,32 +369,7 @@ impl Outbound {
                 trace.push_back(TraceKind::Rtt { path: id, sample, srtt, rto });
             }
         }
-        if ack.bytes > 0 {
-            path.bytes_acked += ack.bytes;
-        }
-        if let Some(delivery) = &mut path.flow.delivery {
-            while let Some(lost) = delivery.take_lost() {
-                path.controller.on_packet_lost(processing.now, &lost);
-            }
-            if let Some(sample) = delivery.sample(processing.now, path.flight_size) {
-                path.controller.on_delivery(&sample);
-            }
-        }
-        if ack.bytes > 0 || (flight_size_before > 0 && nothing_outstanding) {
-            path.controller.on_ack(&Ack {
-                now: processing.now,
-                bytes_acked: ack.bytes,
-                duplicate_bytes: ack.duplicates,
-                flight_size_before,
-                cum_tsn_advanced: processing.advanced,
-                in_fast_recovery: ack.in_recovery || ack.in_ld,
-                nothing_outstanding,
-                // Not only once per round trip as SRTT and RTO (RFC 9260 §6.3.1 C4): HyStart++ needs more.
-                rtt: ack.latest_sent.map(|sent| processing.now.since(sent)),
-                srtt: path.rtt.srtt(),
-                answered_elsewhere,
-            });
-        }
+        path.on_ack(processing.now, flight_size_before, processing.advanced, answered_elsewhere);
         if ack.bytes > 0 {
             // RFC 9260 §8.2
             if ack.proves_path {
@@ -426,7 +399,7 @@ impl Outbound {
             path.t3_rtx = None;
         } else if earliest_acked || path.t3_rtx.is_none() {
             // R3, R4
-            path.t3_rtx = Some(now + path.rtt.rto());
+            path.start_t3_rtx(now);
         }
     }
 }

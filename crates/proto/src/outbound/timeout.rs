@@ -1,6 +1,5 @@
 //! Timers: T3-rtx (RFC 9260 §6.3.3) and the zero window probe (§6.1 A).
 
-use msctp_congestion::{Loss, LossKind};
 use msctp_units::Time;
 
 use super::Outbound;
@@ -47,18 +46,8 @@ impl Outbound {
         }
         let last = self.sent.next() - 1;
         let Some(path) = paths.get_mut(id) else { return };
-        if let Some(detector) = &mut path.silence {
-            detector.on_timeout();
-        }
-        path.t3_rtx = None;
-        path.timeouts += 1;
-        // E2
-        path.rtt.back_off();
-        let rto = path.rtt.rto();
+        let rto = path.on_t3_rtx_expired(now, last, !heard);
         if !heard {
-            // E1
-            path.controller.on_loss(&Loss { now, kind: LossKind::Timeout, flight_size: path.flight_size });
-            path.flow.loss_reduced = Some(last);
             // §8.1, §8.2
             paths.on_timeout(id);
         }
@@ -78,17 +67,8 @@ impl Outbound {
     fn send_again(&mut self, now: Time, id: PathId, target: PathId, paths: &mut Paths) {
         self.mark_path(id, target, paths);
         if let Some(path) = paths.get_mut(id) {
-            if let Some(rack) = &mut path.rack {
-                rack.on_timeout(self.sent.next() - 1);
-            }
-            path.prr = None;
-            path.loss_probe = false;
             path.flow.proof_from = self.next_number;
-            // A timeout starts over with slow start, which Fast Recovery would forbid (§7.2.1). The RFC does not say so.
-            path.flow.ld_exit = None;
-            if path.flow.recovery_exit.take().is_some() {
-                path.controller.on_recovery_exit(now);
-            }
+            path.end_recoveries(now, self.sent.next() - 1);
             self.trace_window(path);
         }
         if let Some(to) = paths.get_mut(target) {
@@ -109,8 +89,7 @@ impl Outbound {
         };
         path.t3_rtx = None;
         path.rtt.end_back_off();
-        path.controller.on_loss(&Loss { now, kind: LossKind::Timeout, flight_size: path.flight_size });
-        path.flow.loss_reduced = Some(self.sent.next() - 1);
+        path.on_timeout_loss(now, self.sent.next() - 1);
         self.frto = None;
         let target = self.target_after_timeout(id, paths);
         self.send_again(now, id, target, paths);
@@ -175,7 +154,7 @@ impl Outbound {
         let (path, wire_len) = (chunk.path, chunk.wire_len());
         if let Some(path) = paths.get_mut(path) {
             path.flight_size -= wire_len;
-            path.t3_rtx = path.t3_rtx.filter(|_| path.flight_size > 0);
+            path.stop_t3_rtx_if_drained(false);
         }
         self.mark(tsn, path, paths);
     }

@@ -2,7 +2,7 @@
 //! path gets one more packet, new data or else the last chunk again, so that a SACK reveals losses before T3-rtx expires.
 //! Knows no packets.
 
-use msctp_congestion::{Loss, LossKind};
+use msctp_congestion::LossKind;
 use msctp_units::{Span, Time};
 
 use super::Outbound;
@@ -68,7 +68,7 @@ impl Outbound {
             let repaired = path.rack.as_mut().is_some_and(|rack| rack.tlp.on_ack(cum_tsn_ack));
             // "Invoke congestion control"; the recovery is over as it begins.
             if repaired && path.flow.recovery_exit.is_none() {
-                path.controller.on_loss(&Loss { now, kind: LossKind::Gap, flight_size: path.flight_size });
+                path.on_loss(now, LossKind::Gap);
                 path.flow.recovery_exit = Some(cum_tsn_ack);
             }
         }

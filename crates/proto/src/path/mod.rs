@@ -19,6 +19,7 @@ pub mod pairing;
 mod pmtu;
 mod probing;
 mod rack;
+mod recovery;
 mod select;
 mod set;
 mod silence;
