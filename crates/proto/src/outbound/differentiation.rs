@@ -56,17 +56,18 @@ impl Differentiation {
 impl Outbound {
     /// Returns the loss classifier, if there is one.
     pub fn loss_classifier(&self) -> Option<&dyn LossClassifier> {
-        self.differentiation.as_ref().map(|differentiation| &*differentiation.classifier)
+        self.losses.classifier.as_ref().map(|differentiation| &*differentiation.classifier)
     }
 
     /// As [`loss_classifier`](Self::loss_classifier), mutable.
     pub fn loss_classifier_mut(&mut self) -> Option<&mut dyn LossClassifier> {
-        self.differentiation.as_mut().map(|differentiation| &mut *differentiation.classifier)
+        self.losses.classifier.as_mut().map(|differentiation| &mut *differentiation.classifier)
     }
 
     /// Returns the number of verdicts so far.
     pub fn verdicts(&self) -> Verdicts {
-        self.differentiation
+        self.losses
+            .classifier
             .as_ref()
             .map_or_else(Verdicts::default, |differentiation| differentiation.verdicts)
     }

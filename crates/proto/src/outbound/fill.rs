@@ -266,7 +266,7 @@ impl Outbound {
         // RFC 9260 §7.2.1
         path.decay_if_idle(now);
         let (flight_before, t3_was_running) = (path.flight_size, path.t3_rtx.is_some());
-        if self.use_rack {
+        if self.losses.rack {
             path.rack.get_or_insert_default();
         }
         let first_number = self.next_number;

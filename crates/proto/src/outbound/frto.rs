@@ -38,25 +38,25 @@ impl Outbound {
     /// Step (1): T3-rtx of a path has expired, nothing is marked yet.
     pub(super) fn suspect_timeout(&mut self, path: PathId, target: PathId, paths: &Paths) {
         let sound = target == path
-            && self.frto.is_none()
+            && self.losses.frto.is_none()
             && paths.iter().all(|other| match other.id() == path {
                 true => other.flow.marked == 0 && other.flow.ld_exit.is_none(),
                 false => other.flow.unacked == 0,
             });
         let recover = self.sent.next() - 1;
-        self.frto = (self.use_frto && sound).then_some(Frto {
+        self.losses.frto = (self.losses.use_frto && sound).then_some(Frto {
             path,
             recover,
             step: Step::Resent,
             original_acked: false,
         });
-        self.fresh_from = None;
+        self.losses.fresh_from = None;
     }
 
     /// A marked chunk was acknowledged: it had arrived when it was sent before.
     #[inline]
     pub(super) fn note_original(&mut self) {
-        if let Some(frto) = &mut self.frto {
+        if let Some(frto) = &mut self.losses.frto {
             frto.original_acked = true;
         }
     }
@@ -64,23 +64,23 @@ impl Outbound {
     /// New data goes out instead of retransmissions.
     #[inline]
     pub(super) fn frto_probes(&self) -> bool {
-        self.frto.is_some_and(|frto| frto.step == Step::Probing)
+        self.losses.frto.is_some_and(|frto| frto.step == Step::Probing)
     }
 
     /// A SACK was taken in.
     pub(super) fn look_into_timeout(&mut self, processing: Processing, paths: &mut Paths) {
-        let Some(frto) = &mut self.frto else { return };
+        let Some(frto) = &mut self.losses.frto else { return };
         let original_acked = core::mem::take(&mut frto.original_acked);
         match frto.step {
             // (2a): nothing new, or everything: it cannot be told. Without new data neither (§2.1, last paragraph of (2)).
-            Step::Resent if !processing.advanced => self.frto = None,
+            Step::Resent if !processing.advanced => self.losses.frto = None,
             Step::Resent if self.sent.cum_tsn_ack() >= frto.recover || self.queue.is_empty() => {
-                self.frto = None;
+                self.losses.frto = None;
             }
             // (2b)
             Step::Resent => frto.step = Step::Probing,
             // (3a)
-            Step::Probing if !processing.advanced => self.frto = None,
+            Step::Probing if !processing.advanced => self.losses.frto = None,
             // (3b)
             Step::Probing if original_acked => self.undo_timeout(processing, paths),
             Step::Probing => {}
@@ -89,7 +89,7 @@ impl Outbound {
 
     /// What was marked is in flight as before, and the window is back.
     fn undo_timeout(&mut self, processing: Processing, paths: &mut Paths) {
-        let Some(Frto { path: id, recover, .. }) = self.frto.take() else { return };
+        let Some(Frto { path: id, recover, .. }) = self.losses.frto.take() else { return };
         let Some(path) = paths.get_mut(id) else { return };
         let mut back = Vec::new();
         for (tsn, chunk) in self.sent.iter_mut() {
@@ -107,7 +107,7 @@ impl Outbound {
         path.flow.loss_reduced = None;
         path.spurious_timeouts += 1;
         path.controller.on_spurious_timeout(processing.now);
-        self.fresh_from = self.restart_rtt.then_some((id, recover));
+        self.losses.fresh_from = self.losses.restart_rtt.then_some((id, recover));
         if let Some(trace) = &mut self.trace {
             trace.push_back(TraceKind::SpuriousTimeout { path: id });
         }

@@ -9,6 +9,7 @@
 
 mod abandon;
 mod chunk;
+mod detector;
 mod differentiation;
 mod ecn;
 mod fill;
@@ -41,18 +42,17 @@ pub(crate) use queue::Unsent;
 pub use sack::{SackFault, SackOutcome};
 
 use self::chunk::{Fate, Outstanding};
-use self::differentiation::Differentiation;
+use self::detector::LossDetector;
 use self::ecn::EcnSender;
 use self::forward::Forward;
-use self::frto::Frto;
 use self::gaps::Gaps;
 use self::partial::PartialStore;
 use self::probe::ZeroWindowProbe;
 use self::queue::SendQueue;
 use self::reneging::Patience;
-use crate::config::{LossRecovery, MIN_CHARGE, RetransmissionPath};
+use crate::config::{MIN_CHARGE, RetransmissionPath};
 use crate::long_tsn::LongTsn;
-use crate::path::{Path, Paths, SendNumber, Sending};
+use crate::path::{Path, Paths, SendNumber};
 use crate::rare::Rare;
 use crate::{Config, OutMessage, PathId, SendError, SendFailure, TraceKind};
 
@@ -104,33 +104,17 @@ pub struct Outbound {
     /// Fragments are cut so that packets are full: several packets leave at once, and a shorter one would be the last of them.
     full_packets: bool,
     retransmission_path: RetransmissionPath,
-    /// Where losses are told apart.
-    differentiation: Option<Box<Differentiation>>,
-    /// Look into time-outs, with what this is under way.
-    use_frto: bool,
-    frto: Option<Frto>,
-    /// Start the RTT estimator over after a spurious timeout; the path, and the last TSN sent before it.
-    restart_rtt: bool,
-    fresh_from: Option<(PathId, LongTsn)>,
-    /// RACK-TLP, where it finds the losses.
-    use_rack: bool,
-    /// Other paths are asked when one is silent.
+    /// Finds lost chunks.
+    losses: LossDetector,
+    /// Silence is detected, and is at least so long.
     silence: Option<Span>,
-    /// TLP.max_ack_delay (RFC 8985 §7.2).
-    max_ack_delay: Span,
-    /// PRR in Fast Recovery.
-    use_prr: bool,
     /// Both ends agreed on ECN.
     use_ecn: bool,
     ecn: Option<Box<EcnSender>>,
     /// Filled only when wanted; nothing here reads it.
     trace: Option<VecDeque<TraceKind>>,
-    /// Chunks with their third miss indication, while a SACK is processed. Kept to be reused.
-    newly_lost: Vec<LongTsn>,
     /// Chunks the peer reneged on whose path is gone, while a SACK is processed.
     reneged_without_path: Vec<LongTsn>,
-    /// Sendings that go back into a log, while it is walked. Kept to be reused.
-    kept: Vec<Sending>,
 }
 
 impl Outbound {
@@ -167,21 +151,12 @@ impl Outbound {
             max_burst: config.max_burst,
             full_packets: config.max_segments > 1,
             retransmission_path: config.retransmission_path,
-            differentiation: Differentiation::new(config),
-            use_frto: config.frto,
-            frto: None,
-            restart_rtt: config.restart_rtt_after_spurious,
-            fresh_from: None,
-            use_rack: config.recovery.loss_recovery == LossRecovery::Rack,
+            losses: LossDetector::new(config),
             silence: config.failover.silence,
-            max_ack_delay: config.sack_delay,
-            use_prr: config.recovery.prr,
             use_ecn: false,
             ecn: None,
             trace: config.trace.then(VecDeque::new),
-            newly_lost: Vec::new(),
             reneged_without_path: Vec::new(),
-            kept: Vec::new(),
         }
     }
 
@@ -431,7 +406,7 @@ impl Outbound {
         // Few have any of these.
         wait(self.probe.deadline());
         wait(self.held_until);
-        if self.use_rack {
+        if self.losses.rack {
             paths.iter().filter_map(|path| path.rack.as_ref()).for_each(|rack| wait(rack.next_timeout()));
         }
         if self.silence.is_some() {
@@ -446,7 +421,7 @@ impl Outbound {
     /// A path is gone (RFC 5061): what was in flight there is sent again elsewhere.
     pub fn remove_path(&mut self, gone: PathId, paths: &mut Paths) {
         self.forward_after_removal(gone);
-        self.frto = None;
+        self.losses.frto = None;
         for detector in paths.iter_mut().filter_map(|path| path.silence.as_mut()) {
             detector.probe.take_if(|probe| probe.path == gone);
         }
@@ -502,7 +477,7 @@ impl Outbound {
             self.partial.clear();
         }
         self.forward = Rare::default();
-        self.frto = None;
+        self.losses.frto = None;
         self.gaps = Rare::default();
         self.in_flight = 0;
         self.sent_bytes = 0;

@@ -13,7 +13,7 @@
 use msctp_units::Time;
 
 use super::Outbound;
-use crate::path::{AckSummary, DUP_THRESH, Paths};
+use crate::path::{AckSummary, Paths};
 
 impl Outbound {
     /// Updates RACK from the SACK that was taken in, before losses are detected.
@@ -26,31 +26,6 @@ impl Outbound {
         }
     }
 
-    /// RFC 8985 §6.2 step 5 on one path: puts lost chunks into `newly_lost` and arms the timer for the next one. Examines
-    /// each sending once, but for the first that is not lost yet.
-    pub(super) fn find_lost(&mut self, now: Time, index: usize, paths: &mut Paths) {
-        let path = paths.at_mut(index);
-        let Some(rack) = &mut path.rack else { return };
-        rack.reordering_timer = None;
-        let Some(latest) = rack.latest else { return };
-        let recovering = path.flow.recovery_exit.is_some() || rack.recovers_from_timeout();
-        let sacked = self.gaps.count(DUP_THRESH);
-        let wait = rack.rtt + rack.reordering_window(&path.rtt, recovering, sacked);
-        while let Some(&sending) = path.flow.log.front().filter(|sending| sending.number < latest) {
-            if self.sent.is_in_flight(&sending)
-                && let Some(chunk) = self.sent.at(sending.tsn)
-            {
-                let lost_at = chunk.sent + wait;
-                if lost_at > now {
-                    rack.reordering_timer = Some(lost_at);
-                    return;
-                }
-                self.newly_lost.push(sending.tsn);
-            }
-            path.flow.log.pop_front();
-        }
-    }
-
     /// Declares chunks lost on each path whose reordering timer expired.
     pub(super) fn rack_timeout(&mut self, now: Time, paths: &mut Paths) {
         for index in 0..paths.len() {
@@ -59,10 +34,10 @@ impl Outbound {
             path.flow.ack = AckSummary::default();
             let timer = path.rack.as_ref().and_then(|rack| rack.reordering_timer);
             if timer.is_some_and(|at| at <= now) {
-                self.find_lost(now, index, paths);
+                self.losses.find_late(now, &self.sent, &self.gaps, path);
             }
         }
-        if !self.newly_lost.is_empty() {
+        if !self.losses.newly_lost.is_empty() {
             self.fast_retransmit(now, paths);
             for index in 0..paths.len() {
                 self.settle_t3_rtx(index, now, paths);

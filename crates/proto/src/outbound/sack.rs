@@ -6,7 +6,7 @@ use msctp_wire::{List, Sack, Tsn};
 
 use super::Outbound;
 use super::chunk::{Chunk, Fate};
-use super::loss::MISS_INDICATIONS;
+use super::detector::MISS_INDICATIONS;
 use crate::long_tsn::LongTsn;
 use crate::path::{AckSummary, Paths, Sending};
 use crate::{PathId, TraceKind};
@@ -273,8 +273,8 @@ impl Outbound {
         chunk.acked_before = true;
         // "Count one miss indication towards Fast Retransmit"
         chunk.misses += 1;
-        if chunk.misses >= MISS_INDICATIONS && !chunk.fast_retransmitted && !self.use_rack {
-            self.newly_lost.push(tsn);
+        if chunk.misses >= MISS_INDICATIONS && !chunk.fast_retransmitted && !self.losses.rack {
+            self.losses.newly_lost.push(tsn);
         }
         self.in_flight += chunk.len();
         let Some(path) = paths.get_mut(chunk.path) else {
@@ -290,7 +290,7 @@ impl Outbound {
     /// acknowledged. A receiver that reports more would have the window grow by more than PMDCS per RTT, which the section forbids.
     fn count_duplicate(&mut self, tsn: Tsn, paths: &mut Paths) {
         let tsn = self.sent.first().nearest(tsn);
-        if self.use_rack {
+        if self.losses.rack {
             for rack in paths.iter_mut().filter_map(|path| path.rack.as_mut()) {
                 rack.on_duplicate(tsn);
             }
@@ -324,7 +324,7 @@ impl Outbound {
             self.retransmit_without_path(paths);
         }
         self.look_into_timeout(processing, paths);
-        if self.use_rack {
+        if self.losses.rack {
             self.update_rack(processing.now, paths);
             self.settle_tail_loss_probes(processing.now, paths);
         }
@@ -346,7 +346,7 @@ impl Outbound {
         let id = paths.at(index).id();
         let answered_elsewhere = paths.is_answered_elsewhere(id);
         let path = paths.at_mut(index);
-        let (ack, fresh_from) = (path.flow.ack, self.fresh_from);
+        let (ack, fresh_from) = (path.flow.ack, self.losses.fresh_from);
         let flight_size_before = path.flight_size;
         path.flight_size = flight_size_before - ack.landed + ack.taken_back;
         if let Some(slot) = path.rtt_slot
@@ -356,7 +356,7 @@ impl Outbound {
             path.rtt_slot = None;
             let sample: Span = processing.now.since(slot.sent);
             if fresh_from.is_some_and(|(fresh, recover)| fresh == id && tsn > recover) {
-                self.fresh_from = None;
+                self.losses.fresh_from = None;
                 path.rtt.start_over(sample);
                 if let (Some(trace), Some(times)) = (&mut self.trace, path.rtt.round_trips()) {
                     trace.push_back(TraceKind::RttStartedOver { path: id, sample, times });

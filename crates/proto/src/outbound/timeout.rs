@@ -19,7 +19,7 @@ impl Outbound {
         self.abandon_due(now, paths);
         // It may leave when it is asked for.
         self.held_until = self.held_until.filter(|&until| until > now);
-        if self.use_rack {
+        if self.losses.rack {
             // Before T3-rtx: it is at the latest when that expires that the probe goes instead (RFC 8985 §7.2).
             self.rack_timeout(now, paths);
             self.tail_loss_probe_timeout(now, paths);
@@ -56,7 +56,7 @@ impl Outbound {
         }
         let target = if heard { id } else { self.target_after_timeout(id, paths) };
         if heard {
-            self.frto = None;
+            self.losses.frto = None;
         } else {
             self.suspect_timeout(id, target, paths);
         }
@@ -90,7 +90,7 @@ impl Outbound {
         path.t3_rtx = None;
         path.rtt.end_back_off();
         path.on_timeout_loss(now, self.sent.next() - 1);
-        self.frto = None;
+        self.losses.frto = None;
         let target = self.target_after_timeout(id, paths);
         self.send_again(now, id, target, paths);
     }

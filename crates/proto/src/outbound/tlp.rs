@@ -32,7 +32,7 @@ impl Outbound {
         fresh: bool,
         paths: &mut Paths,
     ) {
-        if self.use_rack {
+        if self.losses.rack {
             self.reschedule_tail_loss_probe(now, index, fresh, paths);
         }
     }
@@ -43,7 +43,7 @@ impl Outbound {
         let flow = &path.flow;
         let repairing = flow.recovery_exit.is_some() || flow.ld_exit.is_some() || flow.marked > 0;
         let busy = repairing
-            || self.frto.is_some()
+            || self.losses.frto.is_some()
             || self.gaps.highest().is_some()
             || rack.recovers_from_timeout()
             || rack.tlp.probe.is_some()
@@ -52,7 +52,7 @@ impl Outbound {
             None
         } else if fresh {
             let one_packet = path.flight_size <= u64::from(path.pmdcs());
-            Some(pto(now, path, one_packet, self.max_ack_delay))
+            Some(pto(now, path, one_packet, self.losses.max_ack_delay))
         } else {
             rack.tlp.timer
         };

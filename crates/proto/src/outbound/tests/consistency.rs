@@ -43,7 +43,11 @@ impl Outbound {
             assert!(own.iter().all(|(_, chunk)| chunk.fate != Fate::Abandoned), "given up in part: {number}");
             assert!(partial.queued || !own.is_empty(), "message {number} is through");
         }
-        assert!(self.newly_lost.is_empty() && self.kept.is_empty() && self.reneged_without_path.is_empty());
+        assert!(
+            self.losses.newly_lost.is_empty()
+                && self.losses.kept.is_empty()
+                && self.reneged_without_path.is_empty()
+        );
     }
 
     fn assert_flows_consistent(&self, chunks: &BTreeMap<LongTsn, &Chunk>, paths: &Paths) {

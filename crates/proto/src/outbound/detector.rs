@@ -1,0 +1,159 @@
+//! [`LossDetector`]: which chunks a path has lost, by miss indications (RFC 9260 §7.2.4) or by time (RACK, RFC 8985 §6.2).
+//! Knows no packets; what follows from a loss is in [`super::loss`].
+
+use msctp_units::{Span, Time};
+
+use super::chunk::{Fate, Outstanding};
+use super::differentiation::Differentiation;
+use super::frto::Frto;
+use super::gaps::Gaps;
+use super::sack::Processing;
+use crate::config::LossRecovery;
+use crate::long_tsn::LongTsn;
+use crate::path::{DUP_THRESH, Flow, Path, Sending};
+use crate::{Config, PathId};
+
+/// RFC 9260 §7.2.4: the third miss indication starts a fast retransmit.
+pub(super) const MISS_INDICATIONS: u8 = 3;
+
+/// How losses are detected, and what is known of those found.
+#[derive(Debug)]
+pub(super) struct LossDetector {
+    /// By RACK-TLP instead of miss indications.
+    pub(super) rack: bool,
+    /// PRR in Fast Recovery (RFC 9937).
+    pub(super) prr: bool,
+    /// TLP.max_ack_delay (RFC 8985 §7.2).
+    pub(super) max_ack_delay: Span,
+    /// Judges what a loss was due to.
+    pub(super) classifier: Option<Box<Differentiation>>,
+    /// F-RTO examines expirations of T3-rtx.
+    pub(super) use_frto: bool,
+    /// The examination under way.
+    pub(super) frto: Option<Frto>,
+    /// A spurious expiration of T3-rtx restarts the RTT estimator.
+    pub(super) restart_rtt: bool,
+    /// The path whose estimator restarts, and the last TSN sent before the expiration.
+    pub(super) fresh_from: Option<(PathId, LongTsn)>,
+    /// Chunks found lost and not marked yet.
+    pub(super) newly_lost: Vec<LongTsn>,
+    /// Scratch: sendings that return to the log.
+    pub(super) kept: Vec<Sending>,
+}
+
+impl LossDetector {
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            rack: config.recovery.loss_recovery == LossRecovery::Rack,
+            prr: config.recovery.prr,
+            max_ack_delay: config.sack_delay,
+            classifier: Differentiation::new(config),
+            use_frto: config.frto,
+            frto: None,
+            restart_rtt: config.restart_rtt_after_spurious,
+            fresh_from: None,
+            newly_lost: Vec::new(),
+            kept: Vec::new(),
+        }
+    }
+
+    /// Puts the chunks that a path lost, as far as a SACK shows it, into `newly_lost`.
+    #[inline]
+    pub(super) fn detect(
+        &mut self,
+        processing: Processing,
+        sent: &mut Outstanding,
+        gaps: &Gaps,
+        path: &mut Path,
+    ) {
+        if self.rack {
+            self.find_late(processing.now, sent, gaps, path);
+        } else if let Some(limit) = miss_limit(&path.flow, gaps, processing.advanced) {
+            self.count_misses(sent, &mut path.flow, limit);
+        }
+    }
+
+    /// Counts a miss indication for each sending in a flow's log up to `limit`. Sendings that were acknowledged, repeated or
+    /// fast retransmitted since leave the log: each is examined once, and each lost one at most three times.
+    fn count_misses(&mut self, sent: &mut Outstanding, flow: &mut Flow, limit: Sending) {
+        let log = &mut flow.log;
+        while let Some(&sending) = log.front() {
+            if sending.number > limit.number {
+                break;
+            }
+            let waiting = sent
+                .at_mut(sending.tsn)
+                .filter(|chunk| chunk.fate == Fate::InFlight && chunk.number == sending.number);
+            let Some(chunk) = waiting else {
+                log.pop_front();
+                continue;
+            };
+            if sending.tsn >= limit.tsn {
+                break;
+            }
+            log.pop_front();
+            // RFC 9260 §7.2.4 (5)
+            if chunk.fast_retransmitted {
+                continue;
+            }
+            //= https://www.rfc-editor.org/rfc/rfc9260#section-6.7
+            //# that are smaller than the highest-acknowledged TSN reported in the SACK chunk MUST be treated
+            //# as "missing" by the sending endpoint. The number of "missing" reports for each outstanding
+            //# DATA chunk MUST be recorded by the data sender
+            chunk.misses = chunk.misses.saturating_add(1);
+            if chunk.misses >= MISS_INDICATIONS {
+                self.newly_lost.push(sending.tsn);
+            } else {
+                self.kept.push(sending);
+            }
+        }
+        while let Some(sending) = self.kept.pop() {
+            log.push_front(sending);
+        }
+    }
+
+    /// RFC 8985 §6.2 step 5: puts the chunks that are late by now into `newly_lost` and arms the reordering timer for the
+    /// next one. Examines each sending once, but for the first that is not lost yet.
+    pub(super) fn find_late(&mut self, now: Time, sent: &Outstanding, gaps: &Gaps, path: &mut Path) {
+        let Some(rack) = &mut path.rack else { return };
+        rack.reordering_timer = None;
+        let Some(latest) = rack.latest else { return };
+        let recovering = path.flow.recovery_exit.is_some() || rack.recovers_from_timeout();
+        let sacked = gaps.count(DUP_THRESH);
+        let wait = rack.rtt + rack.reordering_window(&path.rtt, recovering, sacked);
+        while let Some(&sending) = path.flow.log.front().filter(|sending| sending.number < latest) {
+            if sent.is_in_flight(&sending)
+                && let Some(chunk) = sent.at(sending.tsn)
+            {
+                let lost_at = chunk.sent + wait;
+                if lost_at > now {
+                    rack.reordering_timer = Some(lost_at);
+                    return;
+                }
+                self.newly_lost.push(sending.tsn);
+            }
+            path.flow.log.pop_front();
+        }
+    }
+}
+
+/// Up to where a flow's chunks get a miss indication: those below this TSN whose last sending preceded this one.
+///
+/// Only chunks last sent on the same path count; RFC 9260 §7.2.4 compares TSNs over all paths. When data moves to a faster
+/// path, its chunks overtake those still under way on the old one, which the RFC's rule takes for losses. Each path has its
+/// own window (§7.2) and its own Fast Recovery for the same reason. That is stricter than the RFC, as §7 allows.
+///
+/// For chunks sent once, comparing sendings is the same as comparing TSNs. A retransmitted chunk gets a miss indication only
+/// when a chunk sent after *the retransmission* was acknowledged.
+fn miss_limit(flow: &Flow, gaps: &Gaps, advanced: bool) -> Option<Sending> {
+    // "If an endpoint is in Fast Recovery and a SACK chunk arrives that advances the Cumulative TSN Ack Point, the miss
+    // indications are incremented for all TSNs reported missing in the SACK chunk."
+    if flow.ack.in_recovery
+        && advanced
+        && let Some(tsn) = gaps.highest()
+    {
+        return Some(Sending { number: flow.latest_acked, tsn });
+    }
+    // "Miss indications are incremented only for missing TSNs prior to the HTNA in the SACK chunk."
+    flow.ack.htna
+}
