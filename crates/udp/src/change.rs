@@ -1,4 +1,4 @@
-//! What can change about this host's addresses.
+//! [`Change`]: how this host's addresses change.
 
 use std::net::IpAddr;
 
@@ -11,20 +11,20 @@ pub struct LocalAddress {
     pub interface: String,
     /// Its interface's number.
     pub index: u32,
-    /// It reaches this host only.
+    /// It is a loopback address.
     pub loopback: bool,
-    /// It reaches this link only (169.254.0.0/16, fe80::/10).
+    /// It is link-local (169.254.0.0/16, fe80::/10).
     pub link_local: bool,
 }
 
-/// What changed. An address can be sent from while its link is up and it is no longer tentative (RFC 4862
-/// §5.4).
+/// A change of this host's addresses. An address is usable while its link is up and it is no longer tentative
+/// (RFC 4862 §5.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It can be sent from now on.
+    /// The address is usable from now on.
     Up(LocalAddress),
-    /// Its link went down; the address is still there.
+    /// The address's link went down; the address still exists.
     Down(IpAddr),
-    /// It was taken away.
+    /// The address was removed.
     Gone(IpAddr),
 }

@@ -1,5 +1,4 @@
-//! The host's addresses as netlink tells of them: which exist, on which interface, and whether its link is
-//! up. Pure bookkeeping; may not touch a socket.
+//! [`Interfaces`]: the host's links and addresses, from netlink messages. May not touch a socket.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -23,7 +22,7 @@ struct Entry {
     /// Duplicate address detection is over.
     valid: bool,
     link_local: bool,
-    /// [`Change::Up`] was told, and nothing else since.
+    /// [`Change::Up`] was the last change reported.
     told_up: bool,
 }
 
@@ -32,23 +31,23 @@ struct Entry {
 pub(crate) struct Table {
     links: BTreeMap<u32, Link>,
     addresses: BTreeMap<IpAddr, Entry>,
-    /// As it was before what is being read anew: what is not seen again is gone.
+    /// The state before a dump: what the dump does not list is gone.
     unseen: Vec<IpAddr>,
 }
 
 impl Table {
-    /// Everything is going to be told again.
+    /// Begins a dump: the kernel lists everything again.
     pub(crate) fn begin_again(&mut self) {
         self.unseen = self.addresses.keys().copied().collect();
     }
 
-    /// Everything was told again.
+    /// Ends a dump.
     pub(crate) fn end_again(&mut self) -> Vec<Change> {
         let unseen = std::mem::take(&mut self.unseen);
         unseen.into_iter().filter_map(|ip| self.remove(ip)).collect()
     }
 
-    /// What a message changes; nothing when it says what is known.
+    /// Applies a message; returns the changes, none if it repeats what is known.
     pub(crate) fn apply(&mut self, message: &RouteNetlinkMessage) -> Vec<Change> {
         match message {
             RouteNetlinkMessage::NewLink(link) => self.set_link(link),
@@ -70,10 +69,10 @@ impl Table {
             _ => None,
         });
         let index = message.header.index;
-        // Changes of a bridge's ports come without a name; they say nothing of the link itself.
+        // Changes of a bridge's ports have no name; they do not change the link itself.
         let Some(name) = name else { return Vec::new() };
         let flags = message.header.flags;
-        // Up by its owner's will, and with a carrier below.
+        // Administratively up, and with a carrier.
         let up = flags.contains(LinkFlags::Up) && flags.contains(LinkFlags::LowerUp);
         self.links.insert(index, Link { name, up, loopback: flags.contains(LinkFlags::Loopback) });
         self.tell(index)
@@ -105,7 +104,7 @@ impl Table {
         self.addresses.remove(&ip).map(|_| Change::Gone(ip))
     }
 
-    /// What is new about the addresses of a link.
+    /// Returns the changes of a link's addresses.
     fn tell(&mut self, index: u32) -> Vec<Change> {
         let link = self.links.get(&index);
         let mut changes = Vec::new();
@@ -122,7 +121,7 @@ impl Table {
         changes
     }
 
-    /// The addresses that can be sent from.
+    /// Returns the usable addresses.
     pub(crate) fn usable(&self) -> impl Iterator<Item = LocalAddress> {
         self.addresses.iter().filter(|(_, entry)| entry.told_up).filter_map(|(&ip, entry)| {
             self.links.get(&entry.index).map(|link| local_address(ip, entry, link))
@@ -140,7 +139,7 @@ fn local_address(ip: IpAddr, entry: &Entry, link: &Link) -> LocalAddress {
     }
 }
 
-/// The address itself: on a point-to-point link `Address` is the other end's, and `Local` ours.
+/// Returns the address itself: on a point-to-point link `Address` is the peer's, and `Local` ours.
 fn address_of(message: &AddressMessage) -> Option<IpAddr> {
     let local = message.attributes.iter().find_map(|attribute| match attribute {
         AddressAttribute::Local(ip) => Some(*ip),

@@ -1,22 +1,22 @@
-//! SCTP over UDP (RFC 6951): sockets that send from one address and no other, the port that each peer's
-//! address is reached at, and what the host's interfaces do. Knows nothing of associations; may not look into
-//! a packet.
+//! Sockets for SCTP over UDP (RFC 6951): each sends from one local address. Also the UDP ports of a peer's
+//! addresses, and changes of the host's interfaces. This crate knows no associations and reads no packets.
 //!
-//! # Where a packet leaves
+//! # Source addresses
 //!
-//! A path is a pair of addresses, so the source address of a packet is never for the kernel to choose. There
-//! is one [`Socket`] for each local address, bound to it and, for a mobile on Linux, to the address's
-//! interface ([`SocketOptions::device`]): the routing table then cannot send a packet with the address of one
-//! interface out of another, which networks drop (RFC 2827). One socket for all with packet info would set
-//! the address as well, but one interface that blocks would block the others, and what arrives for an address
-//! that the host lost would still come in. A server is not bound to interfaces: its address may be on none of
-//! those that packets come through.
+//! A path is a pair of addresses, so the kernel may never choose the source address of a packet. Each local
+//! address has one [`Socket`], bound to it and, for a mobile on Linux, to the address's interface
+//! ([`SocketOptions::device`]). The routing table then cannot send a packet with the address of one interface
+//! through another, which networks drop (RFC 2827).
 //!
-//! # Where it goes
+//! One socket for all addresses with packet info would set the address as well. But one blocked interface
+//! would block the others, and packets to an address that the host lost would still arrive. A server is not
+//! bound to interfaces: its packets may arrive through an interface that does not have its address.
 //!
-//! RFC 6951 §5.1 wants a remote port kept for each destination address of each association: [`RemotePorts`].
-//! It is learnt from packets whose verification tag was checked (§5.4), which only the association can do:
-//! this crate is told.
+//! # Destination ports
+//!
+//! RFC 6951 §5.1 keeps a remote UDP port for each destination address of each association: [`RemotePorts`].
+//! It is learned from packets whose verification tag was checked (§5.4). Only the association can check it,
+//! so the caller reports the packet.
 
 mod change;
 mod ports;

@@ -1,5 +1,4 @@
-//! [`RemotePorts`]: the UDP port at which each address of one peer is reached (RFC 6951 §5.1). Pure
-//! bookkeeping.
+//! [`RemotePorts`]: the UDP port of each address of one peer (RFC 6951 §5.1). Keeps state, does no I/O.
 
 use std::net::IpAddr;
 
@@ -8,32 +7,34 @@ pub const ENCAPSULATION_PORT: u16 = 9899;
 
 /// The UDP ports of one association's peer, per path.
 ///
-/// RFC 6951 §5.1 keeps one for each destination address. A path's own is kept beside it, because a NAT
-/// between may map each pair of addresses to another port; a pair of which nothing came yet takes the port of
-/// its remote address on another pair, then the one the association began with.
+/// RFC 6951 §5.1 keeps one port for each destination address. This keeps one for each path, because a NAT may
+/// map each pair of addresses to another port. A pair from which nothing arrived yet uses the port of its
+/// remote address on another pair, then the port that the association began with.
 #[derive(Clone, Debug)]
 pub struct RemotePorts {
     initial: u16,
-    /// By (remote, local), in this order; few.
+    /// Sorted by (remote, local); few.
     learnt: Vec<((IpAddr, IpAddr), u16)>,
-    /// Where in it is what was learnt last: most packets say the same again.
+    /// Index of the entry that was learned last: most packets repeat it.
     last: usize,
 }
 
-/// Pairs remembered at most; as many as an association has paths. A peer that changes its address for ever
-/// does not fill the memory.
+/// Pairs remembered at most, as many as an association has paths. A peer that keeps changing its address does
+/// not fill the memory.
 const MAX_PAIRS: usize = 64;
 
 impl RemotePorts {
-    /// Every address of the peer is at `initial` until something else is learnt.
+    /// Uses `initial` for every address of the peer until another port is learned.
     pub fn new(initial: u16) -> Self {
         Self { initial, learnt: Vec::new(), last: 0 }
     }
 
-    /// A packet from `remote`, port `port`, to `local` came, *and its verification tag is right* (RFC 6951
-    /// §5.4). `is_path`: the association has a path between them; asked about a pair that is not known. Of
-    /// others nothing is learnt: who has seen one packet can send from any number of addresses. True when the
-    /// port is news: the pair is new, or a NAT between gave it another one.
+    /// Learns the port of a packet from `remote` to `local` *whose verification tag is right* (RFC 6951
+    /// §5.4). Returns whether the port is new: the pair is new, or a NAT mapped it anew.
+    ///
+    /// `is_path` says whether the association has a path between the two; it is called for unknown pairs
+    /// only. Nothing is learned for other pairs: an attacker who has seen one packet can send from any number
+    /// of addresses.
     pub fn learn(
         &mut self,
         local: IpAddr,
@@ -53,7 +54,7 @@ impl RemotePorts {
             Err(_) if self.learnt.len() >= MAX_PAIRS || !is_path() => false,
             Err(place) => {
                 self.last = place;
-                // Most associations have one.
+                // Most associations have one pair.
                 self.learnt.reserve_exact(1);
                 self.learnt.insert(place, (pair, port));
                 true
@@ -65,11 +66,11 @@ impl RemotePorts {
         self.learnt.binary_search_by(|(known, _)| known.cmp(&pair))
     }
 
-    /// Where a packet from `local` to `remote` goes.
+    /// Returns the port to which a packet from `local` to `remote` goes.
     pub fn port(&self, local: IpAddr, remote: IpAddr) -> u16 {
         match self.find((remote, local)) {
             Ok(place) => self.learnt[place].1,
-            // Any pair with this remote address: its neighbours, if there is one.
+            // Any pair with this remote address is adjacent in the sorted list.
             Err(_) => {
                 let first = self.learnt.partition_point(|((to, _), _)| *to < remote);
                 let same_remote = self.learnt.get(first).filter(|((to, _), _)| *to == remote);
@@ -78,7 +79,7 @@ impl RemotePorts {
         }
     }
 
-    /// A path of the association is gone.
+    /// Forgets a path that the association removed.
     pub fn forget(&mut self, local: IpAddr, remote: IpAddr) {
         if let Ok(place) = self.find((remote, local)) {
             self.learnt.remove(place);

@@ -1,26 +1,25 @@
-//! The kernel's queue of ICMP errors of a socket (`IP_RECVERR`): which packets met "port unreachable", with
-//! what they quote.
+//! The socket's queue of ICMP errors (`IP_RECVERR`): which packets met "port unreachable", and what the
+//! messages quote.
 
 use std::io;
 use std::net::SocketAddr;
 
 use tokio::net::UdpSocket;
 
-/// An ICMP or ICMPv6 message "port unreachable": the host has no socket at the UDP port that a packet went
-/// to.
+/// An ICMP or ICMPv6 message "port unreachable": the host has no socket at the packet's UDP port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortUnreachable {
-    /// Where the packet went.
+    /// The packet's destination.
     pub to: SocketAddr,
-    /// The beginning of its UDP payload, as much as the message quotes.
+    /// The beginning of the packet's UDP payload, as far as the message quotes it.
     pub quoted: Vec<u8>,
 }
 
-/// Messages taken from the queue at a time: a flood of forged ones does not hold up the packets.
+/// Messages read from the queue at a time: a flood of forged ones does not delay packets.
 const AT_ONCE: usize = 64;
 
-/// True for what an ICMP message about an earlier packet makes of the next call on its socket (Linux,
-/// `icmp_err_convert` and `icmpv6_err_convert`). The error is gone once it was reported.
+/// Returns whether a call failed because of an ICMP message about an earlier packet (Linux,
+/// `icmp_err_convert` and `icmpv6_err_convert`). The kernel reports each such error once.
 pub(crate) fn is_of_earlier_packet(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -44,10 +43,10 @@ mod queue {
 
     use super::{AT_ONCE, PortUnreachable, SocketAddr, UdpSocket, io};
 
-    /// Enough for the headers by which an association knows its packets.
+    /// Holds the headers that identify an association's packet.
     const QUOTED: usize = 128;
-    /// Room for the error and for what else the socket was asked to tell of each packet (destination, ECN),
-    /// which comes first.
+    /// Holds the error and the other control messages that the socket asked for (destination, ECN), which
+    /// come first.
     const CONTROL: usize = 512;
 
     pub(crate) fn is_other_icmp_error(error: &io::Error) -> bool {
@@ -62,7 +61,7 @@ mod queue {
         error.raw_os_error().is_some_and(|number| known.contains(&number))
     }
 
-    /// Has the kernel keep ICMP errors for [`take`].
+    /// Makes the kernel keep ICMP errors for [`take`].
     pub(crate) fn enable(socket: &socket2::Socket, ipv6: bool) -> io::Result<()> {
         if ipv6 {
             setsockopt(socket, Ipv6RecvErr, &true)?;
@@ -72,8 +71,8 @@ mod queue {
         Ok(())
     }
 
-    /// Empties the queue, up to a bound. Returns whether an ICMP message was in it: errors of this host,
-    /// such as "message too long", are of the packet at hand.
+    /// Empties the queue, up to a bound. Returns whether it held an ICMP message: errors of this host, such
+    /// as "message too long", concern the current packet.
     pub(crate) fn take(socket: &UdpSocket, mut found: impl FnMut(PortUnreachable)) -> bool {
         let mut control = [0; CONTROL];
         let mut any = false;

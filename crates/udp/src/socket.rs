@@ -1,5 +1,5 @@
-//! [`Socket`]: one local address's UDP socket, with segmentation offload, coalesced and batched receiving,
-//! and the ECN bits. Carries whole SCTP packets and does not look into them.
+//! [`Socket`]: the UDP socket of one local address, with segmentation offload, coalesced and batched
+//! receiving, and ECN. Carries whole SCTP packets and does not parse them.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
@@ -13,26 +13,26 @@ use tokio::net::UdpSocket;
 
 use crate::refusals::{self, PortUnreachable};
 
-/// Bytes of a UDP header: what encapsulation takes from a path's MTU (RFC 6951 §5.6).
+/// Bytes of a UDP header: encapsulation subtracts them from a path's MTU (RFC 6951 §5.6).
 pub const UDP_HEADER: u32 = 8;
 
-/// Bytes of one receive buffer: the most that the kernel coalesces into one.
+/// Bytes of one receive buffer: the most that the kernel coalesces.
 const BUFFER: usize = 1 << 16;
-/// Receive buffers, filled by one system call.
+/// Receive buffers filled by one system call.
 const BUFFERS: usize = 8;
-/// The call fills as many as there are packets for (recvmmsg): fewer mean that there are no more. Elsewhere
-/// it may fill one.
+/// Whether the call fills a buffer for each waiting packet (recvmmsg), so that an unfilled one means that
+/// none is left. Elsewhere it may fill one.
 const FILLS_ALL: bool = cfg!(target_os = "linux");
-/// Bytes that one call may hand to segmentation offload: an IPv4 packet with its headers holds no more.
+/// Bytes that one call may pass to segmentation offload: the most that an IPv4 packet with its headers holds.
 const MAX_OFFLOAD: usize = 65_535 - 20 - UDP_HEADER as usize;
 
 /// Options of a [`Socket`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketOptions {
-    /// The interface it may use and no other; `None`: whatever the routing table says. Linux only; elsewhere,
-    /// and where the kernel does not allow it, the address alone decides.
+    /// The only interface to use; `None`: the routing table decides. Linux only. Elsewhere, and where the
+    /// kernel does not permit it, the address alone decides.
     pub device: Option<String>,
-    /// Bytes the kernel is asked to hold in each direction, 4 MiB; it gives what its limits allow.
+    /// Bytes of kernel buffer to request in each direction, 4 MiB; the kernel grants what its limits allow.
     pub buffer: usize,
 }
 
@@ -45,20 +45,21 @@ impl Default for SocketOptions {
 /// Errors of [`Socket::bind`].
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
-    /// A path has a local address; a socket for all of them would leave the choice to the kernel.
+    /// The address is unspecified: a path has one local address, and such a socket would leave the choice to
+    /// the kernel.
     #[error("{0}: want one address of this host, not all of them")]
     Unspecified(SocketAddr),
-    /// What the kernel said.
+    /// The kernel's error.
     #[error("cannot use {address}: {}", reason(.source))]
     Io {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
         /// The error.
         source: io::Error,
     },
 }
 
-/// The kernel's error in words a user can act on.
+/// Describes the kernel's error in words that a user can act on.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "the port is in use: take another, or end who has it".to_owned(),
@@ -71,38 +72,37 @@ fn reason(error: &io::Error) -> String {
 /// Packets to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
-    /// Where to.
+    /// The destination.
     pub to: SocketAddr,
-    /// One packet, or several of equal length, the last perhaps shorter.
+    /// One packet, or several of equal length; the last may be shorter.
     pub bytes: &'a [u8],
-    /// The length of each when there are several.
+    /// The length of each packet if there are several.
     pub segment_size: Option<usize>,
-    /// The ECN bits of the outer IP header, which are those the SCTP packet would have without UDP (RFC 6951
-    /// §5.8); `None`: who sends it does not know ECN.
+    /// The ECN bits of the outer IP header, those that the SCTP packet would have without UDP (RFC 6951
+    /// §5.8). `None`: the sender does not support ECN.
     pub ecn: Option<EcnCodepoint>,
-    /// What IP may do with packets that are larger than the interface takes.
+    /// How IP treats packets that are larger than the interface's MTU.
     pub fragment: Fragment,
 }
 
-/// What IP may do with a packet that is larger than a link takes.
+/// How IP treats a packet that is larger than a link's MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fragment {
-    /// Never fragment it: a probe, whose size is the question (RFC 8899 §3).
+    /// Never fragments it: it is a probe of its size (RFC 8899 §3).
     Never,
-    /// Don't fragment it on its way; where this host's own interface does not take it, fragment it rather
-    /// than lose it.
+    /// Sets "don't fragment", but fragments it at this host if the host's own interface has a smaller MTU.
     Here,
-    /// Fragment it anywhere: it is known to be larger than its path takes (RFC 9260 §6.9).
+    /// Permits fragmentation anywhere: it is known to exceed its path's MTU (RFC 9260 §6.9).
     Anywhere,
 }
 
 /// Result of handing packets to the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Bytes that need not be handed to it again; fewer than asked for when it takes no more now
-    /// ([`poll_send_ready`](Socket::poll_send_ready)).
+    /// Bytes that were handed over or lost. If fewer than requested, retry the rest when
+    /// [`poll_send_ready`](Socket::poll_send_ready) is ready.
     pub bytes: usize,
-    /// Bytes of the smallest packet that was too large for the interface.
+    /// Bytes of the smallest packet that exceeded the interface's MTU.
     pub too_long: Option<usize>,
 }
 
@@ -117,18 +117,18 @@ pub struct Socket {
     refused: Mutex<Vec<PortUnreachable>>,
 }
 
-/// ICMP errors kept for [`Socket::take_refused`]; more are dropped, as the network may drop any of them.
+/// ICMP errors kept for [`Socket::take_refused`]; more are dropped, as the network may drop any.
 const MOST_REFUSED: usize = 64;
 
-/// Attempts to send a packet while ICMP errors of earlier ones come.
+/// Attempts to send a packet while ICMP errors of earlier packets arrive.
 const MOST_ATTEMPTS: usize = 16;
 
 impl Socket {
-    /// Binds to an address; port 0 takes a free one. Must be called within a tokio runtime.
+    /// Binds to an address; port 0 chooses a free one. Must be called within a tokio runtime.
     ///
     /// # Errors
     ///
-    /// The address is unspecified, or the kernel does not give it.
+    /// The address is unspecified, or the kernel refuses it.
     pub fn bind(address: SocketAddr, options: &SocketOptions) -> Result<Self, SocketError> {
         if address.ip().is_unspecified() {
             return Err(SocketError::Unspecified(address));
@@ -143,15 +143,15 @@ impl Socket {
         }
         socket.bind(&address.into())?;
         let device = options.device.clone().filter(|name| bind_device(&socket, name));
-        // What the limits of the host do not allow is not had; the association's own window then decides.
+        // A smaller buffer than requested is no error: the association's window then decides.
         let _ = socket.set_recv_buffer_size(options.buffer);
         let _ = socket.set_send_buffer_size(options.buffer);
-        // Without it connecting to nobody ends by a timeout, as it does where ICMP is filtered.
+        // Without it a set-up without a listener ends by timeout, as it does where ICMP is filtered.
         let _ = refusals::enable(&socket, address.is_ipv6());
         socket.set_nonblocking(true)?;
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-        // quinn-udp 0.6 asks for arrival times and has no room for them beside the ECN bits, which the kernel
-        // then cuts off.
+        // quinn-udp 0.6 requests arrival times but leaves no room for them beside the ECN bits, which the
+        // kernel would then truncate.
         #[cfg(target_os = "linux")]
         nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::ReceiveTimestampns, &false)?;
         let io = UdpSocket::from_std(socket.into())?;
@@ -159,22 +159,21 @@ impl Socket {
         Ok(Self { io, state, local, device, refused: Mutex::default() })
     }
 
-    /// The address and port it is bound to.
+    /// Returns the address and port of the socket.
     pub fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// The interface it is bound to.
+    /// Returns the interface that the socket is bound to.
     pub fn device(&self) -> Option<&str> {
         self.device.as_deref()
     }
 
-    /// Sends packets, in as few system calls as the kernel allows.
+    /// Sends packets with as few system calls as possible.
     ///
     /// # Errors
     ///
-    /// What the kernel says when it refuses them, as that there is no route. They are lost then, as packets
-    /// are.
+    /// The kernel's error, such as "no route". The packets are then lost.
     pub fn send(&self, packets: &Outgoing<'_>) -> io::Result<Sent> {
         if packets.fragment == Fragment::Anywhere {
             return self.send_fragmented(packets);
@@ -190,7 +189,7 @@ impl Socket {
             match self.send_some(packets.to, contents, segment_size, packets.ecn) {
                 Ok(()) => sent.bytes += contents.len(),
                 Err(error) if is_too_long(&error) => {
-                    // Send one by one, to find which of them is too long.
+                    // Sends each packet by itself, to find the one that is too long.
                     if segment_size.is_some() {
                         most = 1;
                         continue;
@@ -206,7 +205,7 @@ impl Socket {
                     sent.bytes += contents.len();
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // An interface without offload: the kernel said so, and is not asked again.
+                // The kernel reported an interface without offload; offload stays off.
                 Err(_) if segment_size.is_some() && self.state.max_gso_segments() == 1 => {}
                 Err(error) => return Err(error),
             }
@@ -214,7 +213,7 @@ impl Socket {
         Ok(sent)
     }
 
-    /// Sends packets one by one, without "don't fragment".
+    /// Sends each packet by itself, without "don't fragment".
     fn send_fragmented(&self, packets: &Outgoing<'_>) -> io::Result<Sent> {
         let mut sent = Sent::default();
         for packet in packets.bytes.chunks(packets.segment_size.unwrap_or(packets.bytes.len()).max(1)) {
@@ -240,8 +239,8 @@ impl Socket {
         })
     }
 
-    /// ICMP messages "port unreachable" that were found since the last time, while sending or receiving
-    /// (Linux). Anybody who knows the ports can forge them: the quoted packet has to be checked.
+    /// Returns the ICMP messages "port unreachable" found since the last call, while sending or receiving
+    /// (Linux). Anyone who knows the ports can forge them: check the quoted packet.
     pub fn take_refused(&self) -> Vec<PortUnreachable> {
         std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -256,13 +255,13 @@ impl Socket {
         let transmit = Transmit { destination, ecn, contents, segment_size, src_ip: None };
         let attempt = || self.state.try_send(UdpSockRef::from(&self.io), &transmit);
         let result = match attempt() {
-            // Perhaps of an earlier packet, to whomever it went: a forged ICMP message must not make this one
-            // too long, or lost.
+            // The error may concern an earlier packet to any destination: a forged ICMP message must not make
+            // this packet too long or lost.
             Err(error) if refusals::is_of_earlier_packet(&error) => self.send_again(attempt),
             result => result,
         };
         match result {
-            // Once more under the runtime's eyes, so that `poll_send_ready` waits for the kernel's word.
+            // Tries again through the runtime, so that `poll_send_ready` waits for the kernel.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 self.io.try_io(Interest::WRITABLE, attempt)
             }
@@ -270,10 +269,10 @@ impl Socket {
         }
     }
 
-    /// Tries a packet again until no error of an earlier one is left.
+    /// Retries a packet until no error of an earlier one is left.
     ///
-    /// The kernel reports the next error in its queue as soon as those before it are taken: more forged
-    /// messages than are taken at a time would pass for the answer to this packet.
+    /// The kernel reports the next queued error as soon as those before it are read. A flood of forged
+    /// messages could otherwise pass for the result of this packet.
     fn send_again(&self, attempt: impl Fn() -> io::Result<()>) -> io::Result<()> {
         for _ in 0..MOST_ATTEMPTS {
             let more = self.collect_refused();
@@ -282,16 +281,16 @@ impl Socket {
                 result => return result,
             }
         }
-        // They come faster than they are taken: the packet is lost, and its size is not to blame.
+        // Errors arrive faster than they are read: the packet is lost, but not because of its size.
         Err(io::Error::other("a flood of ICMP messages"))
     }
 
-    /// Ready when the kernel takes packets again.
+    /// Ready when the kernel accepts packets again.
     pub fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.io.poll_send_ready(cx)
     }
 
-    /// Fills the batch with what arrived; ready with at least one datagram.
+    /// Fills the batch with arrived datagrams; ready with at least one.
     pub fn poll_recv(&self, cx: &mut Context<'_>, batch: &mut Batch) -> Poll<io::Result<()>> {
         batch.filled = 0;
         batch.local = self.local.ip();
@@ -306,8 +305,8 @@ impl Socket {
                 let mut slices: [IoSliceMut<'_>; BUFFERS] =
                     std::array::from_fn(|_| buffers.next().unwrap_or_else(|| IoSliceMut::new(&mut [])));
                 batch.filled = self.state.recv(UdpSockRef::from(&self.io), &mut slices, &mut batch.meta)?;
-                // The runtime, told that there is no more, waits for the kernel's next word, which comes with
-                // the next packet: one call in vain is saved.
+                // Once told that nothing is left, the runtime waits for the next packet's notification: this
+                // saves one call that would find nothing.
                 if FILLS_ALL && batch.filled < BUFFERS {
                     Err(io::ErrorKind::WouldBlock.into())
                 } else {
@@ -318,7 +317,7 @@ impl Socket {
                 _ if batch.filled > 0 => return Poll::Ready(Ok(())),
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // What an earlier packet met on its way is no fault of the socket.
+                // An ICMP error of an earlier packet does not break the socket.
                 Err(error) if refusals::is_of_earlier_packet(&error) => {
                     self.collect_refused();
                 }
@@ -338,8 +337,8 @@ fn is_too_long(_error: &io::Error) -> bool {
     false
 }
 
-/// Lets IP fragment what is sent next, or no more. `UdpSocketState` forbids it, and keeps the kernel's own
-/// PMTU out of it.
+/// Permits IP to fragment the next packets, or forbids it again. `UdpSocketState` forbids it and ignores the
+/// kernel's PMTU.
 #[cfg(target_os = "linux")]
 fn allow_fragments(socket: &UdpSocket, local: SocketAddr, allowed: bool) -> io::Result<()> {
     use rustix::net::sockopt::{
@@ -368,7 +367,7 @@ fn bind_device(_socket: &socket2::Socket, _name: &str) -> bool {
     false
 }
 
-/// Room for what arrives, used again and again: half a MiB.
+/// Receive buffers, reused: half a MiB.
 #[derive(Debug)]
 pub struct Batch {
     bytes: Box<[u8]>,
@@ -391,22 +390,22 @@ impl Default for Batch {
 /// An SCTP packet that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
-    /// The address it came to.
+    /// The local address it arrived at.
     pub local: IpAddr,
-    /// The address and UDP port it came from.
+    /// The sender's address and UDP port.
     pub remote: SocketAddr,
-    /// Its ECN bits, unless they say that the sender does not know ECN.
+    /// Its ECN bits; `None`: Not-ECT.
     pub ecn: Option<EcnCodepoint>,
     /// The packet.
     pub bytes: &'a [u8],
 }
 
 impl Batch {
-    /// The datagrams of the last [`Socket::poll_recv`], in the order in which they arrived.
+    /// Returns the datagrams of the last [`Socket::poll_recv`] in the order of arrival.
     pub fn datagrams(&self) -> impl Iterator<Item = Datagram<'_>> {
         let filled = self.meta.iter().zip(self.bytes.chunks(BUFFER)).take(self.filled);
         filled.flat_map(|(meta, buffer)| {
-            // The kernel coalesces datagrams of one sender: each `stride` long, the last perhaps shorter.
+            // The kernel coalesces datagrams of one sender: each is `stride` bytes, the last may be shorter.
             buffer[..meta.len].chunks(meta.stride.max(1)).map(|bytes| Datagram {
                 local: self.local,
                 remote: meta.addr,

@@ -1,4 +1,4 @@
-//! [`InterfaceWatch`]: netlink's word on links and addresses, as it happens. Linux.
+//! [`InterfaceWatch`]: changes of links and addresses from netlink (Linux).
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,15 +18,15 @@ use crate::interfaces::Table;
 /// Multicast groups (linux/rtnetlink.h): RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR.
 const GROUPS: u32 = 0x1 | 0x10 | 0x100;
 
-/// The kernel has lost messages for this socket: what we know may be wrong.
+/// The kernel dropped messages for this socket: the known state may be wrong.
 const ENOBUFS: i32 = 105;
 
-/// Bytes of one netlink answer: the kernel puts at most 32 KiB into one.
+/// Bytes of the receive buffer: the kernel puts at most 32 KiB into one answer.
 const BUFFER: usize = 1 << 15;
 
-/// Follows the addresses of this host's network namespace.
+/// Watches the addresses of this host's network namespace.
 ///
-/// The first changes are those addresses that are there already.
+/// The first changes report the addresses that exist.
 #[derive(Debug)]
 pub struct InterfaceWatch {
     socket: AsyncFd<Socket>,
@@ -36,14 +36,14 @@ pub struct InterfaceWatch {
 }
 
 impl InterfaceWatch {
-    /// Subscribes and reads what there is. Must be called within a tokio runtime.
+    /// Subscribes to changes and reads the present state. Must be called within a tokio runtime.
     ///
     /// # Errors
     ///
-    /// The kernel gives no netlink socket.
+    /// The kernel refuses a netlink socket.
     pub fn new() -> io::Result<Self> {
         let mut socket = Socket::new(NETLINK_ROUTE)?;
-        // Subscribed first, so that nothing is missed between reading and listening.
+        // Subscribes first, so that no change is missed between the dump and the subscription.
         socket.bind(&SocketAddr::new(0, GROUPS))?;
         socket.set_non_blocking(true)?;
         #[expect(
@@ -61,12 +61,12 @@ impl InterfaceWatch {
         Ok(watch)
     }
 
-    /// The addresses that can be sent from now.
+    /// Returns the usable addresses.
     pub fn usable(&self) -> Vec<LocalAddress> {
         self.table.usable().collect()
     }
 
-    /// The next change. Cancel-safe.
+    /// Returns the next change. Cancel-safe.
     ///
     /// # Errors
     ///
@@ -81,9 +81,9 @@ impl InterfaceWatch {
                 Ok(()) => {
                     take(&self.buffer, &mut self.table, &mut self.changes);
                     drop(ready);
-                    // Linux tells of a carrier that came at once, and of one that went up to a second late;
-                    // but it says so when it is asked. Whoever moves to a link wants to know whether it, or
-                    // the old one, is still there.
+                    // Linux reports a new carrier at once and a lost one up to a second late, but a dump has
+                    // the present state. A mobile that moves to a link needs to know whether it and the old
+                    // one are still up.
                     if !self.changes.is_empty() {
                         self.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
                     }
@@ -99,8 +99,7 @@ impl InterfaceWatch {
         }
     }
 
-    /// Asks for all links, then all addresses. The kernel answers a dump while it is asked for, so nothing
-    /// waits.
+    /// Dumps all links, then all addresses. The kernel answers a dump synchronously, so nothing blocks.
     fn read_all(&mut self) -> io::Result<()> {
         self.table.begin_again();
         self.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
@@ -120,7 +119,7 @@ impl InterfaceWatch {
         loop {
             match receive(socket, &mut self.buffer) {
                 Ok(()) => {}
-                // News overran the answer; the answer itself is made as it is read.
+                // Notifications overflowed the buffer; the dump itself is not lost.
                 Err(error) if error.raw_os_error() == Some(ENOBUFS) => continue,
                 Err(error) => return Err(error),
             }
@@ -131,8 +130,8 @@ impl InterfaceWatch {
     }
 }
 
-/// Of what is told together, what went comes before what came: an end that has nothing left moves with one
-/// request, and one that does not know it yet with several. The changes of one address stay in their order.
+/// Sorts changes reported together: removals before additions. A host that has lost all addresses then moves
+/// with one request; several would be needed otherwise. The changes of one address stay in order.
 fn losses_first(changes: &mut VecDeque<Change>) {
     let ip = |change: &Change| match change {
         Change::Up(address) => address.ip,
@@ -150,11 +149,11 @@ fn receive(socket: &Socket, buffer: &mut Vec<u8>) -> io::Result<()> {
     socket.recv(buffer, 0).map(|_| ())
 }
 
-/// Reads the messages of one answer; true when a dump ends with it.
+/// Parses the messages of one answer; returns whether a dump ended.
 fn take(mut bytes: &[u8], table: &mut Table, changes: &mut VecDeque<Change>) -> bool {
     let mut done = false;
     while !bytes.is_empty() {
-        // A message of a kind that a newer kernel has is skipped by its length.
+        // Message kinds of newer kernels are skipped by their length.
         let Some(length) = bytes.first_chunk().map(|length| u32::from_ne_bytes(*length) as usize) else {
             break;
         };

@@ -1,4 +1,4 @@
-//! [`InterfaceWatch`] where there is no netlink: there is none, and it says so.
+//! [`InterfaceWatch`] for systems without netlink: always an error.
 
 use std::convert::Infallible;
 use std::io;
@@ -6,12 +6,12 @@ use std::task::{Context, Poll};
 
 use crate::change::{Change, LocalAddress};
 
-/// Follows the addresses of this host; Linux only so far.
+/// Watches the addresses of this host; only Linux is supported.
 #[derive(Debug)]
 pub struct InterfaceWatch(Infallible);
 
 impl InterfaceWatch {
-    /// Fails: only Linux reports address changes here.
+    /// Fails: address changes are only reported on Linux.
     ///
     /// # Errors
     ///
@@ -20,12 +20,12 @@ impl InterfaceWatch {
         Err(io::Error::new(io::ErrorKind::Unsupported, "interfaces are followed on Linux only"))
     }
 
-    /// The addresses that can be sent from now.
+    /// Returns the usable addresses.
     pub fn usable(&self) -> Vec<LocalAddress> {
         match self.0 {}
     }
 
-    /// The next change.
+    /// Returns the next change.
     ///
     /// # Errors
     ///
