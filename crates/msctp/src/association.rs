@@ -19,21 +19,21 @@ use crate::inbox::{Inbox, Item};
 use crate::state::{Last, Phase, Shared, Slot, State};
 use crate::stream::Stream;
 
-/// Takes the next message out of the core.
+/// Takes the next message from the core.
 type More<'a> = &'a mut dyn FnMut() -> Result<Option<Message>, Restarted>;
 
-/// An SCTP association (RFC 9260). Cloned cheaply; the clones are the same association, so that one task may
-/// send while another receives.
+/// An SCTP association (RFC 9260). Clones are cheap and share the association, so one task can send while
+/// another receives.
 ///
 /// # The end
 ///
 /// [`shutdown`](Self::shutdown) returns `Ok` when the peer has acknowledged everything that was sent. So does
-/// [`Endpoint::close`](crate::Endpoint::close) for all associations of an endpoint. One of the two must be
-/// awaited before `main` returns, or data is lost.
+/// [`Endpoint::close`](crate::Endpoint::close) for all associations of an endpoint. Await one of the two
+/// before `main` returns, or data is lost.
 ///
 /// Dropping the last clone only begins the shutdown. The endpoint's task completes it in the background, for
-/// at most [`EndpointOptions::linger`](crate::EndpointOptions::linger), and for as long as the runtime lives.
-/// When the runtime ends first, the peer gets an ABORT and what was not delivered is lost.
+/// at most [`EndpointOptions::linger`](crate::EndpointOptions::linger) and as long as the runtime lives. If
+/// the runtime ends first, the peer gets an ABORT and undelivered data is lost.
 ///
 /// Every wait is cancel-safe: no message is lost or sent in part.
 pub struct Association {
@@ -46,7 +46,7 @@ impl Association {
         Self { shared, handle }
     }
 
-    /// Runs `f` on the core's association; `None` when it is over and emptied.
+    /// Runs `f` on the core's association; `None` if it is over and emptied.
     fn with_core<R>(&self, f: impl FnOnce(&mut msctp_proto::Association, Time) -> R) -> Option<R> {
         let mut state = self.shared.lock();
         let now = state.now();
@@ -77,7 +77,7 @@ impl Association {
         })
     }
 
-    /// Returns what `ready` gives, or has the slot's watchers wake `cx`.
+    /// Returns the value of `ready`, or has the slot's watchers wake `cx`.
     fn poll_wait<R>(&self, cx: &Context<'_>, ready: impl FnOnce(&mut Slot) -> Option<R>) -> Poll<R> {
         let mut state = self.shared.lock();
         let slot = slot_of(&mut state, self.handle);
@@ -90,12 +90,12 @@ impl Association {
         }
     }
 
-    /// Waits on the slot's watchers until `ready` gives something.
+    /// Waits on the slot's watchers until `ready` returns a value.
     async fn wait<R>(&self, mut ready: impl FnMut(&mut Slot) -> Option<R>) -> R {
         poll_fn(|cx| self.poll_wait(cx, &mut ready)).await
     }
 
-    /// Takes a message to send (RFC 9260 §11.1.5); waits while the send buffer is full.
+    /// Sends a message (RFC 9260 §11.1.5); waits while the send buffer is full.
     ///
     /// # Errors
     ///
@@ -104,12 +104,12 @@ impl Association {
         poll_fn(|cx| self.poll_send(cx, &message)).await
     }
 
-    /// As [`send`](Self::send), without waiting.
+    /// Sends a message as [`send`](Self::send) does, without waiting.
     ///
     /// # Errors
     ///
-    /// There is no room now ([`SendRefusal::BufferFull`](crate::SendRefusal)), the message cannot be sent, or
-    /// the association is closing or over.
+    /// The send buffer is full ([`SendRefusal::BufferFull`](crate::SendRefusal)), the message cannot be sent,
+    /// or the association is closing or over.
     pub fn try_send(&self, message: &OutMessage) -> Result<(), SendError> {
         self.offer(message, None)
     }
@@ -159,13 +159,14 @@ impl Association {
         result.map_err(SendError::Refused)
     }
 
-    /// The next message (RFC 9260 §11.1.7) of any stream that has no [`Stream`] of its own; `None` when the
-    /// peer has shut down and everything was read.
+    /// Receives the next message (RFC 9260 §11.1.7) of any stream that has no [`Stream`] of its own. `None`
+    /// if the peer has shut down and everything was read.
     ///
     /// # Errors
     ///
-    /// The association was lost. What came before was given first. [`AssociationError::Restarted`] says once,
-    /// between the messages before and after it, that the peer restarted; the association goes on.
+    /// The association was lost; messages that arrived before are returned first.
+    /// [`AssociationError::Restarted`] marks a restart of the peer, once, between the messages before and
+    /// after it; the association goes on.
     pub async fn recv(&self) -> Result<Option<Message>, AssociationError> {
         let item = poll_fn(|cx| self.poll_recv(cx, None)).await?;
         Ok(item.and_then(|item| match item {
@@ -188,7 +189,7 @@ impl Association {
         })
     }
 
-    /// Takes an item out of the inbox, which takes messages out of the core. Pending while there is none.
+    /// Takes an item from the inbox, which takes messages from the core. Pending while there is none.
     fn poll_inbox<T>(
         &self,
         cx: &Context<'_>,
@@ -219,23 +220,24 @@ impl Association {
             }
         };
         if opened {
-            // The peer may have to be told that there is room again.
+            // The peer may need a window update.
             state.wake_driver();
         }
         result
     }
 
-    /// A stream as bytes in both directions. Its messages then come there and not to [`recv`](Self::recv).
+    /// Opens a stream for reading and writing bytes. Its messages then go there and not to
+    /// [`recv`](Self::recv).
     ///
     /// # Errors
     ///
-    /// The association has no such stream in either direction, or somebody has it already.
+    /// The association has no such stream in either direction, or the stream is taken.
     pub fn stream(&self, stream: u16) -> Result<Stream, StreamError> {
         {
             let mut state = self.shared.lock();
             let slot = slot_of(&mut state, self.handle);
             let (outbound, inbound) = slot.streams;
-            // Not known yet of one that was accepted this moment.
+            // The numbers of an association accepted just now are not known yet.
             if !matches!(slot.phase, Phase::Connecting) && stream >= outbound.max(inbound) {
                 return Err(StreamError::Unknown { stream, outbound, inbound });
             }
@@ -246,15 +248,16 @@ impl Association {
         Ok(Stream::new(self.clone(), stream))
     }
 
-    /// A stream that nobody has: to open a conversation with the peer's
-    /// [`accept_stream`](Self::accept_stream), which gets it with the first bytes. The end that connected
-    /// opens the even numbers and the other one the odd ones, as WebRTC data channels do, so that both may
-    /// open at once. Numbers come in turn, and again when all were used: finish a stream at both ends before
+    /// Opens a free stream. The peer's [`accept_stream`](Self::accept_stream) returns it with the first
+    /// bytes.
+    ///
+    /// The end that connected opens even numbers and the other end odd ones, as WebRTC data channels do, so
+    /// both may open at once. Numbers are used in turn and then reused: finish a stream at both ends before
     /// dropping it.
     ///
     /// # Errors
     ///
-    /// All of ours are taken (`Config::outbound_streams`), or the association is over.
+    /// All streams of this end are taken (`Config::outbound_streams`), or the association is over.
     pub fn open_stream(&self) -> Result<Stream, StreamError> {
         let stream = {
             let mut state = self.shared.lock();
@@ -279,8 +282,8 @@ impl Association {
         Ok(Stream::new(self.clone(), stream))
     }
 
-    /// Waits for the peer to send on a stream that nobody has here, and gives that stream; `None` when the
-    /// peer has shut down. Takes what [`recv`](Self::recv) would get: use one of the two.
+    /// Waits until the peer sends on a stream that is not taken here, and returns that stream. `None` if the
+    /// peer has shut down. Consumes what [`recv`](Self::recv) would return: use one of the two.
     ///
     /// # Errors
     ///
@@ -290,12 +293,12 @@ impl Association {
         Ok(accepted.map(|stream| Stream::new(self.clone(), stream)))
     }
 
-    /// Discards what comes on a stream that is still taken: its reader is gone.
+    /// Discards the messages of a stream whose reader was dropped.
     pub(crate) fn discard_stream(&self, stream: u16) {
         let mut state = self.shared.lock();
         let slot = slot_of(&mut state, self.handle);
         slot.inbox.discard(stream);
-        // There may be room for what others wait for.
+        // The inbox may have room again for other readers.
         slot.readers.wake();
     }
 
@@ -304,11 +307,11 @@ impl Association {
         let slot = slot_of(&mut state, self.handle);
         slot.inbox.release(stream);
         slot.endings.release(stream);
-        // What waited for its own reader is for all now.
+        // Unread messages of the stream are for every reader now.
         slot.readers.wake();
     }
 
-    /// Waits until a stream of ours takes data: while an end of it is under way it does not.
+    /// Waits until an outbound stream takes data: it does not while its end is under way.
     pub(crate) fn poll_open(&self, cx: &Context<'_>, stream: u16) -> Poll<()> {
         let mut state = self.shared.lock();
         let slot = slot_of(&mut state, self.handle);
@@ -319,13 +322,13 @@ impl Association {
         Poll::Pending
     }
 
-    /// Ends a stream of ours, if that was not done yet, and waits until the peer knows.
+    /// Ends an outbound stream unless that was requested before, and waits for the peer's answer.
     pub(crate) fn poll_finish(&self, cx: &Context<'_>, stream: u16) -> Poll<Result<(), FinishError>> {
         let mut state = self.shared.lock();
         let state = &mut *state;
         let now = state.now();
         let slot = slot_of_parts(&mut state.slots, self.handle);
-        // The end of the association is the end of all streams.
+        // The end of the association ends all streams.
         if let Phase::Over(error) = &slot.phase {
             return Poll::Ready(error.clone().map_or(Ok(()), |error| Err(error.into())));
         }
@@ -342,9 +345,9 @@ impl Association {
         }
     }
 
-    /// The next event (RFC 9260 §11.2), but for those that only say that a wait is over. `None` when the
-    /// association is over and all were given. 256 events, with 1 MiB of undelivered messages in them, are
-    /// kept; an application that does not ask loses the oldest.
+    /// Returns the next event (RFC 9260 §11.2), except `Readable` and `Writable`. `None` if the association
+    /// is over and all events were returned. Keeps 256 events with 1 MiB of undelivered messages in them; the
+    /// oldest are dropped first.
     pub async fn event(&self) -> Option<Event> {
         self.wait(|slot| match slot.next_event() {
             Some(event) => Some(Some(event)),
@@ -353,9 +356,9 @@ impl Association {
         .await
     }
 
-    /// Takes what the association has told of itself since the last time, if `Config::trace` is on: windows,
-    /// round trips, losses, the handover policy's decisions. Whoever turns it on has to take it, or it grows
-    /// without bound. Times as [`Endpoint::now`](crate::Endpoint::now) counts.
+    /// Takes the trace entries since the last call, if `Config::trace` is on: windows, round trips, losses,
+    /// the handover policy's decisions. Entries accumulate without bound until they are taken. Times are
+    /// those of [`Endpoint::now`](crate::Endpoint::now).
     pub fn take_trace(&self, mut take: impl FnMut(TraceEvent)) {
         self.with_core(|association, _| {
             while let Some(event) = association.poll_trace() {
@@ -388,27 +391,28 @@ impl Association {
         Poll::Pending
     }
 
-    /// Shuts down in good order (RFC 9260 §9.2): everything sent is delivered first. Ready when it is over.
+    /// Shuts down in good order (RFC 9260 §9.2): delivers everything first. Ready when the association is
+    /// over.
     ///
     /// # Errors
     ///
-    /// The association was lost before.
+    /// The association was lost first.
     pub async fn shutdown(&self) -> Result<(), AssociationError> {
         self.with_core(|association, now| association.shutdown(now));
         self.closed().await
     }
 
-    /// Ends at once; what was not delivered is lost (RFC 9260 §9.1).
+    /// Aborts the association (RFC 9260 §9.1); undelivered data is lost.
     pub fn abort(&self, reason: impl Into<Bytes>) {
         let reason = AbortReason(reason.into());
         self.with_core(|association, now| association.abort(now, &reason));
     }
 
-    /// Waits until it is over.
+    /// Waits until the association is over.
     ///
     /// # Errors
     ///
-    /// It was lost and did not shut down in good order.
+    /// It was lost instead of shut down in good order.
     pub async fn closed(&self) -> Result<(), AssociationError> {
         self.wait(|slot| match &slot.phase {
             Phase::Over(error) => Some(error.clone().map_or(Ok(()), Err)),
@@ -417,31 +421,29 @@ impl Association {
         .await
     }
 
-    /// Streams that this end may send on, and the peer: (outbound, inbound).
+    /// Returns the numbers of outbound and inbound streams.
     pub fn streams(&self) -> (u16, u16) {
         slot_of(&mut self.shared.lock(), self.handle).streams
     }
 
-    /// The state of RFC 9260 §4.
+    /// Returns the state (RFC 9260 §4).
     pub fn state(&self) -> AssociationState {
         self.look(msctp_proto::Association::state).unwrap_or(AssociationState::Closed)
     }
 
-    /// All paths as they are now, with their counters; of an association that is over, as they were at its
-    /// end.
+    /// Returns all paths with their counters; after the end, as they were at the end.
     pub fn paths(&self) -> Vec<PathStats> {
         let now = self.look(|association| association.paths().collect());
         now.or_else(|| self.last(|last| last.paths.clone())).unwrap_or_default()
     }
 
-    /// Counters since the beginning; of an association that is over, its last ones. `None` if the runtime
-    /// ended first.
+    /// Returns the association's counters; after the end, the last ones. `None` if the runtime ended first.
     pub fn stats(&self) -> Option<AssociationStats> {
         self.look(msctp_proto::Association::stats).or_else(|| self.last(|last| last.stats))
     }
 
-    /// The peer's addresses, each with the UDP port at which it is reached (RFC 6951 §5.1), that of the
-    /// primary path first; of an association that is over, its last ones.
+    /// Returns the peer's addresses with their UDP ports (RFC 6951 §5.1), the primary path's first; after the
+    /// end, the last ones.
     pub fn remote_addresses(&self) -> Vec<SocketAddr> {
         let mut paths = self.paths();
         paths.sort_by_key(|path| !path.primary);
@@ -456,8 +458,8 @@ impl Association {
         addresses
     }
 
-    /// Our addresses that have a path, each with the UDP port of its socket; of an association that is over,
-    /// its last ones.
+    /// Returns our addresses that have a path, with the UDP ports of their sockets. Empty when the sockets
+    /// are closed.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         let paths = self.paths();
         let state = self.shared.lock();
@@ -465,18 +467,18 @@ impl Association {
         state.locals.iter().filter(used).copied().collect()
     }
 
-    /// Our SCTP port. [`Peer::local_port`](crate::Peer) of a later association may name it.
+    /// Returns our SCTP port. A later association can reuse it ([`Peer::local_port`](crate::Peer)).
     pub fn local_port(&self) -> u16 {
         slot_of(&mut self.shared.lock(), self.handle).sctp_ports.0
     }
 
-    /// The peer's SCTP port.
+    /// Returns the peer's SCTP port.
     pub fn remote_port(&self) -> u16 {
         slot_of(&mut self.shared.lock(), self.handle).sctp_ports.1
     }
 
-    /// Streams and extensions that both ends agreed on; `None` before the association is up and after it is
-    /// over.
+    /// Returns the streams and extensions that both ends agreed on; `None` before the association is up and
+    /// after its end.
     pub fn agreed(&self) -> Option<Agreed> {
         self.look(msctp_proto::Association::agreed).flatten()
     }
@@ -485,12 +487,12 @@ impl Association {
         slot_of(&mut self.shared.lock(), self.handle).last.as_deref().map(f)
     }
 
-    /// Bytes sent by the application and not acknowledged yet.
+    /// Returns the bytes sent by the application and not acknowledged yet.
     pub fn buffered(&self) -> u64 {
         self.look(msctp_proto::Association::buffered).unwrap_or(0)
     }
 
-    /// The UDP port at which the peer is reached over each path (RFC 6951 §5.1).
+    /// Returns the peer's UDP port on a path (RFC 6951 §5.1).
     pub fn remote_udp_port(&self, path: PathId) -> Option<u16> {
         let at = self.paths().into_iter().find(|stats| stats.id == path)?.at;
         Some(slot_of(&mut self.shared.lock(), self.handle).ports.port(at.local, at.remote))
@@ -524,7 +526,7 @@ impl Drop for Association {
     }
 }
 
-/// The slot of an association that somebody has: it stays until the last handle is dropped.
+/// Returns the slot of an association, which stays until the last handle is dropped.
 fn slot_of(state: &mut State, handle: Handle) -> &mut Slot {
     slot_of_parts(&mut state.slots, handle)
 }

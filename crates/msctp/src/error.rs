@@ -1,4 +1,4 @@
-//! What can go wrong, by what the caller can do about it.
+//! The crate's errors, grouped by the operation that fails.
 
 use std::fmt;
 use std::io;
@@ -22,17 +22,17 @@ pub enum BindError {
     /// An option of the endpoint cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The host does not tell of its interfaces, or has no random numbers.
+    /// The host reports no interfaces or provides no random numbers.
     #[error("{what}: {source}")]
     System {
-        /// What was asked of it.
+        /// What was requested.
         what: &'static str,
-        /// What it said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// An association did not come about.
+/// Errors of [`Endpoint::connect`](crate::Endpoint::connect).
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// An option or address cannot be used.
@@ -42,25 +42,25 @@ pub enum ConnectError {
     #[error("no local address reaches {0}: bind one of its family")]
     NoLocalAddress(SocketAddr),
     /// The endpoint has no socket now: every interface it may use is down or has no address. A mobile
-    /// endpoint binds new addresses as they appear; try again then.
+    /// endpoint binds new addresses as they appear; try again later.
     #[error("no local address now: every interface is down or has none; try again when there is a network")]
     NoNetwork,
-    /// The peer's UDP port is 0, at which nobody can be reached.
+    /// The peer's UDP port is 0, which cannot be reached.
     #[error("UDP port 0 of the peer: want 1 to 65535")]
     NoUdpPort,
-    /// The peer's host says that nobody listens at this UDP port (ICMP "port unreachable").
+    /// No program listens at the peer's UDP port (ICMP "port unreachable").
     #[error("nobody listens at {0}: the host answered with ICMP port unreachable")]
     PortUnreachable(SocketAddr),
     /// The peer's address is missing.
     #[error("no address of the peer: name at least one")]
     NoRemoteAddress,
-    /// Nobody answered.
+    /// The peer did not answer.
     #[error("the peer does not answer")]
     Timeout,
     /// The peer answered the set-up with an ABORT.
     #[error("the peer refused the association: {0}")]
     Refused(Refusal),
-    /// It was lost while it was set up.
+    /// The association was lost during the set-up.
     #[error(transparent)]
     Lost(AssociationError),
     /// [`Endpoint::close`](crate::Endpoint::close) or [`Endpoint::abort`](crate::Endpoint::abort) was called
@@ -69,12 +69,12 @@ pub enum ConnectError {
     EndpointClosed,
 }
 
-/// [`Endpoint::close`](crate::Endpoint::close) could not shut every association down in good order.
+/// Some associations were not shut down in good order by [`Endpoint::close`](crate::Endpoint::close).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cut_off} associations were lost or aborted before everything was delivered")]
 #[non_exhaustive]
 pub struct CloseError {
-    /// Associations that were up and ended otherwise than by a shutdown.
+    /// Associations that were up and were lost or aborted.
     pub cut_off: u64,
 }
 
@@ -82,9 +82,9 @@ pub struct CloseError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Nobody listens at that SCTP port: an ABORT without a cause (RFC 9260 §8.4).
+    /// No listener at that SCTP port: an ABORT without a cause (RFC 9260 §8.4).
     NoListener,
-    /// It has no room for another association (Out of Resource, RFC 9260 §3.3.10.4).
+    /// The peer has no room for another association (Out of Resource, RFC 9260 §3.3.10.4).
     OutOfResource,
     /// The application or listener refused it, with a reason that may be empty (RFC 9260 §3.3.10.12).
     Application(String),
@@ -119,11 +119,11 @@ fn detail(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(": {text}") }
 }
 
-/// An association is over, not in good order.
+/// An association ended without a shutdown, or the peer restarted it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AssociationError {
-    /// Why, as the core says it.
+    /// The association was lost, for this reason.
     #[error("{}", words(.0))]
     Lost(LossReason),
     /// The peer restarted (RFC 9260 §5.2.4 A): it lost its state and set the association up again from the
@@ -141,7 +141,7 @@ pub enum AssociationError {
     /// false refuses restarts.
     #[error("the peer restarted the association: read on from the new one, or abort it")]
     Restarted,
-    /// Its endpoint is gone: the runtime ended, or a socket broke.
+    /// The endpoint's task ended, with its runtime or by [`Endpoint::close`](crate::Endpoint::close).
     #[error("the endpoint is gone")]
     EndpointGone,
 }
@@ -162,7 +162,7 @@ impl From<AssociationError> for io::Error {
     }
 }
 
-/// A message was not taken.
+/// Errors of [`Association::send`](crate::Association::send).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The message cannot be sent on this association, or the association is closing.
@@ -183,22 +183,22 @@ impl From<SendError> for io::Error {
     }
 }
 
-/// The peer could not be told that a stream is over. What was written was delivered all the same.
+/// The peer could not be notified that a stream ended. The written data was delivered all the same.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FinishError {
-    /// The peer does not know stream reconfiguration (RFC 6525), or one end turned it off: only the end of
-    /// the association ends a stream there.
+    /// The peer does not support stream reconfiguration (RFC 6525), or one end turned it off. The stream then
+    /// ends with the association.
     #[error(
         "the peer cannot be told that a stream is over: stream reconfiguration (RFC 6525) was not agreed on"
     )]
     NotAgreedOn,
-    /// It was told, and does not want it.
+    /// The peer rejected the request.
     #[error("the peer did not take the end of the stream: {0:?}")]
     Denied(ReconfigOutcome),
-    /// By the core: there is no such stream.
+    /// The core rejected the request: there is no such stream.
     #[error(transparent)]
     Refused(#[from] msctp_proto::CallError),
-    /// The association was lost; not everything may have been delivered.
+    /// The association was lost; data may be undelivered.
     #[error(transparent)]
     Association(#[from] AssociationError),
 }
@@ -223,14 +223,14 @@ pub enum StreamError {
         "stream {stream}: this association has {outbound} outbound and {inbound} inbound streams, counted from 0"
     )]
     Unknown {
-        /// Asked for.
+        /// The requested number.
         stream: u16,
         /// Streams that this end may send on.
         outbound: u16,
         /// Streams that the peer may send on.
         inbound: u16,
     },
-    /// Somebody has it already.
+    /// The stream is taken.
     #[error("stream {0} is taken: drop the other Stream of this number first")]
     Taken(u16),
     /// Every stream that this end may open is taken.
@@ -243,7 +243,7 @@ pub enum StreamError {
     Association(#[from] AssociationError),
 }
 
-/// A call other than `send` was refused.
+/// Errors of calls other than `send`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -256,7 +256,7 @@ pub enum CallError {
     /// There is no stream scheduler of this name.
     #[error("{0}")]
     Scheduler(#[from] UnknownScheduler),
-    /// By the core.
+    /// The core rejected the call.
     #[error(transparent)]
     Refused(#[from] msctp_proto::CallError),
     /// The association is over.
@@ -264,7 +264,7 @@ pub enum CallError {
     Association(#[from] AssociationError),
 }
 
-/// A loss in words for people.
+/// Describes a loss in words.
 fn words(reason: &LossReason) -> String {
     match reason {
         LossReason::SetupTimeout => "the peer did not answer the set-up".to_owned(),

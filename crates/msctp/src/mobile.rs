@@ -1,6 +1,5 @@
-//! Following the host's interfaces: which address is used, which is better, which one a flapping link has to
-//! wait for. Pure decisions with time as an argument; may not touch sockets. What an association does about
-//! them is in `follow`.
+//! [`Follower`]: which of the host's addresses to use, which is better, and how long a flapping link waits.
+//! Decides with time as an argument; may not touch sockets. `follow` applies the decisions to associations.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,56 +10,57 @@ use msctp_units::{Span, Time};
 
 use crate::clock::span;
 
-/// How a mobile endpoint follows its interfaces.
+/// Options of an endpoint that follows the host's interfaces.
 ///
-/// An address that appears is added to every association at once (RFC 5061), verified, and measured as far as
-/// the handover policy wants, while the old path carries data. Data moves to it when its interface is
-/// preferred to the old one's, or when the old one is down. An address that is gone is deleted when another
-/// one works.
+/// A new address is added to every association at once (RFC 5061), verified, and measured as far as the
+/// handover policy requires, while the old path carries data. Data moves to it if its interface is preferred
+/// to the old one's, or if the old one is down. A removed address is deleted once another one works.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mobility {
-    /// Interfaces by the beginnings of their names, the best first; those not named come last, and are
-    /// equals. Wired, then WLAN, then what there is.
+    /// Prefixes of interface names, the best first; other interfaces come last and rank equally. By default
+    /// wired (`en`, `eth`), then WLAN (`wl`).
     pub prefer: Vec<String>,
-    /// Only interfaces whose names begin like one of these; empty, the default: all.
+    /// Uses only interfaces whose names begin with one of these prefixes; empty, the default: all.
     pub only: Vec<String>,
-    /// How long a new path that works is measured before data moves to it while the old one still works.
-    /// `None`, the default: 300 ms with a handover policy that measures (`adaptive`), no time with any other.
-    /// Where the peer is the one that sends, it is its policy that counts: say it here.
+    /// Time to measure a working new path before data moves to it, if the old one still works. `None`, the
+    /// default: 300 ms with a handover policy that measures (`adaptive`), else none. If the peer is the
+    /// sender its policy counts: set the time here.
     pub probe: Option<Duration>,
-    /// An address that comes back after its link was down waits so long while another address works, 1 s;
-    /// twice as long each time it went down again within `calm`, at most 32 times. A link that comes and goes
-    /// does not drag the data with it.
+    /// Time that an address waits after its link came back, while another address works, 1 s. It doubles each
+    /// time the link goes down again within `calm`, up to 32 times: a flapping link does not drag the data
+    /// with it.
     pub hold: Duration,
-    /// An address that was up for so long has a clean record again, 30 s.
+    /// Uptime after which an address's record of failures is cleared, 30 s.
     pub calm: Duration,
-    /// An address whose link is down for so long is deleted from the associations that have another that
-    /// works, 0 s: what was in flight there, in both directions, is then retransmitted at once. Longer spares
-    /// the exchange when links blink.
+    /// Downtime of a link after which its address is deleted from associations with another working one, 0 s.
+    /// Data in flight there, in both directions, is then retransmitted at once. A longer time avoids the
+    /// exchange for short outages.
     pub delete_after: Duration,
-    /// Use loopback addresses. False.
+    /// Uses loopback addresses. False.
     pub loopback: bool,
-    /// Whether an address translator is before this host. [`Translation::Auto`].
+    /// Whether an address translator (NAT) is between this host and the peer. [`Translation::Auto`].
     pub translation: Translation,
 }
 
-/// Whether the peer knows this host's addresses by other names, because a translator (NAT) is on the way.
-/// Then an address is announced as the source address of the announcing packet (the wildcard of RFC 5061
-/// §4.2.1, §4.2.2, §4.2.4). That is as right where nothing is translated, but no key protects a source
+/// Whether the peer knows this host's addresses by other names, because an address translator (NAT) is on the
+/// path.
+///
+/// An address is then announced as the source address of the announcing packet (the wildcard of RFC 5061
+/// §4.2.1, §4.2.2, §4.2.4). This is correct without a translator as well. But no key protects a source
 /// address (§6), and such requests wait until the address itself carries packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Translation {
-    /// For an address that is private (RFC 1918, RFC 4193, RFC 6598) towards a peer whose addresses are not.
+    /// For private addresses (RFC 1918, RFC 4193, RFC 6598), if the peer's addresses are not private.
     #[default]
     Auto,
-    /// For all addresses: a translator between private networks cannot be told by its addresses.
+    /// For all addresses: a translator between private networks cannot be detected by its addresses.
     Always,
     /// For none.
     Never,
 }
 
 impl Translation {
-    /// Whether a peer at `remotes` knows `local` by another name.
+    /// Returns whether a peer at `remotes` knows `local` by another name.
     pub(crate) fn of(self, local: IpAddr, remotes: impl IntoIterator<Item = IpAddr>) -> bool {
         match self {
             Self::Auto => is_private(local) && !remotes.into_iter().any(is_private),
@@ -70,7 +70,7 @@ impl Translation {
     }
 }
 
-/// An address that many networks use: it means nothing outside its own.
+/// Returns whether many networks use the address: it has no meaning outside its own.
 fn is_private(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {
@@ -98,7 +98,7 @@ impl Default for Mobility {
 }
 
 impl Mobility {
-    /// How good an interface is by its name; the least is the best.
+    /// Returns the rank of an interface by its name; 0 is the best.
     pub(crate) fn rank_of(&self, interface: &str) -> usize {
         self.prefer
             .iter()
@@ -107,25 +107,25 @@ impl Mobility {
     }
 }
 
-/// The bandwidth estimator has its first estimate after about so long.
+/// Time until the bandwidth estimator's first estimate, approximately.
 const MEASURE: Duration = Duration::from_millis(300);
 
 /// The longest hold, in multiples of the first.
 const MAX_HOLD: u64 = 32;
 
-/// Addresses remembered that are gone; what flapped longest ago is forgotten first.
+/// Removed addresses remembered; the one last used longest ago is forgotten first.
 const MAX_GONE: usize = 32;
 
-/// What is to be done about an address.
+/// A change to make for an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It can be used: a socket for it, if there is none, and into the associations.
+    /// Use the address: bind a socket unless there is one, and add it to the associations.
     Use(LocalAddress),
     /// Its link is down.
     Down(IpAddr),
-    /// It is down for good: out of the associations, when they have another.
+    /// The address is down for good: delete it from associations that have another.
     Delete(IpAddr),
-    /// It does not exist any more: as `Delete`, and its socket is of no use.
+    /// The address was removed: as `Delete`, and close its socket.
     Gone(IpAddr),
 }
 
@@ -134,21 +134,21 @@ struct Known {
     address: LocalAddress,
     /// Its link is up.
     link_up: bool,
-    /// [`Step::Use`] was given, and nothing else since.
+    /// [`Step::Use`] was the last step.
     used: bool,
-    /// Waits for a calmer link until then.
+    /// Held until then because its link flaps.
     held_until: Option<Time>,
-    /// The next hold.
+    /// Duration of the next hold.
     hold: Span,
-    /// When it was last used from.
+    /// When its use began.
     since: Time,
-    /// To be deleted then.
+    /// When to delete it.
     delete_at: Option<Time>,
-    /// Not an address any more; remembered for its record.
+    /// The address was removed; its record of failures is kept.
     gone: bool,
 }
 
-/// The addresses of the host as an endpoint uses them.
+/// The addresses of the host and their use by an endpoint.
 #[derive(Debug)]
 pub(crate) struct Follower {
     options: Mobility,
@@ -163,7 +163,7 @@ impl Follower {
     fn wanted(&self, address: &LocalAddress) -> bool {
         let named = |begin: &String| address.interface.starts_with(begin.as_str());
         let interface = self.options.only.is_empty() || self.options.only.iter().any(named);
-        // An address that reaches one link only names another host on the next one.
+        // A link-local address names another host on the next link.
         interface && !address.link_local && (self.options.loopback || !address.loopback)
     }
 
@@ -199,7 +199,7 @@ impl Follower {
             return Vec::new();
         }
         if known.hold.is_zero() || !others_work {
-            // The first time there is no record; and nothing is gained by waiting when there is nothing else.
+            // A new address has no record, and waiting gains nothing if no other address works.
             known.hold = known.hold.max(hold);
             return vec![known.start(now)];
         }
@@ -227,7 +227,7 @@ impl Follower {
             steps.push(Step::Gone(ip));
         }
         if !self.known.values().any(|known| known.used) {
-            // Nothing else is left: whoever waits for a calmer link waits no longer.
+            // No other address is left: held ones are used at once.
             let held = self.known.values_mut().filter(|known| known.held_until.is_some());
             steps.extend(held.map(|known| known.start(now)));
         }
@@ -235,7 +235,7 @@ impl Follower {
         steps
     }
 
-    /// Old records go.
+    /// Forgets old records.
     fn forget(&mut self) {
         while self.known.values().filter(|known| known.gone).count() > MAX_GONE {
             let gone = self.known.iter().filter(|(_, known)| known.gone);
@@ -261,19 +261,19 @@ impl Follower {
         steps
     }
 
-    /// How good an address is, the least is the best; `None`: it cannot be used now.
+    /// Returns the rank of an address, 0 is the best; `None`: it cannot be used now.
     pub(crate) fn rank(&self, ip: IpAddr) -> Option<usize> {
         let known = self.known.get(&ip).filter(|known| known.used)?;
         Some(self.options.rank_of(&known.address.interface))
     }
 
-    /// Its link is down, or it is gone, for longer than the associations wait for it.
+    /// Returns whether an address has been down or removed for longer than the associations wait for it.
     pub(crate) fn is_doomed(&self, ip: IpAddr) -> bool {
         let due = |known: &Known| known.delete_at.is_none() || self.options.delete_after.is_zero();
         self.known.get(&ip).is_some_and(|known| !known.used && !known.link_up && due(known))
     }
 
-    /// The addresses that are used.
+    /// Returns the addresses in use.
     pub(crate) fn used(&self) -> impl Iterator<Item = IpAddr> {
         self.known.iter().filter(|(_, known)| known.used).map(|(&ip, _)| ip)
     }
@@ -282,7 +282,7 @@ impl Follower {
         self.options.translation
     }
 
-    /// How long a new path is measured by a policy that does, or does not.
+    /// Returns how long to measure a new path; `measures`: the policy measures.
     pub(crate) fn probe(&self, measures: bool) -> Span {
         span(self.options.probe.unwrap_or(if measures { MEASURE } else { Duration::ZERO }))
     }
@@ -298,22 +298,22 @@ impl Known {
     }
 }
 
-/// What an association was told to do about addresses, so that it is told once.
+/// Address requests that an association has made, so that none is made twice.
 #[derive(Debug, Default)]
 pub(crate) struct Moves {
-    /// The peer was asked to send here.
+    /// The address that the peer was asked to send to.
     pub(crate) peer_primary: Option<IpAddr>,
-    /// It was asked to as the address was added: from the primary's address of that time, to this one. Data
-    /// of this end follows when the path works.
+    /// The same, in the request that adds the address: from the primary's address then, to this one. Our data
+    /// follows when the path works.
     pub(crate) moving: Option<(Option<IpAddr>, IpAddr)>,
-    /// Requests that were made and not answered yet, or refused.
+    /// Requests not answered yet, or refused.
     pub(crate) added: Vec<IpAddr>,
     pub(crate) deleted: Vec<IpAddr>,
-    /// The peer was asked to forget all others, by whatever names it knows them.
+    /// The address that the peer was asked to keep, deleting all others.
     pub(crate) kept: Option<IpAddr>,
-    /// The peer does not know RFC 5061.
+    /// The peer does not support RFC 5061.
     pub(crate) fixed: bool,
-    /// Since when each better path is confirmed.
+    /// When each better path was confirmed.
     pub(crate) confirmed: BTreeMap<IpAddr, Time>,
 }
 
@@ -365,7 +365,7 @@ mod tests {
             assert_eq!(follower.change(secs(now), Change::Down(ip(2))), [Step::Down(ip(2))]);
             assert_eq!(up(&mut follower, now, 2, "wlan0"), []);
             assert_eq!(follower.rank(ip(2)), None);
-            // Down and up again meanwhile: nothing was announced, so there is nothing to announce.
+            // Down and up again meanwhile: nothing was announced, so nothing is to be announced.
             let due = follower.known[&ip(2)].held_until.unwrap();
             assert_eq!(due, secs(now + hold));
             now += hold;

@@ -1,4 +1,4 @@
-//! Options of an endpoint, and whom to connect to.
+//! [`EndpointOptions`], and [`Peer`]: the remote end of a new association.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -9,44 +9,41 @@ use msctp_units::Span;
 
 use crate::mobile::Mobility;
 
-/// The SCTP port that is used when none is named. Over UDP it is the UDP port that tells programs of one host
-/// apart.
+/// The default SCTP port. Over UDP the UDP port distinguishes the programs of a host.
 pub const DEFAULT_PORT: u16 = ENCAPSULATION_PORT;
 
 /// Options of an [`Endpoint`](crate::Endpoint).
 #[derive(Clone, Debug)]
 pub struct EndpointOptions {
-    /// Local addresses with their UDP ports: one socket each. An unspecified address stands for every address
-    /// of its family that the host has and that is up, and on Linux for those that come later: new
-    /// associations use them. Port 0 takes a free one, the same for all addresses if possible (RFC
-    /// 6951 §5.1).
+    /// Local addresses with their UDP ports: one socket each. An unspecified address stands for every usable
+    /// address of its family on the host, and on Linux also for those that appear later: new associations use
+    /// them. Port 0 chooses a free one, the same for all addresses if possible (RFC 6951 §5.1).
     pub bind: Vec<SocketAddr>,
-    /// Move associations as the host's interfaces come and go; `None`: each keeps the addresses it began
-    /// with.
+    /// Moves associations as the host's interfaces come and go; `None`: each keeps its first addresses.
     pub mobility: Option<Mobility>,
-    /// Hand packets to the kernel in batches (segmentation offload). True: `Config::max_segments` is what one
-    /// call takes, where it is 1, and `Config::max_burst` is no less than 4 such batches. RFC 9260's 4
-    /// packets are for an end that receives a SACK for every second packet; one that receives in batches
-    /// acknowledges in batches, and would never fill its window.
+    /// Passes packets to the kernel in batches (segmentation offload). True. `Config::max_segments`, if it is
+    /// 1, is then raised to the size of one call, and `Config::max_burst` to at least 4 such batches. RFC
+    /// 9260's 4 packets suit a peer that sends a SACK for every second packet. A peer that receives in
+    /// batches acknowledges in batches, and 4 packets would never fill its window.
     pub offload: bool,
-    /// How long a shutdown in the background, or by [`Endpoint::close`](crate::Endpoint::close), may take
-    /// before the association is aborted, 30 s.
+    /// Time limit of a shutdown in the background or by [`Endpoint::close`](crate::Endpoint::close), 30 s.
+    /// The association is then aborted.
     pub linger: Duration,
-    /// How long a peer may be silent, 60 s: then its association is lost
-    /// ([`LossReason::IdleTimeout`](crate::LossReason)), for a reader as for a sender. HEARTBEATs begin after
-    /// a third of it and keep an idle association alive. Longer outlives longer outages, but both ends have
-    /// to allow it. For associations whose `Config::idle_timeout` is `None`; at least 100 ms. `None`: RFC
-    /// 9260's error counters decide, which takes minutes.
+    /// Time without a packet from the peer after which an association is lost
+    /// ([`LossReason::IdleTimeout`](crate::LossReason)), 60 s; at least 100 ms. Applies where
+    /// `Config::idle_timeout` is `None`. HEARTBEATs begin after a third of it and keep an idle association
+    /// alive. A longer timeout survives longer outages if both ends have it. `None`: RFC 9260's error
+    /// counters decide, which takes minutes.
     pub idle_timeout: Option<Duration>,
-    /// Associations at one port that are up and wait for [`Endpoint::accept`](crate::Endpoint::accept), 4096.
-    /// Beyond it new ones are aborted; the peer is told that the listener's backlog is full. At least 1.
+    /// Associations at one port that may wait for [`Endpoint::accept`](crate::Endpoint::accept), 4096; at
+    /// least 1. Further ones are aborted with the reason that the listener's backlog is full.
     pub backlog: usize,
-    /// What the core wants to know.
+    /// Options of the core: cookies and limits.
     pub core: EndpointConfig,
 }
 
 impl EndpointOptions {
-    /// These addresses, everything else as usual.
+    /// Returns the default options with these local addresses.
     pub fn new(bind: impl IntoIterator<Item = SocketAddr>) -> Self {
         Self {
             bind: bind.into_iter().collect(),
@@ -59,7 +56,7 @@ impl EndpointOptions {
         }
     }
 
-    /// As [`new`](Self::new), following the host's interfaces.
+    /// Makes the endpoint follow the host's interfaces.
     #[must_use]
     pub fn mobile(mut self, mobility: Mobility) -> Self {
         self.mobility = Some(mobility);
@@ -67,26 +64,26 @@ impl EndpointOptions {
     }
 }
 
-/// Whom to connect to.
+/// The remote end of a new association.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its addresses; all are taken for its own (RFC 9260 §5.4), the first is tried first. They have one UDP
-    /// port until packets from it say otherwise.
+    /// Its addresses. All are taken as the peer's (RFC 9260 §5.4); the first is tried first. They share one
+    /// UDP port until packets show another.
     pub addresses: Vec<IpAddr>,
-    /// Its UDP port, 9899 (RFC 6951 §5.1).
+    /// Its UDP port; 9899 by convention (RFC 6951 §5.1).
     pub udp_port: u16,
     /// Its SCTP port, [`DEFAULT_PORT`].
     pub port: u16,
-    /// Our SCTP port; `None`: a random one.
+    /// Our SCTP port; `None`: a random free one.
     pub local_port: Option<u16>,
-    /// Our addresses to begin with, of those that the endpoint has sockets for, the first as primary; `None`:
-    /// all that reach the peer. The others can be added later
-    /// ([`Association::add_local_address`](crate::Association::add_local_address)).
+    /// Our first addresses, of those that the endpoint has sockets for; the first is the primary's. `None`:
+    /// all that reach the peer. Add others later with
+    /// [`Association::add_local_address`](crate::Association::add_local_address).
     pub from: Option<Vec<IpAddr>>,
 }
 
 impl Peer {
-    /// The peer at this address and UDP port.
+    /// Returns the peer at this address and UDP port.
     pub fn new(address: SocketAddr) -> Self {
         Self {
             addresses: vec![address.ip()],
@@ -104,14 +101,14 @@ impl From<SocketAddr> for Peer {
     }
 }
 
-/// Batches that leave at once: RFC 9260 §16's Max.Burst, a batch being what a packet is there.
+/// Batches that may leave at once: RFC 9260 §16's Max.Burst, with a batch in place of a packet.
 const BURST: u32 = 4;
 
-/// A configuration as it is used over UDP: RFC 6951 §5.6 takes the UDP header from the MTU, and packets go to
-/// the kernel in batches as large as one call takes. `idle_timeout` is the endpoint's.
+/// Adapts a configuration to UDP: subtracts the UDP header from the MTU (RFC 6951 §5.6) and sizes batches to
+/// one call. `idle_timeout` is the endpoint's.
 pub(crate) fn over_udp(mut config: Config, offload: bool, idle_timeout: Option<Span>) -> Config {
     config.idle_timeout = config.idle_timeout.or(idle_timeout);
-    // A value that is too small stays as it is: the core rejects it with the value that was given.
+    // Keeps a value that is too small: the core rejects it and names the given value.
     if config.pmtu >= msctp_proto::MIN_PMTU {
         config.pmtu = config.pmtu.saturating_sub(UDP_HEADER).max(msctp_proto::MIN_PMTU);
     }
