@@ -6,24 +6,24 @@ use msctp_units::Time;
 
 use crate::scenario::Sending;
 
-/// A bulk source. All messages share one buffer of zeros, so that making one copies nothing.
+/// A bulk source. All messages share one buffer of zeros, so that creating one copies nothing.
 #[derive(Debug)]
 pub(crate) struct Bulk {
     message: Bytes,
-    /// Bytes still to hand over; `None`: endless.
+    /// Bytes left to hand over; `None`: endless.
     remaining: Option<u64>,
     /// Bytes to send in all; `None`: endless.
     total: Option<u64>,
     pub(crate) sending: Sending,
     running: bool,
-    /// Bytes the other end's application was given.
+    /// Bytes delivered to the other end's application.
     delivered: u64,
-    /// When that was all of `total`.
+    /// When all of `total` was delivered.
     pub(crate) completed: Option<Time>,
 }
 
 impl Bulk {
-    /// A stopped source of messages of `message` bytes, the last one shorter if need be.
+    /// Creates a stopped source of messages of `message` bytes, the last one shorter if need be.
     pub(crate) fn new(message: u32, total: Option<u64>, sending: Sending) -> Self {
         Self {
             message: Bytes::from(vec![0; message as usize]),
@@ -40,7 +40,7 @@ impl Bulk {
         self.running = running;
     }
 
-    /// The next message to offer, if there is one.
+    /// Returns the next message to offer, if there is one.
     pub(crate) fn next(&self) -> Option<Bytes> {
         if !self.running {
             return None;
@@ -53,12 +53,12 @@ impl Bulk {
         }
     }
 
-    /// Is there a next message?
+    /// Tells whether there is a next message.
     pub(crate) fn has_more(&self) -> bool {
         self.running && self.remaining != Some(0)
     }
 
-    /// The other end's application was given `len` bytes of it; true when that was the last.
+    /// Records the delivery of `len` bytes. Returns true if they were the last.
     #[inline]
     pub(crate) fn was_delivered(&mut self, now: Time, len: usize) -> bool {
         self.delivered += len as u64;
@@ -69,7 +69,7 @@ impl Bulk {
         true
     }
 
-    /// The association took a message of `len` bytes.
+    /// Records that the association accepted a message of `len` bytes.
     pub(crate) fn took(&mut self, len: usize) {
         if let Some(remaining) = &mut self.remaining {
             *remaining -= len as u64;

@@ -1,4 +1,4 @@
-//! Packets at a constant rate, as ns-2's CBR traffic.
+//! A source of packets at a constant rate, as ns-2's CBR traffic.
 
 use rand_chacha::ChaCha8Rng;
 
@@ -18,7 +18,7 @@ pub(crate) struct Cbr {
     jitter: bool,
     random_phase: bool,
     running: bool,
-    /// Each start and stop makes wake-ups asked for before it void.
+    /// Number of starts and stops; wake-ups requested before the last are void.
     next: Time,
     phase: ChaCha8Rng,
     gaps: ChaCha8Rng,
@@ -30,7 +30,7 @@ pub(crate) struct Cbr {
     pub(crate) received_bytes: u64,
 }
 
-/// What a [`Cbr`] is made of.
+/// The parameters of a [`Cbr`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CbrOptions {
     pub(crate) source: AddressId,
@@ -42,7 +42,7 @@ pub(crate) struct CbrOptions {
 }
 
 impl Cbr {
-    /// A stopped source; draws from the streams `app/NAME/phase` and `app/NAME/gaps`.
+    /// Creates a stopped source, which draws from the streams `app/NAME/phase` and `app/NAME/gaps`.
     pub(crate) fn new(options: CbrOptions, name: &str, seed: u64) -> Self {
         Self {
             source: options.source,
@@ -61,7 +61,7 @@ impl Cbr {
         }
     }
 
-    /// Starts; gives the time of the first packet.
+    /// Starts the source. Returns the time of the first packet.
     pub(crate) fn start(&mut self, now: Time) -> Time {
         self.running = true;
         let wait =
@@ -70,12 +70,12 @@ impl Cbr {
         self.next
     }
 
-    /// Stops; a wake-up that is under way is void.
+    /// Stops the source and voids its scheduled wake-up.
     pub(crate) fn stop(&mut self) {
         self.running = false;
     }
 
-    /// Called at a wake-up: when a packet is due, its number and the time of the next.
+    /// Handles a wake-up. Returns the number of the packet that is due, if one is, and the time of the next.
     pub(crate) fn poll(&mut self, now: Time) -> Option<(u64, Time)> {
         if !self.running || now != self.next {
             return None;

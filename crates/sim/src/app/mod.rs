@@ -1,4 +1,4 @@
-//! Applications: what sends and reads. Each decides when it wants to be woken; none sees the network.
+//! Applications that send and read. Each requests its wake-ups; none sees the network.
 
 pub(crate) mod bulk;
 pub(crate) mod cbr;

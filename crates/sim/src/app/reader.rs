@@ -19,35 +19,36 @@ impl Reader {
         Self { rate, running: false, since: Time::ZERO, read: 0, wake: Time::MAX }
     }
 
-    /// Begins to limit.
+    /// Starts to limit the rate.
     pub(crate) fn start(&mut self, now: Time) {
         self.running = true;
         self.since = now;
         self.read = 0;
     }
 
-    /// Ends the limit.
+    /// Removes the limit.
     pub(crate) fn stop(&mut self) {
         self.running = false;
     }
 
-    /// Is there a limit?
+    /// Tells whether the rate is limited.
     pub(crate) fn is_running(&self) -> bool {
         self.running
     }
 
-    /// May one more message be read now? A message is read whole once all before it are paid for.
+    /// Tells whether another message may be read now. A message is read whole once the rate covers all
+    /// earlier ones.
     pub(crate) fn may_read(&self, now: Time) -> bool {
         !self.running || (!self.rate.is_zero() && self.next() <= now)
     }
 
-    /// When the next message may be read; [`Time::MAX`] for never.
+    /// Returns when the next message may be read; [`Time::MAX`] for never.
     pub(crate) fn next(&self) -> Time {
         self.since + self.rate.time_for(self.read)
     }
 
-    /// There is something to read that may not be read yet: when a wake-up must be scheduled because none is
-    /// that early.
+    /// Returns when a wake-up must be scheduled for a message that may not be read yet, if none is that
+    /// early.
     pub(crate) fn arm(&mut self, now: Time) -> Option<Time> {
         if self.wake <= now {
             self.wake = Time::MAX;

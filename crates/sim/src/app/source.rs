@@ -1,4 +1,4 @@
-//! What hands messages over to an association: the sources of one end, whatever their kind.
+//! The sources of messages at one end of an association.
 
 use bytes::Bytes;
 
@@ -17,7 +17,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Starts or stops. A video's first message comes when [`due`](Self::due) says.
+    /// Starts or stops. A video's first message is due at [`due`](Self::due).
     pub(crate) fn set_running(&mut self, now: Time, start: bool) {
         match self {
             Self::Bulk(bulk) => bulk.set_running(start),
@@ -28,7 +28,7 @@ impl Source {
         }
     }
 
-    /// When the next message comes into being by itself; `None`: none does.
+    /// Returns when the next message is generated; `None`: never.
     pub(crate) fn due(&self) -> Option<Time> {
         match self {
             Self::Bulk(_) => None,
@@ -36,15 +36,15 @@ impl Source {
         }
     }
 
-    /// A message comes into being at `due`.
+    /// Generates the message of `due`.
     pub(crate) fn generate(&mut self, due: Time) {
         if let Self::Video(video) = self {
             video.poll(due);
         }
     }
 
-    /// The next message to offer, if there is one. `app`, the number of the application, is its payload
-    /// protocol identifier, by which the other end knows whose it is.
+    /// Returns the next message to offer, if there is one. Its payload protocol identifier is `app`, the
+    /// number of the application, which identifies the source at the other end.
     #[inline]
     pub(crate) fn next(&self, app: u32) -> Option<OutMessage> {
         let message = |data: Bytes, sending: Sending| OutMessage {
@@ -62,7 +62,7 @@ impl Source {
         }
     }
 
-    /// Is there a next message?
+    /// Tells whether there is a next message.
     #[inline]
     pub(crate) fn has_more(&self) -> bool {
         match self {
@@ -71,7 +71,7 @@ impl Source {
         }
     }
 
-    /// The association took the message offered, of `len` bytes.
+    /// Records that the association accepted the offered message of `len` bytes.
     #[inline]
     pub(crate) fn took(&mut self, len: usize) {
         match self {
@@ -80,8 +80,8 @@ impl Source {
         }
     }
 
-    /// The other end's application was given a message of it, of `len` bytes that begin with `head`; true
-    /// when that was the last of all.
+    /// Records the delivery of a message of `len` bytes that begin with `head`. Returns true if it was the
+    /// last of all.
     #[inline]
     pub(crate) fn was_delivered(&mut self, now: Time, head: &[u8], len: usize) -> bool {
         match self {
@@ -93,7 +93,7 @@ impl Source {
         }
     }
 
-    /// When all of it had been delivered.
+    /// Returns when all messages had been delivered.
     pub(crate) fn completed(&self) -> Option<Time> {
         match self {
             Self::Bulk(bulk) => bulk.completed,

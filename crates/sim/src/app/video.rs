@@ -1,5 +1,5 @@
-//! A live source: messages come into being at their own times, whatever the transport does, and each one's
-//! transfer time is measured from then to its delivery.
+//! A live source: generates messages at fixed times, independent of the transport, and measures each one's
+//! transfer time from its generation to its delivery.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use msctp_units::{Span, Time};
 use crate::random;
 use crate::scenario::{Frame, LEAST_FRAME, Sending};
 
-/// A message's life.
+/// The times of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transfer {
     pub(crate) generated: Time,
@@ -20,19 +20,19 @@ pub(crate) struct Transfer {
     pub(crate) delivered: Time,
 }
 
-/// A source of frames. What the association does not take waits here, without bound.
+/// A source of frames. Frames wait here, without bound, until the association accepts them.
 #[derive(Debug)]
 pub(crate) struct Video {
     pub(crate) sending: Sending,
-    /// Sent one after the other, and again from the first.
+    /// Frames to send in a cycle.
     frames: Arc<[Frame]>,
     random_phase: bool,
     phase: ChaCha8Rng,
     running: bool,
-    /// Each start and stop makes wake-ups asked for before it void.
+    /// Number of starts and stops; wake-ups requested before the last are void.
     next: Time,
     waiting: VecDeque<Bytes>,
-    /// The most messages that ever waited here.
+    /// Largest number of messages that waited here.
     pub(crate) longest_wait: usize,
     /// By message number.
     pub(crate) transfers: Vec<Transfer>,
@@ -43,7 +43,7 @@ pub(crate) struct Video {
 }
 
 impl Video {
-    /// A stopped source; draws from the stream `app/NAME/phase`. `frames` has at least one.
+    /// Creates a stopped source, which draws from the stream `app/NAME/phase`. `frames` has at least one.
     pub(crate) fn new(
         frames: Arc<[Frame]>,
         sending: Sending,
@@ -72,7 +72,7 @@ impl Video {
         self.frames[self.transfers.len() % self.frames.len()]
     }
 
-    /// Starts; gives the time of the first message.
+    /// Starts the source. Returns the time of the first message.
     pub(crate) fn start(&mut self, now: Time) -> Time {
         self.running = true;
         self.completed = None;
@@ -94,12 +94,12 @@ impl Video {
         }
     }
 
-    /// When the next message comes into being; `None`: it is stopped.
+    /// Returns when the next message is generated; `None` if stopped.
     pub(crate) fn due(&self) -> Option<Time> {
         self.running.then_some(self.next)
     }
 
-    /// Called at a wake-up: when a message is due it is generated, and the time of the next is the answer.
+    /// Handles a wake-up: generates a message if one is due, and returns the time of the next.
     pub(crate) fn poll(&mut self, now: Time) -> Option<Time> {
         if !self.running || now != self.next {
             return None;
@@ -114,28 +114,28 @@ impl Video {
         Some(self.next)
     }
 
-    /// The next message has come into being, here or elsewhere.
+    /// Records the generation of the next message, here or on a real stack.
     pub(crate) fn was_generated(&mut self, now: Time) {
         self.generated_bytes += u64::from(self.frame().bytes);
         self.transfers.push(Transfer { generated: now, delivered: Time::MAX });
     }
 
-    /// The next message to offer, if there is one.
+    /// Returns the next message to offer, if there is one.
     pub(crate) fn next(&self) -> Option<Bytes> {
         self.waiting.front().cloned()
     }
 
-    /// Is there a next message?
+    /// Tells whether there is a next message.
     pub(crate) fn has_more(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// The association took the message that was offered.
+    /// Records that the association accepted the offered message.
     pub(crate) fn took(&mut self) {
         self.waiting.pop_front();
     }
 
-    /// The other end's application was given this message.
+    /// Records the delivery of this message.
     pub(crate) fn was_delivered(&mut self, now: Time, message: &[u8]) {
         let number = message.first_chunk().map(|&number| u32::from_be_bytes(number));
         let transfer = number.and_then(|number| self.transfers.get_mut(number as usize));
@@ -149,7 +149,7 @@ impl Video {
         }
     }
 
-    /// Transfer times of the messages delivered, in the order of their numbers.
+    /// Returns the transfer times of delivered messages, in the order of their numbers.
     pub(crate) fn transfer_times(&self) -> impl Iterator<Item = Span> + '_ {
         let done = self.transfers.iter().filter(|transfer| transfer.delivered != Time::MAX);
         done.map(|transfer| transfer.delivered.since(transfer.generated))

@@ -1,4 +1,4 @@
-//! [`Advertiser`]: when an agent says that it is there, and what it says.
+//! [`Advertiser`]: times and content of an agent's advertisements.
 
 use std::net::Ipv4Addr;
 
@@ -25,7 +25,7 @@ impl Advertiser {
         self.next
     }
 
-    /// An advertisement if one is due.
+    /// Returns an advertisement if one is due.
     pub(super) fn poll(
         &mut self,
         now: Time,

@@ -1,5 +1,5 @@
-//! [`ForeignAgent`]: passes registrations between visitors and their home agents, and says who is a visitor
-//! (RFC 5944 §3.7). Sees messages and times; forwards nothing itself.
+//! [`ForeignAgent`]: relays registrations between visitors and their home agents, and keeps the list of
+//! visitors (RFC 5944 §3.7). Sees messages and times; forwards nothing itself.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -12,10 +12,10 @@ use super::message::registration::{Reply, Request, code};
 use super::message::seconds;
 use super::{AgentOptions, Datagram, PORT};
 
-/// How long a request waits for its reply.
+/// Lifetime of a request without a reply.
 const PENDING: Span = Span::from_secs(7);
 
-/// A request that was passed on.
+/// A relayed request.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     home_agent: Ipv4Addr,
@@ -51,12 +51,12 @@ impl ForeignAgent {
         }
     }
 
-    /// Is this the home address of a registered visitor?
+    /// Tells whether this is the home address of a registered visitor.
     pub(super) fn is_visitor(&self, now: Time, home_address: Ipv4Addr) -> bool {
         self.visitors.get(&home_address).is_some_and(|&until| until > now)
     }
 
-    /// A datagram for one of the agent's ports; gives what is sent on because of it.
+    /// Handles a datagram for one of the agent's ports. Returns the datagram to send.
     pub(super) fn handle_datagram(&mut self, now: Time, datagram: &Datagram) -> Option<Datagram> {
         if let Some(request) = Request::parse(&datagram.payload) {
             return Some(self.handle_request(now, datagram, &request));
@@ -136,7 +136,7 @@ impl ForeignAgent {
         self.advertiser.timeout()
     }
 
-    /// Forgets what has expired; gives an advertisement if one is due.
+    /// Removes expired entries. Returns an advertisement if one is due.
     pub(super) fn handle_timeout(&mut self, now: Time) -> Option<Advertisement> {
         self.pending.retain(|_, pending| pending.forgotten > now);
         self.visitors.retain(|_, until| *until > now);

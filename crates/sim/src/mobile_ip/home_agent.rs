@@ -1,4 +1,4 @@
-//! [`HomeAgent`]: who is where (RFC 5944 §3.8). Sees messages and times; forwards nothing itself.
+//! [`HomeAgent`]: the bindings of mobiles (RFC 5944 §3.8). Sees messages and times; forwards nothing itself.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -46,14 +46,14 @@ impl HomeAgent {
         }
     }
 
-    /// Where packets for a home address are to be tunnelled to; `None`: the mobile is at home, or is no
-    /// mobile of ours.
+    /// Returns the care-of address to which packets for a home address are tunnelled; `None` if the mobile is
+    /// at home or not registered here.
     pub(super) fn care_of(&self, now: Time, home_address: Ipv4Addr) -> Option<Ipv4Addr> {
         let binding = self.bindings.get(&home_address).filter(|binding| binding.expires > now)?;
         Some(binding.care_of)
     }
 
-    /// A datagram for the registration port; gives the reply.
+    /// Handles a datagram for the registration port. Returns the reply.
     pub(super) fn handle_datagram(&mut self, now: Time, datagram: &Datagram) -> Option<Datagram> {
         let request = Request::parse(&datagram.payload)?;
         let reply = self.register(now, &request);
@@ -73,7 +73,7 @@ impl HomeAgent {
     }
 
     fn register(&mut self, now: Time, request: &Request) -> Reply {
-        // RFC 5944 §3.8.2.1: a request that is not for us or ours.
+        // RFC 5944 §3.8.2.1: a request for another agent or mobile.
         let (Some(last), true) =
             (self.mobiles.get_mut(&request.home_address), request.home_agent == self.address)
         else {
@@ -108,7 +108,7 @@ impl HomeAgent {
         expiry.unwrap_or(Time::MAX).min(self.advertiser.timeout())
     }
 
-    /// Bindings end; gives an advertisement if one is due.
+    /// Removes expired bindings. Returns an advertisement if one is due.
     pub(super) fn handle_timeout(&mut self, now: Time) -> Option<Advertisement> {
         let before = self.bindings.len();
         self.bindings.retain(|_, binding| binding.expires > now);

@@ -1,5 +1,5 @@
-//! [`Mobile`]: a mobile's side of Mobile IP: which agent it uses, and its registrations (RFC 5944 §2.4 and
-//! §3.6). Sees messages, times and whose cells it is in; sends nothing itself.
+//! [`Mobile`]: a mobile's agent selection and registrations (RFC 5944 §2.4 and §3.6). Sees messages, times
+//! and whose cells it is in; sends nothing itself.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
@@ -12,7 +12,7 @@ use super::message::registration::{Reply, Request};
 use super::message::seconds;
 use super::{Datagram, MobileOptions, PORT, Switching};
 
-/// An agent that was heard.
+/// An agent whose advertisement was received.
 #[derive(Clone, Debug)]
 struct Heard {
     /// `None`: the home agent.
@@ -40,12 +40,12 @@ struct Pending {
     renewal: bool,
 }
 
-/// Something worth telling.
+/// An event of the mobile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Note {
-    /// It uses this agent from now on.
+    /// It changed to this agent.
     Switched { to: Ipv4Addr },
-    /// It hears no agent any more.
+    /// It lost its last agent.
     Lost,
     /// The home agent has accepted a registration (lifetime in seconds; 0: it knows that the mobile is at
     /// home).
@@ -67,18 +67,18 @@ pub(super) struct Mobile {
     /// The agent it uses.
     agent: Option<Ipv4Addr>,
     pending: Option<Pending>,
-    /// When the registration is to be renewed.
+    /// When to renew the registration.
     renew: Option<Time>,
-    /// May the home agent believe that it is away?
+    /// True while the home agent may have a binding.
     away: bool,
-    /// Sent so far.
+    /// Number of requests sent.
     requests: u64,
     out: VecDeque<Datagram>,
     notes: VecDeque<Note>,
 }
 
 impl Mobile {
-    /// A mobile that has heard nobody yet.
+    /// Creates a mobile without agents.
     pub(super) fn new(home_address: Ipv4Addr, home_agent: Ipv4Addr, options: MobileOptions) -> Self {
         Self {
             home_address,
@@ -96,8 +96,8 @@ impl Mobile {
         }
     }
 
-    /// The agent whose base station its frames go to: the one it uses; out of that one's cell the strongest
-    /// it is in. `None` when it uses none and is in no cell.
+    /// Returns the agent whose base station gets its frames: the one it uses or, outside that one's cell, the
+    /// strongest. `None` without an agent and outside all cells.
     pub(super) fn attached(&self) -> Option<Ipv4Addr> {
         match self.agent {
             Some(agent) if self.covered.contains(&agent) => Some(agent),
@@ -110,7 +110,7 @@ impl Mobile {
         self.covered = covered;
     }
 
-    /// An agent advertisement was received.
+    /// Handles an agent advertisement.
     pub(super) fn handle_advertisement(&mut self, now: Time, it: &Advertisement) {
         let home = it.router == self.home_agent;
         let care_of = it.care_of.first().copied().filter(|_| !home);
@@ -143,7 +143,7 @@ impl Mobile {
         }
     }
 
-    /// From now on it uses this agent.
+    /// Changes to this agent.
     fn switch(&mut self, now: Time, to: Ipv4Addr) {
         self.agent = Some(to);
         self.notes.push_back(Note::Switched { to });
@@ -207,7 +207,7 @@ impl Mobile {
         });
     }
 
-    /// A datagram for the registration port was received.
+    /// Handles a datagram for the registration port.
     pub(super) fn handle_datagram(&mut self, now: Time, datagram: &Datagram) {
         let Some(reply) = Reply::parse(&datagram.payload) else { return };
         // RFC 5944 §3.6.2: a reply to another request than the latest is dropped.
@@ -235,7 +235,7 @@ impl Mobile {
         });
     }
 
-    /// The next time at which something happens by itself.
+    /// Returns the next deadline.
     pub(super) fn poll_timeout(&self) -> Time {
         let silent = self.agent.and_then(|agent| self.heard.get(&agent)).map(|heard| heard.expires);
         let again = self.pending.map(|pending| pending.again);
@@ -267,12 +267,12 @@ impl Mobile {
         }
     }
 
-    /// The next datagram to send, to the agent it is addressed to.
+    /// Returns the next datagram to send, and its agent.
     pub(super) fn poll_transmit(&mut self) -> Option<Datagram> {
         self.out.pop_front()
     }
 
-    /// The next thing worth telling.
+    /// Returns the next event.
     pub(super) fn poll_note(&mut self) -> Option<Note> {
         self.notes.pop_front()
     }

@@ -1,7 +1,6 @@
-//! Mobile IP for IPv4 as RFC 5944 has it: home agents, foreign agents, mobiles, and the tunnel between
-//! agents.
+//! Mobile IP for IPv4 (RFC 5944): home agents, foreign agents, mobiles, and the tunnel between agents.
 //!
-//! The state machines ([`home_agent`], [`foreign_agent`], [`mobile`]) see messages and times, nothing else;
+//! The state machines ([`home_agent`], [`foreign_agent`], [`mobile`]) see only messages and times;
 //! [`run`] carries messages and timers between them and the simulation. Scope and limits are in
 //! `docs/models/mobile-ip.md`.
 
@@ -27,11 +26,11 @@ pub(crate) const PORT: u16 = 434;
 /// An agent's options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentOptions {
-    /// Between two advertisements.
+    /// Time between two advertisements.
     pub interval: Span,
-    /// How long after its start it sends the first advertisement.
+    /// Time from its start to the first advertisement.
     pub offset: Span,
-    /// For how long an advertisement is valid: an agent not heard for so long is lost.
+    /// Lifetime of an advertisement: a mobile loses an agent without one for so long.
     pub lifetime: Span,
     /// The longest registration it accepts.
     pub registration_lifetime: Span,
@@ -49,27 +48,27 @@ impl Default for AgentOptions {
     }
 }
 
-/// When a mobile changes its agent.
+/// How a mobile selects its agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Switching {
-    /// When the agent it uses has not been heard for the lifetime of its advertisement (RFC 5944 §2.4.2.1):
-    /// lazy cell switching. The default.
+    /// Lazy cell switching, the default: changes the agent when the lifetime of its advertisement has expired
+    /// (RFC 5944 §2.4.2.1).
     #[default]
     Lazy,
-    /// As soon as it hears an agent it did not hear before: eager cell switching.
+    /// Eager cell switching: changes to each new agent at its first advertisement.
     Eager,
 }
 
 /// A mobile's options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MobileOptions {
-    /// When it changes its agent.
+    /// How it selects its agent.
     pub switching: Switching,
-    /// The lifetime it asks for.
+    /// The lifetime that it requests.
     pub lifetime: Span,
-    /// How long it waits for the reply to the first request; doubled for each one after it (RFC 5944 §3.6.3).
+    /// Retransmission timeout of the first request, doubled for each later one (RFC 5944 §3.6.3).
     pub retry: Span,
-    /// How often it looks which agents' cells it is in.
+    /// Interval between checks of the cells that it is in.
     pub scan: Span,
 }
 
@@ -85,7 +84,7 @@ impl Default for MobileOptions {
     }
 }
 
-/// A registration message on its way: the payload of a UDP datagram.
+/// A registration message in transit: the payload of a UDP datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram {
     pub(crate) source: Ipv4Addr,

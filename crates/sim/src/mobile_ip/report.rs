@@ -1,4 +1,4 @@
-//! From agents and mobiles to their part of the [`Summary`](crate::Summary).
+//! Builds the part of agents and mobiles in the [`Summary`](crate::Summary).
 
 use msctp_units::Time;
 

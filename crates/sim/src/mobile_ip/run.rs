@@ -1,5 +1,5 @@
-//! Mobile IP in a run: carries messages and timers between the state machines and the network, and does what
-//! they decide: tunnels, delivers to visitors, points a mobile at the base station it uses.
+//! Mobile IP in a run: passes messages and timers between the state machines and the network, and executes
+//! their decisions: tunnels packets, delivers them to visitors, selects a mobile's base station.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -24,7 +24,7 @@ const OUTER_HEADER: u32 = 20;
 const IP_HEADER: u32 = 20;
 const UDP_HEADER: usize = 8;
 
-/// What an agent does.
+/// The role of an agent.
 #[derive(Debug)]
 pub(super) enum Role {
     Home(HomeAgent),
@@ -45,11 +45,11 @@ pub(super) struct AgentNode {
     /// Packets sent into a tunnel, and taken out of one for a visitor.
     pub(super) tunnelled: u64,
     pub(super) delivered: u64,
-    /// Packets out of a tunnel for nobody who is registered here.
+    /// Packets from a tunnel for mobiles that are not registered here.
     pub(super) strangers: u64,
 }
 
-/// A change of the agent, and what came of it.
+/// A change of the agent, and its outcome.
 #[derive(Clone, Debug)]
 pub(super) struct Handover {
     pub(super) at: Time,
@@ -78,7 +78,7 @@ pub(super) struct MobileNode {
     pub(super) handovers: Vec<Handover>,
     pub(super) renewals: u64,
     pub(super) denied: u64,
-    /// When it heard no agent any more.
+    /// Times at which it lost its last agent.
     pub(super) lost: Vec<Time>,
     used_before: bool,
 }
@@ -92,7 +92,7 @@ pub(crate) struct MobileIp {
     pub(super) everybody: AddressId,
 }
 
-/// What the agents and mobiles reach of the simulation.
+/// The parts of the simulation that agents and mobiles use.
 struct Wire<'s> {
     now: Time,
     network: &'s mut Network,
@@ -113,7 +113,7 @@ impl Wire<'_> {
         }
     }
 
-    /// A registration message as a packet; `None` if an address is unknown.
+    /// Builds the packet of a registration message; `None` if an address is unknown.
     fn pack(&mut self, datagram: &Datagram) -> Option<Packet> {
         let (source, destination) = (self.number(datagram.source)?, self.number(datagram.destination)?);
         let len = (UDP_HEADER + datagram.payload.len()) as u16;
@@ -137,7 +137,7 @@ impl Wire<'_> {
         })
     }
 
-    /// A packet for the registration port as a message.
+    /// Parses a packet for the registration port.
     fn unpack(&self, id: PacketId) -> Option<Datagram> {
         let packet = self.network.pool.packet(id);
         if packet.body != Body::Udp {
@@ -182,12 +182,12 @@ impl AgentNode {
         Self { node, ip, address, role, radios, wake, tunnelled, delivered, strangers }
     }
 
-    /// The hop to a mobile that has a link to this agent.
+    /// Returns the hop to a mobile that has a link to this agent.
     fn radio_to(&self, mobile: AddressId) -> Option<DirectionIndex> {
         self.radios.iter().find(|(address, _)| *address == mobile).map(|&(_, hop)| hop)
     }
 
-    /// A packet has arrived at the agent's node.
+    /// Handles a packet at the agent's node.
     fn receive(&mut self, wire: &mut Wire<'_>, id: PacketId) {
         let packet = wire.network.pool.packet(id);
         let (destination, inner) = (packet.destination, packet.inner);
@@ -209,7 +209,7 @@ impl AgentNode {
         }
     }
 
-    /// A packet for somebody else: into the tunnel, to a visitor, or on as a router does.
+    /// Forwards a packet: into the tunnel, to a visitor, or as a router does.
     fn transit(&mut self, wire: &mut Wire<'_>, id: PacketId, destination: AddressId) {
         let Some(to) = wire.ip(destination) else { return wire.forward(self.node, id) };
         match &self.role {
@@ -229,7 +229,7 @@ impl AgentNode {
         }
     }
 
-    /// The end of a tunnel: the packet goes to its visitor (RFC 5944 §4.2.2), or is dropped.
+    /// Decapsulates a packet and delivers it to its visitor (RFC 5944 §4.2.2), or drops it.
     fn decapsulate(&mut self, wire: &mut Wire<'_>, id: PacketId, inner: (AddressId, AddressId)) {
         let visitor = match (&self.role, wire.ip(inner.1)) {
             (Role::Foreign(agent), Some(to)) => agent.is_visitor(wire.now, to),
@@ -304,7 +304,7 @@ impl AgentNode {
         }
     }
 
-    /// Gives the wake-up that must be scheduled because none is that early.
+    /// Returns the wake-up that must be scheduled, if none is that early.
     fn earlier(&mut self) -> Option<Time> {
         let next = self.timeout();
         (next < self.wake).then(|| {
@@ -339,7 +339,7 @@ impl MobileNode {
         }
     }
 
-    /// A signalling packet has arrived.
+    /// Handles a signalling packet.
     fn receive(&mut self, wire: &mut Wire<'_>, id: PacketId) {
         let packet = wire.network.pool.packet(id);
         if packet.body == Body::Icmp {
@@ -372,7 +372,7 @@ impl MobileNode {
         self.settle(wire);
     }
 
-    /// Points the host at its base station, sends what there is to send, notes what there is to note.
+    /// Selects the host's base station, and drains datagrams and events.
     fn settle(&mut self, wire: &mut Wire<'_>) {
         let attached = self.machine.attached();
         if let Some(&(_, hop, _)) = self.radios.iter().find(|(agent, ..)| Some(*agent) == attached) {
@@ -408,7 +408,7 @@ impl MobileNode {
         }
     }
 
-    /// A packet from elsewhere has arrived.
+    /// Records the arrival of a data packet.
     fn delivered(&mut self, now: Time) {
         self.last_packet = Some(now);
         if let Some(handover) = self.handovers.last_mut()
@@ -428,7 +428,7 @@ impl MobileNode {
 }
 
 impl MobileIp {
-    /// The wake-ups to schedule: agents by number, then mobiles.
+    /// Returns the wake-ups to schedule: agents by number, then mobiles.
     fn due(&mut self) -> Vec<(Time, Target)> {
         let agents = self.agents.len() as u32;
         let of_agents = self.agents.iter_mut().map(AgentNode::earlier).zip(0..);
@@ -438,7 +438,7 @@ impl MobileIp {
 }
 
 impl Simulation {
-    /// Everything of Mobile IP, and what it reaches.
+    /// Returns the state of Mobile IP, and the parts of the simulation that it uses.
     fn mobile_ip(&mut self, act: impl FnOnce(&mut MobileIp, &mut Wire<'_>)) {
         let Some(world) = &mut self.mobile_ip else { return };
         let mut wire = Wire {
@@ -454,7 +454,7 @@ impl Simulation {
         }
     }
 
-    /// Mobiles look round and everybody's first wake-up is scheduled.
+    /// Starts the mobiles and schedules all first wake-ups.
     pub(crate) fn start_mobile_ip(&mut self) {
         self.mobile_ip(|world, wire| {
             for mobile in &mut world.mobiles {
@@ -463,12 +463,12 @@ impl Simulation {
         });
     }
 
-    /// A packet has arrived at an agent's node.
+    /// Handles a packet at an agent's node.
     pub(crate) fn on_agent_packet(&mut self, agent: u32, id: PacketId) {
         self.mobile_ip(|world, wire| world.agents[agent as usize].receive(wire, id));
     }
 
-    /// An advertisement or a registration message has arrived at a host.
+    /// Handles an advertisement or a registration message at a host.
     pub(crate) fn on_signalling(&mut self, host: u32, id: PacketId) {
         self.mobile_ip(|world, wire| match world.mobiles.iter_mut().find(|m| m.node == host as usize) {
             Some(mobile) => mobile.receive(wire, id),
@@ -476,7 +476,7 @@ impl Simulation {
         });
     }
 
-    /// A packet that is not Mobile IP's has arrived at a host.
+    /// Records a data packet at a host.
     pub(crate) fn on_mobile_delivery(&mut self, host: u32) {
         let now = self.now;
         let Some(world) = &mut self.mobile_ip else { return };
@@ -485,7 +485,7 @@ impl Simulation {
         }
     }
 
-    /// An agent's or a mobile's wake-up.
+    /// Handles an agent's or a mobile's wake-up.
     pub(crate) fn on_mobile_ip(&mut self, number: u32) {
         self.mobile_ip(|world, wire| {
             let number = number as usize;

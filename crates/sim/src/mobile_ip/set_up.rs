@@ -1,4 +1,4 @@
-//! From a scenario to its agents and mobiles. The scenario was checked: names refer to something.
+//! Creates the agents and mobiles of a checked scenario.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -11,7 +11,7 @@ use crate::scenario::{NodeKind, Routes, Scenario};
 /// The address of all hosts on a link: agents advertise to it (RFC 5944 §2.1).
 pub(crate) const EVERYBODY: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 1);
 
-/// The first address of a node.
+/// Returns the first address of a node.
 fn address_of(routes: &Routes, node: usize) -> Option<(AddressId, Ipv4Addr)> {
     routes.interfaces.iter().enumerate().find_map(|(number, interface)| match interface.address {
         IpAddr::V4(ip) if interface.node == node => Some((AddressId(number as u32), ip)),
@@ -20,7 +20,8 @@ fn address_of(routes: &Routes, node: usize) -> Option<(AddressId, Ipv4Addr)> {
 }
 
 impl MobileIp {
-    /// `None`: the scenario has neither agents nor mobiles. `everybody`: the number of [`EVERYBODY`].
+    /// Returns `None` if the scenario has neither agents nor mobiles. `everybody`: the number of
+    /// [`EVERYBODY`].
     pub(crate) fn of(scenario: &Scenario, routes: &Routes, everybody: AddressId) -> Option<Self> {
         let node_of = |name: &str| scenario.nodes.iter().position(|node| node.name == name);
         let mut world = Self { agents: Vec::new(), mobiles: Vec::new(), everybody };

@@ -1,6 +1,6 @@
-//! Where nodes are: positions over time, in integers, and the distance between two of them.
+//! Positions of nodes over time, in integers, and distances between them.
 //!
-//! May not touch links, agents or events: a position is a function of time alone, so that nothing ticks.
+//! May not touch links, agents or events: a position is a function of time alone and needs no timer.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct Position {
 }
 
 impl Position {
-    /// Distance to another place, in millimetres, rounded down.
+    /// Returns the distance to another place, in millimetres, rounded down.
     #[must_use]
     pub fn distance_mm(self, other: Self) -> u64 {
         let square = |a: i64, b: i64| u128::from(a.abs_diff(b)).pow(2);
@@ -25,7 +25,7 @@ impl Position {
         u64::try_from(root).unwrap_or(u64::MAX)
     }
 
-    /// This far on the way to another place: `num / den` of it, rounded towards this one.
+    /// Returns the place at `num / den` of the way to another place, rounded towards this one.
     fn towards(self, other: Self, num: u64, den: u64) -> Self {
         let along = |from: i64, to: i64| {
             let step = (i128::from(to) - i128::from(from)) * i128::from(num) / i128::from(den);
@@ -35,14 +35,14 @@ impl Position {
     }
 }
 
-/// A movement: from wherever the node is then to a place, in a straight line.
+/// A movement in a straight line, from the position at its start to a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waypoint {
-    /// When it sets out, since the start of the run.
+    /// Its start, since the start of the run.
     pub at: Span,
-    /// Where it goes.
+    /// Its destination.
     pub to: Position,
-    /// How fast, in millimetres per second; more than zero.
+    /// Its speed, in millimetres per second; more than zero.
     pub speed_mm_s: u64,
 }
 
@@ -65,7 +65,7 @@ impl Leg {
     }
 }
 
-/// Where a node is over time.
+/// The track of a node.
 #[derive(Clone, Debug)]
 pub(crate) struct Track {
     start: Position,
@@ -73,8 +73,8 @@ pub(crate) struct Track {
 }
 
 impl Track {
-    /// A node that starts at a place and makes these movements, in order of their times. One that begins
-    /// before the last has ended begins where the node is then.
+    /// Creates the track of a node that starts at a place and makes these movements, in order of time. A
+    /// movement that starts before the previous one ends continues from the position at that time.
     pub(crate) fn new(start: Position, waypoints: &[Waypoint]) -> Self {
         let mut track = Self { start, legs: Vec::with_capacity(waypoints.len()) };
         for waypoint in waypoints {
@@ -88,14 +88,14 @@ impl Track {
         track
     }
 
-    /// Where the node is.
+    /// Returns the position.
     pub(crate) fn position(&self, now: Time) -> Position {
         let begun = self.legs.partition_point(|leg| leg.begins <= now);
         begun.checked_sub(1).map_or(self.start, |last| self.legs[last].position(now))
     }
 }
 
-/// The distance between two nodes.
+/// Returns the distance between two nodes.
 #[derive(Clone, Debug)]
 pub(crate) struct Between(pub(crate) Arc<Track>, pub(crate) Arc<Track>);
 

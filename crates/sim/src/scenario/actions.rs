@@ -1,4 +1,4 @@
-//! Actions of a scenario: what happens when.
+//! Actions of a scenario and their times.
 
 use std::net::IpAddr;
 
@@ -9,30 +9,30 @@ use msctp_units::{Rate, Span};
 
 use super::{LinkDirection, LossConfig, Side};
 
-/// Something that is done at a time or after something has happened.
+/// An action that is executed at a time or after an event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ActionSpec {
-    /// When.
+    /// When it is executed.
     pub when: When,
-    /// What.
+    /// The action.
     pub what: Do,
 }
 
-/// When an action is done.
+/// When an action is executed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum When {
     /// This long after the start of the run.
     At(Span),
-    /// This long after something happened for the first time.
+    /// This long after the first occurrence of an event.
     After {
-        /// What must happen.
+        /// The event.
         happening: Happening,
-        /// How long to wait after it.
+        /// The time after it.
         delay: Span,
     },
 }
 
-/// Something that can happen.
+/// An event that triggers an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// The client of the association considers it up.
@@ -54,7 +54,7 @@ pub enum Happening {
         /// Address.
         address: IpAddr,
     },
-    /// Somebody sends to the address from now on.
+    /// The address became the destination of a primary path.
     PrimaryChanged {
         /// Association.
         association: String,
@@ -68,15 +68,15 @@ pub enum Happening {
     },
 }
 
-/// What is done.
+/// The kinds of actions.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Do {
-    /// Brings a link up; both ends hear of it.
+    /// Brings a link up and notifies both ends.
     LinkUp {
         /// Link.
         link: String,
     },
-    /// Takes a link down: what is on it and what is sent to it is lost; both ends hear of it.
+    /// Takes a link down and notifies both ends. Packets on the link, and new ones, are lost.
     LinkDown {
         /// Link.
         link: String,
@@ -102,9 +102,9 @@ pub enum Do {
     RadioHandover {
         /// Link.
         link: String,
-        /// How long nothing is sent.
+        /// How long the link is interrupted.
         interruption: Span,
-        /// What the old cell hands on.
+        /// What the old cell forwards.
         carries: Carries,
         /// Coding scheme in the new cell; `None`: as before.
         scheme: Option<CodingScheme>,
@@ -116,7 +116,7 @@ pub enum Do {
         /// Address.
         address: IpAddr,
     },
-    /// Takes an interface's address away: the host drops what comes for it and sends nothing from it.
+    /// Removes an interface's address: the host drops packets for it and sends none from it.
     AddressDown {
         /// Address.
         address: IpAddr,
@@ -135,45 +135,45 @@ pub enum Do {
         /// Address.
         address: IpAddr,
     },
-    /// ASCONF Set Primary Address (RFC 5061 §4.2.4) by the end the address belongs to: asks the peer to send
-    /// there.
+    /// ASCONF Set Primary Address (RFC 5061 §4.2.4) by the end the address belongs to: requests that the
+    /// peer send there.
     RequestPrimary {
         /// Association.
         association: String,
         /// Address.
         address: IpAddr,
     },
-    /// The other end from the address sends there from now on, unasked (RFC 9260 §11.1.6).
+    /// Sets the primary path of the address's peer to it, without a request (RFC 9260 §11.1.6).
     SetPrimary {
         /// Association.
         association: String,
         /// Address.
         address: IpAddr,
-        /// The address it sends from; `None`: as the primary path so far, if that goes.
+        /// The address it sends from; `None`: that of the present primary path if possible.
         from: Option<IpAddr>,
     },
-    /// The other end from the address sends a HEARTBEAT there now (RFC 9260 §11.1.8).
+    /// Makes the address's peer send a HEARTBEAT to it (RFC 9260 §11.1.8).
     Heartbeat {
         /// Association.
         association: String,
         /// Address.
         address: IpAddr,
     },
-    /// The end the address belongs to learns how the link below it is, as from a modem: what it tells the
-    /// peer by a QoS_Measurement.
+    /// Reports the quality of the link below the address to the end it belongs to, as a modem does. That end
+    /// sends it to the peer in a QoS_Measurement.
     ReportQuality {
         /// Association.
         association: String,
         /// Address.
         address: IpAddr,
-        /// What is reported.
+        /// The reported quality.
         quality: LinkQuality,
     },
-    /// Shuts an association down in good order.
+    /// Shuts an association down.
     Shutdown {
         /// Association.
         association: String,
-        /// The end that asks.
+        /// The end that starts the shutdown.
         side: Side,
     },
     /// Starts an application.
@@ -189,7 +189,7 @@ pub enum Do {
 }
 
 impl Do {
-    /// The word used in files and reports.
+    /// Returns the word used in files and reports.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {

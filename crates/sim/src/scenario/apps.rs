@@ -22,7 +22,7 @@ pub struct AssociationSpec {
     pub client_addresses: Vec<IpAddr>,
     /// The server's addresses known from the start, at least one, primary first.
     pub server_addresses: Vec<IpAddr>,
-    /// SCTP port of the client; 0: one is chosen that is free.
+    /// SCTP port of the client; 0: a free one.
     pub client_port: u16,
     /// SCTP port of the server.
     pub server_port: u16,
@@ -37,14 +37,14 @@ pub struct AssociationSpec {
 /// An end of an association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The one that sends the INIT.
+    /// The end that sends the INIT.
     Client,
-    /// The one that answers it.
+    /// The end that answers it.
     Server,
 }
 
 impl Side {
-    /// The other end.
+    /// Returns the other end.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -53,7 +53,7 @@ impl Side {
         }
     }
 
-    /// The word used in files and labels.
+    /// Returns the word used in files and labels.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -68,22 +68,22 @@ impl Side {
 pub struct AppSpec {
     /// Unique among associations and applications.
     pub name: String,
-    /// When it starts, since the start of the run; `None`: when an action starts it.
+    /// Its start, since the start of the run; `None`: an action starts it.
     pub start: Option<Span>,
-    /// When it stops, since the start of the run; `None`: at the end.
+    /// Its stop, since the start of the run; `None`: the end of the run.
     pub stop: Option<Span>,
     /// What it does.
     pub kind: AppKind,
 }
 
-/// How an application's messages are sent. A file says each by its key.
+/// How an application's messages are sent, with the keys of scenario files and their defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sending {
     /// `stream`: stream number, 0.
     pub stream: u16,
     /// `unordered`: deliver without regard to the order of the stream (RFC 9260 §6.6), false.
     pub unordered: bool,
-    /// How hard each message is tried (RFC 3758, RFC 7496): until it arrives, or one of
+    /// The limit of a message's transmission (RFC 3758, RFC 7496): none, or one of
     ///
     /// - `lifetime = "200ms"`: neither sent nor retransmitted once it is so old;
     /// - `max_retransmissions = 1`: abandoned when a chunk of it would need another
@@ -96,7 +96,7 @@ pub struct Sending {
 /// What an application does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AppKind {
-    /// Sends messages over an association as fast as it takes them.
+    /// Sends messages over an association as fast as that accepts them.
     Bulk {
         /// The association.
         association: String,
@@ -109,8 +109,8 @@ pub enum AppKind {
         /// How the messages are sent.
         sending: Sending,
     },
-    /// Limits how fast one end of an association reads; without one everything is read at once. A slow reader
-    /// closes the receive window.
+    /// Limits the rate at which one end of an association reads. An end without a reader reads at once. A
+    /// slow reader closes the receive window.
     Reader {
         /// The association.
         association: String,
@@ -119,7 +119,7 @@ pub enum AppKind {
         /// User bytes per second, in bit/s. Zero: reads nothing while it runs.
         rate: Rate,
     },
-    /// Sends bytes over a TCP connection as fast as it takes them.
+    /// Sends bytes over a TCP connection as fast as that accepts them.
     TcpBulk {
         /// The connection.
         tcp: String,
@@ -128,7 +128,7 @@ pub enum AppKind {
         /// Bytes to send in all, then the end closes; `None`: endless.
         bytes: Option<u64>,
     },
-    /// Limits how fast one end of a TCP connection reads; without one everything is read at once.
+    /// Limits the rate at which one end of a TCP connection reads. An end without a reader reads at once.
     TcpReader {
         /// The connection.
         tcp: String,
@@ -137,14 +137,14 @@ pub enum AppKind {
         /// User bytes per second, in bit/s. Zero: reads nothing while it runs.
         rate: Rate,
     },
-    /// Sends a live video over an association: a message for each frame when the frame comes into being,
-    /// whether or not the association takes it then.
+    /// Sends a live video over an association: a message for each frame at the frame's time, whether or not
+    /// the association accepts it then.
     Video {
         /// The association.
         association: String,
         /// The end that sends.
         from: Side,
-        /// The frames, at least one; after the last comes the first again.
+        /// The frames, at least one, sent in a cycle.
         frames: Arc<[Frame]>,
         /// How the messages are sent.
         sending: Sending,

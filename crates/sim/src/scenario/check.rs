@@ -1,4 +1,4 @@
-//! Does a scenario make sense? The same rules for scenarios from files and from code. Changes nothing.
+//! Validates scenarios from files and from code.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ pub(super) fn fail<T>(key: impl Into<String>, message: impl Into<String>) -> Res
     Err(Problem::new(key, message))
 }
 
-/// The first thing that is wrong, in the order of the file's sections.
+/// Returns the first error, in the order of the file's sections.
 pub(super) fn scenario(scenario: &Scenario) -> Check {
     if scenario.duration.is_zero() {
         return fail("duration", "0s is no time to run: want more than 0s");
@@ -78,7 +78,7 @@ pub(super) struct Context<'s> {
     routes: Option<Routes>,
 }
 
-/// Names to what they name; each may be used once.
+/// Maps names to indexes; each name may be used once.
 fn unique<'s, T>(
     kind: &str,
     names: impl Iterator<Item = (&'s str, T)>,
@@ -104,7 +104,7 @@ fn known<'m, T>(map: &'m BTreeMap<&str, T>, kind: &str, key: &str, name: &str) -
     })
 }
 
-/// Whether what is given of a link can be set, and anything is.
+/// Checks that an action sets at least one property of a link, and only properties that the link has.
 fn settable(link: &str, way: &DirectionSpec, given: &[(&str, bool)]) -> Check {
     let (kind, can_set) = way.can_set();
     if can_set.is_empty() {
@@ -137,7 +137,7 @@ impl<'s> Context<'s> {
         })
     }
 
-    /// What kind of node this name is of.
+    /// Returns the kind of the node of this name.
     pub(super) fn node(&self, key: &str, name: &str) -> Result<NodeKind, Problem> {
         known(&self.nodes, "node", key, name).copied()
     }
@@ -191,7 +191,7 @@ impl<'s> Context<'s> {
         link.reverse.check().map_err(|p| p.within("reverse"))
     }
 
-    /// Is this the link of a mobile to a foreign agent?
+    /// Tells whether this is the link of a mobile to a foreign agent.
     fn is_visit(&self, node: &str, link: &LinkSpec) -> bool {
         let mobile = self.scenario.nodes.iter().any(|n| n.name == node && n.mobile.is_some());
         let other = if link.a == node { &link.b } else { &link.a };

@@ -1,8 +1,7 @@
-//! Reading a TOML document key by key, so that every error names its line, its key and its remedy.
+//! Reads a TOML document key by key, so that every error names its line, its key and the fix.
 //!
-//! A [`Section`] is told all its valid keys when it is opened and refuses others at once. A problem names its
-//! key by its path (`link.wlan.rate`); only when there is one is the place looked up ([`Document::locate`]).
-//! Knows nothing of scenarios.
+//! A [`Section`] gets its valid keys when it is opened, and rejects others. A problem has the path of its key
+//! (`link.wlan.rate`); [`Document::locate`] finds its line. Does not depend on the content of scenarios.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -23,7 +22,7 @@ pub(super) struct Document<'t> {
     pub(super) root: DeTable<'t>,
 }
 
-/// Where in the text an overridden value stands: nowhere.
+/// The place of an overridden value, which the text does not have.
 const NOWHERE: Range<usize> = usize::MAX..usize::MAX;
 
 impl<'t> Document<'t> {
@@ -52,7 +51,7 @@ impl<'t> Document<'t> {
         Ok(Self { text, file, root })
     }
 
-    /// Where a key stands, and whether it was written itself or only a table around it.
+    /// Returns the place of a key or of the innermost table around it, and whether the key itself was found.
     fn place_of(&self, key: &str) -> (Option<usize>, bool) {
         let mut table = &self.root;
         let mut place = None;
@@ -64,7 +63,7 @@ impl<'t> Document<'t> {
                 DeValue::Table(inner) => inner,
                 DeValue::Array(items) => {
                     let Some(wanted) = steps.next() else { return (place, true) };
-                    // The last of one name: of two, the second is the one too many.
+                    // The last of equal names: the second of two is the duplicate.
                     let is_it = |(number, item): &(usize, &Spanned<DeValue<'_>>)| {
                         name_of(item.get_ref())
                             .map_or_else(|| number.to_string() == wanted, |name| name == wanted)
@@ -89,8 +88,7 @@ impl<'t> Document<'t> {
         matches!(self.place_of(key), (Some(place), true) if place < NOWHERE.start)
     }
 
-    /// Gives a problem its file and line. A value that two keys share is shown under the key that was
-    /// written.
+    /// Adds file and line to a problem. Shows a value that two keys share under the key in the file.
     pub(super) fn locate(&self, mut problem: Problem) -> ScenarioError {
         let (mut place, written) = self.place_of(&problem.key);
         if !written {
@@ -136,7 +134,7 @@ fn apply<'t>(root: &mut DeTable<'t>, pair: &'t str) -> Result<(), String> {
     loop {
         let step = steps.next().filter(|s| !s.is_empty()).ok_or("the key has an empty part")?;
         if steps.peek().is_none() {
-            // Taken out first, because a map keeps the old key and with it the old place.
+            // Removed first, because a map keeps the old key with its place.
             table.remove(step);
             table.insert(Spanned::new(NOWHERE, step.into()), Spanned::new(NOWHERE, value));
             return Ok(());
@@ -170,7 +168,7 @@ fn apply<'t>(root: &mut DeTable<'t>, pair: &'t str) -> Result<(), String> {
     }
 }
 
-/// The text as a TOML value, or as a string when it is none.
+/// Parses the text as a TOML value; as a string if it is none.
 fn parse_value(text: &str) -> DeValue<'_> {
     let mut value = match DeValue::parse(text) {
         Ok(value) => value.into_inner(),
@@ -212,7 +210,7 @@ pub(super) struct Section<'d, 't> {
 }
 
 impl<'d, 't> Section<'d, 't> {
-    /// Opens a table and refuses keys that are not in `valid`.
+    /// Opens a table and rejects keys that are not in `valid`.
     pub(super) fn open(table: &'d DeTable<'t>, path: String, valid: &[&str]) -> Result<Self, Problem> {
         let section = Self { table, path };
         let unknown = table.keys().filter(|key| !valid.contains(&&**key.get_ref()));
@@ -229,12 +227,12 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
-    /// The path of a key of this table.
+    /// Returns the path of a key of this table.
     pub(super) fn key(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// The path of the table.
+    /// Returns the path of the table.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
@@ -251,12 +249,12 @@ impl<'d, 't> Section<'d, 't> {
         Problem::new(self.key(key), format!("{} is {}: want {want}", show(value), kind(value)))
     }
 
-    /// The value of a key that must be there.
+    /// Returns the value of a required key.
     pub(super) fn required<T>(&self, key: &str, value: Option<T>, example: &str) -> Result<T, Problem> {
         value.ok_or_else(|| Problem::new(self.key(key), format!("missing: want {key} = {example}")))
     }
 
-    /// A string.
+    /// Reads a string.
     pub(super) fn text(&self, key: &str) -> Result<Option<&'d str>, Problem> {
         match self.value(key) {
             None => Ok(None),
@@ -265,7 +263,7 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
-    /// Something written as a string, as a rate or a time.
+    /// Reads a value that is written as a string, as a rate or a time.
     pub(super) fn parsed<T: FromStr>(&self, key: &str, example: &str) -> Result<Option<T>, Problem>
     where
         T::Err: std::fmt::Display,
@@ -279,17 +277,17 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
-    /// A rate with a unit, as `"11Mbps"`.
+    /// Reads a rate with a unit, as `"11Mbps"`.
     pub(super) fn rate(&self, key: &str) -> Result<Option<Rate>, Problem> {
         self.parsed(key, "\"11Mbps\"")
     }
 
-    /// A time with a unit, as `"20ms"`.
+    /// Reads a time with a unit, as `"20ms"`.
     pub(super) fn span(&self, key: &str) -> Result<Option<Span>, Problem> {
         self.parsed(key, "\"20ms\"")
     }
 
-    /// An IP address.
+    /// Reads an IP address.
     pub(super) fn address(&self, key: &str) -> Result<Option<IpAddr>, Problem> {
         self.text(key)?.map(|text| self.parse_address(key, text)).transpose()
     }
@@ -303,7 +301,7 @@ impl<'d, 't> Section<'d, 't> {
         })
     }
 
-    /// A list of IP addresses; one alone may be written without brackets.
+    /// Reads a list of IP addresses; a single one needs no brackets.
     pub(super) fn addresses(&self, key: &str) -> Result<Option<Vec<IpAddr>>, Problem> {
         match self.value(key) {
             Some(DeValue::Array(items)) => items
@@ -318,7 +316,7 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
-    /// A whole number from `min` to `max`.
+    /// Reads a whole number from `min` to `max`.
     pub(super) fn integer<T: TryFrom<i128>>(
         &self,
         key: &str,
@@ -338,7 +336,7 @@ impl<'d, 't> Section<'d, 't> {
             .ok_or_else(|| Problem::new(self.key(key), format!("{number} is out of range: want {}", want())))
     }
 
-    /// A list of whole numbers of at least 0.
+    /// Reads a list of whole numbers of at least 0.
     pub(super) fn integers(&self, key: &str) -> Result<Option<Vec<u64>>, Problem> {
         let want = "a list of whole numbers, as [3, 17]";
         match self.value(key) {
@@ -356,12 +354,12 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
-    /// A number, with or without decimals.
+    /// Reads a number, with or without decimals.
     pub(super) fn number(&self, key: &str) -> Result<Option<f64>, Problem> {
         self.value(key).map(|value| self.parse_number(key, value)).transpose()
     }
 
-    /// A list of numbers, with or without decimals.
+    /// Reads a list of numbers, with or without decimals.
     pub(super) fn numbers(&self, key: &str) -> Result<Option<Vec<f64>>, Problem> {
         match self.value(key) {
             None => Ok(None),
@@ -383,7 +381,7 @@ impl<'d, 't> Section<'d, 't> {
         text.parse().map_err(|_| Problem::new(self.key(key), format!("{text} is not a number")))
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, Problem> {
         match self.value(key) {
             None => Ok(None),
@@ -392,7 +390,7 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
-    /// One of some words.
+    /// Reads one of several words.
     pub(super) fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>, Problem> {
         let Some(text) = self.text(key)? else { return Ok(None) };
         match choices.iter().find(|(word, _)| *word == text) {
@@ -404,7 +402,7 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
-    /// A table inside this one.
+    /// Opens a table inside this one.
     pub(super) fn section(&self, key: &str, valid: &[&str]) -> Result<Option<Self>, Problem> {
         match self.value(key) {
             None => Ok(None),
@@ -413,27 +411,27 @@ impl<'d, 't> Section<'d, 't> {
         }
     }
 
-    /// Is the value a table?
+    /// Tells whether the value is a table.
     pub(super) fn is_table(&self, key: &str) -> bool {
         matches!(self.value(key), Some(DeValue::Table(_)))
     }
 
-    /// Is the value a string?
+    /// Tells whether the value is a string.
     pub(super) fn is_string(&self, key: &str) -> bool {
         matches!(self.value(key), Some(DeValue::String(_)))
     }
 
-    /// The value as it was written, for a message.
+    /// Returns the value as it was written, for a message.
     pub(super) fn show(&self, key: &str) -> String {
         self.value(key).map(show).unwrap_or_default()
     }
 
-    /// Is the value a whole number?
+    /// Tells whether the value is a whole number.
     pub(super) fn is_integer(&self, key: &str) -> bool {
         matches!(self.value(key), Some(DeValue::Integer(_)))
     }
 
-    /// The tables of `[[key]]`, each with its path: by name where it has one, else by number.
+    /// Returns the tables of `[[key]]`, each with its path: by name if it has one, else by number.
     pub(super) fn items(&self, key: &str) -> Result<Vec<(String, &'d DeTable<'t>)>, Problem> {
         let items = match self.value(key) {
             None => return Ok(Vec::new()),
@@ -462,7 +460,7 @@ impl<'d, 't> Section<'d, 't> {
         Ok(out)
     }
 
-    /// The tables of `[key.NAME]`, by name.
+    /// Returns the tables of `[key.NAME]`, by name.
     pub(super) fn named(&self, key: &str) -> Result<Vec<(String, &'d DeTable<'t>)>, Problem> {
         let table = match self.value(key) {
             None => return Ok(Vec::new()),

@@ -1,10 +1,10 @@
-//! What is wrong with a scenario: one thing at a time, with its place and its remedy.
+//! Errors of scenarios: the first fault, with its place and the fix.
 
 use std::fmt;
 
 pub(crate) use msctp_schemes::catalogue::suggest;
 
-/// The first thing that is wrong with a scenario.
+/// The first fault of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
     /// The scenario file; `None` for a scenario built in code.
@@ -13,7 +13,7 @@ pub struct ScenarioError {
     pub line: Option<usize>,
     /// The key, as `link.wlan.rate`.
     pub key: String,
-    /// What is wrong and what would be right.
+    /// The fault, and what is allowed.
     pub message: String,
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// A problem found, not yet given a file and a line.
+/// A fault without file and line.
 #[derive(Debug)]
 pub(super) struct Problem {
     /// The key's path, as `link.wlan.rate`.
@@ -48,7 +48,7 @@ impl Problem {
         Self { key: key.into(), message: message.into() }
     }
 
-    /// The same problem, its key being inside `outer`.
+    /// Moves the key of the problem inside `outer`.
     pub(super) fn within(self, outer: &str) -> Self {
         let key = if self.key.is_empty() { outer.to_owned() } else { format!("{outer}.{}", self.key) };
         Self { key, ..self }
@@ -83,7 +83,7 @@ const REMOVED_KEYS: &[(&str, &str)] = &[
     ("qos", "`policy.qos.delay` is `policy.qos_delay`; `policy.qos.raise_rto` is gone"),
 ];
 
-/// What replaces a key of an earlier version.
+/// Returns the replacement of a key of an earlier version.
 pub(crate) fn removed_key(name: &str) -> Option<&'static str> {
     REMOVED_KEYS.iter().find(|(key, _)| *key == name).map(|(_, now)| *now)
 }

@@ -1,5 +1,4 @@
-//! Frames of a video: how large they are and how far apart. Read from frame-size traces as text; opens no
-//! files.
+//! Frames of a video: sizes and intervals. Parses frame-size traces; opens no files.
 
 use std::fmt;
 
@@ -10,22 +9,22 @@ use msctp_units::Span;
 pub struct Frame {
     /// Bytes of the message, at least [`LEAST_FRAME`].
     pub bytes: u32,
-    /// From this frame to the next, more than zero.
+    /// Time from this frame to the next, more than zero.
     pub interval: Span,
 }
 
-/// The least bytes in a frame: its message carries its number.
+/// Least length of a frame in bytes: its message carries its number.
 pub const LEAST_FRAME: u32 = 4;
 
-/// The most bytes in a frame.
+/// Greatest length of a frame in bytes.
 pub const MOST_FRAME: u32 = 1 << 24;
 
-/// The first line of a trace that is wrong.
+/// The first invalid line of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FramesError {
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong and what would be right.
+    /// The fault, and what is allowed.
     pub message: String,
 }
 
@@ -38,11 +37,10 @@ impl fmt::Display for FramesError {
 impl std::error::Error for FramesError {}
 
 /// Reads a frame-size trace: a line for each frame with its bytes and, if it differs from `interval`, the
-/// time from it to the next, as `6395` or `6395 40ms`. What follows `#` is a comment, empty lines are
-/// skipped.
+/// time from it to the next, as `6395` or `6395 40ms`. `#` starts a comment; empty lines are skipped.
 ///
 /// # Errors
-/// The first line that is wrong.
+/// The first invalid line.
 pub fn read_frames(text: &str, interval: Span) -> Result<Vec<Frame>, FramesError> {
     let mut frames = Vec::new();
     for (number, line) in text.lines().enumerate() {

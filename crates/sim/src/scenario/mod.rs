@@ -1,5 +1,5 @@
-//! A scenario: what is simulated, as plain data with names. Written as TOML or built in code; both are held
-//! to the same rules ([`Scenario::check`]). Knows nothing of how it is run.
+//! A scenario: plain data that describe a simulation, from a TOML file or from code. The same rules apply to
+//! both ([`Scenario::check`]).
 
 mod actions;
 mod apps;
@@ -38,12 +38,12 @@ pub use tcp::{TcpProfile, TcpSpec};
 
 use msctp_units::Span;
 
-/// A simulation to run.
+/// The description of a simulation.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// Short name, for reports.
     pub name: String,
-    /// What it shows, in a sentence.
+    /// What it shows, in one sentence.
     pub description: String,
     /// Virtual time after which the run ends.
     pub duration: Span,
@@ -63,13 +63,13 @@ pub struct Scenario {
     pub tcp: Vec<TcpSpec>,
     /// Traffic sources and readers.
     pub apps: Vec<AppSpec>,
-    /// What happens when: mobility, address changes, primary switches.
+    /// Actions and their times: mobility, address changes, primary switches.
     pub actions: Vec<ActionSpec>,
-    /// What is recorded over time.
+    /// Time series to record.
     pub probes: ProbeSpec,
 }
 
-/// What is recorded over time. Everything off costs nothing.
+/// Time series to record. Disabled ones cost nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ProbeSpec {
     /// Length of the intervals over which delivered bytes are summed; `None`: not recorded.
@@ -78,14 +78,14 @@ pub struct ProbeSpec {
     pub trace: bool,
     /// Record every DATA and SACK chunk too (large).
     pub chunks: bool,
-    /// How often queue lengths are sampled; `None`: not recorded.
+    /// Interval between samples of queue lengths; `None`: not recorded.
     pub queues: Option<Span>,
-    /// Record the life of every message of the video applications.
+    /// Record the times of every message of the video applications.
     pub messages: bool,
 }
 
 impl Scenario {
-    /// A scenario with nothing in it, to fill in code.
+    /// Creates an empty scenario, to fill in code.
     #[must_use]
     pub fn empty(name: &str, duration: Span, seed: u64) -> Self {
         Self {
@@ -110,18 +110,18 @@ impl Scenario {
     /// name where they have one, else by number from 0; the value is TOML, or text when it is not.
     ///
     /// # Errors
-    /// The first thing that is wrong, with its line, its key and what would be right. So is another file that
-    /// it names: those are for [`from_toml_and_files`](Self::from_toml_and_files).
+    /// The first fault, with its line, its key and what is allowed. A scenario that names other files is
+    /// rejected; use [`from_toml_and_files`](Self::from_toml_and_files).
     pub fn from_toml(text: &str, file: &str, overrides: &[String]) -> Result<Self, ScenarioError> {
         let none = |_: &str| Err("no other files can be read here".to_owned());
         Self::from_toml_and_files(text, file, overrides, &none)
     }
 
     /// As [`from_toml`](Self::from_toml), for a scenario that may name other files, as frame-size traces.
-    /// `open` gives the text of one by the name that stands in the scenario, or says why not.
+    /// `open` returns the text of a file by its name in the scenario, or the reason why it cannot be read.
     ///
     /// # Errors
-    /// The first thing that is wrong; for another file its name and line stand in the message.
+    /// The first fault; for another file, the message has its name and line.
     pub fn from_toml_and_files(
         text: &str,
         file: &str,
@@ -131,14 +131,14 @@ impl Scenario {
         read::scenario(text, file, overrides, open, Ok)
     }
 
-    /// The core's options in a profile; the trace is on when the probes want it.
+    /// Returns the core's options of a profile; the trace is on if a probe needs it.
     pub(crate) fn config(&self, profile: Option<&str>) -> msctp_proto::Config {
         let named = self.sctp.iter().find(|p| Some(p.name.as_str()) == profile);
         let config = named.map(|p| p.config.clone()).unwrap_or_default();
         msctp_proto::Config { trace: self.probes.trace, max_segments: 1, ..config }
     }
 
-    /// The laboratory TCP's options in a profile, for an address of this family.
+    /// Returns the laboratory TCP's options of a profile, for an address of this family.
     pub(crate) fn tcp_config(&self, profile: Option<&str>, v6: bool) -> msctp_lab_tcp::Config {
         let named = self.tcp_profiles.iter().find(|p| Some(p.name.as_str()) == profile);
         let config = named.map(|p| p.config.clone()).unwrap_or_default();
@@ -146,11 +146,10 @@ impl Scenario {
         msctp_lab_tcp::Config { trace: self.probes.trace, mss, ..config }
     }
 
-    /// Checks that names refer to something, addresses are used once, times lie before the end, values lie in
-    /// range.
+    /// Checks that names exist, addresses are used once, times lie before the end, and values are in range.
     ///
     /// # Errors
-    /// The first thing that is wrong; there is no line, the key names the place.
+    /// The first fault, with its key and without a line.
     pub fn check(&self) -> Result<(), ScenarioError> {
         check::scenario(self).map_err(|problem| problem.without_file())
     }

@@ -16,9 +16,9 @@ pub struct NodeSpec {
     pub name: String,
     /// Host or router.
     pub kind: NodeKind,
-    /// Where it is at the start.
+    /// Its position at the start.
     pub position: Position,
-    /// Where it goes, in order of time.
+    /// Its movements, in order of time.
     pub waypoints: Vec<Waypoint>,
     /// A mobility agent's options; `None`: the defaults.
     pub agent: Option<AgentOptions>,
@@ -26,18 +26,18 @@ pub struct NodeSpec {
     pub mobile: Option<MobileSpec>,
 }
 
-/// What makes a host a mobile of Mobile IP. Its one address is that of its link to its home agent; its links
+/// The options of a mobile of Mobile IP. Its one address is that of its link to its home agent; its links
 /// to foreign agents have none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MobileSpec {
     /// The node that is its home agent.
     pub home_agent: String,
-    /// When it changes agents, for how long it registers.
+    /// Its agent selection and registration.
     pub options: MobileOptions,
 }
 
 impl NodeSpec {
-    /// A node that stays at the origin.
+    /// Creates a node that stays at the origin.
     #[must_use]
     pub fn new(name: impl Into<String>, kind: NodeKind) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl NodeSpec {
     }
 }
 
-/// What a node does with packets.
+/// The kinds of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// Sends and receives; forwards nothing. Sends by source address: a packet leaves through the interface
@@ -59,7 +59,7 @@ pub enum NodeKind {
     Host,
     /// Forwards by the shortest path (fewest links; the link declared first where two are equal).
     Router,
-    /// A router that is the home agent of mobiles: tunnels what comes for those that are away (RFC 5944). Has
+    /// A router that is the home agent of mobiles: tunnels packets for those that are away (RFC 5944). Has
     /// one address.
     HomeAgent,
     /// A router that is the foreign agent of visiting mobiles; its one address is their care-of address.
@@ -67,20 +67,20 @@ pub enum NodeKind {
 }
 
 impl NodeKind {
-    /// Does it send on what is for others?
+    /// Tells whether it forwards packets.
     #[must_use]
     pub fn forwards(self) -> bool {
         self != Self::Host
     }
 
-    /// Is it a mobility agent?
+    /// Tells whether it is a mobility agent.
     #[must_use]
     pub fn is_agent(self) -> bool {
         matches!(self, Self::HomeAgent | Self::ForeignAgent)
     }
 }
 
-/// Whether agents and mobiles are what they must be. Link ends name nodes and addresses are used once.
+/// Checks agents and mobiles. Link ends must name nodes, and addresses be used once.
 pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
     for node in &scenario.nodes {
         one(scenario, node).map_err(|p| p.within(&format!("node.{}", node.name)))?;

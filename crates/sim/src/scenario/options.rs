@@ -1,5 +1,5 @@
 //! Schemes selected by name from a catalogue (congestion controllers and the like), and their options: a
-//! table whose keys are those that the selected one lists. Knows none of them.
+//! table with the keys that the selected one declares.
 
 use msctp_congestion::ControllerFactory;
 use msctp_congestion::classifier::ClassifierFactory;
@@ -18,7 +18,7 @@ pub(super) fn read(profile: &Section<'_, '_>, key: &str, known: &[OptionInfo]) -
     Ok(options)
 }
 
-/// The same, over what `options` are already.
+/// Reads the table over existing `options`.
 fn read_over(
     profile: &Section<'_, '_>,
     key: &str,
@@ -35,7 +35,7 @@ fn read_over(
     Ok(())
 }
 
-/// Reads `controller` and `controller_options` of a profile; `default` stands where the first is left out.
+/// Reads `controller` and `controller_options` of a profile; `default` applies without the first.
 pub(super) fn controller(
     profile: &Section<'_, '_>,
     known: impl Iterator<Item = &'static ControllerEntry>,
@@ -74,7 +74,7 @@ fn value(section: &Section<'_, '_>, info: &OptionInfo) -> Result<Option<u64>, Pr
         OptionKind::Thousandths => {
             let Some(number) = section.number(info.name)? else { return Ok(None) };
             let thousandths = (number * 1000.0).round();
-            // Most decimal fractions are not exact in binary: what is meant is the nearest thousandth.
+            // Most decimal fractions are not exact in binary: round to the nearest thousandth.
             if !(thousandths >= 0.0 && (number * 1000.0 - thousandths).abs() < 1e-6) {
                 let problem = format!("{number} is not allowed: want {}", info.want());
                 return Err(Problem::new(section.key(info.name), problem));

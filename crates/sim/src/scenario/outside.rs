@@ -1,6 +1,5 @@
-//! What of a scenario can be carried out when its hosts are outside of the simulation: real programs in the
-//! place of its associations. What does not go at all is refused by name; what has no meaning then is left
-//! out, and said.
+//! Converts a scenario for hosts outside the simulation, where real programs replace its associations.
+//! Rejects parts that cannot run, and lists those that are left out.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -8,23 +7,23 @@ use std::net::IpAddr;
 use super::error::Problem;
 use super::{ActionSpec, AppKind, Do, Scenario, ScenarioError, When};
 
-/// A scenario for hosts outside, and what of the original is not in it.
+/// A scenario for hosts outside, and the parts of the original that it lacks.
 #[derive(Clone, Debug)]
 pub struct WithOutsideHosts {
     /// Nodes, links, constant-rate sources, and the actions on them.
     pub scenario: Scenario,
-    /// What was left out, in words, in the order of the file.
+    /// Descriptions of the parts that were left out, in the order of the file.
     pub left_out: Vec<String>,
 }
 
 impl Scenario {
-    /// The scenario without its SCTP associations, TCP connections, what they carry and what is done to them:
-    /// real programs take their place. Links, routers, mobility, constant-rate sources and all actions on
-    /// those stay.
+    /// Returns the scenario without its SCTP associations, TCP connections, their applications and the
+    /// actions on them, which real programs replace. Links, routers, mobility, constant-rate sources and the
+    /// actions on those stay.
     ///
     /// # Errors
-    /// What cannot be done with hosts outside: Mobile IP, actions that wait for what happens to an
-    /// association.
+    /// The scenario has parts that cannot run with hosts outside: Mobile IP, or actions that wait for an
+    /// event of an association.
     pub fn with_outside_hosts(&self) -> Result<WithOutsideHosts, ScenarioError> {
         split(self).map_err(Problem::without_file)
     }
@@ -33,7 +32,7 @@ impl Scenario {
     /// [`from_toml_and_files`](Self::from_toml_and_files).
     ///
     /// # Errors
-    /// The first thing that is wrong or that [`with_outside_hosts`](Self::with_outside_hosts) refuses, with
+    /// The first fault, or the first part that [`with_outside_hosts`](Self::with_outside_hosts) rejects, with
     /// its line.
     pub fn from_toml_with_outside_hosts(
         text: &str,
@@ -99,12 +98,12 @@ pub(super) fn split(original: &Scenario) -> Result<WithOutsideHosts, Problem> {
     Ok(WithOutsideHosts { scenario, left_out })
 }
 
-/// Constant-rate sources load links whoever the hosts are.
+/// Tells whether an application stays: constant-rate sources load links in any case.
 fn stays(app: &AppKind) -> bool {
     matches!(app, AppKind::Cbr { .. })
 }
 
-/// Is this something done to an association or to an application that is left out?
+/// Tells whether this is an action on an association or on an application that is left out.
 fn concerns_association(what: &Do, left: &BTreeSet<String>) -> bool {
     match what {
         Do::LinkUp { .. }

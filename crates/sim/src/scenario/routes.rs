@@ -1,4 +1,4 @@
-//! Where packets go: addresses, interfaces and routers' tables, computed once from a scenario's topology.
+//! Routing: addresses, interfaces and routers' tables, computed once from a scenario's topology.
 //!
 //! Everything is a dense index: nodes and links in the order of the scenario, a link's directions as `2·link`
 //! (forward) and `2·link + 1` (reverse), addresses in the order of the links' ends. Needs link ends that name
@@ -37,7 +37,7 @@ pub(crate) struct Routes {
     by_address: BTreeMap<IpAddr, usize>,
 }
 
-/// In a router's table: no way to this address.
+/// Entry of a router's table: no route to this address.
 pub(crate) const NO_ROUTE: u32 = u32::MAX;
 
 impl Routes {
@@ -76,17 +76,17 @@ impl Routes {
         Self { interfaces, leads_to, tables, by_address }
     }
 
-    /// The number of an address.
+    /// Returns the number of an address.
     pub(crate) fn number_of(&self, address: IpAddr) -> Option<usize> {
         self.by_address.get(&address).copied()
     }
 
-    /// The interface that has the address.
+    /// Returns the interface that has the address.
     pub(crate) fn interface(&self, address: IpAddr) -> Option<&Interface> {
         self.interfaces.get(self.number_of(address)?)
     }
 
-    /// The link directions a packet passes, or the node where it gets stuck.
+    /// Returns the link directions that a packet takes, or the node without a route.
     pub(crate) fn path(&self, from: &Interface, to: &Interface) -> Result<Vec<DirectionIndex>, usize> {
         let mut path = vec![from.egress];
         loop {
@@ -103,7 +103,7 @@ impl Routes {
     }
 }
 
-/// A router's table: breadth first over the routers, so that the fewest links win, then the order of
+/// Computes a router's table, breadth first over the routers: fewest links first, then the order of
 /// declaration.
 fn table(
     scenario: &Scenario,

@@ -69,9 +69,8 @@ const KEYS: &[&str] = &[
     "prr",
 ];
 
-/// The core's defaults, on links whose MTU the scenario knows: a packet is as long as `pmtu` says from the
-/// first on, and no probes are between what is measured. Scenarios that want discovery say `pmtu_discovery =
-/// true`.
+/// The core's defaults, on links whose MTU the scenario knows: packets have the length `pmtu` from the
+/// start, and no probes disturb the measurement. `pmtu_discovery = true` enables discovery.
 fn rfc9260() -> Config {
     Config { pmtu_discovery: false, ..Config::default() }
 }
@@ -163,7 +162,7 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     Ok(SctpProfile { name, config })
 }
 
-/// What the core finds by name.
+/// Reads the options that the core finds by name.
 fn names(section: &Section<'_, '_>, config: &mut Config) -> Result<(), Problem> {
     config.loss_classifier = options::classifier(section)?;
     let schedulers: Vec<_> = schedulers().iter().map(|info| (info.name, info.name)).collect();

@@ -1,5 +1,5 @@
 //! TCP of a scenario: `[[tcp]]` connections and `[tcp-profile.NAME]`, named sets of the laboratory TCP's
-//! options by its own names. Reads and checks them; how they are run is not known here.
+//! options by its own names. Reads and checks them.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -37,13 +37,13 @@ pub struct TcpSpec {
     pub name: String,
     /// Host that sends the SYN.
     pub client: String,
-    /// Host that answers it.
+    /// Host that accepts it.
     pub server: String,
     /// The client's address.
     pub client_address: IpAddr,
     /// The server's address.
     pub server_address: IpAddr,
-    /// TCP port of the client; 0: one is chosen that is free.
+    /// TCP port of the client; 0: a free one.
     pub client_port: u16,
     /// TCP port of the server.
     pub server_port: u16,
@@ -56,7 +56,7 @@ pub struct TcpSpec {
 }
 
 impl TcpSpec {
-    /// The node at this end.
+    /// Returns the node at this end.
     #[must_use]
     pub fn node(&self, side: Side) -> &str {
         match side {
@@ -65,7 +65,7 @@ impl TcpSpec {
         }
     }
 
-    /// The address at this end.
+    /// Returns the address at this end.
     #[must_use]
     pub fn address(&self, side: Side) -> IpAddr {
         match side {
@@ -324,7 +324,7 @@ pub(super) fn check_together(context: &Context<'_>) -> Check {
     Ok(())
 }
 
-/// Checks what a TCP application names.
+/// Checks the names of a TCP application.
 pub(super) fn check_app(context: &Context<'_>, tcp: &str) -> Check {
     if context.scenario.tcp.iter().any(|spec| spec.name == tcp) {
         return Ok(());

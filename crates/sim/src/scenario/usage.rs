@@ -1,5 +1,5 @@
-//! What of a scenario nothing uses: profiles, nodes and links that change no packet. Overriding an unused
-//! profile is an error, since the run would measure something else; the rest is a warning.
+//! Finds unused parts of a scenario: profiles, nodes and links that affect no packet. An override of an
+//! unused profile is an error, because it would not affect the run; the rest are warnings.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -9,9 +9,8 @@ use super::routes::{Interface, Routes};
 use super::{AppKind, Do, NodeKind, Scenario};
 
 impl Scenario {
-    /// What the scenario declares and nothing uses, a sentence each: profiles no association or connection
-    /// names, hosts nothing runs on, links no packet can pass. Routers count by their links. Empty for a
-    /// scenario in which everything has a purpose.
+    /// Describes the unused parts of the scenario, a sentence each: profiles that no association or
+    /// connection names, hosts without traffic, links that no packet can take. Routers count by their links.
     #[must_use]
     pub fn unused(&self) -> Vec<String> {
         let mut unused = Vec::new();
@@ -26,7 +25,7 @@ impl Scenario {
         unused
     }
 
-    /// Kinds of profiles: the word of the section, those declared, those in use, who may name one.
+    /// Returns the kinds of profiles: section, declared ones, used ones, and what can name one.
     fn profiles(&self) -> [(&'static str, Vec<&str>, BTreeSet<&str>, &'static str); 2] {
         let sctp = self.associations.iter().flat_map(|a| [&a.client_profile, &a.server_profile]);
         let tcp = self.tcp.iter().flat_map(|tcp| [&tcp.client_profile, &tcp.server_profile]);
@@ -46,8 +45,8 @@ impl Scenario {
         ]
     }
 
-    /// Refuses an override of a profile that nothing uses, or that does not exist. Reads the associations
-    /// and connections, not the profiles. `is_written` tells whether the file has a key.
+    /// Rejects an override of a profile that is not used or does not exist. Reads the associations and
+    /// connections, not the profiles. `is_written` tells whether the file has a key.
     pub(super) fn check_overrides(
         &self,
         overrides: &[String],
@@ -72,7 +71,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Hosts and links that no traffic reaches.
+    /// Finds hosts and links without traffic.
     fn unused_topology(&self, unused: &mut Vec<String>) {
         let routes = Routes::of(self);
         let mut links = vec![false; self.links.len()];
@@ -99,7 +98,7 @@ impl Scenario {
         );
     }
 
-    /// Pairs of interfaces that may send to each other.
+    /// Returns the pairs of interfaces that may send to each other.
     fn talks(&self, routes: &Routes) -> Vec<(Interface, Interface)> {
         let mut pairs: Vec<(IpAddr, IpAddr)> = Vec::new();
         for association in &self.associations {
@@ -128,7 +127,7 @@ impl Scenario {
     }
 }
 
-/// The address an action brings into an association.
+/// Returns the address that an action adds to an association.
 fn address_of(what: &Do) -> Option<IpAddr> {
     match what {
         Do::AddressUp { address } | Do::AddAddress { address, .. } => Some(*address),

@@ -21,12 +21,12 @@ pub(crate) struct TcpSource {
     /// Bytes to send in all; `None`: endless.
     pub(crate) total: Option<u64>,
     running: bool,
-    /// When the other end had been given all of `total`.
+    /// When all of `total` was delivered.
     pub(crate) completed: Option<Time>,
 }
 
 impl TcpSource {
-    /// A stopped source.
+    /// Creates a stopped source.
     pub(crate) fn new(app: u32, total: Option<u64>) -> Self {
         Self { app, total, running: false, completed: None }
     }
@@ -100,7 +100,7 @@ impl TcpLine {
 }
 
 impl TcpEnd {
-    /// The connection has been made: what the applications did before is done to it.
+    /// Applies earlier calls of the applications to the new connection.
     pub(super) fn begin(&mut self) {
         let held = self.reader.as_ref().is_some_and(|(_, reader)| reader.is_running());
         if let Some(connection) = &mut self.connection {
@@ -109,7 +109,7 @@ impl TcpEnd {
         self.feed();
     }
 
-    /// Hands over what the source still has.
+    /// Hands over data of the source.
     fn feed(&mut self) {
         let (Some(connection), Some(source)) = (&mut self.connection, &self.source) else { return };
         if !source.running {
@@ -145,7 +145,7 @@ impl TcpEnd {
         }
     }
 
-    /// The peer has sent everything: an end that has nothing to send closes too.
+    /// Closes an end without data to send after the peer's FIN.
     pub(super) fn peer_finished(&mut self) {
         if self.source.is_none()
             && let Some(connection) = &mut self.connection
@@ -154,7 +154,7 @@ impl TcpEnd {
         }
     }
 
-    /// Reads what the reader may read; gives the reader's next wake-up when it must be scheduled.
+    /// Reads up to the reader's limit. Returns the reader's next wake-up if it must be scheduled.
     pub(super) fn read(&mut self, now: Time) -> Option<(u32, Time)> {
         let (connection, (app, reader)) = (self.connection.as_mut()?, self.reader.as_mut()?);
         while reader.is_running() && connection.readable() > 0 && reader.may_read(now) {
@@ -167,7 +167,7 @@ impl TcpEnd {
         reader.arm(now).map(|at| (*app, at))
     }
 
-    /// Counts what was delivered since the last time; gives the total when it was something.
+    /// Counts new deliveries. Returns the total if there were any.
     pub(super) fn count(&mut self, now: Time) -> Option<u64> {
         let total = self.connection.as_ref()?.delivered();
         let new = total - self.received.bytes;
@@ -178,7 +178,7 @@ impl TcpEnd {
         Some(total)
     }
 
-    /// Counts bytes that this end was given.
+    /// Counts bytes delivered at this end.
     pub(crate) fn account(&mut self, now: Time, bytes: u64) {
         self.received.add(now, bytes, 1);
         if let Some(series) = &mut self.delivery {
@@ -186,7 +186,8 @@ impl TcpEnd {
         }
     }
 
-    /// The other end has been given `total` bytes; gives the application when those were the last.
+    /// Records that `total` bytes were delivered at the other end. Returns the application if they were the
+    /// last.
     pub(crate) fn was_delivered(&mut self, now: Time, total: u64) -> Option<u32> {
         let source = self.source.as_mut()?;
         if source.completed.is_some() || source.total.is_none_or(|all| total < all) {
@@ -196,7 +197,7 @@ impl TcpEnd {
         Some(source.app)
     }
 
-    /// Takes the trace events.
+    /// Records the trace events.
     pub(super) fn record(&mut self, segments: bool) {
         let (Some(connection), Some(trace)) = (&mut self.connection, &mut self.trace) else { return };
         while let Some(event) = connection.poll_trace() {
@@ -204,7 +205,7 @@ impl TcpEnd {
         }
     }
 
-    /// When a wake-up must be scheduled because none is that early. Valid after everything was transmitted.
+    /// Returns when a wake-up must be scheduled, if none is that early. Call it after all segments were sent.
     pub(super) fn arm(&mut self) -> Option<Time> {
         let next = self.connection.as_ref()?.poll_timeout()?;
         if next >= self.wake {
@@ -214,14 +215,14 @@ impl TcpEnd {
         Some(next)
     }
 
-    /// A wake-up has come.
+    /// Handles a wake-up.
     pub(super) fn woken(&mut self, now: Time) {
-        // One that was overtaken by an earlier one is still to come.
+        // A wake-up that an earlier one replaced is still in the queue.
         if self.wake <= now {
             self.wake = Time::MAX;
         }
     }
 }
 
-/// A limited reader takes so many bytes at a time.
+/// Bytes that a limited reader reads at a time.
 const PIECE: u64 = 1460;

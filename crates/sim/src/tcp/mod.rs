@@ -1,5 +1,5 @@
-//! TCP in a run: segments and timers go to the connections' ends, what comes of it goes to links,
-//! applications and counters.
+//! TCP in a run: passes segments and timers to the connections' ends, and their output to links, applications
+//! and counters.
 
 mod line;
 mod report;
@@ -20,7 +20,7 @@ pub(crate) use line::{TcpLine, TcpSource};
 pub use series::TcpTraceSeries;
 
 impl Simulation {
-    /// Makes the scenario's connections; `address` gives an address its number.
+    /// Creates the scenario's connections; `address` maps an address to its number.
     pub(crate) fn tcp_lines(
         scenario: &Scenario,
         address: impl Fn(std::net::IpAddr) -> AddressId,
@@ -38,7 +38,7 @@ impl Simulation {
         }
     }
 
-    /// Makes one end of a connection. The initial sequence number comes from the stream `tcp/NAME/SIDE`.
+    /// Creates one end of a connection. The initial sequence number comes from the stream `tcp/NAME/SIDE`.
     fn open_tcp(&mut self, number: usize, side: Side) {
         let now = self.now;
         let spec = &self.scenario.tcp[number];
@@ -60,7 +60,7 @@ impl Simulation {
         line.end_mut(side).begin();
     }
 
-    /// A segment is at its host.
+    /// Delivers a segment to its host.
     pub(crate) fn on_tcp(&mut self, host: u32, id: PacketId, number: u32, to: Side) {
         let number = number as usize;
         if self.tcp[number].end(to).connection.is_none() && to == Side::Server {
@@ -80,7 +80,7 @@ impl Simulation {
         self.flush_tcp(number, to);
     }
 
-    /// A connection's deadline, or its start.
+    /// Handles a connection's deadline, or its start.
     pub(crate) fn on_tcp_timer(&mut self, index: u32) {
         let (number, side) =
             (index as usize / 2, if index.is_multiple_of(2) { Side::Client } else { Side::Server });
@@ -94,19 +94,19 @@ impl Simulation {
         self.flush_tcp(number, side);
     }
 
-    /// The applications at one end want to act.
+    /// Runs the due actions of the applications at one end.
     pub(crate) fn serve_tcp(&mut self, number: usize, side: Side) {
         self.flush_tcp(number, side);
     }
 
-    /// An application of this end starts or stops.
+    /// Starts or stops an application of this end.
     pub(crate) fn set_tcp_app(&mut self, number: usize, side: Side, app: u32, start: bool) {
         let now = self.now;
         self.tcp[number].end_mut(side).set_running(now, app, start);
         self.flush_tcp(number, side);
     }
 
-    /// Reads, hears, sends, and schedules the next deadline.
+    /// Reads, drains events and segments, and schedules the next deadline.
     fn flush_tcp(&mut self, number: usize, side: Side) {
         let now = self.now;
         if let Some((app, at)) = self.tcp[number].end_mut(side).read(now) {
@@ -122,7 +122,7 @@ impl Simulation {
         }
     }
 
-    /// What was delivered to one end since the last time; the source at the other end may be done with it.
+    /// Counts new deliveries at one end, which may complete the source at the other.
     fn count_tcp(&mut self, number: usize, side: Side) {
         let now = self.now;
         let line = &mut self.tcp[number];
@@ -184,7 +184,7 @@ fn target(number: usize, side: Side) -> Target {
     Target::Tcp(2 * number as u32 + u32::from(side == Side::Server))
 }
 
-/// The clients' ports; free ones from 10000 on where they are left open.
+/// Returns the clients' ports; a client without one gets a free one from 10000 on.
 fn client_ports(scenario: &Scenario) -> Vec<u16> {
     let fixed: Vec<(&str, u16)> = scenario.tcp.iter().map(|t| (t.client.as_str(), t.client_port)).collect();
     let mut next = std::collections::BTreeMap::new();

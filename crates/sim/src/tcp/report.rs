@@ -1,4 +1,4 @@
-//! From the counters of TCP connections to the summary.
+//! Builds the summary of TCP connections from their counters.
 
 use msctp_units::{Rate, Time};
 
@@ -23,7 +23,7 @@ impl Simulation {
             .collect()
     }
 
-    /// What the end on this side received.
+    /// Summarizes the deliveries at this end.
     fn tcp_flow(&self, line: &TcpLine, to: Side) -> TcpFlowSummary {
         let (end, peer) = (line.end(to), line.end(to.other()));
         let received = end.received;
@@ -31,7 +31,7 @@ impl Simulation {
         let (receiver, sender) = (stats(to), stats(to.other()));
         let tally = tally(peer.connection.as_ref().and_then(|connection| connection.loss_classifier()));
         let completed = peer.source.as_ref().and_then(|source| source.completed);
-        // What is still silent at the end of the run counts as a gap too.
+        // A gap that lasts until the end of the run counts too.
         let silent = received.last.map(|last| (self.now.since(last), last));
         let gap = (received.longest_gap, received.longest_gap_at);
         let gap = silent.filter(|silent| completed.is_none() && silent.0 > gap.0).unwrap_or(gap);

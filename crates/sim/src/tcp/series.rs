@@ -12,13 +12,13 @@ pub struct TcpTraceSeries {
     pub connection: String,
     /// `client` or `server`.
     pub side: &'static str,
-    /// Windows: when, congestion window, slow-start threshold, bytes in the network.
+    /// Windows: time, congestion window, slow-start threshold, bytes in flight.
     pub window: Vec<(Time, u64, u64, u64)>,
-    /// Round-trip times: when, measured, smoothed, time-out.
+    /// Round-trip times: time, measured, smoothed, retransmission timeout.
     pub rtt: Vec<(Time, Span, Span, Span)>,
-    /// Everything rare: losses, time-outs, recovery, set-up and end.
+    /// Rare events: losses, timeouts, recovery, set-up and end.
     pub marks: Vec<TraceEvent>,
-    /// Every segment and acknowledgment, when asked for.
+    /// Every segment and acknowledgment, on request.
     pub segments: Vec<TraceEvent>,
 }
 

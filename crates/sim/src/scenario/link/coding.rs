@@ -1,4 +1,4 @@
-//! `coding`: how the conditions of an EGPRS link change by themselves: a table, or a Markov chain.
+//! `coding`: changes of an EGPRS link's conditions, from a table or a Markov chain.
 
 use msctp_link::egprs::{CodingChange, CodingConfig, CodingScheme, CodingState, CodingStep, InvalidCoding};
 use msctp_link::{Carries, Probability};
@@ -13,17 +13,17 @@ use crate::scenario::error::Problem;
 pub(in crate::scenario) const CARRIES: [(&str, Carries); 3] =
     [("everything", Carries::Everything), ("unsent", Carries::Unsent), ("nothing", Carries::Nothing)];
 
-/// How long a change of cell interrupts a link when nothing else is said.
+/// Default interruption of a link by a change of cell.
 pub(in crate::scenario) const INTERRUPTION: Span = Span::from_millis(500);
 
-/// How both directions of a link change by themselves.
+/// The changes of both directions of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CodingSpec {
-    /// What changes when.
+    /// The process of changes.
     pub process: CodingConfig,
-    /// How long a handover of the process interrupts the link.
+    /// Interruption of the link by a handover of the process.
     pub interruption: Span,
-    /// What the old cell hands on at such a handover.
+    /// What the old cell forwards at such a handover.
     pub carries: Carries,
 }
 
@@ -49,7 +49,7 @@ impl CodingSpec {
         }))
     }
 
-    /// How the link begins.
+    /// Returns the initial conditions.
     pub(super) fn start(&self) -> CodingChange {
         let change = |scheme, bler| CodingChange { scheme, bler, handover: false };
         match &self.process {
@@ -59,7 +59,7 @@ impl CodingSpec {
         .unwrap_or(change(CodingScheme::Cs4, Probability::ZERO))
     }
 
-    /// Whether it makes sense for a link of these two directions. Keys are relative to the link.
+    /// Checks it for a link of these two directions. Keys are relative to the link.
     pub(in crate::scenario) fn check(&self, ways: [&DirectionSpec; 2]) -> Result<(), Problem> {
         self.process.check().map_err(|e| Problem::new("coding", e.to_string()))?;
         let shares: Vec<Probability> = match &self.process {
@@ -85,7 +85,7 @@ impl CodingSpec {
     }
 }
 
-/// What is said of the coding itself, with the key that says it.
+/// Reads the process, with its key.
 fn invalid(section: &Section<'_, '_>, error: &InvalidCoding) -> Problem {
     let key = match error {
         InvalidCoding::NotInOrder { row, .. } => format!("table.{}.at", row - 1),
@@ -149,7 +149,7 @@ fn markov(section: &Section<'_, '_>) -> Result<CodingConfig, Problem> {
     Ok(CodingConfig::Markov { states, new_cell })
 }
 
-/// The probabilities of the states that follow; none: the state is absorbing.
+/// Reads the transition probabilities; without any the state is absorbing.
 fn next(row: &Section<'_, '_>, schemes: &[CodingScheme]) -> Result<Vec<u32>, Problem> {
     let names: Vec<&'static str> = schemes.iter().map(|scheme| scheme.name()).collect();
     let Some(next) = row.section("next", &names)? else { return Ok(Vec::new()) };

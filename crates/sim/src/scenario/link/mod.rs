@@ -1,5 +1,5 @@
-//! Links of a scenario. What is the same for all types is here; each type is one file: its specification, its
-//! keys, how they are read and checked. How it is run is not known here.
+//! Links of a scenario: the parts common to all types. Each type has a file with its specification, its keys,
+//! and how they are read and checked.
 
 mod coding;
 mod egprs;
@@ -44,19 +44,19 @@ pub struct LinkSpec {
     pub address_a: Option<IpAddr>,
     /// Address of the interface at `b`; needed when `b` is a host.
     pub address_b: Option<IpAddr>,
-    /// Largest IP packet that passes, in bytes; larger ones are dropped and counted.
+    /// MTU in bytes; larger packets are dropped and counted.
     pub mtu: u32,
-    /// What its loss process stands for, told to senders that tell losses apart: a radio, or queues that are
-    /// not modelled.
+    /// The cause of its losses, reported to loss classifiers: a radio, or queues that are not modelled.
     pub loss_means: Cause,
     /// False: the link is down until an action brings it up.
     pub up: bool,
-    /// From how much waiting on each direction's queue tells of congestion: what may be marked is (RFC 3168
-    /// §5), what cannot is dropped; `None`: never before it is full. Forward, reverse.
+    /// Queue length from which each direction's queue marks ECN-capable packets (RFC 3168 §5) and drops
+    /// others; `None`: it drops only when full. Forward, reverse.
     pub mark: [Option<QueueLimit>; 2],
-    /// How an EGPRS link changes by itself.
+    /// Changes of an EGPRS link's conditions.
     pub coding: Option<CodingSpec>,
-    /// Whether the hosts at a radio link's ends hear of its conditions, and tell their peers.
+    /// Whether the hosts at a radio link's ends are notified of its conditions, and report them to their
+    /// peers.
     pub report_quality: bool,
     /// From `a` to `b`.
     pub forward: DirectionSpec,
@@ -64,7 +64,7 @@ pub struct LinkSpec {
     pub reverse: DirectionSpec,
 }
 
-/// Which way over a link.
+/// A direction over a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkDirection {
     /// From `a` to `b`.
@@ -74,7 +74,7 @@ pub enum LinkDirection {
 }
 
 impl LinkDirection {
-    /// The word used in files and labels.
+    /// Returns the word used in files and labels.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -95,12 +95,12 @@ pub enum DirectionSpec {
     Egprs(Box<EgprsSpec>),
     /// RLC in acknowledged mode over HARQ.
     Lte(Box<LteSpec>),
-    /// What a trace allows.
+    /// Transmission opportunities from a trace.
     Trace(Box<TraceSpec>),
 }
 
 impl DirectionSpec {
-    /// The specification of a plain direction; `None` for other types.
+    /// Returns the specification of a plain direction; `None` for other types.
     #[must_use]
     pub fn plain(&self) -> Option<&PlainSpec> {
         match self {
@@ -109,7 +109,7 @@ impl DirectionSpec {
         }
     }
 
-    /// The specification of a plain direction, to change; `None` for other types.
+    /// Returns the specification of a plain direction, mutable; `None` for other types.
     pub fn plain_mut(&mut self) -> Option<&mut PlainSpec> {
         match self {
             Self::Plain(plain) => Some(plain),
@@ -117,7 +117,7 @@ impl DirectionSpec {
         }
     }
 
-    /// The word of the key `type`, and what an action can set of a link of this type.
+    /// Returns the word of the key `type`, and the properties that an action can set.
     pub(super) fn can_set(&self) -> (&'static str, &'static [&'static str]) {
         match self {
             Self::Plain(_) => ("plain", &["rate", "delay", "loss"]),
@@ -128,12 +128,12 @@ impl DirectionSpec {
         }
     }
 
-    /// Whether it belongs to a cell that can be changed for another.
+    /// Tells whether its cell can be changed.
     pub(super) fn has_cells(&self) -> bool {
         matches!(self, Self::Egprs(_) | Self::Lte(_))
     }
 
-    /// Whether the values lie in range. Keys are relative to the direction.
+    /// Checks the ranges of the values. Keys are relative to the direction.
     pub(super) fn check(&self) -> Result<(), Problem> {
         match self {
             Self::Plain(plain) => plain.check(),
@@ -190,7 +190,7 @@ const TYPES: &[LinkType] = &[
     },
 ];
 
-/// What losses can mean.
+/// Causes of losses.
 const CAUSES: [(&str, Cause); 2] = [("wireless", Cause::Wireless), ("congestion", Cause::Congestion)];
 
 /// The keys of every link.
@@ -209,21 +209,21 @@ const KEYS: [&str; 12] = [
     "reverse",
 ];
 
-/// The keys of one direction: its own where given, else the link's.
+/// The keys of one direction: its own, else the link's.
 struct Layers<'l, 'd, 't> {
     link: &'l Section<'d, 't>,
     own: Option<&'l Section<'d, 't>>,
-    /// Gives the text of another file.
+    /// Returns the text of another file.
     open: &'l Open<'l>,
 }
 
 impl<'l, 'd, 't> Layers<'l, 'd, 't> {
-    /// The table to read this key from.
+    /// Returns the table that has this key.
     fn at(&self, key: &str) -> &'l Section<'d, 't> {
         self.own.filter(|own| own.has(key)).unwrap_or(self.link)
     }
 
-    /// The value of a key that must be there.
+    /// Returns the value of a required key.
     fn required<T>(&self, key: &str, value: Option<T>, example: &str) -> Result<T, Problem> {
         self.link.required(key, value, example)
     }

@@ -17,9 +17,9 @@ pub struct PlainSpec {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
-    /// Room for packets that wait while another is transmitted; one that finds no room is dropped.
+    /// Queue limit, without the packet in transmission; packets beyond it are dropped.
     pub queue: QueueLimit,
-    /// Losses on the way.
+    /// Losses after transmission.
     pub loss: LossConfig,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn queue(section: &Section<'_, '_>) -> Result<QueueLimit, Problem> {
     section.required("queue", limit, "{ packets = 50 }")
 }
 
-/// So many packets or bytes; `None`: the key is not there.
+/// Reads a queue limit in packets or bytes; `None` without the key.
 pub(super) fn limit(
     section: &Section<'_, '_>,
     key: &str,
@@ -117,7 +117,7 @@ pub(in crate::scenario) fn loss(section: &Section<'_, '_>) -> Result<Option<Loss
     }))
 }
 
-/// Whether the probabilities are some.
+/// Checks the probabilities.
 pub(in crate::scenario) fn check_loss(loss: &LossConfig) -> Result<(), Problem> {
     let chance = |part: &str, p: f64| {
         if (0.0..=1.0).contains(&p) {

@@ -1,4 +1,4 @@
-//! What the radio links' keys have in common: probabilities, block errors, parameters out of range.
+//! Common keys of radio links: probabilities, block errors, ranges of parameters.
 
 use msctp_link::arq::InvalidRadio;
 use msctp_link::{InvalidLoss, Probability};
@@ -6,7 +6,7 @@ use msctp_link::{InvalidLoss, Probability};
 use crate::scenario::document::Section;
 use crate::scenario::error::Problem;
 
-/// A probability from 0 to 1.
+/// Reads a probability from 0 to 1.
 pub(in crate::scenario) fn probability(
     section: &Section<'_, '_>,
     key: &'static str,
@@ -17,7 +17,7 @@ pub(in crate::scenario) fn probability(
         .map_err(|e| Problem::new(section.key(key), format!("{p} is no probability: want {}", e.want)))
 }
 
-/// Blocks cannot be lost with this share in bursts of this length.
+/// Reports that blocks cannot be lost with this share in bursts of this length.
 pub(super) fn impossible(error: &InvalidLoss) -> Problem {
     let key = if error.what == "mean_burst" { "mean_burst" } else { "bler" };
     Problem::new(key, format!("{} cannot be: want {}", error.value, error.want))

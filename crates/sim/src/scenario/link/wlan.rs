@@ -12,7 +12,7 @@ use crate::scenario::error::Problem;
 
 pub(super) const KEYS: &[&str] = &["queue"];
 
-/// What both directions share.
+/// The parameters that both directions share.
 pub(super) const SHARED: &[&str] = &[
     "cell",
     "shared",
@@ -33,13 +33,13 @@ pub(super) const SHARED: &[&str] = &[
 pub struct WlanSpec {
     /// Links of one cell share its airtime; `None`: the link has a cell of its own.
     pub cell: Option<String>,
-    /// False: not even the link's two directions share their airtime.
+    /// False: the link's two directions do not share airtime.
     pub shared: bool,
     /// Timing and retransmission.
     pub mac: MacConfig,
-    /// Added to the time the signal is on its way.
+    /// Delay in addition to the propagation time.
     pub delay: Span,
-    /// Room for packets that wait while another is being sent.
+    /// Queue limit, without the packet in transmission.
     pub queue: QueueLimit,
     /// Losses of single attempts, whatever the receive power.
     pub loss: LossConfig,
@@ -52,12 +52,12 @@ pub struct WlanSpec {
 /// How the receive power varies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fading {
-    /// Anew for each frame.
+    /// Independently for each frame.
     PerFrame {
-        /// By how many mdB more margin the losses fall to a tenth.
+        /// Additional margin in mdB that reduces losses to a tenth.
         slope: i32,
     },
-    /// In bad periods.
+    /// In periods of bad reception.
     Pareto(ParetoFades),
 }
 
@@ -93,7 +93,7 @@ pub(super) fn read(layers: &Layers<'_, '_, '_>) -> Result<WlanSpec, Problem> {
     })
 }
 
-/// A number of decibels in thousandths.
+/// Reads a number of decibels in thousandths.
 fn decibels(section: &Section<'_, '_>, key: &str) -> Result<Option<i32>, Problem> {
     let Some(number) = section.number(key)? else { return Ok(None) };
     if !(-1000.0..=1000.0).contains(&number) {
@@ -194,13 +194,13 @@ impl WlanSpec {
         Ok(())
     }
 
-    /// All but the queue, as the other direction must have it too.
+    /// Returns all parameters but the queue, which both directions must share.
     fn without_queue(&self) -> Self {
         Self { queue: QueueLimit::Unbounded, ..self.clone() }
     }
 }
 
-/// Both directions of a link are one radio link, and all links of a cell have its timing.
+/// Checks that both directions of a link have the same radio, and all links of a cell the same timing.
 pub(in crate::scenario) fn check_cells(links: &[LinkSpec]) -> Result<(), Problem> {
     for (number, link) in links.iter().enumerate() {
         let fail = |key: &str, message: String| {

@@ -69,7 +69,7 @@ fn bulk(section: &Section<'_, '_>) -> Result<AppKind, Problem> {
     })
 }
 
-/// Keys of what sends messages.
+/// Keys of applications that send messages.
 const SENDING: [&str; 5] = ["stream", "unordered", "lifetime", "max_retransmissions", "priority"];
 
 fn sending(section: &Section<'_, '_>) -> Result<Sending, Problem> {

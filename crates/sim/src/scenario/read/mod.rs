@@ -1,5 +1,5 @@
-//! From a TOML document to a [`Scenario`]: which keys there are and what they mean. Whether the result makes
-//! sense is [`check`](super::check)'s business.
+//! Reads a [`Scenario`] from a TOML document: the keys and their meaning. [`check`](super::check) validates
+//! the result.
 
 mod action;
 mod app;
@@ -13,10 +13,10 @@ use super::document::{Document, Section};
 use super::error::{Problem, ScenarioError};
 use super::{ProbeSpec, Scenario, Side, check, link, sctp, tcp};
 
-/// Gives the text of another file that a scenario names, or says why not.
+/// Returns the text of another file that a scenario names, or the reason why it cannot be read.
 pub(super) type Open<'f> = dyn Fn(&str) -> Result<String, String> + 'f;
 
-/// Reads and checks a scenario file; `then` makes of it what is wanted.
+/// Reads and checks a scenario file, and converts it with `then`.
 pub(super) fn scenario<T>(
     text: &str,
     file: &str,

@@ -1,4 +1,4 @@
-//! Reading `[[node]]`: what it is, where it is, where it goes.
+//! Reads `[[node]]`.
 
 use toml::de::DeTable;
 

@@ -1,4 +1,4 @@
-//! Reading what a `report-quality` action reports.
+//! Reads the quality of a `report-quality` action.
 
 use msctp_proto::handover::{CodingScheme, LinkQuality};
 
@@ -30,7 +30,7 @@ const fn scheme(technology: u16, down: u8) -> CodingScheme {
     CodingScheme { technology, down, up: 0 }
 }
 
-/// Reads the quality; at least one key must be there.
+/// Reads the quality; at least one key is required.
 pub(super) fn read(section: &Section<'_, '_>) -> Result<LinkQuality, Problem> {
     let quality = LinkQuality {
         coding_scheme: section.choice("coding_scheme", &SCHEMES)?,
