@@ -13,7 +13,7 @@ use msctp_proto::{
 };
 use msctp_units::Time;
 
-use crate::ending::Step;
+use crate::ending::Progress;
 use crate::error::{AssociationError, CallError, FinishError, SendError, StreamError};
 use crate::inbox::{Inbox, Item};
 use crate::state::{Last, Phase, Shared, Slot, State};
@@ -271,7 +271,7 @@ impl Association {
             let parity = u16::from(!slot.initiator);
             let ours = || (parity..outbound).step_by(2);
             let from = slot.next_open.max(parity);
-            let free = |stream: &u16| slot.inbox.is_free(*stream) && slot.endings.step(*stream).is_none();
+            let free = |stream: &u16| slot.inbox.is_free(*stream) && slot.endings.progress(*stream).is_none();
             let later = ours().filter(|stream| *stream >= from);
             let stream = later.chain(ours().filter(|stream| *stream < from)).find(free);
             let stream = stream.ok_or(StreamError::NoneFree(outbound))?;
@@ -332,12 +332,12 @@ impl Association {
         if let Phase::Over(error) = &slot.phase {
             return Poll::Ready(error.clone().map_or(Ok(()), |error| Err(error.into())));
         }
-        if slot.endings.step(stream).is_none() {
+        if slot.endings.progress(stream).is_none() {
             state.end_stream(now, self.handle, stream);
         }
         let slot = slot_of_parts(&mut state.slots, self.handle);
-        match slot.endings.step(stream) {
-            Some(Step::Over(result)) => Poll::Ready(result.clone()),
+        match slot.endings.progress(stream) {
+            Some(Progress::Over(result)) => Poll::Ready(result.clone()),
             _ => {
                 slot.flushers.add(cx);
                 Poll::Pending

@@ -1,4 +1,4 @@
-//! The one place where real time is read. The core takes it as an argument.
+//! [`Clock`]: the only place that reads the time. The core takes it as an argument.
 
 use msctp_units::{Span, Time};
 use tokio::time::{Duration, Instant};
@@ -18,7 +18,7 @@ impl Clock {
         Time::from_nanos(self.start.elapsed().as_nanos() as u64)
     }
 
-    /// The moment as the runtime's timers want it.
+    /// Converts a time for the runtime's timers.
     pub(crate) fn instant(self, time: Time) -> Instant {
         self.start + Duration::from_nanos(time.as_nanos())
     }

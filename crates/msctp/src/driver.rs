@@ -1,4 +1,5 @@
-//! The one task of an endpoint: receives, lets the core work, sends, keeps the timer, follows the interfaces.
+//! [`Driver`]: the task of an endpoint. Receives, runs the core, sends, keeps the timer, follows the
+//! interfaces.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -21,11 +22,10 @@ use crate::state::{Shared, State};
 /// Rounds of receiving and sending before other tasks of the runtime get their turn.
 const ROUNDS: u32 = 16;
 
-/// Bytes that may wait for a socket that blocks. What comes beyond is lost, as it would be in any queue on
-/// its way.
+/// Bytes queued for a blocked socket. Packets beyond it are lost, as in any queue of the network.
 const MAX_PENDING: usize = 256 << 10;
 
-/// Packets that fit every path, and may go together although they were not given out so.
+/// Bytes of packets that fit every path: they may be batched after the fact.
 const SMALL: usize = 1200;
 
 /// Upper Layer Abort Reason in the ABORTs of associations that outlive their runtime.
@@ -39,7 +39,7 @@ struct Line {
     pending_bytes: usize,
 }
 
-/// Packets that a socket did not take at once.
+/// Packets that a socket did not accept at once.
 #[derive(Debug)]
 struct Waiting {
     to: SocketAddr,
@@ -50,12 +50,12 @@ struct Waiting {
     handle: Option<Handle>,
 }
 
-/// Packets the core gave out.
+/// Packets from the core.
 #[derive(Debug, Default)]
 struct Outbox {
     bytes: Vec<u8>,
     items: Vec<Item>,
-    /// Packets may go to the kernel together.
+    /// Whether to batch packets.
     offload: bool,
 }
 
@@ -74,16 +74,16 @@ struct Item {
 /// A packet that was longer than the interface allows: its association, its path, its length in bytes.
 type Refused = (Handle, PathAddr, usize);
 
-/// The task.
+/// The task of an endpoint.
 #[derive(Debug)]
 pub(crate) struct Driver {
     shared: Arc<Shared>,
     lines: BTreeMap<IpAddr, Line>,
     watch: Option<InterfaceWatch>,
-    /// The UDP port of sockets that are made later (RFC 6951 §5.1: one for all of them).
+    /// The UDP port of sockets bound later (RFC 6951 §5.1: one for all).
     udp_port: u16,
-    /// Unspecified addresses that the endpoint was bound to: each stands for those of its family that come
-    /// later, too.
+    /// Unspecified addresses that the endpoint was bound to. Each stands for all of its family, later ones
+    /// included.
     wildcards: Vec<SocketAddr>,
     batch: Batch,
     outbox: Outbox,
@@ -118,7 +118,7 @@ impl Driver {
         }
     }
 
-    /// Takes what arrived, a batch from each socket. True when there was something.
+    /// Receives a batch from each socket. Returns whether anything arrived.
     fn receive(&mut self, cx: &mut Context<'_>) -> bool {
         let mut any = false;
         let mut broken = Vec::new();
@@ -144,7 +144,7 @@ impl Driver {
         any
     }
 
-    /// A socket is of no use any more.
+    /// Closes a broken socket.
     fn close(&mut self, ip: IpAddr) {
         if self.lines.remove(&ip).is_none() {
             return;
@@ -156,14 +156,14 @@ impl Driver {
         state.tell_links(now, ip, false);
     }
 
-    /// Takes the host's news of its interfaces. True when there was something.
+    /// Reads changes of the host's interfaces. Returns whether there were any.
     fn watch(&mut self, cx: &mut Context<'_>) -> bool {
         let mut any = false;
         while let Some(watch) = &mut self.watch {
             match watch.poll_change(cx) {
                 Poll::Pending => break,
                 Poll::Ready(Ok(change)) => self.change(change),
-                // Without news the addresses stay as they are.
+                // Without reports the addresses stay as they are.
                 Poll::Ready(Err(_)) => self.watch = None,
             }
             any = true;
@@ -186,8 +186,8 @@ impl Driver {
         self.take_steps(steps);
     }
 
-    /// Keeps the sockets of a wildcard, of an endpoint whose associations do not move: they and their paths
-    /// stay as they are, new associations have the new addresses.
+    /// Updates the sockets of a wildcard for an endpoint whose associations do not move. Their paths stay;
+    /// new associations have the new addresses.
     fn change_wildcards(&mut self, change: Change) {
         let wildcard = |ip: &IpAddr| self.wildcards.iter().find(|any| any.is_ipv4() == ip.is_ipv4());
         match change {
@@ -195,7 +195,7 @@ impl Driver {
                 let port =
                     wildcard(&address.ip).map(|any| if any.port() == 0 { self.udp_port } else { any.port() });
                 let at = port.map(|port| SocketAddr::new(address.ip, port));
-                // Taken by another program there: as without the address.
+                // If another program has the port there, the address is not used.
                 let socket = at.and_then(|at| Socket::bind(at, &SocketOptions::default()).ok());
                 if let Some(socket) = socket {
                     let mut state = self.shared.lock();
@@ -245,7 +245,7 @@ impl Driver {
         }
     }
 
-    /// The sockets changed.
+    /// Updates the list of sockets.
     fn relist(&mut self) {
         let mut state = self.shared.lock();
         state.locals = self.lines.values().map(|line| line.socket.local()).collect();
@@ -253,15 +253,15 @@ impl Driver {
         state.listen_again();
     }
 
-    /// Lets the core work until it only waits. `None` when the endpoint is over, else whether there is
-    /// something to do at once.
+    /// Runs the core until it only has a timeout left. `None` if the endpoint is over, else whether there is
+    /// more to do at once.
     fn work(&mut self, cx: &mut Context<'_>) -> Option<bool> {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
         state.set_driver(cx.waker());
         let (clock, now) = (state.clock, state.now());
         let steps = expire(&mut state, now);
-        // Events may lead to calls, and calls to packets and events.
+        // Events can cause calls, and calls packets and events.
         loop {
             drain(&mut state, now, None, &mut self.outbox);
             let mut any = false;
@@ -309,8 +309,8 @@ impl Driver {
         any
     }
 
-    /// Hands everything to the kernel. Returns whether there is more to do at once: packets were too long, or
-    /// a closed endpoint is done.
+    /// Passes all packets to the kernel. Returns whether there is more to do at once: packets were too long,
+    /// or a closed endpoint is done.
     fn flush(&mut self, cx: &mut Context<'_>) -> bool {
         let mut lost = 0;
         let mut refused = Vec::new();
@@ -344,8 +344,7 @@ impl Driver {
         })
     }
 
-    /// Sends an ABORT for each association that is not over: the runtime ends, and nobody is left to serve
-    /// them.
+    /// Sends an ABORT for each association that is not over, because the task ends.
     fn abort_all(&mut self) {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.lock();
@@ -355,7 +354,7 @@ impl Driver {
         drop(state);
         for item in self.outbox.items.drain(..) {
             let bytes = &self.outbox.bytes[item.start..item.start + item.len];
-            // The kernel takes it now, or it is lost: nobody waits any more.
+            // The kernel accepts it now, or it is lost: nothing retries it.
             if let Some(line) = self.lines.get(&item.local) {
                 let Item { to, segment_size, ecn, fragment, .. } = item;
                 let _ = line.socket.send(&Outgoing { to, bytes, segment_size, ecn, fragment });
@@ -390,7 +389,7 @@ impl Future for Driver {
 impl Drop for Driver {
     fn drop(&mut self) {
         self.abort_all();
-        // Whoever waits for the end may bind the ports at once.
+        // Tasks that wait for the end may bind the ports at once.
         self.lines.clear();
         self.shared.lock().end();
     }
@@ -401,7 +400,7 @@ impl Line {
         Self { socket, pending: VecDeque::new(), pending_bytes: 0 }
     }
 
-    /// Sends, or lets wait what the kernel does not take now. The number of packets lost.
+    /// Sends packets, or queues what the kernel does not accept now. Returns the number of packets lost.
     fn send(&mut self, item: &Item, bytes: &[u8], refused: &mut Vec<Refused>) -> u64 {
         let &Item { to, segment_size, ecn, fragment, handle, .. } = item;
         let sent = if self.pending.is_empty() {
@@ -425,7 +424,7 @@ impl Line {
         0
     }
 
-    /// Gives packets to the kernel. Returns how many bytes it took; `None` if they are lost.
+    /// Passes packets to the kernel. Returns the bytes it accepted; `None` if they are lost.
     fn hand_over(
         &self,
         packets: &Outgoing<'_>,
@@ -466,7 +465,7 @@ impl Line {
     }
 }
 
-/// Everything that is due by now; what the host's interfaces have to be done for.
+/// Runs every timer that is due; returns what to do about the host's interfaces.
 fn expire(state: &mut State, now: Time) -> Vec<Step> {
     while let Some(handle) = state.core.handle_next_timeout(now) {
         state.touch(handle);
@@ -482,15 +481,15 @@ fn expire(state: &mut State, now: Time) -> Vec<Step> {
     steps
 }
 
-/// A socket for an address that appeared: at the port of the others if it is free.
+/// Binds a socket for a new address, at the port of the others if it is free.
 fn bind_anew(ip: IpAddr, udp_port: u16, device: Option<String>) -> Option<Socket> {
     let options = SocketOptions { device, ..SocketOptions::default() };
     let bind = |port| Socket::bind(SocketAddr::new(ip, port), &options).ok();
     bind(udp_port).or_else(|| bind(0))
 }
 
-/// Gives a datagram to the core and learns from it what may be learnt. `before`: the association that was
-/// given the one before it in the batch, and where that came from, if it was the peer's.
+/// Passes a datagram to the core and learns the peer's UDP port from it. `before`: association and origin of
+/// the previous datagram of the batch, if it was verified.
 fn take(
     state: &mut State,
     now: Time,
@@ -510,7 +509,7 @@ fn take(
             if last != *before {
                 let is_path = state.learn_port(handle, at, udp_port);
                 state.touch(handle);
-                // Nothing is learnt of where no path is, but what answers it goes back to where it came from.
+                // Without a path no port is learned, but answers go back to the packet's origin.
                 if !is_path {
                     *before = None;
                     drain(state, now, Some(Stray { handle, at, udp_port, verified: true }), outbox);
@@ -521,7 +520,7 @@ fn take(
             state.enter_accepted(handle, udp_port);
             state.learn_port(handle, at, udp_port);
         }
-        // What answers it goes back to where it came from, and nothing else does.
+        // Answers go back to the packet's origin, and nothing else does.
         DatagramOutcome::Unverified(handle) => {
             drain(state, now, Some(Stray { handle, at, udp_port, verified: false }), outbox);
         }
@@ -535,17 +534,17 @@ fn take(
     }
 }
 
-/// Where the packet taken last came from, of which no port was learnt: what answers it goes back there.
+/// Origin of the current packet if no port was learned from it: answers go back there.
 #[derive(Clone, Copy, Debug)]
 struct Stray {
     handle: Handle,
     at: PathAddr,
     udp_port: u16,
-    /// It was the peer's. Of others only what they can provoke is an answer.
+    /// The packet was the peer's. To others only [`Transmit::answers_unverified`] packets go.
     verified: bool,
 }
 
-/// Takes everything the core has to send.
+/// Takes every packet that the core has to send.
 fn drain(state: &mut State, now: Time, stray: Option<Stray>, outbox: &mut Outbox) {
     loop {
         let start = outbox.bytes.len();
@@ -562,7 +561,7 @@ fn drain(state: &mut State, now: Time, stray: Option<Stray>, outbox: &mut Outbox
             }
             _ => known,
         };
-        // Without a port nobody waits for it: its association is gone.
+        // Without a port its association is gone: the packet is dropped.
         match port {
             Some(port) => outbox.push(start, &transmit, handle, port),
             None => outbox.bytes.truncate(start),
@@ -595,8 +594,7 @@ impl Outbox {
 }
 
 impl Item {
-    /// Small packets of one length to one place go together, whichever associations they are of; the last may
-    /// be shorter.
+    /// Batches small packets of one length to one destination, of any association; the last may be shorter.
     fn take_in(&mut self, next: &Self) -> bool {
         let segment = self.segment_size.unwrap_or(self.len);
         let follows = (self.local, self.to, self.start + self.len) == (next.local, next.to, next.start);

@@ -1,5 +1,5 @@
-//! [`Endings`]: streams of ours that are over, and what the peer was told of it (RFC 6525 §5.1.2). Pure
-//! bookkeeping; who asks the core is `state`.
+//! [`Endings`]: outbound streams that end, and the reset requests for them (RFC 6525 §5.1.2). Keeps state;
+//! `state` calls the core.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,42 +7,42 @@ use msctp_proto::ReconfigOutcome;
 
 use crate::error::FinishError;
 
-/// How far the end of a stream is.
+/// Progress of a stream's end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Messages of it still wait to be sent.
+pub(crate) enum Progress {
+    /// Messages of the stream are still unsent.
     Sending,
-    /// The peer is being told.
+    /// The reset was requested.
     Asked,
-    /// The peer knows, or will not.
+    /// The peer has answered, or cannot be asked.
     Over(Result<(), FinishError>),
 }
 
-/// The streams whose end was asked for.
+/// Streams whose end was requested.
 #[derive(Debug, Default)]
 pub(crate) struct Endings {
-    streams: BTreeMap<u16, Step>,
-    /// Those whose [`Stream`](crate::Stream) is there no more: how it comes out concerns nobody.
+    streams: BTreeMap<u16, Progress>,
+    /// Streams whose [`Stream`](crate::Stream) was dropped: their result is discarded.
     released: BTreeSet<u16>,
-    /// Named in the request that is under way: one at a time, of all that are ready.
+    /// Streams of the current request; one request at a time names all that are ready.
     asked: Vec<u16>,
 }
 
 impl Endings {
-    /// Where a stream's end stands; `None`: nobody asked for it.
-    pub(crate) fn step(&self, stream: u16) -> Option<&Step> {
+    /// Returns the progress of a stream's end; `None` if it was not requested.
+    pub(crate) fn progress(&self, stream: u16) -> Option<&Progress> {
         self.streams.get(&stream)
     }
 
-    /// The stream is over. Does nothing where that is known.
+    /// Requests the end of a stream; does nothing if it was requested.
     pub(crate) fn begin(&mut self, stream: u16) {
-        self.streams.entry(stream).or_insert(Step::Sending);
+        self.streams.entry(stream).or_insert(Progress::Sending);
     }
 
-    /// Nobody asks any more: it can be used anew, once its end has settled.
+    /// Discards the result: the number can be reused once the end has settled.
     pub(crate) fn release(&mut self, stream: u16) {
-        match self.step(stream) {
-            Some(Step::Over(_)) => drop(self.streams.remove(&stream)),
+        match self.progress(stream) {
+            Some(Progress::Over(_)) => drop(self.streams.remove(&stream)),
             Some(_) => drop(self.released.insert(stream)),
             None => {}
         }
@@ -52,46 +52,46 @@ impl Endings {
         if self.released.remove(&stream) {
             self.streams.remove(&stream);
         } else {
-            self.streams.insert(stream, Step::Over(result));
+            self.streams.insert(stream, Progress::Over(result));
         }
     }
 
-    /// New data may go on the stream: its end is not under way.
+    /// Returns whether new data may be sent: no end is under way.
     pub(crate) fn is_open(&self, stream: u16) -> bool {
-        !matches!(self.step(stream), Some(Step::Sending | Step::Asked))
+        !matches!(self.progress(stream), Some(Progress::Sending | Progress::Asked))
     }
 
-    /// Some still wait for their turn to be told of.
+    /// Returns whether streams wait for a request.
     pub(crate) fn is_waiting(&self) -> bool {
-        self.streams.values().any(|step| *step == Step::Sending)
+        self.streams.values().any(|step| *step == Progress::Sending)
     }
 
-    /// Those that are told of next, of the ones that are `sent`: none while a request is under way.
+    /// Returns the streams of the next request, of those that are `sent`; none while a request is under way.
     pub(crate) fn next(&self, sent: impl Fn(u16) -> bool) -> Vec<u16> {
         if !self.asked.is_empty() {
             return Vec::new();
         }
         let waiting =
-            self.streams.iter().filter(|(_, step)| **step == Step::Sending).map(|(&stream, _)| stream);
+            self.streams.iter().filter(|(_, step)| **step == Progress::Sending).map(|(&stream, _)| stream);
         waiting.filter(|&stream| sent(stream)).take(msctp_proto::MAX_NAMED_STREAMS).collect()
     }
 
-    /// These are being told of.
+    /// Notes that a request for these streams was made.
     pub(crate) fn on_asked(&mut self, streams: Vec<u16>) {
         for &stream in &streams {
-            self.streams.insert(stream, Step::Asked);
+            self.streams.insert(stream, Progress::Asked);
         }
         self.asked = streams;
     }
 
-    /// These cannot be told of.
+    /// Notes that these streams cannot be reset.
     pub(crate) fn refuse(&mut self, streams: &[u16], error: &FinishError) {
         for &stream in streams {
             self.settle(stream, Err(error.clone()));
         }
     }
 
-    /// A reset of ours was answered. False: not one that was asked for here.
+    /// Handles the answer to a reset. False if it was not requested here.
     pub(crate) fn on_answer(&mut self, streams: &[u16], outcome: ReconfigOutcome) -> bool {
         if streams.is_empty() || self.asked != streams {
             return false;
@@ -99,10 +99,10 @@ impl Endings {
         for stream in std::mem::take(&mut self.asked) {
             match outcome {
                 ReconfigOutcome::Performed => self.settle(stream, Ok(())),
-                // The request was not sent, or another is in progress: repeat it. Where the association shuts
-                // down, that tells the peer.
+                // The request was not sent, or another is in progress: repeat it. A shutdown of the
+                // association ends the stream as well.
                 ReconfigOutcome::GivenUp | ReconfigOutcome::Failed(IN_PROGRESS_ALREADY) => {
-                    self.streams.insert(stream, Step::Sending);
+                    self.streams.insert(stream, Progress::Sending);
                 }
                 outcome => self.settle(stream, Err(FinishError::Denied(outcome))),
             }
@@ -131,9 +131,9 @@ mod tests {
         assert!(!endings.on_answer(&[7], ReconfigOutcome::Performed), "another's request");
         endings.release(7);
         assert!(endings.on_answer(&[2, 7], ReconfigOutcome::Performed));
-        assert_eq!((endings.step(2), endings.step(7)), (Some(&Step::Over(Ok(()))), None));
+        assert_eq!((endings.progress(2), endings.progress(7)), (Some(&Progress::Over(Ok(()))), None));
         endings.release(2);
-        assert!(endings.step(2).is_none() && endings.next(|_| true) == [5]);
+        assert!(endings.progress(2).is_none() && endings.next(|_| true) == [5]);
     }
 
     #[test]
@@ -147,7 +147,10 @@ mod tests {
         }
         endings.on_asked(vec![1]);
         endings.on_answer(&[1], ReconfigOutcome::Denied);
-        assert_eq!(endings.step(1), Some(&Step::Over(Err(FinishError::Denied(ReconfigOutcome::Denied)))));
+        assert_eq!(
+            endings.progress(1),
+            Some(&Progress::Over(Err(FinishError::Denied(ReconfigOutcome::Denied))))
+        );
         endings.begin(1);
         assert!(endings.is_open(1) && !endings.is_waiting(), "it stays refused until the stream is released");
     }

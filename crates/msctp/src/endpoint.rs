@@ -1,4 +1,4 @@
-//! [`Endpoint`]: sockets, listeners, and the way to associations.
+//! [`Endpoint`]: binds sockets, listens, accepts and connects.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,30 +21,28 @@ use crate::setup::{Connecting, Incoming};
 use crate::state::{Listener, Phase, Shared, Slot, State};
 use crate::wakers::Wakers;
 
-/// Local SCTP ports that are taken for associations that name none (RFC 6335 §6: dynamic ports).
+/// The first local SCTP port for associations that name none (RFC 6335 §6: dynamic ports).
 const FIRST_DYNAMIC: u16 = 49_152;
 
-/// Sockets for SCTP over UDP and the associations over them. Cloned cheaply; the clones are the same
-/// endpoint.
+/// Sockets for SCTP over UDP and the associations over them. Clones are cheap and share the endpoint.
 ///
 /// One task serves all its associations. It ends when every [`Endpoint`] and [`Association`] was dropped and
 /// the associations have shut down, which takes at most [`EndpointOptions::linger`].
 ///
-/// The task runs on the runtime that [`bind`](Self::bind) was called in, and ends with it. Call
-/// [`close`](Self::close) before `main` returns: the runtime's end cuts off whatever is still being
-/// delivered. Peers of associations that are not over then get an ABORT, so that they find out at once.
-/// `std::process::exit` does not even send that.
+/// The task runs on the runtime in which [`bind`](Self::bind) was called, and ends with it. Await
+/// [`close`](Self::close) before `main` returns: the end of the runtime interrupts every delivery. Peers of
+/// associations that are not over then get an ABORT, but not after `std::process::exit`.
 pub struct Endpoint {
     pub(crate) shared: Arc<Shared>,
 }
 
 impl Endpoint {
-    /// Binds the sockets and starts the task. Must be called within a tokio runtime with its I/O and time
-    /// drivers on.
+    /// Binds the sockets and starts the task. Must be called within a tokio runtime that has its I/O and time
+    /// drivers enabled.
     ///
     /// # Errors
     ///
-    /// An address or option that cannot be used.
+    /// An address or option is invalid or unavailable.
     pub fn bind(options: &EndpointOptions) -> Result<Self, BindError> {
         if options.backlog == 0 {
             let want = "at least 1 association".to_owned();
@@ -73,17 +71,16 @@ impl Endpoint {
         Ok(Self { shared })
     }
 
-    /// The addresses and UDP ports of the sockets there are now.
+    /// Returns the addresses and UDP ports of the open sockets.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         self.shared.lock().locals.clone()
     }
 
-    /// Takes associations at this SCTP port from now on, with these options; [`accept`](Self::accept) hands
-    /// them out.
+    /// Listens for associations at an SCTP port with these options; [`accept`](Self::accept) returns them.
     ///
     /// # Errors
     ///
-    /// An option that cannot be used, or the endpoint already listens at the port.
+    /// An option is invalid, or the endpoint already listens at the port.
     pub fn listen(&self, port: u16, config: Config) -> Result<(), ConfigError> {
         let mut state = self.shared.lock();
         if state.closed {
@@ -104,8 +101,8 @@ impl Endpoint {
         self.incoming(port).await.map(Incoming::accept)
     }
 
-    /// Waits for the next association at a port, to look at it before it is accepted or refused; `None` as
-    /// for [`accept`](Self::accept). Cancel-safe.
+    /// Waits for the next association at a port, to inspect it before accepting or refusing it. `None` as for
+    /// [`accept`](Self::accept). Cancel-safe.
     ///
     /// ```
     /// # use msctp::{Association, Endpoint};
@@ -140,7 +137,7 @@ impl Endpoint {
         .await
     }
 
-    /// Takes no more associations at this port; those that nobody accepted end.
+    /// Stops listening at a port; shuts down associations that were not accepted.
     pub fn stop_listening(&self, port: u16) {
         let mut state = self.shared.lock();
         state.close_listener(port);
@@ -181,7 +178,7 @@ impl Endpoint {
         }
         addresses.retain(reaches);
         if state.one_by_one {
-            // RFC 6951 §5.7: the others are added when it is up.
+            // RFC 6951 §5.7: the others are added once the association is up.
             addresses.truncate(1);
         }
         if addresses.is_empty() {
@@ -201,7 +198,7 @@ impl Endpoint {
         Ok(Association::new(Arc::clone(&self.shared), handle))
     }
 
-    /// Waits until every association of this endpoint is over, and the kernel has their last packets. Handles
+    /// Waits until every association of this endpoint is over and the kernel has their last packets. Handles
     /// to them may still be held. [`close`](Self::close) also ends them.
     pub async fn idle(&self) {
         poll_fn(|cx| {
@@ -215,12 +212,13 @@ impl Endpoint {
         .await;
     }
 
-    /// Time as the endpoint and its traces count it: since it was bound.
+    /// Returns the time since the endpoint was bound, the time base of its traces.
     pub fn now(&self) -> Time {
         self.shared.lock().now()
     }
 
-    /// Packets that the kernel did not take: no route, too large for the interface, or its queue was full.
+    /// Returns the number of packets that the kernel rejected: no route, too large for the interface, or
+    /// queue full.
     pub fn send_errors(&self) -> u64 {
         self.shared.lock().send_errors
     }
@@ -250,7 +248,7 @@ impl Drop for Endpoint {
     }
 }
 
-/// A port that no other association to this peer has: a random one, or the next above it that is free.
+/// Chooses a port without an association to this peer: a random one, or the next free one above it.
 fn free_port(state: &mut State, remote: &RemoteAddrs) -> Result<u16, ConnectError> {
     let none =
         |want: &str| ConfigError { field: "local.port", value: "random".to_owned(), want: want.to_owned() };
@@ -260,7 +258,7 @@ fn free_port(state: &mut State, remote: &RemoteAddrs) -> Result<u16, ConnectErro
     Ok(free.ok_or_else(|| none("fewer than 16384 associations to one peer, or another endpoint"))?)
 }
 
-/// The sockets that the options ask for.
+/// Binds the sockets that the options name.
 fn bind_all(options: &EndpointOptions, host: &[LocalAddress]) -> Result<Vec<Socket>, BindError> {
     let mut wanted: Vec<SocketAddr> = Vec::new();
     for &address in &options.bind {
@@ -273,21 +271,21 @@ fn bind_all(options: &EndpointOptions, host: &[LocalAddress]) -> Result<Vec<Sock
         wanted.extend(of_family.map(|local| SocketAddr::new(local.ip, address.port())));
     }
     if let Some(mobility) = &options.mobility {
-        // Best first: where associations begin.
+        // Best first: associations begin there.
         let rank = |address: &SocketAddr| {
             let interface = host.iter().find(|local| local.ip == address.ip()).map(|local| &local.interface);
             interface.map_or(usize::MAX, |name| mobility.rank_of(name))
         };
         wanted.sort_by_key(rank);
     }
-    // RFC 6951 §5.1: one port for all, where the first address leaves the choice to the kernel.
+    // RFC 6951 §5.1: one port for all sockets, if the first address leaves the choice to the kernel.
     let mut sockets: Vec<Socket> = Vec::new();
     for mut address in wanted {
         if sockets.iter().any(|socket| socket.local().ip() == address.ip()) {
             continue;
         }
-        // A host that does not move may get its packets through any interface: what leaves follows the
-        // routing table.
+        // A host that does not move may receive through any interface; the routing table decides where its
+        // packets leave.
         let bound = options.mobility.is_some();
         let of_host = host.iter().find(|local| bound && local.ip == address.ip() && !local.loopback);
         let socket_options = SocketOptions {
@@ -311,8 +309,8 @@ fn bind_all(options: &EndpointOptions, host: &[LocalAddress]) -> Result<Vec<Sock
 mod tests {
     use super::*;
 
-    /// Associations looked at by both ends while so many are set up, each sends a little and waits for its
-    /// acknowledgement, and all end.
+    /// Counts the associations that both endpoints look after while `count` are set up, each sends a little
+    /// and waits for the acknowledgement, and all end.
     fn looked_at(count: usize) -> u64 {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
@@ -349,8 +347,8 @@ mod tests {
     fn what_is_looked_at_grows_with_what_happens_and_not_with_how_many_there_are() {
         let (few, many) = (looked_at(20), looked_at(160));
         assert!(few >= 20, "{few}: each is looked at once at least");
-        // Each packet, timer and call of an association looks at it alone: eight times as many, eight times
-        // the work, and some for how packets fall into batches. Looking at all each time would be sixty times
+        // A packet, timer or call looks after its own association only: eight times as many take eight times
+        // the work, plus some for how packets are batched. Looking after all each time would take sixty times
         // the work.
         assert!(many <= few * 16, "{few} for 20 associations, {many} for 160");
     }

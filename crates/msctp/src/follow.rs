@@ -1,6 +1,6 @@
-//! What an association does when the host's addresses change: adds the new one (RFC 5061), moves to the
-//! better one, has the peer send there too, deletes the old one. Decides by
-//! [`Follower`](crate::mobile::Follower)'s word and the paths' state.
+//! Applies changes of the host's addresses to associations: adds a new address (RFC 5061), moves the data,
+//! has the peer send there, deletes the old address. Uses the decisions of
+//! [`Follower`](crate::mobile::Follower) and the paths' states.
 
 use std::net::IpAddr;
 
@@ -20,21 +20,21 @@ impl State {
         let state = if up { LinkState::Up } else { LinkState::Down };
         for handle in self.slots.keys().copied().collect::<Vec<_>>() {
             if let Some(association) = self.core.association_mut(handle) {
-                // One that does not have the address has nothing to hear.
+                // An association without the address ignores it.
                 let _ = association.link_event(now, LinkEvent { local, state });
             }
             self.follow(now, handle);
         }
     }
 
-    /// All associations look again.
+    /// Updates every association.
     pub(crate) fn follow_all(&mut self, now: Time) {
         for handle in self.slots.keys().copied().collect::<Vec<_>>() {
             self.follow(now, handle);
         }
     }
 
-    /// An association's event may be what a move waits for.
+    /// Continues a move after an event of the association.
     pub(crate) fn follow_event(&mut self, now: Time, handle: Handle, event: &Event) {
         if self.follower.is_none() {
             return;
@@ -54,7 +54,7 @@ impl State {
         self.follow(now, handle);
     }
 
-    /// What the peer calls the addresses that the association began with.
+    /// Sets which of the association's first addresses are translated on the way to the peer.
     fn name_addresses(&mut self, handle: Handle) {
         let Some(translation) = self.follower.as_ref().map(Follower::translation) else { return };
         let Some(association) = self.core.association_mut(handle) else { return };
@@ -66,7 +66,7 @@ impl State {
         }
     }
 
-    /// Does what is to be done for one association now, and sees that it is asked again in time.
+    /// Makes the requests and switches that are due for one association, and schedules the next call.
     pub(crate) fn follow(&mut self, now: Time, handle: Handle) {
         let (Some(follower), Some(slot)) = (&self.follower, self.slots.get_mut(&handle)) else { return };
         self.follow_at.retain(|(_, waiting)| *waiting != handle);
@@ -79,7 +79,7 @@ impl State {
         let new = follower.used().filter(|ip| !paths.iter().any(|path| path.at.local == *ip));
         let mut new: Vec<IpAddr> = new.collect();
         new.sort_by_key(|ip| follower.rank(*ip));
-        // Nothing works any more: everything the peer has to know in one request.
+        // No path works: one request has everything the peer needs to know.
         let mut lost = paths.iter().all(|path| follower.is_doomed(path.at.local));
         let probe = follower.probe(association.policy_measures());
         for ip in new {
@@ -97,7 +97,7 @@ impl State {
                 match added {
                     Ok(()) => moves.added.push(ip),
                     Err(CallError::PeerLacksAsconf) => moves.fixed = true,
-                    // Too many requests wait: the next answer brings us back here.
+                    // Too many requests are pending: the next answer calls this again.
                     Err(_) => {}
                 }
             }
@@ -108,7 +108,7 @@ impl State {
         {
             moves.confirmed.clear();
         }
-        // Whoever chose it, the handover policy or we: the peer is to send there as well.
+        // The peer is to send to our primary as well, whether the policy or this module chose it.
         let primary = association.paths().find(|path| path.primary);
         let left = primary.map(|path| path.at.local);
         moves.moving.take_if(|(from, to)| left != *from || follower.is_doomed(*to));
@@ -129,7 +129,8 @@ impl State {
         for ip in old {
             match association.remove_local_address(now, ip) {
                 Ok(()) => moves.deleted.push(ip),
-                // By its own name the peer does not know it; "all but this one" it does.
+                // The peer does not know the address by this name, but it understands "delete all but this
+                // one".
                 Err(CallError::TranslatedAddress(_)) => {
                     let Some(kept) = working.iter().find(|path| path.primary) else { continue };
                     let only = working.iter().all(|path| path.at.local == kept.at.local);
@@ -149,7 +150,7 @@ impl State {
     }
 }
 
-/// Adds an address, has the peer send there, and deletes what is down for good, in one request.
+/// Adds an address, has the peer send there, and deletes addresses that are down for good, in one request.
 fn move_to(
     association: &mut Association,
     follower: &Follower,
@@ -159,7 +160,7 @@ fn move_to(
 ) -> Result<(), CallError> {
     let gone = doomed_addresses(follower, moves, paths);
     if association.move_local_address(now, ip, &gone).is_err() {
-        // One thing at a time, as far as it goes.
+        // Without such a request: one at a time.
         return association.add_local_address(now, ip);
     }
     moves.peer_primary = Some(ip);
@@ -168,12 +169,12 @@ fn move_to(
     Ok(())
 }
 
-/// The peer's addresses that can be reached from one of ours.
+/// Returns the peer's addresses that one of ours can reach.
 fn remotes(paths: &[PathStats], local: IpAddr) -> impl Iterator<Item = IpAddr> {
     paths.iter().map(|path| path.at.remote).filter(move |remote| can_pair(&local, remote))
 }
 
-/// The association's addresses that are down for good, and that the peer was not asked to delete yet.
+/// Returns the association's addresses that are down for good and not being deleted.
 fn doomed_addresses(follower: &Follower, moves: &Moves, paths: &[PathStats]) -> Vec<IpAddr> {
     let mut doomed: Vec<IpAddr> = paths.iter().map(|path| path.at.local).collect();
     doomed.retain(|ip| follower.is_doomed(*ip) && !moves.deleted.contains(ip));
@@ -181,19 +182,19 @@ fn doomed_addresses(follower: &Follower, moves: &Moves, paths: &[PathStats]) -> 
     doomed
 }
 
-/// Data is to move to this new address as soon as it works, and to no other that is being added.
+/// Notes that data moves to this new address as soon as it works, and to no other being added.
 fn is_better(follower: &Follower, moves: &Moves, paths: &[PathStats], ip: IpAddr) -> bool {
     let before = |rank| primary_of(paths).is_some_and(|of| follower.rank(of).is_none_or(|of| rank < of));
     moves.moving.is_none() && follower.rank(ip).is_some_and(before)
 }
 
-/// The address of this end from which its data goes.
+/// Returns the local address of the primary path.
 fn primary_of(paths: &[PathStats]) -> Option<IpAddr> {
     paths.iter().find(|path| path.primary).map(|path| path.at.local)
 }
 
-/// The path that is to be the primary instead of the one that is, after a time of measuring it; `again`: when
-/// to ask again if it has to wait.
+/// Returns the path to make primary, once it was measured long enough; `again`: when to ask again if it was
+/// not.
 fn better(
     follower: &Follower,
     moves: &mut Moves,
@@ -215,7 +216,7 @@ fn better(
         if rank >= primary_rank {
             return None;
         }
-        // The old path still carries data: time to measure the new one.
+        // The old path still carries data, so the new one can be measured.
         let due = *moves.confirmed.entry(best.at.local).or_insert(now) + probe;
         if due > now {
             *again = Some(due);
@@ -228,14 +229,14 @@ fn better(
 impl Moves {
     fn answered(&mut self, request: AddressRequest, accepted: bool) {
         match request {
-            // Where the peer sends is asked for again when there is a primary for it.
+            // The peer is asked for its primary again once there is one.
             AddressRequest::Add(ip) | AddressRequest::SetPrimary(ip)
                 if !accepted && self.moving.is_some_and(|(_, to)| to == ip) =>
             {
                 self.moving = None;
                 self.peer_primary = None;
             }
-            // What was refused is not asked for again.
+            // A refused request is not repeated.
             AddressRequest::Add(ip) if accepted => {
                 self.added.retain(|added| *added != ip);
                 self.deleted.retain(|deleted| *deleted != ip);

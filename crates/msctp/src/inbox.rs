@@ -1,25 +1,25 @@
-//! [`Inbox`]: messages taken out of the core, sorted by who reads them, and where streams end. Pure
-//! bookkeeping.
+//! [`Inbox`]: messages taken from the core, sorted by reader, and the ends of streams. Keeps state, does no
+//! I/O.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use msctp_proto::{Message, Restarted};
 
-/// Bytes of messages kept here for others than the one who reads. Beyond it the rest stays in the core, where
-/// it closes the window: a reader that never comes stops the peer and does not fill the memory.
+/// Bytes of messages kept for other readers. Beyond it messages stay in the core, where they close the
+/// window: a reader that never reads stops the peer and does not fill the memory.
 const MOST: usize = 256 << 10;
 
-/// A message counts as at least so many bytes, about what keeping it takes: one-byte messages do not fill the
-/// memory either.
+/// Least charge of a message in bytes, about its cost in memory: small messages do not fill the memory
+/// either.
 const MIN_CHARGE: usize = 256;
 
-/// Bytes taken out of the core at a time.
+/// Bytes taken from the core at a time.
 const BATCH: usize = 64 << 10;
 
-/// Ends of streams that wait for messages before them to be read. A peer that ends more loses the later ones.
+/// Pending ends of streams, behind unread messages. A peer that ends more loses the later ones.
 const MOST_ENDS: usize = 1 << 16;
 
-/// What a reader of a stream gets next.
+/// The next item for a reader.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Item {
     Message(Message),
@@ -34,7 +34,7 @@ fn charge(message: &Message) -> usize {
 }
 
 impl Item {
-    /// `None`: it concerns all streams.
+    /// Returns the stream of the item; `None`: all streams.
     fn stream(&self) -> Option<u16> {
         match self {
             Self::Message(message) => Some(message.stream),
@@ -44,29 +44,26 @@ impl Item {
     }
 }
 
-/// Messages that wait for their readers: one queue for each stream that somebody reads by itself, and one for
-/// all others.
+/// Messages for readers: a queue for each claimed stream, and one for all others.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     rest: VecDeque<Item>,
-    /// Streams of which an end is the last that is in `rest`: one without messages after another says nothing
-    /// new.
+    /// Streams whose last item in `rest` is an end: a second end without messages between adds nothing.
     ended: BTreeSet<u16>,
     claimed: BTreeMap<u16, VecDeque<Item>>,
-    /// Claimed streams whose reader is gone: their messages are dropped.
+    /// Claimed streams whose reader was dropped: their messages are discarded.
     discarded: BTreeSet<u16>,
     bytes: usize,
-    /// Messages taken out of the core so far.
+    /// Messages taken from the core so far.
     taken: u64,
-    /// Streams that end when so many were taken; none named: all.
+    /// Streams that end after this many taken messages; an empty list stands for all streams.
     ends: VecDeque<(u64, Vec<u16>)>,
-    /// Streams named in `ends`.
+    /// Number of streams named in `ends`.
     pending_ends: usize,
 }
 
 impl Inbox {
-    /// From now on the messages of this stream wait for its own reader; those that wait already go to it.
-    /// False when it has one.
+    /// Claims a stream for a reader of its own, with its queued messages. False if it is claimed.
     pub(crate) fn claim(&mut self, stream: u16) -> bool {
         if self.claimed.contains_key(&stream) {
             return false;
@@ -87,7 +84,7 @@ impl Inbox {
         true
     }
 
-    /// Drops the messages of a claimed stream, those that wait and those that come, until it is released.
+    /// Discards the messages of a claimed stream, queued and later ones, until it is released.
     pub(crate) fn discard(&mut self, stream: u16) {
         let Some(mine) = self.claimed.get_mut(&stream) else { return };
         for item in mine.drain(..) {
@@ -98,7 +95,7 @@ impl Inbox {
         self.discarded.insert(stream);
     }
 
-    /// The stream's messages go to whoever reads all streams again, and those that wait first.
+    /// Releases a stream: its messages go to the reader of all streams, queued ones first.
     pub(crate) fn release(&mut self, stream: u16) {
         self.discarded.remove(&stream);
         let mine = self.claimed.remove(&stream).unwrap_or_default();
@@ -114,7 +111,7 @@ impl Inbox {
     /// Queues the restart for every reader, behind the messages taken so far.
     fn restart(&mut self) {
         for queue in self.claimed.values_mut().chain([&mut self.rest]) {
-            // A reader that takes nothing gets one restart, not several.
+            // A reader that reads nothing gets one restart, not several.
             if queue.back() != Some(&Item::Restarted) {
                 queue.push_back(Item::Restarted);
             }
@@ -122,7 +119,7 @@ impl Inbox {
         self.ended.clear();
     }
 
-    /// The peer ended these streams (none named: all), behind `unread` messages that are still in the core.
+    /// Ends these streams (an empty list: all), behind `unread` messages that are still in the core.
     pub(crate) fn end(&mut self, streams: Vec<u16>, unread: usize) {
         let named = streams.len().max(1);
         if self.pending_ends + named <= MOST_ENDS {
@@ -132,7 +129,7 @@ impl Inbox {
         }
     }
 
-    /// Ends whose turn it is; `all`: the core has no more messages.
+    /// Queues the ends that are due; `all`: the core has no more messages. Returns whether there were any.
     fn pass_ends(&mut self, all: bool) -> bool {
         let mut any = false;
         while self.ends.front().is_some_and(|(at, _)| all || *at <= self.taken)
@@ -162,8 +159,8 @@ impl Inbox {
         !self.claimed.contains_key(&stream) && !self.rest.iter().any(|item| item.stream() == Some(stream))
     }
 
-    /// Claims the stream of the first message that waits and that nobody claimed. `Ok(None)`: there is none;
-    /// an error: the peer restarted before it. The second as for [`next`](Self::next).
+    /// Claims the stream of the next message of an unclaimed stream. `Ok(None)` if there is none; an error if
+    /// the peer restarted before it. The second value is that of [`next`](Self::next).
     pub(crate) fn claim_next(
         &mut self,
         more: impl FnMut() -> Result<Option<Message>, Restarted>,
@@ -183,9 +180,8 @@ impl Inbox {
         (claimed, others)
     }
 
-    /// The next of `stream`, or the next message of the streams that nobody claimed. `more` takes messages
-    /// out of the core. The second is true when others should look again: something came for them, or there
-    /// is room again.
+    /// Returns the next item of `stream`, or of the unclaimed streams. `more` takes a message from the core.
+    /// The second value says whether to wake the other readers: they have items, or there is room again.
     pub(crate) fn next(
         &mut self,
         stream: Option<u16>,
@@ -196,7 +192,7 @@ impl Inbox {
         if stream.is_none() {
             self.skip_ends();
         }
-        // One that is claimed no more has nothing.
+        // A stream that is no longer claimed has no queue.
         let waiting = |inbox: &Self| match stream {
             None => !inbox.rest.is_empty(),
             Some(stream) => inbox.claimed.get(&stream).is_some_and(|queue| !queue.is_empty()),
@@ -237,7 +233,7 @@ impl Inbox {
         (item, others)
     }
 
-    /// Puts a message where it is waited for; true when that is not with who reads `stream`.
+    /// Queues a message for its reader; returns whether that is another one than the reader of `stream`.
     fn take(&mut self, message: Message, stream: Option<u16>) -> bool {
         self.taken += 1;
         self.bytes += charge(&message);
@@ -256,7 +252,7 @@ impl Inbox {
         self.pass_ends(false) || other
     }
 
-    /// Skips ends of streams: a reader of all streams gets them as events.
+    /// Drops ends of streams: the reader of all streams gets them as events.
     fn skip_ends(&mut self) {
         while let Some(Item::End(stream)) = self.rest.front() {
             self.ended.remove(stream);
@@ -289,7 +285,7 @@ mod tests {
             .collect()
     }
 
-    /// What the reader of a stream sees: lengths of messages, and ends as 0.
+    /// Returns what the reader of a stream gets: lengths of messages, and 0 for an end.
     fn read(inbox: &mut Inbox, stream: u16, core: &mut VecDeque<Message>) -> Vec<usize> {
         let items = std::iter::from_fn(|| inbox.next(Some(stream), || Ok(core.pop_front())).0);
         items
@@ -385,7 +381,7 @@ mod tests {
         core.extend([message(4, 3), message(6, 8)]);
         inbox.end(vec![4], core.len());
         assert_eq!(read(&mut inbox, 4, &mut core), [1, 2, 0, 3, 0]);
-        // The other stream's end waits where its reader will find it.
+        // The end of the other stream is queued for its reader.
         assert!(inbox.claim(6));
         assert_eq!(read(&mut inbox, 6, &mut core), [7, 0, 8]);
         inbox.end(vec![6], 0);

@@ -1,5 +1,5 @@
-//! What an endpoint's handles and its task share, behind one lock that is never held while anybody waits or
-//! while the kernel works.
+//! [`State`]: shared by an endpoint's handles and its task, behind one lock. The lock is never held across a
+//! wait or a system call on a socket.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -22,17 +22,17 @@ use crate::mobile::{Follower, Moves};
 use crate::options::over_udp;
 use crate::wakers::Wakers;
 
-/// Events kept for an application that does not ask; the oldest go first.
+/// Events kept for the application; the oldest are dropped first.
 const EVENTS: usize = 256;
 
 /// Bytes of undelivered messages in those events.
 const EVENT_BYTES: usize = 1 << 20;
 
-/// The lock.
+/// The state and its lock.
 #[derive(Debug)]
 pub(crate) struct Shared(Mutex<State>);
 
-/// Everything that is behind it.
+/// The state of an endpoint.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) core: Core,
@@ -41,27 +41,26 @@ pub(crate) struct State {
     pub(crate) offload: bool,
     pub(crate) idle_timeout: Option<Span>,
     backlog: usize,
-    /// The sockets there are, in the order of preference: the first is where associations begin.
+    /// The open sockets in order of preference: associations begin at the first.
     pub(crate) locals: Vec<SocketAddr>,
-    /// Begin with one address and add the others (RFC 6951 §5.7), as a mobile does.
+    /// Begins with one address and adds the others (RFC 6951 §5.7), as a mobile does.
     pub(crate) one_by_one: bool,
-    /// Boxed: the map's nodes keep room for twice as many, and move them.
+    /// Boxed: the map's nodes reserve room for twice as many entries, and move them.
     pub(crate) slots: BTreeMap<Handle, Box<Slot>>,
     pub(crate) listeners: BTreeMap<u16, Listener>,
-    /// Associations of which somebody wants to know when all is acknowledged.
+    /// Associations with a task that waits until everything is acknowledged.
     flushing: BTreeSet<Handle>,
-    /// Associations of which a stream is to end.
+    /// Associations with a stream to end.
     ending: BTreeSet<Handle>,
-    /// Associations that nobody has any more, with the time when they are to be aborted.
+    /// Associations without a handle, with the time to abort them.
     abandoned: BTreeMap<Handle, Time>,
-    /// The same by time; one that has ended meanwhile may still stand here.
+    /// The same by time; may name associations that have ended.
     abort_at: BTreeSet<(Time, Handle)>,
-    /// Of these kinds those to which something happened: they are looked after. Nobody is looked at in vain,
-    /// however many there are.
+    /// Associations of the three sets above with something new: only these are looked after.
     touched: Vec<Handle>,
     /// Follows the host's interfaces.
     pub(crate) follower: Option<Follower>,
-    /// Associations that wait for a move to fall due.
+    /// Associations whose next move is due at a time.
     pub(crate) follow_at: BTreeSet<(Time, Handle)>,
     /// Tasks that wait for the last association to end.
     pub(crate) idlers: Wakers,
@@ -71,23 +70,22 @@ pub(crate) struct State {
     pub(crate) flushed: bool,
     /// [`Endpoint::close`](crate::Endpoint::close) or `abort` was called: no new associations.
     pub(crate) closed: bool,
-    /// Associations that were up and ended without a shutdown.
+    /// Associations that were up and were lost or aborted.
     pub(crate) cut_off: u64,
-    /// [`Endpoint`](crate::Endpoint)s that share this.
+    /// Number of [`Endpoint`](crate::Endpoint) handles.
     pub(crate) endpoints: usize,
     /// The task ended.
     pub(crate) gone: bool,
-    /// The latest options of an association that we began, as given and as used: those that are equal share
-    /// them.
+    /// The options of the last association that we began, as given and as used. Associations with equal
+    /// options share them.
     options: Option<(Config, Arc<Config>)>,
     driver: Option<Waker>,
-    /// Random numbers for ports: asking the system for each was half of the time that set-ups spent in system
-    /// calls.
+    /// Random numbers for ports. One system call for each took half of the set-ups' time in system calls.
     random: Vec<u16>,
-    /// Associations looked at for their waiters.
+    /// Associations looked after so far.
     #[cfg(test)]
     pub(crate) looked: u64,
-    /// Packets the kernel did not take.
+    /// Packets that the kernel rejected.
     pub(crate) send_errors: u64,
 }
 
@@ -98,7 +96,7 @@ pub(crate) struct Listener {
     pub(crate) wakers: Wakers,
 }
 
-/// How far an association is.
+/// The phase of an association.
 #[derive(Clone, Debug)]
 pub(crate) enum Phase {
     Connecting,
@@ -107,14 +105,14 @@ pub(crate) enum Phase {
     Over(Option<AssociationError>),
 }
 
-/// An association beside the core's.
+/// The state of an association that the core does not have.
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) ports: RemotePorts,
     pub(crate) phase: Phase,
-    /// [`Association`](crate::Association)s that share it.
+    /// Number of [`Association`](crate::Association) handles.
     pub(crate) handles: usize,
-    /// It waits to be accepted.
+    /// Waits to be accepted.
     pub(crate) queued: bool,
     /// Outbound, inbound.
     pub(crate) streams: (u16, u16),
@@ -129,11 +127,11 @@ pub(crate) struct Slot {
     pub(crate) sctp_ports: (u16, u16),
     /// This end began the association.
     pub(crate) initiator: bool,
-    /// The stream that this end opens next, if it is free.
+    /// The stream to open next, if it is free.
     pub(crate) next_open: u16,
     pub(crate) readers: Wakers,
     pub(crate) writers: Wakers,
-    /// Wait for events, for the set-up or for the end.
+    /// Tasks that wait for an event, for the set-up or for the end.
     pub(crate) watchers: Wakers,
     pub(crate) flushers: Wakers,
     pub(crate) moves: Moves,
@@ -165,7 +163,7 @@ impl Slot {
         }
     }
 
-    /// Something happened that everybody who waits should know.
+    /// Wakes every task that waits on the association.
     fn wake_all(&mut self) {
         self.readers.wake();
         self.writers.wake();
@@ -264,7 +262,7 @@ impl Shared {
         })))
     }
 
-    /// A task that panicked under the lock left a state that is still whole enough to end in good order.
+    /// A panic under the lock leaves a state that can still be ended in good order.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -275,7 +273,7 @@ impl State {
         self.clock.now()
     }
 
-    /// An association's options as they are used over UDP.
+    /// Returns an association's options as they are used over UDP.
     pub(crate) fn used_options(&mut self, given: Config) -> Arc<Config> {
         match &self.options {
             Some((before, used)) if *before == given => Arc::clone(used),
@@ -287,7 +285,7 @@ impl State {
         }
     }
 
-    /// 16 random bits; `None`: this system has none.
+    /// Returns 16 random bits; `None` if the system has none.
     pub(crate) fn random(&mut self) -> Option<u16> {
         if self.random.is_empty() {
             let mut bytes = [0; 256];
@@ -297,7 +295,7 @@ impl State {
         self.random.pop()
     }
 
-    /// The task has to look: something may have to be sent.
+    /// Wakes the driver: there may be something to send.
     pub(crate) fn wake_driver(&mut self) {
         if let Some(driver) = self.driver.take() {
             driver.wake();
@@ -311,7 +309,7 @@ impl State {
         }
     }
 
-    /// A new association came from `udp_port` to one of our listeners.
+    /// Adds a new association that came from `udp_port` to one of our listeners.
     pub(crate) fn enter_accepted(&mut self, handle: Handle, udp_port: u16) {
         let port = self.core.association(handle).map_or(0, |association| association.ports().0);
         let mut slot = Box::new(Slot::new(udp_port, Phase::Connecting, 0));
@@ -357,19 +355,18 @@ impl State {
         self.live == 0 && !self.flushed
     }
 
-    /// Associations that are not over.
+    /// Returns the associations that are not over.
     pub(crate) fn live(&self) -> Vec<Handle> {
         let live = self.slots.iter().filter(|(_, slot)| !matches!(slot.phase, Phase::Over(_)));
         live.map(|(&handle, _)| handle).collect()
     }
 
-    /// Aborts an association at `deadline` if it is not over by then. Its reader may go on until
-    /// then.
+    /// Aborts an association at `deadline` if it is not over by then. It can be read until then.
     pub(crate) fn abort_at(&mut self, handle: Handle, deadline: Time) {
         self.abort_at.insert((deadline, handle));
     }
 
-    /// The last handle of an association is gone.
+    /// Shuts an association down whose last handle was dropped.
     pub(crate) fn abandon(&mut self, handle: Handle) {
         let (now, linger) = (self.now(), self.linger);
         let Some(slot) = self.slots.get_mut(&handle) else { return };
@@ -390,20 +387,20 @@ impl State {
         self.wake_driver();
     }
 
-    /// Nobody has it; at `deadline` it is aborted.
+    /// Marks an association as abandoned and aborts it at `deadline`.
     fn give_up_at(&mut self, handle: Handle, deadline: Time) {
         self.abandoned.insert(handle, deadline);
         self.abort_at.insert((deadline, handle));
         self.touch(handle);
     }
 
-    /// Somebody waits until all is acknowledged.
+    /// Notes that a task waits until everything is acknowledged.
     pub(crate) fn await_flush(&mut self, handle: Handle) {
         self.flushing.insert(handle);
     }
 
-    /// A packet of the peer's came from this port. Learnt only where the association has a path (RFC 6951
-    /// §5.4). False: it has none there.
+    /// Learns the UDP port of a verified packet if the association has a path there (RFC 6951 §5.4). Returns
+    /// whether it has.
     pub(crate) fn learn_port(&mut self, handle: Handle, at: PathAddr, udp_port: u16) -> bool {
         let Some(slot) = self.slots.get_mut(&handle) else { return true };
         let association = self.core.association(handle);
@@ -415,7 +412,7 @@ impl State {
         is_path
     }
 
-    /// Something happened to an association: a packet, a timer, a call.
+    /// Notes that something happened to an association: a packet, a timer, a call.
     pub(crate) fn touch(&mut self, handle: Handle) {
         let watched = |handle| {
             self.flushing.contains(handle)
@@ -427,7 +424,7 @@ impl State {
         }
     }
 
-    /// Nobody accepts at this port any more: associations that wait there end.
+    /// Closes a listener; shuts down associations that were not accepted.
     pub(crate) fn close_listener(&mut self, port: u16) {
         self.core.stop_listening(port);
         let Some(mut listener) = self.listeners.remove(&port) else { return };
@@ -454,7 +451,7 @@ impl State {
         self.follow_at.retain(|(_, waiting)| *waiting != handle);
     }
 
-    /// Hands the core's events on. To be called when it has nothing more to send.
+    /// Passes the core's events on. Call it when the core has nothing more to send.
     pub(crate) fn take_events(&mut self, mut moved: impl FnMut(&mut Self, Handle, &Event)) {
         while let Some((handle, event)) = self.core.poll_event() {
             moved(self, handle, &event);
@@ -480,13 +477,13 @@ impl State {
         }
     }
 
-    /// Streams ended, the peer's or ours.
+    /// Applies a change of streams, the peer's or ours.
     fn note_streams(&mut self, handle: Handle, change: &StreamEvent) {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         match change {
             StreamEvent::IncomingReset(streams) => {
-                // What is sent after the reset waits for our answer, which did not leave yet: all that is
-                // unread was before it.
+                // Data sent after the reset waits for our answer, which has not left yet: all unread data was
+                // sent before.
                 let unread = self.core.association(handle).map_or(0, msctp_proto::Association::unread);
                 slot.inbox.end(streams.clone(), unread);
                 slot.readers.wake();
@@ -507,7 +504,7 @@ impl State {
         }
     }
 
-    /// A stream is over: the peer is told as soon as all of it was sent.
+    /// Ends an outbound stream: resets it once all of it was sent.
     pub(crate) fn end_stream(&mut self, now: Time, handle: Handle, stream: u16) {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         slot.endings.begin(stream);
@@ -516,7 +513,7 @@ impl State {
         self.wake_driver();
     }
 
-    /// Tells the peer of the ends of streams that it can be told of.
+    /// Requests the resets that are due.
     fn advance_endings(&mut self, now: Time, handle: Handle) {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         let Some(association) = self.core.association_mut(handle) else { return };
@@ -524,10 +521,10 @@ impl State {
         if !streams.is_empty() {
             let error = match association.reconfigure(now, StreamRequest::ResetOutgoing(streams.clone())) {
                 Ok(()) => return slot.endings.on_asked(streams),
-                // As much as can be done is to see that it was delivered.
+                // The delivery is all that this end can ensure.
                 Err(CallError::PeerLacksReconfig) if association.buffered() > 0 => return,
                 Err(CallError::PeerLacksReconfig) => FinishError::NotAgreedOn,
-                // The association shuts down, which ends all streams; or others were asked for first.
+                // The association shuts down, which ends all streams; or other requests come first.
                 Err(CallError::WrongState { .. } | CallError::TooManyStreamRequests) => return,
                 Err(error) => FinishError::Refused(error),
             };
@@ -546,8 +543,8 @@ impl State {
         }
     }
 
-    /// Wakes those whose data is acknowledged; sees to associations that nobody has any more. True when there
-    /// was something to see to: the core may have to send. Cost: those to which something happened.
+    /// Wakes tasks whose data is acknowledged, and looks after abandoned associations. Returns whether the
+    /// core may have something to send. The cost depends on the associations with something new only.
     pub(crate) fn look_after(&mut self, now: Time) -> bool {
         let mut any = !self.touched.is_empty();
         let mut touched = std::mem::take(&mut self.touched);
@@ -557,7 +554,7 @@ impl State {
                 self.looked += 1;
             }
             if self.abandoned.contains_key(&handle) {
-                // Nobody reads any more; unread messages would hold the peer's shutdown up.
+                // Unread messages would delay the peer's shutdown.
                 self.drain_unread(handle);
             }
             if self.ending.contains(&handle) {
@@ -584,12 +581,12 @@ impl State {
         any
     }
 
-    /// When [`look_after`](Self::look_after) is to be called next, whatever happens.
+    /// Returns when to call [`look_after`](Self::look_after) next if nothing happens.
     pub(crate) fn next_abort(&self) -> Option<Time> {
         self.abort_at.first().map(|(deadline, _)| *deadline)
     }
 
-    /// The sockets changed: listeners take associations at these addresses from now on.
+    /// Updates the listeners' addresses after a change of the sockets.
     pub(crate) fn listen_again(&mut self) {
         let addresses = self.local_ips();
         for (&port, listener) in &self.listeners {
@@ -602,20 +599,20 @@ impl State {
         }
     }
 
-    /// The best address first: where associations begin.
+    /// Sorts our addresses, the best first: associations begin there.
     pub(crate) fn sort_locals(&mut self) {
         if let Some(follower) = &self.follower {
             self.locals.sort_by_key(|local| follower.rank(local.ip()).unwrap_or(usize::MAX));
         }
     }
 
-    /// The addresses of our sockets, in the order of preference, as many as an association takes.
+    /// Returns the addresses of our sockets in order of preference, as many as an association takes.
     pub(crate) fn local_ips(&self) -> Vec<IpAddr> {
         let most = msctp_proto::path::pairing::MAX_ADDRESSES;
         self.locals.iter().map(SocketAddr::ip).take(most).collect()
     }
 
-    /// The task ends, or was ended with its runtime: nobody shall wait for ever.
+    /// Marks everything as over when the task ends, so that no task waits for ever.
     pub(crate) fn end(&mut self) {
         self.gone = true;
         self.closed = true;

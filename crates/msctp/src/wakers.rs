@@ -1,9 +1,9 @@
-//! [`Wakers`]: tasks that wait for the same thing.
+//! [`Wakers`]: tasks that wait for the same event.
 
 use std::task::{Context, Waker};
 
-/// Woken all at once; each looks for itself and waits again if it must. A dropped wait leaves a
-/// waker behind, which then wakes in vain once.
+/// Wakes all tasks at once; each checks its condition and waits again if it must. A dropped wait leaves its
+/// waker behind, which causes one spurious wake-up.
 #[derive(Debug, Default)]
 pub(crate) struct Wakers(Vec<Waker>);
 
