@@ -1,7 +1,7 @@
 //! Addresses and paths by name. No state.
 
 use core::fmt;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv6Addr};
 
 /// A pair of addresses, seen from this end: a datagram received `at` it came from `remote` to `local`, one sent `at` it
 /// goes from `local` to `remote`.
@@ -57,4 +57,12 @@ pub struct RemoteAddrs {
     pub port: u16,
     /// At least one; all are confirmed from the start (RFC 9260 §5.4 rule 1); the first is the initial primary.
     pub addresses: Vec<IpAddr>,
+}
+
+/// Returns the peer of an address: the address, or the 64-bit prefix of an IPv6 host.
+pub(crate) fn peer_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
+    }
 }

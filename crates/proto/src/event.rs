@@ -6,7 +6,6 @@ use bytes::Bytes;
 use msctp_units::Span;
 
 use crate::inbound::PartialAbort;
-use crate::outbound::Unsent;
 use crate::{AuthEvent, OutMessage, PathAddr, PathId, PathState, PrimaryCause, StreamEvent};
 
 /// A notification to the application.
@@ -111,17 +110,6 @@ pub struct SendFailure {
     /// It was abandoned because its [`Reliability`](crate::Reliability) expired, not because the association
     /// ended.
     pub abandoned: bool,
-}
-
-impl SendFailure {
-    /// Reports a queued message, or the rest of one.
-    pub(crate) fn of_unsent(unsent: Unsent) -> Self {
-        let mut message = unsent.message;
-        if unsent.sent > 0 {
-            message.data = Bytes::new();
-        }
-        Self { message, unsent: unsent.sent == 0, sent: unsent.sent, abandoned: false }
-    }
 }
 
 /// Why an association was lost.

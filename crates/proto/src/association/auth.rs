@@ -6,7 +6,7 @@ use msctp_wire::{Auth as AuthChunk, Cause, Causes, Chunk, ChunkType, Error, Pack
 use super::Association;
 use super::table12::{Action, action};
 use crate::auth::{AuthOffer, RANDOM_LEN, Random, Verdict};
-use crate::endpoint::cookie::{Cookie, CookieJar};
+use crate::cookie::{Cookie, CookieJar};
 use crate::rng::Rng;
 use crate::{AssociationState as State, AuthConfig, AuthEvent, CallError, Event, PathAddr, SharedKey};
 

@@ -13,7 +13,7 @@ use super::negotiate::{
     Answer, Offer, OfferFault, address_params, answer_room, our_families, our_params, padding, streams,
 };
 use crate::auth::AuthOffer;
-use crate::endpoint::cookie::{Addresses, CookieJar};
+use crate::cookie::{Addresses, CookieJar};
 use crate::extensions::Extensions;
 use crate::inbound::Inbound;
 use crate::path::Path;

@@ -7,7 +7,7 @@ use msctp_wire::{
 };
 
 use super::Association;
-use crate::endpoint::cookie::{Cookie, CookieJar};
+use crate::cookie::{Cookie, CookieJar};
 use crate::handover::MAX_PRIVATE_CHUNKS;
 use crate::inbound::{DataFault, Inbound, Received};
 use crate::path::{Acknowledged, SourceUse};

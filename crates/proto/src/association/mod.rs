@@ -47,7 +47,7 @@ use self::shutdown::Closing;
 use self::trace::Tracer;
 use crate::auth::{Authentication, Random};
 use crate::config::check;
-use crate::endpoint::cookie::{Cookie, CookieJar};
+use crate::cookie::{Cookie, CookieJar};
 use crate::extensions::Extensions;
 use crate::inbound::Inbound;
 use crate::outbound::Outbound;

@@ -11,8 +11,8 @@ use msctp_wire::{
 use smallvec::SmallVec;
 
 use super::replies::AMPLIFICATION_LIMIT;
-use crate::auth::{AuthFault, AuthOffer, AuthReader, Random, our_offer};
-use crate::endpoint::cookie::{Addresses, Cookie, CookieAuth, CookieJar};
+use crate::auth::{AuthFault, AuthOffer, AuthReader, CookieAuth, Random, our_offer};
+use crate::cookie::{Addresses, Cookie, CookieJar};
 use crate::extensions::Extensions;
 use crate::path::ip_header;
 use crate::path::pairing::{MAX_ADDRESSES, is_endpoint};

@@ -6,7 +6,7 @@ use msctp_units::Time;
 use msctp_wire::{Cause, Causes, CookieAck, Error, ShutdownAck, Tsn};
 
 use super::{Association, Saved, Tags};
-use crate::endpoint::cookie::{Addresses, Cookie, CookieJar};
+use crate::cookie::{Addresses, Cookie, CookieJar};
 use crate::outbound::Outbound;
 use crate::path::Path;
 use crate::rng::Rng;

@@ -9,13 +9,12 @@ mod offer;
 pub use hmac::HmacAlgorithm;
 use hmac::MAX_LEN;
 pub use keys::MAX_KEYS;
-pub(crate) use offer::{AuthFault, AuthOffer, AuthReader, RANDOM_LEN, Random};
+pub(crate) use offer::{AuthFault, AuthOffer, AuthReader, CookieAuth, RANDOM_LEN, Random};
 
 use msctp_wire::{Auth as AuthChunk, AuthPlan, ChunkSet, ChunkType, HmacId, PacketBuilder};
 
 use self::keys::KeyRing;
 use crate::config::COVERED;
-use crate::endpoint::cookie::CookieAuth;
 use crate::{AuthConfig, SharedKey};
 
 /// RFC 4895 §6.2: the HMAC field is zero while the HMAC is computed.

@@ -39,6 +39,14 @@ pub(crate) struct AuthOffer {
     pub(crate) hmacs: SmallVec<[HmacId; 4]>,
 }
 
+/// State of RFC 4895 that the endpoint's options do not give: the Random Number of our INIT ACK and the
+/// parameters of the INIT, byte for byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CookieAuth {
+    pub(crate) random: Random,
+    pub(crate) peer: AuthOffer,
+}
+
 impl AuthOffer {
     /// Ours.
     pub(crate) fn ours(random: Random, demanded: &ChunkSet, algorithms: &[HmacAlgorithm]) -> Self {

@@ -1,11 +1,12 @@
 //! Finds the association of a packet. Holds keys only, no association.
 
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
 use super::tags::{Slot, TagTable, Tagged};
+use crate::addr::peer_of;
 
 /// The keys of one association.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,14 +18,6 @@ pub(super) struct Keys {
     pub(super) peer_addresses: SmallVec<[(IpAddr, bool); 1]>,
     /// The address from which the peer set it up; `None` if this end did.
     pub(super) begun: Option<IpAddr>,
-}
-
-/// Returns the peer of an address: the address, or the 64-bit prefix of an IPv6 host.
-pub(super) fn peer_of(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),
-    }
 }
 
 /// Associations by verification tag and by the peer's address.

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use msctp_units::Time;
 use msctp_wire::{Abort, Cause, Causes, Chunk, ChunkType, Error, Init, Packet, Tsn};
 
-use super::cookie::Cookie;
 use super::{DatagramOutcome, Endpoint, IgnoreReason};
 use crate::association::auth::random_number;
 use crate::association::negotiate::{Answer, Offer, answer_room};
 use crate::association::stale_cookie;
 use crate::auth::{Authentication, RANDOM_LEN, Verdict};
+use crate::cookie::Cookie;
 use crate::{Association, Config, PathAddr};
 
 /// A port that accepts associations.
@@ -230,7 +230,7 @@ mod tests {
     use msctp_wire::{Checksum, CookieEcho, PacketBuilder, VerificationTag};
 
     use super::*;
-    use crate::endpoint::cookie::testing::cookie;
+    use crate::cookie::testing::cookie;
     use crate::extensions::Extensions;
     use crate::{EndpointConfig, LocalAddrs};
 
@@ -243,7 +243,7 @@ mod tests {
             extensions: Extensions::NONE,
             auth: None,
             at,
-            addresses: crate::endpoint::cookie::Addresses::new(),
+            addresses: crate::cookie::Addresses::new(),
             ..cookie(created)
         };
         let (mut signed, mut bytes) = (Vec::new(), Vec::new());

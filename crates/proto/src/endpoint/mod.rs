@@ -1,14 +1,11 @@
 //! [`Endpoint`]: associations in a slab, found by tag or address, and listeners without state before a valid
 //! COOKIE ECHO. Does not touch the internals of an association.
 
-pub(crate) mod cookie;
 mod demux;
 mod listener;
 mod out_of_the_blue;
-mod rate;
 mod schedule;
 mod tags;
-mod used;
 
 use core::net::IpAddr;
 use std::collections::{BTreeMap, VecDeque};
@@ -17,14 +14,14 @@ use std::sync::Arc;
 use msctp_units::{Ecn, Time};
 use msctp_wire::{ChunkType, EncodeChunk, PacketBuilder, PacketError, VerificationTag};
 
-use self::cookie::{Cookie, CookieJar};
 use self::demux::{Demux, Keys};
 use self::listener::Listener;
-use self::rate::RateLimit;
 use self::schedule::Schedule;
 use crate::association::check_addresses;
 use crate::auth::Authentication;
 use crate::config::check;
+use crate::cookie::{Cookie, CookieJar};
+use crate::rate::RateLimit;
 use crate::rng::Rng;
 use crate::{
     Association, AssociationState, Config, ConfigError, EndpointConfig, Event, HmacAlgorithm, LocalAddrs,

@@ -38,7 +38,6 @@ use msctp_wire::Tsn;
 pub use ecn::Echoed;
 pub use fill::Filled;
 pub use forward::ForwardSummary;
-pub(crate) use queue::Unsent;
 pub use sack::{SackFault, SackOutcome};
 
 use self::chunk::{Fate, Outstanding};
@@ -48,7 +47,7 @@ use self::forward::Forward;
 use self::gaps::Gaps;
 use self::partial::PartialStore;
 use self::probe::ZeroWindowProbe;
-use self::queue::SendQueue;
+use self::queue::{SendQueue, Unsent};
 use self::reneging::Patience;
 use crate::config::{MIN_CHARGE, RetransmissionPath};
 use crate::long_tsn::LongTsn;
@@ -183,7 +182,7 @@ impl Outbound {
         if unsent.partial != 0 {
             self.partial.remove(unsent.partial);
         }
-        SendFailure::of_unsent(unsent)
+        unsent.into_failure()
     }
 
     /// The buffer is worth an application's while again when half of it is free.
@@ -472,7 +471,7 @@ impl Outbound {
                 abandoned: false,
             });
         }
-        failures.extend(self.queue.drain().into_iter().map(SendFailure::of_unsent));
+        failures.extend(self.queue.drain().into_iter().map(Unsent::into_failure));
         if self.partial.is_touched() {
             self.partial.clear();
         }

@@ -10,8 +10,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use bytes::Bytes;
 
 use super::scheduler::{FirstCome, Rank, Scheduler, Share};
-use crate::OutMessage;
 use crate::stream_table::StreamTable;
+use crate::{OutMessage, SendFailure};
 
 /// Entries of the line that may be out of date before it is made anew.
 const STALE_LIMIT: usize = 64;
@@ -57,7 +57,7 @@ pub(super) struct Piece {
 
 /// A message taken out before all of it was sent.
 #[derive(Debug)]
-pub(crate) struct Unsent {
+pub(super) struct Unsent {
     /// With the data that was not sent.
     pub(crate) message: OutMessage,
     /// Message identifier and next fragment sequence number, once something was sent.
@@ -66,6 +66,17 @@ pub(crate) struct Unsent {
     pub(crate) sent: u64,
     /// Its number among those not fully reliable; 0: it is.
     pub(crate) partial: u64,
+}
+
+impl Unsent {
+    /// Reports a queued message, or the rest of one.
+    pub(super) fn into_failure(self) -> SendFailure {
+        let mut message = self.message;
+        if self.sent > 0 {
+            message.data = Bytes::new();
+        }
+        SendFailure { message, unsent: self.sent == 0, sent: self.sent, abandoned: false }
+    }
 }
 
 /// A stream with something to send, now or before.

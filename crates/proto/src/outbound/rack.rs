@@ -2,7 +2,7 @@
 //! and a reordering window has passed since its own round trip was over. Off by default; only the time of sending
 //! differs on the wire. [`super::tlp`] is its other half. Knows no packets.
 //!
-//! Two structures of RFC 8985 §5 exist already: the number of a sending orders transmissions as (xmit_ts, end_seq) does,
+//! Two structures of RFC 8985 §5.1 and §5.2 exist already: the number of a sending orders transmissions as (xmit_ts, end_seq) does,
 //! and a flow's log is the time-ordered list. A TSN that a SACK reports as duplicate is the DSACK. There are no timestamps:
 //! only time tells that a round trip below the least one belongs to the first sending (§6.2 step 2).
 //!

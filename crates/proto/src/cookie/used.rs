@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use msctp_units::{Span, Time};
 
-use super::cookie::Cookie;
+use super::Cookie;
 
 /// Most cookies remembered: 1.5 MB.
 const MOST: usize = 65_536;
@@ -62,7 +62,7 @@ impl UsedCookies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::endpoint::cookie::testing::cookie;
+    use crate::cookie::testing::cookie;
 
     fn at(ms: u64) -> Time {
         Time::ZERO + Span::from_millis(ms)

@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use msctp_units::{Span, Time};
 
-use super::demux::peer_of;
+use crate::addr::peer_of;
 
 /// Groups of sources. An attacker can starve one group of them.
 const GROUPS: usize = 64;

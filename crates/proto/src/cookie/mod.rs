@@ -3,6 +3,8 @@
 //! Between INIT and COOKIE ECHO the endpoint keeps only its secrets. It remembers used cookies until they
 //! expire.
 
+mod used;
+
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -15,10 +17,10 @@ use sha2::Sha256;
 use smallvec::SmallVec;
 use zeroize::Zeroize;
 
-use super::rate::RateLimit;
-use super::used::UsedCookies;
-use crate::auth::{AuthOffer, Random};
+use self::used::UsedCookies;
+use crate::auth::{AuthOffer, CookieAuth};
 use crate::extensions::Extensions;
+use crate::rate::RateLimit;
 use crate::{EndpointConfig, PathAddr};
 
 /// Bytes of the MAC: HMAC-SHA256 cut to 128 bits, as IPsec has it. Short, because an INIT ACK
@@ -62,14 +64,6 @@ pub(crate) struct Cookie {
     pub(crate) addresses: Addresses,
     /// True if the INIT ACK lists all addresses of this end; false if only the one in `at`.
     pub(crate) lists_addresses: bool,
-}
-
-/// State of RFC 4895 that the endpoint's options do not give: the Random Number of our INIT ACK and the
-/// parameters of the INIT, byte for byte.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CookieAuth {
-    pub(crate) random: Random,
-    pub(crate) peer: AuthOffer,
 }
 
 impl CookieAuth {
@@ -380,7 +374,7 @@ fn fresh_mac(rng: &mut ChaCha8Rng) -> Hmac<Sha256> {
 pub(super) mod testing {
     use super::*;
 
-    pub(in crate::endpoint) fn cookie(created: Time) -> Cookie {
+    pub(crate) fn cookie(created: Time) -> Cookie {
         Cookie {
             created,
             life: Span::from_secs(60),
