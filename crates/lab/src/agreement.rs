@@ -1,5 +1,5 @@
-//! Two worlds side by side: what the simulator measures of a condition and what real stacks measure of it, as
-//! ratios with intervals, and the claims judged in both.
+//! Compares the simulator with real stacks: ratios of their results with intervals, and the claims judged in
+//! both.
 
 use std::fmt::Write;
 
@@ -11,15 +11,15 @@ use crate::stats::{Mean, Ratio};
 use crate::table::Table;
 use crate::words::spread;
 
-/// The ratio is wanted to lie within this of one.
+/// Largest wanted distance of the ratio from one.
 pub const AIM: f64 = 0.10;
 
-/// One figure under one condition, measured in both worlds.
+/// One metric under one condition, measured in both worlds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The condition, as `3G → WLAN, 40 %, adaptive`.
     pub case: String,
-    /// What was measured, with its unit.
+    /// The metric, with its unit.
     pub measure: &'static str,
     /// The simulator's values, one a run.
     pub simulated: Vec<f64>,
@@ -27,22 +27,22 @@ pub struct Row {
     pub real: Vec<f64>,
 }
 
-/// How a ratio is to be taken.
+/// The assessment of a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// Within the aim.
+    /// Within the wanted distance.
     Agrees,
-    /// Outside of it, but the interval reaches into it: too few runs to tell.
+    /// Outside, but the interval overlaps it: too few runs to decide.
     Open,
-    /// Outside of it, and so is the interval.
+    /// Outside, with the whole interval.
     Differs,
     /// Not measured in both.
     Missing,
 }
 
 impl Standing {
-    /// As read by people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -55,13 +55,13 @@ impl Standing {
 }
 
 impl Row {
-    /// Real stack by simulator; `None` with fewer than two runs of either.
+    /// Returns the ratio of real stacks to the simulator; `None` with fewer than two runs of either.
     #[must_use]
     pub fn ratio(&self) -> Option<Ratio> {
         Ratio::of(&self.real, &self.simulated)
     }
 
-    /// How it is to be taken.
+    /// Returns the assessment of the ratio.
     #[must_use]
     pub fn standing(&self) -> Standing {
         match self.ratio() {
@@ -72,7 +72,7 @@ impl Row {
         }
     }
 
-    /// As `1.02 (0.97 to 1.08)`.
+    /// Formats the ratio as `1.02 (0.97 to 1.08)`.
     fn ratio_text(&self) -> String {
         match self.ratio() {
             None => "–".to_owned(),
@@ -81,7 +81,7 @@ impl Row {
     }
 }
 
-/// Mean and half-width, to three digits or more.
+/// Formats mean and half-width with three digits or more.
 fn mean_text(values: &[f64]) -> String {
     Mean::of(values).map_or("–".to_owned(), |mean| {
         let digits = if mean.mean < 1.0 { 3 } else { 2 - usize::from(mean.mean >= 100.0) };
@@ -93,31 +93,31 @@ fn mean_text(values: &[f64]) -> String {
     })
 }
 
-/// An experiment on real stacks beside the simulator's.
+/// An experiment on real stacks, compared with the simulator's.
 #[derive(Clone, Debug, Serialize)]
 pub struct Agreement {
     /// The short name of the paper.
     pub paper: &'static str,
-    /// How much was run, in a sentence.
+    /// The extent of the runs, in a sentence.
     pub extent: String,
-    /// The command that carries one of the runs out by itself.
+    /// The command that repeats one of the runs.
     pub example: String,
-    /// What the machine was worth: how late packets were.
+    /// The accuracy of the machine: the lateness of packets.
     pub machine: String,
     /// The figures.
     pub rows: Vec<Row>,
     /// The claims of the simulator's runs and of the real stacks', over the same conditions.
     pub claims: Vec<(Claim, Claim)>,
-    /// What differs, and why, as far as packets tell.
+    /// Differences, and their causes as seen in packets.
     pub reasons: &'static [(&'static str, &'static str)],
     /// Runs that failed, with the reason.
     pub failed: Vec<(String, String)>,
-    /// Runs that were not begun.
+    /// Number of runs that were not started.
     pub skipped: usize,
 }
 
 impl Agreement {
-    /// The section of the report.
+    /// Returns the section of the report.
     #[must_use]
     pub fn figure(&self) -> Figure {
         let head = ["case", "measure", "simulator", "real stacks", "ratio (95 % interval)", ""];
@@ -187,12 +187,12 @@ impl Agreement {
         }
     }
 
-    /// The claims that the real stacks' runs suffice for.
+    /// Returns the claims for which the real stacks' runs suffice.
     fn judged(&self) -> impl Iterator<Item = &(Claim, Claim)> {
         self.claims.iter().filter(|(_, real)| real.verdict != Verdict::OutOfReach)
     }
 
-    /// Every value, for `data/`.
+    /// Returns all values, for `data/`.
     #[must_use]
     pub fn data(&self) -> Data {
         let values = || {
@@ -215,7 +215,7 @@ impl Agreement {
         }
     }
 
-    /// The tables as Markdown.
+    /// Formats the tables as Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut out = format!("{} {} One run by itself: `{}`\n\n", self.extent, self.machine, self.example);

@@ -1,14 +1,13 @@
-//! Claims of a paper and what our measurements say of them.
+//! Claims of a paper, and their verdicts from our measurements.
 //!
-//! A claim's predicate is made of [`Check`]s: what was looked at, the figures, whether it held. The
-//! predicates themselves live with their experiment; here are the words they share ([`judge`], the
-//! comparisons) and the ledger.
+//! A claim's predicate consists of [`Check`]s: the requirement, the figures, whether it held. Each experiment
+//! has its predicates; this module has their shared functions ([`judge`], the comparisons) and the ledger.
 
 use serde::Serialize;
 
 use crate::stats::{Mean, paired_difference};
 
-/// What our measurements say of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -16,12 +15,12 @@ pub enum Verdict {
     Reproduced,
     /// At least one check did not hold.
     NotReproduced,
-    /// What was run, or what the paper gives, is too little to tell.
+    /// The runs, or the data of the paper, do not suffice.
     OutOfReach,
 }
 
 impl Verdict {
-    /// As read by people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -35,21 +34,21 @@ impl Verdict {
 /// One part of a claim's predicate, evaluated.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
-    /// What must hold, with its tolerance.
+    /// The requirement, with its tolerance.
     pub want: String,
-    /// What was measured.
+    /// The measurement.
     pub measured: String,
-    /// Whether it held; `None`: there are not the measurements to tell.
+    /// Whether it held; `None` without the measurements.
     pub holds: Option<bool>,
 }
 
 impl Check {
-    /// A check with measurements.
+    /// Creates a check with measurements.
     pub fn new(want: impl Into<String>, measured: impl Into<String>, holds: bool) -> Self {
         Self { want: want.into(), measured: measured.into(), holds: Some(holds) }
     }
 
-    /// A check without measurements, and which are missing.
+    /// Creates a check without measurements, and names those that are missing.
     pub fn missing(want: impl Into<String>, what: impl Into<String>) -> Self {
         Self { want: want.into(), measured: what.into(), holds: None }
     }
@@ -62,14 +61,14 @@ pub struct Judgement {
     pub conditions: String,
     /// The figures of all checks as one text.
     pub measured: String,
-    /// What follows.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The parts.
+    /// The checks.
     pub checks: Vec<Check>,
 }
 
-/// Not reproduced when a check fails; else out of reach when one lacks measurements (or there is none); else
-/// reproduced.
+/// Returns the verdict: not reproduced if a check fails; else out of reach if one lacks measurements or there
+/// is none; else reproduced.
 #[must_use]
 pub fn judge(conditions: &str, checks: Vec<Check>) -> Judgement {
     let verdict = if checks.iter().any(|check| check.holds == Some(false)) {
@@ -92,7 +91,7 @@ pub struct Claim {
     pub paper: &'static str,
     /// The paper's figure the claim is about, as `Fig. 5`.
     pub figure: &'static str,
-    /// The paper's words in short.
+    /// The claim in short.
     pub statement: &'static str,
     /// The figures under the primary conditions.
     pub measured: String,
@@ -103,7 +102,7 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// A claim judged under one or more sets of conditions, the primary one first.
+    /// Creates a claim judged under one or more sets of conditions, the primary one first.
     #[must_use]
     pub fn new(
         id: &'static str,
@@ -119,7 +118,7 @@ impl Claim {
     }
 }
 
-/// How a comparison of two treatments came out.
+/// The result of a comparison of two treatments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The first is above the second: the interval of the paired difference lies above zero.
@@ -137,12 +136,12 @@ pub struct Comparison {
     pub difference: Mean,
     /// Mean of `b`.
     pub base: f64,
-    /// Which is above.
+    /// The result.
     pub order: Order,
 }
 
 impl Comparison {
-    /// Compares `a` with `b`, value by value. `grain` is what the measurement cannot resolve: two treatments
+    /// Compares `a` with `b`, value by value. `grain` is the resolution of the measurement: two treatments
     /// whose means differ by less are level, however small the spread. `None` as in [`paired_difference`].
     #[must_use]
     pub fn of(a: &[f64], b: &[f64], grain: f64) -> Option<Self> {
@@ -160,20 +159,21 @@ impl Comparison {
         Some(Self { difference, base, order })
     }
 
-    /// The mean difference relative to `b`'s mean; zero when both are zero.
+    /// Returns the mean difference relative to `b`'s mean; zero if both are zero.
     #[must_use]
     pub fn relative(&self) -> f64 {
         if self.difference.mean == 0.0 { 0.0 } else { self.difference.mean / self.base }
     }
 
-    /// Do the means differ by at most `margin` of `b`'s mean?
+    /// Tells whether the means differ by at most `margin` of `b`'s mean.
     #[must_use]
     pub fn within(&self, margin: f64) -> bool {
         self.relative().abs() <= margin
     }
 }
 
-/// The ledger for a terminal of `width` columns: a block per claim, a line per verdict, the figures under it.
+/// Formats the ledger for a terminal of `width` columns: a block per claim, a line per verdict, the figures
+/// under it.
 #[must_use]
 pub fn render(ledger: &[Claim], width: usize) -> String {
     let mut text = String::new();
@@ -202,8 +202,8 @@ pub fn render(ledger: &[Claim], width: usize) -> String {
     text
 }
 
-/// `text` after `head`, in lines of at most `width` characters, each further line indented as far as the
-/// head.
+/// Wraps `text` after `head`, in lines of at most `width` characters, each further line indented as far as
+/// the head.
 fn wrapped(head: &str, text: &str, width: usize) -> String {
     let indent = head.chars().count();
     let mut lines = vec![head.to_owned()];

@@ -1,33 +1,33 @@
-//! Output files and folders that replace what was there only when they are complete.
+//! Output files and folders that replace existing ones only when they are complete.
 //!
-//! A file is written beside its place, as `NAME.PID.part`, and renamed into it. A folder is staged the same
-//! way, file by file. An error, a panic or an interrupt before the rename leaves the old content as it was.
+//! A file is written as `NAME.PID.part` in the same folder, then renamed. A folder is staged the same way,
+//! file by file. An error, a panic or an interrupt before the rename leaves the old content unchanged.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// The ending of files and folders that are being written.
+/// Extension of incomplete files and folders.
 const PART: &str = "part";
 
-/// A file that is being written. Dropped without [`commit`](Self::commit), it leaves nothing.
+/// An output file. Dropping it without [`commit`](Self::commit) removes it.
 #[derive(Debug)]
 pub struct OutputFile {
-    /// Where the file will be.
+    /// Path of the complete file.
     path: PathBuf,
-    /// Where it is written; `None`: in place, because the target is a device or a pipe.
+    /// Path of the incomplete file; `None` if a device or a pipe is written in place.
     part: Option<PathBuf>,
     file: File,
 }
 
 impl OutputFile {
-    /// Opens the file, so that one that cannot be written is known before the work. A symbolic link is
+    /// Opens the file before the work, so that an error is reported early. A symbolic link is
     /// followed; a device or a pipe is written in place.
     ///
     /// # Errors
-    /// Those of the file system; `path` is a folder.
+    /// `path` is a folder, or the file system fails.
     pub fn create(path: &Path) -> io::Result<Self> {
-        // What a link leads to is replaced, not the link.
+        // Replace the target of a link, not the link.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         match fs::metadata(&path) {
             Ok(at) if at.is_dir() => {
@@ -44,18 +44,18 @@ impl OutputFile {
         Ok(Self { path, part: Some(part), file })
     }
 
-    /// A writer to the file. Flush it before [`commit`](Self::commit).
+    /// Returns a writer to the file. Flush it before [`commit`](Self::commit).
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The file system fails.
     pub fn writer(&self) -> io::Result<BufWriter<File>> {
         Ok(BufWriter::new(self.file.try_clone()?))
     }
 
-    /// Puts the file in its place, instead of what was there.
+    /// Renames the file into place and replaces an existing one.
     ///
     /// # Errors
-    /// Those of the file system; what was there is unchanged then.
+    /// The file system fails; an existing file is unchanged then.
     pub fn commit(mut self) -> io::Result<()> {
         match self.part.take() {
             None => Ok(()),
@@ -74,10 +74,10 @@ impl Drop for OutputFile {
     }
 }
 
-/// Replaces the content of `path` by `bytes`, or leaves it as it is.
+/// Replaces the content of `path` with `bytes`, or leaves it unchanged.
 ///
 /// # Errors
-/// Those of the file system.
+/// The file system fails.
 pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let output = OutputFile::create(path)?;
     let mut out = output.writer()?;
@@ -86,7 +86,7 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     output.commit()
 }
 
-/// A folder whose files are being written. Dropped without [`commit`](Self::commit), it leaves nothing.
+/// An output folder. Dropping it without [`commit`](Self::commit) removes its staged files.
 #[derive(Debug)]
 pub struct OutputFolder {
     dir: PathBuf,
@@ -94,10 +94,10 @@ pub struct OutputFolder {
 }
 
 impl OutputFolder {
-    /// A stage for the files of `dir`, which is made if need be.
+    /// Creates a stage for the files of `dir`, and the folder if it does not exist.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The file system fails.
     pub fn create(dir: &Path) -> io::Result<Self> {
         fs::create_dir_all(dir)?;
         let stage = beside(&dir.join("stage"));
@@ -105,14 +105,14 @@ impl OutputFolder {
         Ok(Self { dir: dir.to_owned(), stage })
     }
 
-    /// The folder to write the files into.
+    /// Returns the folder to write the files into.
     #[must_use]
     pub fn stage(&self) -> &Path {
         &self.stage
     }
 
-    /// Moves every file into its place. Pages (`index.html`) come after what they link to; files of the
-    /// folder that are not on the stage stay.
+    /// Renames every file into place. Pages (`index.html`) follow the files that they link to. Other files of
+    /// the folder stay.
     ///
     /// # Errors
     /// The first file that could not be moved.
@@ -122,7 +122,7 @@ impl OutputFolder {
         files.sort();
         let (pages, others): (Vec<_>, Vec<_>) =
             files.into_iter().partition(|file| file.file_name().is_some_and(|name| name == "index.html"));
-        // The folder's own page is the last of all.
+        // The folder's own page is the last.
         for file in others.iter().chain(pages.iter().rev()) {
             let inside = file.strip_prefix(&self.stage).map_err(io::Error::other)?;
             let target = self.dir.join(inside);
@@ -141,7 +141,7 @@ impl Drop for OutputFolder {
     }
 }
 
-/// All files below a folder.
+/// Collects all files below a folder.
 fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -153,14 +153,14 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// `NAME.PID.part`: two runs with the same output do not write into each other.
+/// Returns `NAME.PID.part`: two runs with the same output use different files.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.{PART}", std::process::id()));
     name.into()
 }
 
-/// Whether a name is that of a file that is being written.
+/// Tells whether a name is that of an incomplete file.
 pub(crate) fn is_part(name: &Path) -> bool {
     name.extension().is_some_and(|ending| ending == PART)
 }

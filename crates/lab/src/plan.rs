@@ -1,7 +1,7 @@
-//! Carries a plan's runs out on all cores. Each run is single-threaded and depends on its key alone; what
-//! comes back is sorted by key, so that the number of threads never shows in a result.
+//! Carries out a plan's runs on all cores. Each run is single-threaded and depends on its key alone. Results
+//! are sorted by key, so that they do not depend on the number of threads.
 //!
-//! Knows nothing of what a run does. The only place of the laboratory with threads.
+//! Does not depend on the content of runs. The only module of the laboratory with threads.
 
 use std::fmt::Display;
 use std::num::NonZeroUsize;
@@ -15,28 +15,27 @@ use serde::de::DeserializeOwned;
 
 use crate::store::Store;
 
-/// How a plan is carried out.
+/// Options of a plan's execution.
 #[derive(Debug)]
 pub struct Execution<'a> {
     /// Threads; `None`: one per core.
     pub threads: Option<NonZeroUsize>,
-    /// When it becomes true, no further run starts; those under way are finished, or give up and count as not
-    /// begun.
+    /// When it becomes true, no further run starts. Running ones complete, or stop and count as not started.
     pub cancel: &'a AtomicBool,
-    /// Moved on by one with each run.
+    /// Advances by one with each run.
     pub progress: &'a ProgressBar,
-    /// Where results are kept until the experiment is complete; `None`: nowhere.
+    /// Stores results until the experiment is complete; `None`: no store.
     pub store: Option<&'a Store>,
 }
 
-/// What became of a plan. Every run is in exactly one of the three lists, each sorted by key.
+/// The outcomes of a plan. Every run is in exactly one of the three lists, each sorted by key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcomes<K, T> {
     /// Runs that completed, with their results.
     pub done: Vec<(K, T)>,
     /// Runs that failed, with the reason.
     pub failed: Vec<(K, String)>,
-    /// Runs that were not begun because the plan was cancelled.
+    /// Runs that were not started because the plan was cancelled.
     pub skipped: Vec<K>,
 }
 
@@ -49,7 +48,7 @@ impl<K, T> Outcomes<K, T> {
 }
 
 impl<K: Display, T> Outcomes<K, T> {
-    /// The runs that failed, by name, with the reason.
+    /// Returns the runs that failed, by name, with the reason.
     #[must_use]
     pub fn failures(&self) -> Vec<(String, String)> {
         self.failed.iter().map(|(key, reason)| (key.to_string(), reason.clone())).collect()
@@ -61,12 +60,12 @@ impl<K: Display, T> Outcomes<K, T> {
 #[error("cannot start the threads of the plan: {0}")]
 pub struct ThreadsError(#[from] rayon::ThreadPoolBuildError);
 
-/// Carries out `work` for every key, but for those whose results the store has. `plan` sets the keys apart
-/// from those of other plans in the store. A run that returns an error or panics is reported under `failed`
+/// Carries out `work` for every key without a stored result. `plan` distinguishes the keys from those of
+/// other plans in the store. A run that returns an error or panics is reported under `failed`
 /// with its key; the others go on.
 ///
 /// # Errors
-/// [`ThreadsError`] when the operating system gives no threads.
+/// [`ThreadsError`] if the operating system cannot start threads.
 pub fn execute<K, T>(
     plan: &str,
     keys: Vec<K>,
@@ -92,11 +91,11 @@ where
         }
         let result = catch_unwind(AssertUnwindSafe(|| work(&key)))
             .unwrap_or_else(|panic| Err(format!("panicked: {}", panic_text(panic.as_ref()))));
-        // One that gave up because the plan was cancelled has not failed.
+        // A run that stopped because the plan was cancelled has not failed.
         if result.is_err() && execution.cancel.load(Ordering::Relaxed) {
             return (key, None);
         }
-        // A result that could not be kept is still a result.
+        // A result that could not be stored is still a result.
         if let (Some(store), Ok(result)) = (execution.store, &result)
             && let Err(error) = store.keep(&name, result)
         {
@@ -108,7 +107,7 @@ where
         execution.progress.inc(1);
         (key, Some(result))
     };
-    // One run at a time goes to a thread: they differ in length by a factor of ten.
+    // Threads take one run at a time: runs differ in length by a factor of ten.
     let mut results: Vec<_> =
         pool.build()?.install(|| keys.into_par_iter().with_max_len(1).map(one).collect());
     results.sort_by(|(a, _), (b, _)| a.cmp(b));

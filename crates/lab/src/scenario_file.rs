@@ -1,5 +1,5 @@
-//! The scenario files an experiment is made from: compiled in, named by their path in the repository, run
-//! with overrides.
+//! The scenario files of an experiment: compiled in, named by their path in the repository, run with
+//! overrides.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::world::{Simulator, World};
 /// A scenario file of the repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScenarioFile {
-    /// Path in the repository, by which runs are repeated.
+    /// Path in the repository, for commands that repeat runs.
     pub path: &'static str,
     /// Contents.
     pub text: &'static str,
@@ -31,7 +31,7 @@ macro_rules! scenario_file {
 pub(crate) use scenario_file;
 
 impl ScenarioFile {
-    /// SHA-256 of the contents, hexadecimal.
+    /// Returns the SHA-256 of the contents, hexadecimal.
     #[must_use]
     pub fn sha256(&self) -> String {
         Sha256::digest(self.text.as_bytes()).iter().fold(String::new(), |mut text, byte| {
@@ -41,33 +41,33 @@ impl ScenarioFile {
         })
     }
 
-    /// As the report's provenance names it.
+    /// Returns the file for the report's provenance.
     #[must_use]
     pub fn source(&self) -> Source {
         Source { path: self.path.to_owned(), sha256: self.sha256(), text: self.text.to_owned() }
     }
 
-    /// The command that repeats a run of it.
+    /// Returns the command that repeats a run.
     #[must_use]
     pub fn command(&self, seed: u64, overrides: &[String]) -> String {
         with(format!("msctp sim {} --seed {seed}", self.path), overrides)
     }
 
-    /// The command that carries it out on real stacks.
+    /// Returns the command that runs it on real stacks.
     #[must_use]
     pub fn emulation(&self, seed: u64, overrides: &[String]) -> String {
         with(format!("msctp emulate {} --applications --seed {seed}", self.path), overrides)
     }
 
-    /// Runs it to its end, as `msctp sim` does.
+    /// Runs the scenario to its end, as `msctp sim` does.
     ///
     /// # Errors
-    /// What is wrong with the scenario, or an action that was refused: the run is not the experiment then.
+    /// The scenario is invalid, or an action was refused, so that the run is not the experiment.
     pub fn simulate(&self, overrides: &[String], seed: u64) -> Result<(Summary, Series), String> {
         self.carry_out(&Simulator, overrides, seed)
     }
 
-    /// The same in any world.
+    /// Runs the scenario in any world.
     ///
     /// # Errors
     /// As [`simulate`](Self::simulate), and those of the world.
@@ -89,7 +89,7 @@ impl ScenarioFile {
     }
 }
 
-/// A command with its overrides.
+/// Formats a command with its overrides.
 fn with(mut command: String, overrides: &[String]) -> String {
     for set in overrides {
         let quoted = set.contains(|c: char| !(c.is_ascii_alphanumeric() || "._-=/:,+%".contains(c)));

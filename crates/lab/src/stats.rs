@@ -1,6 +1,6 @@
 //! Means with 95 % confidence intervals, and paired differences between two treatments of the same seeds.
 //!
-//! Plain numbers in, plain numbers out: knows nothing of runs or claims.
+//! Does not depend on runs or claims.
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -12,19 +12,19 @@ pub struct Mean {
     pub n: usize,
     /// Arithmetic mean.
     pub mean: f64,
-    /// The interval is `mean ± half_width`. Infinite for a single value, about whose spread nothing is known.
+    /// The interval is `mean ± half_width`. Infinite for a single value, whose spread is unknown.
     pub half_width: f64,
 }
 
 impl Mean {
-    /// Mean and interval of `values`; `None` when there is no value or one is not finite.
+    /// Computes mean and interval of `values`; `None` without a value or if one is not finite.
     #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
             return None;
         }
         let n = values.len();
-        // Rounding must not make a spread of equal values.
+        // Rounding must not cause a spread of equal values.
         let equal = values.iter().all(|value| *value == values[0]);
         let mean = if equal { values[0] } else { values.iter().sum::<f64>() / n as f64 };
         if n == 1 {
@@ -35,27 +35,27 @@ impl Mean {
         Some(Self { n, mean, half_width })
     }
 
-    /// Lower end of the interval.
+    /// Returns the lower end of the interval.
     #[must_use]
     pub fn low(&self) -> f64 {
         self.mean - self.half_width
     }
 
-    /// Upper end of the interval.
+    /// Returns the upper end of the interval.
     #[must_use]
     pub fn high(&self) -> f64 {
         self.mean + self.half_width
     }
 
-    /// The same in another unit: mean and half-width times `factor`.
+    /// Converts it to another unit: mean and half-width times `factor`.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
         Self { n: self.n, mean: self.mean * factor, half_width: self.half_width * factor.abs() }
     }
 }
 
-/// The differences `a[i] − b[i]` of two treatments that saw the same random numbers, as [`Mean`]. Pairing
-/// takes the part of the spread away that both share. `None` when the lengths differ, or as in [`Mean::of`].
+/// Computes the differences `a[i] − b[i]` of two treatments with the same random numbers, as [`Mean`].
+/// Pairing removes the common part of the spread. `None` if the lengths differ, or as in [`Mean::of`].
 #[must_use]
 pub fn paired_difference(a: &[f64], b: &[f64]) -> Option<Mean> {
     if a.len() != b.len() {
@@ -65,7 +65,7 @@ pub fn paired_difference(a: &[f64], b: &[f64]) -> Option<Mean> {
     Mean::of(&differences)
 }
 
-/// The ratio of two means that were measured apart.
+/// The ratio of two independent means.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ratio {
     /// The first mean divided by the second.
@@ -77,9 +77,9 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Mean of `a` by mean of `b`, both positive, with a two-sided 95 % interval on the logarithmic scale:
-    /// relative variances of the means add (delta method), degrees of freedom as Welch and Satterthwaite have
-    /// them. `None` when one has fewer than two values, or a mean that is not positive.
+    /// Computes the mean of `a` divided by the mean of `b`, both positive, with a two-sided 95 % interval on
+    /// the logarithmic scale: relative variances of the means add (delta method), with Welch–Satterthwaite
+    /// degrees of freedom. `None` if one has fewer than two values, or a mean that is not positive.
     #[must_use]
     pub fn of(a: &[f64], b: &[f64]) -> Option<Self> {
         let part = |values: &[f64]| {
@@ -98,8 +98,7 @@ impl Ratio {
     }
 }
 
-/// The middle value, or the mean of the two in the middle; `None` when there is no value or one is not
-/// finite.
+/// Computes the median; `None` without a value or if one is not finite.
 #[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
@@ -111,7 +110,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(if sorted.len() % 2 == 1 { sorted[upper] } else { f64::midpoint(sorted[upper - 1], sorted[upper]) })
 }
 
-/// The 97.5 % point of Student's t with `freedom` degrees of freedom (at least 1).
+/// Returns the 97.5 % point of Student's t with `freedom` degrees of freedom (at least 1).
 fn t_975(freedom: usize) -> f64 {
     StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
 }

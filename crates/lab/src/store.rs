@@ -1,10 +1,8 @@
-//! Results of runs kept on disk while an experiment is under way, so that one that was interrupted goes on
-//! where it stopped.
+//! Stores results of runs on disk during an experiment, so that an interrupted one resumes.
 //!
-//! A result belongs to the program that made it: the store's folder is named by a fingerprint of the program,
-//! and what another program left there is not read. Each result is one file, written beside its place and
-//! then moved into it; one that cannot be read is made again. The store is removed when the report has been
-//! written.
+//! A result belongs to the program that computed it: the name of the store's folder is a fingerprint of the
+//! program, and results of others are not read. Each result is one file, renamed into place when it is
+//! complete; an unreadable one is computed anew. The store is removed when the report has been written.
 
 use std::fs;
 use std::io;
@@ -22,16 +20,16 @@ use crate::output::{is_part, write_file};
 pub struct Store {
     root: PathBuf,
     dir: PathBuf,
-    /// Results that were taken from here instead of being made.
+    /// Number of results that were reused.
     reused: AtomicUsize,
 }
 
 impl Store {
-    /// The store in the folder `root`, which is made if need be. `program` is the content of the running
-    /// program, by which its results are known; results of others in `root` are removed.
+    /// Opens the store in the folder `root`, and creates the folder if it does not exist. `program` is the
+    /// content of the running program, which identifies its results; results of others in `root` are removed.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The file system fails.
     pub fn open(root: &Path, program: &[u8]) -> io::Result<Self> {
         let fingerprint = hex(program);
         let dir = root.join(&fingerprint);
@@ -45,14 +43,14 @@ impl Store {
         Ok(Self { root: root.to_owned(), dir, reused: AtomicUsize::new(0) })
     }
 
-    /// How many results there are.
+    /// Returns the number of results.
     #[must_use]
     pub fn len(&self) -> usize {
         let whole = |entry: &fs::DirEntry| !is_part(Path::new(&entry.file_name()));
         fs::read_dir(&self.dir).map_or(0, |entries| entries.flatten().filter(whole).count())
     }
 
-    /// True when nothing is kept.
+    /// Returns true without results.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -62,7 +60,7 @@ impl Store {
         self.dir.join(hex(key.as_bytes()))
     }
 
-    /// The result kept under `key`; `None` when there is none that can be read.
+    /// Loads the result of `key`; `None` if it does not exist or cannot be read.
     #[must_use]
     pub fn load<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
         let bytes = fs::read(self.path(key)).ok()?;
@@ -71,25 +69,25 @@ impl Store {
         Some(result)
     }
 
-    /// How many results were loaded since the store was opened.
+    /// Returns how many results were loaded since the store was opened.
     #[must_use]
     pub fn reused(&self) -> usize {
         self.reused.load(Ordering::Relaxed)
     }
 
-    /// Keeps a result under `key`.
+    /// Stores the result of `key`.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The file system fails.
     pub fn keep(&self, key: &str, result: &impl Serialize) -> io::Result<()> {
         let bytes = postcard::to_allocvec(result).map_err(io::Error::other)?;
         write_file(&self.path(key), &bytes)
     }
 
-    /// Forgets everything: the report is written.
+    /// Removes the store after the report is written.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The file system fails.
     pub fn remove(self) -> io::Result<()> {
         fs::remove_dir_all(self.root)
     }

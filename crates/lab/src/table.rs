@@ -1,4 +1,4 @@
-//! A table of results: named columns of one length, written as CSV and as Parquet.
+//! A table of results: named columns of equal length, written as CSV and as Parquet.
 
 use std::io;
 use std::path::Path;
@@ -52,26 +52,26 @@ pub struct Table {
 /// A table could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// The file system refused.
+    /// The file system failed.
     #[error("{path}: {source}")]
     File {
         /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The Parquet writer refused.
+    /// The Parquet writer failed.
     #[error("{path}: {source}")]
     Parquet {
         /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: ParquetError,
     },
 }
 
 impl Table {
-    /// A table without columns.
+    /// Creates a table without columns.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -105,14 +105,14 @@ impl Table {
         self
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, values)| values.len())
     }
 
-    /// The table as CSV (RFC 4180, but lines end with a line feed): a header with the names, an empty field
-    /// where a value is missing.
+    /// Formats the table as CSV (RFC 4180, but lines end with a line feed): a header with the names, an empty
+    /// field for a missing value.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut csv = String::new();
@@ -139,7 +139,7 @@ impl Table {
     /// Writes [`to_csv`](Self::to_csv) to `path`.
     ///
     /// # Errors
-    /// Those of the file system, with the path.
+    /// The file system fails; the error has the path.
     pub fn write_csv(&self, path: &Path) -> Result<(), TableError> {
         write_file(path, self.to_csv().as_bytes()).map_err(|source| file_error(path, source))
     }
@@ -147,7 +147,7 @@ impl Table {
     /// Writes the table as Parquet, uncompressed, with `notes` as the file's key-value metadata.
     ///
     /// # Errors
-    /// Those of the file system and of the Parquet writer, with the path.
+    /// The file system or the Parquet writer fails; the error has the path.
     pub fn write_parquet(&self, path: &Path, notes: &[(&str, &str)]) -> Result<(), TableError> {
         let mut bytes = Vec::new();
         self.parquet_into(&mut bytes, notes)
@@ -196,7 +196,7 @@ impl Table {
     }
 }
 
-/// The values that are there, and for each row whether it has one: Parquet's definition levels.
+/// Returns the present values, and for each row whether it has one: Parquet's definition levels.
 fn dense<V, P>(values: &[Option<V>], parquet: impl Fn(&V) -> P) -> (Vec<P>, Vec<i16>) {
     let levels = values.iter().map(|value| i16::from(value.is_some())).collect();
     (values.iter().flatten().map(parquet).collect(), levels)

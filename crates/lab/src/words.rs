@@ -1,17 +1,17 @@
-//! Numbers as the ledger and the pages write them.
+//! Formats numbers for the ledger and the pages.
 //!
-//! Plain numbers in, text out: knows nothing of units or claims.
+//! Does not depend on units or claims.
 
 use crate::stats::Mean;
 
-/// As `+94.1 ± 3.2`.
+/// Formats a mean as `+94.1 ± 3.2`.
 #[must_use]
 pub fn interval(difference: &Mean) -> String {
     format!("{}{}", signed(difference.mean), spread(difference, number))
 }
 
-/// The confidence interval to write behind a mean, as ` ± 3.2`. Runs without any spread have none (`, all 10
-/// runs equal`): an interval of width zero would claim that another seed gives the same. One run has none
+/// Formats the confidence interval to follow a mean, as ` ± 3.2`. Runs without any spread have none (`, all
+/// 10 runs equal`): an interval of width zero would claim that another seed gives the same. One run has none
 /// either (`, one run`).
 #[must_use]
 pub fn spread(mean: &Mean, width: impl FnOnce(f64) -> String) -> String {
@@ -22,8 +22,7 @@ pub fn spread(mean: &Mean, width: impl FnOnce(f64) -> String) -> String {
     }
 }
 
-/// A half-width that is not zero, as it was rounded: `<0.01` for `0.00`, which would claim that there is no
-/// spread.
+/// Formats a half-width above zero: `<0.01` instead of `0.00`, which would claim that there is no spread.
 #[must_use]
 pub fn visible(rounded: String) -> String {
     match rounded.strip_suffix('0') {
@@ -32,13 +31,13 @@ pub fn visible(rounded: String) -> String {
     }
 }
 
-/// `1 run`, `2 runs`: a count with its noun.
+/// Formats a count with its noun: `1 run`, `2 runs`.
 #[must_use]
 pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A number with at least three figures, and commas between thousands.
+/// Formats a number with at least three digits, and commas between thousands.
 #[must_use]
 pub fn number(value: f64) -> String {
     if value.abs() < 99.95 {
@@ -55,7 +54,7 @@ pub fn number(value: f64) -> String {
     if value < 0.0 { format!("−{text}") } else { text }
 }
 
-/// A number with its sign; none for what rounds to zero.
+/// Formats a number with its sign; without one if it rounds to zero.
 #[must_use]
 pub fn signed(value: f64) -> String {
     let text = number(value);

@@ -1,15 +1,14 @@
-//! Where a scenario is carried out: in the simulator, or elsewhere by whoever can. The laboratory measures
-//! both alike.
+//! [`World`]: carries out scenarios, in the simulator or on real stacks. The laboratory measures both alike.
 
 use msctp_sim::scenario::Scenario;
 use msctp_sim::{Series, Simulation, Summary};
 
-/// Carries scenarios out.
+/// Carries out scenarios.
 pub trait World: Sync {
-    /// Carries a scenario out to its end, with the random streams of `seed`.
+    /// Carries out a scenario to its end, with the random streams of `seed`.
     ///
     /// # Errors
-    /// Why it could not be.
+    /// The reason of a failure.
     fn carry_out(&self, scenario: &Scenario, seed: u64) -> Result<(Summary, Series), String>;
 }
 

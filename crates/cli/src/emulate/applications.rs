@@ -42,6 +42,7 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<(), Failure> {
         Error::Emulator(msctp_emu::Error::System(e)) if e.kind() == io::ErrorKind::InvalidInput => {
             Failure::Input(format!("--pcap-link: {e}"))
         }
+        Error::Emulator(e) => interrupt.failure(format!("cannot emulate the scenario: {e}")),
         e => interrupt.failure(e.to_string()),
     })?;
     let both = serde_json::json!({ "applications": summary, "emulation": emulation });

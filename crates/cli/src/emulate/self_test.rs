@@ -25,7 +25,7 @@ pub(super) fn run(each: Span, json: bool) -> Result<(), Failure> {
         }
     });
     shown?;
-    let result = result.map_err(|e| Failure::Run(e.to_string()))?;
+    let result = result.map_err(|e| Failure::Run(format!("cannot run the self-test: {e}")))?;
     print(|out| {
         if json {
             serde_json::to_writer_pretty(&mut *out, &result)?;

@@ -105,7 +105,7 @@ fn emulate(args: &Args, scenario: &Scenario, helpers: &[Task], main: Option<&Tas
         Error::System(e) if e.kind() == io::ErrorKind::InvalidInput => {
             Failure::Input(format!("--pcap-link: {e}"))
         }
-        e => Failure::Run(e.to_string()),
+        e => Failure::Run(format!("cannot start the emulation: {e}")),
     })?;
     let tell = |note: &Note<'_>| {
         match note {
@@ -120,7 +120,8 @@ fn emulate(args: &Args, scenario: &Scenario, helpers: &[Task], main: Option<&Tas
         }
     };
     let ended = msctp_emu::session::run(&emulation, helpers, main, args.settle, tell);
-    let (summary, simulation) = emulation.finish().map_err(|e| Failure::Run(e.to_string()))?;
+    let (summary, simulation) =
+        emulation.finish().map_err(|e| Failure::Run(format!("cannot complete the emulation: {e}")))?;
     let written = outputs.write(&simulation.into_series(), &summary);
     if !args.quiet {
         let mut out = BufWriter::new(io::stderr().lock());

@@ -1,5 +1,4 @@
-//! The ground the policies are compared on: handovers from the papers' scenarios. A new case is an entry of
-//! [`CASES`].
+//! The cases of the comparison: handovers from the papers' scenarios. A new case is an entry of [`CASES`].
 
 use msctp_schemes::policies::LargeInitialWindow;
 use msctp_units::{Rate, Span};
@@ -17,24 +16,23 @@ pub struct Case {
     pub words: &'static str,
     /// The scenario.
     pub file: ScenarioFile,
-    /// What makes the conditions, as `--set` takes it.
+    /// The overrides for the conditions, in the form of `--set`.
     pub conditions: &'static [&'static str],
     /// The SCTP profile whose handover policy is replaced: the sender's.
     pub profile: &'static str,
     /// The address of the new path by which the oracle knows it.
     pub address: &'static str,
-    /// What other traffic leaves of the new path. Traffic that gives way counts as sharing equally.
+    /// Capacity of the new path that other traffic leaves. Responsive traffic counts as sharing equally.
     pub free: Rate,
     /// The new path's round-trip time without queues.
     pub rtt: Span,
 }
 
-/// Options without which a policy would not be its paper's on every ground: Kim & Koh's scenarios set the
-/// initial window.
+/// Options that a policy needs to be its paper's in every case: Kim & Koh's scenarios set the initial window.
 const OPTIONS: &[(&str, &str)] = &[(LargeInitialWindow::NAME, "initial_window={ packets = 10 }")];
 
 impl Case {
-    /// What replaces values of the scenario file for a policy.
+    /// Returns the overrides of the scenario file for a policy.
     #[must_use]
     pub fn overrides(&self, policy: &str) -> Vec<String> {
         let mut overrides: Vec<String> = self.conditions.iter().map(|&set| set.to_owned()).collect();

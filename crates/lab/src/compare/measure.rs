@@ -1,9 +1,9 @@
-//! What is measured of one handover under one policy.
+//! Measures one handover under one policy.
 
 use msctp_sim::Summary;
 use serde::{Deserialize, Serialize};
 
-/// One run, measured.
+/// The results of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// User bytes delivered in the 5 s after the switch, as bit/s; the mean of the associations that
@@ -11,20 +11,19 @@ pub struct Run {
     pub after: f64,
     /// User bytes delivered over the whole run, as bit/s; all associations together.
     pub whole: f64,
-    /// Longest time without a delivery that touches the 5 s after the switch, in seconds; the worst
-    /// association's.
+    /// Longest delivery gap that overlaps the 5 s after the switch, in seconds; the worst association's.
     pub gap: f64,
     /// Share of the other traffic's packets that were lost, 0 to 1; `None` without other traffic.
     pub cross_loss: Option<f64>,
 }
 
-/// Before this a change of the primary path is set-up, not a handover, in seconds.
+/// Time in seconds before which a change of the primary path belongs to the set-up.
 const SETTLED: f64 = 2.0;
 
-/// Takes the figures from a run's summary.
+/// Computes the results from a run's summary.
 ///
 /// # Errors
-/// An association that ended or did not hand over: the run is not a comparison then.
+/// An association ended or did not hand over, so that the run cannot be compared.
 pub(super) fn run(summary: &Summary) -> Result<Run, String> {
     let (mut after, mut gap, mut whole) = (Vec::new(), 0.0_f64, 0.0);
     for association in &summary.associations {

@@ -1,8 +1,8 @@
-//! Every handover policy on the papers' handovers, under the same seeds: throughput after the switch, the
-//! longest gap, what other traffic loses, and the regret against an oracle that is told what is free on the
-//! new path.
+//! Compares all handover policies on the papers' handovers, under the same seeds: throughput after the
+//! switch, the longest gap, losses of other traffic, and the regret against an oracle that knows the free
+//! capacity of the new path.
 //!
-//! The policies are those of the core's registry; the ground is in [`case`].
+//! The policies are those of `msctp-schemes`; the cases are in [`case`].
 
 pub mod case;
 mod measure;
@@ -38,7 +38,7 @@ impl Key {
         policies()[self.policy].name
     }
 
-    /// The command that repeats the run.
+    /// Returns the command that repeats the run.
     #[must_use]
     pub fn command(&self) -> String {
         self.case().file.command(self.seed, &self.case().overrides(self.policy()))
@@ -51,7 +51,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// The runs of a comparison with seeds 1 to `seeds`.
+/// Returns the runs of a comparison with seeds 1 to `seeds`.
 #[must_use]
 pub fn keys(seeds: u64) -> Vec<Key> {
     let pairs = (0..CASES.len()).flat_map(|case| (0..policies().len()).map(move |policy| (case, policy)));
@@ -94,19 +94,19 @@ pub struct Row {
 pub struct Comparison {
     /// One for each case.
     pub rows: Vec<Row>,
-    /// What became of each run.
+    /// The outcome of each run.
     pub outcomes: Outcomes<Key, Run>,
 }
 
 impl Comparison {
-    /// The runs that failed, with the reason.
+    /// Returns the runs that failed, with the reason.
     #[must_use]
     pub fn failed(&self) -> Vec<(String, String)> {
         self.outcomes.failures()
     }
 }
 
-/// Carries the comparison out.
+/// Carries out the comparison.
 ///
 /// # Errors
 /// [`ThreadsError`]. Runs that fail are in [`Comparison::outcomes`].
@@ -134,7 +134,7 @@ fn row(number: usize, case: &Case, done: &[(Key, Run)]) -> Row {
 fn cell(policy: &'static str, runs: &[(u64, Run)], best: &[(u64, Run)]) -> Option<Cell> {
     let all = |value: fn(&Run) -> f64| Mean::of(&runs.iter().map(|(_, run)| value(run)).collect::<Vec<_>>());
     let lost: Vec<f64> = runs.iter().filter_map(|(_, run)| run.cross_loss).collect();
-    // Pairs of the same seed: as shares, so that fast and slow runs count alike.
+    // Pairs of the same seed, as shares, so that fast and slow runs count alike.
     let (shares, ones): (Vec<f64>, Vec<f64>) = runs
         .iter()
         .filter_map(|(seed, run)| {

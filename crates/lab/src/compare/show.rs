@@ -1,4 +1,4 @@
-//! The matrix as text, as figures of a report, as a table of runs.
+//! Formats the matrix as text, as figures of a report, and as a table of runs.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::stats::Mean;
 use crate::table::Table;
 use crate::words::spread;
 
-/// Regret from which a cell is marked as bad, and up to which as good.
+/// Least regret of a bad cell, and largest of a good one.
 const BAD: f64 = 0.10;
 const GOOD: f64 = 0.02;
 
@@ -28,7 +28,7 @@ fn percent(share: &Mean) -> String {
 }
 
 impl Comparison {
-    /// The matrix for a terminal.
+    /// Formats the matrix for a terminal.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -51,7 +51,7 @@ impl Comparison {
         text
     }
 
-    /// The matrix as a figure of the report.
+    /// Formats the matrix as a figure of the report.
     #[must_use]
     pub fn figure(&self) -> Figure {
         let names: Vec<&str> = policies().iter().map(|policy| policy.name).collect();
@@ -87,7 +87,7 @@ impl Comparison {
         }
     }
 
-    /// Regret over the cases, a curve of dots for each policy but the oracle.
+    /// Draws the regret over the cases, with dots for each policy but the oracle.
     #[must_use]
     pub fn chart(&self) -> Chart {
         let mut styles = Style::MEASURED.into_iter().cycle();
@@ -125,7 +125,7 @@ impl Comparison {
         }
     }
 
-    /// A row per run.
+    /// Returns a table with a row per run.
     #[must_use]
     pub fn data(&self) -> Data {
         let runs = || self.outcomes.done.iter();

@@ -1,6 +1,6 @@
-//! The report: one folder that opens offline in a browser, with the numbers beside what is drawn of them.
+//! The report: a folder that opens offline in a browser, with figures and their data.
 //!
-//! What a report says comes from the experiment; here is only how it is laid out and written.
+//! The experiment provides the content; this module lays it out and writes it.
 
 mod overview;
 mod page;
@@ -28,16 +28,16 @@ use crate::table::{Table, TableError};
 pub struct Panel {
     /// Name of its files, unique in the report.
     pub slug: String,
-    /// What stands under it.
+    /// Its caption.
     pub caption: String,
-    /// What is drawn.
+    /// The chart.
     pub chart: Chart,
 }
 
 /// A table to be read in the page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
-    /// What stands above it.
+    /// Its caption, above the table.
     pub caption: String,
     /// Heads of the columns, that of the rows' names first.
     pub head: Vec<String>,
@@ -50,32 +50,32 @@ pub struct Grid {
 pub struct Cell {
     /// The figure.
     pub text: String,
-    /// What stands under it, small.
+    /// Small text below the value.
     pub note: String,
-    /// How it is to be taken.
+    /// The assessment of the value.
     pub tone: Tone,
 }
 
-/// How a figure is to be taken.
+/// The assessment of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// As it is.
+    /// Neutral.
     #[default]
     Plain,
-    /// As wanted.
+    /// Good.
     Good,
-    /// Not as wanted.
+    /// Bad.
     Bad,
 }
 
-/// A figure or table of the paper, made again, or one of ours.
+/// A reproduced figure or table of the paper, or one of ours.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figure {
-    /// What it is called, as `Fig. 5` or `Table VI`. Claims refer to it by this.
+    /// Its name, as `Fig. 5` or `Table VI`. Claims refer to it by this.
     pub label: String,
     /// What it shows.
     pub title: String,
-    /// What must be known to read it.
+    /// Explanation for the reader.
     pub caption: String,
     /// Tables, above the panels.
     pub grids: Vec<Grid>,
@@ -86,23 +86,23 @@ pub struct Figure {
 /// A line of the set-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetUp {
-    /// What is set.
+    /// The parameter.
     pub what: &'static str,
     /// The paper's value; `None`: the paper leaves it open.
     pub paper: Option<&'static str>,
     /// Ours.
     pub ours: &'static str,
-    /// Why, where the paper leaves it open or we depart from it.
+    /// The reason, if the paper leaves it open or we depart from it.
     pub why: Option<&'static str>,
 }
 
 impl SetUp {
-    /// What the paper states.
+    /// A value that the paper states.
     pub(crate) const fn stated(what: &'static str, paper: &'static str, ours: &'static str) -> Self {
         Self { what, paper: Some(paper), ours, why: None }
     }
 
-    /// What the paper states, and why ours needs a word.
+    /// A value that the paper states, with an explanation of ours.
     pub(crate) const fn explained(
         what: &'static str,
         paper: &'static str,
@@ -112,13 +112,13 @@ impl SetUp {
         Self { what, paper: Some(paper), ours, why: Some(why) }
     }
 
-    /// What the paper leaves open.
+    /// A value that the paper leaves open.
     pub(crate) const fn open(what: &'static str, ours: &'static str, why: &'static str) -> Self {
         Self { what, paper: None, ours, why: Some(why) }
     }
 }
 
-/// A scenario file the runs were made from.
+/// A scenario file of the runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Source {
     /// Path in the repository, and in the report.
@@ -130,18 +130,18 @@ pub struct Source {
     pub text: String,
 }
 
-/// Where the numbers come from.
+/// The provenance of the numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Provenance {
     /// Version of msctp.
     pub version: String,
-    /// The command that makes this report again.
+    /// The command that repeats this report.
     pub command: String,
     /// Number of runs that completed.
     pub runs: usize,
     /// Runs that failed, with the reason.
     pub failed: Vec<(String, String)>,
-    /// Number of runs that were not begun because the command was interrupted.
+    /// Number of runs that were not started because the command was interrupted.
     pub skipped: usize,
     /// The scenario files.
     pub scenarios: Vec<Source>,
@@ -149,12 +149,12 @@ pub struct Provenance {
     pub examples: Vec<(String, String)>,
 }
 
-/// A finding about a claim that does not reproduce: what was seen in packets and series.
+/// A finding about a claim that does not reproduce, from packets and series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The claim.
     pub id: &'static str,
-    /// What was seen and why, in a few sentences.
+    /// The observation and its cause, in a few sentences.
     pub text: &'static str,
 }
 
@@ -171,20 +171,20 @@ pub struct Data {
     pub csv: bool,
 }
 
-/// Everything a report is made of.
+/// The content of a report.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The short name of the paper.
     pub paper: &'static str,
     /// Authors, title, journal.
     pub citation: &'static str,
-    /// What the page is called.
+    /// The title of the page.
     pub title: String,
     /// The question in a paragraph.
     pub question: &'static str,
-    /// How much was run, in a sentence.
+    /// The extent of the runs, in a sentence.
     pub extent: String,
-    /// What the words of the ledger mean.
+    /// Explanations of the terms in the ledger.
     pub terms: &'static [(&'static str, &'static str)],
     /// The ledger.
     pub ledger: Vec<Claim>,
@@ -194,7 +194,7 @@ pub struct Report {
     pub figures: Vec<Figure>,
     /// The set-up, with what the paper leaves open.
     pub set_up: &'static [SetUp],
-    /// Where the numbers come from.
+    /// The provenance of the numbers.
     pub provenance: Provenance,
     /// Tables for `data/`. By habit one is called `runs` and has a row per run.
     pub data: Vec<Data>,
@@ -203,12 +203,12 @@ pub struct Report {
 /// A report could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// The file system refused.
+    /// The file system failed.
     #[error("{path}: {source}")]
     File {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// A table could not be written.
@@ -234,14 +234,14 @@ fn folder(path: PathBuf) -> Result<PathBuf, ReportError> {
 }
 
 impl Report {
-    /// True when every run completed.
+    /// Returns true if every run completed.
     #[must_use]
     pub fn complete(&self) -> bool {
         self.provenance.failed.is_empty() && self.provenance.skipped == 0
     }
 
-    /// Writes the report's files into `dir`, which is made if need be; [`publish`] gives it a folder that
-    /// replaces an earlier report.
+    /// Writes the report's files into `dir`, which is created if it does not exist; [`publish`] gives it a
+    /// folder that replaces an earlier report.
     ///
     /// # Errors
     /// The first file that could not be written.
@@ -269,7 +269,7 @@ impl Report {
     }
 }
 
-/// Each panel as SVG and as CSV, in `figures/`.
+/// Writes each panel as SVG and as CSV, in `figures/`.
 fn write_figures(figures: &[Figure], dir: &Path) -> Result<(), ReportError> {
     let dir = folder(dir.join("figures"))?;
     for panel in figures.iter().flat_map(|f| &f.groups).flat_map(|(_, panels)| panels) {
@@ -279,7 +279,7 @@ fn write_figures(figures: &[Figure], dir: &Path) -> Result<(), ReportError> {
     Ok(())
 }
 
-/// Each table as Parquet, with notes in the file, and as CSV where wanted, in `data/`.
+/// Writes each table as Parquet, with notes in the file, and as CSV on request, in `data/`.
 fn write_data(data: &[Data], dir: &Path, notes: &[(&str, &str)]) -> Result<(), ReportError> {
     let dir = folder(dir.join("data"))?;
     for Data { name, table, csv, .. } in data {

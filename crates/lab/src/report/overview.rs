@@ -1,5 +1,5 @@
-//! The page above several reports: every paper, every claim with its verdict, and how to run any single point
-//! again.
+//! The overview of several reports: every paper, every claim with its verdict, and the commands that repeat
+//! single runs.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,10 @@ use super::page::{document, figure, footer, tight, verdict};
 use super::{Data, Figure, Report, ReportError, folder, json, put, write_data, write_figures};
 use crate::claims::{Claim, Verdict};
 
-/// Several papers' reports.
+/// The reports of several papers.
 #[derive(Debug)]
 pub struct Overview {
-    /// The command that makes all of it again.
+    /// The command that repeats all reports.
     pub command: String,
     /// Version of msctp.
     pub version: String,
@@ -25,7 +25,7 @@ pub struct Overview {
     pub data: Vec<Data>,
 }
 
-/// What the overview's `provenance.json` says.
+/// The content of the overview's `provenance.json`.
 #[derive(Serialize)]
 struct Whole<'o> {
     version: &'o str,
@@ -37,7 +37,7 @@ struct Whole<'o> {
 }
 
 impl Overview {
-    /// All claims, paper by paper.
+    /// Returns all claims, paper by paper.
     pub fn claims(&self) -> impl Iterator<Item = &Claim> {
         self.reports.iter().flat_map(|report| &report.ledger)
     }

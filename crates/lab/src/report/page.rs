@@ -1,4 +1,4 @@
-//! The page of a report: a [`Report`] as HTML that needs nothing but itself.
+//! Formats a [`Report`] as a self-contained HTML page.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -35,7 +35,7 @@ pub(super) fn html(report: &Report) -> Result<String, ReportError> {
     Ok(page.into_string())
 }
 
-/// A page that needs nothing but itself.
+/// Formats a self-contained page.
 pub(super) fn document(title: &str, body: &Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -57,7 +57,7 @@ pub(super) fn footer(version: &str) -> Markup {
     }
 }
 
-/// Text that does not break before a unit or inside a name.
+/// Formats text without line breaks before a unit or inside a name.
 pub(super) fn tight(text: &str) -> String {
     text.replace(" %", "\u{a0}%")
         .replace(" ± ", "\u{a0}±\u{a0}")
@@ -85,13 +85,13 @@ fn header(report: &Report) -> Markup {
     }
 }
 
-/// The conditions claims were judged under, in the order of the ledger's columns.
+/// Returns the conditions under which claims were judged, in the order of the ledger's columns.
 fn conditions(ledger: &[Claim]) -> Vec<&str> {
     let longest = ledger.iter().max_by_key(|claim| claim.judgements.len());
     longest.map(|claim| claim.judgements.iter().map(|j| j.conditions.as_str()).collect()).unwrap_or_default()
 }
 
-/// The judgement of a claim for a column; a claim with a single judgement has it in every column.
+/// Returns the judgement of a claim for a column; a claim with a single judgement has it in every column.
 fn judgement(claim: &Claim, column: usize) -> Option<&Judgement> {
     claim.judgements.get(column).or_else(|| claim.judgements.first())
 }
@@ -166,7 +166,7 @@ fn figure_link(claim: &Claim) -> Markup {
     html! { a href={ "#" (anchor(claim.figure)) } { (claim.figure) } }
 }
 
-/// The name of a figure's place in the page.
+/// Returns the anchor of a figure in the page.
 fn anchor(label: &str) -> String {
     let words = label.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")

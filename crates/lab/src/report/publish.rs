@@ -1,4 +1,4 @@
-//! Putting a report in its folder without losing a better one that is there.
+//! Publishes a report in its folder, without replacing a complete report with a partial one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,16 @@ use serde::Deserialize;
 use super::ReportError;
 use crate::output::OutputFolder;
 
-/// Where a partial report goes when its folder holds a complete one.
+/// Subfolder for a partial report beside a complete one.
 const INCOMPLETE: &str = "incomplete";
 
 /// Writes a report into `out` in one step: `write` fills a folder with its files, which replace those of an
-/// earlier report when all are written. A report that is not `complete` (runs failed or were not begun) does
-/// not replace one that is: it goes to `out/incomplete`, and a later complete one removes it from there.
+/// earlier report when all are written. A report that is not `complete` (runs failed or were not started)
+/// does not replace one that is: it goes to `out/incomplete`, and a later complete one removes it from there.
 /// Returns the page.
 ///
 /// # Errors
-/// Those of `write` and of the file system; the files that were there are unchanged then, unless the last
-/// step failed.
+/// `write` or the file system fails; existing files are unchanged then, unless the last step failed.
 pub fn publish(
     out: &Path,
     complete: bool,
@@ -36,21 +35,21 @@ pub fn publish(
     Ok(place.join("index.html"))
 }
 
-/// What `provenance.json` says of completeness.
+/// The fields of `provenance.json` about completeness.
 #[derive(Deserialize)]
 struct Extent {
     failed: Vec<(String, String)>,
     skipped: usize,
 }
 
-/// Whether `dir` holds a complete report, or one of its papers' folders does.
+/// Tells whether `dir`, or one of its papers' folders, holds a complete report.
 fn has_complete(dir: &Path) -> bool {
     let papers = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     let papers = papers.filter(|path| path.file_name().is_some_and(|name| name != INCOMPLETE));
     is_complete(dir) || papers.into_iter().any(|paper| is_complete(&paper))
 }
 
-/// A page whose provenance does not say that runs are missing.
+/// Tells whether a folder has a page without missing runs in its provenance.
 fn is_complete(dir: &Path) -> bool {
     let extent = fs::read(dir.join("provenance.json")).ok();
     let extent = extent.and_then(|json| serde_json::from_slice::<Extent>(&json).ok());

@@ -11,25 +11,25 @@ use super::{Data, Figure, ReportError, folder, json, put, write_data, write_figu
 /// A page of figures with the numbers behind them.
 #[derive(Debug)]
 pub struct Sheet {
-    /// What the page is called.
+    /// The title of the page.
     pub title: String,
-    /// What it shows and how much was run.
+    /// The topic of the page, and the extent of the runs.
     pub lead: String,
-    /// The command that makes it again.
+    /// The command that repeats it.
     pub command: String,
     /// Version of msctp.
     pub version: String,
     /// Runs that failed, with the reason.
     pub failed: Vec<(String, String)>,
-    /// Number of runs that were not begun.
+    /// Number of runs that were not started.
     pub skipped: usize,
-    /// What is shown.
+    /// The figures.
     pub figures: Vec<Figure>,
     /// The numbers.
     pub data: Vec<Data>,
 }
 
-/// What the sheet's `provenance.json` says.
+/// The content of the sheet's `provenance.json`.
 #[derive(Serialize)]
 struct Origin<'s> {
     version: &'s str,
@@ -39,7 +39,8 @@ struct Origin<'s> {
 }
 
 impl Sheet {
-    /// Writes the page, its figures, its data and `provenance.json` into `dir`, which is made if need be.
+    /// Writes the page, its figures, its data and `provenance.json` into `dir`, which is created if it does
+    /// not exist.
     ///
     /// # Errors
     /// The first file that could not be written.

@@ -194,7 +194,7 @@ impl WlanSpec {
         Ok(())
     }
 
-    /// Returns all parameters but the queue, which both directions must share.
+    /// Returns the parameters that both directions must share: all but the queue.
     fn without_queue(&self) -> Self {
         Self { queue: QueueLimit::Unbounded, ..self.clone() }
     }
