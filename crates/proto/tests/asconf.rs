@@ -187,7 +187,7 @@ fn an_address_can_be_added_over_the_new_link_when_the_old_one_is_dead() {
 //= type=test
 //# This parameter MUST NOT contain a broadcast or multicast address.
 #[test]
-fn what_cannot_be_asked_is_refused_with_the_reason() {
+fn impossible_address_requests_are_rejected_with_the_reason() {
     let mut pair = mobile();
     pair.with(Side::A, |a, now| {
         assert_eq!(a.add_local_address(now, a_ip(0)), Err(CallError::AddressExists(a_ip(0))));

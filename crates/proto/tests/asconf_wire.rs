@@ -359,7 +359,7 @@ fn moved() -> Pair {
 //# It MUST NOT send SCTP packets for the association to that address and it MUST treat subsequent packets
 //# received from that address as Out Of The Blue.
 #[test]
-fn what_comes_from_a_deleted_address_counts_for_nothing_until_it_is_added_again() {
+fn packets_from_a_deleted_address_are_dropped_until_it_is_added_again() {
     let mut pair = moved();
     let tsn = initial_tsn(&pair, Side::A);
     let abort = msctp_wire::Abort { tag_reflected: false, causes: msctp_wire::Causes::EMPTY };

@@ -227,7 +227,7 @@ fn a_key_that_one_end_lacks_is_made_up_for_by_the_retransmission() {
 }
 
 #[test]
-fn with_a_peer_that_does_not_speak_it_nothing_is_changed_and_the_application_hears() {
+fn a_peer_without_auth_is_reported_and_changes_nothing() {
     let plain = || AuthConfig { enabled: false, ..AuthConfig::default() };
     for (a, b, teller) in
         [(AuthConfig::default(), plain(), Side::A), (plain(), AuthConfig::default(), Side::B)]

@@ -207,7 +207,7 @@ fn init_ack_and_shutdown_complete_travel_alone() {
 
 // RFC 9260 §6.10, §8.5.1: the rule of docs/standards.md for what must be alone and is not.
 #[test]
-fn what_must_be_alone_and_is_not_is_ignored_with_all_that_follows_it() {
+fn a_bundled_init_init_ack_or_shutdown_complete_is_ignored_with_all_that_follows_it() {
     let params = [Param::HeartbeatInfo(b"who is there")];
     let heartbeat = Heartbeat { params: Params::from(&params) };
     let none: [Vec<u8>; 0] = [];

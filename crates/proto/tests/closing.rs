@@ -51,7 +51,7 @@ fn assert_both_closed(pair: &Pair, what: &str) {
 //# This chunk MUST be used to acknowledge the receipt of the SHUTDOWN ACK chunk at the completion of the
 //# shutdown process
 #[test]
-fn all_that_was_sent_arrives_before_the_end_from_either_side() {
+fn a_shutdown_delivers_all_messages_of_both_ends() {
     for side in [Side::A, Side::B] {
         let mut pair = pair();
         for n in 0..200u32 {
@@ -73,7 +73,7 @@ fn all_that_was_sent_arrives_before_the_end_from_either_side() {
 }
 
 #[test]
-fn lost_chunks_of_the_shutdown_are_sent_again() {
+fn lost_chunks_of_the_shutdown_are_retransmitted() {
     for (from, lost) in [
         (Side::A, chunk::SHUTDOWN),
         (Side::B, chunk::SHUTDOWN_ACK),
@@ -162,7 +162,7 @@ fn a_heartbeat_is_answered_in_shutdown_sent() {
 //= type=test
 //# The rules in Section 6.3 MUST be followed to determine the proper timer value for T2-shutdown.
 #[test]
-fn a_shutdown_that_is_sent_again_says_how_much_room_there_is() {
+fn a_retransmitted_shutdown_reports_the_window() {
     let mut pair = pair();
     pair.drop_if(|_| true);
     shut(&mut pair, Side::A);
@@ -173,7 +173,7 @@ fn a_shutdown_that_is_sent_again_says_how_much_room_there_is() {
 }
 
 #[test]
-fn a_peer_that_vanishes_during_the_shutdown_is_given_up() {
+fn a_peer_that_vanishes_during_the_shutdown_is_unreachable() {
     let config = Config { assoc_max_retrans: 3, rto_max: Span::from_secs(4), ..Config::default() };
     let mut pair = Pair::established(config);
     pair.drop_if(|flight| flight.from == Side::B);

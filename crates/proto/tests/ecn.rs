@@ -156,7 +156,7 @@ fn an_ecne_that_is_lost_comes_again() {
 }
 
 #[test]
-fn a_cwr_that_is_lost_is_sent_again_and_reduces_nothing_more() {
+fn a_lost_cwr_is_retransmitted_and_reduces_nothing_more() {
     let mut pair = up(true, true);
     pair.transfer(Side::A, 50, 1000, Span::from_secs(10));
     let mut left = 2;
@@ -198,7 +198,7 @@ fn packets_that_come_twice_or_out_of_order_change_nothing() {
 }
 
 #[test]
-fn what_is_sent_again_may_not_be_marked_and_a_loss_in_the_same_window_costs_no_second_reduction() {
+fn retransmissions_are_not_ect_and_a_loss_in_the_same_window_costs_no_second_reduction() {
     let mut pair = up(true, true);
     pair.transfer(Side::A, 100, 1000, Span::from_secs(10));
     let (log, traced) = (pair.log_len(), pair.a.trace.len());
@@ -279,7 +279,7 @@ fn a_mark_on_the_old_path_reduces_the_old_path() {
 }
 
 #[test]
-fn marks_on_two_paths_are_told_and_answered_each_by_itself() {
+fn marks_on_two_paths_are_echoed_and_answered_separately() {
     let mut pair = two_paths();
     let paths = [pair.path(Side::A, a_ip(0), b_ip(0)), pair.path(Side::A, a_ip(1), b_ip(1))];
     let mut marked = [false; 2];
@@ -363,7 +363,7 @@ fn segments_of_one_transmit_have_one_codepoint() {
         if seen.insert(tsn) {
             new[usize::from(flight.ecn.is_capable())] += 1;
         } else {
-            assert_eq!(flight.ecn, Ecn::NotEct, "TSN {tsn} is sent again");
+            assert_eq!(flight.ecn, Ecn::NotEct, "TSN {tsn} is retransmitted");
         }
     }
     assert!(new[1] > 9 * new[0], "new chunks that may not and that may be marked: {new:?}");

@@ -85,7 +85,7 @@ fn values<T: ToString>(values: impl IntoIterator<Item = T>) -> Vec<String> {
     values.into_iter().map(|value| value.to_string()).collect()
 }
 
-/// Two ends that lose what A sends for a while, so that messages are given up, some sent in part.
+/// Two ends that lose what A sends for a while, so that messages are abandoned, some sent in part.
 fn with_messages_given_up(interleaving: bool) -> Pair {
     let streams = StreamsConfig { interleaving, ..StreamsConfig::default() };
     let mut pair = Pair::established(Config { streams, ..Config::default() });
@@ -230,7 +230,7 @@ fn probes_of_the_pmtu_are_read_as_written() {
 /// RFC 4960 Appendix A: the first packet that comes marked is told in an ECNE, again and again until a CWR
 /// answers it.
 #[test]
-fn congestion_told_and_answered_is_read_as_written() {
+fn ecne_and_cwr_are_read_as_written() {
     let mut pair = Pair::established(Config { ecn: true, ..Config::default() });
     pair.log = Some(Vec::new());
     pair.filter = Box::new(|flight| {

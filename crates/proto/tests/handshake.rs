@@ -121,7 +121,7 @@ fn both_up_mut(pair: &mut Pair) -> bool {
 //= type=test
 //# This MUST be repeated up to 'Max.Init.Retransmits' times.
 #[test]
-fn an_unreachable_peer_is_given_up_after_max_init_retransmits() {
+fn set_up_fails_after_max_init_retransmits() {
     let mut pair = ready();
     pair.drop_if(|_| true);
     let config = Config { max_init_retransmits: 3, ..Config::default() };
@@ -315,7 +315,7 @@ fn a_peer_that_calls_every_cookie_stale_does_not_keep_set_up_going() {
     assert!(pair.a.saw(|e| *e == Event::Lost(LossReason::SetupTimeout)), "{:?}", pair.a.events);
     let most = Config::default().max_init_retransmits as usize;
     assert!((most..=2 * (most + 1)).contains(&sent), "{sent} INITs and COOKIE ECHOs");
-    // Nor does one that answers only some: what is sent again is counted together.
+    // Nor does one that answers only some: all retransmissions are counted together.
     let counter = core::cell::Cell::new(0_u32);
     let (pair, sent) = with_stale_cookies(move |flight| {
         counter.set(counter.get() + 1);
@@ -653,7 +653,7 @@ fn a_single_address_is_never_listed() {
 }
 
 #[test]
-fn a_webrtc_peer_hears_of_no_address_and_of_nothing_it_does_not_know() {
+fn a_webrtc_peer_gets_no_addresses_and_no_unknown_parameters() {
     let mut pair = Pair::new(Config::webrtc(), vec![b_ip(0), b_ip(1)]);
     pair.log = Some(Vec::new());
     pair.connect(Config::webrtc(), vec![a_ip(0), a_ip(1)], vec![b_ip(0)]);

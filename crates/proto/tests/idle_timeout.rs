@@ -1,4 +1,4 @@
-//! The idle timeout: a silent peer is given up in bounded time, and an idle association lives. ICMP "port
+//! The idle timeout: a silent peer is lost in bounded time, and an idle association lives. ICMP "port
 //! unreachable" during set-up.
 
 mod support;

@@ -13,7 +13,7 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Bytes per association and end that an idle one may hold, its places in the endpoint's tables included.
 const IDLE: usize = 3850;
-/// The same of one that is sent messages all the time, what waits in its buffers taken off.
+/// The same of one that is sent messages all the time, its queued data not counted.
 const BUSY: usize = 32_000;
 const ASSOCIATIONS: u16 = 1000;
 

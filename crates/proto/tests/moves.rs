@@ -268,7 +268,7 @@ fn overlapped(moves: Moves, delays: [u64; 2]) -> [[usize; 2]; 2] {
 }
 
 #[test]
-fn what_a_new_path_does_not_take_yet_goes_over_the_one_that_was_left() {
+fn data_beyond_the_window_of_a_new_path_uses_the_old_one() {
     let [without, later] = overlapped(Moves::Standard, [10, 40]);
     assert!(later[0] == 0 && later[1] > 800, "data has moved: {later:?}");
     let [with, later] = overlapped(Moves::Fast, [10, 40]);

@@ -148,7 +148,7 @@ fn an_idle_association_is_measured_by_heartbeats() {
 }
 
 #[test]
-fn a_policy_that_does_not_ask_hears_of_no_round_trip() {
+fn a_policy_that_does_not_want_round_trips_gets_none() {
     let (mut pair, calls) = pair(false);
     pair.transfer(Side::A, 200, 1000, Span::from_secs(60));
     let calls = calls.lock().unwrap();
@@ -157,7 +157,7 @@ fn a_policy_that_does_not_ask_hears_of_no_round_trip() {
 }
 
 #[test]
-fn the_states_of_known_paths_are_told() {
+fn a_policy_is_told_the_states_of_known_paths() {
     let (mut pair, calls) = pair(false);
     let second = pair.path(Side::A, a_ip(1), b_ip(1));
     calls.lock().unwrap().clear();

@@ -204,7 +204,7 @@ proptest! {
         let mut received = 0;
         while received < 60 {
             if partial {
-                // Beside them, what is given up while the window is closed. There may be no room for it.
+                // Beside them, what is abandoned while the window is closed. There may be no room for it.
                 let short_lived = OutMessage {
                     stream: 1,
                     data: vec![0; len].into(),
@@ -251,8 +251,8 @@ proptest! {
     }
 }
 
-/// Networks that die in turn, so that the one that works is always one that was given up or is about to be:
-/// 32.1 s passed without a delivery, more than was once thought there may be.
+/// Networks that die in turn, so that the one that works is always one that was declared inactive or is about
+/// to be: 32.1 s passed without a delivery, more than was once thought there may be.
 #[test]
 fn networks_that_die_in_turn() {
     let phase = |ms, dead: [u8; 3], loss| Phase {

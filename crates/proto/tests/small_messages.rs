@@ -112,7 +112,7 @@ fn one_byte_messages_take_about_as_much_memory_as_the_buffer_has_bytes() {
     // Both ends have a full buffer.
     let waiting = pair.with(Side::A, |a, _| a.buffered()) as usize;
     check("sent and not read", sent - waiting, held(&region) / 2);
-    // The window opens again, and what waits goes through.
+    // The window opens again, and queued data goes through.
     pair.b.reading = true;
     pair.drain(Side::B);
     assert!(pair.run_until(Span::from_secs(600), |pair| pair.with(Side::A, |a, _| a.buffered() == 0)));

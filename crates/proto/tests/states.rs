@@ -31,7 +31,7 @@ fn data_is_sent_in_three_states_and_beside_the_cookie_echo() {
         let sent = pair.with(Side::A, |a, now| a.send(now, text_message("to B")));
         let takes = matches!(state, State::CookieWait | State::CookieEchoed | State::Established);
         assert_eq!(sent.is_ok(), takes, "{state}");
-        // What was sent before and is lost is sent again.
+        // Lost data that was sent before is retransmitted.
         pair.run_for(Span::from_secs(3));
         assert_eq!(pair.a.state(), Some(state));
         let mut with_data = pair.sent_since(Side::A, before);
@@ -122,7 +122,7 @@ fn in_shutdown_received_only_what_was_given_before_is_sent() {
     pair.run_for(Span::from_secs(4));
     let sent: Vec<u8> = pair.sent_since(Side::A, before).iter().flat_map(support::Flight::chunks).collect();
     let data = sent.iter().filter(|c| **c == chunk::DATA).count();
-    assert!(data >= 2, "sent again until it is acknowledged: {sent:?}");
+    assert!(data >= 2, "retransmitted until it is acknowledged: {sent:?}");
     assert!(!sent.contains(&chunk::SHUTDOWN_ACK), "{sent:?}");
     pair.pass_all();
     pair.run_for(Span::from_secs(10));
@@ -152,7 +152,7 @@ fn a_shutdown_is_answered_after_the_first_too() {
 //= type=test
 //# MUST send a SHUTDOWN ACK chunk and start a T2-shutdown timer of its own
 #[test]
-fn a_lost_shutdown_ack_is_sent_again_by_t2() {
+fn a_lost_shutdown_ack_is_retransmitted_by_t2() {
     let mut pair = in_state(State::ShutdownAckSent);
     // From B nothing comes any more.
     pair.drop_if(|_| true);

@@ -19,7 +19,7 @@ fn message(stream: u16, id: u64, len: usize, reliability: Reliability) -> OutMes
     OutMessage { stream, ppid: id as u32, data, context: id, reliability, ..OutMessage::default() }
 }
 
-/// Every third packet with data is lost for a while; half of the messages may be given up.
+/// Every third packet with data is lost for a while; half of the messages may be abandoned.
 fn lossy(interleaving: bool) {
     let mut pair = Pair::established(config(interleaving));
     assert_eq!(pair.with(Side::A, |a, _| (a.interleaves(), a.is_partially_reliable())), (interleaving, true));
@@ -46,7 +46,7 @@ fn lossy(interleaving: bool) {
             _ => None,
         })
         .collect();
-    assert!(failed.len() > 5 && failed.iter().all(|id| id % 2 == 1), "given up: {failed:?}");
+    assert!(failed.len() > 5 && failed.iter().all(|id| id % 2 == 1), "abandoned: {failed:?}");
     let read: Vec<u64> = pair.b.received.iter().map(|message| u64::from(message.ppid)).collect();
     for id in 0..100 {
         let times = read.iter().filter(|&&other| other == id).count();
@@ -62,12 +62,12 @@ fn lossy(interleaving: bool) {
 }
 
 #[test]
-fn rfc3758_what_is_given_up_holds_nothing_up() {
+fn rfc3758_abandoned_messages_block_nothing() {
     lossy(false);
 }
 
 #[test]
-fn rfc8260_2_3_1_what_is_given_up_holds_nothing_up_with_interleaving() {
+fn rfc8260_2_3_1_abandoned_messages_block_nothing_with_interleaving() {
     lossy(true);
 }
 

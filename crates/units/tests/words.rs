@@ -30,6 +30,7 @@ const CLEAN: &[&str] = &[
     "proto/src/rate.rs",
     "proto/src/reconfig",
     "proto/src/stats.rs",
+    "proto/tests",
     "sim",
     "udp",
     "units",

@@ -445,7 +445,7 @@ fn an_error_quotes_the_request() {
 }
 
 #[test]
-fn what_cannot_be_answered_is_not_done() {
+fn a_request_without_room_for_its_answer_is_not_applied() {
     // C5, A7: unmentioned after a failure counts as failed
     let mut end = Answerer::new(&[1]);
     end.max_ack = 8 + 28 + 30;

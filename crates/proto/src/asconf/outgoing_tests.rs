@@ -372,7 +372,7 @@ fn requests_the_peer_does_not_understand_are_not_repeated() {
 //# A sender MUST only send a set primary request to an address that is already considered part of the
 //# association.
 #[test]
-fn what_cannot_be_is_refused_at_once() {
+fn impossible_requests_are_rejected_at_once() {
     // F5, §5.4
     let mut out = requester(&[1]);
     assert_eq!(out.request(delete(1)), Err(CallError::LastAddress(address(1))));
@@ -396,7 +396,7 @@ fn what_cannot_be_is_refused_at_once() {
 }
 
 #[test]
-fn what_an_earlier_failure_made_impossible_is_not_sent() {
+fn requests_made_impossible_by_an_earlier_failure_are_not_sent() {
     // F5, F10, §5.4
     let mut out = requester(&[1]);
     for request in [add(2), set_primary(2), delete(1)] {
@@ -539,7 +539,7 @@ fn a_wildcard_whose_network_died_is_asked_elsewhere_and_holds_nothing_up() {
 }
 
 #[test]
-fn what_would_cost_another_address_is_only_asked_from_where_it_speaks_of() {
+fn a_wildcard_request_that_could_delete_others_leaves_from_its_own_address_only() {
     for requests in [&[AddressRequest::KeepOnly(address(3))][..], &[add(4), delete(1)]] {
         let mut out = requester(&[1, 3]);
         out.set_translated(address(4), true);

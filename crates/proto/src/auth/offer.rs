@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_authenticated_is_ignored_in_a_list() {
+    fn chunk_types_that_cannot_be_authenticated_are_ignored_in_a_list() {
         // §3.2
         let demanded = offer(0, Some(&[1, 2, 14, 15, 0, 0xc1]), &[1]).demanded();
         assert!(demanded.iter().eq([ChunkType(0), ChunkType(0xc1)]));

@@ -50,7 +50,7 @@ const VALID: Verdict = Verdict::Valid { new_key: None };
 //= type=test
 //# The receiver MUST use the HMAC algorithm indicated in the HMAC Identifier field.
 #[test]
-fn what_one_end_signs_the_other_believes_and_no_changed_bit_of_it() {
+fn a_signature_verifies_and_no_changed_bit_does() {
     let only_sha1 = AuthConfig { algorithms: vec![HmacAlgorithm::Sha1], ..config() };
     for (a, b, len) in
         [(config(), config(), 40), (config(), only_sha1.clone(), 28), (only_sha1, config(), 40)]

@@ -418,7 +418,7 @@ mod tests {
     //= type=test
     //# This parameter value MUST contain all the necessary state and parameter information
     #[test]
-    fn what_was_signed_comes_back() {
+    fn a_signed_cookie_is_read_back() {
         let mut jar = jar();
         let whole = cookie(Time::ZERO);
         let with = |chunks: Option<&[ChunkType]>| {

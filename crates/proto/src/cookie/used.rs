@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_for_lack_of_room_counts_as_used() {
+    fn forgotten_cookies_count_as_used() {
         let mut used = UsedCookies { most: 3, ..UsedCookies::new(Span::from_secs(70)) };
         for tag in 1..=5 {
             used.insert(at(10), &tagged(at(u64::from(tag)), tag));

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_never_written_over_and_what_is_kept_is_bounded() {
+    fn held_messages_are_never_overwritten_and_kept_buffers_are_bounded() {
         let mut slab = Slab::new(256 << 10);
         let held: Vec<Bytes> = (0..1000u32).map(|n| slab.copy(&n.to_be_bytes().repeat(300))).collect();
         for (n, bytes) in (0..1000u32).zip(&held) {

@@ -280,7 +280,7 @@ fn rfc9260_6_2_a_window_update_waits_for_a_quarter() {
 }
 
 #[test]
-fn what_fills_holes_is_bounded_too() {
+fn chunks_that_fill_holes_are_bounded_too() {
     let mut inbound = receiver(|config| config.receive_buffer = 8000);
     inbound.handle_data(&chunk(5000, 0, WHOLE, &[0; 8000])).unwrap();
     let mut held = 0;
@@ -297,7 +297,7 @@ fn what_fills_holes_is_bounded_too() {
 //= type=test
 //# the receiver MUST drop any new incoming DATA chunk with a TSN larger than the largest TSN received so far.
 #[test]
-fn what_everything_waits_for_is_taken_from_an_exhausted_buffer() {
+fn the_next_chunk_is_accepted_by_an_exhausted_buffer() {
     // The window granted bytes; what is held is charged more than its one byte each.
     let mut inbound = receiver(|config| config.receive_buffer = 12_800);
     let mut take = |tsn: u32| inbound.handle_data(&chunk(tsn, tsn as u16, WHOLE, &[0])).unwrap();
@@ -449,7 +449,7 @@ fn rfc3758_3_6_incomplete_messages_go_and_what_can_be_completed_stays() {
 }
 
 #[test]
-fn what_is_left_of_a_message_given_up_is_no_violation() {
+fn the_rest_of_an_abandoned_message_is_no_violation() {
     // 1 and 2 of four were forwarded over; 3 is under way still, 4 was never sent. Then a new message.
     let mut inbound = receiver(|_| {});
     inbound.handle_data(&chunk(1, 1, FIRST, b"a")).unwrap();
@@ -599,7 +599,7 @@ fn rfc8260_2_3_1_skipped_messages_by_stream_and_order() {
 /// those between are of other streams. Of a stream only the last abandoned message can have such fragments:
 /// all earlier ones have lower TSNs (RFC 8260 §2.2.2).
 #[test]
-fn rfc8260_2_3_1_late_fragments_of_a_message_given_up_are_thrown_away() {
+fn rfc8260_2_3_1_late_fragments_of_an_abandoned_message_are_discarded() {
     for (unordered, beginning_came) in [(false, true), (false, false), (true, true), (true, false)] {
         let mut inbound = interleaving(1 << 20);
         if beginning_came {

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_gap_block_could_not_report_is_not_taken() {
+    fn a_tsn_beyond_gap_blocks_is_not_accepted() {
         let mut map = TsnMap::new(Tsn::new(1));
         assert_eq!(receive(&mut map, 65_535), Place::Ahead(0));
         assert_eq!(receive(&mut map, 65_536), Place::TooFar);

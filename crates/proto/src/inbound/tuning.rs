@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_read_asks_for_nothing() {
+    fn unread_data_does_not_grow_the_buffer() {
         let mut tuning = Tuning::new(8 << 20);
         for round in 0..40 {
             let size = tuning.on_data(ms(round * 100), round * 60_000, Some(Span::from_millis(100)), 64_000);

@@ -45,7 +45,7 @@ fn cwnd(pair: &mut Pair) -> u64 {
 }
 
 #[test]
-fn what_was_never_sent_cannot_be_acknowledged() {
+fn a_sack_for_data_that_was_never_sent_aborts() {
     // RFC 9260 §6.2.1
     let (mut pair, first, chunks) = waiting_sender(100, 1000);
     sack(&mut pair, first.wrapping_add(chunks), &[]);

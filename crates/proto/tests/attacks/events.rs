@@ -1,4 +1,4 @@
-//! A peer that makes events faster than the application takes them: what waits is bounded, and what matters
+//! A peer that makes events faster than the application takes them: the queue is bounded, and what matters
 //! is not lost.
 
 use msctp_proto::{AssociationState as State, AuthConfig, Config, Endpoint, EndpointConfig, Event};

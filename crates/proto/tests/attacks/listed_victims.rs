@@ -74,7 +74,7 @@ fn an_init_from_a_forged_address_is_answered_by_one_small_packet() {
     pair.inject(Side::B, Pair::at(Side::B), &forged);
     pair.run_for(Span::from_secs(3600));
     let sent = pair.sent_since(Side::B, 0);
-    assert_eq!(sent.len(), 1, "nothing is sent again for it");
+    assert_eq!(sent.len(), 1, "nothing is retransmitted for it");
     assert!(sent[0].bytes.len() <= SMALLEST_PMTU, "{} bytes", sent[0].bytes.len());
 }
 

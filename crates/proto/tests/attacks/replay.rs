@@ -1,5 +1,5 @@
-//! Packets of the mobile, recorded and sent again: the same serial number gets the cached answer and changes
-//! nothing, an old one gets none (RFC 5061 §5.2 E2, E5).
+//! Packets of the mobile, recorded and retransmitted: the same serial number gets the cached answer and
+//! changes nothing, an old one gets none (RFC 5061 §5.2 E2, E5).
 
 use msctp_proto::{AuthConfig, Config, DatagramOutcome, Event, PathAddr};
 use msctp_units::Span;

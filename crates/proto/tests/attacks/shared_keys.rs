@@ -118,7 +118,7 @@ fn a_server_that_does_not_speak_auth_is_refused_by_name() {
 //= type=test
 //# It MUST silently discard these chunks if they are not placed after an AUTH chunk in the packet.
 #[test]
-fn who_answers_an_init_by_abort_is_heard_at_once() {
+fn an_unsigned_abort_that_answers_an_init_is_accepted() {
     // No key is agreed before the INIT ACK: a refusal cannot be signed, and waiting for one would help
     // nobody.
     let mut pair = Pair::new(Config::default(), vec![b_ip(0)]);

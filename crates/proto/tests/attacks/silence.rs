@@ -21,7 +21,7 @@ fn download_with(auth: AuthConfig) -> Pair {
     pair
 }
 
-/// Keeps B's buffer full for so long; what it sent and sent again, in chunks.
+/// Keeps B's buffer full for so long; returns the chunks sent and retransmitted.
 fn feed(pair: &mut Pair, span: Span) -> (u64, u64) {
     let end = pair.now + span;
     while pair.now < end && pair.b.state().is_some() {
@@ -51,7 +51,7 @@ fn a_peer_that_plays_dead_again_and_again_makes_little_be_sent_twice() {
 }
 
 #[test]
-fn a_peer_that_is_heard_of_and_acknowledges_nothing_is_left_by_t3_rtx() {
+fn a_path_with_packets_but_no_acknowledgements_is_left_by_t3_rtx() {
     let mut pair = download();
     feed(&mut pair, Span::from_secs(5));
     // Packets keep coming from its first address; what goes there is lost.

@@ -56,7 +56,7 @@ fn order(pair: &Pair) -> Vec<u32> {
 #[test]
 fn stream_sequence_numbers_wrap_in_order_whatever_order_they_come_in() {
     let (mut pair, tsn, tag) = up(false);
-    // To the edge by saying that all before was given up, in steps that RFC 1982 can tell from old ones.
+    // To the edge by saying that all before was abandoned, in steps that RFC 1982 can tell from old ones.
     for (n, ssn) in [(0, 0x7fff), (1, 0xfffd)] {
         let skipped = [(StreamId::new(1), Ssn::new(ssn))]
             .map(|(stream, ssn)| msctp_wire::SkippedStream { stream, ssn });

@@ -1,7 +1,7 @@
-//! Scripts in bytes for the receiving half: fragments of DATA or I-DATA in any order, late, doubled, given up
-//! by FORWARD TSN or I-FORWARD-TSN, streams that are reset, messages larger than the buffer, a slow reader.
-//! Of an honest sender, whose messages have to come out as they went in; or of one gone mad, of whom only
-//! memory and patience are to be safe. Shared by the tests here and the fuzz target `reassembly`.
+//! Scripts in bytes for the receiving half: fragments of DATA or I-DATA in any order, late, doubled,
+//! abandoned by FORWARD TSN or I-FORWARD-TSN, streams that are reset, messages larger than the buffer, a slow
+//! reader. Of an honest sender, whose messages have to come out as they went in; or of one gone mad, of whom
+//! only memory and patience are to be safe. Shared by the tests here and the fuzz target `reassembly`.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ struct Piece {
     fsn: u32,
     begin: bool,
     end: bool,
-    /// It only takes a TSN: the end of a message that was given up before (RFC 3758 §3.5 A3).
+    /// It only takes a TSN: the end of a message that was abandoned before (RFC 3758 §3.5 A3).
     phantom: bool,
     payload: Vec<u8>,
 }
@@ -330,7 +330,7 @@ impl Honest {
         }
     }
 
-    /// The receiver is told of what was given up right above what it has (RFC 3758 §3.5 C).
+    /// Forwards over an abandoned TSN right above what the receiver has (RFC 3758 §3.5 C).
     fn forward(&mut self) {
         let cum = self.receiver.cum();
         let is_over = |piece: &&Piece| self.messages[piece.message].given_up;
@@ -379,7 +379,7 @@ impl Honest {
             let key = ((abort.stream, abort.unordered), abort.ssn);
             let id = self.parts.remove(&key).expect("a message that was delivered in part");
             let told = &mut self.messages[id];
-            assert!(told.given_up && !told.done, "message {id} was broken off and not given up");
+            assert!(told.given_up && !told.done, "message {id} was broken off and not abandoned");
             told.aborted = true;
         }
     }
@@ -396,7 +396,7 @@ impl Honest {
         assert!(self.receiver.inbound.take_abort().is_none(), "nothing was incomplete");
     }
 
-    /// The network works and the application reads: all that was not given up comes out.
+    /// The network works and the application reads: all that was not abandoned comes out.
     fn finish(&mut self) {
         for message in 0..self.messages.len() {
             while self.is_open(message) {

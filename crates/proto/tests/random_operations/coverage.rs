@@ -2,7 +2,7 @@
 //! silence.
 //!
 //! A feature meets another one when something of the first happens at one end (a *moment*: a message was
-//! given up, a path died, a request was asked or answered) while either end is in the middle of something of
+//! abandoned, a path died, a request was asked or answered) while either end is in the middle of something of
 //! the second (it is *busy*: interleaved data is under way, a path is dead, a request is not answered yet).
 //! One more feature is one more line in `Feature` and its moments and its business in `host`.
 
@@ -10,7 +10,7 @@ use core::ops::BitOr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Feature {
-    /// Moment: a message of which something was sent is given up.
+    /// Moment: a message of which something was sent is abandoned.
     PartialReliability,
     /// Busy: I-DATA is agreed on and not all is acknowledged.
     Interleaving,

@@ -225,7 +225,7 @@ impl Writer {
     }
 
     fn change_address(&mut self, side: Side) {
-        // While data is under way, and is given up half way.
+        // While data is under way, and is abandoned half way.
         if self.dice.percent(60) {
             self.send(side);
         }

@@ -583,7 +583,7 @@ impl Host {
         }
     }
 
-    /// Gives the association what waits, in order, as far as there is room.
+    /// Sends the backlog in order, as far as there is room.
     fn offer(&mut self, now: Time) -> bool {
         let Some(association) = self.main.and_then(|main| self.endpoint.association_mut(main)) else {
             self.backlog.clear();

@@ -33,7 +33,7 @@ struct Sent {
     delivered: bool,
     /// Reported as not delivered; true when it never left.
     failed: Option<bool>,
-    /// It may be given up.
+    /// It may be abandoned.
     partial: bool,
     /// An application that was to read it or to hear of it is gone.
     excused: bool,
@@ -132,7 +132,7 @@ impl Outbox {
         // RFC 3758 §3.4: only what the application said may be
         assert!(
             sent.partial || !failure.abandoned,
-            "message {} was given up, and is reliable",
+            "message {} was abandoned, and is reliable",
             message.context
         );
         let same = (u64::from(message.ppid), message.stream, message.unordered)
@@ -163,7 +163,7 @@ impl Outbox {
     }
 
     /// True when every message reported as not delivered was for a stream from `streams` on, or one that may
-    /// be given up.
+    /// be abandoned.
     pub(crate) fn failed_only_from_stream(&self, streams: u16) -> bool {
         self.sent.iter().all(|sent| sent.failed.is_none() || sent.partial || sent.stream >= streams)
     }
@@ -244,7 +244,7 @@ impl Inbox {
     }
 
     /// All was read: each message of which only parts came was reported, and is one of those that may be
-    /// given up.
+    /// abandoned.
     pub(crate) fn check_parts(&self, from: &Outbox) {
         let mut open: Vec<PartKey> = self.parts.values().map(|(key, _)| *key).collect();
         let mut aborts = self.aborts.clone();

@@ -132,7 +132,7 @@ impl Summary {
             ("reports of a link's quality", self.reports * 6),
             ("reported messages", self.failures),
             ("restarts", self.restarts * 4),
-            ("messages given up", self.abandoned),
+            ("messages abandoned", self.abandoned),
             ("FORWARD TSNs", self.forwards),
             ("I-DATA chunks", self.interleaved),
             ("resets of streams", self.streams_reset),

@@ -114,7 +114,7 @@ fn a_shutdown_tries_every_path() {
 }
 
 /// Every packet of the peer restarted T2-shutdown. The peer, whose policy probes its paths, sent more often
-/// than T2 could expire: the SHUTDOWN that was lost was not sent again.
+/// than T2 could expire: the SHUTDOWN that was lost was not retransmitted.
 #[test]
 fn probes_do_not_hold_up_a_shutdown() {
     let setup = Setup {
@@ -285,7 +285,7 @@ fn verification_goes_on_without_heartbeats() {
 /// T3-rtx of two paths expired at one instant: the first made the peer unreachable, the second still told of
 /// its path after `Event::Lost`.
 #[test]
-fn nothing_is_told_after_the_end() {
+fn no_event_follows_the_end() {
     let (good, dead) = (Quality::GOOD, Quality::DEAD);
     let lossy = |loss| Quality { loss, ..Quality::GOOD };
     let setup = Setup {
@@ -384,7 +384,7 @@ fn a_stream_request_tries_every_path() {
 }
 
 /// All that was in flight in a recovery with PRR was found lost when its allowance was used up: with nothing
-/// in flight no acknowledgement came to allow more, no timer ran, and the rest was never sent again.
+/// in flight no acknowledgement came to allow more, no timer ran, and the rest was never retransmitted.
 #[test]
 fn an_empty_path_is_no_window_that_prr_closes() {
     let setup = Setup {
@@ -451,7 +451,7 @@ fn a_forward_tsn_tries_every_path() {
 }
 
 /// The peer gave up the address over which it had been told of an abandoned message: with the path went the
-/// timer, the FORWARD TSN was never sent again, and the shutdown waited for it.
+/// timer, the FORWARD TSN was never retransmitted, and the shutdown waited for it.
 #[test]
 fn a_forward_tsn_outlives_its_path() {
     let setup = Setup { seed: 293, mobile_addresses: 0b1100, server_addresses: 0b110, ..PLAIN };
@@ -490,7 +490,7 @@ fn data_behind_a_short_packet_is_signed() {
 /// A message found to be over as it was to be sent was reported with the next packet that came, and not
 /// before.
 #[test]
-fn what_is_over_when_it_is_to_be_sent_is_reported_at_once() {
+fn a_message_that_expires_when_it_is_due_is_reported_at_once() {
     let lossy = Quality { loss: 100, ..Quality::GOOD };
     let setup = Setup {
         seed: 5277,
@@ -566,10 +566,10 @@ fn a_stream_that_was_just_added_may_be_unknown_to_the_end_that_added_it() {
     );
 }
 
-/// All was acknowledged or given up, and the FORWARD TSN that the receiver waited for still on its way: the
+/// All was acknowledged or abandoned, and the FORWARD TSN that the receiver waited for still on its way: the
 /// test looked too early.
 #[test]
-fn what_was_given_up_in_part_is_told() {
+fn a_forward_tsn_over_a_partly_abandoned_message_arrives() {
     let setup = Setup {
         seed: 20675,
         mobile: Tuning { pmtu: 9000, ..Tuning::DEFAULT },
@@ -623,10 +623,10 @@ fn a_chunk_more_than_twice_the_buffer_is_taken_when_nothing_else_can_be_read() {
     );
 }
 
-/// A FORWARD TSN was sent while T3-rtx ran for data; the data was given up, and T3-rtx stopped with it: lost,
-/// the FORWARD TSN was never sent again, and its association stood still.
+/// A FORWARD TSN was sent while T3-rtx ran for data; the data was abandoned, and T3-rtx stopped with it:
+/// lost, the FORWARD TSN was never retransmitted, and its association stood still.
 #[test]
-fn what_is_given_up_does_not_stop_the_timer_of_a_forward_tsn() {
+fn abandoned_data_does_not_stop_the_timer_of_a_forward_tsn() {
     let setup = Setup {
         seed: 17376,
         mobile_addresses: 0b1011,
@@ -700,7 +700,7 @@ fn messages_longer_than_the_buffer_come_at_the_rate_of_the_path() {
     );
 }
 
-/// With every message given up before it was acknowledged, nothing restarted T3-rtx or cleared the error
+/// With every message abandoned before it was acknowledged, nothing restarted T3-rtx or cleared the error
 /// counters, though the peer answered each FORWARD TSN: it was taken for dead.
 #[test]
 fn giving_up_all_the_time_is_no_sign_of_a_dead_peer() {
@@ -750,7 +750,7 @@ fn one_that_was_refused_as_restarted_does_not_answer_a_shutdown() {
 
 /// As above, and the FORWARD TSN was lost.
 #[test]
-fn what_was_given_up_in_part_is_told_after_a_loss() {
+fn a_forward_tsn_over_a_partly_abandoned_message_arrives_after_a_loss() {
     let setup = Setup {
         seed: 58474,
         server_addresses: 0b101,
@@ -783,8 +783,8 @@ fn what_was_given_up_in_part_is_told_after_a_loss() {
     );
 }
 
-/// Without heartbeats, with a dead path first in turn: all that happened was that messages were given up, one
-/// a minute.
+/// Without heartbeats, with a dead path first in turn: all that happened was that messages were abandoned,
+/// one a minute.
 #[test]
 fn giving_up_is_progress() {
     let setup = Setup {
@@ -965,8 +965,8 @@ fn a_shutdown_does_not_leave_the_peer_before_a_closed_window() {
     );
 }
 
-/// The peer that goes where it is told to is there; as long as more waited that may be given up, that was not
-/// seen.
+/// The peer that goes where it is told to is there; as long as more waited that may be abandoned, that was
+/// not seen.
 #[test]
 fn the_answer_to_a_forward_tsn_counts_beside_messages_that_wait() {
     let setup = Setup {
@@ -1050,7 +1050,7 @@ fn the_answer_to_a_forward_tsn_counts_beside_lifetimes_that_run() {
 }
 
 /// A request that could leave from a dead network only was not answered, nothing else was asked, and the
-/// association was given up although its own path worked.
+/// association was lost although its own path worked.
 #[test]
 fn a_request_from_a_dead_network_does_not_cost_the_association() {
     let setup = Setup {

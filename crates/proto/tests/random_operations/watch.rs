@@ -1,5 +1,5 @@
 //! Reads every packet as it leaves and checks what RFC 9260 demands of the pair as seen from the wire:
-//! packets that can be read, sizes, TSNs in order, the same content when sent again, acknowledgements that
+//! packets that can be read, sizes, TSNs in order, the same content when retransmitted, acknowledgements that
 //! are true and never taken back.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use crate::plan::{Setup, Side};
 /// hold all.
 const COMPARED_BLOCKS: usize = 60;
 
-/// TSNs at most between two chunks that were never sent: the ends of messages given up in between.
+/// TSNs at most between two chunks that were never sent: the ends of messages abandoned in between.
 const MOST_SKIPPED: usize = 400;
 
 /// A DATA or I-DATA chunk as it was sent first.
@@ -35,7 +35,7 @@ struct Print {
 }
 
 impl From<&Data<'_>> for Print {
-    // RFC 9260 §3.3.1: the I bit may differ when sent again, and is left out
+    // RFC 9260 §3.3.1: the I bit may differ when retransmitted, and is left out
     fn from(data: &Data<'_>) -> Self {
         Self {
             stream: data.stream.get(),
@@ -77,7 +77,7 @@ struct Flow {
     /// Verification tag of its packets.
     tag: Option<u32>,
     first: Option<Tsn>,
-    /// By distance from the first TSN; `None`: given up before it was ever sent (RFC 3758 §3.5 A3).
+    /// By distance from the first TSN; `None`: abandoned before it was ever sent (RFC 3758 §3.5 A3).
     chunks: Vec<Option<Print>>,
     /// The number of the next message, by stream and unordered.
     numbers: BTreeMap<(u16, bool), u32>,
@@ -230,7 +230,7 @@ impl Watch {
         !self.disturbed
     }
 
-    /// RFC 3758 §3.5 C: what was given up counts as sent, even what never was.
+    /// RFC 3758 §3.5 C: what was abandoned counts as sent, even what never was.
     fn forward(&mut self, from: Side, new_cum_tsn: Tsn) {
         self.seen.forwards += 1;
         let flow = &mut self.flows[from.index()];
@@ -260,10 +260,10 @@ impl Watch {
         let place = tsn.distance_from(first) as usize;
         if let Some(known) = flow.chunks.get(place) {
             self.seen.sent_again += 1;
-            assert_eq!(*known, Some(print), "TSN {} sent again with another content", tsn.get());
+            assert_eq!(*known, Some(print), "TSN {} retransmitted with another content", tsn.get());
             return;
         }
-        // The end of a message that was given up before all of it was sent has a TSN and is never sent.
+        // The end of a message that was abandoned before all of it was sent has a TSN and is never sent.
         assert!(place - flow.chunks.len() <= MOST_SKIPPED, "TSN {} skips some", tsn.get());
         self.seen.tsn_wraps += u64::from(place > 0 && tsn.get() == 0);
         flow.grow(place);

@@ -235,8 +235,8 @@ impl World {
         }
     }
 
-    /// How many times as long all may take. Without heartbeats a path that was given up is known to work only
-    /// when something that went over it alone is answered (RFC 9260 §8.2); with every path given up what is
+    /// How many times as long all may take. Without heartbeats an inactive path is known to work only
+    /// when something that went over it alone is answered (RFC 9260 §8.2); with every path inactive what is
     /// sent first goes over a dead one, and each packet takes a time-out.
     fn endurance(&self) -> u64 {
         let silent = Side::BOTH.iter().any(|&side| self.setup.tuning(side).hb_interval_ms == 0);
@@ -279,7 +279,7 @@ impl World {
             // The mobile is lost: the server may not know yet, and need not.
             whole && (mobile.ended.is_some() || mobile.state() == Some(AssociationState::Established))
         });
-        // The peer may be on its way to hear what was given up of a message that it has in part: that waits
+        // The peer may be on its way to hear what was abandoned of a message that it has in part: that waits
         // in no buffer.
         if self.hosts.iter().any(|host| host.counts.abandoned > 0) {
             self.run_for(self.patience());
@@ -330,7 +330,7 @@ impl World {
     }
 
     /// One more message on every stream that was used and on the last one: both ends are at the same number,
-    /// whatever was given up and reset.
+    /// whatever was abandoned and reset.
     fn probe(&mut self) {
         if !self.is_one_association() {
             return;
@@ -387,7 +387,7 @@ impl World {
                     all.iter().fold((0, 0), |(unsent, sent), one| (unsent + one.unsent, sent + one.sent));
                 let told = u64::from(host.counts.abandoned);
                 let told_unsent = u64::from(host.counts.abandoned_unsent);
-                assert_eq!((unsent, sent), (told_unsent, told - told_unsent), "{side:?}: given up");
+                assert_eq!((unsent, sent), (told_unsent, told - told_unsent), "{side:?}: abandoned");
             }
             let flight: u64 = host.paths().iter().map(|path| path.flight_size).sum();
             assert_eq!(flight, 0, "{side:?}: bytes in flight with nothing to send");
