@@ -129,7 +129,9 @@ impl Pump {
             let Some(next) = arrivals.into_iter().chain(wakes).flatten().min() else { break };
             self.now = self.now.max(next);
             for end in [0, 1] {
-                if let Some((_, at, packet)) = self.wires[end].pop_front_if(|packet| packet.0 <= next) {
+                if self.wires[end].front().is_some_and(|packet| packet.0 <= next)
+                    && let Some((_, at, packet)) = self.wires[end].pop_front()
+                {
                     self.arrive(end, at, packet);
                 }
                 if self.ends[end].poll_timeout().is_some_and(|wake| wake <= self.now) {
