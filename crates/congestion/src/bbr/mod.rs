@@ -64,12 +64,12 @@ const HEADERS: [u64; 2] = [32, 52];
 ///   random number: runs stay deterministic.
 /// - An ECN mark counts as a loss in its round, and ends Startup or a probe; the draft does not cover ECN.
 /// - With [`BbrConfig::hystart`] Startup, and a probe for bandwidth, also end when the round trip shows a
-///   queue: the draft waits for three rounds without growth (§5.3.1.2, §5.3.3.6), which by then have overflowed a queue
-///   of one bandwidth-delay product. The margin of §5.6.2 is doubled while the round trip is longer than the
-///   shortest by a sixteenth and a millisecond, and left out while it is not. And a round trip that is,
-///   within a second of the time for ProbeRTT (§5.3.4.3), takes its place: half of the window for 200 ms
-///   would find nothing else. ProbeRTT itself is paced, at half the bandwidth: what is sent as the window
-///   allows stands still for half a round trip and comes in bursts then.
+///   queue: the draft waits for three rounds without growth (§5.3.1.2, §5.3.3.6), which by then have
+///   overflowed a queue of one bandwidth-delay product. The margin of §5.6.2 is doubled while the round trip
+///   is longer than the shortest by a sixteenth and a millisecond, and left out while it is not. And a round
+///   trip that is, within a second of the time for ProbeRTT (§5.3.4.3), takes its place: half of the window
+///   for 200 ms would find nothing else. ProbeRTT itself is paced, at half the bandwidth: what is sent as the
+///   window allows stands still for half a round trip and comes in bursts then.
 /// - After a timeout the window grows from one packet, by what is acknowledged, to what the model allows.
 #[derive(Clone, Debug)]
 pub struct Bbr {
