@@ -197,8 +197,8 @@ pub use msctp_proto::{
     Abandoned, AbandonedCount, AddressRequest, Agreed, AssociationState, AssociationStats, AuthConfig,
     AuthEvent, AuthPolicy, Config, ConfigError, Direction, EcnStats, EndpointConfig, Event, FailoverConfig,
     HmacAlgorithm, KeyError, LossReason, LossRecovery, Message, Moves, OfferConfig, OutMessage, PathAddr,
-    PathId, PathState, PathStats, PrimaryCause, ReconfigOutcome, Reconfiguration, RecoveryConfig,
-    Reliability, RetransmissionPath, SendFailure, SharedKey, StreamEvent, StreamRequest, StreamsConfig,
+    PathId, PathState, PathStats, PrimaryCause, ReconfigOutcome, Reconfiguration, Reliability,
+    RetransmissionPath, SendFailure, SharedKey, SpuriousTimeouts, StreamEvent, StreamRequest, StreamsConfig,
     TraceEvent, TraceKind, TraceValue, Verdicts,
 };
 pub use msctp_udp::{ENCAPSULATION_PORT, SocketError};

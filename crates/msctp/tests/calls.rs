@@ -83,7 +83,7 @@ fn streams_are_reset_and_added() {
 fn shared_keys_are_changed_while_data_flows() {
     run(async {
         let key = |id, secret: &str| SharedKey { id, secret: secret.as_bytes().to_vec() };
-        let auth = AuthConfig { keys: vec![key(1, "old")], active_key: 1, ..AuthConfig::default() };
+        let auth = AuthConfig { keys: vec![key(1, "old")], ..AuthConfig::default() };
         let (_ends, association, accepted) = pair(Config { auth, ..Config::default() }).await;
         let unknown = CallError::Refused(CallRefusal::Key(KeyError::Unknown(2)));
         assert_eq!(association.activate_auth_key(2), Err(unknown));

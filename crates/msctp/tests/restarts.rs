@@ -119,7 +119,7 @@ async fn a_listener_that_accepts_no_restarts_keeps_its_peer() {
 #[tokio::test]
 async fn with_shared_keys_nobody_restarts_without_them() {
     let keys = vec![SharedKey { id: 1, secret: b"both ends know 16".to_vec() }];
-    let auth = AuthConfig { keys, active_key: 1, ..AuthConfig::default() };
+    let auth = AuthConfig { keys, ..AuthConfig::default() };
     let (server, client, association, accepted) = up(Config { auth, ..Config::mobile() }).await;
     let to = server.local_addresses()[0];
     let attacker = UdpSocket::bind("127.0.0.1:0").await.unwrap();

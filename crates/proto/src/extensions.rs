@@ -81,17 +81,17 @@ impl Extensions {
         // RFC 5061 §4.2.7: ASCONF goes with AUTH only
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
         //= type=exception
-        //= reason=option `auth.policy`, held by default: with `NotRequired` and AUTH off ASCONF is listed
+        //= reason=option `auth.policy`, held by default: with `Unprotected` ASCONF is listed
         //= reason=alone
         //# An implementation supporting this extension MUST list the ASCONF,the ASCONF-ACK, and the AUTH
         //# chunks in its INIT and INIT-ACK parameters.
-        let asconf = config.auth.enabled || config.auth.policy != AuthPolicy::Required;
+        let asconf = config.auth.policy != AuthPolicy::Off;
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
         //# The sender MUST support both the sending and the receiving of any chunk types listed within the
         //# Supported Extensions Parameter.
         let offers = [
             (config.offer.dynamic_addresses && asconf, Self::ASCONF),
-            (config.auth.enabled, Self::AUTH),
+            (config.auth.policy.speaks(), Self::AUTH),
             (config.offer.lower_layer_protects, Self::ZERO_CHECKSUM),
             (config.ecn, Self::ECN),
             (streams.partial_reliability, Self::FORWARD_TSN),
@@ -117,7 +117,7 @@ impl Extensions {
         //= reason=option `auth.policy`, held by default: `NotRequired` changes addresses with a peer that
         //= reason=does not speak AUTH
         //# This chunk MUST be sent in an authenticated way by using the mechanism defined in [RFC4895].
-        let lacks_auth = config.auth.policy == AuthPolicy::Required && !both.has(Self::AUTH);
+        let lacks_auth = config.auth.policy.protects_addresses() && !both.has(Self::AUTH);
         if lacks_auth { both.without(Self::ASCONF) } else { both }
     }
 
@@ -228,7 +228,7 @@ mod tests {
         let with = |types: &[ChunkType]| [types, &[ChunkType::PAD]].concat();
         let asconf = [ChunkType::ASCONF, ChunkType::ASCONF_ACK];
         assert_eq!(listed(|config| config.offer.dynamic_addresses = true), with(&asconf));
-        assert_eq!(listed(|config| config.auth.enabled = true), with(&[ChunkType::AUTH]));
+        assert_eq!(listed(|config| config.auth.policy = AuthPolicy::Required), with(&[ChunkType::AUTH]));
         assert_eq!(
             listed(|config| config.streams.partial_reliability = true),
             with(&[ChunkType::FORWARD_TSN])

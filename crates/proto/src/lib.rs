@@ -52,7 +52,7 @@ pub use association::Association;
 pub use auth::{AuthEvent, HmacAlgorithm, KeyError, MAX_KEYS};
 pub use config::{
     AuthConfig, AuthPolicy, Config, EndpointConfig, FailoverConfig, LossRecovery, MAX_PMTU, MIN_PMTU, Moves,
-    OfferConfig, Reconfiguration, RecoveryConfig, RetransmissionPath, SharedKey, StreamsConfig,
+    OfferConfig, Reconfiguration, RetransmissionPath, SharedKey, SpuriousTimeouts, StreamsConfig,
 };
 pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason};
 pub use error::{AbortReason, CallError, ConfigError, Restarted, SendError};

@@ -115,9 +115,9 @@ pub struct PathStats {
     pub timeouts: u64,
     /// Fast retransmits.
     pub fast_retransmits: u64,
-    /// Tail loss probes (`RecoveryConfig::loss_recovery`).
+    /// Tail loss probes (`Config::loss_recovery`).
     pub loss_probes: u64,
-    /// T3-rtx expirations that were spurious and were undone (`Config::frto`).
+    /// T3-rtx expirations that were spurious and were undone (`Config::spurious_timeouts`).
     pub spurious_timeouts: u64,
     /// Fast retransmits after which the window was kept (`Config::loss_classifier`).
     pub ld_recoveries: u64,

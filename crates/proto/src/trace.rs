@@ -130,7 +130,7 @@ pub enum TraceKind {
         /// Its verdict.
         cause: Cause,
     },
-    /// The last expiration of T3-rtx was spurious and was undone (`Config::frto`).
+    /// The last expiration of T3-rtx was spurious and was undone (`Config::spurious_timeouts`).
     SpuriousTimeout {
         /// Path.
         path: PathId,

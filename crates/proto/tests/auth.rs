@@ -17,7 +17,7 @@ fn with(auth: AuthConfig) -> Config {
 }
 
 fn keyed(id: u16, secret: &str) -> AuthConfig {
-    AuthConfig { keys: vec![key(id, secret)], active_key: id, ..AuthConfig::default() }
+    AuthConfig { keys: vec![key(id, secret)], ..AuthConfig::default() }
 }
 
 fn key(id: u16, secret: &str) -> SharedKey {
@@ -228,7 +228,7 @@ fn a_key_that_one_end_lacks_is_made_up_for_by_the_retransmission() {
 
 #[test]
 fn a_peer_without_auth_is_reported_and_changes_nothing() {
-    let plain = || AuthConfig { enabled: false, ..AuthConfig::default() };
+    let plain = || AuthConfig { policy: AuthPolicy::Off, ..AuthConfig::default() };
     for (a, b, teller) in
         [(AuthConfig::default(), plain(), Side::A), (plain(), AuthConfig::default(), Side::B)]
     {
@@ -362,7 +362,7 @@ fn an_endpoint_keeps_the_algorithms_that_it_listed_first() {
     let mut endpoint = msctp_proto::Endpoint::new(msctp_proto::EndpointConfig::default(), [5; 32]).unwrap();
     let at = |port| msctp_proto::LocalAddrs { port, addresses: vec![b_ip(0)] };
     let sha1 = AuthConfig { algorithms: vec![HmacAlgorithm::Sha1], ..AuthConfig::default() };
-    let silent = AuthConfig { enabled: false, ..sha1.clone() };
+    let silent = AuthConfig { policy: AuthPolicy::Off, ..sha1.clone() };
     endpoint.listen(at(1), with(silent.clone())).unwrap();
     endpoint.listen(at(2), with(AuthConfig::default())).unwrap();
     let error = endpoint.listen(at(3), with(sha1.clone())).unwrap_err();

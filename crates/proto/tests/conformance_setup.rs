@@ -113,7 +113,7 @@ fn v6(last: u16) -> IpAddr {
 
 fn keyed() -> Config {
     let keys = vec![SharedKey { id: 1, secret: b"both ends know 16".to_vec() }];
-    let auth = AuthConfig { keys, active_key: 1, ..AuthConfig::default() };
+    let auth = AuthConfig { keys, ..AuthConfig::default() };
     Config { auth, ..Config::mobile() }
 }
 

@@ -2,17 +2,15 @@
 
 mod support;
 
-use msctp_proto::{AssociationStats, Config, LossRecovery, PathStats, RecoveryConfig};
+use msctp_proto::{AssociationStats, Config, LossRecovery, PathStats};
 use msctp_units::{Rate, Span};
 use support::{Fate, Pair, Side, chunk};
 
 const RTT: Span = Span::from_millis(40);
 
 fn config(loss_recovery: LossRecovery) -> Config {
-    let prr = loss_recovery == LossRecovery::Rack;
-    let recovery = RecoveryConfig { loss_recovery, prr };
     // Packets of one length, so that it is known how many overtake another.
-    Config { recovery, pmtu_discovery: false, ..Config::default() }
+    Config { loss_recovery, pmtu_discovery: false, ..Config::default() }
 }
 
 fn pair(loss_recovery: LossRecovery) -> Pair {
@@ -39,7 +37,7 @@ fn reorder(pair: &mut Pair, late: Span) {
 
 #[test]
 fn a_link_that_reorders_costs_rack_no_retransmissions_once_it_was_seen() {
-    let again = [LossRecovery::Rfc9260, LossRecovery::Rack].map(|loss_recovery| {
+    let again = [LossRecovery::Rfc9260, LossRecovery::RackPrr].map(|loss_recovery| {
         let mut pair = pair(loss_recovery);
         // Overtaken by one or two: neither takes that for a loss.
         reorder(&mut pair, Span::from_micros(700));
@@ -76,7 +74,7 @@ fn a_lost_tail_is_repaired_in_two_round_trips_instead_of_an_rto() {
     for lost in [1, 2, 4] {
         let (counting, path) = time_to_repair_tail(LossRecovery::Rfc9260, lost);
         assert!(counting >= Span::from_secs(1) && path.timeouts == 1, "{lost} lost: {counting}, {path:?}");
-        let (rack, path) = time_to_repair_tail(LossRecovery::Rack, lost);
+        let (rack, path) = time_to_repair_tail(LossRecovery::RackPrr, lost);
         assert_eq!((path.timeouts, path.loss_probes), (0, 1), "{lost} lost: {path:?}");
         // Half a round trip there, two until the probe goes, half there; and one for what only its SACK
         // shows. The last chunk before the tail may be acknowledged after the delay of 200 ms.
@@ -87,7 +85,7 @@ fn a_lost_tail_is_repaired_in_two_round_trips_instead_of_an_rto() {
 
 #[test]
 fn a_lost_retransmission_needs_no_timeout() {
-    let mut pair = pair(LossRecovery::Rack);
+    let mut pair = pair(LossRecovery::RackPrr);
     pair.transfer(Side::A, 200, 1400, Span::from_secs(60));
     let (mut first, mut again) = (None, 0);
     pair.drop_if(move |flight| {

@@ -283,7 +283,7 @@ fn only_signed_reports_are_taken_where_the_chunk_is_listed() {
 
 #[test]
 fn without_authentication_on_either_side_no_address_changes() {
-    let strict = AuthConfig { enabled: false, ..AuthConfig::default() };
+    let strict = AuthConfig { policy: msctp_proto::AuthPolicy::Off, ..AuthConfig::default() };
     let b = Config { auth: strict, ..traced() };
     let mut pair = Pair::established_with(traced(), b, vec![a_ip(0)], vec![b_ip(0)]);
     let refused = pair.with(Side::A, |a, now| a.add_local_address(now, a_ip(1)));

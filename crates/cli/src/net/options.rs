@@ -368,7 +368,7 @@ fn authentication(file: &Path) -> Result<AuthConfig, Failure> {
         let len = counted(secret.len() as u64, "byte");
         return Err(Failure::Input(format!("{what}: {len}; want at least {MIN_KEY}")));
     }
-    Ok(AuthConfig { keys: vec![SharedKey { id: 1, secret }], active_key: 1, ..AuthConfig::default() })
+    Ok(AuthConfig { keys: vec![SharedKey { id: 1, secret }], ..AuthConfig::default() })
 }
 
 /// Parses an address with or without a port.

@@ -150,7 +150,6 @@ impl World {
             source: addr.local,
             addresses: &addresses,
             locals: &[SERVER],
-            wildcards: true,
             room: ROOM - addresses.len(),
             max_ack: 1200,
         };

@@ -52,9 +52,6 @@ pub struct Received<'a> {
     pub addresses: &'a [IpAddr],
     /// Our addresses: an address of the peer that none of them reaches is useless.
     pub locals: &'a [IpAddr],
-    /// Accept the wildcard, the source of the packet, as an address (RFC 5061 §6: an attacker on the path can
-    /// change it).
-    pub wildcards: bool,
     /// How many more addresses of the peer there is room for (F9).
     pub room: usize,
     /// Largest ASCONF-ACK chunk in bytes (C5).
@@ -269,8 +266,6 @@ impl<'r, 'b> Work<'r, 'b> {
         let id = request.correlation_id;
         if self.refusing {
             self.refuse_address(id, Cause::ResourceShortage(whole));
-        } else if self.is_unwanted_wildcard(&request) {
-            self.refuse_address(id, Cause::NoAuthorization(whole));
         } else if !is_endpoint(&address) {
             //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.1
             //# This parameter MUST NOT contain a broadcast or multicast address.
@@ -299,8 +294,6 @@ impl<'r, 'b> Work<'r, 'b> {
         let (id, address, source) = (request.correlation_id, request.address, self.received.source);
         if self.refusing {
             self.refuse_address(id, Cause::ResourceShortage(whole));
-        } else if self.is_unwanted_wildcard(&request) {
-            self.refuse_address(id, Cause::NoAuthorization(whole));
         } else if address.is_unspecified() {
             self.delete_others(id, whole);
         } else if self.is_last(&address) {
@@ -344,9 +337,7 @@ impl<'r, 'b> Work<'r, 'b> {
     fn set_primary(&mut self, request: AddressRequest, whole: &'b [u8]) {
         // §4.2.4: the wildcard means the source address
         let address = if request.address.is_unspecified() { self.received.source } else { request.address };
-        if self.is_unwanted_wildcard(&request) {
-            self.respond(request.correlation_id, Some(Cause::NoAuthorization(whole)));
-        } else if self.addresses.contains(&address) {
+        if self.addresses.contains(&address) {
             self.effects.push(Effect::SetPrimary(address));
             self.succeed(request.correlation_id);
         } else {
@@ -355,22 +346,6 @@ impl<'r, 'b> Work<'r, 'b> {
             //# Note that the receiver MUST NOT change this 32-bit value.
             self.respond(request.correlation_id, Some(Cause::UnresolvableAddress(whole)));
         }
-    }
-
-    /// §4.3.5
-    fn is_unwanted_wildcard(&self, request: &AddressRequest) -> bool {
-        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.1
-        //= type=exception
-        //= reason=option `auth.wildcards`, held by default: when false the wildcard is refused, as §4.3.5
-        //= reason=allows
-        //# If the address 0.0.0.0 or ::0 is provided, the source address of the packet MUST be added.
-        //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.2
-        //= type=exception
-        //= reason=option `auth.wildcards`, held by default: when false the wildcard is refused, as §4.3.5
-        //= reason=allows
-        //# If the address 0.0.0.0 or ::0 is provided, all addresses of the peer except the source address of
-        //# the packet MUST be deleted.
-        request.address.is_unspecified() && !self.received.wildcards
     }
 
     /// Returns whether this is the peer's last address, or the last that we can reach (F7).

@@ -36,7 +36,6 @@ struct Answerer {
     addresses: Vec<IpAddr>,
     source: IpAddr,
     locals: Vec<IpAddr>,
-    wildcards: bool,
     room: usize,
     max_ack: usize,
 }
@@ -52,7 +51,6 @@ impl Answerer {
             addresses,
             source: address(1),
             locals: vec![address(200)],
-            wildcards: true,
             room: 8,
             max_ack: 1200,
         }
@@ -65,7 +63,6 @@ impl Answerer {
             source: self.source,
             addresses: &self.addresses.clone(),
             locals: &self.locals.clone(),
-            wildcards: self.wildcards,
             room: self.room,
             max_ack: self.max_ack,
         };
@@ -479,19 +476,4 @@ fn the_last_address_that_can_be_reached_is_not_deleted() {
     end.addresses.push(v6);
     end.locals.push("2001:db8::1".parse().unwrap());
     assert_eq!(end.process(TSN, &[delete(1, address(2))]).1, []);
-}
-
-#[test]
-fn wildcards_can_be_refused() {
-    // §4.3.5, §6
-    let mut end = Answerer::new(&[1, 2]);
-    end.wildcards = false;
-    end.source = address(9);
-    let no = Some(CauseCode::NO_AUTHORIZATION);
-    for (n, request) in
-        [add(1, ANY4), delete(1, ANY4), set_primary(1, ANY4), add(1, ANY6)].into_iter().enumerate()
-    {
-        assert_eq!(end.process(TSN + n as u32, &[request]), (vec![], vec![(1, no)]));
-    }
-    assert_eq!(end.process(TSN + 4, &[add(1, address(9))]).1, [], "by its name it may be added");
 }

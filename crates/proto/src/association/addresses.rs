@@ -334,7 +334,6 @@ impl Association {
             source: at.remote,
             addresses: &addresses,
             locals: &locals,
-            wildcards: self.config.auth.wildcards,
             room: self.paths.room_for_remotes(),
             max_ack: self.packet_room(at) - self.least_packet(),
         };

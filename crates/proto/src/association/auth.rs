@@ -13,7 +13,7 @@ use crate::{AssociationState as State, AuthConfig, AuthEvent, CallError, Event, 
 /// Draws a Random Number (RFC 4895 §6.1), only if AUTH is on, so that other random numbers do not depend on
 /// it.
 pub(crate) fn random_number(config: &AuthConfig, rng: &mut Rng) -> Random {
-    if config.enabled { rng.next_seed() } else { [0; RANDOM_LEN] }
+    if config.policy.speaks() { rng.next_seed() } else { [0; RANDOM_LEN] }
 }
 
 impl Association {
@@ -89,7 +89,7 @@ impl Association {
 
     /// Reports if the peer does not support AUTH (RFC 6458).
     pub(super) fn announce_auth(&mut self) {
-        if self.config.auth.enabled && !self.auth.is_spoken() {
+        if self.config.auth.policy.speaks() && !self.auth.is_spoken() {
             self.events.push(Event::Authentication(AuthEvent::NotSpoken));
         }
     }

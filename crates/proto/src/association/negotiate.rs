@@ -203,7 +203,7 @@ impl<'a> Offer<'a> {
         if self.has_forward_param && !config.streams.partial_reliability {
             self.report(&FORWARD_TSN_SUPPORTED);
         }
-        let required = config.auth.enabled && config.auth.policy == AuthPolicy::Required;
+        let required = config.auth.policy == AuthPolicy::Required;
         if required && self.extensions.has(Extensions::ASCONF) && self.auth.is_none() {
             return Err(OfferFault::AsconfWithoutAuth);
         }
@@ -442,7 +442,7 @@ impl Answer<'_> {
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1
         //= type=exception
         //= reason=an INIT ACK says nothing of AUTH to a peer whose INIT said nothing of it; option
-        //= reason=`auth.enabled`, held by default
+        //= reason=`auth.policy`, held by default
         //# Each SCTP endpoint MUST include in the INIT and INIT-ACK a HMAC-ALGO parameter
         let ours = our_offer(&self.config.auth, self.random).filter(|_| offer.auth.is_some());
         let listed = |ours: &IpAddr| self.config.offer.list_addresses && offer.can_use(ours, &self.at.remote);

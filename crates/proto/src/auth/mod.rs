@@ -95,16 +95,16 @@ pub(crate) struct Authentication {
 
 /// Returns our AUTH parameters for an INIT or INIT ACK with this Random Number; `None` if AUTH is off.
 pub(crate) fn our_offer(config: &AuthConfig, random: Random) -> Option<AuthOffer> {
-    config.enabled.then(|| AuthOffer::ours(random, &config.demanded(), &config.algorithms))
+    config.policy.speaks().then(|| AuthOffer::ours(random, &config.demanded(), &config.algorithms))
 }
 
 impl Authentication {
     /// Begins without negotiated parameters.
     pub(crate) fn new(config: &AuthConfig, random: Random) -> Self {
         Self {
-            random: config.enabled.then_some(random),
+            random: config.policy.speaks().then_some(random),
             demanded: config.demanded(),
-            keys: KeyRing::new(&config.keys, config.active_key),
+            keys: KeyRing::new(&config.keys, config.active_key()),
             agreed: None,
             signs_data: false,
         }

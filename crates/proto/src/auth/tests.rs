@@ -83,8 +83,7 @@ fn a_signature_verifies_and_no_changed_bit_does() {
 #[test]
 fn the_key_and_the_message_are_those_of_the_rfc() {
     use ::hmac::{Hmac, KeyInit, Mac};
-    let keyed =
-        AuthConfig { keys: vec![SharedKey { id: 9, secret: b"secret".to_vec() }], active_key: 9, ..config() };
+    let keyed = AuthConfig { keys: vec![SharedKey { id: 9, secret: b"secret".to_vec() }], ..config() };
     let [_, mut other] = pair(&keyed, &keyed);
     let packet = asconf_packet(&mut other);
     let vector = |random: u8| {
@@ -117,7 +116,7 @@ fn the_key_and_the_message_are_those_of_the_rfc() {
 fn another_key_no_key_and_an_algorithm_that_was_not_listed_are_refused() {
     let keyed = |id, secret: &[u8]| {
         let keys = vec![SharedKey { id, secret: secret.to_vec() }];
-        AuthConfig { keys, active_key: id, ..config() }
+        AuthConfig { keys, ..config() }
     };
     let [mut one, mut other] = pair(&keyed(1, b"a"), &keyed(1, b"b"));
     assert_eq!(judge(&mut other, &asconf_packet(&mut one)), Verdict::Invalid, "another secret");

@@ -37,20 +37,34 @@ pub(crate) const KEYED: [ChunkType; 16] = [
     ChunkType::I_FORWARD_TSN,
 ];
 
-/// Whether ASCONF and ASCONF-ACK must come authenticated (RFC 4895).
+/// Whether AUTH (RFC 4895) is spoken, and whether ASCONF and ASCONF-ACK must come authenticated.
 ///
-/// RFC 5061 §4.1.1, §4.1.2 and §5.2 D5 want [`Required`]. [`NotRequired`] takes them as they come, as Linux does with
-/// `addip_noauth_enable`: anyone who knows the verification tag can then move the association.
-///
-/// [`Required`]: AuthPolicy::Required
-/// [`NotRequired`]: AuthPolicy::NotRequired
+/// RFC 5061 §4.1.1, §4.1.2 and §5.2 D5 require authentication. Where it is not required, anyone who knows the
+/// verification tag can move the association.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AuthPolicy {
-    /// Unauthenticated ones are silently discarded; with a peer that does not speak AUTH no addresses are changed.
+    /// Speaks AUTH; unauthenticated ASCONFs are silently discarded. With a peer that does not speak AUTH no addresses
+    /// change. The default.
     #[default]
     Required,
-    /// All are taken.
+    /// Speaks AUTH and accepts unauthenticated ASCONFs, as Linux does with `addip_noauth_enable`.
     NotRequired,
+    /// Does not speak AUTH; addresses cannot change.
+    Off,
+    /// Does not speak AUTH and accepts unauthenticated ASCONFs: SCTP before RFC 4895.
+    Unprotected,
+}
+
+impl AuthPolicy {
+    /// Returns whether AUTH is spoken.
+    pub fn speaks(self) -> bool {
+        matches!(self, Self::Required | Self::NotRequired)
+    }
+
+    /// Returns whether chunks that change addresses must be authenticated.
+    pub fn protects_addresses(self) -> bool {
+        matches!(self, Self::Required | Self::Off)
+    }
 }
 
 /// A key that both ends know (RFC 4895 §6.1: endpoint pair shared key). How they came to know it is not SCTP's business.
@@ -83,29 +97,21 @@ impl fmt::Debug for SharedKey {
 /// that does not speak AUTH is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthConfig {
-    /// Speak AUTH (RFC 4895). True. When false and `policy` is `Required`, addresses cannot be changed.
-    pub enabled: bool,
-    /// Whether chunks that change addresses must be authenticated. `Required`.
+    /// Whether AUTH is spoken, and whether chunks that change addresses must be authenticated. `Required`.
     pub policy: AuthPolicy,
     /// More chunk types that the peer must authenticate (RFC 4895 §3.2); discarded if they come otherwise, whether the peer
     /// speaks AUTH or not. None. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH cannot be among them.
     pub chunks: Vec<u8>,
     /// Algorithms the peer may use, the preferred first: SHA-256, SHA-1. SHA-1 has to be among them (RFC 4895 §6.1).
     pub algorithms: Vec<HmacAlgorithm>,
-    /// Shared keys. None: the null key with identifier 0 (RFC 4895 §6.1). With others the null key is no key unless it is
-    /// listed.
+    /// Shared keys; the first signs at first. None: the null key with identifier 0 (RFC 4895 §6.1). With others the null
+    /// key is no key unless it is listed.
     ///
     /// A key that is not empty implies a list of chunks besides `chunks`: DATA, I-DATA, SACK, FORWARD TSN,
     /// I-FORWARD-TSN, HEARTBEAT, HEARTBEAT ACK, ABORT, SHUTDOWN, SHUTDOWN ACK, ERROR, COOKIE ECHO, COOKIE
     /// ACK, ECNE, CWR, RE-CONFIG, ASCONF and ASCONF-ACK. Every packet is then signed. A rebooted peer is noticed later,
     /// because its ABORT is not signed.
     pub keys: Vec<SharedKey>,
-    /// The key that signs at first; 0. Must be among `keys` if there are any.
-    pub active_key: u16,
-    /// Take the wildcard in the peer's requests for the address its packet came from (RFC 5061 §4.2.1, §4.2.2, §4.2.4), as a
-    /// mobile behind address translation needs. True; false refuses it (No Authorization): an attacker on the path can
-    /// change a source address, which no key protects (§6).
-    pub wildcards: bool,
     /// Let a peer restart the association (RFC 9260 §5.2.4 A). True; without shared keys anyone who receives
     /// packets at the peer's address can do so. False refuses the INIT with an ABORT; a rebooted peer can
     /// then connect from the same address and port only when this association is over.
@@ -115,13 +121,10 @@ pub struct AuthConfig {
 impl Default for AuthConfig {
     fn default() -> Self {
         Self {
-            enabled: true,
             policy: AuthPolicy::default(),
             chunks: Vec::new(),
             algorithms: vec![HmacAlgorithm::Sha256, HmacAlgorithm::Sha1],
             keys: Vec::new(),
-            active_key: 0,
-            wildcards: true,
             accept_restarts: true,
         }
     }
@@ -131,7 +134,12 @@ impl AuthConfig {
     /// AUTH is not spoken and addresses may be changed all the same: how SCTP was before RFC 4895, and how the papers have
     /// it.
     pub fn without() -> Self {
-        Self { enabled: false, policy: AuthPolicy::NotRequired, ..Self::default() }
+        Self { policy: AuthPolicy::Unprotected, ..Self::default() }
+    }
+
+    /// Returns the identifier of the key that signs at first: that of the first of `keys`, or 0.
+    pub(crate) fn active_key(&self) -> u16 {
+        self.keys.first().map_or(0, |key| key.id)
     }
 
     /// What the CHUNKS parameter lists: the chunk types that are not taken without AUTH.
@@ -152,14 +160,14 @@ impl AuthConfig {
         //= reason=option `auth.policy`, held by default: `NotRequired` takes what comes, for peers without
         //= reason=AUTH
         //# the receiver MUST encounter an AUTH chunk
-        if self.policy == AuthPolicy::Required {
+        if self.policy.protects_addresses() {
             set.extend(COVERED);
         }
         if self.has_secret() {
             set.extend(COVERED);
             set.extend(KEYED);
         }
-        if self.enabled {
+        if self.policy.speaks() {
             set.extend(self.chunks.iter().copied().map(ChunkType));
         }
         set
@@ -167,15 +175,15 @@ impl AuthConfig {
 
     /// There is a shared key that only the two ends know: the null key is nobody's secret.
     pub(crate) fn has_secret(&self) -> bool {
-        self.enabled && self.keys.iter().any(|key| !key.secret.is_empty())
+        self.policy.speaks() && self.keys.iter().any(|key| !key.secret.is_empty())
     }
 
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         check(
-            self.enabled || self.keys.is_empty(),
+            self.policy.speaks() || self.keys.is_empty(),
             "auth.keys",
             self.keys.len(),
-            "none while auth.enabled is false, which would leave them unused: enable it",
+            "none while auth.policy leaves AUTH off: set it to Required or NotRequired",
         )?;
         for &typ in &self.chunks {
             let can = !NEVER.contains(&ChunkType(typ));
@@ -193,14 +201,7 @@ impl AuthConfig {
             let once = self.keys[..i].iter().all(|other| other.id != key.id);
             check(once, "auth.keys", key.id, "each identifier once")?;
         }
-        let known = self.keys.iter().any(|key| key.id == self.active_key)
-            || self.keys.is_empty() && self.active_key == 0;
-        check(
-            known,
-            "auth.active_key",
-            self.active_key,
-            "the identifier of one of auth.keys, or 0 without any",
-        )
+        Ok(())
     }
 }
 
@@ -222,9 +223,8 @@ mod tests {
         assert_eq!(wrong(|c| c.chunks.push(ChunkType::INIT.0)), "auth.chunks");
         assert_eq!(wrong(|c| c.algorithms.push(HmacAlgorithm::Sha1)), "auth.algorithms");
         assert_eq!(wrong(|c| c.algorithms.retain(|a| *a != HmacAlgorithm::Sha1)), "auth.algorithms");
-        assert_eq!(wrong(|c| c.active_key = 1), "auth.active_key");
         let unused = |c: &mut AuthConfig| {
-            (c.enabled, c.active_key, c.keys) = (false, 1, vec![SharedKey { id: 1, secret: vec![1] }]);
+            (c.policy, c.keys) = (AuthPolicy::Off, vec![SharedKey { id: 1, secret: vec![1] }]);
         };
         assert_eq!(wrong(unused), "auth.keys");
         let key = || SharedKey { id: 1, secret: vec![1] };
@@ -233,14 +233,9 @@ mod tests {
             AuthConfig { keys: vec![key(), key()], ..AuthConfig::default() }.validate().unwrap_err().field,
             "auth.keys"
         );
-        assert_eq!(
-            AuthConfig { keys: vec![key()], active_key: 1, ..AuthConfig::default() }.validate(),
-            Ok(())
-        );
-        assert!(
-            AuthConfig { keys: vec![key()], ..AuthConfig::default() }.validate().is_err(),
-            "no null key beside it"
-        );
+        let one = AuthConfig { keys: vec![key()], ..AuthConfig::default() };
+        assert_eq!((one.validate(), one.active_key()), (Ok(()), 1));
+        assert_eq!(AuthConfig::default().active_key(), 0);
     }
 
     #[test]
@@ -250,9 +245,9 @@ mod tests {
         assert_eq!(demanded(AuthConfig::without()), []);
         let more = AuthConfig { chunks: vec![0, 10], ..AuthConfig::default() };
         assert_eq!(demanded(more.clone()), [0, 10, 0x80, 0xc1]);
-        assert_eq!(demanded(AuthConfig { enabled: false, ..more }), [0x80, 0xc1]);
+        assert_eq!(demanded(AuthConfig { policy: AuthPolicy::Off, ..more }), [0x80, 0xc1]);
         let key = |secret: &[u8]| SharedKey { id: 1, secret: secret.to_vec() };
-        let keyed = |secret| AuthConfig { keys: vec![key(secret)], active_key: 1, ..AuthConfig::default() };
+        let keyed = |secret| AuthConfig { keys: vec![key(secret)], ..AuthConfig::default() };
         assert_eq!(
             demanded(keyed(b"secret")),
             [0, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 64, 0x80, 130, 192, 0xc1, 194]

@@ -17,7 +17,7 @@ pub use self::endpoint::EndpointConfig;
 pub use self::failover::FailoverConfig;
 pub use self::moves::Moves;
 pub use self::offer::OfferConfig;
-pub use self::recovery::{LossRecovery, RecoveryConfig};
+pub use self::recovery::{LossRecovery, SpuriousTimeouts};
 pub use self::streams::{Reconfiguration, StreamsConfig};
 
 use core::fmt::Display;
@@ -107,17 +107,15 @@ pub struct Config {
     /// Makes the classifier that judges losses found by gap blocks, in congestion avoidance only; after a loss judged to be
     /// wireless the window stays. `None`, the default, is RFC 9260: every loss is congestion.
     pub loss_classifier: Option<ClassifierFactory>,
-    /// Look into expirations of T3-rtx and undo those that were spurious: F-RTO (RFC 5682) in SCTP's terms. False.
-    pub frto: bool,
-    /// After a spurious timeout the round trip of the first new data starts the RTT estimator over (Park & Jang §2.2). False.
-    pub restart_rtt_after_spurious: bool,
+    /// Whether spurious expirations of T3-rtx are detected and undone. `Ignore`.
+    pub spurious_timeouts: SpuriousTimeouts,
     /// Explicit congestion notification (RFC 4960 Appendix A; RFC 9260 keeps its chunk types and leaves it out): packets with new
     /// data may be marked by the network instead of dropped, if the peer offers the same. Whoever carries the packets has to pass
     /// the mark on: [`Transmit::ecn`](crate::Transmit) out, [`handle_marked_datagram`](crate::Endpoint::handle_marked_datagram) in.
     /// False.
     pub ecn: bool,
-    /// Loss recovery beyond RFC 9260.
-    pub recovery: RecoveryConfig,
+    /// How lost chunks are found. `Rfc9260`.
+    pub loss_recovery: LossRecovery,
     /// Makes the congestion controller of each path; RFC 9260's by default.
     //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
     //= type=exception
@@ -184,10 +182,9 @@ impl Default for Config {
             max_burst: 4,
             retransmission_path: RetransmissionPath::Alternate,
             loss_classifier: None,
-            frto: false,
-            restart_rtt_after_spurious: false,
+            spurious_timeouts: SpuriousTimeouts::Ignore,
             ecn: false,
-            recovery: RecoveryConfig::default(),
+            loss_recovery: LossRecovery::Rfc9260,
             controller: ControllerFactory::default(),
             initial_window: InitialWindow::default(),
             initial_ssthresh: None,
@@ -345,6 +342,42 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The most options that an association may have. Each is a liability: merge or remove one before adding another.
+    const MOST_OPTIONS: usize = 47;
+
+    /// Returns the names of the options: the fields of `Config` and of the structs nested in it that group options.
+    fn options() -> Vec<String> {
+        let groups = ["FailoverConfig {", "AuthConfig {", "OfferConfig {", "StreamsConfig {"];
+        let text = format!("{:#?}", Config::default());
+        let (mut options, mut path, mut skipped) = (Vec::new(), Vec::new(), None);
+        for line in text.lines().skip(1) {
+            let indent = line.len() - line.trim_start().len();
+            let line = line.trim_start();
+            match (line.split_once(": "), skipped) {
+                (_, Some(outer)) if indent > outer => {}
+                (_, Some(_)) => skipped = None,
+                (Some((name, value)), None) if groups.contains(&value) => path.push(name),
+                (Some((name, value)), None) => {
+                    options.push([&path[..], &[name]].concat().join("."));
+                    skipped = value.ends_with(['{', '[', '(']).then_some(indent);
+                }
+                (None, None) => drop(path.pop()),
+            }
+        }
+        options
+    }
+
+    #[test]
+    fn the_number_of_options_does_not_grow() {
+        let options = options();
+        for known in
+            ["rto_initial", "failover.silence", "auth.keys", "streams.scheduler", "controller", "trace"]
+        {
+            assert!(options.iter().any(|name| name == known), "{known} in {options:?}");
+        }
+        assert!(options.len() <= MOST_OPTIONS, "{} options: {options:?}", options.len());
+    }
 
     #[test]
     fn the_defaults_are_valid_and_rfc_9260_section_16() {

@@ -3,7 +3,9 @@
 use msctp_congestion::{BbrConfig, InitialWindow};
 use msctp_units::Span;
 
-use super::{AuthConfig, Config, FailoverConfig, LossRecovery, Moves, OfferConfig, RecoveryConfig};
+use super::{
+    AuthConfig, AuthPolicy, Config, FailoverConfig, LossRecovery, Moves, OfferConfig, SpuriousTimeouts,
+};
 
 impl Config {
     /// For a host that moves between networks, and for the server it talks to. As [`Config::default`], but:
@@ -40,14 +42,14 @@ impl Config {
             receive_buffer: 4 << 20,
             send_buffer: 4 << 20,
             moves: Moves::Fast,
-            recovery: RecoveryConfig { loss_recovery: LossRecovery::Rack, ..RecoveryConfig::default() },
+            loss_recovery: LossRecovery::Rack,
             rto_initial: Span::from_millis(500),
             rto_min: Span::from_millis(400),
             rto_max: Span::from_secs(10),
             hb_interval: Span::from_secs(10),
             hb_max_burst: 4,
             assoc_max_retrans: 40,
-            frto: true,
+            spurious_timeouts: SpuriousTimeouts::Undo,
             ..Self::default()
         }
     }
@@ -63,7 +65,7 @@ impl Config {
                 dynamic_addresses: false,
                 lower_layer_protects: true,
             },
-            auth: AuthConfig { enabled: false, ..AuthConfig::default() },
+            auth: AuthConfig { policy: AuthPolicy::Off, ..AuthConfig::default() },
             outbound_streams: u16::MAX,
             max_inbound_streams: u16::MAX,
             ..Self::default()

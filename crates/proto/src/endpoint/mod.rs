@@ -241,7 +241,7 @@ impl Endpoint {
 
     /// Keeps the HMAC algorithms of the first options with AUTH, and rejects others after that.
     fn keep_algorithms(&mut self, config: &Config) -> Result<(), ConfigError> {
-        if !config.auth.enabled {
+        if !config.auth.policy.speaks() {
             return Ok(());
         }
         let ours = &config.auth.algorithms;

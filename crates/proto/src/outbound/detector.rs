@@ -8,7 +8,7 @@ use super::differentiation::Differentiation;
 use super::frto::Frto;
 use super::gaps::Gaps;
 use super::sack::Processing;
-use crate::config::LossRecovery;
+use crate::config::SpuriousTimeouts;
 use crate::long_tsn::LongTsn;
 use crate::path::{DUP_THRESH, Flow, Path, Sending};
 use crate::{Config, PathId};
@@ -44,13 +44,13 @@ pub(super) struct LossDetector {
 impl LossDetector {
     pub(super) fn new(config: &Config) -> Self {
         Self {
-            rack: config.recovery.loss_recovery == LossRecovery::Rack,
-            prr: config.recovery.prr,
+            rack: config.loss_recovery.uses_rack(),
+            prr: config.loss_recovery.uses_prr(),
             max_ack_delay: config.sack_delay,
             classifier: Differentiation::new(config),
-            use_frto: config.frto,
+            use_frto: config.spurious_timeouts != SpuriousTimeouts::Ignore,
             frto: None,
-            restart_rtt: config.restart_rtt_after_spurious,
+            restart_rtt: config.spurious_timeouts == SpuriousTimeouts::UndoAndRestartRtt,
             fresh_from: None,
             newly_lost: Vec::new(),
             kept: Vec::new(),

@@ -120,8 +120,8 @@ impl Outbound {
     /// Nothing sent yet. The peer is unknown: until [`establish`](Self::establish) any stream may be named and no chunk is
     /// sent.
     ///
-    /// Uses `streams`, `send_buffer`, `max_burst`, `retransmission_path`, `failover`, `loss_classifier`, `frto`,
-    /// `restart_rtt_after_spurious`, `recovery`, `sack_delay` (for the peer's, which is not known) and `trace` of `config`.
+    /// Uses `streams`, `send_buffer`, `max_burst`, `retransmission_path`, `failover`, `loss_classifier`, `spurious_timeouts`,
+    /// `loss_recovery`, `sack_delay` (for the peer's, which is not known) and `trace` of `config`.
     pub fn new(config: &Config, initial_tsn: Tsn) -> Self {
         Self {
             // An unknown name was refused by `validate`.

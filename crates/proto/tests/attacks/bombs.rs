@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use msctp_proto::{AuthConfig, Config, LossRecovery, PathAddr, RecoveryConfig, StreamsConfig};
+use msctp_proto::{AuthConfig, Config, LossRecovery, PathAddr, StreamsConfig};
 use msctp_units::{Span, Time};
 use msctp_wire::param::{AddressRequest, IncomingReset, OutgoingReset};
 use msctp_wire::{
@@ -71,7 +71,7 @@ fn sender(recovery: LossRecovery) -> (Pair, u32) {
         receive_buffer: 64 << 20,
         max_burst: 0,
         initial_window: msctp_congestion::InitialWindow::Bytes(64 << 20),
-        recovery: RecoveryConfig { loss_recovery: recovery, ..RecoveryConfig::default() },
+        loss_recovery: recovery,
         ..Config::default()
     };
     let mut pair = Pair::established(config);

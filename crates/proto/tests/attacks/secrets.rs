@@ -11,7 +11,7 @@ fn no_seed_and_no_key_is_in_debug_output() {
     assert!(!text.contains(&format!("{:?}", [0xa7_u8; 4]).replace(['[', ']'], "")), "{text}");
     assert!(!text.contains("seed"), "{text}");
     let secret = vec![0xb3; 20];
-    let auth = AuthConfig { keys: vec![SharedKey { id: 1, secret }], active_key: 1, ..AuthConfig::default() };
+    let auth = AuthConfig { keys: vec![SharedKey { id: 1, secret }], ..AuthConfig::default() };
     let mut pair = Pair::established(Config { auth, ..Config::default() });
     let text = pair.with(Side::A, |a, _| format!("{a:?}"));
     assert!(!text.contains("seed"), "{text}");

@@ -103,7 +103,7 @@ fn nobody_sets_up_an_association_without_the_key() {
 
 #[test]
 fn a_server_that_does_not_speak_auth_is_refused_by_name() {
-    let plain = AuthConfig { enabled: false, ..AuthConfig::default() };
+    let plain = AuthConfig { policy: msctp_proto::AuthPolicy::Off, ..AuthConfig::default() };
     let mut pair = Pair::new(Config { auth: plain, ..Config::default() }, vec![b_ip(0)]);
     pair.connect(configs()[0].clone(), vec![a_ip(0)], vec![b_ip(0)]);
     pair.run_for(Span::from_secs(1));

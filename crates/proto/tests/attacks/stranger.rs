@@ -43,7 +43,6 @@ pub(crate) fn data(tsn: u32, payload: &[u8]) -> Data<'_> {
 pub(crate) fn keyed() -> AuthConfig {
     AuthConfig {
         keys: vec![SharedKey { id: 1, secret: b"both ends know 16".to_vec() }],
-        active_key: 1,
         ..AuthConfig::default()
     }
 }

@@ -17,7 +17,6 @@ pub(crate) fn config(auth: AuthConfig) -> Config {
 pub(crate) fn keyed() -> AuthConfig {
     AuthConfig {
         keys: vec![SharedKey { id: 1, secret: b"both ends know".to_vec() }],
-        active_key: 1,
         ..AuthConfig::default()
     }
 }

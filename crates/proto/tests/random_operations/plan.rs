@@ -8,8 +8,8 @@ use msctp_congestion::InitialWindow;
 use msctp_proto::handover::PolicyFactory;
 use msctp_proto::outbound::scheduler::schedulers;
 use msctp_proto::{
-    AuthConfig, Config, FailoverConfig, LossRecovery, Moves, OfferConfig, Reconfiguration, RecoveryConfig,
-    Reliability, RetransmissionPath, StreamsConfig,
+    AuthConfig, Config, FailoverConfig, LossRecovery, Moves, OfferConfig, Reconfiguration, Reliability,
+    RetransmissionPath, StreamsConfig,
 };
 use msctp_schemes::catalogue::{Options, controllers};
 use msctp_schemes::policies::{PolicyConfig, policies, policy};
@@ -255,9 +255,11 @@ impl Tuning {
                 let chunks = if self.demands_data { vec![0, 3] } else { Vec::new() };
                 AuthConfig { chunks, ..AuthConfig::default() }
             },
-            recovery: RecoveryConfig {
-                loss_recovery: if self.rack { LossRecovery::Rack } else { LossRecovery::Rfc9260 },
-                prr: self.prr,
+            loss_recovery: match (self.rack, self.prr) {
+                (false, false) => LossRecovery::Rfc9260,
+                (false, true) => LossRecovery::Prr,
+                (true, false) => LossRecovery::Rack,
+                (true, true) => LossRecovery::RackPrr,
             },
             streams: StreamsConfig {
                 scheduler: scheduler_name(self.scheduler).to_owned(),

@@ -80,6 +80,7 @@ const REMOVED_KEYS: &[(&str, &str)] = &[
     ("overlap", "set `moves` to \"standard\" or \"fast\""),
     ("pmtu_base", "discovery begins with 1200 bytes, 1280 on IPv6"),
     ("pmtu_raise_interval", "a new search follows 600s after one that ended below `pmtu`"),
+    ("prr", "set `loss_recovery` to \"prr\" or \"rack-prr\""),
     ("qos", "`policy.qos.delay` is `policy.qos_delay`; `policy.qos.raise_rto` is gone"),
 ];
 

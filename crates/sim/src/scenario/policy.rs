@@ -44,7 +44,7 @@ pub(super) fn read(profile: &Section<'_, '_>, config: &mut Config) -> Result<(),
         let factory = policy(name, &options);
         config.handover_policy =
             factory.map_err(|error| Problem::new(profile.key("policy"), error.to_string()))?;
-        if config.auth.enabled && config.auth.policy == AuthPolicy::Required {
+        if config.auth.policy == AuthPolicy::Required {
             let private = config.handover_policy.make().private_chunks();
             config.auth.chunks.extend(private.iter().map(|chunk_type| chunk_type.0));
         }

@@ -3,7 +3,9 @@
 use toml::de::DeTable;
 
 use msctp_proto::outbound::scheduler::schedulers;
-use msctp_proto::{AuthPolicy, Config, LossRecovery, Moves, Reconfiguration, RetransmissionPath};
+use msctp_proto::{
+    AuthPolicy, Config, LossRecovery, Moves, Reconfiguration, RetransmissionPath, SpuriousTimeouts,
+};
 use msctp_schemes::catalogue::controllers;
 
 use super::document::Section;
@@ -66,7 +68,6 @@ const KEYS: &[&str] = &[
     "restart_rtt_after_spurious",
     "loss_recovery",
     "max_receive_buffer",
-    "prr",
 ];
 
 /// The core's defaults, on links whose MTU the scenario knows: packets have the length `pmtu` from the
@@ -115,31 +116,30 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     if let Some(reconfiguration) = section.choice("reconfiguration", &reconfiguration)? {
         config.streams.reconfiguration = reconfiguration;
     }
-    let kinds = [("rfc9260", LossRecovery::Rfc9260), ("rack", LossRecovery::Rack)];
+    let kinds = [
+        ("rfc9260", LossRecovery::Rfc9260),
+        ("prr", LossRecovery::Prr),
+        ("rack", LossRecovery::Rack),
+        ("rack-prr", LossRecovery::RackPrr),
+    ];
     if let Some(kind) = section.choice("loss_recovery", &kinds)? {
-        config.recovery.loss_recovery = kind;
+        config.loss_recovery = kind;
     }
     for (key, field) in [
         ("pmtu_discovery", &mut config.pmtu_discovery),
         ("list_addresses", &mut config.offer.list_addresses),
         ("dynamic_addresses", &mut config.offer.dynamic_addresses),
         ("lower_layer_protects", &mut config.offer.lower_layer_protects),
-        ("authentication", &mut config.auth.enabled),
         ("ecn", &mut config.ecn),
-        ("frto", &mut config.frto),
-        ("prr", &mut config.recovery.prr),
         ("interleaving", &mut config.streams.interleaving),
         ("partial_reliability", &mut config.streams.partial_reliability),
-        ("restart_rtt_after_spurious", &mut config.restart_rtt_after_spurious),
     ] {
         if let Some(flag) = section.flag(key)? {
             *field = flag;
         }
     }
-    let policies = [("required", AuthPolicy::Required), ("not-required", AuthPolicy::NotRequired)];
-    if let Some(policy) = section.choice("auth", &policies)? {
-        config.auth.policy = policy;
-    }
+    config.auth.policy = auth_policy(&section, config.auth.policy)?;
+    config.spurious_timeouts = spurious_timeouts(&section, config.spurious_timeouts)?;
     for (key, field) in [
         ("potentially_failed_threshold", &mut config.failover.potentially_failed_threshold),
         ("primary_switchover_threshold", &mut config.failover.primary_switchover_threshold),
@@ -160,6 +160,32 @@ pub(super) fn read(table: &DeTable<'_>, name: String) -> Result<SctpProfile, Pro
     config.max_receive_buffer = section.integer("max_receive_buffer", 0, i128::from(u32::MAX))?;
     policy::read(&section, &mut config)?;
     Ok(SctpProfile { name, config })
+}
+
+/// Reads `authentication` (AUTH is spoken) and `auth` (whether chunks that change addresses need it).
+fn auth_policy(section: &Section<'_, '_>, default: AuthPolicy) -> Result<AuthPolicy, Problem> {
+    let speaks = section.flag("authentication")?.unwrap_or(default.speaks());
+    let required = section.choice("auth", &[("required", true), ("not-required", false)])?;
+    Ok(match (speaks, required.unwrap_or(default.protects_addresses())) {
+        (true, true) => AuthPolicy::Required,
+        (true, false) => AuthPolicy::NotRequired,
+        (false, true) => AuthPolicy::Off,
+        (false, false) => AuthPolicy::Unprotected,
+    })
+}
+
+/// Reads `frto` and `restart_rtt_after_spurious`.
+fn spurious_timeouts(
+    section: &Section<'_, '_>,
+    default: SpuriousTimeouts,
+) -> Result<SpuriousTimeouts, Problem> {
+    let undo = section.flag("frto")?.unwrap_or(default != SpuriousTimeouts::Ignore);
+    let restart = section.flag("restart_rtt_after_spurious")?;
+    Ok(match (undo, restart.unwrap_or(default == SpuriousTimeouts::UndoAndRestartRtt)) {
+        (false, _) => SpuriousTimeouts::Ignore,
+        (true, false) => SpuriousTimeouts::Undo,
+        (true, true) => SpuriousTimeouts::UndoAndRestartRtt,
+    })
 }
 
 /// Reads the options that the core finds by name.

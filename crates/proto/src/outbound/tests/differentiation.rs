@@ -1,7 +1,7 @@
 //! Losses told apart (Park & Jang §2.1) and spurious timeouts undone (RFC 5682 §2.1) on SCTP paths.
 
 use super::*;
-use crate::Verdicts;
+use crate::{SpuriousTimeouts, Verdicts};
 use msctp_congestion::classifier::{Cause, ClassifierFactory, Evidence, LossClassifier};
 use msctp_units::Span;
 
@@ -132,7 +132,7 @@ fn a_loss_of_each_kind_in_ld_recovery() {
 /// 20 chunks in flight whose timer has expired and of which the first was sent again; more data waits.
 fn timed_out(change: impl FnOnce(&mut Config)) -> Sender {
     let mut sender = told(|config| {
-        config.frto = true;
+        config.spurious_timeouts = SpuriousTimeouts::Undo;
         change(config);
     });
     sender.enqueue(20, FULL);
@@ -144,7 +144,7 @@ fn timed_out(change: impl FnOnce(&mut Config)) -> Sender {
 
 #[test]
 fn a_spurious_timeout_is_found_and_undone() {
-    let mut sender = timed_out(|config| config.restart_rtt_after_spurious = true);
+    let mut sender = timed_out(|config| config.spurious_timeouts = SpuriousTimeouts::UndoAndRestartRtt);
     sender.wait(Span::from_millis(50));
     // The SACKs of the first sending come late, two packets each.
     sender.sack(2, &[]);
@@ -194,7 +194,7 @@ fn a_genuine_timeout_goes_on_as_rfc_9260_has_it() {
 
 #[test]
 fn without_new_data_it_cannot_be_told() {
-    let mut sender = told(|config| config.frto = true);
+    let mut sender = told(|config| config.spurious_timeouts = SpuriousTimeouts::Undo);
     sender.time_out();
     assert_eq!(sender.tsns(), [1]);
     sender.sack(2, &[]);
@@ -204,7 +204,7 @@ fn without_new_data_it_cannot_be_told() {
 
 #[test]
 fn an_option_that_is_off_looks_into_nothing() {
-    let mut sender = timed_out(|config| config.frto = false);
+    let mut sender = timed_out(|config| config.spurious_timeouts = SpuriousTimeouts::Ignore);
     sender.sack(2, &[]);
     assert_eq!(sender.tsns(), [3, 4]);
     sender.sack(4, &[]);
@@ -219,7 +219,8 @@ fn a_second_timeout_in_a_row_and_one_that_goes_elsewhere_are_taken_as_they_are()
     again.sack(2, &[]);
     again.sack(4, &[]);
     assert_eq!(again.path(P0).spurious_timeouts, 0);
-    let mut elsewhere = Sender::with(2, |config| config.frto = true).window(P0, 20);
+    let mut elsewhere =
+        Sender::with(2, |config| config.spurious_timeouts = SpuriousTimeouts::Undo).window(P0, 20);
     elsewhere.enqueue(40, FULL);
     elsewhere.flush();
     elsewhere.time_out();
@@ -231,7 +232,7 @@ fn a_second_timeout_in_a_row_and_one_that_goes_elsewhere_are_taken_as_they_are()
 
 #[test]
 fn in_ld_recovery_a_timeout_is_taken_as_it_is() {
-    let mut sender = told(|config| config.frto = true);
+    let mut sender = told(|config| config.spurious_timeouts = SpuriousTimeouts::Undo);
     set_cause(&mut sender, 1, Cause::Wireless);
     three_misses_of_1(&mut sender);
     sender.enqueue(20, FULL);

@@ -1,12 +1,11 @@
 //! RACK-TLP (RFC 8985) and PRR on SCTP paths.
 
 use super::*;
-use crate::{LossRecovery, RecoveryConfig};
+use crate::LossRecovery;
 
 /// The least RTO is above every probe.
 fn rack(chunks: u64) -> Sender {
-    let recovery = RecoveryConfig { loss_recovery: LossRecovery::Rack, ..RecoveryConfig::default() };
-    Sender::with(1, |config| config.recovery = recovery).window(P0, chunks)
+    Sender::with(1, |config| config.loss_recovery = LossRecovery::Rack).window(P0, chunks)
 }
 
 /// A round trip of 100 ms was measured; TSN 1 is acknowledged.
@@ -192,7 +191,7 @@ fn a_sack_too_soon_for_the_retransmission_is_the_first_sendings() {
 
 #[test]
 fn rfc9937_the_flight_comes_down_by_one_packet_for_every_two() {
-    let mut sender = Sender::with(1, |config| config.recovery.prr = true).window(P0, 20);
+    let mut sender = Sender::with(1, |config| config.loss_recovery = LossRecovery::Prr).window(P0, 20);
     sender.enqueue(60, FULL);
     assert_eq!(sender.tsns().len(), 20);
     sender.wait(Span::from_millis(100));
