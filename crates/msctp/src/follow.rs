@@ -41,11 +41,13 @@ impl State {
         }
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         match event {
-            Event::AddressChange { request, accepted } => slot.moves.answered(*request, *accepted),
+            Event::AddressChange { request, accepted } => {
+                slot.moves.get_or_insert_default().answered(*request, *accepted)
+            }
             Event::Connected { .. } | Event::Restarted => {
-                slot.moves = Moves::default();
                 let primary = self.core.association(handle).and_then(|a| a.paths().find(|path| path.primary));
-                slot.moves.peer_primary = primary.map(|path| path.at.local);
+                let peer_primary = primary.map(|path| path.at.local);
+                slot.moves = Some(Box::new(Moves { peer_primary, ..Moves::default() }));
                 self.name_addresses(handle);
             }
             Event::PathState { .. } | Event::PrimaryChanged { .. } | Event::PathRemoved { .. } => {}
@@ -71,10 +73,10 @@ impl State {
         let (Some(follower), Some(slot)) = (&self.follower, self.slots.get_mut(&handle)) else { return };
         self.follow_at.retain(|(_, waiting)| *waiting != handle);
         let Some(association) = self.core.association_mut(handle) else { return };
-        if association.state() != AssociationState::Established || slot.moves.fixed {
+        let moves = slot.moves.get_or_insert_default();
+        if association.state() != AssociationState::Established || moves.fixed {
             return;
         }
-        let moves = &mut slot.moves;
         let paths: Vec<PathStats> = association.paths().collect();
         let new = follower.used().filter(|ip| !paths.iter().any(|path| path.at.local == *ip));
         let mut new: Vec<IpAddr> = new.collect();

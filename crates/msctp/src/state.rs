@@ -134,7 +134,8 @@ pub(crate) struct Slot {
     /// Tasks that wait for an event, for the set-up or for the end.
     pub(crate) watchers: Wakers,
     pub(crate) flushers: Wakers,
-    pub(crate) moves: Moves,
+    /// Changes of addresses under way; `None` until the endpoint follows its interfaces.
+    pub(crate) moves: Option<Box<Moves>>,
     log: Log,
 }
 
@@ -158,7 +159,7 @@ impl Slot {
             writers: Wakers::default(),
             watchers: Wakers::default(),
             flushers: Wakers::default(),
-            moves: Moves::default(),
+            moves: None,
             log: Log::none(),
         }
     }
@@ -191,6 +192,10 @@ impl Slot {
             _ => {}
         }
         self.event_bytes += payload(&event);
+        if self.events.len() == self.events.capacity() && self.events.len() < 4 {
+            // Most associations keep the one or two events of their set-up: no room beside them.
+            self.events.reserve_exact(1);
+        }
         self.events.push_back(event);
         while self.events.len() > EVENTS || self.event_bytes > EVENT_BYTES && self.events.len() > 1 {
             drop(self.next_event());
