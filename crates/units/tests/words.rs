@@ -27,6 +27,7 @@ const CLEAN: &[&str] = &[
     "proto/src/error.rs",
     "proto/src/event.rs",
     "proto/src/inbound",
+    "proto/src/outbound",
     "proto/src/rate.rs",
     "proto/src/reconfig",
     "proto/src/stats.rs",

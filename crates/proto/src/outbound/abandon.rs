@@ -1,7 +1,7 @@
-//! Giving messages up (RFC 3758 §3.4, §3.5 A2, A3, §4.1; RFC 7496 §3). What the peer is told of it is in `forward`.
+//! Abandoning messages (RFC 3758 §3.4, §3.5 A2, A3, §4.1; RFC 7496 §3). `forward` notifies the peer.
 //!
-//! A message all of which was sent is given up only when a chunk of it is to be sent again: by then congestion control has
-//! seen the loss (RFC 3758 §3.5 F5).
+//! A message completely sent is abandoned only when one of its chunks is due for retransmission: congestion
+//! control has then seen the loss (RFC 3758 §3.5 F5).
 
 use bytes::Bytes;
 use msctp_units::Time;
@@ -15,23 +15,23 @@ use crate::stats::Abandoned;
 use crate::{OutMessage, Reliability, SendFailure};
 
 impl Outbound {
-    /// Messages that were given up since this was last asked.
+    /// Takes the messages abandoned since the last call.
     pub fn take_failures(&mut self) -> Vec<SendFailure> {
         if self.partial.is_touched() { core::mem::take(&mut self.partial.failures) } else { Vec::new() }
     }
 
-    /// [`take_failures`](Self::take_failures) would give some.
+    /// Returns true if [`take_failures`](Self::take_failures) would return a message.
     #[inline]
     pub fn has_failures(&self) -> bool {
         !self.partial.failures.is_empty()
     }
 
-    /// Counters of messages given up.
+    /// Returns the counters of abandoned messages.
     pub fn abandoned(&self) -> Abandoned {
         self.partial.abandoned
     }
 
-    /// Gives up what is over: lifetimes that have passed, chunks that were to be sent again too often.
+    /// Abandons messages whose lifetime expired or whose chunks exceed their retransmission limit.
     #[inline]
     pub(super) fn abandon_due(&mut self, now: Time, paths: &mut Paths) {
         if !self.partial.is_empty() {
@@ -44,7 +44,7 @@ impl Outbound {
         while let Some(number) = self.partial.pop_expired(now) {
             self.expire(number, paths);
         }
-        while let Some(tsn) = self.partial.pop_suspect() {
+        while let Some(tsn) = self.partial.pop_marked() {
             if let Some(number) = self.exhausted(now, tsn) {
                 self.abandon(number, paths);
             }
@@ -52,21 +52,22 @@ impl Outbound {
         self.forward_after_abandoning(now, paths);
     }
 
-    /// The message of a chunk that waits to be sent again, if that may not be.
+    /// Returns the message of a marked chunk that must not be retransmitted.
     pub(super) fn exhausted(&self, now: Time, tsn: LongTsn) -> Option<u64> {
         let chunk = self.sent.at(tsn).filter(|chunk| chunk.fate == Fate::Marked && self.peer_forwards)?;
         let partial = self.partial.get(chunk.partial)?;
         let over = match partial.reliability {
             // RFC 3758 §4.1 TR4
             Reliability::Lifetime(_) => partial.deadline.is_some_and(|deadline| deadline <= now),
-            // RFC 7496 §3.1: "if the number of retransmissions of any of the DATA chunks [...] would exceed" it
+            // RFC 7496 §3.1: "if the number of retransmissions of any of the DATA chunks [...] would exceed"
+            // it
             Reliability::Retransmissions(limit) => chunk.retransmissions >= limit,
             Reliability::Priority(_) | Reliability::Full => false,
         };
         over.then_some(chunk.partial)
     }
 
-    /// The lifetime of a message is over.
+    /// Abandons a message whose lifetime expired, if the rules allow it.
     fn expire(&mut self, number: u64, paths: &mut Paths) {
         let Some(partial) = self.partial.get(number) else { return };
         let marked = |(first, last): (LongTsn, LongTsn)| {
@@ -76,9 +77,9 @@ impl Outbound {
                 .any(|chunk| chunk.partial == number && chunk.fate == Fate::Marked)
         };
         let over = match partial.tsns {
-            // RFC 3758 §4.1 TR3. RFC 9260 §11.1.5 F: so also without PR-SCTP
+            // RFC 3758 §4.1 TR3. RFC 9260 §11.1.5 F: applies without PR-SCTP too.
             None => true,
-            // TR4: nothing more of it may be sent
+            // TR4: no further transmission of it is allowed
             Some(tsns) => self.peer_forwards && (partial.queued || marked(tsns)),
         };
         if over {
@@ -86,7 +87,7 @@ impl Outbound {
         }
     }
 
-    /// Makes room for a message of `len` bytes by giving up others of lower priority (RFC 7496 §3.2), if that makes enough.
+    /// Abandons messages of lower priority to free `len` bytes (RFC 7496 §3.2), if that frees enough.
     pub(super) fn make_room(&mut self, now: Time, len: u64, reliability: Reliability, paths: &mut Paths) {
         let than = match reliability {
             Reliability::Priority(priority) => Some(priority),
@@ -98,12 +99,12 @@ impl Outbound {
             if self.free(bytes, chunks) >= len {
                 break;
             }
-            // Of what is not known to be still here in full nothing is counted on.
+            // A message that is no longer stored frees nothing.
             if let Some(partial) = self.partial.get(number)
                 && (partial.tsns.is_none() || self.peer_forwards)
             {
                 bytes -= partial.len - partial.sent + self.held_of(number);
-                // A chunk that was sent stays until the peer passes over it.
+                // A sent chunk stays until the peer acknowledges a FORWARD TSN past it.
                 chunks -= u64::from(partial.tsns.is_none());
                 victims.push(number);
             }
@@ -114,7 +115,7 @@ impl Outbound {
         }
     }
 
-    /// User bytes of a message that were sent and are still kept.
+    /// Returns the user bytes of a message that were sent and are still kept.
     fn held_of(&self, number: u64) -> u64 {
         let Some((first, last)) = self.partial.get(number).and_then(|partial| partial.tsns) else { return 0 };
         let chunk = |step| self.sent.at(first + step);
@@ -122,7 +123,7 @@ impl Outbound {
         own.map(Chunk::len).sum()
     }
 
-    /// Gives a message up, all of it at the same time (RFC 3758 §3.5 A3).
+    /// Abandons all chunks of a message at once (RFC 3758 §3.5 A3).
     pub(super) fn abandon(&mut self, number: u64, paths: &mut Paths) {
         let Some(partial) = self.partial.remove(number) else { return };
         let mut data = Bytes::new();
@@ -156,8 +157,10 @@ impl Outbound {
         self.note_room();
     }
 
-    /// The end of a message, the rest of which is not sent. Its TSN is never on the wire: the peer is told to pass over it.
-    /// Otherwise the peer, which may have all that was sent, would wait for the rest, or see a message begin inside it.
+    /// Appends an abandoned chunk that ends a message whose rest is not sent.
+    ///
+    /// Its TSN is never on the wire: a FORWARD TSN skips it. Without it a peer that received all fragments
+    /// sent would wait for the rest, or see a new message begin inside this one.
     fn push_phantom(&mut self, message: &OutMessage, mid: u32, fsn: u32, partial: u64, paths: &Paths) {
         let path = paths.primary().or_else(|| paths.iter().next().map(crate::path::Path::id));
         let Some(path) = path else { return };
@@ -186,7 +189,9 @@ impl Outbound {
         });
     }
 
-    /// RFC 3758 §3.5 A2: "as being finally acked and no longer outstanding". Gives the data of a whole message.
+    /// Marks a chunk as abandoned (RFC 3758 §3.5 A2: "as being finally acked and no longer outstanding").
+    ///
+    /// Returns the data of an unfragmented message.
     fn abandon_chunk(&mut self, tsn: LongTsn, number: u64, paths: &mut Paths) -> Option<Bytes> {
         let chunk = self.sent.at_mut(tsn).filter(|chunk| chunk.partial == number)?;
         let fate = core::mem::replace(&mut chunk.fate, Fate::Abandoned);
@@ -202,7 +207,7 @@ impl Outbound {
             if let Some(path) = paths.get_mut(id) {
                 path.flight_size -= wire_len;
                 // RFC 9260 §6.3.2 R2
-                path.stop_t3_rtx_if_drained(self.forward.is_timed_on(id));
+                path.stop_t3_rtx_if_drained(self.forward.runs_t3_rtx_on(id));
             }
         } else if fate == Fate::Marked
             && let Some(path) = paths.get_mut(target)
@@ -217,7 +222,7 @@ impl Outbound {
                 delivery.on_abandoned(sending);
             }
         }
-        // Its acknowledgement will not say how long a round trip is.
+        // An abandoned chunk gives no RTT measurement.
         for path in paths.iter_mut() {
             path.rtt_slot.take_if(|slot| self.sent.first().nearest(msctp_wire::Tsn::new(slot.tsn)) == tsn);
         }

@@ -1,4 +1,6 @@
-//! [`Outstanding`]: DATA and I-DATA chunks sent and not yet cumulatively acknowledged, by TSN. Knows nothing of windows and timers.
+//! [`Outstanding`]: DATA and I-DATA chunks sent and not yet cumulatively acknowledged, by TSN.
+//!
+//! Does not depend on windows and timers.
 
 use std::collections::VecDeque;
 
@@ -10,22 +12,23 @@ use crate::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::{Flow, Path, SendNumber, Sending};
 
-/// Where a chunk that was sent stands.
+/// The state of a chunk that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Sent, counts in flight.
+    /// In flight.
     InFlight,
-    /// Taken for lost, waits to be sent again; does not count in flight.
+    /// Declared lost and marked for retransmission; not in flight.
     Marked,
     /// Acknowledged by a gap block; the peer may still renege (RFC 9260 §6.2.1).
     GapAcked,
-    /// Given up with its message: as if it had been acknowledged, but credited to nothing (RFC 3758 §3.5 A2). Its data is
-    /// gone; it waits for the peer to be told.
+    /// Abandoned with its message: treated as acknowledged, but credited to no window (RFC 3758 §3.5 A2).
+    ///
+    /// Its data is freed. It stays until the peer acknowledges a FORWARD TSN past it.
     Abandoned,
 }
 
 impl Fate {
-    /// Sent and neither acknowledged nor given up.
+    /// Returns true for a chunk neither acknowledged nor abandoned.
     #[inline]
     pub(super) fn is_outstanding(self) -> bool {
         matches!(self, Self::InFlight | Self::Marked)
@@ -37,68 +40,68 @@ impl Fate {
 pub(super) struct Chunk {
     pub(super) data: Bytes,
     pub(super) context: u64,
-    /// Number of its message among those that are not fully reliable; 0: it is.
+    /// Number of its message in [`PartialStore`](super::partial::PartialStore); 0 if that is fully reliable.
     pub(super) partial: u64,
-    /// Its last sending.
+    /// Number of its last transmission.
     pub(super) number: SendNumber,
-    /// When it was last sent (RFC 8985 §6.1).
+    /// Time of its last transmission (RFC 8985 §5.2, §6.1: Segment.xmit_ts).
     pub(super) sent: Time,
-    /// It was sent more than once: an acknowledgement does not say which sending it is for (RFC 9260 §6.3.1 C5).
+    /// It was retransmitted: an acknowledgement is ambiguous between its transmissions (RFC 9260 §6.3.1 C5).
     pub(super) again: bool,
-    /// Path of its last sending.
+    /// Path of its last transmission.
     pub(super) path: PathId,
-    /// It went over no other path than this one: an acknowledgement proves that this path works (RFC 7829 §3.2).
+    /// It was sent on no other path: an acknowledgement proves that this path works (RFC 7829 §3.2).
     pub(super) one_path: bool,
-    /// While marked: path to send it on.
+    /// While marked: the path to retransmit it on.
     pub(super) target: PathId,
     pub(super) ppid: u32,
     /// Message identifier; its low 16 bits are the stream sequence number of ordered messages.
     pub(super) mid: u32,
-    /// Place in its message.
+    /// Fragment sequence number.
     pub(super) fsn: u32,
-    /// How often it was sent again.
+    /// Number of retransmissions.
     pub(super) retransmissions: u16,
     pub(super) stream: u16,
     /// It is an I-DATA chunk (RFC 8260).
     pub(super) interleaved: bool,
     pub(super) flags: DataFlags,
     pub(super) fate: Fate,
-    /// Miss indications since its last sending (RFC 9260 §7.2.4).
+    /// Miss indications since its last transmission (RFC 9260 §7.2.4).
     pub(super) misses: u8,
-    /// Not eligible for fast retransmit any more (RFC 9260 §7.2.4 (5)).
+    /// It was fast retransmitted, and is not eligible again (RFC 9260 §7.2.4 (5)).
     pub(super) fast_retransmitted: bool,
-    /// A gap block acknowledged it before the peer reneged: a second acknowledgement tells nothing new.
+    /// A gap block acknowledged it before the peer reneged: a second acknowledgement is not new.
     pub(super) acked_before: bool,
     /// A duplicate of it was credited to the window.
     pub(super) duplicate_credited: bool,
 }
 
-/// Bytes of a chunk that are not user data.
+/// Returns the bytes of a chunk that are not user data.
 #[inline]
 pub(super) const fn overhead(interleaved: bool) -> usize {
     if interleaved { IData::OVERHEAD } else { Data::OVERHEAD }
 }
 
-/// Bytes of a chunk with `len` user bytes: header and padding included, as RFC 9260 §7.2 counts them.
+/// Returns the bytes of a chunk with `len` user bytes, header and padding included (RFC 9260 §7.2).
 #[inline]
 pub(super) const fn wire_len(len: usize, interleaved: bool) -> u64 {
     (overhead(interleaved) + len).next_multiple_of(4) as u64
 }
 
 impl Chunk {
-    /// User bytes.
+    /// Returns its user bytes.
     #[inline]
     pub(super) fn len(&self) -> u64 {
         self.data.len() as u64
     }
 
-    /// Bytes as congestion control counts them.
+    /// Returns its bytes as congestion control counts them.
     #[inline]
     pub(super) fn wire_len(&self) -> u64 {
         wire_len(self.data.len(), self.interleaved)
     }
 
-    /// Puts it into a packet.
+    /// Writes it into a packet.
     #[inline]
     pub(super) fn push(&self, tsn: LongTsn, builder: &mut PacketBuilder<'_>) -> Result<(), Full> {
         let (stream, ppid) = (StreamId::new(self.stream), Ppid::new(self.ppid));
@@ -108,7 +111,7 @@ impl Chunk {
         builder.push(&Data {
             tsn: tsn.tsn(),
             stream,
-            // RFC 9260 §6.6: an unordered message has none
+            // RFC 9260 §6.6: an unordered message has no stream sequence number.
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
             //# when the Stream Sequence Number reaches the value 65535, the next Stream Sequence Number MUST
             //# be set to 0.
@@ -140,7 +143,8 @@ impl Chunk {
     }
 }
 
-/// The chunks from the one after the Cumulative TSN Ack Point to the last one sent. Any of them is found in O(1).
+/// The chunks from the one after the Cumulative TSN Ack Point to the last one sent. A lookup by TSN takes
+/// O(1).
 #[derive(Debug)]
 pub(super) struct Outstanding {
     first: LongTsn,
@@ -152,19 +156,19 @@ impl Outstanding {
         Self { first: LongTsn::first(initial_tsn), chunks: VecDeque::new() }
     }
 
-    /// The lowest TSN not cumulatively acknowledged, or the next to be sent.
+    /// Returns the lowest TSN not cumulatively acknowledged, or the next TSN if there is none.
     #[inline]
     pub(super) fn first(&self) -> LongTsn {
         self.first
     }
 
-    /// The Cumulative TSN Ack Point.
+    /// Returns the Cumulative TSN Ack Point.
     #[inline]
     pub(super) fn cum_tsn_ack(&self) -> LongTsn {
         self.first - 1
     }
 
-    /// The TSN the next new chunk gets.
+    /// Returns the TSN of the next new chunk.
     #[inline]
     pub(super) fn next(&self) -> LongTsn {
         self.first + self.chunks.len() as u64
@@ -196,7 +200,7 @@ impl Outstanding {
         self.chunks.get_mut(tsn.above(self.first) as usize)
     }
 
-    /// Cumulatively or by a gap block. What was never sent is not.
+    /// Returns true if a chunk is acknowledged, cumulatively or by a gap block; false for a TSN never sent.
     #[inline]
     pub(super) fn is_acked(&self, tsn: LongTsn) -> bool {
         tsn < self.first || self.at(tsn).is_some_and(|chunk| chunk.fate == Fate::GapAcked)
@@ -207,7 +211,7 @@ impl Outstanding {
         self.chunks.push_back(chunk);
     }
 
-    /// Takes the lowest one away: it is cumulatively acknowledged.
+    /// Removes the lowest chunk, which is cumulatively acknowledged.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(LongTsn, Chunk)> {
         let chunk = self.chunks.pop_front()?;
@@ -226,19 +230,19 @@ impl Outstanding {
         self.chunks.iter_mut().enumerate().map(move |(i, chunk)| (first + i as u64, chunk))
     }
 
-    /// True while the chunk is in flight and this is its last sending.
+    /// Returns true if the chunk is in flight and this is its last transmission.
     #[inline]
     pub(super) fn is_in_flight(&self, sending: &Sending) -> bool {
         let chunk = self.at(sending.tsn);
         chunk.is_some_and(|chunk| chunk.fate == Fate::InFlight && chunk.number == sending.number)
     }
 
-    /// Chunks in flight on a path in the order in which they were sent.
+    /// Returns the chunks in flight on a path, in the order of their transmission.
     pub(super) fn in_flight(&self, flow: &Flow) -> impl DoubleEndedIterator<Item = LongTsn> {
         flow.log.iter().filter(|sending| self.is_in_flight(sending)).map(|sending| sending.tsn)
     }
 
-    /// The lowest chunk marked for retransmission on a path.
+    /// Returns the lowest chunk marked for retransmission on a path.
     pub(super) fn next_marked(&self, path: &mut Path) -> Option<LongTsn> {
         let id = path.id();
         let flow = &mut path.flow;
@@ -256,8 +260,9 @@ impl Outstanding {
         None
     }
 
-    /// Finds a path's lowest outstanding TSN, after the previous one ceased to be outstanding there. Returns the number of
-    /// chunks examined.
+    /// Finds a path's lowest outstanding TSN after the previous one ceased to be outstanding there.
+    ///
+    /// Returns the number of chunks examined.
     pub(super) fn seek_earliest(&self, path: &mut Path) -> u64 {
         let id = path.id();
         let flow = &mut path.flow;
@@ -275,7 +280,7 @@ impl Outstanding {
         tsn.above(first)
     }
 
-    /// Everything, to be given up.
+    /// Removes and returns all chunks.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = Chunk> {
         self.first = self.next();
         core::mem::take(&mut self.chunks).into_iter()

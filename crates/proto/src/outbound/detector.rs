@@ -1,5 +1,7 @@
-//! [`LossDetector`]: which chunks a path has lost, by miss indications (RFC 9260 §7.2.4) or by time (RACK, RFC 8985 §6.2).
-//! Knows no packets; what follows from a loss is in [`super::loss`].
+//! [`LossDetector`]: detects lost chunks by miss indications (RFC 9260 §7.2.4) or by time (RACK,
+//! RFC 8985 §6.2).
+//!
+//! [`super::loss`] acts on the losses. This file does not depend on packets.
 
 use msctp_units::{Span, Time};
 
@@ -16,29 +18,29 @@ use crate::{Config, PathId};
 /// RFC 9260 §7.2.4: the third miss indication starts a fast retransmit.
 pub(super) const MISS_INDICATIONS: u8 = 3;
 
-/// How losses are detected, and what is known of those found.
+/// Loss detection: its options and state.
 #[derive(Debug)]
 pub(super) struct LossDetector {
-    /// By RACK-TLP instead of miss indications.
+    /// Detects losses by RACK-TLP instead of miss indications.
     pub(super) rack: bool,
-    /// PRR in Fast Recovery (RFC 9937).
+    /// Uses PRR in Fast Recovery (RFC 9937).
     pub(super) prr: bool,
     /// TLP.max_ack_delay (RFC 8985 §7.2).
     pub(super) max_ack_delay: Span,
-    /// Judges what a loss was due to.
+    /// Classifies losses; `None`: every loss is congestion.
     pub(super) classifier: Option<Box<Differentiation>>,
-    /// F-RTO examines expirations of T3-rtx.
+    /// Checks T3-rtx expirations with F-RTO.
     pub(super) use_frto: bool,
-    /// The examination under way.
+    /// The F-RTO check in progress.
     pub(super) frto: Option<Frto>,
-    /// A spurious expiration of T3-rtx restarts the RTT estimator.
+    /// Restarts the RTT estimator after a spurious T3-rtx expiration.
     pub(super) restart_rtt: bool,
-    /// The path whose estimator restarts, and the last TSN sent before the expiration.
-    pub(super) fresh_from: Option<(PathId, LongTsn)>,
-    /// Chunks found lost and not marked yet.
+    /// The path whose RTT estimator restarts, and the last TSN sent before the expiration.
+    pub(super) rtt_restart: Option<(PathId, LongTsn)>,
+    /// Chunks declared lost and not marked yet.
     pub(super) newly_lost: Vec<LongTsn>,
-    /// Scratch: sendings that return to the log.
-    pub(super) kept: Vec<Sending>,
+    /// Scratch space: transmissions to return to the log.
+    pub(super) to_relog: Vec<Sending>,
 }
 
 impl LossDetector {
@@ -51,13 +53,13 @@ impl LossDetector {
             use_frto: config.spurious_timeouts != SpuriousTimeouts::Ignore,
             frto: None,
             restart_rtt: config.spurious_timeouts == SpuriousTimeouts::UndoAndRestartRtt,
-            fresh_from: None,
+            rtt_restart: None,
             newly_lost: Vec::new(),
-            kept: Vec::new(),
+            to_relog: Vec::new(),
         }
     }
 
-    /// Puts the chunks that a path lost, as far as a SACK shows it, into `newly_lost`.
+    /// Appends the chunks that a SACK shows as lost on a path to `newly_lost`.
     #[inline]
     pub(super) fn detect(
         &mut self,
@@ -73,8 +75,10 @@ impl LossDetector {
         }
     }
 
-    /// Counts a miss indication for each sending in a flow's log up to `limit`. Sendings that were acknowledged, repeated or
-    /// fast retransmitted since leave the log: each is examined once, and each lost one at most three times.
+    /// Counts a miss indication for each transmission in a flow's log up to `limit`.
+    ///
+    /// Transmissions of chunks since acknowledged, retransmitted or fast retransmitted leave the log. Each is
+    /// examined once, and each lost one at most three times.
     fn count_misses(&mut self, sent: &mut Outstanding, flow: &mut Flow, limit: Sending) {
         let log = &mut flow.log;
         while let Some(&sending) = log.front() {
@@ -104,16 +108,18 @@ impl LossDetector {
             if chunk.misses >= MISS_INDICATIONS {
                 self.newly_lost.push(sending.tsn);
             } else {
-                self.kept.push(sending);
+                self.to_relog.push(sending);
             }
         }
-        while let Some(sending) = self.kept.pop() {
+        while let Some(sending) = self.to_relog.pop() {
             log.push_front(sending);
         }
     }
 
-    /// RFC 8985 §6.2 step 5: puts the chunks that are late by now into `newly_lost` and arms the reordering timer for the
-    /// next one. Examines each sending once, but for the first that is not lost yet.
+    /// Appends the chunks that are late at `now` to `newly_lost` (RFC 8985 §6.2 step 5).
+    ///
+    /// Arms the reordering timer for the next one. Each transmission is examined once, except the first that
+    /// is not lost yet.
     pub(super) fn find_late(&mut self, now: Time, sent: &Outstanding, gaps: &Gaps, path: &mut Path) {
         let Some(rack) = &mut path.rack else { return };
         rack.reordering_timer = None;
@@ -137,17 +143,18 @@ impl LossDetector {
     }
 }
 
-/// Up to where a flow's chunks get a miss indication: those below this TSN whose last sending preceded this one.
+/// Returns the limit of miss indications: they count for lower TSNs whose last transmission is earlier.
 ///
-/// Only chunks last sent on the same path count; RFC 9260 §7.2.4 compares TSNs over all paths. When data moves to a faster
-/// path, its chunks overtake those still under way on the old one, which the RFC's rule takes for losses. Each path has its
-/// own window (§7.2) and its own Fast Recovery for the same reason. That is stricter than the RFC, as §7 allows.
+/// Only chunks last sent on the same path count; RFC 9260 §7.2.4 compares TSNs over all paths. When data
+/// moves to a faster path, its chunks overtake those in flight on the old one, and the RFC's rule would
+/// declare these lost. Each path has its own window (§7.2) and its own Fast Recovery for the same reason.
+/// This is stricter than the RFC, as §7 allows.
 ///
-/// For chunks sent once, comparing sendings is the same as comparing TSNs. A retransmitted chunk gets a miss indication only
-/// when a chunk sent after *the retransmission* was acknowledged.
+/// For chunks sent once, the order of transmissions is the order of TSNs. A retransmitted chunk gets a miss
+/// indication only when a chunk sent after *the retransmission* was acknowledged.
 fn miss_limit(flow: &Flow, gaps: &Gaps, advanced: bool) -> Option<Sending> {
-    // "If an endpoint is in Fast Recovery and a SACK chunk arrives that advances the Cumulative TSN Ack Point, the miss
-    // indications are incremented for all TSNs reported missing in the SACK chunk."
+    // "If an endpoint is in Fast Recovery and a SACK chunk arrives that advances the Cumulative TSN Ack
+    // Point, the miss indications are incremented for all TSNs reported missing in the SACK chunk."
     if flow.ack.in_recovery
         && advanced
         && let Some(tsn) = gaps.highest()

@@ -1,12 +1,14 @@
-//! Loss classification: at the third miss indication a classifier judges whether the window is cut. Off by default; an
-//! extension of RFC 9260 §7.2.4 that changes no byte on the wire but the time of sending.
+//! Loss classification: at the third miss indication a classifier decides whether the window is reduced.
 //!
-//! Congestion: RFC 9260's Fast Recovery. Wireless: LD recovery. The chunks are fast retransmitted and the window stays;
-//! until a SACK acknowledges them cumulatively it grows as it may in Fast Recovery: not by slow start. New data on the
-//! SACKs meanwhile needs no rule: gap blocks reduce the flight size, and each packet that has left the network makes
-//! room for another (§6.1 B).
+//! Off by default. An extension of RFC 9260 §7.2.4 that changes the time of transmissions only, not their
+//! bytes.
 //!
-//! Knows no packets and no timers.
+//! Congestion leads to RFC 9260's Fast Recovery, a wireless loss to LD recovery. In LD recovery the chunks
+//! are fast retransmitted and the window stays. Until a SACK acknowledges them cumulatively, the window grows
+//! as in Fast Recovery: without slow start. New data needs no rule of its own: gap blocks reduce the flight
+//! size, and each packet that left the network makes room for another (§6.1 B).
+//!
+//! This file does not depend on packets or timers.
 
 use msctp_congestion::classifier::{Cause, Evidence, LossClassifier};
 use msctp_congestion::{RttEstimator, Window};
@@ -23,7 +25,7 @@ pub(super) struct Differentiation {
 }
 
 impl Differentiation {
-    /// `None`: every loss is congestion.
+    /// Returns `None` without a classifier: every loss is congestion.
     pub(super) fn new(config: &Config) -> Option<Box<Self>> {
         let classifier = config.loss_classifier.as_ref()?.make(&());
         Some(Box::new(Self { classifier, verdicts: Verdicts::default() }))
@@ -59,7 +61,7 @@ impl Outbound {
         self.losses.classifier.as_ref().map(|differentiation| &*differentiation.classifier)
     }
 
-    /// As [`loss_classifier`](Self::loss_classifier), mutable.
+    /// Returns the loss classifier for changes, if there is one.
     pub fn loss_classifier_mut(&mut self) -> Option<&mut dyn LossClassifier> {
         self.losses.classifier.as_mut().map(|differentiation| &mut *differentiation.classifier)
     }

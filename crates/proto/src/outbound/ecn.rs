@@ -1,8 +1,8 @@
-//! ECN at the sender (RFC 4960 Appendix A): which path a TSN went over first, and one reduction per window of data there
-//! (RFC 3168 §6.1.2). Knows no packets.
+//! ECN at the sender (RFC 4960 Appendix A): one window reduction per window of data (RFC 3168 §6.1.2).
 //!
-//! Only packets whose DATA is all new are sent ECT, so a mark always speaks of the path that took new data when its TSN
-//! was the next: a few (TSN, path) pairs tell which, however long ago the chunk was acknowledged.
+//! An ECNE names a TSN. Only packets with new data alone are sent ECT, so a mark concerns the path that
+//! carried new data at that TSN. A few (TSN, path) pairs suffice to find it, however long ago the chunk was
+//! acknowledged. This file does not depend on packets.
 
 use std::collections::VecDeque;
 
@@ -11,30 +11,30 @@ use msctp_units::Time;
 use msctp_wire::Tsn;
 
 use super::Outbound;
-use super::probe::ZeroWindowProbe;
+use super::zero_window::ZeroWindowProbe;
 use crate::long_tsn::LongTsn;
 use crate::path::{Flow, Paths};
 use crate::{PathId, TraceKind};
 
-/// Changes of the path of new data that are remembered. An ECNE comes a round trip after its TSN, or somewhat later when it was
-/// lost.
+/// Number of path changes of new data that are remembered. An ECNE arrives a round trip after its TSN, or
+/// later if it was lost.
 const REMEMBERED: usize = 8;
 
-/// What an ECNE led to.
+/// The result of an ECNE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echoed {
-    /// ECN was not agreed, or the TSN was never sent or is long gone: nothing.
+    /// No effect: ECN was not negotiated, or the TSN was never sent or is no longer known.
     Refused,
-    /// It speaks of a window that was reduced since, or of a path that is gone.
+    /// No effect: the window was reduced since, or the path was removed.
     Answered,
     /// The window of this path was reduced.
     Reduced(PathId),
 }
 
-/// What ECN keeps of the paths; made with the first new data.
+/// The ECN state of the sender, created with the first new data.
 #[derive(Debug, Default)]
 pub(super) struct EcnSender {
-    /// From which TSN on new data took which path, in order.
+    /// The first TSN of each run of new data on one path, in order.
     starts: VecDeque<(LongTsn, PathId)>,
     reductions: u64,
 }
@@ -45,9 +45,11 @@ impl EcnSender {
     }
 }
 
-/// Fast Recovery begins on a path, up to TSN `exit`, with this chunk lost. Returns true when its window was reduced for a
-/// mark after the chunk was sent: the loss belongs to the same window and reduces it no further (RFC 3168 §6.1.2). The
-/// loss of a retransmission (`again`) is "a new instance of congestion".
+/// Starts Fast Recovery up to TSN `exit` for ECN's purposes; returns true if `lost` needs no window
+/// reduction.
+///
+/// It needs none if the window was reduced for a mark after the chunk was sent: the loss belongs to the same
+/// window (RFC 3168 §6.1.2). The loss of a retransmission is "a new instance of congestion".
 pub(super) fn covers_loss(flow: &mut Flow, lost: LongTsn, again: bool, exit: LongTsn) -> bool {
     let covered = !again && flow.ecn_reduced >= Some(lost);
     if !covered {
@@ -57,23 +59,26 @@ pub(super) fn covers_loss(flow: &mut Flow, lost: LongTsn, again: bool, exit: Lon
 }
 
 impl Outbound {
-    /// Both ends agreed on ECN. To be said before anything is sent.
+    /// Sets whether both ends negotiated ECN. Must be called before anything is sent.
     pub fn set_ecn(&mut self, agreed: bool) {
         self.use_ecn = agreed;
     }
 
-    /// Windows reduced for an ECNE, over all paths.
+    /// Returns the number of windows reduced for an ECNE, over all paths.
     pub fn ecn_reductions(&self) -> u64 {
         self.ecn.as_ref().map_or(0, |ecn| ecn.reductions)
     }
 
-    /// A packet with DATA on this path may be sent ECT now: it would begin with a new chunk (RFC 3168 §6.1.5).
+    /// Returns true if a packet with DATA may be sent ECT on this path now: it would hold new chunks only
+    /// (RFC 3168 §6.1.5).
     pub fn would_be_ect(&self, path: PathId, paths: &Paths) -> bool {
         self.use_ecn && paths.get(path).is_none_or(|path| !self.may_retransmit(path))
     }
 
-    /// New chunks from `first` on were written into a packet on a path, and `again` chunks sent again. True when the packet
-    /// may be sent ECT.
+    /// Records the new chunks from `first` on, written into a packet beside `retransmitted` retransmitted
+    /// ones.
+    ///
+    /// Returns true if the packet may be sent ECT.
     pub(super) fn note_new(&mut self, id: PathId, first: LongTsn, again: u32) -> bool {
         let ecn = self.ecn.get_or_insert_default();
         if ecn.starts.back().is_none_or(|&(_, path)| path != id) {
@@ -82,18 +87,19 @@ impl Outbound {
             }
             ecn.starts.push_back((first, id));
         }
-        // RFC 3168 §6.1.5: not what is sent again; §6.1.6: not a window probe
-        again == 0 && !matches!(self.probe, ZeroWindowProbe::Sent { .. })
+        // RFC 3168 §6.1.5 excludes retransmissions, §6.1.6 zero window probes.
+        again == 0 && !matches!(self.zero_window_probe, ZeroWindowProbe::Sent { .. })
     }
 
-    /// Takes an ECNE.
+    /// Processes an ECNE.
     pub fn handle_ecne(&mut self, now: Time, tsn: Tsn, paths: &mut Paths) -> Echoed {
         let last = self.sent.next() - 1;
         let tsn = last.nearest(tsn);
         let Some(ecn) = self.ecn.as_mut().filter(|_| tsn <= last) else { return Echoed::Refused };
         let Some(id) = ecn.path_of(tsn) else { return Echoed::Refused };
         let Some(path) = paths.get_mut(id) else { return Echoed::Answered };
-        // RFC 3168 §6.1.2: "only once in response to a series of dropped and/or CE packets from a single window of data"
+        // RFC 3168 §6.1.2: "only once in response to a series of dropped and/or CE packets from a single
+        // window of data"
         if path.flow.ecn_reduced.max(path.flow.loss_reduced) >= Some(tsn) {
             return Echoed::Answered;
         }

@@ -1,41 +1,43 @@
-//! Which DATA chunks go into a packet now (RFC 9260 §6.1 A to E, §6.3.2 R1, §7.2).
+//! Filling packets: which DATA chunks are sent now (RFC 9260 §6.1 A to E, §6.3.2 R1, §7.2).
 
 use msctp_units::Time;
 use msctp_wire::{DataFlags, PacketBuilder, Tsn};
 
 use super::chunk::{Chunk, Fate, overhead, wire_len};
-use super::probe::ZeroWindowProbe;
+use super::zero_window::ZeroWindowProbe;
 use super::{MAX_OUTSTANDING, Outbound};
 use crate::long_tsn::LongTsn;
 use crate::path::{Path, Paths, RttSlot, Sending};
 use crate::{Direction, PathId, TraceKind};
 
-/// User bytes that are worth a chunk of their own.
-const WORTH_A_CHUNK: usize = 64;
+/// The smallest fragment that is cut to fill a packet, in user bytes.
+const MIN_FRAGMENT: usize = 64;
 
-/// What went into a packet.
+/// The DATA chunks written into a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filled {
-    /// Chunks sent for the first time; their TSNs are consecutive and end at `next_tsn` − 1.
+    /// Number of new chunks; their TSNs are consecutive and end at `next_tsn` − 1.
     pub new: u32,
-    /// Chunks sent again.
+    /// Number of retransmitted chunks.
     pub again: u32,
-    /// User bytes of all of them.
+    /// User bytes of both.
     pub bytes: u64,
-    /// The packet may be sent ECT: ECN was agreed and all DATA in it is new (RFC 3168 §6.1.5).
+    /// The packet may be sent ECT: ECN was negotiated and all DATA in it is new (RFC 3168 §6.1.5).
     pub ect: bool,
 }
 
 impl Filled {
-    /// No DATA chunk was written.
+    /// Returns true if no DATA chunk was written.
     pub fn is_empty(&self) -> bool {
         self.new + self.again == 0
     }
 }
 
-/// RFC 9260 §6.1 rule B: room below cwnd; the last chunk may exceed it by up to PMDCS − 1. While PRR is at work its allowance
-/// takes the place of cwnd (RFC 9937), unless nothing is in flight: no acknowledgement would come to allow more, and no T3-rtx
-/// runs (RFC 9260 §6.3.2 R2). A tail loss probe goes whatever the window says (RFC 8985 §7.3).
+/// Returns true if the window allows another packet (RFC 9260 §6.1 rule B).
+///
+/// The last chunk may exceed cwnd by up to PMDCS − 1. PRR's allowance replaces cwnd during its recovery
+/// (RFC 9937), unless nothing is in flight: no acknowledgement would come to raise the allowance, and no
+/// T3-rtx runs (RFC 9260 §6.3.2 R2). A tail loss probe ignores the window (RFC 8985 §7.3).
 #[inline]
 fn below_cwnd(path: &Path) -> bool {
     match &path.prr {
@@ -49,14 +51,16 @@ fn below_cwnd(path: &Path) -> bool {
     }
 }
 
-/// RFC 9260 §7.2.1, §7.2.3: after a timeout one packet only may be in flight until something is acknowledged. RFC 9260 §5.4: no
-/// data to an address that is not confirmed, but for what it was given before.
+/// Returns true if a packet with DATA may be sent on the path, the window aside.
+///
+/// After a timeout only one packet may be in flight until a chunk is acknowledged (RFC 9260 §7.2.1, §7.2.3).
+/// An unconfirmed address gets no new data (RFC 9260 §5.4).
 #[inline]
 fn may_begin_packet(path: &Path) -> bool {
     path.may_carry_packet() && (path.flight_size == 0 || !path.controller.one_packet_in_flight())
 }
 
-/// Nothing is to be sent: if the path's window is not what holds it back, the path's rate cannot be measured.
+/// Tells the path's rate sampler that the sender, not the window, limits the rate.
 #[inline]
 fn note_limited(path: &mut Path) {
     if path.flow.delivery.is_some()
@@ -68,13 +72,15 @@ fn note_limited(path: &mut Path) {
 }
 
 impl Outbound {
-    /// The path on which the next packet with DATA can be sent now; `None` when no chunk may be sent. Begins to wait for
-    /// a zero window probe when the peer's window is found closed, and for the time to come when the packet is paced.
+    /// Returns the path on which a packet with DATA can be sent now; `None` if no chunk may be sent.
+    ///
+    /// Arms the timer of the zero window probe if the peer's window is closed, and the pacing timer if pacing
+    /// delays the packet.
     //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
     //# The following general rules MUST be applied by the data sender
     pub fn next_path(&mut self, now: Time, paths: &mut Paths) -> Option<PathId> {
-        self.held_until = None;
-        self.found = None;
+        self.paced_until = None;
+        self.ready_path = None;
         self.abandon_due(now, paths);
         self.reroute(paths);
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
@@ -92,18 +98,21 @@ impl Outbound {
             Self::note_unused(paths);
         }
         let max = self.max_payload(paths);
-        if self.sent.is_empty() && self.probe == ZeroWindowProbe::Idle && self.window_is_closed(max) {
+        if self.sent.is_empty()
+            && self.zero_window_probe == ZeroWindowProbe::Idle
+            && self.window_is_closed(max)
+        {
             let rto = paths.get(data_path)?.rtt.rto();
-            self.probe = ZeroWindowProbe::Waiting(now + rto);
+            self.zero_window_probe = ZeroWindowProbe::Waiting(now + rto);
         }
         if paths.may_have_carriers() {
             return self.next_carrier(now, max, paths);
         }
-        self.found = self.offer(now, data_path, max, paths).then_some(data_path);
-        self.found
+        self.ready_path = self.offer(now, data_path, max, paths).then_some(data_path);
+        self.ready_path
     }
 
-    /// A packet with new data may leave on this path now.
+    /// Returns true if a packet with new data may leave on this path now.
     #[inline]
     fn offer(&mut self, now: Time, id: PathId, max: usize, paths: &mut Paths) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
@@ -118,19 +127,19 @@ impl Outbound {
         false
     }
 
-    /// The first of several paths that takes new data.
+    /// Returns the first of several data paths that can send new data.
     #[cold]
     fn next_carrier(&mut self, now: Time, max: usize, paths: &mut Paths) -> Option<PathId> {
         for id in paths.carriers() {
             if self.offer(now, id, max, paths) {
-                self.found = Some(id);
+                self.ready_path = Some(id);
                 break;
             }
         }
-        self.found
+        self.ready_path
     }
 
-    /// What carries retransmissions only is limited by how many there are.
+    /// Marks paths that carry retransmissions only as limited by the sender.
     #[cold]
     fn note_unused(paths: &mut Paths) {
         for index in 0..paths.len() {
@@ -141,7 +150,7 @@ impl Outbound {
         }
     }
 
-    /// Returns true when pacing lets the next packet on this path leave now; otherwise records when it does.
+    /// Returns true if pacing lets the next packet on this path leave now; otherwise records when it does.
     #[inline]
     fn may_leave(&mut self, now: Time, path: &mut Path) -> bool {
         let departure = path.departure(now);
@@ -149,12 +158,12 @@ impl Outbound {
             return true;
         }
         if departure < Time::MAX {
-            self.held_until = Some(self.held_until.map_or(departure, |until| until.min(departure)));
+            self.paced_until = Some(self.paced_until.map_or(departure, |until| until.min(departure)));
         }
         false
     }
 
-    /// [`fill`](Self::fill) would write a chunk on this path now. It does not ask whether pacing lets it leave.
+    /// Returns true if [`fill`](Self::fill) would write a chunk on this path now. Ignores pacing.
     pub fn wants_to_send(&self, now: Time, id: PathId, paths: &Paths) -> bool {
         paths.get(id).is_some_and(|path| {
             self.may_retransmit(path)
@@ -162,9 +171,10 @@ impl Outbound {
         })
     }
 
-    /// The size of the SCTP packet that the next chunk on this path needs, common header included, when that is more
-    /// than the path's PMTU leaves: chunks are not fragmented again when they move to a path with a smaller PMTU (RFC 9260
-    /// §6.9). Such a packet has to be begun with this limit and fragmented by IP.
+    /// Returns the size of a packet for the next chunk on this path, if it exceeds the path's PMTU.
+    ///
+    /// The size includes the common header. Chunks are not fragmented again when they move to a path with a
+    /// smaller PMTU (RFC 9260 §6.9). The caller begins the packet with this limit, and IP fragments it.
     pub fn oversized_packet(&self, path: PathId, paths: &mut Paths) -> Option<usize> {
         let path = paths.get_mut(path).filter(|path| path.flow.marked > 0)?;
         let tsn = self.sent.next_marked(path)?;
@@ -174,8 +184,10 @@ impl Outbound {
         (needed > u64::from(path.pmdcs())).then_some(12 + needed as usize)
     }
 
-    /// Bytes of the next chunk that [`fill`](Self::fill) would write on this path, header and padding included: for the
-    /// decision whether another chunk can be bundled with it.
+    /// Returns the bytes of the next chunk that [`fill`](Self::fill) would write, header and padding
+    /// included.
+    ///
+    /// The caller decides from it whether to bundle another chunk.
     pub fn next_chunk_len(&self, path: PathId, paths: &mut Paths) -> Option<usize> {
         let path = paths.get_mut(path)?;
         if self.may_retransmit(path) {
@@ -188,7 +200,7 @@ impl Outbound {
     #[inline]
     pub(super) fn may_retransmit(&self, path: &Path) -> bool {
         path.flow.marked > 0
-            && !self.frto_probes()
+            && !self.frto_sends_new_data()
             && may_begin_packet(path)
             && (path.flow.forced || below_cwnd(path))
     }
@@ -208,11 +220,12 @@ impl Outbound {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
             //# the data sender MUST NOT transmit new data to any destination transport address if its peer's
             //# rwnd indicates that the peer has no buffer space
-            && (!self.window_is_closed(max) || self.probe == ZeroWindowProbe::Due)
+            && (!self.window_is_closed(max) || self.zero_window_probe == ZeroWindowProbe::Due)
     }
 
-    /// RFC 9260 §6.1 A: rwnd is smaller than the next DATA chunk. Chunks are never cut to fit rwnd, which also avoids the
-    /// silly window syndrome.
+    /// Returns true if rwnd is smaller than the next DATA chunk (RFC 9260 §6.1 A).
+    ///
+    /// Chunks are never cut to fit rwnd, which also avoids the silly window syndrome.
     #[inline]
     pub(super) fn window_is_closed(&self, max: usize) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
@@ -221,7 +234,7 @@ impl Outbound {
         self.queue.next_len(max).is_some_and(|len| self.rwnd() < len as i64)
     }
 
-    /// What is marked for a path that does not work goes elsewhere if there is a path that does (RFC 9260 §6.4.1).
+    /// Moves chunks marked for an unusable path to a usable one, if there is one (RFC 9260 §6.4.1).
     fn reroute(&mut self, paths: &mut Paths) {
         for index in 0..paths.len() {
             let path = paths.at(index);
@@ -249,8 +262,10 @@ impl Outbound {
         }
     }
 
-    /// Writes the DATA chunks that may be sent on the path now into a packet: retransmissions first, then, on the data
-    /// path, new ones. Starts T3-rtx. Control chunks must be in the packet already (RFC 9260 §6.10).
+    /// Writes the DATA chunks that may be sent on the path now into a packet, and starts T3-rtx.
+    ///
+    /// Retransmissions come first, then new chunks if this is a data path. Control chunks must be in the
+    /// packet already (RFC 9260 §6.10).
     pub fn fill(
         &mut self,
         now: Time,
@@ -259,7 +274,7 @@ impl Outbound {
         builder: &mut PacketBuilder<'_>,
     ) -> Filled {
         let mut filled = Filled::default();
-        let found = self.found.take() == Some(id);
+        let ready_path = self.ready_path.take() == Some(id);
         let max = self.max_payload(paths);
         let Some(index) = paths.index(id) else { return filled };
         let path = paths.at_mut(index);
@@ -289,12 +304,12 @@ impl Outbound {
         }
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.10
         //# The transmitter MUST transmit DATA chunks within an SCTP packet in increasing order of TSN.
-        // RFC 9260 §6.1 C: new chunks only when no marked one is left here
+        // RFC 9260 §6.1 C: new chunks only once none is marked on this path
         let carries = paths.is_carrier(id);
         let path = paths.at_mut(index);
-        if (path.flow.marked == 0 || self.frto_probes())
+        if (path.flow.marked == 0 || self.frto_sends_new_data())
             && carries
-            && (filled.again > 0 || found || self.may_send_new(now, max, path))
+            && (filled.again > 0 || ready_path || self.may_send_new(now, max, path))
         {
             self.fill_new(now, max, path, builder, &mut filled);
         }
@@ -343,18 +358,18 @@ impl Outbound {
     ) {
         let before = filled.new;
         self.queue.begin_packet();
-        // What does not hold one byte beside the chunk's header is full; most packets are after one chunk.
+        // A packet without room for a header and one byte is full; most packets are after one chunk.
         while builder.remaining() > overhead(self.interleaving)
             && below_cwnd(path)
             && self.sent.len() < MAX_OUTSTANDING
         {
-            let max = self.cut(max, builder.remaining());
+            let max = self.fragment_len(max, builder.remaining());
             let Some(len) = self.queue.next_len(max) else { break };
             let closed = self.rwnd() < len as i64;
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
             //# The implementation MUST also take into account the space required for a SACK chunk if bundling
             //# a SACK chunk with the DATA chunk.
-            if closed && self.probe != ZeroWindowProbe::Due
+            if closed && self.zero_window_probe != ZeroWindowProbe::Due
                 || (builder.remaining() as u64) < wire_len(len, self.interleaving)
             {
                 break;
@@ -364,7 +379,8 @@ impl Outbound {
             }
             filled.new += 1;
             filled.bytes += len as u64;
-            self.probe = if closed { ZeroWindowProbe::Sent { heard: false } } else { ZeroWindowProbe::Idle };
+            self.zero_window_probe =
+                if closed { ZeroWindowProbe::Sent { sack_received: false } } else { ZeroWindowProbe::Idle };
         }
         self.queue.end_packet();
         if filled.new > before {
@@ -378,20 +394,24 @@ impl Outbound {
         }
     }
 
-    /// User bytes of the next chunk at most, of `max`, with so much room in the packet. Where a batch of packets wants them equally
-    /// long, what has to be fragmented anyway fills the packet that the message before it began (RFC 9260 §6.9 leaves the
-    /// size of fragments open, §6.10 wants chunks bundled).
+    /// Returns the largest number of user bytes for the next chunk, at most `max`, with `room` left in the
+    /// packet.
+    ///
+    /// Batched packets should have equal lengths. A message that is fragmented anyway then fills the packet
+    /// that the message before it began. RFC 9260 §6.9 leaves the size of fragments open, and §6.10 asks for
+    /// bundling.
     #[inline]
-    fn cut(&self, max: usize, room: usize) -> usize {
+    fn fragment_len(&self, max: usize, room: usize) -> usize {
         if !self.full_packets || self.queue.next_len(usize::MAX).is_none_or(|left| left <= max) {
             return max;
         }
         // RFC 9260 §3.2: chunks are padded to 4 bytes
         let room = (room & !3).saturating_sub(overhead(self.interleaving));
-        if room < WORTH_A_CHUNK { max } else { room.min(max) }
+        if room < MIN_FRAGMENT { max } else { room.min(max) }
     }
 
-    /// User bytes of the largest chunk: what the AMDCS, the smallest PMDCS of all paths, leaves (RFC 9260 §6.9, §7.3).
+    /// Returns the user bytes of the largest chunk, from the smallest PMDCS of all paths (AMDCS;
+    /// RFC 9260 §6.9, §7.3).
     #[inline]
     pub(super) fn max_payload(&self, paths: &Paths) -> usize {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.9
@@ -404,7 +424,7 @@ impl Outbound {
         amdcs.saturating_sub(overhead(self.interleaving)).max(1)
     }
 
-    /// Sends one new chunk; false when it did not fit after all.
+    /// Sends one new chunk; returns false if it did not fit.
     #[inline]
     fn send_new(&mut self, now: Time, max: usize, path: &mut Path, builder: &mut PacketBuilder<'_>) -> bool {
         let Some(piece) = self.queue.take(max) else { return false };
@@ -412,7 +432,7 @@ impl Outbound {
         //# The transmitter MUST then assign, in sequence, a separate TSN to each of the DATA chunks in the
         //# series.
         let tsn = self.sent.next();
-        // RFC 7053 §5.1: the application waits for it, or a shutdown or a stream reset does
+        // RFC 7053 §5.1: the application, a shutdown or a stream reset needs the acknowledgement
         let immediate = piece.end
             && (piece.sack_immediately || self.shutdown_pending && self.queue.is_empty())
             || self.resetting;
@@ -447,7 +467,7 @@ impl Outbound {
         let pushed = chunk.push(tsn, builder);
         debug_assert!(pushed.is_ok(), "room was checked");
         let (len, wire) = (chunk.len(), chunk.wire_len());
-        // Should it not be in the packet, T3-rtx sends it again like any other that is lost.
+        // If the chunk were missing from the packet, T3-rtx would retransmit it like a lost one.
         if chunk.partial != 0 {
             self.partial.on_sent(chunk.partial, tsn, len, chunk.flags.end);
         }
@@ -468,7 +488,7 @@ impl Outbound {
         true
     }
 
-    /// Sends the lowest marked chunk of a flow again; `None` when there is none or it does not fit.
+    /// Retransmits the lowest marked chunk of a path; returns `None` if there is none or it does not fit.
     fn retransmit(
         &mut self,
         now: Time,
@@ -508,7 +528,7 @@ impl Outbound {
             self.disown(tsn, from);
         }
         for path in paths.iter_mut() {
-            // RFC 9260 §6.3.1 C5: neither the chunk nor any chunk above it is good for a measurement any more
+            // RFC 9260 §6.3.1 C5: neither this chunk nor any above it gives a valid measurement
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.3.1
             //# RTT measurements MUST NOT be made using chunks that were retransmitted
             if path.rtt_slot.is_some_and(|slot| self.sent.first().nearest(Tsn::new(slot.tsn)) >= tsn) {
@@ -519,7 +539,7 @@ impl Outbound {
         Some(Resent { was_earliest, bytes: len })
     }
 
-    /// A chunk last sent on this path is not outstanding there any more: it was retransmitted elsewhere or abandoned.
+    /// Removes a chunk from a path's outstanding ones: it was retransmitted on another path, or abandoned.
     pub(super) fn disown(&self, tsn: LongTsn, path: &mut Path) {
         path.flow.unacked -= 1;
         if path.flow.earliest == Some(tsn) {
@@ -527,8 +547,9 @@ impl Outbound {
         }
     }
 
-    /// Writes a chunk that is outstanding once more; it counts in no window: a copy on a second path (bicasting).
-    /// False when it is acknowledged, was never sent, or does not fit.
+    /// Writes a copy of an outstanding chunk for a second path (bicasting); the copy counts in no window.
+    ///
+    /// Returns false if the chunk is acknowledged, was never sent, or does not fit.
     pub fn copy_chunk(&mut self, tsn: Tsn, builder: &mut PacketBuilder<'_>) -> bool {
         let tsn = self.sent.first().nearest(tsn);
         let chunk = self.sent.at_mut(tsn).filter(|chunk| chunk.fate != Fate::Abandoned);
@@ -546,7 +567,7 @@ impl Outbound {
     }
 }
 
-/// What a retransmission did.
+/// The result of a retransmission.
 struct Resent {
     was_earliest: bool,
     bytes: u64,

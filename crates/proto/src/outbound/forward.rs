@@ -1,4 +1,5 @@
-//! Telling the peer what was given up: Advanced.Peer.Ack.Point and FORWARD TSN (RFC 3758 §3.5, RFC 8260 §2.3.1).
+//! Notifying the peer of abandoned chunks: Advanced.Peer.Ack.Point and FORWARD TSN (RFC 3758 §3.5,
+//! RFC 8260 §2.3.1).
 
 use msctp_units::Time;
 use msctp_wire::{
@@ -14,32 +15,32 @@ use crate::long_tsn::LongTsn;
 use crate::path::Paths;
 use crate::rare::Untouched;
 
-/// Bytes of a FORWARD TSN or I-FORWARD-TSN that skips no stream.
+/// Length in bytes of a FORWARD TSN or I-FORWARD-TSN that skips no stream.
 const FIXED: usize = 8;
 
-/// What the peer was told.
+/// The sender's FORWARD TSN state.
 #[derive(Debug)]
 pub(super) struct Forward {
-    /// Advanced.Peer.Ack.Point; below the Cumulative TSN Ack Point it counts as that.
-    point: LongTsn,
-    /// To be told now.
+    /// Advanced.Peer.Ack.Point; the Cumulative TSN Ack Point if that is higher.
+    advanced_peer_ack_point: LongTsn,
+    /// A FORWARD TSN must be sent now.
     due: bool,
-    /// The last FORWARD TSN that was sent.
+    /// The last FORWARD TSN sent.
     last: Option<SentForward>,
-    /// The path whose T3-rtx runs for it (C5) as long as it is not acknowledged.
-    timed_on: Option<PathId>,
-    /// The path on which the peer was told last and did not answer.
-    tried: Option<PathId>,
+    /// The path whose T3-rtx runs for an unacknowledged FORWARD TSN (C5).
+    t3_rtx_on: Option<PathId>,
+    /// The path of the last FORWARD TSN whose T3-rtx expired.
+    unanswered_on: Option<PathId>,
 }
 
-/// A FORWARD TSN that was sent.
+/// A sent FORWARD TSN.
 #[derive(Clone, Copy, Debug)]
 struct SentForward {
     at: Time,
     path: Option<PathId>,
 }
 
-/// A FORWARD TSN or I-FORWARD-TSN that was written.
+/// A FORWARD TSN or I-FORWARD-TSN written into a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForwardSummary {
     /// New Cumulative TSN.
@@ -51,88 +52,101 @@ pub struct ForwardSummary {
 }
 
 impl Untouched for Forward {
-    const UNTOUCHED: &'static Self =
-        &Self { point: LongTsn::LEAST, due: false, last: None, timed_on: None, tried: None };
+    const UNTOUCHED: &'static Self = &Self {
+        advanced_peer_ack_point: LongTsn::LEAST,
+        due: false,
+        last: None,
+        t3_rtx_on: None,
+        unanswered_on: None,
+    };
 }
 
 impl Default for Forward {
     fn default() -> Self {
-        Self { point: LongTsn::LEAST, due: false, last: None, timed_on: None, tried: None }
+        Self {
+            advanced_peer_ack_point: LongTsn::LEAST,
+            due: false,
+            last: None,
+            t3_rtx_on: None,
+            unanswered_on: None,
+        }
     }
 }
 
 impl Forward {
-    /// Where it goes: as data does, once it was not answered to each path (RFC 9260 §6.4).
+    /// Returns the path for a FORWARD TSN: the data path, or an alternate after a timeout (RFC 9260 §6.4).
     fn path(&self, paths: &Paths) -> Option<PathId> {
-        match self.tried {
+        match self.unanswered_on {
             Some(last) => paths.retransmission_path(last),
             None => paths.data_path(),
         }
     }
 
-    /// T3-rtx of this path runs for a FORWARD TSN, whether or not DATA is in flight there.
+    /// Returns true if T3-rtx of this path runs for a FORWARD TSN, with or without DATA in flight there.
     #[inline]
-    pub(super) fn is_timed_on(&self, path: PathId) -> bool {
-        self.timed_on == Some(path)
+    pub(super) fn runs_t3_rtx_on(&self, path: PathId) -> bool {
+        self.t3_rtx_on == Some(path)
     }
 }
 
 impl Outbound {
-    /// Something was given up that the peer does not know of, or messages may still be given up.
+    /// Returns true if the peer does not know of some abandoned chunk, or messages may still be abandoned.
     #[inline]
     pub fn may_forward(&self) -> bool {
-        !self.partial.is_empty() || self.forward.point > self.sent.cum_tsn_ack()
+        !self.partial.is_empty() || self.forward.advanced_peer_ack_point > self.sent.cum_tsn_ack()
     }
 
-    /// C1 and C2: past all that was given up. Cost: what it passes.
+    /// Moves Advanced.Peer.Ack.Point past all abandoned chunks (C1, C2), at a cost linear in their number.
     pub(super) fn advance_peer_ack_point(&mut self) {
         let cum_tsn_ack = self.sent.cum_tsn_ack();
-        let mut point = self.forward.point.max(cum_tsn_ack);
+        let mut point = self.forward.advanced_peer_ack_point.max(cum_tsn_ack);
         while self.sent.at(point + 1).is_some_and(|chunk| chunk.fate == Fate::Abandoned) {
             point = point + 1;
         }
-        self.forward.due |= point > self.forward.point.max(cum_tsn_ack);
-        self.forward.point = point;
+        self.forward.due |= point > self.forward.advanced_peer_ack_point.max(cum_tsn_ack);
+        self.forward.advanced_peer_ack_point = point;
         if point == cum_tsn_ack {
             self.forward.due = false;
             self.forward.last = None;
         }
     }
 
-    /// Something was given up (A2, A3). Its T3-rtx may have been all that would have made the peer be told again of what was given
-    /// up before.
+    /// Updates the FORWARD TSN state after chunks were abandoned (A2, A3).
+    ///
+    /// Abandoning may stop the only T3-rtx that would repeat an earlier FORWARD TSN.
     pub(super) fn forward_after_abandoning(&mut self, now: Time, paths: &mut Paths) {
         self.advance_peer_ack_point();
         self.keep_t3_running(now, paths);
     }
 
-    /// A SACK was taken in (A4), which may have advanced the Cumulative TSN Ack Point; what is over now is given up. C3: as long as
-    /// the peer is behind it is told again, at most once a round trip (F2).
+    /// Updates the FORWARD TSN state after a SACK (A4), and abandons expired messages.
+    ///
+    /// While the peer is behind, the FORWARD TSN is repeated at most once a round trip (C3, F2).
     #[inline]
     pub(super) fn forward_after_sack(&mut self, now: Time, advanced: bool, paths: &mut Paths) {
-        // Nothing can have been given up, or be.
+        // Without partial reliability there is nothing to abandon.
         if self.partial.is_touched() {
-            self.go_on_forward(now, advanced, paths);
+            self.update_forward(now, advanced, paths);
         }
     }
 
-    fn go_on_forward(&mut self, now: Time, advanced: bool, paths: &mut Paths) {
-        // First: with all that was given up acknowledged, what the peer was told is forgotten.
+    fn update_forward(&mut self, now: Time, advanced: bool, paths: &mut Paths) {
+        // Before the state is reset below, once all abandoned chunks are acknowledged.
         if advanced {
-            self.settle_told(now, paths);
+            self.on_forward_tsn_acked(now, paths);
         }
         self.abandon_due(now, paths);
         self.advance_peer_ack_point();
-        if self.forward.point == self.sent.cum_tsn_ack() {
-            self.forward.tried = None;
-            if let Some(path) = self.forward.timed_on.take().and_then(|id| paths.get_mut(id)) {
+        if self.forward.advanced_peer_ack_point == self.sent.cum_tsn_ack() {
+            self.forward.unanswered_on = None;
+            if let Some(path) = self.forward.t3_rtx_on.take().and_then(|id| paths.get_mut(id)) {
                 // RFC 9260 §6.3.2 R2
                 path.stop_t3_rtx_if_drained(false);
             }
             return;
         }
         let round_trip = paths.data_path().and_then(|id| paths.get(id)).map(|path| {
-            // Without a measurement T3-rtx repeats it.
+            // Without a measurement T3-rtx repeats the FORWARD TSN.
             path.rtt.srtt().unwrap_or(path.rtt.rto())
         });
         if let (Some(last), Some(round_trip)) = (self.forward.last, round_trip) {
@@ -141,12 +155,14 @@ impl Outbound {
         self.keep_t3_running(now, paths);
     }
 
-    /// The peer goes where it is told to: it is there (RFC 9260 §8.1), and what T3-rtx waits for is later now. Chunks that were
-    /// given up are acknowledged by nothing else (A2).
-    fn settle_told(&mut self, now: Time, paths: &mut Paths) {
+    /// Handles the acknowledgement of a FORWARD TSN: resets the error count (RFC 9260 §8.1) and restarts
+    /// T3-rtx.
+    ///
+    /// Abandoned chunks are acknowledged in no other way (A2).
+    fn on_forward_tsn_acked(&mut self, now: Time, paths: &mut Paths) {
         let Some(last) = self.forward.last else { return };
         paths.clear_assoc_error_count();
-        for id in [last.path, self.forward.timed_on].into_iter().flatten() {
+        for id in [last.path, self.forward.t3_rtx_on].into_iter().flatten() {
             if let Some(path) = paths.get_mut(id).filter(|path| path.t3_rtx.is_some()) {
                 // RFC 9260 §6.3.2 R3
                 path.start_t3_rtx(now);
@@ -154,46 +170,46 @@ impl Outbound {
         }
     }
 
-    /// T3-rtx has expired (A5).
+    /// Updates the FORWARD TSN state after T3-rtx expired (A5).
     pub(super) fn forward_after_timeout(&mut self) {
         if !self.partial.is_touched() {
             return;
         }
         self.advance_peer_ack_point();
-        self.forward.tried = self.forward.timed_on.take().or(self.forward.tried);
-        self.forward.due = self.forward.point > self.sent.cum_tsn_ack();
+        self.forward.unanswered_on = self.forward.t3_rtx_on.take().or(self.forward.unanswered_on);
+        self.forward.due = self.forward.advanced_peer_ack_point > self.sent.cum_tsn_ack();
     }
 
-    /// A path is gone, and with it the T3-rtx that ran for a FORWARD TSN: it is sent again elsewhere.
+    /// Repeats a FORWARD TSN on another path if the T3-rtx that ran for it was on a removed path.
     pub(super) fn forward_after_removal(&mut self, gone: PathId) {
         if !self.partial.is_touched() {
             return;
         }
-        self.forward.tried = self.forward.tried.filter(|&path| path != gone);
-        if self.forward.timed_on.take_if(|path| *path == gone).is_some() {
-            self.forward.due = self.forward.point > self.sent.cum_tsn_ack();
+        self.forward.unanswered_on = self.forward.unanswered_on.filter(|&path| path != gone);
+        if self.forward.t3_rtx_on.take_if(|path| *path == gone).is_some() {
+            self.forward.due = self.forward.advanced_peer_ack_point > self.sent.cum_tsn_ack();
         }
     }
 
-    /// C5: at least one T3-rtx runs while the peer was told and has not answered.
+    /// Keeps at least one T3-rtx running while a FORWARD TSN is unacknowledged (C5).
     fn keep_t3_running(&mut self, now: Time, paths: &mut Paths) {
         if self.forward.last.is_none() || paths.iter().any(|path| path.t3_rtx.is_some()) {
             return;
         }
         if let Some(path) = self.forward.path(paths).and_then(|id| paths.get_mut(id)) {
             path.start_t3_rtx(now);
-            self.forward.timed_on = Some(path.id());
+            self.forward.t3_rtx_on = Some(path.id());
         }
     }
 
-    /// The path on which a FORWARD TSN is to be sent now; lets lifetimes end first.
+    /// Returns the path on which a FORWARD TSN must be sent now. Abandons expired messages first.
     pub fn forward_path(&mut self, now: Time, paths: &mut Paths) -> Option<PathId> {
         self.abandon_due(now, paths);
         let path = self.forward.path(paths).filter(|_| self.forward.due)?;
         paths.get(path).filter(|path| path.is_confirmed()).map(|_| path)
     }
 
-    /// Writes the FORWARD TSN that is due. `None`: it does not fit.
+    /// Writes the pending FORWARD TSN; returns `None` if it does not fit.
     pub fn encode_forward_tsn(
         &mut self,
         now: Time,
@@ -210,7 +226,8 @@ impl Outbound {
             builder.push(&chunk).ok()?;
             (chunk.chunk_type().0, chunk.encoded_len())
         } else {
-            // RFC 3758 §3.2: "MUST NOT report TSN's corresponding to DATA chunks that are marked as unordered"
+            // RFC 3758 §3.2: "MUST NOT report TSN's corresponding to DATA chunks that are marked as
+            // unordered"
             let streams: SmallVec<[SkippedStream; 16]> = skipped
                 .iter()
                 .map(|s| SkippedStream { stream: s.stream, ssn: Ssn::new(s.mid.get() as u16) })
@@ -225,11 +242,12 @@ impl Outbound {
         Some(ForwardSummary { new_cum_tsn, chunk_type, len: len as u16 })
     }
 
-    /// C4: each stream with the largest number of it that was given up, as far as `room` allows; and how far that reaches.
+    /// Returns the last abandoned message of each stream (C4), for at most `room` streams, and the TSN
+    /// reached.
     fn skipped(&self, room: usize) -> (LongTsn, SmallVec<[SkippedMessages; 16]>) {
         let mut skipped: SmallVec<[SkippedMessages; 16]> = SmallVec::new();
         let mut reached = self.sent.cum_tsn_ack();
-        while reached < self.forward.point {
+        while reached < self.forward.advanced_peer_ack_point {
             let Some(chunk) = self.sent.at(reached + 1) else { break };
             let unordered = chunk.flags.unordered;
             if !unordered || self.interleaving {
@@ -240,7 +258,7 @@ impl Outbound {
                     mid: Mid::new(chunk.mid),
                 };
                 match skipped.binary_search_by_key(&key, |s| (s.stream.get(), s.unordered)) {
-                    // Numbers of a stream go up with the TSN.
+                    // A stream's message numbers increase with the TSN.
                     Ok(index) => skipped[index] = entry,
                     Err(_) if skipped.len() >= room => break,
                     Err(index) => skipped.insert(index, entry),

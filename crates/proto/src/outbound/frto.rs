@@ -1,10 +1,12 @@
-//! F-RTO for SCTP: was an expiration of T3-rtx spurious? RFC 5682 §2.1 in SCTP's terms: duplicate ACKs are SACKs that do not
-//! advance the Cumulative TSN Ack Point, and acknowledged data that was not sent again is a marked chunk that is acknowledged.
-//! Off by default.
+//! F-RTO: detects spurious expirations of T3-rtx (RFC 5682 §2.1, in SCTP's terms). Off by default.
 //!
-//! Applied only where what it concludes is sound: the retransmission goes to the same path, nothing is outstanding on another,
-//! no earlier timeout is being repaired, and not in LD recovery (Park & Jang §2.1). What was marked stays marked meanwhile
-//! and is not sent; when the timeout turns out spurious it is in flight again as if nothing had been.
+//! A SACK that does not advance the Cumulative TSN Ack Point is a duplicate ACK. An acknowledged chunk that
+//! is still marked is acknowledged data that was not retransmitted.
+//!
+//! F-RTO runs only where its conclusion is sound. The retransmission goes to the same path, no chunk is
+//! outstanding on another path, no earlier timeout is being repaired, and the path is not in LD recovery
+//! (Park & Jang §2.1). Marked chunks are not sent meanwhile. If the timeout was spurious, they return to the
+//! flight unchanged.
 
 use super::Outbound;
 use super::chunk::Fate;
@@ -13,30 +15,32 @@ use crate::long_tsn::LongTsn;
 use crate::path::{Paths, Sending};
 use crate::{PathId, TraceKind};
 
-/// Where the algorithm stands.
+/// State of F-RTO after one expiration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// A packet was sent again: (2) waits for a SACK.
-    Resent,
-    /// New data instead of more retransmissions: (3) waits for a SACK. The window after the first acknowledgement, 1 packet
-    /// and what was acknowledged, lets out the two packets that RFC 5682 allows.
-    Probing,
+enum FrtoState {
+    /// One packet was retransmitted: step (2) needs a SACK.
+    Retransmitted,
+    /// New data is sent instead of further retransmissions: step (3) needs a SACK.
+    ///
+    /// After the first acknowledgement the window is 1 packet plus the bytes acknowledged. It allows the two
+    /// packets of RFC 5682.
+    NewDataSent,
 }
 
-/// The algorithm at work after one expiration.
+/// The check of one T3-rtx expiration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frto {
     path: PathId,
     /// The last TSN sent when the timer expired.
     recover: LongTsn,
-    step: Step,
-    /// A chunk that was not sent again was acknowledged by the SACK being processed.
+    state: FrtoState,
+    /// The SACK being processed acknowledged a chunk that was not retransmitted.
     original_acked: bool,
 }
 
 impl Outbound {
-    /// Step (1): T3-rtx of a path has expired, nothing is marked yet.
-    pub(super) fn suspect_timeout(&mut self, path: PathId, target: PathId, paths: &Paths) {
+    /// Starts the check (step 1) when T3-rtx of a path has expired, before any chunk is marked.
+    pub(super) fn start_frto(&mut self, path: PathId, target: PathId, paths: &Paths) {
         let sound = target == path
             && self.losses.frto.is_none()
             && paths.iter().all(|other| match other.id() == path {
@@ -47,47 +51,48 @@ impl Outbound {
         self.losses.frto = (self.losses.use_frto && sound).then_some(Frto {
             path,
             recover,
-            step: Step::Resent,
+            state: FrtoState::Retransmitted,
             original_acked: false,
         });
-        self.losses.fresh_from = None;
+        self.losses.rtt_restart = None;
     }
 
-    /// A marked chunk was acknowledged: it had arrived when it was sent before.
+    /// Records that a marked chunk was acknowledged: its original transmission arrived.
     #[inline]
-    pub(super) fn note_original(&mut self) {
+    pub(super) fn on_original_acked(&mut self) {
         if let Some(frto) = &mut self.losses.frto {
             frto.original_acked = true;
         }
     }
 
-    /// New data goes out instead of retransmissions.
+    /// Returns true while F-RTO sends new data instead of retransmissions.
     #[inline]
-    pub(super) fn frto_probes(&self) -> bool {
-        self.losses.frto.is_some_and(|frto| frto.step == Step::Probing)
+    pub(super) fn frto_sends_new_data(&self) -> bool {
+        self.losses.frto.is_some_and(|frto| frto.state == FrtoState::NewDataSent)
     }
 
-    /// A SACK was taken in.
-    pub(super) fn look_into_timeout(&mut self, processing: Processing, paths: &mut Paths) {
+    /// Advances the check after a SACK.
+    pub(super) fn check_timeout(&mut self, processing: Processing, paths: &mut Paths) {
         let Some(frto) = &mut self.losses.frto else { return };
         let original_acked = core::mem::take(&mut frto.original_acked);
-        match frto.step {
-            // (2a): nothing new, or everything: it cannot be told. Without new data neither (§2.1, last paragraph of (2)).
-            Step::Resent if !processing.advanced => self.losses.frto = None,
-            Step::Resent if self.sent.cum_tsn_ack() >= frto.recover || self.queue.is_empty() => {
+        match frto.state {
+            // (2a): a SACK that acknowledges nothing new, or everything, decides nothing; nor does one
+            // without new data to send (§2.1, last paragraph of (2)).
+            FrtoState::Retransmitted if !processing.advanced => self.losses.frto = None,
+            FrtoState::Retransmitted if self.sent.cum_tsn_ack() >= frto.recover || self.queue.is_empty() => {
                 self.losses.frto = None;
             }
             // (2b)
-            Step::Resent => frto.step = Step::Probing,
+            FrtoState::Retransmitted => frto.state = FrtoState::NewDataSent,
             // (3a)
-            Step::Probing if !processing.advanced => self.losses.frto = None,
+            FrtoState::NewDataSent if !processing.advanced => self.losses.frto = None,
             // (3b)
-            Step::Probing if original_acked => self.undo_timeout(processing, paths),
-            Step::Probing => {}
+            FrtoState::NewDataSent if original_acked => self.undo_timeout(processing, paths),
+            FrtoState::NewDataSent => {}
         }
     }
 
-    /// What was marked is in flight as before, and the window is back.
+    /// Undoes a spurious timeout: returns the marked chunks to the flight and restores the window.
     fn undo_timeout(&mut self, processing: Processing, paths: &mut Paths) {
         let Some(Frto { path: id, recover, .. }) = self.losses.frto.take() else { return };
         let Some(path) = paths.get_mut(id) else { return };
@@ -107,7 +112,7 @@ impl Outbound {
         path.flow.loss_reduced = None;
         path.spurious_timeouts += 1;
         path.controller.on_spurious_timeout(processing.now);
-        self.losses.fresh_from = self.losses.restart_rtt.then_some((id, recover));
+        self.losses.rtt_restart = self.losses.restart_rtt.then_some((id, recover));
         if let Some(trace) = &mut self.trace {
             trace.push_back(TraceKind::SpuriousTimeout { path: id });
         }

@@ -1,12 +1,13 @@
-//! [`Gaps`]: which TSNs the last SACK acknowledged above its Cumulative TSN Ack, and what the next one changes. Knows
-//! nothing of chunks.
+//! [`Gaps`]: the TSNs that the last SACK acknowledged by gap blocks, and the changes made by the next one.
+//!
+//! Does not depend on chunks.
 
 use msctp_wire::{GapBlock, List};
 
 use crate::long_tsn::LongTsn;
 use crate::rare::Untouched;
 
-/// TSNs in a row, both ends included.
+/// A range of TSNs, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TsnRange {
     pub(super) first: LongTsn,
@@ -19,17 +20,17 @@ impl TsnRange {
     }
 }
 
-/// The gap-acknowledged ranges, in order and disjoint, and the difference that the last update made.
+/// The gap-acknowledged ranges, in order and disjoint, and the changes made by the last SACK.
 #[derive(Debug, Default)]
 pub(super) struct Gaps {
     acked: Vec<TsnRange>,
-    /// Acknowledged by the last update and not before.
+    /// TSNs newly acknowledged by the last SACK.
     pub(super) gained: Vec<TsnRange>,
-    /// Acknowledged before and not by the last update: reneged (RFC 9260 §6.2.1 D iii).
+    /// TSNs no longer acknowledged by the last SACK: reneged (RFC 9260 §6.2.1 D iii).
     pub(super) lost: Vec<TsnRange>,
-    /// Ranges that were in `acked` before the update, from where it differs.
+    /// The ranges of the previous SACK, from the first that differs.
     previous: Vec<TsnRange>,
-    /// The last SACK, when each of its blocks became one range of `acked`.
+    /// The last SACK, if each of its blocks became one range of `acked`.
     last: Option<(LongTsn, Vec<GapBlock>)>,
 }
 
@@ -39,12 +40,12 @@ impl Untouched for Gaps {
 }
 
 impl Gaps {
-    /// The highest TSN acknowledged by a gap block.
+    /// Returns the highest TSN acknowledged by a gap block.
     pub(super) fn highest(&self) -> Option<LongTsn> {
         self.acked.last().map(|range| range.last)
     }
 
-    /// TSNs acknowledged by gap blocks, counted as far as `enough`.
+    /// Returns the number of TSNs acknowledged by gap blocks; stops counting at `enough`.
     pub(super) fn count(&self, enough: u64) -> u64 {
         let mut count = 0;
         for range in &self.acked {
@@ -61,9 +62,11 @@ impl Gaps {
         &self.acked
     }
 
-    /// Takes the blocks of a SACK; `last_sent` is the highest TSN sent. The cost is linear in the number of blocks, not in
-    /// what they cover. Gives false when the blocks were not as RFC 9260 §3.3.4 has them (in order, disjoint, not beyond
-    /// what was sent); what makes sense of them is taken.
+    /// Applies the blocks of a SACK; `last_sent` is the highest TSN sent.
+    ///
+    /// The cost is linear in the number of blocks, not in the TSNs they cover. Returns false if the blocks
+    /// violate RFC 9260 §3.3.4: they must be in order, disjoint, and at most `last_sent`. The valid parts of
+    /// such blocks are applied.
     pub(super) fn update(
         &mut self,
         cum_tsn_ack: LongTsn,
@@ -75,12 +78,12 @@ impl Gaps {
         if blocks.is_empty() && self.acked.is_empty() {
             return true;
         }
-        let kept = self.keep_common_blocks(cum_tsn_ack, blocks);
+        let unchanged = self.keep_common_blocks(cum_tsn_ack, blocks);
         let mut exact = true;
         let mut reached = self.acked.last().map_or(0, |range| range.last.above(cum_tsn_ack));
         let limit = last_sent.above(cum_tsn_ack);
-        self.acked.reserve(blocks.len() - kept);
-        for block in blocks_from(blocks, kept) {
+        self.acked.reserve(blocks.len() - unchanged);
+        for block in blocks_from(blocks, unchanged) {
             let (start, end) = (u64::from(block.start), u64::from(block.end));
             exact &= reached < start && start <= end && end <= limit;
             let (start, end) = (start.max(reached + 1), end.min(limit));
@@ -89,40 +92,44 @@ impl Gaps {
                 reached = end;
             }
         }
-        self.compare(cum_tsn_ack, kept);
-        self.remember(cum_tsn_ack, blocks, kept, exact);
+        self.compare(cum_tsn_ack, unchanged);
+        self.remember(cum_tsn_ack, blocks, unchanged, exact);
         exact
     }
 
-    /// While the Cumulative TSN Ack stands still, a SACK begins with the blocks of the one before. Keeps their ranges, moves
-    /// the others to `previous`, and gives the number of those kept.
+    /// Keeps the ranges that the SACK has in common with the previous one, and moves the others to
+    /// `previous`.
+    ///
+    /// While the Cumulative TSN Ack does not advance, a SACK begins with the blocks of the previous one.
+    /// Returns the number of ranges kept.
     fn keep_common_blocks(&mut self, cum_tsn_ack: LongTsn, blocks: List<'_, GapBlock>) -> usize {
-        let kept = match &self.last {
+        let unchanged = match &self.last {
             Some((cum, last)) if *cum == cum_tsn_ack => {
                 last.iter().zip(blocks).take_while(|(before, now)| *before == now).count()
             }
             _ => 0,
         };
         self.previous.clear();
-        self.previous.extend(self.acked.drain(kept..));
-        kept
+        self.previous.extend(self.acked.drain(unchanged..));
+        unchanged
     }
 
-    fn remember(&mut self, cum_tsn_ack: LongTsn, blocks: List<'_, GapBlock>, kept: usize, exact: bool) {
+    fn remember(&mut self, cum_tsn_ack: LongTsn, blocks: List<'_, GapBlock>, unchanged: usize, exact: bool) {
         let (cum, last) = self.last.get_or_insert((cum_tsn_ack, Vec::new()));
         *cum = cum_tsn_ack;
-        last.truncate(kept);
-        last.extend(blocks_from(blocks, kept));
+        last.truncate(unchanged);
+        last.extend(blocks_from(blocks, unchanged));
         if !exact {
             self.last = None;
         }
     }
 
-    /// Finds `gained` and `lost` from the range numbered `kept` on. Most ranges are those of the SACK before: what is equal
-    /// at both ends of the lists is passed over at the cost of a comparison.
-    fn compare(&mut self, cum_tsn_ack: LongTsn, kept: usize) {
+    /// Computes `gained` and `lost` from range number `unchanged` on.
+    ///
+    /// Most ranges are those of the previous SACK: equal ranges at either end cost one comparison each.
+    fn compare(&mut self, cum_tsn_ack: LongTsn, unchanged: usize) {
         let passed = self.previous.iter().take_while(|range| range.last <= cum_tsn_ack).count();
-        let (mut before, mut now) = (&self.previous[passed..], &self.acked[kept..]);
+        let (mut before, mut now) = (&self.previous[passed..], &self.acked[unchanged..]);
         let same = before.iter().zip(now).take_while(|(a, b)| a == b).count();
         (before, now) = (&before[same..], &now[same..]);
         let same = before.iter().rev().zip(now.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -131,7 +138,7 @@ impl Gaps {
         subtract(before, now, cum_tsn_ack, &mut self.lost);
     }
 
-    /// The Cumulative TSN Ack moved on without a SACK (SHUTDOWN, RFC 9260 §9.2): the blocks above it stay.
+    /// Advances the Cumulative TSN Ack without a SACK (SHUTDOWN, RFC 9260 §9.2). The ranges above it stay.
     pub(super) fn advance(&mut self, cum_tsn_ack: LongTsn) {
         self.gained.clear();
         self.lost.clear();
@@ -143,12 +150,12 @@ impl Gaps {
     }
 }
 
-/// The blocks from index `from` on; does not step through those before.
+/// Returns the blocks from index `from` on, without a step through those before.
 fn blocks_from(blocks: List<'_, GapBlock>, from: usize) -> impl Iterator<Item = GapBlock> {
     (from..blocks.len()).filter_map(move |index| blocks.at(index))
 }
 
-/// Appends to `out` what of `from` is above `floor` and not in `what`. All in order and disjoint.
+/// Appends the TSNs of `from` above `floor` and outside of `what` to `out`. All are in order and disjoint.
 fn subtract(from: &[TsnRange], what: &[TsnRange], floor: LongTsn, out: &mut Vec<TsnRange>) {
     let mut what = what.iter().peekable();
     for range in from {
@@ -185,7 +192,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any blocks at all: overlapping, backwards, beyond what was sent.
+        /// Overlapping, reversed and out-of-range blocks included.
         #[test]
         fn gained_and_lost_are_the_set_differences(
             sacks in prop::collection::vec((0u64..40, prop::collection::vec((0u16..60, 0u16..60), 0..8)), 1..8)
@@ -208,7 +215,7 @@ mod tests {
         }
 
         #[test]
-        fn well_formed_blocks_are_taken_whole(steps in prop::collection::vec((2u16..5, 0u16..5), 0..8)) {
+        fn well_formed_blocks_are_applied_whole(steps in prop::collection::vec((2u16..5, 0u16..5), 0..8)) {
             let mut reached = 0;
             let blocks: Vec<_> = steps.into_iter().map(|(skip, len)| {
                 let start = reached + skip;
@@ -223,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_blocks_are_noticed() {
+    fn malformed_blocks_are_reported() {
         let block = |start, end| GapBlock { start, end };
         for blocks in [
             [block(2, 3), block(3, 4)],

@@ -11,7 +11,7 @@ use super::sack::Processing;
 use crate::TraceKind;
 use crate::path::Paths;
 
-/// Lets PRR allow what a SACK acknowledged on paths in Fast Recovery, those that it puts there included (RFC 9937).
+/// Updates PRR's allowance on paths in Fast Recovery after a SACK, which may have started it (RFC 9937).
 fn reduce_in_proportion(safe: bool, paths: &mut Paths) {
     for path in paths.iter_mut() {
         if let Some(prr) = &mut path.prr {
@@ -21,7 +21,7 @@ fn reduce_in_proportion(safe: bool, paths: &mut Paths) {
 }
 
 impl Outbound {
-    /// RFC 9260 §7.2.4 (6), §6.2.1 D iv
+    /// Ends Fast Recovery on paths whose exit TSN is acknowledged (RFC 9260 §7.2.4 (6), §6.2.1 D iv).
     pub(super) fn leave_recovery(&mut self, now: Time, paths: &mut Paths) {
         let cum_tsn_ack = self.sent.cum_tsn_ack();
         for path in paths.iter_mut() {
@@ -29,25 +29,25 @@ impl Outbound {
         }
     }
 
-    /// Counts the miss indications of a SACK and marks what is lost.
+    /// Counts the miss indications of a SACK and marks lost chunks.
     pub(super) fn detect_losses(&mut self, processing: Processing, paths: &mut Paths) {
         for index in 0..paths.len() {
             let path = paths.at_mut(index);
             self.losses.detect(processing, &mut self.sent, &self.gaps, path);
         }
-        let found = !self.losses.newly_lost.is_empty();
-        if found {
+        let any_lost = !self.losses.newly_lost.is_empty();
+        if any_lost {
             self.fast_retransmit(processing.now, paths);
         }
         if self.losses.prr {
-            reduce_in_proportion(processing.advanced && !found, paths);
+            reduce_in_proportion(processing.advanced && !any_lost, paths);
         }
     }
 
-    /// RFC 9260 §7.2.4 (1) to (6) for the chunks in `newly_lost`.
+    /// Fast retransmits the chunks in `newly_lost` (RFC 9260 §7.2.4 (1) to (6)).
     pub(super) fn fast_retransmit(&mut self, now: Time, paths: &mut Paths) {
         let mut newly_lost = core::mem::take(&mut self.losses.newly_lost);
-        // A chunk reneged on may be in it twice.
+        // A reneged chunk may be listed twice.
         newly_lost.sort_unstable();
         newly_lost.dedup();
         let exit = self.sent.next() - 1;

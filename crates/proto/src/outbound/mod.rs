@@ -1,11 +1,12 @@
-//! Sending user data: streams, fragmentation, the outstanding queue, SACK processing. May not touch sockets or whole packets.
+//! The sending half of data transfer: streams, fragmentation, retransmission and SACK processing.
 //!
-//! [`Outbound`] takes messages and SACKs and fills packets with DATA chunks. What belongs to a path alone (window, RTO,
-//! T3-rtx, error counter) lives in [`Path`](crate::path::Path); what is here is which chunk went where.
+//! [`Outbound`] takes messages and SACKs and fills packets with DATA chunks. It records which chunk was sent
+//! on which path. The state of a path alone (window, RTO, T3-rtx, error counter) is in
+//! [`Path`](crate::path::Path). This module may not touch sockets or whole packets.
 //!
-//! The association calls [`next_path`](Outbound::next_path) until it gives `None`; for each path given it begins a packet
-//! there, bundles what control chunks there are, and calls [`fill`](Outbound::fill). Deadlines are in
-//! [`next_timeout`](Outbound::next_timeout).
+//! The association calls [`next_path`](Outbound::next_path) until it returns `None`. For each path returned
+//! it begins a packet there, bundles control chunks and calls [`fill`](Outbound::fill).
+//! [`next_timeout`](Outbound::next_timeout) returns the deadline.
 
 mod abandon;
 mod chunk;
@@ -18,7 +19,6 @@ mod frto;
 mod gaps;
 mod loss;
 mod partial;
-mod probe;
 mod queue;
 mod rack;
 mod reneging;
@@ -29,6 +29,7 @@ mod silence;
 mod tests;
 mod timeout;
 mod tlp;
+mod zero_window;
 
 use std::collections::VecDeque;
 
@@ -46,17 +47,19 @@ use self::ecn::EcnSender;
 use self::forward::Forward;
 use self::gaps::Gaps;
 use self::partial::PartialStore;
-use self::probe::ZeroWindowProbe;
 use self::queue::{SendQueue, Unsent};
-use self::reneging::Patience;
+use self::reneging::RenegingBudget;
+use self::zero_window::ZeroWindowProbe;
 use crate::config::{MIN_CHARGE, RetransmissionPath};
 use crate::long_tsn::LongTsn;
 use crate::path::{Path, Paths, SendNumber};
 use crate::rare::Rare;
 use crate::{Config, OutMessage, PathId, SendError, SendFailure, TraceKind};
 
-/// Chunks outstanding at most. Keeps all TSNs within what gap blocks can report (16-bit offsets, RFC 9260 §3.3.4), and with
-/// it, RFC 9260 §6.1: fewer than 2^31 TSNs, and at most 2^16 − 1 ordered messages of a stream, in the send window.
+/// Maximum number of outstanding chunks.
+///
+/// All TSNs stay within the 16-bit offsets of gap blocks (RFC 9260 §3.3.4). RFC 9260 §6.1 follows: the send
+/// window holds fewer than 2^31 TSNs and at most 2^16 − 1 ordered messages of a stream.
 //= https://www.rfc-editor.org/rfc/rfc9260#section-6.1
 //# The data sender MUST NOT use a TSN that is more than 2^31 - 1 above the beginning TSN of the current send
 //# window.
@@ -70,81 +73,85 @@ pub struct Outbound {
     queue: SendQueue,
     sent: Outstanding,
     gaps: Rare<Gaps>,
-    patience: Patience,
-    /// The peer's last a_rwnd.
+    reneging_budget: RenegingBudget,
+    /// The last a_rwnd received.
     a_rwnd: u64,
-    /// User bytes in flight over all paths.
+    /// User bytes in flight on all paths.
     in_flight: u64,
     /// User bytes in `sent`.
     sent_bytes: u64,
-    /// The number the next sending gets.
+    /// The number of the next transmission of a chunk.
     next_number: SendNumber,
-    probe: ZeroWindowProbe,
+    zero_window_probe: ZeroWindowProbe,
     streams: u16,
-    /// I-DATA instead of DATA (RFC 8260 §2.2.1).
+    /// Sends I-DATA instead of DATA (RFC 8260 §2.2.1).
     interleaving: bool,
-    /// The peer understands FORWARD TSN, or I-FORWARD-TSN with interleaving: what was sent can be given up.
+    /// The peer supports FORWARD TSN, or I-FORWARD-TSN with interleaving: chunks already sent can be
+    /// abandoned.
     peer_forwards: bool,
     partial: Rare<PartialStore>,
     forward: Rare<Forward>,
     send_buffer: u64,
-    /// A message was refused since the buffer last had room.
-    refused: bool,
+    /// A message was rejected since the send buffer last had room.
+    enqueue_rejected: bool,
     writable: bool,
-    /// Pacing holds the next packet back until then; `None`: it does not.
-    held_until: Option<Time>,
-    /// Where `next_path` has just found that new data may go: `fill` need not ask again.
-    found: Option<PathId>,
-    /// RFC 9260 §6.1: set the I bit on the last chunk, the association is in SHUTDOWN-PENDING.
+    /// The time until which pacing delays the next packet; `None` without a delay.
+    paced_until: Option<Time>,
+    /// The path that `next_path` returned for new data; saves `fill` a second check.
+    ready_path: Option<PathId>,
+    /// The association is in SHUTDOWN-PENDING: the last chunk gets the I bit (RFC 9260 §6.1).
     shutdown_pending: bool,
-    /// Streams are to be reset when what was sent is acknowledged.
+    /// Streams are reset once all sent chunks are acknowledged.
     resetting: bool,
     max_burst: u32,
-    /// Fragments are cut so that packets are full: several packets leave at once, and a shorter one would be the last of them.
+    /// Cuts fragments so that packets are full. Several packets then leave in one batch of equal lengths.
     full_packets: bool,
     retransmission_path: RetransmissionPath,
-    /// Finds lost chunks.
+    /// Detects lost chunks.
     losses: LossDetector,
-    /// Silence is detected, and is at least so long.
+    /// The shortest silence that counts as one; `None` if silence detection is off.
     silence: Option<Span>,
-    /// Both ends agreed on ECN.
+    /// Both ends negotiated ECN.
     use_ecn: bool,
     ecn: Option<Box<EcnSender>>,
-    /// Filled only when wanted; nothing here reads it.
+    /// The trace, if `Config::trace` is on; nothing here reads it.
     trace: Option<VecDeque<TraceKind>>,
-    /// Chunks the peer reneged on whose path is gone, while a SACK is processed.
+    /// Chunks that the peer reneged on and whose path was removed; used while a SACK is processed.
     reneged_without_path: Vec<LongTsn>,
 }
 
 impl Outbound {
-    /// Nothing sent yet. The peer is unknown: until [`establish`](Self::establish) any stream may be named and no chunk is
-    /// sent.
+    /// Creates the state before anything is sent.
     ///
-    /// Uses `streams`, `send_buffer`, `max_burst`, `retransmission_path`, `failover`, `loss_classifier`, `spurious_timeouts`,
-    /// `loss_recovery`, `sack_delay` (for the peer's, which is not known) and `trace` of `config`.
+    /// The peer is unknown: until [`establish`](Self::establish) every stream identifier is accepted and no
+    /// chunk is sent.
+    ///
+    /// Uses `streams`, `send_buffer`, `max_burst`, `retransmission_path`, `failover`, `loss_classifier`,
+    /// `spurious_timeouts`, `loss_recovery`, `sack_delay` (as an estimate of the peer's) and `trace` of
+    /// `config`.
     pub fn new(config: &Config, initial_tsn: Tsn) -> Self {
         Self {
-            // An unknown name was refused by `validate`.
+            // `validate` has rejected unknown names.
             queue: scheduler::create(&config.streams.scheduler)
                 .map_or_else(|_| SendQueue::default(), SendQueue::new),
             sent: Outstanding::new(initial_tsn),
             gaps: Rare::default(),
-            patience: Patience::default(),
+            reneging_budget: RenegingBudget::default(),
             a_rwnd: 0,
             in_flight: 0,
             sent_bytes: 0,
             next_number: 1,
-            probe: ZeroWindowProbe::default(),
+            zero_window_probe: ZeroWindowProbe::default(),
             streams: u16::MAX,
             interleaving: false,
             peer_forwards: false,
             partial: Rare::default(),
             forward: Rare::default(),
             send_buffer: u64::from(config.send_buffer),
-            refused: false,
+            enqueue_rejected: false,
             writable: false,
-            held_until: None,
-            found: None,
+            paced_until: None,
+            ready_path: None,
             shutdown_pending: false,
             resetting: false,
             max_burst: config.max_burst,
@@ -159,19 +166,23 @@ impl Outbound {
         }
     }
 
-    /// The peer is known: its a_rwnd from INIT or INIT ACK (RFC 9260 §6.2.1 A) and the negotiated number of outbound
-    /// streams. Messages queued for streams that do not exist come back.
+    /// Sets the peer's a_rwnd from INIT or INIT ACK (RFC 9260 §6.2.1 A) and the negotiated number of outbound
+    /// streams.
+    ///
+    /// Returns the messages queued for streams that do not exist.
     pub fn establish(&mut self, a_rwnd: u32, streams: u16) -> Vec<SendFailure> {
         self.a_rwnd = u64::from(a_rwnd);
         self.streams = streams;
-        self.probe = ZeroWindowProbe::Idle;
+        self.zero_window_probe = ZeroWindowProbe::Idle;
         let failed = self.queue.fail_beyond(streams);
         self.note_room();
         failed.into_iter().map(|unsent| self.fail(unsent)).collect()
     }
 
-    /// What was agreed with the peer: I-DATA instead of DATA (RFC 8260), and whether what was sent can be given up
-    /// (RFC 3758). To be said before anything is sent.
+    /// Sets the negotiated extensions: I-DATA instead of DATA (RFC 8260), and abandoning sent chunks
+    /// (RFC 3758).
+    ///
+    /// Must be called before anything is sent.
     pub fn set_extensions(&mut self, interleaving: bool, peer_forwards: bool) {
         self.interleaving = interleaving;
         self.peer_forwards = peer_forwards;
@@ -185,10 +196,11 @@ impl Outbound {
         unsent.into_failure()
     }
 
-    /// The buffer is worth an application's while again when half of it is free.
+    /// Reports the send buffer as writable once half of it is free, after a message was rejected.
     fn note_room(&mut self) {
-        if self.refused && Self::charge(self.buffered(), self.kept_chunks()) <= self.send_buffer / 2 {
-            self.refused = false;
+        if self.enqueue_rejected && Self::charge(self.buffered(), self.kept_chunks()) <= self.send_buffer / 2
+        {
+            self.enqueue_rejected = false;
             self.writable = true;
         }
     }
@@ -198,19 +210,20 @@ impl Outbound {
         self.queue.set_scheduler(scheduler);
     }
 
-    /// Sets what the scheduler knows of a stream (RFC 8260 §4.3.3).
+    /// Sets a stream's value for the scheduler (RFC 8260 §4.3.3).
     ///
     /// # Errors
     ///
-    /// The stream does not exist.
+    /// [`SendError::InvalidStream`] if the stream does not exist.
     pub fn set_stream_value(&mut self, stream: u16, value: u16) -> Result<(), SendError> {
         self.check_stream(stream)?;
         self.queue.set_value(stream, value);
         Ok(())
     }
 
-    /// Begins no message on these streams any more; none named: on none at all (RFC 6525 §5.1.2). Chunks that still go ask for
-    /// SACKs without delay (RFC 7053 §5.1).
+    /// Starts no further message on these streams; on no stream if the list is empty (RFC 6525 §5.1.2).
+    ///
+    /// Chunks sent meanwhile ask for an immediate SACK (RFC 7053 §5.1).
     pub(crate) fn pause_streams(&mut self, streams: &[u16]) {
         self.resetting = true;
         match streams {
@@ -219,7 +232,7 @@ impl Outbound {
         }
     }
 
-    /// No message of these streams is sent in part.
+    /// Returns true if no message of these streams is partly sent; an empty list means all streams.
     pub(crate) fn are_quiet(&mut self, streams: &[u16]) -> bool {
         match streams {
             [] => !self.queue.any_begun(),
@@ -227,7 +240,7 @@ impl Outbound {
         }
     }
 
-    /// The last TSN given to a chunk.
+    /// Returns the last TSN assigned.
     pub(crate) fn last_tsn(&self) -> LongTsn {
         self.sent.next() - 1
     }
@@ -236,7 +249,7 @@ impl Outbound {
         self.sent.cum_tsn_ack() >= tsn
     }
 
-    /// The reset of these streams was answered; they go on, numbered from 0 when it was `performed`.
+    /// Resumes these streams after the reset was answered; restarts their numbers at 0 if it was `performed`.
     pub(crate) fn finish_reset(&mut self, streams: &[u16], performed: bool) {
         self.resetting = false;
         if performed {
@@ -251,7 +264,7 @@ impl Outbound {
         }
     }
 
-    /// So many streams may be sent on (RFC 6525 §5.1.5).
+    /// Sets the number of outbound streams (RFC 6525 §5.1.5).
     pub(crate) fn set_streams(&mut self, streams: u16) {
         self.streams = streams;
     }
@@ -265,17 +278,17 @@ impl Outbound {
         Err(SendError::InvalidStream { stream, streams: self.streams })
     }
 
-    /// Ask for SACKs without delay at the end of the data: SHUTDOWN-PENDING (RFC 9260 §6.1, RFC 7053).
+    /// Asks for an immediate SACK of the last chunk, in SHUTDOWN-PENDING (RFC 9260 §6.1, RFC 7053).
     pub fn on_shutdown_pending(&mut self) {
         self.shutdown_pending = true;
     }
 
-    /// Takes a message.
+    /// Queues a message.
     ///
     /// # Errors
     ///
-    /// It is empty, its stream does not exist, or there is no room for it, now or ever. After
-    /// [`SendError::BufferFull`] [`take_writable`](Self::take_writable) tells when to try again.
+    /// The message is empty, its stream does not exist, or it does not fit into the send buffer. After
+    /// [`SendError::BufferFull`], [`take_writable`](Self::take_writable) reports when to retry.
     pub fn enqueue(&mut self, now: Time, message: OutMessage, paths: &mut Paths) -> Result<(), SendError> {
         let len = message.data.len();
         if len == 0 {
@@ -291,7 +304,7 @@ impl Outbound {
             free = self.free(self.buffered(), self.kept_chunks());
         }
         if len as u64 > free {
-            self.refused = true;
+            self.enqueue_rejected = true;
             return Err(SendError::BufferFull { len, free: free as usize });
         }
         let partial = self.partial.note(now, &message, self.queue.next_id());
@@ -299,75 +312,77 @@ impl Outbound {
         Ok(())
     }
 
-    /// Messages that wait and chunks that were sent: what takes memory beside user bytes.
+    /// Returns the number of queued messages and of chunks kept: each costs memory besides its user bytes.
     #[inline]
     fn kept_chunks(&self) -> u64 {
         (self.queue.len() + self.sent.len()) as u64
     }
 
-    /// What so many user bytes in so many messages and chunks take of the send buffer.
+    /// Returns the share of the send buffer that `bytes` user bytes in `chunks` messages and chunks take.
     #[inline]
     fn charge(bytes: u64, chunks: u64) -> u64 {
         bytes.max(chunks * MIN_CHARGE)
     }
 
-    /// The largest message that there is room for, in bytes, with so much kept.
+    /// Returns the size in bytes of the largest message that fits, with `bytes` and `chunks` buffered.
     #[inline]
     fn free(&self, bytes: u64, chunks: u64) -> u64 {
         if (chunks + 1) * MIN_CHARGE > self.send_buffer { 0 } else { self.send_buffer.saturating_sub(bytes) }
     }
 
-    /// User bytes in the send buffer: waiting, or not yet cumulatively acknowledged.
+    /// Returns the user bytes in the send buffer: unsent, or not cumulatively acknowledged.
     #[inline]
     pub fn buffered(&self) -> u64 {
         self.queue.bytes() + self.sent_bytes
     }
 
-    /// Bytes that wait and were never sent.
+    /// Returns the user bytes queued and never sent.
     pub fn unsent(&self) -> u64 {
         self.queue.bytes()
     }
 
-    /// Messages of a stream that wait and were not sent yet, or not the whole.
+    /// Returns the number of messages of a stream that are not completely sent.
     pub(crate) fn unsent_on(&self, stream: u16) -> usize {
         self.queue.len_of(stream)
     }
 
-    /// True once after a message was refused and half of the buffer has become free.
+    /// Returns true once after a message was rejected and half of the send buffer has become free.
     pub fn take_writable(&mut self) -> bool {
         core::mem::take(&mut self.writable)
     }
 
-    /// Everything sent is acknowledged and nothing waits: a shutdown may go on (RFC 9260 §9.2).
+    /// Returns true if everything is sent and acknowledged: a shutdown may proceed (RFC 9260 §9.2).
     #[inline]
     pub fn is_drained(&self) -> bool {
         self.queue.is_empty() && self.sent.is_empty()
     }
 
-    /// DATA chunks not yet cumulatively acknowledged.
+    /// Returns the number of chunks not cumulatively acknowledged.
     pub fn outstanding_chunks(&self) -> usize {
         self.sent.len()
     }
 
-    /// The peer's window less what is in flight (RFC 9260 §6.2.1), in bytes; negative when the peer took back what it had
-    /// granted, or a zero window is being probed.
+    /// Returns the peer's window less the bytes in flight (RFC 9260 §6.2.1).
+    ///
+    /// Negative if the peer shrank its window, or during zero window probing.
     #[inline]
     pub fn rwnd(&self) -> i64 {
-        // B: less what is sent. C: more when it is marked for retransmission. D ii: anew with each SACK.
+        // Follows RFC 9260 §6.2.1 B (less when data is sent), C (more when it is marked) and D ii (reset by
+        // each SACK).
         self.a_rwnd as i64 - self.in_flight as i64
     }
 
-    /// The TSN the next new chunk gets.
+    /// Returns the TSN of the next new chunk.
     pub fn next_tsn(&self) -> Tsn {
         self.sent.next().tsn()
     }
 
-    /// The Cumulative TSN Ack Point.
+    /// Returns the Cumulative TSN Ack Point.
     pub fn cum_tsn_ack(&self) -> Tsn {
         self.sent.cum_tsn_ack().tsn()
     }
 
-    /// The next entry of the trace; filled only when `Config::trace` is on.
+    /// Returns the next trace entry; always `None` unless `Config::trace` is on.
     pub fn poll_trace(&mut self) -> Option<TraceKind> {
         self.trace.as_mut()?.pop_front()
     }
@@ -393,8 +408,10 @@ impl Outbound {
         }
     }
 
-    /// When T3-rtx of a path or the zero window probe is due, or a packet that pacing holds back may leave. Valid after
-    /// [`next_path`](Self::next_path) gave `None`.
+    /// Returns the earliest deadline: T3-rtx of a path, the zero window probe, or the departure of a paced
+    /// packet.
+    ///
+    /// Valid after [`next_path`](Self::next_path) returned `None`.
     pub fn next_timeout(&self, paths: &Paths) -> Option<Time> {
         let mut next = paths.earliest_t3();
         let mut wait = |deadline: Option<Time>| {
@@ -402,9 +419,9 @@ impl Outbound {
                 next = Some(next.map_or(at, |next| next.min(at)));
             }
         };
-        // Few have any of these.
-        wait(self.probe.deadline());
-        wait(self.held_until);
+        // Most associations have none of these.
+        wait(self.zero_window_probe.deadline());
+        wait(self.paced_until);
         if self.losses.rack {
             paths.iter().filter_map(|path| path.rack.as_ref()).for_each(|rack| wait(rack.next_timeout()));
         }
@@ -417,12 +434,12 @@ impl Outbound {
         next
     }
 
-    /// A path is gone (RFC 5061): what was in flight there is sent again elsewhere.
+    /// Moves the chunks of a removed path to another one for retransmission (RFC 5061).
     pub fn remove_path(&mut self, gone: PathId, paths: &mut Paths) {
         self.forward_after_removal(gone);
         self.losses.frto = None;
         for detector in paths.iter_mut().filter_map(|path| path.silence.as_mut()) {
-            detector.probe.take_if(|probe| probe.path == gone);
+            detector.silence_probe.take_if(|probe| probe.path == gone);
         }
         let Some(target) = paths.data_path().or_else(|| paths.primary()) else { return };
         let Some(to) = paths.get_mut(target) else { return };
@@ -439,14 +456,15 @@ impl Outbound {
             if moves {
                 chunk.fate = Fate::Marked;
                 chunk.target = target;
-                self.partial.suspect(chunk.partial, tsn);
+                self.partial.on_marked(chunk.partial, tsn);
                 to.flow.mark(tsn);
             }
         }
     }
 
-    /// Gives up everything, in the order in which it would have been delivered (RFC 9260 §11.1.14, §11.1.15, §11.2.2). Of a
-    /// message sent in fragments the data does not come back. Stops all T3-rtx timers.
+    /// Abandons everything and returns it in sending order (RFC 9260 §11.1.14, §11.1.15, §11.2.2).
+    ///
+    /// The data of a fragmented message that was partly sent is not returned. Stops all T3-rtx timers.
     pub fn give_up(&mut self, paths: &mut Paths) -> Vec<SendFailure> {
         for path in paths.iter_mut() {
             path.forget_data();
@@ -480,13 +498,14 @@ impl Outbound {
         self.gaps = Rare::default();
         self.in_flight = 0;
         self.sent_bytes = 0;
-        self.probe = ZeroWindowProbe::default();
-        self.held_until = None;
+        self.zero_window_probe = ZeroWindowProbe::default();
+        self.paced_until = None;
         self.note_room();
         failures
     }
 
-    /// Marks a chunk for retransmission on `target`. The caller takes it out of the window of the path it was on.
+    /// Marks a chunk for retransmission on `target`. The caller subtracts it from the flight size of its
+    /// previous path.
     fn mark(&mut self, tsn: LongTsn, target: PathId, paths: &mut Paths) {
         let Some(chunk) = self.sent.at_mut(tsn) else { return };
         debug_assert_eq!(chunk.fate, Fate::InFlight);
@@ -495,7 +514,7 @@ impl Outbound {
         chunk.misses = 0;
         // RFC 9260 §6.2.1 C
         self.in_flight -= chunk.len();
-        self.partial.suspect(chunk.partial, tsn);
+        self.partial.on_marked(chunk.partial, tsn);
         let (from, number, wire_len) = (chunk.path, chunk.number, chunk.wire_len());
         if let Some(path) = paths.get_mut(from) {
             path.flow.note_lost(number, wire_len);

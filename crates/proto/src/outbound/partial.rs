@@ -1,5 +1,7 @@
-//! [`PartialStore`]: messages that are not fully reliable, from `send` until they are acknowledged or given up (RFC 3758
-//! §4, RFC 7496 §3). Knows nothing of paths and of when a chunk is lost.
+//! [`PartialStore`]: messages of limited reliability, from `send` until acknowledged or abandoned
+//! (RFC 3758 §4, RFC 7496 §3).
+//!
+//! Does not depend on paths or loss detection.
 
 use core::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -11,14 +13,14 @@ use crate::rare::{Rare, Untouched};
 use crate::stats::Abandoned;
 use crate::{OutMessage, Reliability, SendFailure};
 
-/// Deadlines of messages that are gone which may wait before the heap is made anew.
+/// Number of stale deadlines at which the heap is rebuilt.
 const STALE_LIMIT: usize = 64;
 
-/// Where a message of limited reliability stands.
+/// The state of a message of limited reliability.
 #[derive(Debug)]
 pub(super) struct Partial {
     pub(super) reliability: Reliability,
-    /// With a lifetime: when it is over.
+    /// The end of its lifetime, if it has one.
     pub(super) deadline: Option<Time>,
     pub(super) stream: u16,
     pub(super) unordered: bool,
@@ -26,31 +28,31 @@ pub(super) struct Partial {
     pub(super) context: u64,
     /// Its number in the send queue.
     pub(super) queued_as: u64,
-    /// It is in the send queue, the whole of it or a rest.
+    /// The send queue holds the message or its unsent rest.
     pub(super) queued: bool,
-    /// The TSNs of its first and last chunk that were sent.
+    /// The TSNs of its first and last sent chunk.
     pub(super) tsns: Option<(LongTsn, LongTsn)>,
-    /// Its chunks that are not cumulatively acknowledged.
+    /// Number of its chunks not cumulatively acknowledged.
     pub(super) chunks: u32,
-    /// User bytes of it that were sent.
+    /// User bytes sent.
     pub(super) sent: u64,
-    /// User bytes in all.
+    /// User bytes in total.
     pub(super) len: u64,
 }
 
-/// The messages, by a number of their own.
+/// The messages of limited reliability, by their numbers.
 #[derive(Debug, Default)]
 pub(super) struct PartialStore {
     messages: BTreeMap<u64, Partial>,
-    /// The last number given.
+    /// The last number assigned.
     last: u64,
-    /// Deadlines to come; those of messages that are gone stay until they are due or too many.
+    /// The deadlines of lifetimes; stale ones stay until they expire or the heap is rebuilt.
     deadlines: BinaryHeap<Reverse<(Time, u64)>>,
     /// Messages with the Priority policy.
     priorities: BTreeSet<(u16, u64)>,
-    /// Chunks of theirs that are to be sent again: whether that may be is to be looked into.
-    suspects: Vec<LongTsn>,
-    /// Messages given up that were not reported yet.
+    /// Marked chunks whose retransmission may exceed a limit: checked by `abandon_due`.
+    marked: Vec<LongTsn>,
+    /// Abandoned messages not reported yet.
     pub(super) failures: Vec<SendFailure>,
     pub(super) abandoned: Abandoned,
 }
@@ -61,24 +63,25 @@ impl Untouched for PartialStore {
         last: 0,
         deadlines: BinaryHeap::new(),
         priorities: BTreeSet::new(),
-        suspects: Vec::new(),
+        marked: Vec::new(),
         failures: Vec::new(),
         abandoned: Abandoned::NONE,
     };
 }
 
 impl Rare<PartialStore> {
-    /// Takes note of a message; gives its number, 0 when it is fully reliable. `queued_as`: the number the queue gives it.
+    /// Stores a message and returns its number; 0 if it is fully reliable. `queued_as`: its number in the
+    /// send queue.
     #[inline]
     pub(super) fn note(&mut self, now: Time, message: &OutMessage, queued_as: u64) -> u64 {
         if message.reliability == Reliability::Full { 0 } else { self.add(now, message, queued_as) }
     }
 
-    /// A chunk of the message with this number waits to be sent again.
+    /// Records that a chunk of message `number` was marked for retransmission.
     #[inline]
-    pub(super) fn suspect(&mut self, number: u64, tsn: LongTsn) {
+    pub(super) fn on_marked(&mut self, number: u64, tsn: LongTsn) {
         if number != 0 {
-            self.suspects.push(tsn);
+            self.marked.push(tsn);
         }
     }
 }
@@ -124,7 +127,7 @@ impl PartialStore {
         self.messages.get(&number)
     }
 
-    /// A chunk of it is being sent for the first time. `end`: the last.
+    /// Records the first transmission of a chunk. `end`: it is the message's last.
     pub(super) fn on_sent(&mut self, number: u64, tsn: LongTsn, len: u64, end: bool) {
         let Some(partial) = self.messages.get_mut(&number) else { return };
         partial.tsns = Some((partial.tsns.map_or(tsn, |(first, _)| first), tsn));
@@ -133,7 +136,7 @@ impl PartialStore {
         partial.queued = !end;
     }
 
-    /// A chunk of it is cumulatively acknowledged.
+    /// Records that a chunk was cumulatively acknowledged.
     pub(super) fn on_acked(&mut self, number: u64) {
         let Some(partial) = self.messages.get_mut(&number) else { return };
         partial.chunks -= 1;
@@ -142,18 +145,18 @@ impl PartialStore {
         }
     }
 
-    pub(super) fn pop_suspect(&mut self) -> Option<LongTsn> {
-        self.suspects.pop()
+    pub(super) fn pop_marked(&mut self) -> Option<LongTsn> {
+        self.marked.pop()
     }
 
-    /// It is delivered or given up.
+    /// Removes a message that was delivered or abandoned.
     pub(super) fn remove(&mut self, number: u64) -> Option<Partial> {
         let partial = self.messages.remove(&number)?;
         if let Reliability::Priority(priority) = partial.reliability {
             self.priorities.remove(&(priority, number));
         }
         if self.messages.is_empty() {
-            // A deadline without a message would be a timer that nothing stops.
+            // A stale deadline would keep a timer running.
             self.deadlines.clear();
         } else if self.deadlines.len() > STALE_LIMIT && self.deadlines.len() > 2 * self.messages.len() {
             let messages = &self.messages;
@@ -162,7 +165,7 @@ impl PartialStore {
         Some(partial)
     }
 
-    /// A message whose lifetime is over; each is given once.
+    /// Returns a message whose lifetime expired, each once.
     pub(super) fn pop_expired(&mut self, now: Time) -> Option<u64> {
         while let Some(&Reverse((deadline, number))) = self.deadlines.peek() {
             if deadline > now {
@@ -176,13 +179,14 @@ impl PartialStore {
         None
     }
 
-    /// When the next lifetime is over.
+    /// Returns the next deadline of a lifetime.
     pub(super) fn next_deadline(&self) -> Option<Time> {
         self.deadlines.peek().map(|&Reverse((deadline, _))| deadline)
     }
 
-    /// Messages of a priority below `than` (RFC 7496 §3.2: a higher number is a lower priority), the lowest and latest
-    /// first. `None`: a message above all priorities.
+    /// Returns the messages of a lower priority than `than`, the lowest priority and latest message first.
+    ///
+    /// A higher number is a lower priority (RFC 7496 §3.2). `None` is above all priorities.
     pub(super) fn below(&self, than: Option<u16>) -> impl Iterator<Item = u64> {
         let below = move |priority: u16| than.is_none_or(|than| priority > than);
         self.priorities
@@ -192,12 +196,12 @@ impl PartialStore {
             .map(|&(_, number)| number)
     }
 
-    /// Everything is gone.
+    /// Removes all messages.
     pub(super) fn clear(&mut self) {
         self.messages.clear();
         self.deadlines.clear();
         self.priorities.clear();
-        self.suspects.clear();
+        self.marked.clear();
     }
 
     #[cfg(test)]

@@ -1,8 +1,9 @@
-//! [`SendQueue`]: user messages not sent yet, and how they are cut into chunks (RFC 9260 §6.5, §6.9). Knows nothing of TSNs.
+//! [`SendQueue`]: unsent user messages, and their fragmentation into chunks (RFC 9260 §6.5, §6.9).
 //!
-//! Messages wait by stream; which stream goes next is the [scheduler](super::scheduler)'s to say. Without interleaving a
-//! message that was begun goes on until it is through, because its fragments need consecutive TSNs; with it (RFC 8260 §2)
-//! another stream may go on after each chunk. Messages of one stream never overtake each other.
+//! Messages are queued by stream; the [scheduler](super::scheduler) chooses the next stream. Without
+//! interleaving a message that was begun is sent to its end first, because its fragments need consecutive
+//! TSNs. With interleaving (RFC 8260 §2) the scheduler may choose another stream after each chunk. Messages
+//! of one stream stay in order. The queue does not depend on TSNs.
 
 use core::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -13,13 +14,14 @@ use super::scheduler::{FirstCome, Rank, Scheduler, Share};
 use crate::stream_table::StreamTable;
 use crate::{OutMessage, SendFailure};
 
-/// Entries of the line that may be out of date before it is made anew.
+/// Number of stale heap entries at which the heap is rebuilt.
 const STALE_LIMIT: usize = 64;
 
-/// Numbers of a message that was begun.
+/// The numbers of a message that is partly sent.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
-    /// Message identifier (RFC 8260 §2.1); its low 16 bits are the stream sequence number of ordered messages.
+    /// Message identifier (RFC 8260 §2.1); its low 16 bits are the stream sequence number of ordered
+    /// messages.
     mid: u32,
     /// Fragment sequence number of the next chunk.
     fsn: u32,
@@ -27,19 +29,19 @@ struct Begun {
     sent: u64,
 }
 
-/// A message in the queue; of one that was begun, what is left.
+/// A queued message, or its unsent rest.
 #[derive(Debug)]
 struct Queued {
     message: OutMessage,
-    /// Its number in the order of all.
+    /// Its number in the order of `push` over all streams.
     id: u64,
-    /// Its number among the messages that are not fully reliable; 0: it is.
+    /// Its number in [`PartialStore`](super::partial::PartialStore); 0 if it is fully reliable.
     partial: u64,
-    /// Set with the first fragment.
+    /// Set by the first fragment.
     begun: Option<Begun>,
 }
 
-/// A chunk's worth of a message.
+/// The data and header fields of a chunk to send.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) data: Bytes,
@@ -55,21 +57,21 @@ pub(super) struct Piece {
     pub(super) sack_immediately: bool,
 }
 
-/// A message taken out before all of it was sent.
+/// A message removed before all of it was sent.
 #[derive(Debug)]
 pub(super) struct Unsent {
-    /// With the data that was not sent.
+    /// The message, with its unsent data.
     pub(crate) message: OutMessage,
-    /// Message identifier and next fragment sequence number, once something was sent.
+    /// Message identifier and next fragment sequence number, if part of it was sent.
     pub(crate) begun: Option<(u32, u32)>,
     /// User bytes that were sent.
     pub(crate) sent: u64,
-    /// Its number among those not fully reliable; 0: it is.
+    /// Its number in [`PartialStore`](super::partial::PartialStore); 0 if it is fully reliable.
     pub(crate) partial: u64,
 }
 
 impl Unsent {
-    /// Reports a queued message, or the rest of one.
+    /// Returns the failure of a message, without its data if part of it was sent.
     pub(super) fn into_failure(self) -> SendFailure {
         let mut message = self.message;
         if self.sent > 0 {
@@ -79,16 +81,16 @@ impl Unsent {
     }
 }
 
-/// A stream with something to send, now or before.
+/// A stream that has, or had, messages to send.
 #[derive(Debug, Default)]
-struct Busy {
+struct StreamQueue {
     messages: VecDeque<Queued>,
-    /// Its place in line, also while it is being served; `None`: it has nothing to send, or may not.
+    /// Its rank, also while it is being served; `None` if it has nothing to send, or is paused.
     rank: Option<Rank>,
     share: Share,
-    /// User bytes sent of what the scheduler counts as one.
+    /// User bytes sent of the current unit of the scheduler: a message, a chunk or a packet.
     served: u64,
-    /// No message may be begun on it (RFC 6525 §5.1.2: while it is being reset).
+    /// Starts no further message (RFC 6525 §5.1.2: during a reset).
     paused: bool,
 }
 
@@ -99,30 +101,31 @@ struct OutStream {
     next_ordered: u32,
     /// Identifier of the next unordered message.
     next_unordered: u32,
-    /// Kept once there: a stream that was used once is used again.
-    busy: Option<Box<Busy>>,
+    /// Allocated at the first message and kept.
+    stream_queue: Option<Box<StreamQueue>>,
 }
 
-/// Messages that wait, in the order in which they will be sent.
+/// The queued messages, in the order chosen by the scheduler.
 #[derive(Debug)]
 pub(super) struct SendQueue {
     scheduler: Box<dyn Scheduler>,
     streams: StreamTable<OutStream>,
-    /// The stream that goes next: the first in line.
+    /// The stream with the lowest rank.
     first: Option<(Rank, u16)>,
-    /// The streams behind it. Some may be out of date: those whose stream has another rank by now.
-    line: BinaryHeap<Reverse<(Rank, u16)>>,
-    /// The stream being served: its message was begun and goes on, or its packet is not full yet. It is not in line.
+    /// The other ready streams. An entry is stale if its stream has another rank.
+    ready: BinaryHeap<Reverse<(Rank, u16)>>,
+    /// The stream being served: its message is partly sent, or its packet is not full yet. It has no heap
+    /// entry.
     serving: Option<u16>,
-    /// A packet is being filled.
+    /// A packet for one stream only is being filled.
     in_packet: bool,
     interleaving: bool,
-    /// No message may be begun on any stream.
+    /// No stream starts a further message.
     all_paused: bool,
     messages: usize,
     bytes: u64,
     next_id: u64,
-    /// User bytes left of the message that goes next; 0: none.
+    /// Unsent user bytes of the next message; 0 if there is none.
     front_len: usize,
 }
 
@@ -132,7 +135,7 @@ impl SendQueue {
             scheduler,
             streams: StreamTable::new(),
             first: None,
-            line: BinaryHeap::new(),
+            ready: BinaryHeap::new(),
             serving: None,
             in_packet: false,
             interleaving: false,
@@ -144,101 +147,101 @@ impl SendQueue {
         }
     }
 
-    /// Another stream may go on after each chunk (RFC 8260 §2.2.2). To be said before anything is sent.
+    /// Lets streams alternate after each chunk (RFC 8260 §2.2.2). Must be called before anything is sent.
     pub(super) fn set_interleaving(&mut self, interleaving: bool) {
         self.interleaving = interleaving;
     }
 
-    /// From now on streams are chosen like this. A message that was begun goes on.
+    /// Replaces the scheduler. A message that is partly sent continues.
     pub(super) fn set_scheduler(&mut self, scheduler: Box<dyn Scheduler>) {
         self.scheduler = scheduler;
-        self.line.clear();
+        self.ready.clear();
         self.first = None;
-        let (line, scheduler, serving) = (&mut self.line, &mut self.scheduler, self.serving);
+        let (ready, scheduler, serving) = (&mut self.ready, &mut self.scheduler, self.serving);
         self.streams.for_each(|number, stream| {
-            let Some(busy) = &mut stream.busy else { return };
-            busy.share.finish = 0;
-            busy.served = 0;
-            if busy.rank.is_some()
-                && let Some(head) = busy.messages.front()
+            let Some(stream_queue) = &mut stream.stream_queue else { return };
+            stream_queue.share.finish = 0;
+            stream_queue.served = 0;
+            if stream_queue.rank.is_some()
+                && let Some(head) = stream_queue.messages.front()
             {
-                let rank = scheduler.join(&mut busy.share, head.id);
-                busy.rank = Some(rank);
+                let rank = scheduler.join(&mut stream_queue.share, head.id);
+                stream_queue.rank = Some(rank);
                 if serving != Some(number) {
-                    line.push(Reverse((rank, number)));
+                    ready.push(Reverse((rank, number)));
                 }
             }
         });
-        self.tidy();
+        self.choose_first();
     }
 
-    /// The stream's value for the scheduler.
+    /// Sets the stream's value for the scheduler.
     pub(super) fn set_value(&mut self, number: u16, value: u16) {
-        let busy = self.streams.entry(number).busy.get_or_insert_default();
-        busy.share.value = value;
-        if busy.rank.is_some()
-            && let Some(head) = busy.messages.front()
+        let stream_queue = self.streams.entry(number).stream_queue.get_or_insert_default();
+        stream_queue.share.value = value;
+        if stream_queue.rank.is_some()
+            && let Some(head) = stream_queue.messages.front()
         {
-            let rank = self.scheduler.join(&mut busy.share, head.id);
-            busy.rank = Some(rank);
+            let rank = self.scheduler.join(&mut stream_queue.share, head.id);
+            stream_queue.rank = Some(rank);
             if self.serving != Some(number) {
-                self.line.push(Reverse((rank, number)));
+                self.ready.push(Reverse((rank, number)));
             }
         }
-        self.tidy();
+        self.choose_first();
     }
 
-    /// Takes a message; gives its number in the order of all. `partial`: its number among those not fully reliable.
+    /// Queues a message and returns its number. `partial`: its number in the store of partial reliability.
     pub(super) fn push(&mut self, message: OutMessage, partial: u64) -> u64 {
         let (number, id) = (message.stream, self.next_id);
         self.next_id += 1;
         self.bytes += message.data.len() as u64;
         self.messages += 1;
-        let busy = self.streams.entry(number).busy.get_or_insert_default();
-        busy.messages.push_back(Queued { message, id, partial, begun: None });
-        if busy.rank.is_none() && !busy.paused && !self.all_paused {
-            let rank = self.scheduler.join(&mut busy.share, id);
-            busy.rank = Some(rank);
-            self.enter(rank, number);
+        let stream_queue = self.streams.entry(number).stream_queue.get_or_insert_default();
+        stream_queue.messages.push_back(Queued { message, id, partial, begun: None });
+        if stream_queue.rank.is_none() && !stream_queue.paused && !self.all_paused {
+            let rank = self.scheduler.join(&mut stream_queue.share, id);
+            stream_queue.rank = Some(rank);
+            self.add_ready(rank, number);
         }
         id
     }
 
-    /// A stream stands in line anew.
+    /// Adds a stream that became ready.
     #[inline]
-    fn enter(&mut self, rank: Rank, number: u16) {
-        if self.first.is_none() && self.line.is_empty() {
+    fn add_ready(&mut self, rank: Rank, number: u16) {
+        if self.first.is_none() && self.ready.is_empty() {
             self.first = Some((rank, number));
-            self.note_front();
+            self.update_front();
         } else {
-            self.line.push(Reverse((rank, number)));
-            self.tidy();
+            self.ready.push(Reverse((rank, number)));
+            self.choose_first();
         }
     }
 
-    /// The number that the next message gets.
+    /// Returns the number of the next message.
     pub(super) fn next_id(&self) -> u64 {
         self.next_id
     }
 
-    /// User bytes waiting.
+    /// Returns the queued user bytes.
     #[inline]
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Messages waiting, one that was begun included.
+    /// Returns the number of queued messages, partly sent ones included.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.messages
     }
 
-    /// Messages waiting on a stream, one that was begun included.
+    /// Returns the number of queued messages of a stream, a partly sent one included.
     pub(super) fn len_of(&self, number: u16) -> usize {
         self.streams
             .get(number)
-            .and_then(|stream| stream.busy.as_deref())
-            .map_or(0, |busy| busy.messages.len())
+            .and_then(|stream| stream.stream_queue.as_deref())
+            .map_or(0, |stream_queue| stream_queue.messages.len())
     }
 
     #[inline]
@@ -246,41 +249,41 @@ impl SendQueue {
         self.messages == 0
     }
 
-    /// Nothing may go now: there is nothing, or its streams are silent.
+    /// Returns true if no message can be sent now: the queue is empty, or its streams are paused.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.front_len == 0
     }
 
-    /// The stream whose message goes next.
+    /// Returns the stream of the next message.
     #[inline]
     fn next(&self) -> Option<u16> {
         self.serving.or(self.first.map(|(_, number)| number))
     }
 
-    /// User bytes of the next chunk when a chunk may hold `max`.
+    /// Returns the user bytes of the next chunk, at most `max`.
     #[inline]
     pub(super) fn next_len(&self, max: usize) -> Option<usize> {
         (self.front_len > 0).then(|| self.front_len.min(max))
     }
 
-    /// New chunks for one packet follow.
+    /// Starts a packet: the chunks that follow share it.
     #[inline]
     pub(super) fn begin_packet(&mut self) {
         self.in_packet = self.scheduler.one_stream_per_packet();
     }
 
-    /// The packet is full, or there is no more for it.
+    /// Ends a packet.
     #[inline]
     pub(super) fn end_packet(&mut self) {
         if !core::mem::take(&mut self.in_packet) {
             return;
         }
         if let Some(number) = self.serving
-            && let Some(busy) = &self.streams.entry(number).busy
-            && (self.interleaving || busy.messages.front().is_none_or(|head| head.begun.is_none()))
+            && let Some(stream_queue) = &self.streams.entry(number).stream_queue
+            && (self.interleaving || stream_queue.messages.front().is_none_or(|head| head.begun.is_none()))
         {
-            self.stand_in_line(number);
+            self.end_service(number);
         }
     }
 
@@ -296,12 +299,12 @@ impl SendQueue {
             self.serving = Some(number);
         }
         let state = self.streams.entry(number);
-        let busy = state.busy.as_deref_mut()?;
-        let queued = busy.messages.front_mut()?;
+        let stream_queue = state.stream_queue.as_deref_mut()?;
+        let queued = stream_queue.messages.front_mut()?;
         let OutMessage { stream, ppid, unordered, context, sack_immediately, .. } = queued.message;
         let begun = queued.begun.unwrap_or_else(|| {
-            // RFC 9260 §6.5, §6.6: unordered messages do not change the stream sequence number; RFC 8260 §2.1: they have
-            // a counter of their own
+            // RFC 9260 §6.5, §6.6: unordered messages do not change the stream sequence number.
+            // RFC 8260 §2.1: they have their own counter.
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.5
             //# The Stream Sequence Number in all the outgoing streams MUST start from 0 when the association
             //# is established.
@@ -328,34 +331,39 @@ impl SendQueue {
         let partial = queued.partial;
         let data = if end {
             self.messages -= 1;
-            busy.messages.pop_front()?.message.data
+            stream_queue.messages.pop_front()?.message.data
         } else {
             let sent = begun.sent + max as u64;
             queued.begun = Some(Begun { fsn: begun.fsn.wrapping_add(1), sent, ..begun });
             queued.message.data.split_to(max)
         };
         let len = data.len() as u64;
-        busy.served += len;
+        stream_queue.served += len;
         self.bytes -= len;
-        // A stream that runs dry in a packet for one stream only keeps the packet.
+        // A stream that runs empty keeps a packet for one stream only.
         if !self.in_packet && (end || self.interleaving) {
-            if self.first.is_none() && self.line.is_empty() && !busy.paused && !self.all_paused {
-                // The only one there is.
-                let (id, rest) = busy
+            if self.first.is_none() && self.ready.is_empty() && !stream_queue.paused && !self.all_paused {
+                // No other stream is ready.
+                let (id, rest) = stream_queue
                     .messages
                     .front()
                     .map_or((self.next_id, 0), |head| (head.id, head.message.data.len()));
-                let served = core::mem::take(&mut busy.served);
-                let rank = self.scheduler.served(&mut busy.share, busy.rank.unwrap_or_default(), served, id);
-                busy.rank = (rest > 0).then_some(rank);
-                self.first = busy.rank.map(|rank| (rank, number));
+                let served = core::mem::take(&mut stream_queue.served);
+                let rank = self.scheduler.served(
+                    &mut stream_queue.share,
+                    stream_queue.rank.unwrap_or_default(),
+                    served,
+                    id,
+                );
+                stream_queue.rank = (rest > 0).then_some(rank);
+                self.first = stream_queue.rank.map(|rank| (rank, number));
                 self.serving = None;
                 self.front_len = rest;
             } else {
-                self.stand_in_line(number);
+                self.end_service(number);
             }
         } else {
-            self.note_front();
+            self.update_front();
         }
         Some(Piece {
             data,
@@ -372,191 +380,199 @@ impl SendQueue {
         })
     }
 
-    /// The stream being served was served; it stands in line again if it has more.
+    /// Ends the service of a stream, and makes it ready again if it has more to send.
     #[inline]
-    fn stand_in_line(&mut self, number: u16) {
+    fn end_service(&mut self, number: u16) {
         debug_assert_eq!(self.serving, Some(number));
         self.serving = None;
-        let Some(busy) = self.streams.entry(number).busy.as_deref_mut() else { return };
-        let head = busy.messages.front().map(|queued| (queued.id, queued.begun.is_some()));
+        let Some(stream_queue) = self.streams.entry(number).stream_queue.as_deref_mut() else { return };
+        let head = stream_queue.messages.front().map(|queued| (queued.id, queued.begun.is_some()));
         let (id, begun) = head.unwrap_or((self.next_id, false));
-        let served = core::mem::take(&mut busy.served);
-        let rank = self.scheduler.served(&mut busy.share, busy.rank.unwrap_or_default(), served, id);
-        busy.rank = (head.is_some() && (begun || !busy.paused && !self.all_paused)).then_some(rank);
-        if busy.rank.is_some() {
-            self.line.push(Reverse((rank, number)));
+        let served = core::mem::take(&mut stream_queue.served);
+        let rank =
+            self.scheduler.served(&mut stream_queue.share, stream_queue.rank.unwrap_or_default(), served, id);
+        stream_queue.rank =
+            (head.is_some() && (begun || !stream_queue.paused && !self.all_paused)).then_some(rank);
+        if stream_queue.rank.is_some() {
+            self.ready.push(Reverse((rank, number)));
         }
-        self.tidy();
+        self.choose_first();
     }
 
-    /// Finds the first in line; drops what is out of date before it, and all of it when there is much.
-    fn tidy(&mut self) {
-        self.line.extend(self.first.take().map(Reverse));
-        while let Some(Reverse((rank, number))) = self.line.pop() {
+    /// Finds the ready stream with the lowest rank. Drops stale entries before it, and all of them if there
+    /// are many.
+    fn choose_first(&mut self) {
+        self.ready.extend(self.first.take().map(Reverse));
+        while let Some(Reverse((rank, number))) = self.ready.pop() {
             if self.is_valid(rank, number) {
                 self.first = Some((rank, number));
                 break;
             }
         }
-        if self.line.len() > STALE_LIMIT && self.line.len() > 2 * self.messages {
-            let mut line: Vec<_> = core::mem::take(&mut self.line).into_vec();
-            line.retain(|&Reverse((rank, number))| self.is_valid(rank, number));
-            line.sort_unstable();
-            line.dedup();
-            self.line = line.into();
+        if self.ready.len() > STALE_LIMIT && self.ready.len() > 2 * self.messages {
+            let mut ready: Vec<_> = core::mem::take(&mut self.ready).into_vec();
+            ready.retain(|&Reverse((rank, number))| self.is_valid(rank, number));
+            ready.sort_unstable();
+            ready.dedup();
+            self.ready = ready.into();
         }
-        self.note_front();
+        self.update_front();
     }
 
     #[inline]
-    fn note_front(&mut self) {
-        let busy = self.next().and_then(|number| self.streams.get(number)?.busy.as_deref());
-        let front = busy.and_then(|busy| busy.messages.front());
+    fn update_front(&mut self) {
+        let stream_queue = self.next().and_then(|number| self.streams.get(number)?.stream_queue.as_deref());
+        let front = stream_queue.and_then(|stream_queue| stream_queue.messages.front());
         self.front_len = front.map_or(0, |queued| queued.message.data.len());
     }
 
     #[inline]
     fn is_valid(&self, rank: Rank, number: u16) -> bool {
-        let busy = self.streams.get(number).and_then(|stream| stream.busy.as_deref());
-        self.serving != Some(number) && busy.is_some_and(|busy| busy.rank == Some(rank))
+        let stream_queue = self.streams.get(number).and_then(|stream| stream.stream_queue.as_deref());
+        self.serving != Some(number)
+            && stream_queue.is_some_and(|stream_queue| stream_queue.rank == Some(rank))
     }
 
-    /// Takes a message out that was not sent, or not the whole of it. `None`: it is not here.
+    /// Removes a message that is not completely sent; returns `None` if it is not in the queue.
     pub(super) fn remove(&mut self, number: u16, id: u64) -> Option<Unsent> {
-        let busy = self.streams.entry(number).busy.as_deref_mut()?;
-        let index = busy.messages.binary_search_by_key(&id, |queued| queued.id).ok()?;
-        let Queued { message, begun, partial, .. } = busy.messages.remove(index)?;
+        let stream_queue = self.streams.entry(number).stream_queue.as_deref_mut()?;
+        let index = stream_queue.messages.binary_search_by_key(&id, |queued| queued.id).ok()?;
+        let Queued { message, begun, partial, .. } = stream_queue.messages.remove(index)?;
         self.messages -= 1;
         self.bytes -= message.data.len() as u64;
         if self.serving == Some(number) {
-            if begun.is_some() || busy.messages.is_empty() {
-                self.stand_in_line(number);
+            if begun.is_some() || stream_queue.messages.is_empty() {
+                self.end_service(number);
             }
-        } else if let Some(rank) = busy.rank {
-            let head =
-                busy.messages.front().filter(|head| !busy.paused && !self.all_paused || head.begun.is_some());
+        } else if let Some(rank) = stream_queue.rank {
+            let head = stream_queue
+                .messages
+                .front()
+                .filter(|head| !stream_queue.paused && !self.all_paused || head.begun.is_some());
             let new = head.map(|head| if index == 0 { self.scheduler.beheaded(rank, head.id) } else { rank });
-            busy.rank = new;
+            stream_queue.rank = new;
             if let Some(new) = new.filter(|&new| new != rank) {
-                self.line.push(Reverse((new, number)));
+                self.ready.push(Reverse((new, number)));
             }
-            self.tidy();
+            self.choose_first();
         }
         let sent = begun.map_or(0, |begun| begun.sent);
         Some(Unsent { message, begun: begun.map(|begun| (begun.mid, begun.fsn)), sent, partial })
     }
 
-    /// Begins no further message on a stream (RFC 6525 §5.1.2). One that was begun goes on.
+    /// Starts no further message on a stream (RFC 6525 §5.1.2). A partly sent one continues.
     pub(super) fn pause(&mut self, number: u16) {
-        let busy = self.streams.entry(number).busy.get_or_insert_default();
-        busy.paused = true;
-        let begun = busy.messages.front().is_some_and(|head| head.begun.is_some());
+        let stream_queue = self.streams.entry(number).stream_queue.get_or_insert_default();
+        stream_queue.paused = true;
+        let begun = stream_queue.messages.front().is_some_and(|head| head.begun.is_some());
         if !begun && self.serving != Some(number) {
-            busy.rank = None;
+            stream_queue.rank = None;
         }
-        self.tidy();
+        self.choose_first();
     }
 
-    /// Messages may be begun again on a stream.
+    /// Lets a stream start messages again.
     pub(super) fn resume(&mut self, number: u16) {
-        let Some(busy) = self.streams.entry(number).busy.as_deref_mut() else { return };
-        busy.paused = false;
-        if busy.rank.is_none()
+        let Some(stream_queue) = self.streams.entry(number).stream_queue.as_deref_mut() else { return };
+        stream_queue.paused = false;
+        if stream_queue.rank.is_none()
             && !self.all_paused
             && self.serving != Some(number)
-            && let Some(head) = busy.messages.front()
+            && let Some(head) = stream_queue.messages.front()
         {
-            let rank = self.scheduler.join(&mut busy.share, head.id);
-            busy.rank = Some(rank);
-            self.line.push(Reverse((rank, number)));
+            let rank = self.scheduler.join(&mut stream_queue.share, head.id);
+            stream_queue.rank = Some(rank);
+            self.ready.push(Reverse((rank, number)));
         }
-        self.tidy();
+        self.choose_first();
     }
 
-    /// Begins no further message at all.
+    /// Starts no further message on any stream.
     pub(super) fn pause_all(&mut self) {
         self.all_paused = true;
         let serving = self.serving;
         self.streams.for_each(|number, stream| {
-            if let Some(busy) = &mut stream.busy
+            if let Some(stream_queue) = &mut stream.stream_queue
                 && serving != Some(number)
-                && busy.messages.front().is_none_or(|head| head.begun.is_none())
+                && stream_queue.messages.front().is_none_or(|head| head.begun.is_none())
             {
-                busy.rank = None;
+                stream_queue.rank = None;
             }
         });
-        self.tidy();
+        self.choose_first();
     }
 
-    /// Messages may be begun again.
+    /// Lets all streams start messages again.
     pub(super) fn resume_all(&mut self) {
         self.all_paused = false;
         let mut waiting = Vec::new();
         self.streams.for_each(|number, stream| {
-            if stream.busy.as_deref().is_some_and(|busy| !busy.messages.is_empty()) {
+            if stream.stream_queue.as_deref().is_some_and(|stream_queue| !stream_queue.messages.is_empty()) {
                 waiting.push(number);
             }
         });
         waiting.into_iter().for_each(|number| self.resume(number));
     }
 
-    /// A message is sent in part.
+    /// Returns true if any message is partly sent.
     pub(super) fn any_begun(&mut self) -> bool {
         let mut any = false;
         self.streams.for_each(|_, stream| {
-            let head = stream.busy.as_deref().and_then(|busy| busy.messages.front());
+            let head = stream.stream_queue.as_deref().and_then(|stream_queue| stream_queue.messages.front());
             any |= head.is_some_and(|head| head.begun.is_some());
         });
         any
     }
 
-    /// All streams' numbers begin at 0 again.
+    /// Restarts the message numbers of all streams at 0.
     pub(super) fn reset_all_numbers(&mut self) {
         self.streams.for_each(|_, stream| (stream.next_ordered, stream.next_unordered) = (0, 0));
     }
 
-    /// A message of the stream was sent in part.
+    /// Returns true if a message of the stream is partly sent.
     pub(super) fn is_begun(&self, number: u16) -> bool {
-        let busy = self.streams.get(number).and_then(|stream| stream.busy.as_deref());
-        busy.and_then(|busy| busy.messages.front()).is_some_and(|head| head.begun.is_some())
+        let stream_queue = self.streams.get(number).and_then(|stream| stream.stream_queue.as_deref());
+        stream_queue
+            .and_then(|stream_queue| stream_queue.messages.front())
+            .is_some_and(|head| head.begun.is_some())
     }
 
-    /// The stream's numbers begin at 0 again (RFC 6525 §5.2.2, RFC 8260 §2.3.2: both counters).
+    /// Restarts the stream's message numbers at 0 (RFC 6525 §5.2.2, RFC 8260 §2.3.2: both counters).
     pub(super) fn reset_numbers(&mut self, number: u16) {
         let stream = self.streams.entry(number);
         (stream.next_ordered, stream.next_unordered) = (0, 0);
     }
 
-    /// Takes out what waits on streams from `streams` on, nothing of which was sent.
+    /// Removes the messages of stream `streams` and above, none of which is partly sent.
     pub(super) fn fail_beyond(&mut self, streams: u16) -> Vec<Unsent> {
         let mut out = Vec::new();
         self.streams.for_each(|number, stream| {
             if number >= streams
-                && let Some(busy) = stream.busy.as_deref_mut()
+                && let Some(stream_queue) = stream.stream_queue.as_deref_mut()
             {
-                busy.rank = None;
-                out.extend(busy.messages.drain(..));
+                stream_queue.rank = None;
+                out.extend(stream_queue.messages.drain(..));
             }
         });
         self.serving = self.serving.filter(|&number| number < streams);
         self.messages -= out.len();
         self.bytes -= out.iter().map(|queued| queued.message.data.len() as u64).sum::<u64>();
-        self.tidy();
+        self.choose_first();
         Self::in_order(out)
     }
 
-    /// Everything, to be given up: what was begun first, else in the order in which it was given.
+    /// Removes and returns all messages: partly sent ones first, then in the order of `push`.
     pub(super) fn drain(&mut self) -> Vec<Unsent> {
         let mut out = Vec::new();
         self.streams.for_each(|_, stream| {
-            if let Some(busy) = stream.busy.as_deref_mut() {
-                busy.rank = None;
-                busy.served = 0;
-                busy.paused = false;
-                out.extend(busy.messages.drain(..));
+            if let Some(stream_queue) = stream.stream_queue.as_deref_mut() {
+                stream_queue.rank = None;
+                stream_queue.served = 0;
+                stream_queue.paused = false;
+                out.extend(stream_queue.messages.drain(..));
             }
         });
-        self.line.clear();
+        self.ready.clear();
         self.first = None;
         self.serving = None;
         self.messages = 0;

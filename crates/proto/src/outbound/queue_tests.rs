@@ -15,7 +15,8 @@ fn queue(scheduler: &str, interleaving: bool) -> SendQueue {
     queue
 }
 
-/// Everything it sends, as (stream, message identifier, fragment), in chunks of at most 100 bytes, `per_packet` a packet.
+/// Sends everything in packets of `per_packet` chunks of at most 100 bytes. Returns (stream, message
+/// identifier, fragment) of each chunk.
 fn order(queue: &mut SendQueue, per_packet: usize) -> Vec<Vec<(u16, u32, u32)>> {
     let mut packets = Vec::new();
     while !queue.is_empty() {
@@ -27,7 +28,7 @@ fn order(queue: &mut SendQueue, per_packet: usize) -> Vec<Vec<(u16, u32, u32)>> 
     packets
 }
 
-/// RFC 8260 figures 1 and 2: streams 0 and 2 hold a message of three chunks, stream 1 three of one.
+/// Queues RFC 8260 figures 1 and 2: streams 0 and 2 hold a message of three chunks, stream 1 three of one.
 fn figure(queue: &mut SendQueue) -> Vec<(u16, u32, u32)> {
     queue.push(message(0, 300, false), 0);
     for _ in 0..3 {
@@ -135,7 +136,7 @@ fn rfc8260_3_4_priorities_overtake_between_chunks_only_with_interleaving() {
     }
 }
 
-/// Bytes sent per stream while both have messages.
+/// Returns the bytes sent per stream while both have messages.
 fn shares(scheduler: &str, values: [u16; 2], lens: [usize; 2]) -> [u64; 2] {
     let mut queue = queue(scheduler, false);
     for stream in 0..2u16 {
@@ -163,7 +164,7 @@ fn rfc8260_3_5_and_3_6_bytes_are_shared_by_weight() {
 }
 
 #[test]
-fn a_paused_stream_ends_its_message_and_goes_on_when_resumed() {
+fn a_paused_stream_finishes_its_message_and_continues_when_resumed() {
     let mut queue = queue("round-robin", false);
     queue.push(message(0, 150, false), 0);
     queue.push(message(0, 10, false), 0);
@@ -180,8 +181,8 @@ fn a_paused_stream_ends_its_message_and_goes_on_when_resumed() {
 }
 
 proptest! {
-    /// Whatever is given, taken out, paused: each message comes once, in its stream's order, and without interleaving
-    /// whole; what the queue says of itself is true.
+    /// Whatever is queued, removed or paused, each message is sent once and in its stream's order. Without
+    /// interleaving it is sent whole. The queue's counters are exact.
     #[test]
     fn every_message_once_and_in_order(
         scheduler in 0..6usize,

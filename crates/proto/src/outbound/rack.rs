@@ -1,14 +1,17 @@
-//! RACK (RFC 8985 §6) in SCTP's terms, per path: a chunk is lost when one sent later on the same path was acknowledged
-//! and a reordering window has passed since its own round trip was over. Off by default; only the time of sending
-//! differs on the wire. [`super::tlp`] is its other half. Knows no packets.
+//! RACK (RFC 8985 §6) for SCTP, per path: detects losses by time. Off by default.
 //!
-//! Two structures of RFC 8985 §5.1 and §5.2 exist already: the number of a sending orders transmissions as (xmit_ts, end_seq) does,
-//! and a flow's log is the time-ordered list. A TSN that a SACK reports as duplicate is the DSACK. There are no timestamps:
-//! only time tells that a round trip below the least one belongs to the first sending (§6.2 step 2).
+//! A chunk is lost if one sent later on the same path was acknowledged and a reordering window has passed
+//! since its own round trip. Only the time of transmissions differs on the wire. [`super::tlp`] is the other
+//! half of RACK-TLP. This file does not depend on packets.
 //!
-//! RFC 8985 arms one timer for the last chunk of a group; here each chunk is declared lost at its own time. On T3-rtx
-//! everything outstanding is marked, as RFC 9260 §6.3.3 does (RFC 8985 §6.3 spares what was sent last): one packet may be
-//! in flight after it (RFC 9260 §7.2.3).
+//! Two structures of RFC 8985 §5.1 and §5.2 exist already. The number of a transmission gives the order of
+//! (xmit_ts, end_seq), and a flow's log is the time-ordered list. A TSN that a SACK reports as duplicate
+//! replaces the DSACK. SCTP has no timestamps: a round trip below the minimum RTT shows that the first
+//! transmission was acknowledged (§6.2 step 2).
+//!
+//! RFC 8985 arms one timer for the last chunk of a group; here each chunk is declared lost at its own time.
+//! T3-rtx marks all outstanding chunks (RFC 9260 §6.3.3), because only one packet may be in flight after it
+//! (RFC 9260 §7.2.3). RFC 8985 §6.3 would exempt the latest ones.
 
 use msctp_units::Time;
 
@@ -16,7 +19,7 @@ use super::Outbound;
 use crate::path::{AckSummary, Paths};
 
 impl Outbound {
-    /// Updates RACK from the SACK that was taken in, before losses are detected.
+    /// Updates RACK after a SACK, before losses are detected.
     pub(super) fn update_rack(&self, now: Time, paths: &mut Paths) {
         let (cum_tsn_ack, next) = (self.sent.cum_tsn_ack(), self.sent.next());
         for path in paths.iter_mut() {
@@ -30,7 +33,7 @@ impl Outbound {
     pub(super) fn rack_timeout(&mut self, now: Time, paths: &mut Paths) {
         for index in 0..paths.len() {
             let path = paths.at_mut(index);
-            // There is no SACK: its summary must not count twice.
+            // Without a SACK, the summary of the last one must not count twice.
             path.flow.ack = AckSummary::default();
             let timer = path.rack.as_ref().and_then(|rack| rack.reordering_timer);
             if timer.is_some_and(|at| at <= now) {

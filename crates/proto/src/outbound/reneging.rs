@@ -1,43 +1,49 @@
-//! [`Patience`]: how much work a peer may cause by taking back what its gap blocks acknowledged (RFC 9260 §6.2.1 D iii). One SACK
-//! of 28 bytes can take back 65,534 chunks, and the next one acknowledge them again, without end. Knows no chunks.
+//! [`RenegingBudget`]: limits the work a peer can cause by reneging (RFC 9260 §6.2.1 D iii).
+//!
+//! One SACK of 28 bytes can renege on 65,534 chunks, and the next one acknowledge them again, without end.
+//! This file does not depend on chunks.
 
 use crate::path::SendNumber;
 
-/// Steps of work that each sending of a chunk earns. A receiver short of memory takes a sending back once, which is 2 steps; SACKs
-/// that overtake each other seem to, a few chunks each time.
-const EARNED: u64 = 16;
-/// Steps that can be saved up, which is also what there is at first: all that can be outstanding, taken back and acknowledged again.
-const SAVED: u64 = 2 * 65_535;
-
-/// An account of work: sending earns, taking back spends.
+/// Steps of work that each transmission of a chunk earns.
 ///
-/// When it is overdrawn gap blocks are not listened to any more: all that they acknowledged counts as outstanding, as with a
-/// sender that knows cumulative acknowledgements only, which is always right (gap blocks are advice, RFC 9260 §6.2.1). Sending
-/// on, the account recovers.
+/// A receiver short of memory reneges on a transmission once, at 2 steps. Reordered SACKs look like reneging
+/// on a few chunks each.
+const STEPS_PER_TRANSMISSION: u64 = 16;
+/// Maximum of unspent steps, and their initial number: enough to renege on all outstanding chunks and
+/// acknowledge them again.
+const MAX_CREDIT: u64 = 2 * 65_535;
+
+/// A budget of work: transmissions earn steps, reneging spends them.
+///
+/// When the budget is exhausted, gap blocks are ignored: the chunks they acknowledged count as outstanding.
+/// That is always correct, because gap blocks are advisory (RFC 9260 §6.2.1). Further transmissions restore
+/// the budget.
 #[derive(Debug, Default)]
-pub(super) struct Patience {
-    /// Steps spent. Stands above what was earned less what can be saved.
+pub(super) struct RenegingBudget {
+    /// Steps spent; raised so that at most `MAX_CREDIT` steps remain unspent.
     spent: u64,
-    /// Gap blocks are not listened to.
-    lost: bool,
+    /// Gap blocks are ignored.
+    exhausted: bool,
 }
 
-impl Patience {
-    /// So many steps of work were done.
+impl RenegingBudget {
+    /// Charges steps of work to the budget.
     #[inline]
     pub(super) fn spend(&mut self, steps: u64) {
         self.spent += steps;
     }
 
-    /// Whether gap blocks are listened to, with `next` the number of the next sending and so many chunks outstanding.
+    /// Returns true if gap blocks are to be processed. `next`: number of the next transmission.
+    /// `outstanding`: number of chunks.
     #[inline]
-    pub(super) fn listens(&mut self, next: SendNumber, outstanding: usize) -> bool {
-        let earned = SAVED + EARNED * next;
-        self.spent = self.spent.max(earned.saturating_sub(SAVED));
-        // To begin again and find nothing changed has to be paid for.
-        let least = if self.lost { 2 * outstanding as u64 } else { 0 };
-        self.lost = self.spent + least > earned;
-        !self.lost
+    pub(super) fn allows_gap_blocks(&mut self, next: SendNumber, outstanding: usize) -> bool {
+        let earned = MAX_CREDIT + STEPS_PER_TRANSMISSION * next;
+        self.spent = self.spent.max(earned.saturating_sub(MAX_CREDIT));
+        // Processing gap blocks again costs up to two steps per outstanding chunk.
+        let least = if self.exhausted { 2 * outstanding as u64 } else { 0 };
+        self.exhausted = self.spent + least > earned;
+        !self.exhausted
     }
 }
 
@@ -46,24 +52,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patience_is_lost_when_it_is_spent_and_comes_back_with_sending() {
-        let mut patience = Patience::default();
-        assert!(patience.listens(65_536, 65_535));
-        patience.spend(SAVED);
-        assert!(patience.listens(65_536, 65_535));
-        patience.spend(1);
-        assert!(!patience.listens(65_536, 65_535));
-        // What is outstanding, acknowledged and taken back, has to be earned anew.
-        let again = 65_536 + (2 * 65_535) / EARNED + 1;
-        assert!(!patience.listens(again - 1, 65_535));
-        assert!(patience.listens(again, 65_535));
+    fn an_exhausted_budget_is_restored_by_transmissions() {
+        let mut reneging_budget = RenegingBudget::default();
+        assert!(reneging_budget.allows_gap_blocks(65_536, 65_535));
+        reneging_budget.spend(MAX_CREDIT);
+        assert!(reneging_budget.allows_gap_blocks(65_536, 65_535));
+        reneging_budget.spend(1);
+        assert!(!reneging_budget.allows_gap_blocks(65_536, 65_535));
+        // The acknowledgement of all outstanding chunks, and reneging on them, must be earned again.
+        let again = 65_536 + (2 * 65_535) / STEPS_PER_TRANSMISSION + 1;
+        assert!(!reneging_budget.allows_gap_blocks(again - 1, 65_535));
+        assert!(reneging_budget.allows_gap_blocks(again, 65_535));
     }
 
     #[test]
-    fn no_more_is_saved_than_that() {
-        let mut patience = Patience::default();
-        assert!(patience.listens(1 << 40, 100));
-        patience.spend(SAVED + 1);
-        assert!(!patience.listens(1 << 40, 100));
+    fn unspent_steps_are_limited() {
+        let mut reneging_budget = RenegingBudget::default();
+        assert!(reneging_budget.allows_gap_blocks(1 << 40, 100));
+        reneging_budget.spend(MAX_CREDIT + 1);
+        assert!(!reneging_budget.allows_gap_blocks(1 << 40, 100));
     }
 }

@@ -1,5 +1,6 @@
-//! Processing a SACK (RFC 9260 §6.2.1, §6.3.2, §6.7, §7.2). The cost is linear in what the SACK changes, not in what is
-//! outstanding.
+//! SACK processing (RFC 9260 §6.2.1, §6.3.2, §6.7, §7.2).
+//!
+//! The cost is linear in the changes of a SACK, not in the outstanding chunks.
 
 use msctp_units::{Span, Time};
 use msctp_wire::{List, Sack, Tsn};
@@ -11,22 +12,23 @@ use crate::long_tsn::LongTsn;
 use crate::path::{AckSummary, Paths, Sending};
 use crate::{PathId, TraceKind};
 
-/// What a SACK did.
+/// The result of processing a SACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackOutcome {
-    /// Older than one processed before, by its Cumulative TSN Ack: dropped (RFC 9260 §6.2.1 D i).
+    /// Its Cumulative TSN Ack is older than one processed before: dropped (RFC 9260 §6.2.1 D i).
     pub stale: bool,
-    /// The Cumulative TSN Ack Point moved.
+    /// The Cumulative TSN Ack Point advanced.
     pub cum_tsn_advanced: bool,
     /// User bytes acknowledged for the first time.
     pub bytes_acked: u64,
-    /// Chunks reported before and not any more: the peer reneged on them (RFC 9260 §6.2.1 D iii).
+    /// Number of chunks that the peer reneged on (RFC 9260 §6.2.1 D iii).
     pub reneged: u32,
-    /// Gap blocks were out of order, overlapped, or reached beyond what was sent. What made sense was taken.
+    /// Gap blocks were out of order, overlapped, or exceeded the last TSN sent. Their valid parts were
+    /// applied.
     pub malformed_gap_blocks: bool,
 }
 
-/// A SACK that breaks the protocol so that the association must be aborted.
+/// A SACK that violates the protocol: the association must be aborted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SackFault {
     /// The cause is a Protocol Violation (RFC 9260 §3.3.10.13).
@@ -35,22 +37,22 @@ pub enum SackFault {
 }
 
 impl SackFault {
-    /// The error cause code of the ABORT (RFC 9260 §3.3.10).
+    /// Returns the error cause code of the ABORT (RFC 9260 §3.3.10).
     pub const fn cause(self) -> msctp_wire::CauseCode {
         msctp_wire::CauseCode::PROTOCOL_VIOLATION
     }
 }
 
-/// What the steps of processing share.
+/// The context that the steps of processing share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Processing {
     pub(super) now: Time,
     pub(super) advanced: bool,
 }
 
-/// What is known of a chunk at its acknowledgement.
+/// A copy of a chunk's fields at its acknowledgement.
 #[derive(Clone, Copy)]
-struct Landed {
+struct AckedChunk {
     path: PathId,
     one_path: bool,
     target: PathId,
@@ -63,7 +65,7 @@ struct Landed {
     acked_before: bool,
 }
 
-impl Landed {
+impl AckedChunk {
     #[inline]
     fn of(chunk: &Chunk) -> Self {
         Self {
@@ -82,11 +84,11 @@ impl Landed {
 }
 
 impl Outbound {
-    /// Takes a SACK.
+    /// Processes a SACK.
     ///
     /// # Errors
     ///
-    /// The peer acknowledges what was never sent: abort. Nothing was changed.
+    /// The peer acknowledges a TSN that was never sent: abort the association. Nothing was changed.
     pub fn handle_sack(
         &mut self,
         now: Time,
@@ -100,8 +102,8 @@ impl Outbound {
         let processing = self.begin(now, cum_tsn_ack, paths);
         self.acknowledge_up_to(cum_tsn_ack, paths, &mut outcome);
         if !sack.gap_blocks.is_empty() || self.gaps.is_touched() {
-            let listens = self.patience.listens(self.next_number, self.sent.len());
-            let gap_blocks = if listens { sack.gap_blocks } else { List::EMPTY };
+            let allows_gap_blocks = self.reneging_budget.allows_gap_blocks(self.next_number, self.sent.len());
+            let gap_blocks = if allows_gap_blocks { sack.gap_blocks } else { List::EMPTY };
             let last_sent = self.sent.next() - 1;
             outcome.malformed_gap_blocks = !self.gaps.update(cum_tsn_ack, gap_blocks, last_sent);
             self.acknowledge_gaps(paths, &mut outcome);
@@ -109,17 +111,18 @@ impl Outbound {
         for duplicate in sack.duplicates {
             self.count_duplicate(duplicate, paths);
         }
-        // RFC 9260 §6.2.1 D ii; `rwnd` takes off what is outstanding
+        // RFC 9260 §6.2.1 D ii; `rwnd` subtracts the bytes in flight
         self.a_rwnd = u64::from(sack.a_rwnd);
         self.settle(processing, paths, &mut outcome);
         Ok(outcome)
     }
 
-    /// Takes the Cumulative TSN Ack of a SHUTDOWN chunk (RFC 9260 §9.2). It says nothing of gaps and the window.
+    /// Processes the Cumulative TSN Ack of a SHUTDOWN chunk (RFC 9260 §9.2), which has no gap blocks and no
+    /// a_rwnd.
     ///
     /// # Errors
     ///
-    /// The peer acknowledges what was never sent: abort. Nothing was changed.
+    /// The peer acknowledges a TSN that was never sent: abort the association. Nothing was changed.
     pub fn handle_cum_tsn_ack(
         &mut self,
         now: Time,
@@ -141,7 +144,7 @@ impl Outbound {
         Ok(outcome)
     }
 
-    /// `None`: stale.
+    /// Checks a Cumulative TSN Ack; returns `None` if it is stale.
     fn check_cum_tsn_ack(&self, tsn: Tsn) -> Result<Option<LongTsn>, SackFault> {
         let cum_tsn_ack = self.sent.cum_tsn_ack().nearest(tsn);
         if cum_tsn_ack >= self.sent.next() {
@@ -157,13 +160,13 @@ impl Outbound {
             let in_recovery = flow.recovery_exit.is_some();
             let in_ld = flow.ld_exit.is_some();
             flow.ack = AckSummary { in_recovery, in_ld, ..AckSummary::default() };
-            // RFC 9260 §6.1 D: a SACK is a new time to transmit
+            // RFC 9260 §6.1 D: each SACK starts a new burst
             flow.burst = 0;
         }
         Processing { now, advanced: cum_tsn_ack > self.sent.cum_tsn_ack() }
     }
 
-    /// RFC 9260 §6.7: what is cumulatively acknowledged leaves the queue.
+    /// Removes cumulatively acknowledged chunks from the queue (RFC 9260 §6.7).
     fn acknowledge_up_to(&mut self, cum_tsn_ack: LongTsn, paths: &mut Paths, outcome: &mut SackOutcome) {
         while self.sent.first() <= cum_tsn_ack {
             //= https://www.rfc-editor.org/rfc/rfc9260#section-6.7
@@ -176,7 +179,7 @@ impl Outbound {
                 self.partial.on_acked(chunk.partial);
             }
             if chunk.fate.is_outstanding() {
-                self.acknowledge(tsn, Landed::of(&chunk), paths, outcome);
+                self.acknowledge(tsn, AckedChunk::of(&chunk), paths, outcome);
             }
         }
         self.note_room();
@@ -186,28 +189,29 @@ impl Outbound {
     fn acknowledge_gaps(&mut self, paths: &mut Paths, outcome: &mut SackOutcome) {
         for index in 0..self.gaps.gained.len() {
             for tsn in self.gaps.gained[index].iter() {
-                // RFC 3758 §3.5 A2: what was abandoned counts as acknowledged already, and is credited to nothing
+                // RFC 3758 §3.5 A2: abandoned chunks count as acknowledged already, and are credited to no
+                // window
                 let chunk = self.sent.at_mut(tsn).filter(|chunk| chunk.fate != Fate::Abandoned);
                 let Some(chunk) = chunk else { continue };
-                let landed = Landed::of(chunk);
+                let acked = AckedChunk::of(chunk);
                 chunk.fate = Fate::GapAcked;
-                self.acknowledge(tsn, landed, paths, outcome);
+                self.acknowledge(tsn, acked, paths, outcome);
             }
         }
         for index in 0..self.gaps.lost.len() {
             for tsn in self.gaps.lost[index].iter() {
                 outcome.reneged += 1;
-                self.take_back(tsn, paths);
+                self.on_reneged(tsn, paths);
             }
         }
         if outcome.reneged > 0 {
-            self.relog_taken_back(outcome.reneged, paths);
+            self.relog_reneged(outcome.reneged, paths);
         }
     }
 
-    /// What was taken back stands in the logs again, in the order in which it was sent.
+    /// Returns the reneged chunks to the logs of their paths, in the order of their transmission.
     #[cold]
-    fn relog_taken_back(&mut self, reneged: u32, paths: &mut Paths) {
+    fn relog_reneged(&mut self, reneged: u32, paths: &mut Paths) {
         let mut moved = 0;
         for path in paths.iter_mut() {
             let id = path.id();
@@ -219,20 +223,20 @@ impl Outbound {
             });
             moved += path.flow.relog(here.collect());
         }
-        // Taking back, and acknowledging again; moving a sending is little work.
-        self.patience.spend(2 * u64::from(reneged) + moved / 8);
+        // Two steps per chunk: reneging, and acknowledging again. Moving a log entry costs less.
+        self.reneging_budget.spend(2 * u64::from(reneged) + moved / 8);
     }
 
-    /// A chunk in flight or marked is acknowledged.
+    /// Handles the acknowledgement of a chunk that is in flight or marked.
     #[inline(always)]
-    fn acknowledge(&mut self, tsn: LongTsn, chunk: Landed, paths: &mut Paths, outcome: &mut SackOutcome) {
+    fn acknowledge(&mut self, tsn: LongTsn, chunk: AckedChunk, paths: &mut Paths, outcome: &mut SackOutcome) {
         match chunk.fate {
             Fate::InFlight => self.in_flight -= chunk.len,
             Fate::Marked => {
                 if let Some(target) = paths.get_mut(chunk.target) {
                     target.flow.marked -= 1;
                 }
-                self.note_original();
+                self.on_original_acked();
             }
             Fate::GapAcked | Fate::Abandoned => debug_assert!(false, "{tsn:?} acknowledged twice"),
         }
@@ -249,25 +253,26 @@ impl Outbound {
         flow.unacked -= 1;
         flow.ack.earliest |= flow.earliest == Some(tsn);
         if chunk.fate == Fate::InFlight {
-            flow.ack.landed += chunk.wire_len;
+            flow.ack.left_flight += chunk.wire_len;
         }
-        // RFC 9260 §7.2.4: "A newly acknowledged DATA chunk is one not previously acknowledged in a SACK chunk"
+        // RFC 9260 §7.2.4: "A newly acknowledged DATA chunk is one not previously acknowledged in a SACK
+        // chunk"
         if !chunk.acked_before {
             flow.ack.bytes += chunk.wire_len;
             flow.ack.latest_sent = flow.ack.latest_sent.max((!chunk.again).then_some(chunk.sent));
-            // What was sent before a time-out may have arrived before the path failed.
+            // Transmissions before a timeout may have arrived before the path failed.
             flow.ack.proves_path |= chunk.one_path && chunk.number >= flow.proof_from;
             flow.latest_acked = flow.latest_acked.max(chunk.number);
             if let Some(delivery) = &mut flow.delivery {
                 delivery.on_acked(chunk.number, chunk.wire_len);
             }
-            // chunks come in the order of their TSNs
+            // Chunks are acknowledged in the order of their TSNs.
             flow.ack.htna = Some(Sending { number: chunk.number, tsn });
         }
     }
 
-    /// RFC 9260 §6.2.1 D iii: the peer reneged on a chunk. It is in flight again; `settle` starts T3-rtx.
-    fn take_back(&mut self, tsn: LongTsn, paths: &mut Paths) {
+    /// Returns a reneged chunk to the flight (RFC 9260 §6.2.1 D iii); `settle` starts T3-rtx.
+    fn on_reneged(&mut self, tsn: LongTsn, paths: &mut Paths) {
         let Some(chunk) = self.sent.at_mut(tsn).filter(|chunk| chunk.fate == Fate::GapAcked) else { return };
         chunk.fate = Fate::InFlight;
         chunk.acked_before = true;
@@ -278,16 +283,18 @@ impl Outbound {
         }
         self.in_flight += chunk.len();
         let Some(path) = paths.get_mut(chunk.path) else {
-            // its path is gone
+            // Its path was removed.
             self.reneged_without_path.push(tsn);
             return;
         };
         path.flow.adopt(tsn);
-        path.flow.ack.taken_back += chunk.wire_len();
+        path.flow.ack.reneged += chunk.wire_len();
     }
 
-    /// RFC 9260 §7.2.2: bytes of duplicates count, as far as the chunk is still known: once, of what was sent more than once and is
-    /// acknowledged. A receiver that reports more would have the window grow by more than PMDCS per RTT, which the section forbids.
+    /// Credits a duplicate TSN to the window (RFC 9260 §7.2.2), as far as the chunk is still known.
+    ///
+    /// Each acknowledged chunk that was sent more than once counts once. Otherwise a receiver could report
+    /// duplicates that grow the window by more than PMDCS per RTT, which the section forbids.
     fn count_duplicate(&mut self, tsn: Tsn, paths: &mut Paths) {
         let tsn = self.sent.first().nearest(tsn);
         if self.losses.rack {
@@ -308,12 +315,12 @@ impl Outbound {
         }
     }
 
-    /// What follows for paths, losses and timers once the acknowledgements are known.
+    /// Updates paths, losses and timers after the acknowledgements of a SACK.
     fn settle(&mut self, processing: Processing, paths: &mut Paths, outcome: &mut SackOutcome) {
         for index in 0..paths.len() {
             self.settle_path(index, processing, paths);
         }
-        // Whichever path the data went over, and if that path is gone.
+        // Applies to data on any path, removed paths included.
         //= https://www.rfc-editor.org/rfc/rfc9260#section-8.1
         //# The counter used for endpoint failure detection MUST be reset each time a DATA chunk sent to that
         //# peer endpoint is acknowledged
@@ -323,7 +330,7 @@ impl Outbound {
         if !self.reneged_without_path.is_empty() {
             self.retransmit_without_path(paths);
         }
-        self.look_into_timeout(processing, paths);
+        self.check_timeout(processing, paths);
         if self.losses.rack {
             self.update_rack(processing.now, paths);
             self.settle_tail_loss_probes(processing.now, paths);
@@ -346,17 +353,17 @@ impl Outbound {
         let id = paths.at(index).id();
         let answered_elsewhere = paths.is_answered_elsewhere(id);
         let path = paths.at_mut(index);
-        let (ack, fresh_from) = (path.flow.ack, self.losses.fresh_from);
+        let (ack, rtt_restart) = (path.flow.ack, self.losses.rtt_restart);
         let flight_size_before = path.flight_size;
-        path.flight_size = flight_size_before - ack.landed + ack.taken_back;
+        path.flight_size = flight_size_before - ack.left_flight + ack.reneged;
         if let Some(slot) = path.rtt_slot
             && let tsn = self.sent.cum_tsn_ack().nearest(Tsn::new(slot.tsn))
             && self.sent.is_acked(tsn)
         {
             path.rtt_slot = None;
             let sample: Span = processing.now.since(slot.sent);
-            if fresh_from.is_some_and(|(fresh, recover)| fresh == id && tsn > recover) {
-                self.losses.fresh_from = None;
+            if rtt_restart.is_some_and(|(fresh, recover)| fresh == id && tsn > recover) {
+                self.losses.rtt_restart = None;
                 path.rtt.start_over(sample);
                 if let (Some(trace), Some(times)) = (&mut self.trace, path.rtt.round_trips()) {
                     trace.push_back(TraceKind::RttStartedOver { path: id, sample, times });
@@ -379,7 +386,7 @@ impl Outbound {
         }
     }
 
-    /// Chunks the peer reneged on whose path is gone are sent again elsewhere.
+    /// Marks reneged chunks of removed paths for retransmission on another path.
     fn retransmit_without_path(&mut self, paths: &mut Paths) {
         let reneged_without_path = core::mem::take(&mut self.reneged_without_path);
         if let Some(target) = paths.data_path().or_else(|| paths.primary()) {
@@ -387,15 +394,15 @@ impl Outbound {
         }
     }
 
-    /// RFC 9260 §6.3.2 R2, R3 and R4.
+    /// Stops or restarts T3-rtx of a path after a SACK (RFC 9260 §6.3.2 R2, R3 and R4).
     pub(super) fn settle_t3_rtx(&mut self, index: usize, now: Time, paths: &mut Paths) {
         let path = paths.at_mut(index);
         let earliest_acked = path.flow.ack.earliest;
         if earliest_acked {
-            self.patience.spend(self.sent.seek_earliest(path));
+            self.reneging_budget.spend(self.sent.seek_earliest(path));
         }
-        if path.flight_size == 0 && !self.forward.is_timed_on(path.id()) {
-            // R2; what is marked starts it again when it is sent
+        if path.flight_size == 0 && !self.forward.runs_t3_rtx_on(path.id()) {
+            // R2; retransmitting a marked chunk starts it again
             path.t3_rtx = None;
         } else if earliest_acked || path.t3_rtx.is_none() {
             // R3, R4

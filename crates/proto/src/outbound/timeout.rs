@@ -4,28 +4,29 @@ use msctp_units::Time;
 
 use super::Outbound;
 use super::chunk::Fate;
-use super::probe::ZeroWindowProbe;
+use super::zero_window::ZeroWindowProbe;
 use crate::config::RetransmissionPath;
 use crate::path::{Path, Paths};
 use crate::{PathId, TraceKind};
 
 impl Outbound {
-    /// Handles what is due at `now`: T3-rtx of any path, the zero window probe, the end of a wait for pacing. Early calls do
-    /// nothing.
+    /// Handles the timers due at `now`: T3-rtx of any path, the zero window probe, pacing. Early calls have
+    /// no effect.
     ///
-    /// What this does to paths and association (inactive, unreachable) comes from [`Paths::poll_event`].
+    /// [`Paths::poll_event`] returns the effects on paths and association (inactive, unreachable).
     pub fn handle_timeout(&mut self, now: Time, paths: &mut Paths) {
-        self.probe.tick(now);
+        self.zero_window_probe.tick(now);
         self.abandon_due(now, paths);
-        // It may leave when it is asked for.
-        self.held_until = self.held_until.filter(|&until| until > now);
+        // The packet leaves at the next `next_path`.
+        self.paced_until = self.paced_until.filter(|&until| until > now);
         if self.losses.rack {
-            // Before T3-rtx: it is at the latest when that expires that the probe goes instead (RFC 8985 §7.2).
+            // Before T3-rtx: the tail loss probe is due with its expiration at the latest, and replaces it
+            // (RFC 8985 §7.2).
             self.rack_timeout(now, paths);
             self.tail_loss_probe_timeout(now, paths);
         }
         self.silence_timeout(now, paths);
-        // By index: a path may become inactive, but none appears or goes.
+        // By index: a path may become inactive, but none is added or removed.
         for index in 0..paths.len() {
             let path = paths.at(index);
             if path.t3_rtx.is_some_and(|at| at <= now) {
@@ -36,35 +37,36 @@ impl Outbound {
         self.abandon_due(now, paths);
     }
 
-    /// RFC 9260 §6.3.3
+    /// Handles the expiration of T3-rtx (RFC 9260 §6.3.3).
     pub(super) fn t3_rtx_expired(&mut self, now: Time, id: PathId, paths: &mut Paths) {
-        // §6.1 A: while the peer keeps sending SACKs, an unacknowledged zero window probe is no sign of a failure and "does
-        // not affect the calculation of cwnd"; its interval grows all the same.
-        let heard = self.probe == ZeroWindowProbe::Sent { heard: true };
-        if let ZeroWindowProbe::Sent { heard } = &mut self.probe {
-            *heard = false;
+        // §6.1 A: while the peer keeps sending SACKs, an unacknowledged zero window probe indicates no
+        // failure and "does not affect the calculation of cwnd". Its interval still grows.
+        let sack_received = self.zero_window_probe == ZeroWindowProbe::Sent { sack_received: true };
+        if let ZeroWindowProbe::Sent { sack_received } = &mut self.zero_window_probe {
+            *sack_received = false;
         }
         let last = self.sent.next() - 1;
         let Some(path) = paths.get_mut(id) else { return };
-        let rto = path.on_t3_rtx_expired(now, last, !heard);
-        if !heard {
+        let rto = path.on_t3_rtx_expired(now, last, !sack_received);
+        if !sack_received {
             // §8.1, §8.2
             paths.on_timeout(id);
         }
         if let Some(trace) = &mut self.trace {
             trace.push_back(TraceKind::T3Timeout { path: id, rto });
         }
-        let target = if heard { id } else { self.target_after_timeout(id, paths) };
-        if heard {
+        let target = if sack_received { id } else { self.target_after_timeout(id, paths) };
+        if sack_received {
             self.losses.frto = None;
         } else {
-            self.suspect_timeout(id, target, paths);
+            self.start_frto(id, target, paths);
         }
-        self.send_again(now, id, target, paths);
+        self.retransmit_path(now, id, target, paths);
     }
 
-    /// All that is in flight on a path counts as lost; the first packet of it may go at once (RFC 9260 §6.3.3 E3).
-    fn send_again(&mut self, now: Time, id: PathId, target: PathId, paths: &mut Paths) {
+    /// Marks all chunks in flight on a path as lost; their first packet may be sent at once (RFC 9260 §6.3.3
+    /// E3).
+    fn retransmit_path(&mut self, now: Time, id: PathId, target: PathId, paths: &mut Paths) {
         self.mark_path(id, target, paths);
         if let Some(path) = paths.get_mut(id) {
             path.flow.proof_from = self.next_number;
@@ -74,14 +76,16 @@ impl Outbound {
         if let Some(to) = paths.get_mut(target) {
             // E3: one packet now
             to.flow.forced = true;
-            // A timeout is a new time to transmit (§6.1 D).
+            // A timeout starts a new burst (§6.1 D).
             to.flow.burst = 0;
         }
     }
 
-    /// The link below a path is up again: what was in flight there is sent again now, and not when the T3-rtx that backed off
-    /// while it was down expires. No error of the path, and no back-off: nobody waited for an answer. What the new
-    /// link carries is not known: slow start, as after a time-out.
+    /// Retransmits the chunks in flight on a path whose link is up again.
+    ///
+    /// T3-rtx backed off while the link was down and would expire late. This is neither an error of the path
+    /// nor a back-off: the peer could not answer. The capacity of the new link is unknown: slow start, as
+    /// after a timeout.
     pub fn on_link_up(&mut self, now: Time, id: PathId, paths: &mut Paths) {
         let Some(path) = paths.get_mut(id).filter(|path| path.flight_size > 0 && path.t3_rtx.is_some())
         else {
@@ -92,10 +96,11 @@ impl Outbound {
         path.on_timeout_loss(now, self.sent.next() - 1);
         self.losses.frto = None;
         let target = self.target_after_timeout(id, paths);
-        self.send_again(now, id, target, paths);
+        self.retransmit_path(now, id, target, paths);
     }
 
-    /// RFC 9260 §6.4: an active path other than the last one, unless the same is wanted and works.
+    /// Returns an active path other than the last one (RFC 9260 §6.4), unless `Same` is configured and
+    /// usable.
     fn target_after_timeout(&self, last: PathId, paths: &Paths) -> PathId {
         let same = paths.get(last).is_some_and(Path::is_usable);
         match self.retransmission_path {
@@ -106,7 +111,7 @@ impl Outbound {
         }
     }
 
-    /// Marks all that was last sent on a path, also what waits to be fast retransmitted there.
+    /// Marks all chunks last sent on a path, pending fast retransmissions included.
     fn mark_path(&mut self, id: PathId, target: PathId, paths: &mut Paths) {
         let Some(path) = paths.get_mut(id) else { return };
         path.flow.log.clear();
@@ -125,7 +130,7 @@ impl Outbound {
             chunk.fate = Fate::Marked;
             chunk.target = target;
             chunk.misses = 0;
-            self.partial.suspect(chunk.partial, tsn);
+            self.partial.on_marked(chunk.partial, tsn);
             marked.push(tsn);
         }
         if let Some(to) = paths.get_mut(target) {
@@ -133,24 +138,24 @@ impl Outbound {
         }
     }
 
-    /// After a SACK: does the zero window go on?
+    /// Updates the zero window probe after a SACK.
     pub(super) fn settle_zero_window_probe(&mut self, paths: &mut Paths) {
-        let was_sent = matches!(self.probe, ZeroWindowProbe::Sent { .. });
+        let was_sent = matches!(self.zero_window_probe, ZeroWindowProbe::Sent { .. });
         let acked = self.sent.is_empty();
-        // The probe is outstanding and takes its own size off rwnd: what counts is whether the peer has room for it.
+        // The zero window probe itself reduces rwnd: the window is open if the peer has room for the probe.
         let closed = if was_sent && !acked {
             self.sent.at(self.sent.first()).is_some_and(|chunk| self.a_rwnd < chunk.len())
         } else {
             self.window_is_closed(self.max_payload(paths))
         };
-        self.probe.on_sack(closed, acked);
-        let opened = was_sent && !acked && self.probe == ZeroWindowProbe::Idle;
+        self.zero_window_probe.on_sack(closed, acked);
+        let opened = was_sent && !acked && self.zero_window_probe == ZeroWindowProbe::Idle;
         let tsn = self.sent.first();
         let Some(chunk) = self.sent.at(tsn).filter(|chunk| opened && chunk.fate == Fate::InFlight) else {
             return;
         };
-        // The peer answers a probe it drops at once (RFC 9260 §6.2): the window opened after that. Waiting for the
-        // backed-off T3-rtx would waste it.
+        // The peer answers a dropped zero window probe at once (RFC 9260 §6.2), so the window opened later.
+        // Waiting for the backed-off T3-rtx would waste it.
         let (path, wire_len) = (chunk.path, chunk.wire_len());
         if let Some(path) = paths.get_mut(path) {
             path.flight_size -= wire_len;

@@ -1,6 +1,7 @@
-//! Tail loss probe (RFC 8985 §7), the other half of [`super::rack`]: after two round trips without an acknowledgement the
-//! path gets one more packet, new data or else the last chunk again, so that a SACK reveals losses before T3-rtx expires.
-//! Knows no packets.
+//! Tail loss probe (RFC 8985 §7), the other half of [`super::rack`].
+//!
+//! After two round trips without an acknowledgement the path sends one more packet: new data, or else the
+//! last chunk again. Its SACK reveals losses before T3-rtx expires. This file does not depend on packets.
 
 use msctp_congestion::LossKind;
 use msctp_units::{Span, Time};
@@ -9,7 +10,7 @@ use super::Outbound;
 use crate::TraceKind;
 use crate::path::{Path, Paths, TailLossProbe};
 
-/// RFC 8985 §7.2: TLP_calc_PTO; at the latest with T3-rtx.
+/// Returns the time of the tail loss probe (RFC 8985 §7.2: TLP_calc_PTO), at the latest that of T3-rtx.
 fn pto(now: Time, path: &Path, one_packet: bool, max_ack_delay: Span) -> Time {
     let wait = match path.rtt.srtt() {
         // The peer may delay the SACK of a single packet.
@@ -22,8 +23,9 @@ fn pto(now: Time, path: &Path, one_packet: bool, max_ack_delay: Span) -> Time {
 }
 
 impl Outbound {
-    /// RFC 8985 §7.2: restarts PTO of a path after new data was sent there (`fresh`) or acknowledged; stops it while another
-    /// recovery is under way.
+    /// Restarts PTO of a path after new data was sent or acknowledged (`fresh`) (RFC 8985 §7.2).
+    ///
+    /// Stops it during a recovery.
     #[inline]
     pub(super) fn schedule_tail_loss_probe(
         &mut self,
@@ -46,7 +48,7 @@ impl Outbound {
             || self.losses.frto.is_some()
             || self.gaps.highest().is_some()
             || rack.recovers_from_timeout()
-            || rack.tlp.probe.is_some()
+            || rack.tlp.tail_loss_probe.is_some()
             || path.controller.one_packet_in_flight();
         let timer = if busy || path.flight_size == 0 || !path.is_usable() {
             None
@@ -61,12 +63,13 @@ impl Outbound {
         }
     }
 
-    /// RFC 8985 §7.4: takes the answers to tail loss probes from a SACK. Losses that it reveals are found by RACK (§7.4.1).
+    /// Processes acknowledgements of tail loss probes (RFC 8985 §7.4). RACK detects the losses revealed
+    /// (§7.4.1).
     pub(super) fn settle_tail_loss_probes(&self, now: Time, paths: &mut Paths) {
         let cum_tsn_ack = self.sent.cum_tsn_ack();
         for path in paths.iter_mut() {
             let repaired = path.rack.as_mut().is_some_and(|rack| rack.tlp.on_ack(cum_tsn_ack));
-            // "Invoke congestion control"; the recovery is over as it begins.
+            // "Invoke congestion control"; the recovery ends at once.
             if repaired && path.flow.recovery_exit.is_none() {
                 path.on_loss(now, LossKind::Gap);
                 path.flow.recovery_exit = Some(cum_tsn_ack);
@@ -74,7 +77,7 @@ impl Outbound {
         }
     }
 
-    /// RFC 8985 §7.3: sends the probe of each path whose PTO expired.
+    /// Sends the tail loss probe of each path whose PTO expired (RFC 8985 §7.3).
     pub(super) fn tail_loss_probe_timeout(&mut self, now: Time, paths: &mut Paths) {
         for index in 0..paths.len() {
             let path = paths.at_mut(index);
@@ -92,7 +95,7 @@ impl Outbound {
         let last = self.sent.next() - 1;
         let resent = if new { None } else { self.sent.in_flight(&paths.at(index).flow).next_back() };
         if let Some(tsn) = resent {
-            // Sent as a fast retransmit is, whatever the window says, but without assuming a loss.
+            // Sent like a fast retransmission, regardless of the window, but without declaring a loss.
             let wire_len = self.sent.at(tsn).map_or(0, super::chunk::Chunk::wire_len);
             let path = paths.at_mut(index);
             path.flight_size -= wire_len;
@@ -105,11 +108,11 @@ impl Outbound {
         path.loss_probe = new;
         path.loss_probes += 1;
         // "the sender MUST re-arm the RTO timer, not the PTO timer"
-        let timed = path.flight_size > 0 || self.forward.is_timed_on(id);
+        let timed = path.flight_size > 0 || self.forward.runs_t3_rtx_on(id);
         path.t3_rtx = timed.then(|| now + path.rtt.rto());
         if let Some(rack) = &mut path.rack {
             let end = if new { last + 1 } else { last };
-            rack.tlp.probe = Some(TailLossProbe { end, resent, duplicate: false });
+            rack.tlp.tail_loss_probe = Some(TailLossProbe { end, resent, duplicate: false });
         }
         if let Some(trace) = &mut self.trace {
             let tsn = resent.map(|tsn| tsn.tsn().get());

@@ -62,7 +62,7 @@ pub(super) struct Discovery {
     fails: u32,
     /// The largest size that might pass was not tried yet.
     try_top: bool,
-    probe: Option<Outstanding>,
+    pmtu_probe: Option<Outstanding>,
     /// Probes of the present size lost in a row.
     losses: u32,
     /// Signs of a black hole in a row: time-outs of data, and lost probes of the present PLPMTU (RFC 8899 §4.3).
@@ -80,7 +80,7 @@ impl Discovery {
             plpmtu: sizes.base,
             fails: sizes.max + STEP,
             try_top: true,
-            probe: None,
+            pmtu_probe: None,
             losses: 0,
             suspicions: 0,
             raise_at: None,
@@ -99,14 +99,14 @@ impl Discovery {
 
     /// The size that the next probe is to have, if one is to be sent now.
     pub(super) fn poll(&mut self, now: Time, lost_after: Span) -> Option<u32> {
-        if self.probe.is_some() {
+        if self.pmtu_probe.is_some() {
             return None;
         }
         if self.raise_at.is_some_and(|at| at <= now) {
             self.raise();
         }
         let size = self.wanted()?;
-        self.probe = Some(Outstanding { size, lost_at: now + lost_after });
+        self.pmtu_probe = Some(Outstanding { size, lost_at: now + lost_after });
         Some(size)
     }
 
@@ -126,7 +126,7 @@ impl Discovery {
 
     /// When [`poll`](Self::poll) or [`handle_timeout`](Self::handle_timeout) have something to do; in the past if they do now.
     pub(super) fn next_timeout(&self) -> Option<Time> {
-        match self.probe {
+        match self.pmtu_probe {
             Some(probe) => Some(probe.lost_at),
             None if self.wanted().is_some() => Some(Time::ZERO),
             None => self.raise_at,
@@ -135,7 +135,7 @@ impl Discovery {
 
     /// PROBE_TIMER may have expired (RFC 8899 §5.1.1).
     pub(super) fn handle_timeout(&mut self, now: Time) {
-        let Some(probe) = self.probe.take_if(|probe| probe.lost_at <= now) else { return };
+        let Some(probe) = self.pmtu_probe.take_if(|probe| probe.lost_at <= now) else { return };
         if probe.size <= self.plpmtu && self.phase != Phase::Base {
             return self.suspect();
         }
@@ -147,7 +147,7 @@ impl Discovery {
 
     /// A probe of this size was answered (RFC 8899 §4.2).
     pub(super) fn on_ack(&mut self, now: Time, size: u32) {
-        self.probe.take_if(|probe| probe.size == size);
+        self.pmtu_probe.take_if(|probe| probe.size == size);
         self.losses = 0;
         if size >= self.plpmtu {
             self.suspicions = 0;
@@ -186,12 +186,12 @@ impl Discovery {
     /// validated it. True if it changed anything.
     pub(super) fn on_packet_too_big(&mut self, now: Time, mtu: u32) -> bool {
         let mtu = mtu / STEP * STEP;
-        let tried = self.probe.map_or(self.plpmtu, |probe| probe.size.max(self.plpmtu));
+        let tried = self.pmtu_probe.map_or(self.plpmtu, |probe| probe.size.max(self.plpmtu));
         // "PL_PTB_SIZE > PROBED_SIZE" or below MIN_PLPMTU: inconsistent, ignored
         if mtu >= tried || mtu < self.sizes.min {
             return false;
         }
-        self.probe = None;
+        self.pmtu_probe = None;
         self.losses = 0;
         self.fails = mtu + STEP;
         if mtu < self.sizes.base {
@@ -216,7 +216,7 @@ impl Discovery {
         }
         self.fails = refused;
         self.losses = 0;
-        self.probe.take_if(|probe| probe.size >= refused);
+        self.pmtu_probe.take_if(|probe| probe.size >= refused);
         if refused <= self.sizes.base {
             self.plpmtu = self.sizes.min;
             self.begin(Phase::Error);

@@ -25,7 +25,7 @@ pub(crate) struct AckSummary {
     /// Some of those went over no other path, after its last time-out: the path works.
     pub(crate) proves_path: bool,
     /// Bytes of those that were in flight.
-    pub(crate) landed: u64,
+    pub(crate) left_flight: u64,
     /// Highest TSN newly acknowledged (HTNA, RFC 9260 §7.2.4).
     pub(crate) htna: Option<Sending>,
     /// When the latest of the chunks newly acknowledged was sent, among those sent once.
@@ -33,7 +33,7 @@ pub(crate) struct AckSummary {
     /// The path's lowest outstanding TSN was acknowledged (RFC 9260 §6.3.2 R3).
     pub(crate) earliest: bool,
     /// Bytes in flight again because the peer reneged.
-    pub(crate) taken_back: u64,
+    pub(crate) reneged: u64,
     /// The path was in Fast Recovery when the SACK came.
     pub(crate) in_recovery: bool,
     /// The path was in LD recovery when the SACK came.

@@ -174,7 +174,7 @@ impl Rack {
 pub(crate) struct Tlp {
     /// PTO; `None`: stopped.
     pub(crate) timer: Option<Time>,
-    pub(crate) probe: Option<TailLossProbe>,
+    pub(crate) tail_loss_probe: Option<TailLossProbe>,
 }
 
 /// A tail loss probe that is not acknowledged yet.
@@ -190,22 +190,22 @@ pub(crate) struct TailLossProbe {
 
 impl Tlp {
     fn on_duplicate(&mut self, tsn: LongTsn) {
-        if let Some(probe) = &mut self.probe {
+        if let Some(probe) = &mut self.tail_loss_probe {
             probe.duplicate |= probe.resent == Some(tsn);
         }
     }
 
     /// RFC 8985 §7.4.2: returns true when the probe repaired a loss that nothing else reveals.
     pub(crate) fn on_ack(&mut self, cum_tsn_ack: LongTsn) -> bool {
-        let Some(probe) = self.probe.filter(|probe| cum_tsn_ack >= probe.end) else { return false };
+        let Some(probe) = self.tail_loss_probe.filter(|probe| cum_tsn_ack >= probe.end) else { return false };
         // The report of a duplicate may be on its way until an acknowledgement beyond the probe arrives.
         if probe.resent.is_none() || probe.duplicate {
-            self.probe = None;
+            self.tail_loss_probe = None;
             return false;
         }
         let repaired = cum_tsn_ack > probe.end;
         if repaired {
-            self.probe = None;
+            self.tail_loss_probe = None;
         }
         repaired
     }

@@ -72,7 +72,7 @@ impl Path {
         self.flow.recovery_exit = Some(exit);
         let ssthresh = self.controller.window().ssthresh;
         self.prr = (use_prr && ssthresh < u64::MAX).then(|| {
-            let recover_fs = self.flight_size + self.flow.ack.landed;
+            let recover_fs = self.flight_size + self.flow.ack.left_flight;
             Box::new(Prr::new(ssthresh, recover_fs, u64::from(self.pmdcs)))
         });
     }

@@ -30,7 +30,7 @@ pub(crate) struct SilenceDetector {
     /// When the latest acknowledged chunk was sent, and when its acknowledgement came.
     pub(crate) last_ack: Option<(Time, Time)>,
     /// Enough was in flight after the last SACK that not all of it can be lost by chance.
-    pub(crate) streaming: bool,
+    pub(crate) had_enough_in_flight: bool,
     /// The path counted as failed since its last sign of life.
     failed: bool,
     /// Before this time the usual interval is not known: the path was observed too briefly.
@@ -43,7 +43,7 @@ pub(crate) struct SilenceDetector {
     probe_half_intervals: u64,
     calm_from: Time,
     /// Chunks of this path under way on another one, to learn whether the peer is there.
-    pub(crate) probe: Option<SilenceProbe>,
+    pub(crate) silence_probe: Option<SilenceProbe>,
 }
 
 /// Intervals between signs of life while data streamed.
@@ -75,7 +75,7 @@ impl SilenceDetector {
         Self {
             last_heard: now,
             last_ack: None,
-            streaming: false,
+            had_enough_in_flight: false,
             failed: false,
             known_from: now,
             recent: [Intervals::default(); 2],
@@ -83,7 +83,7 @@ impl SilenceDetector {
             failure_intervals: FAILURE_INTERVALS,
             probe_half_intervals: PROBE_HALF_INTERVALS,
             calm_from: now,
-            probe: None,
+            silence_probe: None,
         }
     }
 
@@ -95,14 +95,14 @@ impl SilenceDetector {
             self.failure_intervals = FAILURE_INTERVALS;
             self.probe_half_intervals = PROBE_HALF_INTERVALS;
         }
-        let probed = self.probe.take().is_some();
+        let probed = self.silence_probe.take().is_some();
         if probed {
             self.probe_half_intervals = (self.probe_half_intervals + 1).min(2 * FAILURE_INTERVALS);
             self.calm_from = now + CALM;
         }
         // A path that answers after a probe or a failure shows how long an answer may take. Packets that arrive
         // together are one sign.
-        let counts = core::mem::take(&mut self.failed) || self.streaming || probed;
+        let counts = core::mem::take(&mut self.failed) || self.had_enough_in_flight || probed;
         if !counts || interval.is_zero() {
             return;
         }
@@ -138,8 +138,8 @@ impl SilenceDetector {
 
     /// T3-rtx of the path expired and takes over.
     pub(crate) fn on_timeout(&mut self) {
-        self.probe = None;
+        self.silence_probe = None;
         self.last_ack = None;
-        self.streaming = false;
+        self.had_enough_in_flight = false;
     }
 }

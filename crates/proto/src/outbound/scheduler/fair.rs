@@ -1,13 +1,14 @@
-//! Fair capacity (RFC 8260 §3.5): streams with something to send get the same number of bytes, however long their messages.
+//! Fair capacity (RFC 8260 §3.5): streams with data to send get equal numbers of bytes, whatever their
+//! message size.
 
 use super::{Rank, Scheduler, Share, WeightedFair};
 
-/// Weighted fair queueing with equal weights; a stream's value means nothing.
+/// Weighted fair queueing with equal weights; ignores a stream's value.
 #[derive(Debug, Default)]
 pub struct FairCapacity(WeightedFair);
 
 impl FairCapacity {
-    /// Its name.
+    /// Name of this scheduler.
     pub const NAME: &'static str = "fair";
 }
 

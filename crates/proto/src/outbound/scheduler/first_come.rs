@@ -1,4 +1,4 @@
-//! First come, first served (RFC 8260 §3.1): messages go in the order in which they were given. The default.
+//! First come, first served (RFC 8260 §3.1): messages are sent in the order of `send`. The default.
 
 use super::{Rank, Scheduler, Share};
 
@@ -7,7 +7,7 @@ use super::{Rank, Scheduler, Share};
 pub struct FirstCome;
 
 impl FirstCome {
-    /// Its name.
+    /// Name of this scheduler.
     pub const NAME: &'static str = "first-come";
 }
 

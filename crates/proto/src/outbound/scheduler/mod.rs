@@ -1,9 +1,9 @@
-//! Stream schedulers (RFC 8260 §3): which stream's message goes next. May not touch messages: the queue asks, a scheduler
-//! gives each stream that has something to send its place in line, a number, and the lowest goes first.
+//! Stream schedulers (RFC 8260 §3): they choose the stream of the next message.
 //!
-//! The queue keeps the line, so a choice costs O(log streams). Without interleaving (RFC 8260 §2) a message that was begun
-//! goes through, and a scheduler is asked once a message; with it, once a chunk. A new scheduler is one file here and one
-//! line in `registry`.
+//! A scheduler gives each stream with data to send a rank, and the queue serves the lowest rank first. A
+//! choice costs O(log streams). Without interleaving (RFC 8260 §2) a message is sent to its end and the
+//! scheduler is called once a message; with it, once a chunk. Schedulers may not touch messages. A new
+//! scheduler is one file here and one line in `registry`.
 
 mod fair;
 mod first_come;
@@ -21,34 +21,38 @@ pub use self::round_robin::RoundRobin;
 pub use self::round_robin_packet::RoundRobinPacket;
 pub use self::weighted_fair::WeightedFair;
 
-/// A place in line: the lowest goes first; among equals the lowest stream number.
+/// Order of a stream: the lowest rank is served first, equal ranks by stream number.
 pub type Rank = u64;
 
-/// What a scheduler keeps of a stream.
+/// A scheduler's state of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// The application's value for the stream (RFC 8260 §4.3.3); what it means is for the scheduler. 0 until it is set.
+    /// The application's value for the stream (RFC 8260 §4.3.3), interpreted by the scheduler. 0 until it is
+    /// set.
     pub value: u16,
-    /// The scheduler's own.
+    /// Private state of the scheduler.
     pub finish: u64,
 }
 
-/// Gives streams their places in line.
+/// Assigns ranks to streams.
 pub trait Scheduler: core::fmt::Debug + Send + Sync {
-    /// A stream has something to send that had nothing before, or its value was set. `head`: number of its first message,
-    /// in the order of all.
+    /// Returns the rank of a stream that became ready, or whose value was set.
+    ///
+    /// `head`: number of its first message, in the order of all messages.
     fn join(&mut self, share: &mut Share, head: u64) -> Rank;
 
-    /// The stream at `rank` sent `bytes` of user data; it stands in line again if it has more (`head`: its first message).
+    /// Returns the new rank of the stream at `rank` after it sent `bytes` of user data (`head`: its first
+    /// message).
     fn served(&mut self, share: &mut Share, rank: Rank, bytes: u64, head: u64) -> Rank;
 
-    /// The first message of a stream in line was taken out; `head` is the first now.
+    /// Returns the new rank of a ready stream whose first message was removed; `head` is the new first
+    /// message.
     fn beheaded(&mut self, rank: Rank, head: u64) -> Rank {
         let _ = head;
         rank
     }
 
-    /// A packet holds new chunks of one stream only (RFC 8260 §3.3).
+    /// Returns true if a packet may hold new chunks of one stream only (RFC 8260 §3.3).
     fn one_stream_per_packet(&self) -> bool {
         false
     }

@@ -1,5 +1,6 @@
-//! Strict priorities (RFC 8260 §3.4): the stream with the lowest value goes first (§4.3.2: 0, the default, is the highest
-//! priority); streams of one priority take turns.
+//! Strict priorities (RFC 8260 §3.4): the stream with the lowest value is served first.
+//!
+//! Value 0, the default, is the highest priority (§4.3.2). Streams of one priority take turns.
 
 use super::{Rank, RoundRobin, Scheduler, Share};
 
@@ -11,7 +12,7 @@ pub struct Priority(RoundRobin);
 const TURN_BITS: u32 = 48;
 
 impl Priority {
-    /// Its name.
+    /// Name of this scheduler.
     pub const NAME: &'static str = "priority";
 
     fn rank(&mut self, share: &Share) -> Rank {

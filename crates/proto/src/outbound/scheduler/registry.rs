@@ -1,15 +1,15 @@
-//! Stream schedulers by name. A new one is one file and one line here.
+//! Stream schedulers by name. A new scheduler adds one file and one line here.
 
 use core::fmt;
 
 use super::{FairCapacity, FirstCome, Priority, RoundRobin, RoundRobinPacket, Scheduler, WeightedFair};
 
-/// A scheduler that [`create`] can make.
+/// A registered scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct SchedulerInfo {
     /// Its name in options and scenario files.
     pub name: &'static str,
-    /// One line on what it is.
+    /// One line of description.
     pub summary: &'static str,
     make: fn() -> Box<dyn Scheduler>,
 }
@@ -25,24 +25,25 @@ const SCHEDULERS: &[SchedulerInfo] = &[
     SchedulerInfo { name: WeightedFair::NAME, summary: "bytes in proportion to the streams' values (§3.6)", make: || Box::<WeightedFair>::default() },
 ];
 
-/// All schedulers, in a fixed order, the default first.
+/// Returns all schedulers, in a fixed order, the default first.
 pub fn schedulers() -> &'static [SchedulerInfo] {
     SCHEDULERS
 }
 
-/// Makes the scheduler called `name`.
+/// Creates the scheduler called `name`.
 ///
 /// # Errors
-/// There is none of that name.
+///
+/// No scheduler has that name.
 pub fn create(name: &str) -> Result<Box<dyn Scheduler>, UnknownScheduler> {
     let info = SCHEDULERS.iter().find(|info| info.name == name);
     info.map(|info| (info.make)()).ok_or_else(|| UnknownScheduler { name: name.to_owned() })
 }
 
-/// There is no scheduler of this name; the text names those that there are.
+/// No scheduler has this name; the message lists the valid names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownScheduler {
-    /// The name asked for.
+    /// The name requested.
     pub name: String,
 }
 

@@ -1,4 +1,4 @@
-//! Round robin (RFC 8260 §3.2): streams take turns, a message each, or with interleaving a chunk each.
+//! Round robin (RFC 8260 §3.2): streams take turns, one message each, or one chunk each with interleaving.
 
 use super::{Rank, Scheduler, Share};
 
@@ -9,10 +9,10 @@ pub struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// Its name.
+    /// Name of this scheduler.
     pub const NAME: &'static str = "round-robin";
 
-    /// The end of the line.
+    /// Returns the highest rank so far plus 1.
     pub(super) fn last(&mut self) -> u64 {
         self.turns += 1;
         self.turns

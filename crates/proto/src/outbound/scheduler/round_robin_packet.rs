@@ -1,4 +1,5 @@
-//! Round robin per packet (RFC 8260 §3.3): streams take turns, a packet each, so that a lost packet holds one stream up.
+//! Round robin per packet (RFC 8260 §3.3): streams take turns, one packet each. A lost packet blocks one
+//! stream only.
 
 use super::{Rank, RoundRobin, Scheduler, Share};
 
@@ -7,7 +8,7 @@ use super::{Rank, RoundRobin, Scheduler, Share};
 pub struct RoundRobinPacket(RoundRobin);
 
 impl RoundRobinPacket {
-    /// Its name.
+    /// Name of this scheduler.
     pub const NAME: &'static str = "round-robin-packet";
 }
 

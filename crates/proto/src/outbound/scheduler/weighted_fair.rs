@@ -1,25 +1,26 @@
-//! Weighted fair queueing (RFC 8260 §3.6): streams with something to send share the capacity by their values.
+//! Weighted fair queueing (RFC 8260 §3.6): ready streams share the capacity in proportion to their values.
 //!
-//! Start-time fair queueing (Goyal, Vin, Cheng 1996): the rank is the virtual time at which the stream's next bytes begin; they
-//! end `bytes / weight` later. A stream that had nothing to send begins now and gets no credit for its silence.
+//! Start-time fair queueing (Goyal, Vin, Cheng 1996): a stream's rank is the virtual start time of its next
+//! bytes, which end `bytes / weight` later. A stream that had nothing to send starts now, without credit for
+//! its idle time.
 
 use super::{Rank, Scheduler, Share};
 
 /// Virtual time of one byte at weight 1; divides well by small weights.
 const SCALE: u64 = 5040;
 
-/// Weighted fair queueing. A stream's value is its weight, 0 (not set) counts as 1.
+/// Weighted fair queueing. A stream's value is its weight; 0 (not set) counts as 1.
 #[derive(Debug, Default)]
 pub struct WeightedFair {
-    /// Where the bytes sent last began.
+    /// Virtual start time of the bytes sent last.
     virtual_time: u64,
 }
 
 impl WeightedFair {
-    /// Its name.
+    /// Name of this scheduler.
     pub const NAME: &'static str = "weighted-fair";
 
-    /// As `served`, with this weight.
+    /// Applies `served` with this weight.
     pub(super) fn serve(&mut self, share: &mut Share, rank: Rank, bytes: u64, weight: u16) -> Rank {
         self.virtual_time = self.virtual_time.max(rank);
         share.finish = rank.saturating_add(bytes.saturating_mul(SCALE) / u64::from(weight.max(1)));

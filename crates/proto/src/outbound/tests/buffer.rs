@@ -1,4 +1,4 @@
-//! The send buffer, what comes back undelivered, and paths that go: RFC 9260 §11.1.5, §11.2.2, RFC 5061.
+//! The send buffer, undelivered messages, and removed paths: RFC 9260 §11.1.5, §11.2.2, RFC 5061.
 
 use super::*;
 use crate::{SendError, SendFailure};
@@ -18,7 +18,7 @@ fn message(stream: u16, len: usize, context: u64) -> OutMessage {
 //= type=test
 //# Every DATA chunk MUST carry a valid stream identifier.
 #[test]
-fn what_is_refused_says_what_would_be_right() {
+fn rejected_messages_return_the_allowed_values() {
     let mut sender = Sender::with(1, |config| config.send_buffer = 3000);
     let (out, mut paths) = (&mut sender.out, sender.paths);
     assert_eq!(out.enqueue(ms(0), message(0, 0, 0), &mut paths), Err(SendError::Empty));
@@ -39,14 +39,14 @@ fn what_is_refused_says_what_would_be_right() {
 }
 
 #[test]
-fn small_messages_count_as_what_keeping_them_takes() {
+fn small_messages_are_charged_for_their_overhead() {
     let mut sender = Sender::with(1, |config| config.send_buffer = 2560);
     for _ in 0..10 {
         sender.give(message(0, 1, 0)).unwrap();
     }
     assert_eq!(sender.give(message(0, 1, 0)), Err(SendError::BufferFull { len: 1, free: 0 }));
     sender.flush();
-    assert!(sender.give(message(0, 1, 0)).is_err(), "what was sent is kept too");
+    assert!(sender.give(message(0, 1, 0)).is_err(), "sent chunks are charged too");
     sender.sack(4, &[]);
     assert!(!sender.out.take_writable());
     sender.sack(5, &[]);
@@ -59,7 +59,7 @@ fn small_messages_count_as_what_keeping_them_takes() {
 }
 
 #[test]
-fn a_message_of_higher_priority_takes_the_place_of_small_ones() {
+fn a_message_of_higher_priority_replaces_small_ones() {
     // RFC 7496 §3.2
     let mut sender = Sender::with(1, |config| config.send_buffer = 2560);
     let low = |context| OutMessage { reliability: crate::Reliability::Priority(7), ..message(0, 1, context) };
@@ -68,9 +68,9 @@ fn a_message_of_higher_priority_takes_the_place_of_small_ones() {
     }
     assert!(sender.give(low(10)).is_err());
     sender.give(message(0, 1, 11)).unwrap();
-    let given_up: Vec<u64> =
+    let abandoned: Vec<u64> =
         sender.out.take_failures().iter().map(|failure| failure.message.context).collect();
-    assert_eq!(given_up, [9], "the latest of the lowest");
+    assert_eq!(abandoned, [9], "the latest of the lowest");
 }
 
 #[test]
@@ -81,17 +81,17 @@ fn writable_again_once_half_is_free() {
     assert!(sender.give(message(0, 1, 0)).is_err());
     sender.flush();
     sender.sack(1, &[(2, 4)]);
-    assert!(!sender.out.take_writable(), "what is not cumulatively acknowledged is still held");
+    assert!(!sender.out.take_writable(), "chunks stay until cumulatively acknowledged");
     sender.sack(2, &[]);
     assert!(sender.out.take_writable());
     assert!(!sender.out.take_writable(), "once");
     sender.sack(4, &[]);
-    assert!(!sender.out.take_writable(), "nobody was refused");
+    assert!(!sender.out.take_writable(), "no message was rejected");
     assert!(sender.out.is_drained());
 }
 
 #[test]
-fn streams_that_were_not_granted_fail_at_establishment() {
+fn messages_on_streams_not_granted_fail_at_establishment() {
     let (mut out, mut paths) = (Outbound::new(&Config::default(), Tsn::new(1)), paths(1));
     for stream in [0, 7, 3] {
         out.enqueue(ms(0), message(stream, 10, u64::from(stream)), &mut paths).unwrap();
@@ -104,7 +104,7 @@ fn streams_that_were_not_granted_fail_at_establishment() {
 }
 
 #[test]
-fn giving_up_returns_every_message_once_in_order() {
+fn abandoning_everything_returns_each_message_once_in_order() {
     let mut sender = Sender::new(1);
     sender.give(message(0, 1000, 1)).unwrap();
     sender.give(message(0, 2000, 2)).unwrap();
@@ -121,7 +121,7 @@ fn giving_up_returns_every_message_once_in_order() {
 }
 
 #[test]
-fn an_unfragmented_message_comes_back_whole() {
+fn an_unfragmented_message_is_returned_whole() {
     let mut sender = Sender::new(1);
     sender.give(message(2, 700, 9)).unwrap();
     sender.flush();
@@ -130,7 +130,7 @@ fn an_unfragmented_message_comes_back_whole() {
 }
 
 #[test]
-fn what_was_in_flight_on_a_path_that_goes_is_sent_elsewhere() {
+fn chunks_in_flight_on_a_removed_path_move_to_another() {
     let mut sender = Sender::new(2).window(P0, 3).window(P1, 10);
     sender.enqueue(3, FULL);
     sender.flush();
@@ -143,7 +143,7 @@ fn what_was_in_flight_on_a_path_that_goes_is_sent_elsewhere() {
         sent.iter().map(|(path, chunks)| (*path, chunks[0].tsn)).collect::<Vec<_>>(),
         [(P1, 1), (P1, 2), (P1, 3)]
     );
-    // a late acknowledgement of what went over the old path counts for nobody
+    // A late acknowledgement of data sent on the old path is credited to no path.
     sender.sack(3, &[]);
     assert!(sender.out.is_drained());
 }
@@ -153,7 +153,7 @@ fn what_was_in_flight_on_a_path_that_goes_is_sent_elsewhere() {
 //# The counter used for endpoint failure detection MUST be reset each time a DATA chunk sent to that peer
 //# endpoint is acknowledged
 #[test]
-fn rfc9260_8_1_data_that_went_over_a_path_that_is_gone_shows_that_the_peer_is_there() {
+fn rfc9260_8_1_an_acknowledgement_for_a_removed_path_clears_the_association_error_count() {
     let mut sender = Sender::new(2);
     sender.enqueue(1, 100);
     assert_eq!(sender.flush()[0].0, P0);
@@ -161,13 +161,13 @@ fn rfc9260_8_1_data_that_went_over_a_path_that_is_gone_shows_that_the_peer_is_th
     sender.out.remove_path(gone[0].id(), &mut sender.paths);
     sender.paths.on_timeout(P1);
     assert_eq!(sender.paths.assoc_error_count(), 1);
-    // Acknowledged before it is sent again on P1.
+    // Acknowledged before its retransmission on P1.
     sender.sack(1, &[]);
     assert_eq!((sender.paths.assoc_error_count(), sender.path(P1).error_count()), (0, 1));
 }
 
 #[test]
-fn the_trace_is_filled_only_when_wanted() {
+fn the_trace_is_filled_only_when_configured() {
     let mut sender = Sender::new(1);
     sender.enqueue(1, 100);
     sender.flush();

@@ -1,4 +1,4 @@
-//! Counters recomputed from scratch.
+//! Recomputes all counters from the chunks.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::long_tsn::LongTsn;
 use crate::path::Paths;
 
 impl Outbound {
-    /// Every counter, cursor and timer agrees with the chunks. Costs O(outstanding).
+    /// Asserts that every counter, cursor and timer agrees with the chunks. Costs O(outstanding).
     pub(crate) fn assert_consistent(&self, paths: &Paths) {
         let in_flight = |chunk: &&Chunk| chunk.fate == Fate::InFlight;
         let chunks: BTreeMap<LongTsn, &Chunk> = self.sent.iter().collect();
@@ -28,7 +28,7 @@ impl Outbound {
                 .map(|chunk| chunk.wire_len())
                 .sum();
             assert_eq!(path.flight_size, flight_size, "flight_size of {}", path.id());
-            let timed = flight_size > 0 || self.forward.is_timed_on(path.id());
+            let timed = flight_size > 0 || self.forward.runs_t3_rtx_on(path.id());
             assert_eq!(path.t3_rtx.is_some(), timed, "T3-rtx of {}", path.id());
         }
         self.assert_flows_consistent(&chunks, paths);
@@ -40,12 +40,12 @@ impl Outbound {
         for (number, partial) in self.partial.iter() {
             let own: Vec<_> = chunks.iter().filter(|(_, chunk)| chunk.partial == number).collect();
             assert_eq!(partial.chunks as usize, own.len(), "chunks of message {number}");
-            assert!(own.iter().all(|(_, chunk)| chunk.fate != Fate::Abandoned), "given up in part: {number}");
-            assert!(partial.queued || !own.is_empty(), "message {number} is through");
+            assert!(own.iter().all(|(_, chunk)| chunk.fate != Fate::Abandoned), "partly abandoned: {number}");
+            assert!(partial.queued || !own.is_empty(), "message {number} is finished");
         }
         assert!(
             self.losses.newly_lost.is_empty()
-                && self.losses.kept.is_empty()
+                && self.losses.to_relog.is_empty()
                 && self.reneged_without_path.is_empty()
         );
     }
@@ -72,6 +72,6 @@ impl Outbound {
                 assert!(!countable || logged, "{tsn:?} cannot get a miss indication");
             }
         }
-        assert!(marked.is_empty(), "marked for paths that are gone: {marked:?}");
+        assert!(marked.is_empty(), "marked for removed paths: {marked:?}");
     }
 }

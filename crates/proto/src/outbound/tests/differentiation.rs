@@ -1,4 +1,4 @@
-//! Losses told apart (Park & Jang §2.1) and spurious timeouts undone (RFC 5682 §2.1) on SCTP paths.
+//! Loss classification (Park & Jang §2.1) and undone spurious timeouts (RFC 5682 §2.1) on SCTP paths.
 
 use super::*;
 use crate::{SpuriousTimeouts, Verdicts};
@@ -29,8 +29,8 @@ fn set_cause(sender: &mut Sender, tsn: u32, cause: Cause) {
     classifier.downcast_mut::<Preset>().unwrap().0.push((tsn, cause));
 }
 
-/// 20 chunks in flight, in congestion avoidance, with preset causes of losses.
-fn told(change: impl FnOnce(&mut Config)) -> Sender {
+/// Returns a sender with 20 chunks in flight, in congestion avoidance, with preset causes of losses.
+fn classified(change: impl FnOnce(&mut Config)) -> Sender {
     let mut sender = Sender::with(1, |config| {
         preset(config);
         change(config);
@@ -49,14 +49,14 @@ fn three_misses_of_1(sender: &mut Sender) {
 }
 
 #[test]
-fn a_wireless_loss_is_sent_again_and_the_window_kept() {
-    let mut sender = told(|_| {});
+fn a_wireless_loss_is_retransmitted_without_a_window_reduction() {
+    let mut sender = classified(|_| {});
     set_cause(&mut sender, 1, Cause::Wireless);
     sender.enqueue(20, FULL);
     for gap in [(2, 2), (2, 3), (2, 4)] {
         sender.sack(0, &[gap]);
         let again = gap == (2, 4);
-        // What was sent again takes the place of what was lost, and each SACK lets one more out.
+        // Retransmissions replace the lost chunks, and each SACK allows one more packet.
         let expected = if again { 2 } else { 1 };
         assert_eq!(sender.tsns().len(), expected);
     }
@@ -65,7 +65,7 @@ fn a_wireless_loss_is_sent_again_and_the_window_kept() {
     let path = sender.path(P0);
     assert_eq!((path.fast_retransmits, path.ld_recoveries), (1, 1));
     assert_eq!(sender.out.verdicts(), Verdicts { congestion: 0, wireless: 1 });
-    // As in Fast Recovery, congestion avoidance goes on meanwhile (§7.2.2).
+    // As in Fast Recovery, congestion avoidance continues (§7.2.2).
     sender.sack(0, &[(2, 23)]);
     assert_eq!(sender.cwnd(P0), 21 * PMDCS);
     sender.sack(23, &[]);
@@ -75,9 +75,9 @@ fn a_wireless_loss_is_sent_again_and_the_window_kept() {
 }
 
 #[test]
-fn a_congestion_loss_or_one_nobody_tells_of_is_rfc_9260() {
+fn a_congestion_loss_or_an_unclassified_one_follows_rfc_9260() {
     for cause in [Some(Cause::Congestion), None] {
-        let mut sender = told(|_| {});
+        let mut sender = classified(|_| {});
         if let Some(cause) = cause {
             set_cause(&mut sender, 1, cause);
         }
@@ -90,15 +90,15 @@ fn a_congestion_loss_or_one_nobody_tells_of_is_rfc_9260() {
 }
 
 #[test]
-fn another_chunk_s_loss_is_not_taken_for_this_one_s() {
-    let mut sender = told(|_| {});
+fn a_verdict_applies_to_its_own_chunk_only() {
+    let mut sender = classified(|_| {});
     set_cause(&mut sender, 2, Cause::Wireless);
     three_misses_of_1(&mut sender);
     assert!(sender.path(P0).in_fast_recovery());
 }
 
 #[test]
-fn in_slow_start_and_without_a_classifier_nobody_is_asked() {
+fn in_slow_start_the_classifier_is_not_called() {
     let mut slow = Sender::with(1, preset);
     let start = StartState { cwnd: 20 * PMDCS, ssthresh: Some(40 * PMDCS), pacing_rate: None };
     slow.path_mut(P0).controller.start(&start);
@@ -115,7 +115,7 @@ fn in_slow_start_and_without_a_classifier_nobody_is_asked() {
 
 #[test]
 fn a_loss_of_each_kind_in_ld_recovery() {
-    let mut sender = told(|_| {});
+    let mut sender = classified(|_| {});
     set_cause(&mut sender, 1, Cause::Wireless);
     set_cause(&mut sender, 6, Cause::Congestion);
     three_misses_of_1(&mut sender);
@@ -123,15 +123,16 @@ fn a_loss_of_each_kind_in_ld_recovery() {
     for last in [7, 8, 9] {
         sender.sack(0, &[(2, 5), (7, last)]);
     }
-    assert!(sender.path(P0).in_fast_recovery(), "a congestion loss is one in LD recovery too");
+    assert!(sender.path(P0).in_fast_recovery(), "a congestion loss in LD recovery starts Fast Recovery");
     assert_eq!(sender.cwnd(P0), 10 * PMDCS);
 }
 
 // Spurious timeouts
 
-/// 20 chunks in flight whose timer has expired and of which the first was sent again; more data waits.
+/// Returns a sender with 20 chunks in flight whose T3-rtx has expired. The first was retransmitted; more data
+/// is queued.
 fn timed_out(change: impl FnOnce(&mut Config)) -> Sender {
-    let mut sender = told(|config| {
+    let mut sender = classified(|config| {
         config.spurious_timeouts = SpuriousTimeouts::Undo;
         change(config);
     });
@@ -143,21 +144,21 @@ fn timed_out(change: impl FnOnce(&mut Config)) -> Sender {
 }
 
 #[test]
-fn a_spurious_timeout_is_found_and_undone() {
+fn a_spurious_timeout_is_detected_and_undone() {
     let mut sender = timed_out(|config| config.spurious_timeouts = SpuriousTimeouts::UndoAndRestartRtt);
     sender.wait(Span::from_millis(50));
-    // The SACKs of the first sending come late, two packets each.
+    // The SACKs of the first transmission arrive late, each for two packets.
     sender.sack(2, &[]);
-    assert_eq!(sender.tsns(), [21, 22], "(2b): new data, not what is marked");
+    assert_eq!(sender.tsns(), [21, 22], "(2b): new data, no marked chunk");
     sender.sack(4, &[]);
     assert_eq!(sender.path(P0).spurious_timeouts, 1, "(3b)");
     assert!(sender.cwnd(P0) >= 20 * PMDCS);
     assert_eq!(sender.path(P0).flight_size, 18 * PMDCS, "5 to 22");
     let sent = sender.tsns();
-    assert_eq!(sent.first(), Some(&23), "on with new data");
+    assert_eq!(sent.first(), Some(&23), "continues with new data");
     for cum in [6, 8, 10, 12, 14, 16, 18, 20] {
         sender.sack(cum, &[]);
-        assert!(sender.tsns().iter().all(|&tsn| tsn > 22), "nothing is sent again");
+        assert!(sender.tsns().iter().all(|&tsn| tsn > 22), "no retransmission");
     }
     let before = sender.path(P0).rtt.rtt_min().unwrap_or_default();
     sender.wait(Span::from_millis(300));
@@ -169,23 +170,23 @@ fn a_spurious_timeout_is_found_and_undone() {
 }
 
 #[test]
-fn a_genuine_timeout_goes_on_as_rfc_9260_has_it() {
-    // (2a): what was sent again is all that was missing
+fn a_genuine_timeout_follows_rfc_9260() {
+    // (2a): the retransmitted chunk was the only one missing
     let mut all = timed_out(|_| {});
     all.sack(20, &[]);
     assert_eq!(all.path(P0).spurious_timeouts, 0);
-    // (2a): a SACK that acknowledges nothing in order
+    // (2a): a SACK that does not advance the Cumulative TSN Ack
     let mut duplicate = timed_out(|_| {});
     duplicate.sack(0, &[(2, 2)]);
     duplicate.sack(2, &[]);
-    assert_eq!(duplicate.tsns(), [3, 4], "slow start with what was marked");
-    // (3a): the new data shows the next hole
+    assert_eq!(duplicate.tsns(), [3, 4], "slow start with the marked chunks");
+    // (3a): the new data reveals the next gap
     let mut hole = timed_out(|_| {});
     hole.sack(1, &[]);
     assert_eq!(hole.tsns(), [21, 22]);
     hole.sack(1, &[(20, 20)]);
     hole.sack(1, &[(20, 21)]);
-    assert_eq!(hole.tsns()[0], 2, "what was marked is sent again now");
+    assert_eq!(hole.tsns()[0], 2, "the marked chunks are retransmitted now");
     for sender in [&duplicate, &hole] {
         assert_eq!(sender.path(P0).spurious_timeouts, 0);
         assert!(sender.cwnd(P0) < 5 * PMDCS);
@@ -193,8 +194,8 @@ fn a_genuine_timeout_goes_on_as_rfc_9260_has_it() {
 }
 
 #[test]
-fn without_new_data_it_cannot_be_told() {
-    let mut sender = told(|config| config.spurious_timeouts = SpuriousTimeouts::Undo);
+fn without_new_data_a_timeout_is_not_undone() {
+    let mut sender = classified(|config| config.spurious_timeouts = SpuriousTimeouts::Undo);
     sender.time_out();
     assert_eq!(sender.tsns(), [1]);
     sender.sack(2, &[]);
@@ -203,7 +204,7 @@ fn without_new_data_it_cannot_be_told() {
 }
 
 #[test]
-fn an_option_that_is_off_looks_into_nothing() {
+fn f_rto_is_off_unless_configured() {
     let mut sender = timed_out(|config| config.spurious_timeouts = SpuriousTimeouts::Ignore);
     sender.sack(2, &[]);
     assert_eq!(sender.tsns(), [3, 4]);
@@ -212,7 +213,7 @@ fn an_option_that_is_off_looks_into_nothing() {
 }
 
 #[test]
-fn a_second_timeout_in_a_row_and_one_that_goes_elsewhere_are_taken_as_they_are() {
+fn f_rto_ignores_a_second_timeout_and_one_retransmitted_elsewhere() {
     let mut again = timed_out(|_| {});
     again.time_out();
     again.flush();
@@ -227,12 +228,12 @@ fn a_second_timeout_in_a_row_and_one_that_goes_elsewhere_are_taken_as_they_are()
     elsewhere.flush();
     elsewhere.sack(2, &[]);
     elsewhere.sack(4, &[]);
-    assert_eq!(elsewhere.path(P0).spurious_timeouts, 0, "RFC 9260 §6.4: sent again on the other path");
+    assert_eq!(elsewhere.path(P0).spurious_timeouts, 0, "RFC 9260 §6.4: retransmitted on the other path");
 }
 
 #[test]
-fn in_ld_recovery_a_timeout_is_taken_as_it_is() {
-    let mut sender = told(|config| config.spurious_timeouts = SpuriousTimeouts::Undo);
+fn f_rto_ignores_a_timeout_in_ld_recovery() {
+    let mut sender = classified(|config| config.spurious_timeouts = SpuriousTimeouts::Undo);
     set_cause(&mut sender, 1, Cause::Wireless);
     three_misses_of_1(&mut sender);
     sender.enqueue(20, FULL);

@@ -11,7 +11,7 @@ fn in_flight(chunks: usize) -> Sender {
     sender
 }
 
-/// Taken for lost and not sent again yet.
+/// Returns true if the chunk is declared lost and not retransmitted yet.
 fn is_marked(sender: &Sender, tsn: u32) -> bool {
     let sent = &sender.out.sent;
     sent.at(sent.first().nearest(Tsn::new(tsn))).unwrap().fate == Fate::Marked
@@ -40,7 +40,7 @@ fn rfc9260_7_2_4_third_miss_indication() {
     // (3): 8 chunks are in flight, cwnd is 6
     sender.enqueue(5, FULL);
     assert_eq!(sender.tsns(), [1]);
-    assert_eq!(sender.path(P0).t3_rtx, Some(ms(2070)), "(4): the first outstanding chunk is sent again");
+    assert_eq!(sender.path(P0).t3_rtx, Some(ms(2070)), "(4): the first outstanding chunk is retransmitted");
     sender.sack(12, &[]);
     assert!(!sender.path(P0).in_fast_recovery(), "§6.2.1 D iv");
 }
@@ -51,7 +51,7 @@ fn rfc9260_7_2_4_htna_only_newly_acknowledged_tsns_count() {
     for _ in 0..5 {
         sender.sack(0, &[(4, 4)]);
     }
-    assert!(!sender.path(P0).in_fast_recovery(), "the same SACK again is no miss indication");
+    assert!(!sender.path(P0).in_fast_recovery(), "a repeated SACK gives no miss indication");
     // 2 newly acknowledged: a miss for 1, not for 3
     sender.sack(0, &[(2, 2), (4, 4)]);
     sender.sack(0, &[(2, 2), (4, 5)]);
@@ -69,7 +69,7 @@ fn rfc9260_7_2_4_in_recovery_an_advance_counts_for_all_missing() {
     sender.sack(0, &[(2, 2), (4, 4)]);
     sender.sack(0, &[(2, 2), (4, 5)]);
     assert_eq!(sender.tsns(), [1]);
-    // cum moves to 2; nothing above 3 is newly acknowledged
+    // The Cumulative TSN Ack advances to 2; nothing above 3 is newly acknowledged.
     sender.sack(2, &[(2, 3)]);
     assert!(is_marked(&sender, 3));
 }
@@ -87,7 +87,7 @@ fn rfc9260_7_2_4_6_no_second_reduction_in_recovery() {
     }
     assert_eq!(sender.cwnd(P0), 10 * PMDCS);
     assert_eq!(sender.path(P0).flight_size, 12 * PMDCS, "1 again and 10 to 20; 6 is marked");
-    assert_eq!(sender.tsns(), [0; 0], "(3) only when Fast Recovery begins: 6 waits for cwnd");
+    assert_eq!(sender.tsns(), [0; 0], "(3) only when Fast Recovery begins: cwnd blocks 6");
     sender.sack(0, &[(2, 5), (7, 12)]);
     assert_eq!(sender.tsns(), [6]);
     sender.sack(20, &[]);
@@ -109,22 +109,22 @@ fn rfc9260_7_2_4_5_no_chunk_is_fast_retransmitted_twice() {
         sender.sack(0, &[(2, last.min(sender.out.next_tsn().get() as u16 - 1))]);
         assert!(!sender.tsns().contains(&1));
     }
-    // T3-rtx is what remains
+    // Only T3-rtx remains.
     assert_eq!(sender.time_out(), ms(2000));
     assert_eq!(sender.tsns()[0], 1);
 }
 
 #[test]
-fn a_chunk_sent_again_is_missed_only_by_what_was_sent_after() {
+fn a_retransmitted_chunk_is_missed_only_by_later_transmissions() {
     let mut sender = in_flight(6);
     sender.time_out();
     assert_eq!(sender.tsns(), [1]);
-    // late SACKs of what was sent before the timeout say nothing of the second sending of 1
+    // Late SACKs of chunks sent before the timeout say nothing about the second transmission of 1.
     for last in [2, 3, 4, 5, 6] {
         sender.sack(0, &[(2, last)]);
     }
     assert!(!sender.path(P0).in_fast_recovery());
-    // but what is sent later does
+    // Chunks sent later do.
     sender.enqueue(6, FULL);
     sender.path_mut(P0).controller.start(&StartState { cwnd: 20 * PMDCS, ssthresh: None, pacing_rate: None });
     assert_eq!(sender.tsns(), [7, 8, 9, 10, 11, 12]);
@@ -140,7 +140,8 @@ fn a_chunk_sent_again_is_missed_only_by_what_was_sent_after() {
 //# the cwnd adjustment rules defined in Sections 7.2.1 and 7.2.2 MUST be applied first.
 #[test]
 fn growth_comes_before_the_reduction() {
-    // RFC 9260 §7.2.4, note. Slow start, window full: the SACK grows it by 1 PMDCS, then it is halved.
+    // RFC 9260 §7.2.4, note. Slow start, window full: the SACK grows the window by 1 PMDCS, then it is
+    // halved.
     let mut sender = Sender::new(1);
     sender.path_mut(P0).controller.start(&StartState { cwnd: 12 * PMDCS, ssthresh: None, pacing_rate: None });
     sender.enqueue(12, FULL);
@@ -156,7 +157,7 @@ fn growth_comes_before_the_reduction() {
     assert_eq!(sender.cwnd(P0), (full + PMDCS) / 2);
 }
 
-/// Two chunks on the slow old path, ten on the fast new one, whose SACKs come first.
+/// Returns a sender with two chunks on the slow old path and ten on the fast new one, whose SACKs come first.
 fn after_switch() -> Sender {
     let mut sender = Sender::new(2).window(P0, 2).window(P1, 10);
     sender.enqueue(12, FULL);
@@ -176,7 +177,7 @@ fn a_faster_path_overtaking_the_old_one_is_no_loss() {
     assert_eq!(sender.tsns(), [0; 0]);
     sender.sack(12, &[]);
     assert_eq!(sender.cwnd(P0), 3 * PMDCS, "grown, not halved");
-    // a true loss on the old path is found by what follows it there
+    // A true loss on the old path is detected by later chunks on that path.
     let mut sender = Sender::new(2).window(P0, 5).window(P1, 10);
     sender.enqueue(12, FULL);
     sender.flush();
@@ -186,10 +187,10 @@ fn a_faster_path_overtaking_the_old_one_is_no_loss() {
         sender.sack(0, &[first, (6, 9)]);
     }
     assert!(sender.path(P0).in_fast_recovery());
-    assert_eq!(sender.flush()[0].0, P0, "RFC 9260 §6.4: to where it was sent");
+    assert_eq!(sender.flush()[0].0, P0, "RFC 9260 §6.4: on the same path");
 }
 
-/// A loss on the old path, then one on the new path during Fast Recovery.
+/// Returns a sender with a loss on the old path, then one on the new path during Fast Recovery.
 fn loss_on_both() -> Sender {
     let mut sender = Sender::new(2).window(P0, 10).window(P1, 10);
     sender.enqueue(20, FULL);
@@ -217,13 +218,13 @@ fn each_path_has_its_own_recovery() {
 }
 
 #[test]
-fn a_sack_costs_what_it_changes_not_what_is_outstanding() {
+fn the_cost_of_a_sack_is_linear_in_its_changes() {
     let mut sender = in_flight(500);
     sender.enqueue(500, FULL);
     for last in 2..500 {
         sender.sack(0, &[(2, last)]);
         sender.flush();
         let looked_at = sender.path(P0).flow.log.front().unwrap().tsn.tsn().get();
-        assert!(last < 4 || looked_at >= u32::from(last), "the log is walked again from {looked_at}");
+        assert!(last < 4 || looked_at >= u32::from(last), "the log is examined again from {looked_at}");
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of the sending half, each named after the section of RFC 9260 it holds it against.
+//! Tests of the sending half, grouped by section of RFC 9260.
 
 mod buffer;
 mod consistency;
@@ -34,7 +34,7 @@ pub(super) fn ms(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-/// A DATA chunk seen on the wire.
+/// A DATA chunk on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) tsn: u32,
@@ -42,10 +42,10 @@ pub(super) struct Seen {
     pub(super) immediate: bool,
 }
 
-/// A packet seen on the wire: its path and its DATA chunks.
+/// A packet on the wire: its path and its DATA chunks.
 pub(super) type Sent = (PathId, Vec<Seen>);
 
-/// `count` paths: one local address, so many remote ones; all confirmed, the first the primary.
+/// Returns `count` paths from one local address to as many remote ones, all confirmed, the first primary.
 pub(super) fn paths(count: u8) -> Paths {
     let mut paths = Paths::new(PathsConfig::default(), [1; 32]);
     paths.add_local(IpAddr::from([10, 0, 0, 1]), SourceUse::Full, Time::ZERO).unwrap();
@@ -94,7 +94,7 @@ impl Sender {
         Self { out, paths: paths(count), now: ms(1000), a_rwnd: 1 << 20 }
     }
 
-    /// A window of so many full chunks on a path, in congestion avoidance.
+    /// Sets a path's window to this many full chunks, in congestion avoidance.
     pub(super) fn window(mut self, path: PathId, chunks: u64) -> Self {
         let start =
             StartState { cwnd: chunks * PMDCS, ssthresh: Some(chunks * PMDCS - 1), pacing_rate: None };
@@ -131,7 +131,7 @@ impl Sender {
         }
     }
 
-    /// One packet on a path, whether anything may be sent or not.
+    /// Fills one packet on a path, whether or not a chunk may be sent.
     pub(super) fn fill(&mut self, path: PathId) -> Vec<Seen> {
         let (now, wants) = (self.now, self.out.wants_to_send(self.now, path, &self.paths));
         let max_len = self.out.oversized_packet(path, &mut self.paths).unwrap_or(1480);
@@ -156,18 +156,18 @@ impl Sender {
         chunks
     }
 
-    /// All packets that may leave now.
+    /// Returns all packets that may leave now.
     pub(super) fn flush(&mut self) -> Vec<Sent> {
         let mut sent = Vec::new();
         while let Some(path) = self.out.next_path(self.now, &mut self.paths) {
             let chunks = self.fill(path);
-            assert!(!chunks.is_empty(), "next_path named {path} in vain");
+            assert!(!chunks.is_empty(), "next_path returned {path} without a chunk to send");
             sent.push((path, chunks));
         }
         sent
     }
 
-    /// The TSNs of all packets that may leave now.
+    /// Returns the TSNs of all packets that may leave now.
     pub(super) fn tsns(&mut self) -> Vec<u32> {
         self.flush().into_iter().flat_map(|(_, chunks)| chunks).map(|seen| seen.tsn).collect()
     }
@@ -190,7 +190,7 @@ impl Sender {
         outcome
     }
 
-    /// Goes on to the next deadline and handles it.
+    /// Advances the clock to the next deadline and handles it.
     pub(super) fn time_out(&mut self) -> Time {
         self.now = self.out.next_timeout(&self.paths).expect("no timer runs");
         self.out.handle_timeout(self.now, &mut self.paths);

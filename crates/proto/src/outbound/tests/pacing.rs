@@ -1,11 +1,12 @@
-//! Pacing of the window a path starts with: packets leave at the rate, and no timer runs when nothing is held back.
+//! Pacing of a path's initial window: packets leave at the rate, and no timer runs if no packet is delayed.
 
 use msctp_congestion::StartState;
 use msctp_units::{Rate, Span, Time};
 
 use super::{FULL, P0, P1, PMDCS, Sender, ms};
 
-/// 10 packets of window; 12 Mbps: a packet of 1500 bytes on the wire takes a millisecond.
+/// Returns a sender with a window of 10 packets at 12 Mbps: a packet of 1500 bytes on the wire takes a
+/// millisecond.
 fn paced(count: u8) -> Sender {
     let mut sender = Sender::new(count);
     start(&mut sender, Some(Rate::from_mbps(12)));
@@ -28,25 +29,25 @@ fn packets_leave_at_the_rate_and_the_acknowledgement_ends_it() {
     }
     let expected: Vec<(Time, Vec<u32>)> = (0..6).map(|n| (ms(1000 + n), vec![n as u32 + 1])).collect();
     assert_eq!(left, expected);
-    // What the window lets go, nothing is paced any more.
+    // Packets that the window allows later are not paced.
     sender.sack(3, &[]);
     assert_eq!(sender.path(P0).controller.pacing_rate(), None);
     assert_eq!(sender.tsns(), (7..=13).collect::<Vec<u32>>());
 }
 
 #[test]
-fn no_timer_runs_for_what_is_not_held_back() {
+fn no_timer_runs_for_packets_that_pacing_does_not_delay() {
     let mut sender = paced(1);
     sender.enqueue(2, FULL);
     assert_eq!(sender.tsns(), [1]);
     assert_eq!(sender.out.next_timeout(&sender.paths), Some(ms(1001)));
     sender.time_out();
     assert_eq!(sender.tsns(), [2]);
-    // Nothing waits: the next deadline is T3-rtx, although the next packet would have to wait.
+    // Nothing is queued: the next deadline is T3-rtx, although the next packet would be delayed.
     let t3 = sender.path(P0).t3_rtx;
     assert!(t3 > Some(ms(1500)));
     assert_eq!(sender.out.next_timeout(&sender.paths), t3);
-    // The window is full: held back by it, not by pacing.
+    // The window, not pacing, delays the next packet.
     sender.enqueue(20, FULL);
     let mut packets = 2;
     loop {
@@ -61,7 +62,7 @@ fn no_timer_runs_for_what_is_not_held_back() {
 }
 
 #[test]
-fn small_packets_cost_what_they_are() {
+fn small_packets_are_paced_by_their_bytes() {
     let mut sender = paced(1);
     sender.enqueue(1, FULL);
     sender.tsns();
@@ -77,7 +78,7 @@ fn small_packets_cost_what_they_are() {
 }
 
 #[test]
-fn retransmissions_are_paced_and_other_paths_are_not_held_back() {
+fn retransmissions_are_paced_and_other_paths_are_not_delayed() {
     let mut sender = paced(2);
     sender.enqueue(10, FULL);
     for _ in 0..9 {
@@ -86,7 +87,7 @@ fn retransmissions_are_paced_and_other_paths_are_not_held_back() {
     }
     assert_eq!(sender.tsns().len(), 1);
     sender.time_out();
-    // T3-rtx: everything goes again over the other path, which is not paced.
+    // T3-rtx: everything is retransmitted on the other path, which is not paced.
     let again = sender.flush();
     assert!(again.iter().all(|(path, _)| *path == P1), "{again:?}");
     assert!(!again.is_empty());
@@ -102,13 +103,13 @@ fn without_a_rate_or_after_it_everything_leaves_at_once() {
     let mut sender = paced(1);
     start(&mut sender, Some(Rate::ZERO));
     sender.enqueue(1, FULL);
-    assert_eq!(sender.tsns(), [1], "a packet is always owed");
+    assert_eq!(sender.tsns(), [1], "the first packet leaves at once");
     sender.enqueue(1, FULL);
     assert_eq!(sender.tsns(), [0; 0]);
-    assert_eq!(sender.out.next_timeout(&sender.paths), sender.path(P0).t3_rtx, "never is no deadline");
+    assert_eq!(sender.out.next_timeout(&sender.paths), sender.path(P0).t3_rtx, "Time::MAX is no deadline");
 }
 
-/// A timer that is a little late each time costs no rate; what was not waiting when its time came is not late.
+/// A timer that is a little late each time costs no rate. Packets not queued at their time earn no credit.
 #[test]
 fn late_timers_cost_no_rate() {
     let late = |by: u64, count: usize| {
@@ -127,12 +128,12 @@ fn late_timers_cost_no_rate() {
         }
         (left, sender.now)
     };
-    // As many as the time allows: one at once and one per millisecond.
+    // The maximum for the time: one at once and one per millisecond.
     assert_eq!(late(0, 10), (11, ms(1010)));
     assert_eq!(late(1900, 10), (21, ms(1020) + Span::from_micros(900)));
     let (left, _) = late(50_000, 1);
     assert_eq!(left, 7, "five milliseconds late at most");
-    // The window was full, or nothing was to be sent, when the time came.
+    // The window was full, or the queue empty, at the packet's time.
     let mut sender = paced(1);
     sender.enqueue(2, FULL);
     assert_eq!(sender.tsns(), [1]);

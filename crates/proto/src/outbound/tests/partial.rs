@@ -17,10 +17,10 @@ fn message(stream: u16, len: usize, reliability: Reliability) -> OutMessage {
 const SECOND: Reliability = Reliability::Lifetime(Span::from_secs(1));
 const ONCE: Reliability = Reliability::Retransmissions(0);
 
-/// A FORWARD TSN: new cumulative TSN and (stream, unordered, number) of what it skips.
+/// A FORWARD TSN: new cumulative TSN, and (stream, unordered, number) of each skipped message.
 type Forwarded = (u32, Vec<(u16, bool, u32)>);
 
-/// The FORWARD TSN that is due.
+/// Returns the pending FORWARD TSN.
 fn forward(sender: &mut Sender) -> Option<Forwarded> {
     forward_within(sender, 1480)
 }
@@ -45,25 +45,25 @@ fn forward_within(sender: &mut Sender, room: usize) -> Option<Forwarded> {
 }
 
 fn failed(sender: &mut Sender) -> Vec<(u16, bool, u64)> {
-    let told = |failure: SendFailure| {
+    let summary = |failure: SendFailure| {
         assert!(failure.abandoned);
         (failure.message.stream, failure.unsent, failure.sent)
     };
-    sender.out.take_failures().into_iter().map(told).collect()
+    sender.out.take_failures().into_iter().map(summary).collect()
 }
 
 #[test]
-fn a_lifetime_of_what_arrived_leaves_nothing_to_wait_for() {
+fn the_lifetime_of_a_delivered_message_leaves_no_timer() {
     let mut sender = sender(false);
     sender.give(message(0, 100, SECOND)).unwrap();
     sender.flush();
     sender.sack(1, &[]);
     assert!(sender.out.is_drained());
-    assert_eq!(sender.out.next_timeout(&sender.paths), None, "it would be due for ever");
+    assert_eq!(sender.out.next_timeout(&sender.paths), None, "a stale deadline would stay due");
 }
 
 #[test]
-fn rfc3758_4_1_tr3_what_was_not_sent_gets_no_tsn() {
+fn rfc3758_4_1_tr3_an_unsent_message_gets_no_tsn() {
     for forwards in [true, false] {
         let mut sender = sender(false);
         sender.out.set_extensions(false, forwards);
@@ -98,14 +98,14 @@ fn rfc3758_4_1_the_deadline_is_a_timeout_of_its_own() {
 }
 
 #[test]
-fn rfc3758_4_1_tr4_what_would_be_sent_again_too_late_is_abandoned() {
+fn rfc3758_4_1_tr4_a_late_retransmission_is_abandoned() {
     let mut sender = sender(false);
     sender.give(message(1, FULL, Reliability::Lifetime(Span::from_millis(500)))).unwrap();
     sender.enqueue(5, FULL);
     assert_eq!(sender.tsns(), [1, 2, 3, 4, 5, 6]);
     sender.wait(Span::from_millis(600));
     sender.out.handle_timeout(sender.now, &mut sender.paths);
-    assert_eq!(failed(&mut sender), [], "it is in flight: nobody knows that it is lost");
+    assert_eq!(failed(&mut sender), [], "it is in flight and not declared lost");
     let cwnd = sender.cwnd(P0);
     sender.sack(0, &[(2, 2)]);
     sender.sack(0, &[(2, 3)]);
@@ -114,9 +114,9 @@ fn rfc3758_4_1_tr4_what_would_be_sent_again_too_late_is_abandoned() {
     assert!(sender.cwnd(P0) < cwnd, "RFC 3758 §3.5 F5: the loss counts");
     assert_eq!(failed(&mut sender), [(1, false, FULL as u64)]);
     assert_eq!(forward(&mut sender), Some((1, vec![(1, false, 0)])));
-    assert_eq!(sender.tsns(), [], "nothing is sent again");
+    assert_eq!(sender.tsns(), [], "no retransmission");
     sender.sack(4, &[]);
-    assert_eq!(forward(&mut sender), None, "the peer knows");
+    assert_eq!(forward(&mut sender), None, "the peer has acknowledged it");
     sender.sack(6, &[]);
     assert!(sender.out.is_drained() && sender.path(P0).t3_rtx.is_none());
 }
@@ -142,7 +142,7 @@ fn rfc7496_3_1_retransmissions_are_counted_by_chunk() {
 }
 
 #[test]
-fn a_peer_without_the_extension_gets_everything_that_was_begun() {
+fn a_peer_without_the_extension_gets_all_of_a_partly_sent_message() {
     let mut sender = sender(false);
     sender.out.set_extensions(false, false);
     sender.give(message(1, 100, ONCE)).unwrap();
@@ -175,7 +175,7 @@ fn rfc3758_3_5_a3_all_of_a_message_at_once_and_the_part_that_was_not_sent() {
         sender.out.handle_timeout(sender.now, &mut sender.paths);
         let sent = 3 * (FULL as u64 - if interleaving { 4 } else { 0 });
         assert_eq!(failed(&mut sender), [(4, false, sent)]);
-        // 4 was never on the wire: it stands for the end
+        // TSN 4 was never on the wire: it represents the end of the message
         assert_eq!(forward(&mut sender), Some((4, vec![(4, false, 0)])));
         assert_eq!(sender.path(P0).flight_size, 0, "RFC 3758 §3.5 A2");
         sender.sack(4, &[]);
@@ -208,7 +208,7 @@ fn rfc3758_3_5_c3_and_f2_repeated_by_sacks_once_a_round_trip_and_by_t3() {
 }
 
 #[test]
-fn rfc9260_8_1_a_peer_that_goes_where_it_is_told_to_is_there() {
+fn rfc9260_8_1_an_acknowledged_forward_tsn_clears_the_error_count() {
     for waiting in [0, 1] {
         let mut sender = sender(false);
         sender.give(message(1, 100, ONCE)).unwrap();
@@ -232,7 +232,7 @@ fn rfc3758_3_5_c4_only_what_fits_and_the_highest_of_each_stream() {
     sender.flush();
     sender.time_out();
     assert_eq!(failed(&mut sender).len(), 5);
-    // room for two streams
+    // Room for two streams.
     assert_eq!(forward_within(&mut sender, 12 + 8 + 8), Some((3, vec![(1, false, 1), (2, false, 0)])));
     sender.sack(3, &[]);
     sender.wait(Span::from_secs(9));
@@ -253,7 +253,7 @@ fn rfc8260_2_3_1_unordered_messages_are_named() {
 }
 
 #[test]
-fn rfc3758_3_5_a2_acknowledgements_of_what_was_abandoned_credit_nothing() {
+fn rfc3758_3_5_a2_acknowledgements_of_abandoned_chunks_credit_nothing() {
     let mut sender = sender(false);
     sender.give(message(1, FULL, ONCE)).unwrap();
     sender.enqueue(4, FULL);
@@ -280,7 +280,7 @@ fn rfc7496_3_2_lower_priorities_make_room() {
     let full = |result| matches!(result, Err(SendError::BufferFull { .. }));
     assert!(full(sender.give(message(5, 100, Reliability::Priority(9)))), "none is lower");
     assert!(full(sender.give(message(5, 4000, Reliability::Priority(6)))), "not enough are");
-    assert_eq!(failed(&mut sender), [], "and none goes in vain");
+    assert_eq!(failed(&mut sender), [], "and none is abandoned in vain");
     sender.give(message(5, 1000, Reliability::Priority(7))).unwrap();
     assert_eq!(failed(&mut sender), [(4, true, 0)], "the lowest, the latest first");
     sender.give(message(6, 2500, Reliability::Full)).unwrap();
@@ -296,7 +296,7 @@ fn rfc7496_3_2_lower_priorities_make_room() {
 }
 
 #[test]
-fn a_lifetime_over_the_loss_of_its_path_goes_where_the_data_goes() {
+fn a_lifetime_expires_on_the_data_path_after_its_path_is_removed() {
     let mut sender = Sender::new(2).window(P0, 20);
     sender.out.set_extensions(false, true);
     sender.give(message(1, 100, ONCE)).unwrap();

@@ -3,12 +3,12 @@
 use super::*;
 use crate::LossRecovery;
 
-/// The least RTO is above every probe.
+/// Returns a sender with RACK whose minimum RTO is above every tail loss probe.
 fn rack(chunks: u64) -> Sender {
     Sender::with(1, |config| config.loss_recovery = LossRecovery::Rack).window(P0, chunks)
 }
 
-/// A round trip of 100 ms was measured; TSN 1 is acknowledged.
+/// Measures a round trip of 100 ms; TSN 1 is acknowledged.
 fn measured(mut sender: Sender) -> Sender {
     sender.enqueue(1, FULL);
     assert_eq!(sender.tsns(), [1]);
@@ -21,7 +21,7 @@ fn probes(sender: &Sender) -> u32 {
     sender.path(P0).loss_probes
 }
 
-/// The example of RFC 8985 §3.4: P0 to P3 sent, P1 to P3 lost, and the retransmission of P1 too.
+/// The example of RFC 8985 §3.4: P0 to P3 are sent, P1 to P3 are lost, and the retransmission of P1 too.
 #[test]
 fn rfc8985_3_4_a_lost_tail_and_a_lost_retransmission_without_a_timeout() {
     let mut sender = rack(4);
@@ -29,16 +29,16 @@ fn rfc8985_3_4_a_lost_tail_and_a_lost_retransmission_without_a_timeout() {
     assert_eq!(sender.tsns(), [1, 2, 3, 4]);
     sender.wait(Span::from_millis(100));
     sender.sack(1, &[]);
-    // 3: two round trips after the last acknowledgement the probe is the last chunk.
+    // 3: two round trips after the last acknowledgement the tail loss probe repeats the last chunk.
     assert_eq!(sender.time_out(), ms(1300));
     assert_eq!((sender.tsns(), probes(&sender)), (vec![4], 1));
-    assert!(!sender.path(P0).in_fast_recovery(), "a probe is no loss");
+    assert!(!sender.path(P0).in_fast_recovery(), "a tail loss probe is no loss");
     // 5: its SACK shows that P1 and P2 are lost.
     sender.wait(Span::from_millis(100));
     sender.sack(1, &[(3, 3)]);
     assert!(sender.path(P0).in_fast_recovery());
     assert_eq!(sender.tsns(), [2, 3]);
-    // 7: and the SACK of the second that the first was lost again.
+    // 7: the SACK of the second shows that the first was lost again.
     sender.wait(Span::from_millis(100));
     sender.sack(1, &[(2, 3)]);
     assert_eq!(sender.tsns(), [2]);
@@ -58,7 +58,7 @@ fn rfc8985_7_2_a_single_packet_waits_for_the_delayed_sack_too_and_never_beyond_t
     sender.enqueue(1, FULL);
     sender.tsns();
     assert_eq!(sender.out.next_timeout(&sender.paths), Some(ms(1500)), "2 SRTT and 200 ms");
-    // Without a round trip 1 s, as RTO.Initial is: the probe goes instead of the timeout.
+    // Without a measurement PTO is 1 s, as RTO.Initial: the tail loss probe replaces the timeout.
     let mut sender = rack(10);
     sender.enqueue(2, FULL);
     sender.tsns();
@@ -67,21 +67,21 @@ fn rfc8985_7_2_a_single_packet_waits_for_the_delayed_sack_too_and_never_beyond_t
 }
 
 #[test]
-fn rfc8985_7_3_new_data_is_the_better_probe_and_t3_rtx_follows() {
+fn rfc8985_7_3_the_tail_loss_probe_prefers_new_data_and_t3_rtx_follows() {
     let mut sender = measured(rack(4));
     sender.enqueue(6, FULL);
     assert_eq!(sender.tsns(), [2, 3, 4, 5]);
     sender.time_out();
     assert_eq!((sender.tsns(), probes(&sender)), (vec![6], 1), "one packet beyond the window");
     assert_eq!(sender.path(P0).flight_size, 5 * PMDCS);
-    // One probe only: T3-rtx is next.
+    // Only one tail loss probe: T3-rtx is next.
     sender.time_out();
     assert_eq!((probes(&sender), sender.path(P0).timeouts), (1, 1));
     assert_eq!(sender.tsns(), [2]);
 }
 
 #[test]
-fn rfc8985_7_4_2_a_loss_that_only_the_probe_repaired_is_answered_once() {
+fn rfc8985_7_4_2_a_loss_repaired_by_the_tail_loss_probe_reduces_the_window_once() {
     let mut sender = measured(rack(12));
     sender.enqueue(3, FULL);
     sender.tsns();
@@ -92,7 +92,7 @@ fn rfc8985_7_4_2_a_loss_that_only_the_probe_repaired_is_answered_once() {
     assert_eq!(sender.tsns(), [4]);
     sender.wait(Span::from_millis(100));
     sender.sack(4, &[]);
-    assert_eq!(sender.cwnd(P0), before, "it may be the first sending's");
+    assert_eq!(sender.cwnd(P0), before, "it may acknowledge the first transmission");
     sender.enqueue(1, FULL);
     sender.tsns();
     sender.wait(Span::from_millis(100));
@@ -121,19 +121,19 @@ fn rfc8985_7_4_2_a_reported_duplicate_shows_that_nothing_was_lost() {
 }
 
 #[test]
-fn rfc8985_6_2_what_is_only_late_is_not_sent_again() {
+fn rfc8985_6_2_a_reordered_chunk_is_not_retransmitted() {
     let mut sender = measured(rack(12));
     sender.enqueue(8, FULL);
     sender.tsns();
     let sent = sender.now;
     sender.wait(Span::from_millis(100));
-    // 2 is overtaken by 3 and 4: fewer than three, so a quarter of the least round trip is waited.
+    // 3 and 4 overtake 2. That is fewer than three, so the window is a quarter of the minimum RTT.
     sender.sack(1, &[(2, 3)]);
     assert!(!sender.path(P0).in_fast_recovery());
     assert_eq!(sender.out.next_timeout(&sender.paths), Some(sent + Span::from_millis(125)));
     sender.wait(Span::from_millis(10));
     sender.sack(4, &[]);
-    // Reordering was seen: now it is waited however many overtake.
+    // After reordering the window stays, however many chunks overtake.
     sender.sack(4, &[(2, 5)]);
     assert!(!sender.path(P0).in_fast_recovery());
     sender.time_out();
@@ -143,7 +143,7 @@ fn rfc8985_6_2_what_is_only_late_is_not_sent_again() {
 }
 
 #[test]
-fn rfc8985_6_2_three_that_overtake_need_no_wait_before_reordering_was_seen() {
+fn rfc8985_6_2_without_reordering_three_later_acknowledgements_need_no_wait() {
     let mut sender = measured(rack(12));
     sender.enqueue(8, FULL);
     sender.tsns();
@@ -158,7 +158,7 @@ fn rfc8985_6_2_duplicates_widen_the_reordering_window_once_a_round() {
     sender.enqueue(10, FULL);
     sender.tsns();
     sender.wait(Span::from_millis(100));
-    // Too hasty: 2 comes after all.
+    // Declared lost too early: 2 arrives after all.
     sender.sack(1, &[(2, 4)]);
     assert_eq!(sender.tsns(), [2]);
     sender.sack(5, &[]);
@@ -171,18 +171,18 @@ fn rfc8985_6_2_duplicates_widen_the_reordering_window_once_a_round() {
     sender.wait(Span::from_millis(100));
     sender.sack(11, &[(2, 3)]);
     let waited = sender.out.next_timeout(&sender.paths).unwrap().since(sent);
-    assert_eq!(waited, Span::from_millis(150), "twice a quarter of the least round trip");
+    assert_eq!(waited, Span::from_millis(150), "twice a quarter of the minimum RTT");
 }
 
 #[test]
-fn a_sack_too_soon_for_the_retransmission_is_the_first_sendings() {
+fn a_sack_sooner_than_a_round_trip_is_for_the_first_transmission() {
     let mut sender = measured(rack(12));
     sender.enqueue(6, FULL);
     sender.tsns();
     sender.wait(Span::from_millis(100));
     sender.sack(1, &[(2, 4)]);
     assert_eq!(sender.tsns(), [2]);
-    // 6 and 7 were sent before it: 10 ms later it says nothing of them, nor does the SACK of 2.
+    // 6 and 7 were sent earlier: 10 ms later neither the retransmission nor the SACK of 2 shows them lost.
     sender.wait(Span::from_millis(10));
     sender.sack(5, &[]);
     assert_eq!(sender.tsns(), [0; 0]);
@@ -190,7 +190,7 @@ fn a_sack_too_soon_for_the_retransmission_is_the_first_sendings() {
 }
 
 #[test]
-fn rfc9937_the_flight_comes_down_by_one_packet_for_every_two() {
+fn rfc9937_the_flight_size_decreases_by_one_packet_for_every_two() {
     let mut sender = Sender::with(1, |config| config.loss_recovery = LossRecovery::Prr).window(P0, 20);
     sender.enqueue(60, FULL);
     assert_eq!(sender.tsns().len(), 20);

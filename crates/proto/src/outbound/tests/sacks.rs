@@ -1,4 +1,4 @@
-//! Taking SACKs: RFC 9260 §6.2.1, §6.7.
+//! SACK processing: RFC 9260 §6.2.1, §6.7.
 
 use super::super::SackFault;
 use super::*;
@@ -22,7 +22,7 @@ fn rfc9260_6_2_1_d_i_an_older_sack_is_dropped() {
 }
 
 #[test]
-fn rfc9260_6_2_1_d_ii_rwnd_is_what_is_left_after_what_is_outstanding() {
+fn rfc9260_6_2_1_d_ii_rwnd_is_a_rwnd_less_the_bytes_in_flight() {
     let mut sender = in_flight(5);
     sender.a_rwnd = 10_000;
     let outcome = sender.sack(1, &[(2, 3)]);
@@ -32,7 +32,7 @@ fn rfc9260_6_2_1_d_ii_rwnd_is_what_is_left_after_what_is_outstanding() {
 }
 
 #[test]
-fn acknowledging_what_was_never_sent_is_a_fault_and_changes_nothing() {
+fn acknowledging_a_tsn_never_sent_is_a_fault_and_changes_nothing() {
     let mut sender = in_flight(2);
     let before = format!("{:?}", sender.out);
     for tsn in [3, 4, 0x7fff_ffff] {
@@ -74,7 +74,7 @@ fn rfc9260_6_2_1_d_iii_reneging_counts_a_miss_and_starts_t3_rtx() {
     assert_eq!((outcome.reneged, outcome.bytes_acked), (2, 0));
     assert_eq!(sender.path(P0).flight_size, 2 * PMDCS);
     assert_eq!(sender.path(P0).t3_rtx, Some(ms(2010)), "RFC 9260 §6.3.2 R4");
-    // acknowledged again: nothing new, cwnd does not grow for it
+    // acknowledged again: not new, so cwnd does not grow
     let (cwnd, pba) = (sender.cwnd(P0), sender.path(P0).controller.window().partial_bytes_acked);
     assert_eq!(sender.sack(1, &[(1, 2)]).bytes_acked, 0);
     let window = sender.path(P0).controller.window();
@@ -89,7 +89,7 @@ fn rfc9260_6_2_1_d_iii_reneging_counts_a_miss_and_starts_t3_rtx() {
 }
 
 #[test]
-fn reneging_on_a_path_that_is_gone_sends_elsewhere() {
+fn chunks_reneged_on_a_removed_path_move_to_another() {
     let mut sender = Sender::new(2).window(P0, 20);
     sender.enqueue(3, FULL);
     sender.flush();
@@ -109,11 +109,11 @@ fn reneging_on_a_path_that_is_gone_sends_elsewhere() {
 //= type=test
 //# SCTP MUST NOT increment cwnd by more than PMDCS per RTT.
 #[test]
-fn rfc9260_7_2_2_a_duplicate_counts_once_and_only_of_what_was_sent_twice() {
+fn rfc9260_7_2_2_a_duplicate_counts_once_and_only_for_a_retransmitted_chunk() {
     let mut sender = in_flight(5);
     // cwnd 20, flight 5: not full, so that partial_bytes_acked shows what was counted
     sender.sack_with(1, &[(2, 2)], &[3, 1, 99]);
-    // 1 and 3 acknowledged; 3 was sent once, 1 is forgotten and 99 was never sent
+    // 1 and 3 are acknowledged; 3 was sent once, 1 is no longer stored and 99 was never sent
     assert_eq!(sender.path(P0).controller.window().partial_bytes_acked, 2 * PMDCS);
     let counted = |duplicates: &[u32]| {
         let mut sender = in_flight(8);

@@ -1,4 +1,4 @@
-//! What is sent and what is not: RFC 9260 §6.1, §6.4, §6.9, §6.10.
+//! Sending rules: RFC 9260 §6.1, §6.4, §6.9, §6.10.
 
 use super::*;
 use msctp_units::Span;
@@ -41,7 +41,7 @@ fn rfc9260_6_1_a_new_data_stays_within_rwnd() {
     sender.out.establish(3000, 10);
     sender.enqueue(5, FULL);
     assert_eq!(sender.tsns(), [1, 2]);
-    // an open window but for the last chunk: nothing smaller is cut from the message (silly window syndrome)
+    // An open window smaller than the last chunk: no smaller chunk is cut (silly window syndrome).
     sender.a_rwnd = 1000;
     sender.sack(2, &[]);
     assert_eq!(sender.tsns(), [0; 0]);
@@ -59,14 +59,15 @@ fn rfc9260_6_1_c_retransmissions_come_first_within_cwnd() {
     let mut sender = Sender::new(1).window(P0, 6);
     sender.enqueue(20, FULL);
     assert_eq!(sender.tsns(), [1, 2, 3, 4, 5, 6]);
-    // third miss for 1 and 2: window halved to 4; 3 is in flight, 1 is forced
+    // The third miss for 1 and 2 halves the window to 4. Chunk 3 is in flight, 1 is sent regardless of the
+    // window.
     sender.sack(0, &[(4, 4)]);
     assert_eq!(sender.tsns(), [7]);
     sender.sack(0, &[(4, 5)]);
     assert_eq!(sender.tsns(), [8]);
     sender.sack(0, &[(4, 6)]);
     assert_eq!(sender.cwnd(P0), 4 * PMDCS);
-    // all three are lost; 7 and 8 are in flight: room for two of them
+    // All three are lost; 7 and 8 are in flight: room for two of them.
     assert_eq!(sender.tsns(), [1, 2]);
     sender.sack(0, &[(4, 7)]);
     assert_eq!(sender.tsns(), [3]);
@@ -80,7 +81,7 @@ fn rfc9260_6_1_d_max_burst_per_opportunity() {
     sender.enqueue(20, FULL);
     assert_eq!(sender.tsns(), [1, 2, 3, 4]);
     sender.enqueue(1, FULL);
-    assert_eq!(sender.tsns(), [0; 0], "the application's next call at the same time is no new opportunity");
+    assert_eq!(sender.tsns(), [0; 0], "another call at the same time starts no new burst");
     sender.sack(1, &[]);
     assert_eq!(sender.tsns(), [5, 6, 7, 8]);
     sender.wait(Span::from_millis(1));
@@ -221,7 +222,7 @@ fn rfc9260_7_2_1_idle_window_decays_before_sending() {
     sender.flush();
     sender.wait(Span::from_millis(100));
     sender.sack(1, &[]);
-    // RTO is 1 s: two whole ones pass without data
+    // RTO is 1 s: two whole RTOs pass without data
     sender.now = ms(3500);
     sender.enqueue(1, FULL);
     sender.flush();
@@ -267,7 +268,7 @@ fn rfc9260_3_3_4_no_more_outstanding_than_gap_blocks_can_report() {
 }
 
 #[test]
-fn a_copy_changes_nothing_but_what_its_acknowledgement_proves() {
+fn a_copy_changes_only_whether_an_acknowledgement_proves_the_path() {
     let mut sender = Sender::new(2);
     sender.enqueue(2, 500);
     sender.flush();
@@ -284,7 +285,7 @@ fn a_copy_changes_nothing_but_what_its_acknowledgement_proves() {
     with_data(&bytes, |data| copied.push((data.tsn.get(), data.payload.len())));
     assert_eq!(copied, [(2, 500)]);
     let chunk = sender.out.sent.at_mut(sender.out.sent.first() + 1).unwrap();
-    assert!(!chunk.one_path, "it went over another path too");
+    assert!(!chunk.one_path, "it was sent on another path too");
     chunk.one_path = true;
     assert_eq!(before, format!("{:?}", sender.out));
 }

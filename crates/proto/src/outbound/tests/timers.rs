@@ -43,7 +43,7 @@ fn rfc9260_6_3_2_r3_looks_at_the_earliest_of_each_path() {
     sender.paths.set_primary(P1).unwrap();
     sender.flush();
     sender.wait(Span::from_millis(100));
-    // 3 is the earliest on P1, 1 still is on P0
+    // 3 is the earliest on P1; 1 is still on P0
     sender.sack(0, &[(3, 3)]);
     assert_eq!(sender.path(P0).t3_rtx, Some(ms(2000)));
     assert_eq!(sender.path(P1).t3_rtx, Some(ms(2100)));
@@ -84,7 +84,7 @@ fn rfc9260_7_2_1_one_packet_in_flight_after_a_timeout() {
     sender.enqueue(5, 700);
     assert_eq!(sender.tsns(), [0; 0], "716 bytes are in flight, cwnd would allow more");
     sender.sack(1, &[]);
-    // cwnd is still 1468, it was not used up: 1432 bytes are below it
+    // cwnd is still 1468 because it was not fully used: 1432 bytes are below it
     assert_eq!(sender.tsns(), [2, 3, 4]);
 }
 
@@ -94,14 +94,14 @@ fn rfc9260_6_4_timed_out_data_goes_to_another_path() {
     sender.enqueue(5, FULL);
     assert_eq!(sender.tsns(), [1, 2, 3]);
     sender.time_out();
-    // E3 on the alternate whose own window is 3 packets, and a lone new packet on the primary
+    // E3 on the alternate, whose own window is 3 packets, and one new packet on the primary
     let sent = sender.flush();
     let on = |path| sent.iter().filter(|(p, _)| *p == path).map(|(_, c)| c[0].tsn).collect::<Vec<_>>();
     assert_eq!(on(P1), [1, 2, 3]);
     assert_eq!(on(P0), [4]);
     assert_eq!(sender.path(P1).t3_rtx, Some(ms(3000)), "E4: the RTO of the path it goes to");
     assert_eq!(sender.path(P0).t3_rtx, Some(ms(4000)));
-    // what is acknowledged counts for the path it was last sent on (§8.2)
+    // An acknowledgement is credited to the path of the last transmission (§8.2).
     sender.sack(3, &[]);
     assert_eq!((sender.path(P0).error_count(), sender.paths.assoc_error_count()), (1, 0));
     assert_eq!(sender.path(P0).flight_size, PMDCS);
@@ -124,7 +124,7 @@ fn rfc9260_6_3_3_e3_ignores_the_window_of_the_other_path_for_one_packet() {
 }
 
 #[test]
-fn timed_out_data_stays_when_that_is_wanted_and_the_path_works() {
+fn timed_out_data_stays_on_a_usable_path_if_configured() {
     let mut sender =
         Sender::with(2, |config| config.retransmission_path = RetransmissionPath::Same).window(P0, 2);
     sender.enqueue(2, FULL);
@@ -139,16 +139,16 @@ fn timed_out_data_stays_when_that_is_wanted_and_the_path_works() {
 }
 
 #[test]
-fn rfc9260_6_4_1_what_is_marked_leaves_a_path_that_fails() {
+fn rfc9260_6_4_1_marked_chunks_leave_a_failed_path() {
     let mut sender = Sender::new(2).window(P0, 6);
     sender.enqueue(6, FULL);
     sender.flush();
     for (gap, _) in [(4, 4), (4, 5), (4, 6)].into_iter().zip(0..) {
         sender.sack(0, &[gap]);
     }
-    // marked for P0
+    // Marked for P0.
     sender.paths.set_link(&IpAddr::from([10, 0, 0, 1]), false, sender.now);
-    assert_eq!(sender.flush()[0].0, P0, "no path works: it keeps trying");
+    assert_eq!(sender.flush()[0].0, P0, "no path is usable: retries continue");
     let mut sender = Sender::new(2).window(P0, 6);
     sender.enqueue(6, FULL);
     sender.flush();
@@ -176,12 +176,12 @@ fn rfc9260_6_3_1_c4_c5_one_measurement_per_round_trip_none_of_retransmissions() 
     sender.enqueue(1, FULL);
     sender.flush();
     sender.wait(Span::from_millis(20));
-    // chunk 1 is timed: 70 ms. Chunk 5, sent while it was, is not.
+    // Chunk 1 is measured: 70 ms. Chunk 5, sent meanwhile, is not.
     sender.sack(1, &[]);
     assert_eq!(sender.path(P0).rtt.latest(), Some(Span::from_millis(70)));
     sender.sack(5, &[]);
     assert_eq!(sender.path(P0).rtt.srtt(), Some(Span::from_millis(70)));
-    // C5: chunk 6 is sent again
+    // C5: chunk 6 is retransmitted
     sender.enqueue(1, FULL);
     sender.flush();
     sender.time_out();
@@ -198,7 +198,7 @@ fn rfc9260_6_3_1_c5_a_retransmission_below_spoils_the_measurement() {
     sender.flush();
     sender.wait(Span::from_millis(70));
     sender.sack(1, &[]);
-    // 6 is timed now
+    // 6 is measured now
     sender.enqueue(1, FULL);
     sender.flush();
     assert_eq!(sender.path(P0).rtt_slot.map(|slot| slot.tsn), Some(6));
@@ -209,13 +209,13 @@ fn rfc9260_6_3_1_c5_a_retransmission_below_spoils_the_measurement() {
     assert_eq!(sender.path(P0).rtt_slot, None);
 }
 
-/// Writes down the round trips it is told; with a window of so many packets.
+/// Records the round trips reported to it; has a window of a fixed number of packets.
 #[derive(Debug)]
-struct Listening(Arc<Mutex<Vec<Option<Span>>>>, u64);
+struct RecordRoundTrips(Arc<Mutex<Vec<Option<Span>>>>, u64);
 
-impl Controller for Listening {
+impl Controller for RecordRoundTrips {
     fn name(&self) -> &'static str {
-        "listening"
+        "record-round-trips"
     }
     fn window(&self) -> Window {
         Window { cwnd: self.1 * PMDCS, ssthresh: u64::MAX, partial_bytes_acked: 0 }
@@ -239,16 +239,16 @@ impl Controller for Listening {
 }
 
 #[test]
-fn controllers_hear_of_a_round_trip_with_every_sack_but_for_chunks_sent_again() {
-    let heard = Arc::new(Mutex::new(Vec::new()));
+fn each_sack_gives_controllers_a_round_trip_except_for_retransmissions() {
+    let round_trips = Arc::new(Mutex::new(Vec::new()));
     let mut sender = Sender::new(1);
-    sender.path_mut(P0).controller = Box::new(Listening(heard.clone(), 100));
+    sender.path_mut(P0).controller = Box::new(RecordRoundTrips(round_trips.clone(), 100));
     for _ in 0..4 {
         sender.enqueue(1, FULL);
         sender.flush();
         sender.wait(Span::from_millis(10));
     }
-    // Sent 40, 30, 20 and 10 ms ago; the latest that a SACK tells of counts.
+    // Sent 40, 30, 20 and 10 ms ago: the latest chunk of a SACK counts.
     sender.sack(1, &[]);
     sender.sack(1, &[(2, 2)]);
     sender.sack(3, &[]);
@@ -257,11 +257,11 @@ fn controllers_hear_of_a_round_trip_with_every_sack_but_for_chunks_sent_again() 
     sender.time_out();
     sender.flush();
     sender.sack(5, &[]);
-    let millis: Vec<_> = heard.lock().unwrap().iter().map(|rtt| rtt.map(Span::as_millis)).collect();
+    let millis: Vec<_> = round_trips.lock().unwrap().iter().map(|rtt| rtt.map(Span::as_millis)).collect();
     assert_eq!(millis, [Some(40), Some(20), Some(30), None]);
 }
 
-/// Fills the peer's window and lets it stay closed.
+/// Fills the peer's window and keeps it closed.
 fn closed_window() -> Sender {
     let mut sender = Sender::new(1).window(P0, 10);
     sender.enqueue(3, FULL);
@@ -299,7 +299,7 @@ fn rfc9260_6_1_a_zero_window_is_probed_after_one_rto_then_exponentially() {
     assert_eq!((sender.paths.assoc_error_count(), sender.path(P0).error_count()), (0, 0));
     assert_eq!(sender.cwnd(P0), cwnd);
     assert_eq!(events(&mut sender), []);
-    // it opens: the probe, which was dropped, goes at once
+    // The window opens: the zero window probe, which was dropped, is retransmitted at once.
     sender.a_rwnd = 100_000;
     sender.sack(3, &[]);
     assert_eq!(sender.tsns(), [4, 5, 6]);
@@ -313,10 +313,10 @@ fn rfc9260_6_1_a_zero_window_is_probed_after_one_rto_then_exponentially() {
 #[test]
 fn rfc9260_6_1_a_a_zero_window_is_probed_only_within_cwnd() {
     let mut sender = closed_window();
-    let with_window = |packets| Box::new(Listening(Arc::default(), packets));
+    let with_window = |packets| Box::new(RecordRoundTrips(Arc::default(), packets));
     sender.path_mut(P0).controller = with_window(0);
     sender.time_out();
-    assert_eq!(sender.tsns(), [0; 0], "the probe is due, and no window");
+    assert_eq!(sender.tsns(), [0; 0], "the zero window probe is due, and cwnd is full");
     sender.path_mut(P0).controller = with_window(1);
     assert_eq!(sender.tsns(), [4]);
 }
@@ -365,7 +365,7 @@ fn a_timeout_ends_fast_recovery_so_that_slow_start_can_grow() {
 }
 
 #[test]
-fn rfc9260_8_2_an_acknowledgement_of_what_went_over_two_paths_credits_neither() {
+fn rfc9260_8_2_an_acknowledgement_of_a_chunk_sent_on_two_paths_credits_neither() {
     let mut sender = Sender::new(2).window(P0, 4).window(P1, 4);
     sender.enqueue(2, FULL);
     sender.flush();
@@ -375,7 +375,7 @@ fn rfc9260_8_2_an_acknowledgement_of_what_went_over_two_paths_credits_neither() 
     sender.sack(1, &[]);
     assert_eq!((sender.path(P0).error_count(), sender.path(P1).error_count()), (1, 1));
     assert_eq!(sender.paths.assoc_error_count(), 0, "§8.1: the peer answers");
-    // What went over one path alone is credited to it.
+    // Data sent on one path only is credited to it.
     sender.sack(2, &[]);
     sender.enqueue(1, FULL);
     assert_eq!(sender.flush()[0].0, P0);
@@ -384,16 +384,16 @@ fn rfc9260_8_2_an_acknowledgement_of_what_went_over_two_paths_credits_neither() 
 }
 
 #[test]
-fn rfc7829_3_2_what_was_sent_before_a_time_out_does_not_prove_that_the_path_works() {
+fn rfc7829_3_2_chunks_sent_before_a_timeout_do_not_prove_that_the_path_works() {
     let mut sender = Sender::new(2).window(P0, 4).window(P1, 1);
     sender.enqueue(3, FULL);
     sender.flush();
     sender.time_out();
-    // 1 is sent again on P1; that 2 and 3 arrived is news, but old news.
+    // 1 is retransmitted on P1. The acknowledgement of 2 and 3 is new, but of old transmissions.
     assert_eq!(sender.tsns(), [1]);
     sender.sack(0, &[(2, 3)]);
     assert_eq!(sender.path(P0).error_count(), 1);
-    // What is sent there after it does.
+    // An acknowledgement of data sent there afterwards is credited.
     sender.sack(3, &[]);
     sender.enqueue(1, FULL);
     assert_eq!(sender.flush()[0].0, P0);

@@ -6,13 +6,13 @@ use msctp_units::Span;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What happens to one packet.
+/// The treatment of one packet by a channel.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Arrives,
     Lost,
     Twice,
-    /// So many packets overtake it.
+    /// This many packets overtake it.
     Late(u8),
 }
 
@@ -27,15 +27,15 @@ fn fate() -> impl Strategy<Value = Fate> {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// The application sends: stream, length, unordered.
+    /// The application sends a message: stream, length, unordered.
     Send(u8, u16, bool),
-    /// The oldest packet on a channel (0: data, 1: SACKs) meets its fate.
+    /// A channel (0: data, 1: SACKs) treats its oldest packet.
     Deliver(bool, Fate),
-    /// Time passes, in ms.
+    /// Advances the clock by this many ms.
     Wait(u16),
-    /// The receiver's application reads so many messages.
+    /// The receiver's application reads this many messages.
     Read(u8),
-    /// Another primary path.
+    /// Selects another primary path.
     Switch(u8),
 }
 
@@ -58,13 +58,13 @@ struct World {
     inbound: Inbound,
     data: VecDeque<Vec<u8>>,
     sacks: VecDeque<Vec<u8>>,
-    /// Messages sent and not delivered yet: per stream in order; unordered ones by their number.
+    /// Messages sent and not delivered yet: per stream in order; unordered ones by number.
     ordered: BTreeMap<u16, VecDeque<u64>>,
     unordered: BTreeMap<u64, u16>,
     sent: u64,
 }
 
-/// The payload names the message: its number, over and over.
+/// Returns a payload that repeats the message's number.
 fn payload(number: u64, len: usize) -> Bytes {
     number.to_be_bytes().into_iter().cycle().take(len).collect()
 }
@@ -111,7 +111,7 @@ impl World {
         }
     }
 
-    /// Lets out what may leave.
+    /// Sends all packets that may leave.
     fn drain(&mut self) {
         while let Some(path) = self.out.next_path(self.now, &mut self.paths) {
             let limit = self.out.oversized_packet(path, &mut self.paths).unwrap_or(1480);
@@ -131,9 +131,9 @@ impl World {
     fn check(&self) {
         self.out.assert_consistent(&self.paths);
         self.inbound.assert_consistent();
-        // what is acknowledged was received
+        // Acknowledged chunks were received.
         let ahead = self.inbound.cum_tsn_ack().distance_from(self.out.cum_tsn_ack());
-        assert!(ahead < 1 << 31, "the sender believes more than was received");
+        assert!(ahead < 1 << 31, "the sender counts more than was received");
         assert!(self.out.outstanding_chunks() as u32 >= ahead);
     }
 
@@ -168,7 +168,7 @@ impl World {
         }
     }
 
-    /// Exactly once, whole, in order per stream.
+    /// Reads messages and asserts that each is whole, delivered once, and in its stream's order.
     fn read(&mut self, count: usize) -> usize {
         let mut read = 0;
         while read < count {
@@ -215,7 +215,7 @@ impl World {
         self.drain();
     }
 
-    /// No more losses: everything must arrive, and everything sent be acknowledged.
+    /// Ends the losses, and asserts that everything arrives and is acknowledged.
     fn finish(&mut self) {
         for _ in 0..100_000 {
             self.drain();
@@ -232,11 +232,11 @@ impl World {
                 self.deliver(true, Fate::Arrives);
             } else {
                 let deadline =
-                    self.next_deadline().expect("data outstanding, nothing under way and no timer");
+                    self.next_deadline().expect("data outstanding, no packet in a channel and no timer");
                 self.advance(self.now.max(deadline));
             }
         }
-        panic!("no end: {} messages undelivered, {:?}", self.undelivered(), self.out);
+        panic!("not finished: {} messages undelivered, {:?}", self.undelivered(), self.out);
     }
 }
 
@@ -261,7 +261,8 @@ proptest! {
         prop_assert_eq!(world.out.buffered(), 0);
     }
 
-    /// Anything a peer can put into a SACK: no panic, counters right, work bounded; the transfer then still ends.
+    /// A peer may put anything into a SACK: no panic, exact counters, bounded work. The transfer then still
+    /// completes.
     #[test]
     fn any_sack_leaves_the_sender_consistent(
         sends in 1usize..60,
@@ -295,12 +296,12 @@ proptest! {
 }
 
 #[test]
-fn rfc9260_6_2_a_window_that_closed_and_opened_goes_on() {
+fn rfc9260_6_2_a_transfer_resumes_after_a_closed_window() {
     let mut world = World::new(8000, 1, false);
     for _ in 0..40 {
         world.send(0, 1000, false);
     }
-    // nobody reads for a minute
+    // The application does not read for a minute.
     while world.now < ms(60_000) {
         world.drain();
         if !world.data.is_empty() {
@@ -314,7 +315,7 @@ fn rfc9260_6_2_a_window_that_closed_and_opened_goes_on() {
     }
     assert_eq!(world.inbound.a_rwnd(), 0);
     assert!(world.inbound.held_bytes() <= 9000, "the window and one probe at most");
-    // the window update is lost
+    // The window update is lost.
     world.read(usize::MAX);
     world.drain();
     world.deliver(true, Fate::Lost);
