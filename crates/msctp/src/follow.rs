@@ -42,7 +42,7 @@ impl State {
         let Some(slot) = self.slots.get_mut(&handle) else { return };
         match event {
             Event::AddressChange { request, accepted } => {
-                slot.moves.get_or_insert_default().answered(*request, *accepted)
+                slot.moves.get_or_insert_default().answered(*request, *accepted);
             }
             Event::Connected { .. } | Event::Restarted => {
                 let primary = self.core.association(handle).and_then(|a| a.paths().find(|path| path.primary));
