@@ -239,7 +239,7 @@ fn what_is_wrong_is_named_with_its_place_and_remedy() {
     );
     assert_eq!(
         error("profile = \"p\"", "profile = \"q\""),
-        "tcp.toml:34: tcp.t.profile: there is no tcp-profile \"q\"; did you mean \"p\"?"
+        "tcp.toml:34: tcp.t.profile: there is no tcp-profile \"q\"; want one of p"
     );
     assert_eq!(
         error("client_address = \"10.0.0.1\"", "client_address = \"10.0.0.2\""),
@@ -251,7 +251,7 @@ fn what_is_wrong_is_named_with_its_place_and_remedy() {
     );
     assert_eq!(
         error("tcp = \"t\"", "tcp = \"u\""),
-        "tcp.toml:38: app.file.tcp: there is no tcp connection \"u\"; did you mean \"t\"?"
+        "tcp.toml:38: app.file.tcp: there is no tcp connection \"u\"; want one of t"
     );
     assert_eq!(
         error("tcp = \"t\"", "tcp = \"t\"\nmessage = 100"),

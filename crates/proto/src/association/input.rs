@@ -104,13 +104,19 @@ impl Association {
                 false
             }
             Admission::Ours => {
+                // With a shared key the tag alone does not prove that the peer sent the packet: whoever saw one
+                // knows it. Before the keys are agreed nothing is signed.
+                let needs_signature = self.config.auth.has_secret() && !self.is_setting_up();
+                self.liveness.packet_is_signed = false;
                 self.note_valid_packet(now, at);
                 self.count_received(at, bytes.len());
-                if !self.take_chunks(now, at, ecn, &packet, (jar, cookie)) {
+                let has_control = self.take_chunks(now, at, ecn, &packet, (jar, cookie));
+                let verified = !needs_signature || self.liveness.packet_is_signed;
+                if !has_control {
                     self.after_data(now);
-                    return true;
+                    return verified;
                 }
-                true
+                verified
             }
             Admission::CookieEcho => self.take_cookie_echo(now, at, ecn, &packet, (jar, cookie)),
             Admission::Init => {
@@ -155,13 +161,17 @@ impl Association {
         self.stats.packets_received > before
     }
 
+    fn is_setting_up(&self) -> bool {
+        matches!(self.state, State::CookieWait | State::CookieEchoed)
+    }
+
     fn admit(&self, packet: &Packet<'_>) -> Admission {
         let (header, tags) = (packet.header, &self.tags);
         if header.dst_port != tags.local_port || header.src_port != tags.peer_port {
             return Admission::Refused;
         }
         let tag = header.verification_tag.get();
-        let setting_up = matches!(self.state, State::CookieWait | State::CookieEchoed);
+        let setting_up = self.is_setting_up();
         //= https://www.rfc-editor.org/rfc/rfc9260#section-8.5
         //# the endpoint MUST ensure that the value in the Verification Tag field of the received SCTP packet
         //# matches its own tag.
@@ -248,6 +258,7 @@ impl Association {
     /// Notes an AUTH chunk. With a shared key only a valid one is a sign of life.
     fn note_authenticated(&mut self, now: Time, at: PathAddr, authenticated: bool) {
         if authenticated && self.config.auth.has_secret() {
+            self.liveness.packet_is_signed = true;
             self.note_sign_of_life(now, at);
         }
     }

@@ -16,13 +16,15 @@ const REPEAT: u64 = 24;
 pub(super) struct Liveness {
     /// The last packet with the right verification tag. Noted for every packet, without moving a timer.
     pub(super) heard: Time,
+    /// The packet being processed has a valid AUTH chunk.
+    pub(super) packet_is_signed: bool,
     /// When to check `heard` next; [`Time::MAX`]: no idle timeout, or the association is not up yet.
     alarm: Time,
 }
 
 impl Default for Liveness {
     fn default() -> Self {
-        Self { heard: Time::ZERO, alarm: Time::MAX }
+        Self { heard: Time::ZERO, packet_is_signed: false, alarm: Time::MAX }
     }
 }
 

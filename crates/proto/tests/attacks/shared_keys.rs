@@ -205,3 +205,22 @@ fn an_empty_key_protects_nothing_and_implies_nothing() {
     let demanded = pair.with(Side::B, |b, _| b.local_auth_chunks().collect::<Vec<u8>>());
     assert!(!demanded.contains(&ChunkType::DATA.0), "{demanded:?}");
 }
+
+#[test]
+fn an_unsigned_packet_with_the_right_tag_does_not_prove_where_the_peer_is() {
+    // The outcome decides whether the UDP port of the packet's source is learnt (RFC 6951 §5.4).
+    let outcome = |auth: AuthConfig| {
+        let mut pair = up(&Config { auth, ..Config::default() });
+        let tag = pair.tag_of(Side::B);
+        let shutdown = Shutdown { cum_tsn_ack: Tsn::new(0) };
+        let unsigned = pair.inject(Side::B, Pair::at(Side::B), &packet(Side::B, tag, &[&shutdown]));
+        let before = pair.log_len();
+        pair.send(Side::A, text_message("signed"));
+        pair.run_for(Span::from_secs(1));
+        let genuine = pair.sent_since(Side::A, before).remove(0);
+        let signed = pair.inject(Side::B, Pair::at(Side::B), &genuine.bytes);
+        [unsigned, signed].map(|outcome| matches!(outcome, DatagramOutcome::Association(_)))
+    };
+    assert_eq!(outcome(keyed()), [false, true]);
+    assert_eq!(outcome(AuthConfig::default()), [true, true], "without keys the tag is the proof");
+}
