@@ -344,7 +344,7 @@ impl Association {
             && (seen.authenticated || !self.config.auth.has_secret())
             && let Some(path) = self.path_of(at)
         {
-            self.paths.verify_where_heard(path, now);
+            self.paths.verify_receiving_path(path, now);
         }
         if seen.data && self.state != State::Closed {
             self.inbound.end_packet(now);

@@ -90,7 +90,7 @@ impl Outbound {
         let sent = self.sent.at(oldest)?.sent;
         let usual = sent + path.rtt.srtt()? + path.rtt.rttvar()?;
         let clocked = detector.last_ack.map(|(before, acked)| acked + sent.since(before));
-        Some(clocked.map_or(usual, |clocked| clocked.min(usual)).max(detector.last_heard))
+        Some(clocked.map_or(usual, |clocked| clocked.min(usual)).max(detector.last_sign))
     }
 
     /// Probes or fails each path whose silence lasted until `now`.

@@ -1,26 +1,27 @@
-//! [`Discovery`]: what an IP packet may measure on one path, found out by probes (RFC 8899 §5.2). Knows no packets and no
-//! other path; the probes themselves are in `pmtu`.
+//! [`Discovery`]: finds the largest IP packet of one path with PMTU probes (RFC 8899 §5.2).
 //!
-//! BASE and ERROR differ from SEARCHING in their bounds alone, so that one search serves all three: first the largest
-//! size, which is right on most paths, then halving.
+//! The PMTU probes are in `pmtu`. This file does not depend on packets or other paths.
+//!
+//! BASE and ERROR differ from SEARCHING in their bounds only, so one search serves all three. It tries the
+//! largest size first, which is right on most paths, then bisects.
 
 use msctp_units::{Span, Time};
 
-/// MAX_PROBES: so many probes of one size are lost before the size is given up (RFC 8899 §5.1.2).
+/// MAX_PROBES: number of lost probes of one size after which the size is abandoned (RFC 8899 §5.1.2).
 const MAX_PROBES: u32 = 3;
-/// Sizes are multiples of this, as packets with padding are.
+/// Sizes are multiples of this, like padded packets.
 const STEP: u32 = 4;
 
 /// The phases of RFC 8899 §5.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// BASE: does the path carry BASE_PLPMTU?
+    /// BASE: tests BASE_PLPMTU.
     Base,
-    /// SEARCHING for more.
+    /// SEARCHING for a larger size.
     Searching,
     /// SEARCH_COMPLETE.
     Complete,
-    /// ERROR: it does not carry BASE_PLPMTU; what less does it carry?
+    /// ERROR: BASE_PLPMTU does not pass; searches for a smaller size.
     Error,
 }
 
@@ -38,7 +39,8 @@ pub(super) struct Sizes {
 impl Sizes {
     pub(super) fn new(ipv6: bool, base: u32, max: u32) -> Self {
         let max = max / STEP * STEP;
-        // RFC 8899 §5.1.2: 1280 bytes for IPv6. For IPv4 it allows 68; less than 576 no SCTP packet of ours is cut to.
+        // RFC 8899 §5.1.2: 1280 bytes for IPv6. For IPv4 it allows 68; our SCTP packets are never cut below
+        // 576.
         let min = if ipv6 { 1280 } else { 576 }.min(max);
         Self { min, base: (base / STEP * STEP).clamp(min, max), max }
     }
@@ -50,24 +52,25 @@ struct Outstanding {
     lost_at: Time,
 }
 
-/// The discovery of one path.
+/// The PMTU discovery of one path.
 #[derive(Debug)]
 pub(super) struct Discovery {
     sizes: Sizes,
     raise_interval: Span,
     phase: Phase,
-    /// PLPMTU (RFC 8899 §5.1.3): what packets may measure now.
+    /// PLPMTU (RFC 8899 §5.1.3): the current limit of packets.
     plpmtu: u32,
-    /// The least size known not to pass, or the first above MAX_PLPMTU.
+    /// The smallest size known not to pass, or the first above MAX_PLPMTU.
     fails: u32,
-    /// The largest size that might pass was not tried yet.
+    /// The largest size that might pass is untested.
     try_top: bool,
     pmtu_probe: Option<Outstanding>,
-    /// Probes of the present size lost in a row.
+    /// Consecutive lost probes of the current size.
     losses: u32,
-    /// Signs of a black hole in a row: time-outs of data, and lost probes of the present PLPMTU (RFC 8899 §4.3).
+    /// Consecutive signs of a black hole: timeouts of data, and lost probes of the current PLPMTU
+    /// (RFC 8899 §4.3).
     suspicions: u32,
-    /// When the next search begins.
+    /// The time of the next search.
     raise_at: Option<Time>,
 }
 
@@ -87,7 +90,7 @@ impl Discovery {
         }
     }
 
-    /// PLPMTU in bytes.
+    /// Returns PLPMTU in bytes.
     pub(super) fn plpmtu(&self) -> u32 {
         self.plpmtu
     }
@@ -97,7 +100,7 @@ impl Discovery {
         self.phase
     }
 
-    /// The size that the next probe is to have, if one is to be sent now.
+    /// Returns the size of the next PMTU probe, if one is due.
     pub(super) fn poll(&mut self, now: Time, lost_after: Span) -> Option<u32> {
         if self.pmtu_probe.is_some() {
             return None;
@@ -110,7 +113,7 @@ impl Discovery {
         Some(size)
     }
 
-    /// RFC 8899 §5.3.1
+    /// Returns the size to test next (RFC 8899 §5.3.1).
     fn wanted(&self) -> Option<u32> {
         if self.suspicions > 0 {
             return Some(self.plpmtu);
@@ -124,7 +127,8 @@ impl Discovery {
         }
     }
 
-    /// When [`poll`](Self::poll) or [`handle_timeout`](Self::handle_timeout) have something to do; in the past if they do now.
+    /// Returns when [`poll`](Self::poll) or [`handle_timeout`](Self::handle_timeout) is due; in the past if
+    /// it is due now.
     pub(super) fn next_timeout(&self) -> Option<Time> {
         match self.pmtu_probe {
             Some(probe) => Some(probe.lost_at),
@@ -133,7 +137,7 @@ impl Discovery {
         }
     }
 
-    /// PROBE_TIMER may have expired (RFC 8899 §5.1.1).
+    /// Handles the expiration of PROBE_TIMER (RFC 8899 §5.1.1).
     pub(super) fn handle_timeout(&mut self, now: Time) {
         let Some(probe) = self.pmtu_probe.take_if(|probe| probe.lost_at <= now) else { return };
         if probe.size <= self.plpmtu && self.phase != Phase::Base {
@@ -145,7 +149,7 @@ impl Discovery {
         }
     }
 
-    /// A probe of this size was answered (RFC 8899 §4.2).
+    /// Handles the acknowledgement of a PMTU probe (RFC 8899 §4.2).
     pub(super) fn on_ack(&mut self, now: Time, size: u32) {
         self.pmtu_probe.take_if(|probe| probe.size == size);
         self.losses = 0;
@@ -156,7 +160,7 @@ impl Discovery {
             self.begin(Phase::Searching);
         }
         self.plpmtu = self.plpmtu.max(size);
-        // What passed once passes: it was lost for another reason (RFC 8899 §5.3.3).
+        // A size that passed once passes: its loss had another reason (RFC 8899 §5.3.3).
         self.fails = self.fails.max(size + STEP);
         if self.phase == Phase::Error && self.plpmtu >= self.sizes.base {
             self.phase = Phase::Searching;
@@ -164,7 +168,7 @@ impl Discovery {
         self.settle(now);
     }
 
-    /// Data on the path timed out, or something else that says that packets of the present size may vanish (RFC 8899 §4.3).
+    /// Handles a sign that packets of the current size are lost, such as a timeout of data (RFC 8899 §4.3).
     pub(super) fn suspect(&mut self) {
         if self.phase == Phase::Base || self.plpmtu <= self.sizes.min {
             return;
@@ -182,8 +186,10 @@ impl Discovery {
         }
     }
 
-    /// A Packet Too Big message says that packets of `mtu` bytes pass, and none larger (RFC 8899 §4.6.2). The caller has
-    /// validated it. True if it changed anything.
+    /// Handles a validated Packet Too Big message: `mtu` bytes is the largest size that passes
+    /// (RFC 8899 §4.6.2).
+    ///
+    /// Returns true if it changed the state.
     pub(super) fn on_packet_too_big(&mut self, now: Time, mtu: u32) -> bool {
         let mtu = mtu / STEP * STEP;
         let tried = self.pmtu_probe.map_or(self.plpmtu, |probe| probe.size.max(self.plpmtu));
@@ -208,7 +214,8 @@ impl Discovery {
         true
     }
 
-    /// This host's interface does not take packets of `size` bytes: they were never sent. True if that was news.
+    /// Records that the local interface rejects packets of `size` bytes. Returns true if it changed the
+    /// state.
     pub(super) fn on_refused(&mut self, now: Time, size: u32) -> bool {
         let refused = size.next_multiple_of(STEP);
         if refused >= self.fails || refused <= self.sizes.min {
@@ -223,13 +230,13 @@ impl Discovery {
         } else if refused <= self.plpmtu {
             self.restart();
         }
-        // It may be much less than that: halves find it sooner than steps.
+        // The limit may be much lower: bisection finds it sooner than steps.
         self.try_top = false;
         self.settle(now);
         true
     }
 
-    /// The path may be another one than before: everything is found out anew.
+    /// Restarts discovery, because the path may have changed.
     fn restart(&mut self) {
         self.plpmtu = self.sizes.base;
         self.fails = self.fails.max(self.sizes.base + STEP);
@@ -244,7 +251,7 @@ impl Discovery {
         self.raise_at = None;
     }
 
-    /// PMTU_RAISE_TIMER expired.
+    /// Handles the expiration of PMTU_RAISE_TIMER.
     fn raise(&mut self) {
         self.fails = self.sizes.max + STEP;
         self.begin(if self.plpmtu < self.sizes.base { Phase::Error } else { Phase::Searching });
@@ -263,7 +270,7 @@ impl Discovery {
         self.settle(now);
     }
 
-    /// The search ends when no size is left to be tried.
+    /// Ends the search when no size is left to test.
     fn settle(&mut self, now: Time) {
         let over = self.fails <= self.plpmtu + STEP;
         if over && matches!(self.phase, Phase::Searching | Phase::Error) {

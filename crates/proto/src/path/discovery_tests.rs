@@ -12,7 +12,7 @@ fn at(secs: u64) -> Time {
     Time::ZERO + Span::from_secs(secs)
 }
 
-/// A path that lets packets of `mtu` bytes pass; answers and losses come `TIMER` after the probe.
+/// A path that lets packets of `mtu` bytes pass; answers and losses come `TIMER` after the PMTU probe.
 struct Run {
     discovery: Discovery,
     now: Time,
@@ -24,7 +24,7 @@ impl Run {
         Self { discovery: Discovery::new(sizes, Span::from_secs(600)), now: at(1), probes: Vec::new() }
     }
 
-    /// Until the search is over, at most so many probes.
+    /// Runs until the search ends, or for at most `limit` PMTU probes.
     fn search(&mut self, mtu: u32, limit: usize) -> &mut Self {
         for _ in 0..limit {
             let Some(size) = self.discovery.poll(self.now, TIMER) else { break };
@@ -115,7 +115,7 @@ fn packet_too_big_is_believed_within_what_was_tried() {
 }
 
 proptest! {
-    /// Whatever a path carries, the search ends, and ends with it.
+    /// Every search ends, with the largest size that passes.
     #[test]
     fn every_search_ends_with_the_largest_size_that_passes(
         mtu in 576u32..2000, base in 512u32..2000, max in 600u32..9000, ipv6: bool,
@@ -128,7 +128,8 @@ proptest! {
         prop_assert_eq!(run.discovery.plpmtu(), (mtu / 4 * 4).min(sizes.max));
     }
 
-    /// Random losses, messages and signs leave it sound: sizes within bounds, no probe above what is to be tried.
+    /// After random losses, messages and signs all sizes are within bounds, and no probe exceeds the size to
+    /// test.
     #[test]
     fn it_stays_sound_whatever_happens(events in prop::collection::vec((0u8..5, 400u32..1800), 0..200)) {
         let sizes = sizes();
@@ -160,7 +161,7 @@ fn a_size_that_the_interface_refuses_needs_no_timer_and_no_second_probe() {
         let mut run = Run::new(sizes());
         run.search(1500, 99);
         let begin = run.now;
-        // Data of the present size is refused first, then probes are.
+        // First data of the current size is rejected, then probes are.
         let mut sizes = 0;
         assert!(run.discovery.on_refused(run.now, run.discovery.plpmtu()));
         assert!(run.discovery.plpmtu() <= 1200, "at once");

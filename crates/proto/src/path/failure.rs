@@ -1,12 +1,15 @@
-//! Error counters of paths and association (RFC 9260 §8.1, §8.2), and what they make of a path (RFC 7829).
+//! Error counters of paths and association (RFC 9260 §8.1, §8.2), and the path states they lead to
+//! (RFC 7829).
 
 use msctp_units::Time;
 
 use super::{Path, PathAddr, PathEvent, PathId, PathState, Paths};
 
 impl Paths {
-    /// A request sent on the path was not answered in time (T4-rto, RFC 5061 §5.1 B1, B2; RFC 6525 §5.1.1): as
-    /// [`on_timeout`](Self::on_timeout), and the RTO is backed off.
+    /// Counts an unanswered request on the path and backs off its RTO (T4-rto, RFC 5061 §5.1 B1, B2;
+    /// RFC 6525 §5.1.1).
+    ///
+    /// Otherwise like [`on_timeout`](Self::on_timeout).
     pub fn on_request_timeout(&mut self, id: PathId) {
         self.on_timeout(id);
         if let Some(path) = self.get_mut(id) {
@@ -14,21 +17,24 @@ impl Paths {
         }
     }
 
-    /// Something sent on the path to get an answer was not answered in time: T3-rtx expired (RFC 9260 §8.2) or T4-rto
-    /// did (RFC 5061 §5.1 B1, B2). Counts for the path and the association. The RTO is the caller's to back off.
+    /// Counts an expiration of T3-rtx (RFC 9260 §8.2) or T4-rto (RFC 5061 §5.1 B1, B2) on the path.
+    ///
+    /// It counts for the path and the association. The caller backs off the RTO.
     pub fn on_timeout(&mut self, id: PathId) {
         if let Some(index) = self.index(id) {
-            // RFC 8899 §4.3: it may have been too large
+            // RFC 8899 §4.3: the packet may have been too large
             let event = self.list[index].suspect_pmtu();
             self.emit_all(event);
             self.count_path_error(index);
         }
-        // RFC 9260 §8.1. Counted even if the path is gone: the peer did not answer.
+        // RFC 9260 §8.1. Counted even if the path was removed: the peer did not answer.
         self.count_assoc_error();
     }
 
-    /// Data sent on this path alone was acknowledged, or a request (RFC 5061 §5.1 A5): clears both counters; a path that
-    /// was inactive or potentially failed is active again (RFC 9260 §8.1, §8.2, RFC 7829 §3.2).
+    /// Clears both counters after the acknowledgement of data sent on this path alone, or of a request
+    /// (RFC 5061 §5.1 A5).
+    ///
+    /// An inactive or potentially failed path becomes active (RFC 9260 §8.1, §8.2, RFC 7829 §3.2).
     #[inline]
     pub fn on_acknowledged(&mut self, id: PathId) {
         self.assoc_error_count = 0;
@@ -40,17 +46,20 @@ impl Paths {
         }
     }
 
-    /// Clears the counter of the association: data was acknowledged, on whichever path it went (RFC 9260 §8.1). A path is credited
-    /// by [`on_acknowledged`](Self::on_acknowledged): RFC 9260 §8.2 allows not to credit one for data that went over several,
-    /// RFC 7829 §3.2 asks for it. A chunk that was sent again elsewhere must not keep the path alive that lost it.
+    /// Clears the association's counter after an acknowledgement of data on any path (RFC 9260 §8.1).
+    ///
+    /// [`on_acknowledged`](Self::on_acknowledged) credits a path. For data sent on several paths,
+    /// RFC 9260 §8.2 allows crediting none, and RFC 7829 §3.2 requires it. A chunk retransmitted on another
+    /// path must not keep the path alive that lost it.
     #[inline]
     pub fn clear_assoc_error_count(&mut self) {
         self.assoc_error_count = 0;
     }
 
-    /// A request that was last sent on path `id` was answered by a packet that came at `at` (RFC 5061 §5.1 A5). If that is the
-    /// same pair, and its remote address was confirmed before, the pair is confirmed too: an interface that replaces
-    /// another needs no further round trip before data.
+    /// Confirms the path of a request if its answer came back on the same pair (RFC 5061 §5.1 A5).
+    ///
+    /// `id`: the path of the last transmission; `at`: the addresses of the answer. The remote address must be
+    /// confirmed already. An interface that replaces another then needs no further round trip before data.
     pub fn on_request_answered(&mut self, id: PathId, at: PathAddr, now: Time) {
         self.on_acknowledged(id);
         if self.get(id).is_some_and(|path| path.addr == at) && self.remote_is_confirmed(&at.remote) {
@@ -58,13 +67,15 @@ impl Paths {
         }
     }
 
-    /// Errors in a row over all paths (RFC 9260 §8.1).
+    /// Returns the consecutive errors over all paths (RFC 9260 §8.1).
     pub fn assoc_error_count(&self) -> u32 {
         self.assoc_error_count
     }
 
-    /// The association's counter alone: for T1 and T2, whose limits are the association's own business, and for a
-    /// heartbeat unanswered on the data path.
+    /// Counts an error for the association only.
+    ///
+    /// Used for T1 and T2, whose limits are the association's, and for an unanswered heartbeat on the data
+    /// path.
     pub(super) fn count_assoc_error(&mut self) {
         let limit = self.config.assoc_max_retrans;
         // RFC 9260 §8.1: "exceeds"
@@ -90,13 +101,13 @@ impl Paths {
             self.set_state(index, PathState::PotentiallyFailed);
             self.heartbeat_every_rto(index);
         } else if path.state == PathState::PotentiallyFailed {
-            // RFC 7829 §3.2: of potentially failed paths the one with the fewest errors carries data
+            // RFC 7829 §3.2: the potentially failed path with the fewest errors carries data
             self.refresh();
         }
         self.switch_over(index);
     }
 
-    /// RFC 7829 §5: a primary with too many errors gives its place to the path that carries the data.
+    /// Makes the data path the primary if the primary has too many errors (RFC 7829 §5).
     fn switch_over(&mut self, index: usize) {
         let path = &self.list[index];
         let threshold = self.config.failover.primary_switchover_threshold;

@@ -1,4 +1,4 @@
-//! [`Flow`]: the part of a path's state that data transfer keeps. Knows nothing of packets.
+//! [`Flow`]: the part of a path's state that data transfer maintains. Does not depend on packets.
 
 use std::collections::VecDeque;
 
@@ -17,68 +17,70 @@ pub(crate) struct Sending {
     pub(crate) tsn: LongTsn,
 }
 
-/// What the SACK being processed says about one path.
+/// The summary of the SACK being processed, for one path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckSummary {
-    /// Bytes newly acknowledged, as congestion control counts them.
+    /// Bytes newly acknowledged (chunk header, data, padding).
     pub(crate) bytes: u64,
-    /// Some of those went over no other path, after its last time-out: the path works.
+    /// Some of the chunks were sent on no other path, after its last timeout: the path works.
     pub(crate) proves_path: bool,
-    /// Bytes of those that were in flight.
+    /// Bytes newly acknowledged that were in flight.
     pub(crate) left_flight: u64,
     /// Highest TSN newly acknowledged (HTNA, RFC 9260 §7.2.4).
     pub(crate) htna: Option<Sending>,
-    /// When the latest of the chunks newly acknowledged was sent, among those sent once.
+    /// Transmission time of the latest newly acknowledged chunk that was sent once.
     pub(crate) latest_sent: Option<Time>,
     /// The path's lowest outstanding TSN was acknowledged (RFC 9260 §6.3.2 R3).
     pub(crate) earliest: bool,
-    /// Bytes in flight again because the peer reneged.
+    /// Bytes returned to the flight because the peer reneged.
     pub(crate) reneged: u64,
-    /// The path was in Fast Recovery when the SACK came.
+    /// The path was in Fast Recovery before the SACK.
     pub(crate) in_recovery: bool,
-    /// The path was in LD recovery when the SACK came.
+    /// The path was in LD recovery before the SACK.
     pub(crate) in_ld: bool,
-    /// Bytes of chunks reported as duplicates, as far as they are known (RFC 9260 §7.2.2).
+    /// Bytes of chunks reported as duplicates and still known (RFC 9260 §7.2.2).
     pub(crate) duplicates: u64,
 }
 
-/// Which chunks went over a path, and where its loss recovery stands.
+/// The chunks sent on a path, and its loss recovery.
 #[derive(Debug, Default)]
 pub(crate) struct Flow {
-    /// Sendings on this path in the order in which they were made. What was acknowledged, marked or sent again since
-    /// stays until a later sending is acknowledged, and is then skipped: miss indications cost no search.
+    /// Transmissions on this path, in order.
+    ///
+    /// Entries of chunks since acknowledged, marked or retransmitted stay until a later transmission is
+    /// acknowledged, and are then skipped. Miss indications need no search.
     pub(crate) log: VecDeque<Sending>,
-    /// Chunks marked for retransmission on this path, by TSN. May hold entries that are out of date.
+    /// Chunks marked for retransmission on this path, by TSN. May hold stale entries.
     pub(crate) queue: VecDeque<LongTsn>,
-    /// Chunks marked for retransmission on this path.
+    /// Number of chunks marked for retransmission on this path.
     pub(crate) marked: u32,
-    /// Chunks last sent on this path and declared lost so far.
+    /// Number of chunks last sent on this path and declared lost.
     pub(crate) lost: u64,
-    /// Chunks retransmitted on this path so far.
+    /// Number of chunks retransmitted on this path.
     pub(crate) resent: u64,
-    /// Chunks last sent on this path and not acknowledged, in flight or marked.
+    /// Number of chunks last sent on this path and not acknowledged, in flight or marked.
     pub(crate) unacked: u32,
     /// The lowest TSN of those.
     pub(crate) earliest: Option<LongTsn>,
-    /// The latest sending that was acknowledged; 0: none.
+    /// The latest acknowledged transmission; 0 if there is none.
     pub(crate) latest_acked: SendNumber,
-    /// The first sending after the last expiration of T3-rtx; 0: it never expired.
+    /// The first transmission after the last expiration of T3-rtx; 0 if it never expired.
     pub(crate) proof_from: SendNumber,
-    /// Fast Recovery goes on until this TSN is acknowledged (RFC 9260 §7.2.4 (6)).
+    /// Fast Recovery lasts until this TSN is acknowledged (RFC 9260 §7.2.4 (6)).
     pub(crate) recovery_exit: Option<LongTsn>,
-    /// LD recovery goes on until this TSN is acknowledged ([`super::differentiation`]).
+    /// LD recovery lasts until this TSN is acknowledged ([`super::differentiation`]).
     pub(crate) ld_exit: Option<LongTsn>,
-    /// One packet of retransmissions may go out whatever cwnd says (RFC 9260 §6.3.3 E3, §7.2.4 (3)).
+    /// One packet of retransmissions may be sent regardless of cwnd (RFC 9260 §6.3.3 E3, §7.2.4 (3)).
     pub(crate) forced: bool,
     /// Packets with new data sent since `burst_at` (RFC 9260 §6.1 rule D).
     pub(crate) burst: u32,
     pub(crate) burst_at: Time,
     pub(crate) ack: AckSummary,
-    /// The last TSN sent when an ECNE last reduced the window (RFC 3168 §6.1.2).
+    /// The last TSN sent at the last window reduction for an ECNE (RFC 3168 §6.1.2).
     pub(crate) ecn_reduced: Option<LongTsn>,
-    /// The last TSN sent when a loss last did.
+    /// The last TSN sent at the last window reduction for a loss.
     pub(crate) loss_reduced: Option<LongTsn>,
-    /// The rate at which the path delivers, for a controller that models it.
+    /// Measures the delivery rate, for controllers that model it.
     pub(crate) delivery: Option<Box<DeliveryRate>>,
 }
 

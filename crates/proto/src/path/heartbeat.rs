@@ -1,8 +1,8 @@
-//! Heartbeats: verification of unconfirmed paths (RFC 9260 §5.4), monitoring of idle ones (§8.3), and of those that may have
-//! failed (RFC 7829 §3.2).
+//! Heartbeats: verification of unconfirmed paths (RFC 9260 §5.4), monitoring of idle paths (§8.3) and of
+//! potentially failed ones (RFC 7829 §3.2).
 //!
-//! Timers are lazy: sending data only notes the time, and a heartbeat that falls due on a path that was used meanwhile is
-//! moved instead of sent.
+//! Timers are lazy: sending data only records the time. A heartbeat that falls due on a path used meanwhile
+//! is postponed.
 
 use msctp_units::{Span, Time};
 
@@ -10,10 +10,10 @@ use super::{
     HEARTBEAT_INFO_LEN, HeartbeatInfo, Path, PathId, PathState, Paths, PathsConfig, Purpose, SourceUse,
 };
 
-/// Heartbeats per path whose answer is still recognised. With a time-out that doubles, four reach back 15 RTOs.
+/// Number of heartbeats per path whose answer is recognised. With a doubling timeout four reach back 15 RTOs.
 const REMEMBERED: usize = 4;
 
-/// One heartbeat that was sent.
+/// A sent heartbeat.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     at: Time,
@@ -23,15 +23,15 @@ struct Sent {
 /// The heartbeat state of one path.
 #[derive(Debug)]
 pub(super) struct Heartbeat {
-    /// RFC 9260 §8.3 A, C
+    /// Monitoring is on (RFC 9260 §8.3 A, C).
     enabled: bool,
-    /// To be sent at the next opportunity.
+    /// Must be sent at the next opportunity.
     ready: bool,
-    /// When to look whether the path was idle.
+    /// When to check whether the path was idle.
     due: Option<Time>,
     /// HB.interval + RTO with jitter, drawn when `due` was set.
     period: Span,
-    /// When the last one counts as unanswered.
+    /// When the oldest unanswered heartbeat times out.
     answer_by: Option<Time>,
     sent: [Option<Sent>; REMEMBERED],
     next_slot: usize,
@@ -52,16 +52,16 @@ impl Default for Heartbeat {
 }
 
 impl Heartbeat {
-    /// Nothing was sent and nothing waits; whether the path is monitored stays as it was.
+    /// Drops sent and pending heartbeats; keeps whether the path is monitored.
     pub(super) fn forget(&mut self) {
         *self = Self { enabled: self.enabled, ..Self::default() };
     }
 }
 
-/// What all paths share.
+/// The heartbeat state shared by all paths.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
-    /// From ESTABLISHED to the SHUTDOWN sent.
+    /// Set from ESTABLISHED until a SHUTDOWN is sent.
     pub(super) running: bool,
     /// End of the RTO in which `burst` verification heartbeats were sent.
     burst_until: Time,
@@ -71,44 +71,45 @@ pub(super) struct Schedule {
 /// A HEARTBEAT to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeartbeatRequest {
-    /// On this path.
+    /// The path.
     pub path: PathId,
-    /// With this Heartbeat Info.
+    /// Its Heartbeat Info.
     pub info: [u8; HEARTBEAT_INFO_LEN],
 }
 
-/// What a HEARTBEAT ACK meant.
+/// The meaning of a HEARTBEAT ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acknowledged {
-    /// It answers a heartbeat of this path, which took `rtt`.
+    /// It answers a heartbeat of this path.
     Heartbeat {
         /// The path.
         path: PathId,
-        /// The round trip; already given to the path's estimator.
+        /// The round trip, already applied to the path's estimator.
         rtt: Span,
     },
-    /// It answers a probe of this path's bandwidth or PMTU.
+    /// It answers a bandwidth or PMTU probe of this path.
     Probe {
         /// The path.
         path: PathId,
     },
-    /// Not an answer to anything that we remember: forged, very late, or twice. To be ignored.
+    /// It answers nothing known: forged, very late, or duplicate. Must be ignored.
     Unknown,
 }
 
 impl Path {
-    /// A heartbeat may leave here now.
+    /// Returns true if a heartbeat may be sent here now.
     fn may_heartbeat(&self) -> bool {
         self.link_up && self.source == SourceUse::Full
     }
 
-    /// Unconfirmed and not given up: probed once per RTO (RFC 9260 §5.4).
+    /// Returns true if the path is unconfirmed and not inactive: verified once per RTO (RFC 9260 §5.4).
     fn in_verification(&self) -> bool {
         self.state == PathState::Unconfirmed
     }
 
-    /// Gets a heartbeat every RTO, whatever HB.interval says: to be confirmed (RFC 9260 §5.4), or because it is potentially
-    /// failed (RFC 7829 §3.2).
+    /// Returns true if the path gets a heartbeat every RTO, regardless of HB.interval.
+    ///
+    /// It does during verification (RFC 9260 §5.4), and while potentially failed (RFC 7829 §3.2).
     fn heartbeats_every_rto(&self) -> bool {
         matches!(self.state, PathState::Unconfirmed | PathState::PotentiallyFailed)
     }
@@ -121,7 +122,7 @@ impl Path {
 }
 
 impl Paths {
-    /// The association reached ESTABLISHED: verification begins, idle paths are monitored (RFC 9260 §5.4, §8.3).
+    /// Starts verification and the monitoring of idle paths at ESTABLISHED (RFC 9260 §5.4, §8.3).
     pub fn start_heartbeats(&mut self, now: Time) {
         self.schedule.running = true;
         for index in 0..self.list.len() {
@@ -129,7 +130,7 @@ impl Paths {
         }
     }
 
-    /// A SHUTDOWN or SHUTDOWN ACK was sent: no more heartbeats (RFC 9260 §8.3).
+    /// Stops heartbeats after a SHUTDOWN or SHUTDOWN ACK was sent (RFC 9260 §8.3).
     pub fn stop_heartbeats(&mut self) {
         self.schedule.running = false;
         for path in &mut self.list {
@@ -139,7 +140,7 @@ impl Paths {
         }
     }
 
-    /// Turns monitoring of one path off or on (RFC 9260 §8.3 A and C). Verification goes on in any case.
+    /// Turns monitoring of one path off or on (RFC 9260 §8.3 A and C). Verification continues in either case.
     pub fn enable_heartbeats(&mut self, id: PathId, enabled: bool, now: Time) {
         let Some(index) = self.index(id) else { return };
         if self.list[index].heartbeat.enabled != enabled {
@@ -148,7 +149,7 @@ impl Paths {
         }
     }
 
-    /// Changes HB.interval for all paths (RFC 9260 §8.3 B). [`Span::ZERO`] ends monitoring.
+    /// Sets HB.interval for all paths (RFC 9260 §8.3 B). [`Span::ZERO`] ends monitoring.
     pub fn set_hb_interval(&mut self, interval: Span, now: Time) {
         self.config.hb_interval = interval;
         for index in 0..self.list.len() {
@@ -156,25 +157,28 @@ impl Paths {
         }
     }
 
-    /// Asks for a heartbeat on this path now, idle or not (RFC 9260 §8.3 D). It waits while the path's link is down or
-    /// its address may not be a source.
+    /// Requests a heartbeat on this path now, idle or not (RFC 9260 §8.3 D).
+    ///
+    /// It waits while the path's link is down or its address may not be a source.
     pub fn request_heartbeat(&mut self, id: PathId) {
         if let Some(path) = self.get_mut(id) {
             path.heartbeat.ready = true;
         }
     }
 
-    /// Asks for a heartbeat on every confirmed path now; verification goes its own way.
+    /// Requests a heartbeat on every confirmed path now. Verification is independent.
     pub(crate) fn request_heartbeats(&mut self) {
         for path in self.list.iter_mut().filter(|path| path.confirmed) {
             path.heartbeat.ready = true;
         }
     }
 
-    /// A packet of the peer's came over this path. If it is not confirmed, nor the one that data would take, all that the peer may
-    /// wait for waits for its verification (RFC 9260 §5.4), which may have backed off, or slowed down to the rate of heartbeats,
-    /// while the network was dead: it is asked for now, at most once in RTO.Initial.
-    pub(crate) fn verify_where_heard(&mut self, id: PathId, now: Time) {
+    /// Sends a verification heartbeat now on an unconfirmed path that received a packet, at most once per
+    /// RTO.Initial.
+    ///
+    /// If the path is not the data path, all that the peer expects waits for this verification
+    /// (RFC 9260 §5.4). It may have backed off, or slowed down to the rate of heartbeats, during an outage.
+    pub(crate) fn verify_receiving_path(&mut self, id: PathId, now: Time) {
         if !self.schedule.running || self.has_confirmed_data_path() {
             return;
         }
@@ -182,12 +186,12 @@ impl Paths {
         let Some(path) = self.get_mut(id) else { return };
         if !path.confirmed && path.may_heartbeat() && now >= path.last_used + every {
             path.heartbeat.ready = true;
-            // RFC 9260 §5.4, HB.Max.Burst: no RTO of those without an answer holds it back.
+            // RFC 9260 §5.4, HB.Max.Burst: the RTOs of unanswered heartbeats do not delay it.
             self.schedule.burst_until = self.schedule.burst_until.min(now);
         }
     }
 
-    /// First heartbeat of a path: at once when it is unconfirmed, else when it was idle for a period.
+    /// Schedules the first heartbeat of a path: at once if unconfirmed, otherwise after an idle period.
     pub(super) fn schedule_first(&mut self, index: usize, now: Time) {
         if !self.schedule.running {
             return;
@@ -199,7 +203,7 @@ impl Paths {
         }
     }
 
-    /// The path became potentially failed: the first heartbeat leaves at once, unless one is on its way.
+    /// Sends the first heartbeat of a potentially failed path at once, unless one is outstanding.
     pub(super) fn heartbeat_every_rto(&mut self, index: usize) {
         let path = &mut self.list[index];
         if self.schedule.running && path.may_heartbeat() {
@@ -208,7 +212,7 @@ impl Paths {
         }
     }
 
-    /// Link, source or confirmation of a path changed.
+    /// Updates the schedule after a change of a path's link, source or confirmation.
     pub(super) fn reschedule(&mut self, index: usize, now: Time) {
         self.list[index].check_probing();
         if !self.schedule.running {
@@ -216,22 +220,22 @@ impl Paths {
         }
         let path = &mut self.list[index];
         if !path.may_heartbeat() {
-            // Silence that we caused ourselves is no error of the path.
+            // A heartbeat that we held back ourselves is no error of the path.
             path.heartbeat.answer_by = None;
             path.heartbeat.due = None;
             path.heartbeat.ready = false;
         } else if path.heartbeat.due.is_none() && path.heartbeat.answer_by.is_none() {
-            // It may send again: find out at once whether it works.
+            // The path may send now: test at once whether it works.
             path.heartbeat.ready = true;
         } else if !path.heartbeats_every_rto() {
             self.schedule_next(index, now);
         }
     }
 
-    /// RFC 9260 §8.3: HB.interval + RTO ± 50 % of the RTO after `from`.
+    /// Schedules the next heartbeat (RFC 9260 §8.3): HB.interval + RTO ± 50 % of the RTO after `from`.
     fn schedule_next(&mut self, index: usize, from: Time) {
         let path = &mut self.list[index];
-        // RFC 9260 §5.4: verification ends when the path is confirmed; while it is inactive at the normal rate.
+        // RFC 9260 §5.4: verification ends when the path is confirmed. An inactive path gets the normal rate.
         let interval = match self.config.hb_interval {
             Span::ZERO if !path.confirmed => PathsConfig::default().hb_interval,
             interval => interval,
@@ -251,7 +255,7 @@ impl Paths {
         path.heartbeat.due = Some(from + path.heartbeat.period);
     }
 
-    /// When the heartbeats next have something to do.
+    /// Returns the next deadline of the heartbeats.
     pub(super) fn next_heartbeat_timeout(&self) -> Option<Time> {
         if !self.schedule.running {
             return None;
@@ -261,7 +265,7 @@ impl Paths {
             .iter()
             .flat_map(|path| {
                 let heartbeat = &path.heartbeat;
-                // What is ready and not gated is taken by `poll_heartbeat` before anybody asks for a timeout.
+                // `poll_heartbeat` takes ready heartbeats that are not gated before the timeout is queried.
                 let gated =
                     (heartbeat.ready && path.in_verification() && path.may_heartbeat()).then_some(gate);
                 [heartbeat.due, heartbeat.answer_by, gated]
@@ -270,7 +274,7 @@ impl Paths {
             .min()
     }
 
-    /// Counts heartbeats that were not answered and finds paths that were idle.
+    /// Times out unanswered heartbeats and sends new ones on idle paths.
     pub(super) fn handle_heartbeat_timeout(&mut self, now: Time) {
         for index in 0..self.list.len() {
             if self.list[index].heartbeat.answer_by.is_some_and(|at| at <= now) {
@@ -280,10 +284,10 @@ impl Paths {
             let Some(due) = path.heartbeat.due.filter(|due| *due <= now) else { continue };
             let idle_from = path.last_used + path.heartbeat.period;
             if idle_from > due {
-                // RFC 9260 §8.3: not idle, something that updates the RTT was sent within the period
+                // RFC 9260 §8.3: not idle, a transmission within the period can update the RTT
                 path.heartbeat.due = Some(idle_from);
             } else if let Some(answer_by) = path.heartbeat.answer_by {
-                // An interval below half the RTO must not hide that the last one is still unanswered.
+                // An interval below half the RTO must not hide an unanswered heartbeat.
                 path.heartbeat.due = Some(answer_by);
             } else {
                 path.heartbeat.due = None;
@@ -292,7 +296,7 @@ impl Paths {
         }
     }
 
-    /// A heartbeat was not acknowledged within one RTO.
+    /// Counts a heartbeat that was not acknowledged within one RTO.
     fn on_unanswered(&mut self, index: usize) {
         let path = &mut self.list[index];
         path.heartbeat.answer_by = None;
@@ -312,16 +316,18 @@ impl Paths {
             // RFC 9260 §5.4, RFC 7829 §3.2: one per RTO
             self.list[index].heartbeat.ready = true;
         } else {
-            // Again with the RTO as it is now, counted from the one that was not answered.
+            // Scheduled with the current RTO, from the unanswered heartbeat on.
             self.schedule_next(index, last_used);
         }
     }
 
-    /// RFC 9260 §8.1: only heartbeats on the path that carries data count for the association, and §5.4: those of verification do
-    /// not. §5.4 knows no association without a confirmed address (its rules 1 and 2 begin with one); RFC 5061 does: the peer may
-    /// delete all but one that was not verified yet. Nothing else may go there, so what asks whether the peer is still there is
-    /// verification alone, and that of the first path that may be asked counts: were it not so, and the address dead, the
-    /// association would never end.
+    /// Returns true if an unanswered heartbeat counts for the association.
+    ///
+    /// RFC 9260 §8.1: only heartbeats on the data path count; §5.4: those of verification do not. §5.4
+    /// assumes a confirmed address (its rules 1 and 2 begin with one). RFC 5061 does not: the peer may delete
+    /// all but one that is not verified yet. Then only verification tests whether the peer is reachable, so
+    /// the heartbeats of the first path that may be verified count. Otherwise an association with a dead
+    /// address would never end.
     fn counts_for_association(&self, index: usize) -> bool {
         let path = &self.list[index];
         if self.list.iter().any(|path| path.confirmed) {
@@ -330,8 +336,9 @@ impl Paths {
         self.list.iter().position(Path::may_heartbeat) == Some(index)
     }
 
-    /// The next HEARTBEAT to send now; to be called until it gives `None`. Verification heartbeats are limited to
-    /// HB.Max.Burst per RTO (RFC 9260 §5.4).
+    /// Returns the next HEARTBEAT to send now; must be called until it returns `None`.
+    ///
+    /// Verification heartbeats are limited to HB.Max.Burst per RTO (RFC 9260 §5.4).
     pub fn poll_heartbeat(&mut self, now: Time) -> Option<HeartbeatRequest> {
         if !self.schedule.running {
             return None;
@@ -349,8 +356,10 @@ impl Paths {
         None
     }
 
-    /// A HEARTBEAT to bundle with a chunk that may go to an unconfirmed address only together with one: COOKIE ECHO,
-    /// COOKIE ACK (RFC 9260 §5.4), ASCONF-ACK (RFC 5061 §5.3 F1). `None`: no such path.
+    /// Returns a HEARTBEAT to bundle with a chunk for an unconfirmed address; `None` without such a path.
+    ///
+    /// COOKIE ECHO, COOKIE ACK (RFC 9260 §5.4) and ASCONF-ACK (RFC 5061 §5.3 F1) may be sent there only with
+    /// one.
     pub fn bundled_heartbeat(&mut self, id: PathId, now: Time) -> Option<HeartbeatRequest> {
         self.index(id).map(|index| self.make_heartbeat(index, now))
     }
@@ -375,7 +384,7 @@ impl Paths {
         path.remember(Sent { at: now, nonce });
         path.heartbeat.ready = false;
         if self.schedule.running {
-            // The oldest one without an answer counts. Before ESTABLISHED T1 watches over the packet that carries it.
+            // The oldest unanswered one counts. Before ESTABLISHED T1 covers the packet.
             path.heartbeat.answer_by.get_or_insert(now + path.rtt.rto());
         }
         path.last_used = now;
@@ -385,8 +394,10 @@ impl Paths {
         HeartbeatRequest { path: id, info }
     }
 
-    /// A HEARTBEAT ACK brought `info` back. If it answers one of ours: measures the RTT, clears both error counters,
-    /// confirms or revives the path (RFC 9260 §5.4, §8.1, §8.3).
+    /// Handles a HEARTBEAT ACK that returned `info`.
+    ///
+    /// If it answers one of ours, it measures the RTT, clears both error counters, and confirms or
+    /// reactivates the path (RFC 9260 §5.4, §8.1, §8.3).
     pub fn on_heartbeat_ack(&mut self, info: &[u8], now: Time) -> Acknowledged {
         let Some(info) = HeartbeatInfo::from_bytes(info) else { return Acknowledged::Unknown };
         let Some(index) = self.index(info.path) else { return Acknowledged::Unknown };
@@ -399,7 +410,7 @@ impl Paths {
             return if known { Acknowledged::Probe { path: info.path } } else { Acknowledged::Unknown };
         }
         let path = &mut self.list[index];
-        // RFC 9260 §5.4: the nonce is the one sent on the path that the info names
+        // RFC 9260 §5.4: the nonce is the one sent on the path named by the info
         let known = |sent: &Sent| sent.nonce == info.nonce && sent.at == info.sent;
         let Some(slot) = path.heartbeat.sent.iter_mut().find(|slot| slot.as_ref().is_some_and(known)) else {
             return Acknowledged::Unknown;
@@ -412,7 +423,7 @@ impl Paths {
         Acknowledged::Heartbeat { path: id, rtt }
     }
 
-    /// Something that only a working pair can bring back came back.
+    /// Handles an answer that only a working pair can return.
     pub(super) fn on_path_proven(&mut self, index: usize, now: Time) {
         self.assoc_error_count = 0;
         let path = &mut self.list[index];
@@ -420,7 +431,7 @@ impl Paths {
         if path.confirmed {
             self.set_state(index, PathState::Active);
             if self.list[index].heartbeat.due.is_none() {
-                // It had none while it was potentially failed.
+                // A potentially failed path had none.
                 self.schedule_next(index, now);
             }
         } else {
@@ -431,7 +442,7 @@ impl Paths {
     }
 }
 
-/// A number in `0..=limit` from a uniform `u64`, without a remainder's bias worth mentioning.
+/// Returns a number in `0..=limit` from a uniform `u64`; the bias of the remainder is negligible.
 fn bounded(random: u64, limit: u64) -> u64 {
     ((u128::from(random) * (u128::from(limit) + 1)) >> 64) as u64
 }
@@ -445,7 +456,7 @@ mod tests {
     use super::super::{PathEvent, PathsConfig};
     use super::*;
 
-    /// Fires all timers up to `until`; gives the times at which heartbeats left and on which path. Nothing is answered.
+    /// Fires all timers up to `until` without answers; returns the time and path of each heartbeat sent.
     fn run(paths: &mut Paths, until: Time) -> Vec<(Time, PathId)> {
         let mut sent = Vec::new();
         while let Some(at) = paths.next_heartbeat_timeout().filter(|at| *at <= until) {
@@ -554,7 +565,7 @@ mod tests {
         assert_eq!(paths.get(P1).unwrap().state(), PathState::Inactive);
         assert_eq!(paths.get(P1).unwrap().error_count(), 6);
         assert_eq!(paths.assoc_error_count(), 0);
-        // from now on the normal rate: 30 s + 60 s ± 30 s after the last one, and the counter rests
+        // Now the normal rate: 30 s + 60 s ± 30 s after the last one, and the counter stays.
         let later = run(&mut paths, ms(400_000));
         assert!(later.len() >= 2, "{later:?}");
         assert!(later[0].0 >= ms(31_000 + 60_000) && later[0].0 <= ms(31_000 + 120_000), "{later:?}");
@@ -684,14 +695,14 @@ mod tests {
         let sent = run(&mut paths, ms(40_000));
         assert_eq!(sent.last(), Some(&(ms(31_000), P0)), "the next one is 64 s later");
         for (at, asks) in [(31_900, 0), (40_000, 1), (40_500, 0), (41_000, 1)] {
-            paths.verify_where_heard(P0, ms(at));
+            paths.verify_receiving_path(P0, ms(at));
             assert_eq!(heartbeat_paths(&mut paths, ms(at)).len(), asks, "{at}");
         }
         let mut paths = confirmed(1, 1);
         let other = paths.add_remote(remote(1), ms(0)).unwrap()[0];
         paths.start_heartbeats(ms(0));
         assert_eq!(heartbeat_paths(&mut paths, ms(0)), [other]);
-        paths.verify_where_heard(other, ms(2000));
+        paths.verify_receiving_path(other, ms(2000));
         assert_eq!(heartbeat_paths(&mut paths, ms(2000)), [], "at its own pace");
     }
 

@@ -1,20 +1,20 @@
-//! The Heartbeat Info that we put into our HEARTBEATs and recognise in the answers. Opaque to the peer (RFC 9260 §3.3.5).
+//! The Heartbeat Info of our HEARTBEATs. Opaque to the peer (RFC 9260 §3.3.5).
 
 use msctp_units::Time;
 
 use crate::PathId;
 
-/// Bytes of our heartbeat information.
+/// Length of our Heartbeat Info in bytes.
 pub const HEARTBEAT_INFO_LEN: usize = 28;
 
-/// What a HEARTBEAT was sent for.
+/// The purpose of a HEARTBEAT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To see whether the path works (RFC 9260 §8.3).
+    /// To test whether the path works (RFC 9260 §8.3).
     Heartbeat,
-    /// The bandwidth probe of this number, below `u64::MAX` − 1.
+    /// The bandwidth probe with this number, below `u64::MAX` − 1.
     Bandwidth(u64),
-    /// To see whether a packet of its size passes (RFC 8899 §6.2.1.2).
+    /// To test whether a packet of its size passes (RFC 8899 §6.2.1.2).
     PathMtu,
 }
 
@@ -36,22 +36,25 @@ impl Purpose {
     }
 }
 
-/// What a HEARTBEAT carries and its ACK brings back. Only a claim until it was compared with what was sent: the peer may
-/// send any bytes.
+/// The information that a HEARTBEAT carries and its ACK returns.
+///
+/// Untrusted until compared with the HEARTBEAT sent: the peer may send any bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeartbeatInfo {
-    /// The path it was sent on: RFC 9260 §5.4's path indicator.
+    /// The path of the HEARTBEAT: RFC 9260 §5.4's path indicator.
     pub path: PathId,
-    /// What it was sent for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// When it was sent (RFC 9260 §8.3).
+    /// Its time (RFC 9260 §8.3).
     pub sent: Time,
-    /// RFC 9260 §5.4: the 64-bit random nonce.
+    /// Its 64-bit random nonce (RFC 9260 §5.4).
     pub nonce: u64,
 }
 
 impl HeartbeatInfo {
-    /// As bytes: path, purpose (0 for a heartbeat, one more than the number of a bandwidth probe, all ones for the PMTU), sent, nonce, big-endian.
+    /// Encodes it, big-endian: path, purpose, sent, nonce.
+    ///
+    /// The purpose is 0 for a heartbeat, the number plus 1 for a bandwidth probe, all ones for a PMTU probe.
     pub fn to_bytes(self) -> [u8; HEARTBEAT_INFO_LEN] {
         let mut bytes = [0; HEARTBEAT_INFO_LEN];
         bytes[..4].copy_from_slice(&self.path.number().to_be_bytes());
@@ -61,7 +64,7 @@ impl HeartbeatInfo {
         bytes
     }
 
-    /// From what a HEARTBEAT ACK brought; `None` if it has not the length of ours.
+    /// Decodes the information of a HEARTBEAT ACK; returns `None` if its length is not ours.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; HEARTBEAT_INFO_LEN] = bytes.try_into().ok()?;
         let word = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);

@@ -1,13 +1,15 @@
-//! Paths: (local, remote) address pairs with their window, RTO, error counter, heartbeat and probing.
+//! Paths: (local, remote) address pairs with their window, RTO, error counter, heartbeats and probing.
 //!
-//! What lives here: which pairs exist ([`pairing`]), which of them carries data ([`Paths::data_path`]), whether they work
-//! (heartbeats, error counters) and what they could carry ([`Paths::start_probing`]). It may not touch user data, streams or packets:
-//! it says *that* a HEARTBEAT is to be sent on a path and with what information, the association builds the packet.
+//! This module knows which pairs exist ([`pairing`]) and which of them carries data ([`Paths::data_path`]).
+//! It monitors whether they work (heartbeats, error counters) and measures their bandwidth
+//! ([`Paths::start_probing`]). It may not touch user data, streams or packets: it requests a HEARTBEAT on a
+//! path with its information, and the association builds the packet.
 //!
-//! A path here is a *pair*. RFC 9260 speaks of destination addresses; with one path per destination both readings are
-//! the same. Where they differ this module is the stricter: a pair is confirmed by its own heartbeat, even when the
-//! remote address was confirmed over another pair.
+//! A path is a *pair*; RFC 9260 speaks of destination addresses. With one path per destination both are the
+//! same. Otherwise this module is stricter: a pair is confirmed by its own heartbeat, even if the remote
+//! address was confirmed on another pair.
 
+mod bandwidth_probing;
 mod discovery;
 mod failure;
 mod flow;
@@ -17,7 +19,6 @@ mod overlap;
 mod pacing;
 pub mod pairing;
 mod pmtu;
-mod probing;
 mod rack;
 mod recovery;
 mod select;
@@ -39,10 +40,10 @@ use msctp_units::{Span, Time};
 use crate::FailoverConfig;
 
 pub use crate::{PathAddr, PathId, PathState};
+pub use bandwidth_probing::{ProbeRequest, ProbingError};
 pub(crate) use flow::{AckSummary, Flow, SendNumber, Sending};
 pub use heartbeat::{Acknowledged, HeartbeatRequest};
 pub use info::{HEARTBEAT_INFO_LEN, HeartbeatInfo, Purpose};
-pub use probing::{ProbeRequest, ProbingError};
 pub(crate) use rack::{DUP_THRESH, Rack, TailLossProbe};
 pub use set::{Added, AddressError, Paths, SetPrimaryError};
 pub(crate) use silence::{SilenceDetector, SilenceProbe};
@@ -55,34 +56,34 @@ const COMMON_HEADER: u32 = 12;
 pub struct PathsConfig {
     /// RTO.Initial, RTO.Min, RTO.Max.
     pub rto: RtoConfig,
-    /// HB.interval; [`Span::ZERO`]: no heartbeats but those that confirm a path or are asked for (RFC 9260 §8.3).
+    /// HB.interval; [`Span::ZERO`] limits heartbeats to verification and requests (RFC 9260 §8.3).
     pub hb_interval: Span,
     /// HB.Max.Burst: verification heartbeats per RTO over all paths, at least 1 (RFC 9260 §5.4).
     pub hb_max_burst: u32,
     /// Path.Max.Retrans (RFC 9260 §8.2).
     pub path_max_retrans: u32,
-    /// When a path that stops answering is left (RFC 7829).
+    /// When an unresponsive path stops carrying data (RFC 7829).
     pub failover: FailoverConfig,
-    /// A path that data has left may go on to carry some (`Moves::Fast`).
+    /// The previous data path may carry data for a while (`Moves::Fast`).
     pub overlap: bool,
     /// Association.Max.Retrans (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
-    /// Largest IP packet, header included, in bytes: on every path, or the most that is tried.
+    /// Largest IP packet, header included, in bytes: on every path, or the upper limit of PMTU discovery.
     pub pmtu: u32,
     /// Bytes of each packet that are neither headers nor DATA: an AUTH chunk (RFC 4895).
     pub reserved: u32,
-    /// How the PMTU of each path is found (RFC 8899).
+    /// Discovers the PMTU of each path (RFC 8899).
     pub pmtu_discovery: bool,
-    /// How the controller of each new path is made.
+    /// Creates the controller of each new path.
     pub controller: ControllerFactory,
-    /// The window of a path before its first data.
+    /// Initial window of a path.
     pub initial_window: InitialWindow,
-    /// The threshold of a path before its first loss in bytes; `None`: arbitrarily high (RFC 9260 §7.2.1).
+    /// Initial ssthresh of a path in bytes; `None`: arbitrarily high (RFC 9260 §7.2.1).
     pub initial_ssthresh: Option<u64>,
 }
 
 impl Default for PathsConfig {
-    /// RFC 9260 §16 and its controller, on a PMTU of 1500 bytes.
+    /// Returns the values of RFC 9260 §16, its controller, and a PMTU of 1500 bytes.
     fn default() -> Self {
         Self {
             rto: RtoConfig::default(),
@@ -102,73 +103,76 @@ impl Default for PathsConfig {
     }
 }
 
-/// What this end may use one of its addresses for as a source (RFC 5061 §5.3).
+/// The allowed use of a local address as a source (RFC 5061 §5.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceUse {
     /// Any packet.
     Full,
-    /// Its Add-IP is not acknowledged: nothing but a packet that carries an ASCONF (rule F1).
+    /// Its Add-IP is not acknowledged: only packets with an ASCONF (rule F1).
     AsconfOnly,
-    /// Its Delete-IP is under way: still valid to receive on, not a source any more (rule F4).
+    /// Its Delete-IP is in progress: it still receives, but is no source (rule F4).
     ReceiveOnly,
 }
 
-/// A round-trip measurement under way on a path: one DATA chunk at a time (RFC 9260 §6.3.1 C4, C5).
+/// An RTT measurement in progress on a path: one DATA chunk at a time (RFC 9260 §6.3.1 C4, C5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttSlot {
-    /// The TSN of the chunk that is timed, sent for the first time.
+    /// The TSN of the measured chunk, sent for the first time.
     pub tsn: u32,
     /// When it was sent.
     pub sent: Time,
 }
 
-/// What happened to the paths, for the association to act on and to report.
+/// An event on the paths, for the association to handle and report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathEvent {
-    /// A path was confirmed, became potentially failed, inactive or active again (RFC 9260 §5.4, §8.2, RFC 7829 §3.2).
+    /// A path was confirmed, became potentially failed, inactive or active again (RFC 9260 §5.4, §8.2,
+    /// RFC 7829 §3.2).
     StateChanged {
-        /// Which.
+        /// The path.
         path: PathId,
-        /// Before.
+        /// Its previous state.
         from: PathState,
-        /// Now.
+        /// Its new state.
         to: PathState,
     },
-    /// A path carries packets of another size from now on (RFC 8899).
+    /// The PMTU of a path changed (RFC 8899).
     PmtuChanged {
-        /// Which.
+        /// The path.
         path: PathId,
         /// Bytes, IP header included.
         pmtu: u32,
     },
-    /// New data goes elsewhere from now on: another primary, a failover, or the way back from one (RFC 9260 §6.4.1).
+    /// New data moves to another path: a new primary, a failover, or a return (RFC 9260 §6.4.1).
     DataPathChanged {
-        /// Before; `None`: there was none that may carry data.
+        /// The previous data path; `None` if no path could carry data.
         from: Option<PathId>,
-        /// Now; `None`: there is none that may carry data.
+        /// The new data path; `None` if no path can carry data.
         to: Option<PathId>,
     },
-    /// The primary had more errors than Primary.Switchover.Max.Retrans: this path, which carries the data, is to become the
-    /// primary (RFC 7829 §5).
+    /// The primary exceeded Primary.Switchover.Max.Retrans: the data path becomes the primary (RFC 7829 §5).
     PrimarySwitchover {
-        /// Which.
+        /// The new primary.
         to: PathId,
     },
-    /// The association's error counter exceeded Association.Max.Retrans: the peer is unreachable (RFC 9260 §8.1).
-    /// Given once.
+    /// The association's error counter exceeded Association.Max.Retrans: the peer is unreachable
+    /// (RFC 9260 §8.1).
+    ///
+    /// Reported once.
     PeerUnreachable,
 }
 
-/// One (local, remote) address pair and everything that is kept per pair.
+/// One (local, remote) address pair and its state.
 ///
-/// The public fields belong to data transfer; whatever decides where data goes (state, link, source rules) changes
-/// through [`Paths`] alone, which keeps [`Paths::data_path`] in step.
+/// The public fields belong to data transfer. State, link and source rules decide which path carries data.
+/// They change only through [`Paths`], which keeps [`Paths::data_path`] up to date.
 #[derive(Debug)]
 pub struct Path {
     id: PathId,
     addr: PathAddr,
     state: PathState,
-    /// It answered a heartbeat once, or was confirmed by RFC 9260 §5.4 rules 1 and 2. An inactive path may be either.
+    /// It has answered a heartbeat, or RFC 9260 §5.4 rules 1 and 2 confirmed it. An inactive path may be
+    /// either.
     confirmed: bool,
     source: SourceUse,
     link_up: bool,
@@ -179,59 +183,59 @@ pub struct Path {
     reserved: u32,
     pmdcs: u32,
     heartbeat: heartbeat::Heartbeat,
-    prober: Option<Box<probing::Prober>>,
-    /// While its PMTU is found out.
-    finder: Option<Box<pmtu::Finder>>,
-    /// While its controller wants packets spaced.
+    bandwidth_prober: Option<Box<bandwidth_probing::BandwidthProber>>,
+    /// PMTU discovery, while it runs.
+    pmtu_prober: Option<Box<pmtu::PmtuProber>>,
+    /// The pacer, if its controller sets a rate.
     pacing: Option<Box<pacing::Pacing>>,
     /// Its congestion window.
     //= https://www.rfc-editor.org/rfc/rfc9260#section-7.2
     //# an SCTP sender MUST keep a set of the control variables cwnd, ssthresh, and partial_bytes_acked for
     //# EACH destination address of its peer
     pub controller: Box<dyn Controller>,
-    /// SRTT, RTTVAR, RTO, least RTT.
+    /// SRTT, RTTVAR, RTO, minimum RTT.
     pub rtt: RttEstimator,
     /// Bytes of DATA chunks outstanding on this path: chunk header, data, padding.
     pub flight_size: u64,
-    /// When T3-rtx expires; `None`: stopped.
+    /// The expiration time of T3-rtx; `None` if stopped.
     pub t3_rtx: Option<Time>,
-    /// The round-trip measurement under way.
+    /// The RTT measurement in progress.
     pub rtt_slot: Option<RttSlot>,
-    /// DATA chunks acknowledged on this path so far, in bytes.
+    /// Bytes of DATA chunks acknowledged on this path.
     pub bytes_acked: u64,
-    /// PRR at work: while in Fast Recovery it says how much may be sent (RFC 9937).
+    /// PRR, which limits transmissions during Fast Recovery (RFC 9937).
     pub prr: Option<Box<Prr>>,
-    /// Bytes of packets with data that may go here although it is not confirmed (`Moves::Fast`).
+    /// Bytes of packets with data that may be sent before the path is confirmed (`Moves::Fast`).
     pub(crate) early: u64,
-    /// Which chunks went here, and where their recovery stands.
+    /// The chunks sent on this path, and its loss recovery.
     pub(crate) flow: Flow,
-    /// RACK-TLP at work, where it finds the losses.
+    /// RACK-TLP, if it detects losses.
     pub(crate) rack: Option<Box<Rack>>,
-    /// Its signs of life, where silence is detected.
+    /// Its signs of life, if silence detection is on.
     pub(crate) silence: Option<Box<SilenceDetector>>,
-    /// A tail loss probe is to be sent: one packet, whatever the window says (RFC 8985 §7.3).
+    /// A tail loss probe must be sent: one packet regardless of the window (RFC 8985 §7.3).
     pub loss_probe: bool,
-    /// SCTP packets sent here so far.
+    /// SCTP packets sent.
     pub packets_sent: u64,
-    /// Bytes of those, from the common header on.
+    /// Bytes sent, from the common header on.
     pub bytes_sent: u64,
-    /// SCTP packets that came over this path so far, of those with the right verification tag.
+    /// SCTP packets received with a valid verification tag.
     pub packets_received: u64,
-    /// Bytes of those, from the common header on.
+    /// Bytes received, from the common header on.
     pub bytes_received: u64,
-    /// Tail loss probes so far.
+    /// Tail loss probes sent.
     pub loss_probes: u32,
-    /// T3-rtx expirations so far.
+    /// T3-rtx expirations.
     pub timeouts: u32,
-    /// Fast retransmits so far.
+    /// Fast retransmits.
     pub fast_retransmits: u32,
-    /// Expirations of T3-rtx that were spurious and were undone.
+    /// Spurious T3-rtx expirations that were undone.
     pub spurious_timeouts: u32,
-    /// Losses taken for the radio's: the window was kept.
+    /// Losses classified as wireless: the window was kept.
     pub ld_recoveries: u32,
-    /// When anything was last sent that can update the RTT: new DATA, INIT, COOKIE ECHO, HEARTBEAT (RFC 9260 §8.3).
+    /// The last transmission that can update the RTT: new DATA, INIT, COOKIE ECHO, HEARTBEAT (RFC 9260 §8.3).
     last_used: Time,
-    /// From when on idle RTOs count for the window's decay (RFC 9260 §7.2.1); `None`: no data was sent here yet.
+    /// The start of the idle time that decays the window (RFC 9260 §7.2.1); `None` before the first data.
     idle_since: Option<Time>,
 }
 
@@ -262,8 +266,8 @@ impl Path {
             reserved: config.reserved,
             pmdcs,
             heartbeat: heartbeat::Heartbeat::default(),
-            prober: None,
-            finder: None,
+            bandwidth_prober: None,
+            pmtu_prober: None,
             pacing: None,
             controller,
             rtt: RttEstimator::new(config.rto),
@@ -291,121 +295,126 @@ impl Path {
         }
     }
 
-    /// Its name.
+    /// Returns its id.
     pub fn id(&self) -> PathId {
         self.id
     }
 
-    /// Its addresses.
+    /// Returns its addresses.
     pub fn addr(&self) -> PathAddr {
         self.addr
     }
 
-    /// Unconfirmed, active, potentially failed, inactive.
+    /// Returns its state: unconfirmed, active, potentially failed or inactive.
     pub fn state(&self) -> PathState {
         self.state
     }
 
-    /// True once the pair was confirmed; data may never go to one that is not (RFC 9260 §5.4).
+    /// Returns true once the pair is confirmed; an unconfirmed one may not carry data (RFC 9260 §5.4).
     pub fn is_confirmed(&self) -> bool {
         self.confirmed
     }
 
-    /// A full packet with data may go here: it is confirmed, or was given as much before.
+    /// Returns true if a full packet with data may be sent: the path is confirmed, or has an early allowance
+    /// left.
     #[inline]
     pub(crate) fn may_carry_packet(&self) -> bool {
         self.confirmed || self.early >= u64::from(self.pmtu)
     }
 
-    /// What its local address may be used for.
+    /// Returns the allowed use of its local address.
     pub fn source(&self) -> SourceUse {
         self.source
     }
 
-    /// False while the link of its local address is down.
+    /// Returns false while the link of its local address is down.
     pub fn link_is_up(&self) -> bool {
         self.link_up
     }
 
-    /// What leaves here may arrive: its link is up and it has not failed.
+    /// Returns true if packets sent here may arrive: its link is up and it has not failed.
     pub(crate) fn may_deliver(&self) -> bool {
         self.link_up && self.state != PathState::Inactive
     }
 
-    /// Consecutive errors (RFC 9260 §8.2).
+    /// Returns the number of consecutive errors (RFC 9260 §8.2).
     pub fn error_count(&self) -> u32 {
         self.error_count
     }
 
-    /// Largest IP packet, header included, in bytes.
+    /// Returns the largest IP packet, header included, in bytes.
     pub fn pmtu(&self) -> u32 {
         self.pmtu
     }
 
-    /// PMDCS: the largest DATA chunk, header and padding included, that fits the PMTU, in bytes (RFC 9260 §1.3).
-    /// It is what RFC 8899 §4.4 calls MPS.
+    /// Returns PMDCS: the largest DATA chunk that fits the PMTU, header and padding included (RFC 9260 §1.3).
+    ///
+    /// RFC 8899 §4.4 calls it MPS.
     #[inline]
     pub fn pmdcs(&self) -> u32 {
         self.pmdcs
     }
 
-    /// Bytes of IP header on this path.
+    /// Returns the bytes of the IP header on this path.
     pub fn ip_header(&self) -> u32 {
         ip_header(&self.addr.remote)
     }
 
-    /// New data may go here: active, its link up, its local address allowed as a source.
+    /// Returns true if new data may be sent here: active, its link up, its local address allowed as a source.
     #[inline]
     pub fn is_usable(&self) -> bool {
         self.state == PathState::Active && self.link_up && self.source == SourceUse::Full
     }
 
-    /// New data may go here when no path is usable: potentially failed, and nothing else against it (RFC 7829 §3.2).
+    /// Returns true if new data may be sent here without a usable path: potentially failed only
+    /// (RFC 7829 §3.2).
     fn is_second_choice(&self) -> bool {
         self.state == PathState::PotentiallyFailed && self.link_up && self.source == SourceUse::Full
     }
 
-    /// Changes the PMTU (bytes, IP header included) and tells the controller.
+    /// Sets the PMTU (bytes, IP header included) and updates the controller.
     pub fn set_pmtu(&mut self, pmtu: u32) {
         self.pmtu = pmtu;
         self.pmdcs = pmdcs(pmtu, self.reserved, &self.addr.remote);
         self.controller.on_pmtu(u64::from(self.pmdcs));
     }
 
-    /// A chunk that can update the RTT (new DATA, INIT, COOKIE ECHO) was sent: the path is not idle (RFC 9260 §8.3).
+    /// Records a transmission that can update the RTT (new DATA, INIT, COOKIE ECHO): the path is not idle
+    /// (RFC 9260 §8.3).
     #[inline]
     pub fn on_sent(&mut self, now: Time) {
         self.last_used = now;
     }
 
-    /// True once DATA was sent here.
+    /// Returns true once DATA was sent here.
     pub(crate) fn has_carried_data(&self) -> bool {
         self.idle_since.is_some()
     }
 
-    /// The path is in Fast Recovery (RFC 9260 §7.2.4).
+    /// Returns true in Fast Recovery (RFC 9260 §7.2.4).
     pub fn in_fast_recovery(&self) -> bool {
         self.flow.recovery_exit.is_some()
     }
 
-    /// Its silence detector, started if there is none.
+    /// Returns its silence detector, created if there is none.
     pub(crate) fn silence_detector(&mut self, now: Time) -> &mut SilenceDetector {
         self.silence.get_or_insert_with(|| Box::new(SilenceDetector::new(now)))
     }
 
-    /// DATA was sent, new or again: the window does not age (RFC 9260 §7.2.1).
+    /// Records a transmission of DATA, new or repeated: the window does not decay (RFC 9260 §7.2.1).
     #[inline]
     pub fn on_data_sent(&mut self, now: Time) {
         self.idle_since = Some(now);
     }
 
-    /// When anything was last sent that can update the RTT.
+    /// Returns the time of the last transmission that can update the RTT.
     pub fn last_used(&self) -> Time {
         self.last_used
     }
 
-    /// To be called before DATA is sent with nothing outstanding here: lets the window decay by the RTOs that
-    /// passed without data (RFC 9260 §7.2.1).
+    /// Decays the window by the RTOs that passed without data (RFC 9260 §7.2.1).
+    ///
+    /// Must be called before DATA is sent with nothing outstanding here.
     #[inline]
     pub fn decay_if_idle(&mut self, now: Time) {
         let Some(since) = self.idle_since else { return };
@@ -419,7 +428,7 @@ impl Path {
     }
 }
 
-/// Bytes of IP header before an SCTP packet to `remote`: no options, no extension headers.
+/// Returns the bytes of the IP header before an SCTP packet to `remote`: no options, no extension headers.
 pub const fn ip_header(remote: &IpAddr) -> u32 {
     match remote {
         IpAddr::V4(_) => 20,
@@ -427,13 +436,14 @@ pub const fn ip_header(remote: &IpAddr) -> u32 {
     }
 }
 
-/// Bytes of a packet to `remote` that are not chunks: IP header and SCTP common header.
+/// Returns the bytes of a packet to `remote` outside of chunks: IP header and SCTP common header.
 pub const fn packet_overhead(remote: &IpAddr) -> u32 {
     ip_header(remote) + COMMON_HEADER
 }
 
-/// PMDCS of a path: what the PMTU leaves after IP and common header and what is reserved, in whole words because chunks are
-/// padded.
+/// Returns the PMDCS of a path: the PMTU less IP header, common header and reserved bytes.
+///
+/// A multiple of 4, because chunks are padded.
 pub(crate) const fn pmdcs(pmtu: u32, reserved: u32, remote: &IpAddr) -> u32 {
     pmtu.saturating_sub(packet_overhead(remote) + reserved) & !3
 }

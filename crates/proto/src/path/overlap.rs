@@ -1,13 +1,15 @@
-//! Paths beside the data path that new data may take: the one that data has just left, until the new one's rate is known
-//! (`Moves::Fast`), and the one that the peer wants it on, as far as it may be told data before it is confirmed
-//! (`Moves::Fast`). Sends nothing.
+//! Paths beside the data path that may take new data (`Moves::Fast`). Sends nothing.
+//!
+//! One is the previous data path, until the rate of the new one is known. The other is the path that the peer
+//! asked for, within its early allowance before it is confirmed.
 
 use smallvec::SmallVec;
 
 use super::{Path, PathAddr, PathId, Paths};
 
 impl Paths {
-    /// Data left this path, if any; called after every change that could make another one carry it, or forbid this one to.
+    /// Updates the previous data path after a change that may move data. `left`: the path that data left, if
+    /// any.
     pub(super) fn keep_former(&mut self, left: Option<PathId>) {
         if !self.config.overlap {
             return;
@@ -17,14 +19,16 @@ impl Paths {
             former.filter(|&id| self.get(id).is_some_and(|path| path.is_confirmed() && path.is_usable()));
     }
 
-    /// New data may have more than one way to go.
+    /// Returns true if new data may have more than one path.
     #[inline]
     pub(crate) fn may_have_carriers(&self) -> bool {
         self.former.is_some() || self.wanted_primary.is_some()
     }
 
-    /// Where new data may go, in the order in which paths are asked whether they take it: the address that asked for it and is not
-    /// confirmed yet, the data path, the path that was left.
+    /// Returns the paths that may take new data, in order of preference.
+    ///
+    /// The path that the peer asked for comes first while unconfirmed, then the data path, then the previous
+    /// one.
     pub(crate) fn carriers(&mut self) -> SmallVec<[PathId; 3]> {
         let mut carriers = SmallVec::new();
         if self.wanted_primary.is_some() {
@@ -37,7 +41,7 @@ impl Paths {
         carriers
     }
 
-    /// New data may go here.
+    /// Returns true if new data may be sent here.
     #[inline]
     pub(crate) fn is_carrier(&self, id: PathId) -> bool {
         Some(id) == self.data_path
@@ -45,7 +49,7 @@ impl Paths {
             || self.wanted_primary.is_some() && self.early_path() == Some(id)
     }
 
-    /// Where the peer wants data, while that has some allowance left.
+    /// Returns the path that the peer asked for, while it has some early allowance left.
     fn early_path(&self) -> Option<PathId> {
         let id = self.best_to(self.wanted_primary.as_ref()?)?;
         let path = self.get(id)?;
@@ -53,8 +57,10 @@ impl Paths {
         (may && path.source() == super::SourceUse::Full).then_some(id)
     }
 
-    /// The path that was left, while the other one looks for its rate. Only if its round trip is not the longer one: else what goes
-    /// there would hold up what overtakes it.
+    /// Returns the previous data path while the new one searches for its rate.
+    ///
+    /// Only if its round trip is not the longer one: otherwise its chunks would delay those that overtake
+    /// them.
     fn overlapping(&mut self) -> Option<PathId> {
         let former = self.former?;
         let new = self.data_path.and_then(|id| self.get(id));
@@ -62,7 +68,7 @@ impl Paths {
         let round_trips = (self.get(former)?.rtt.srtt(), new.filter(starts).map(|new| new.rtt.srtt()));
         match round_trips {
             (Some(old), Some(Some(new))) if old <= new => Some(former),
-            // not known yet
+            // the rate is not known yet
             (None, Some(_)) | (_, Some(None)) => None,
             (_, None) | (Some(_), Some(Some(_))) => {
                 self.former = None;
@@ -71,14 +77,14 @@ impl Paths {
         }
     }
 
-    /// A SACK came at these addresses. Asked for only where two paths may carry data at a time.
+    /// Records the addresses at which a SACK arrived. Needed only where two paths may carry data at once.
     #[inline]
     pub(crate) fn note_sack(&mut self, at: PathAddr) {
         let asked_for = self.config.overlap && self.list.len() > 1;
         self.heard_on = if asked_for { self.by_addr(at) } else { None };
     }
 
-    /// The SACK that is processed came over another path than this one.
+    /// Returns true if the SACK being processed came over another path than this one.
     #[inline]
     pub(crate) fn is_answered_elsewhere(&self, id: PathId) -> bool {
         self.heard_on.is_some_and(|heard| heard != id)

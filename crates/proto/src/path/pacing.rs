@@ -1,27 +1,29 @@
-//! When a packet with DATA may leave on a path whose controller wants packets spaced. Sends nothing and has no timer of its
-//! own: the sender asks, and waits for the time it is told.
+//! Pacing: when a packet with DATA may leave on a path whose controller sets a rate.
+//!
+//! Sends nothing and has no timer of its own: the sender queries the time and waits for it.
 
 use msctp_congestion::Pacer;
 use msctp_units::{Rate, Span, Time};
 
 use super::Path;
 
-/// What may leave at once, as the time it takes at the rate: real timers are not better than this.
+/// Burst that may leave at once, as its duration at the rate: the resolution of real timers.
 const AT_ONCE: Span = Span::from_millis(1);
 
-/// A packet that waited for its time and left later, because a timer was late, counts as having left in time, up to so much
-/// later: timers of operating systems are a millisecond or two late each time, and with that lost once per packet a rate of 11 Mbps
-/// becomes one of 5. In virtual time none is late.
+/// Maximum lateness of a timer that is credited to the next packet.
+///
+/// Timers of operating systems are a millisecond or two late each time. Without the credit, once per packet,
+/// a rate of 11 Mbps becomes one of 5. In virtual time no timer is late.
 const LATE: Span = Span::from_millis(5);
 
-/// The pacer of a path, under the rate its controller last gave.
+/// The pacer of a path, at the last rate of its controller.
 #[derive(Debug)]
 pub(super) struct Pacing {
     rate: Rate,
     pacer: Pacer,
-    /// A packet waits, or did when the one before it left.
+    /// A packet is waiting, or was when the previous one left.
     waiting: bool,
-    /// The next packet counts as having left then.
+    /// The departure time credited to the next packet.
     leaves: Option<Time>,
 }
 
@@ -46,7 +48,8 @@ impl Pacing {
 }
 
 impl Path {
-    /// When the next packet with DATA may leave, `now` or before if at once; [`Time::MAX`]: not at this rate.
+    /// Returns when the next packet with DATA may leave: `now` or before if at once, [`Time::MAX`] at a rate
+    /// of zero.
     #[inline]
     pub fn departure(&mut self, now: Time) -> Time {
         match self.controller.pacing_rate() {
@@ -67,7 +70,7 @@ impl Path {
         pacing.departure(now, rate, pmtu)
     }
 
-    /// A packet with DATA of so many bytes on the IP wire left.
+    /// Records the departure of a packet with DATA of `bytes` bytes on the IP wire.
     #[inline]
     pub fn on_departure(&mut self, now: Time, bytes: u64) {
         if let Some(pacing) = &mut self.pacing {
@@ -76,7 +79,7 @@ impl Path {
         }
     }
 
-    /// No packet waits for its time: what does not leave from now on is not late.
+    /// Clears the waiting state, because nothing is queued: no catch-up credit.
     #[inline]
     pub fn on_nothing_paced(&mut self) {
         if let Some(pacing) = &mut self.pacing {

@@ -1,27 +1,29 @@
-//! Which (local, remote) pairs are paths, and how many there may be.
+//! The rules that make (local, remote) pairs paths, and the limits of their number.
 //!
-//! The default rule: every local address with every remote address of the same family. A mobile with two interfaces and
-//! a server with one address have two paths, on both sides.
+//! The default rule pairs every local address with every remote address of the same family. A mobile with two
+//! interfaces and a server with one address have two paths, on both sides.
 
 use core::net::IpAddr;
 
-/// Addresses of one end that an association takes at most. What an INIT, INIT ACK or Add-IP names beyond it is refused.
+/// Maximum number of addresses of one end. Further addresses in an INIT, INIT ACK or Add-IP are rejected.
 pub const MAX_ADDRESSES: usize = 16;
 
-/// Paths of one association at most. An address whose pairs would exceed it is refused.
+/// Maximum number of paths of one association. An address whose pairs would exceed it is rejected.
 pub const MAX_PATHS: usize = 64;
 
-/// True when a packet could go from `local` to `remote`.
+/// Returns true if a packet could go from `local` to `remote`.
 ///
-/// This is the place for address scopes: RFC 9260 leaves them to the implementation. A loopback address reaches only
-/// loopback addresses; every other pair of one family is tried, because reachability is found out by heartbeats and not
-/// guessed from the form of an address (private addresses behind a NAT reach public ones).
+/// RFC 9260 leaves address scopes to the implementation. A loopback address reaches only loopback addresses.
+/// Every other pair of one family is tried: heartbeats test reachability, which the form of an address does
+/// not show (private addresses behind a NAT reach public ones).
 pub fn can_pair(local: &IpAddr, remote: &IpAddr) -> bool {
     local.is_ipv4() == remote.is_ipv4() && local.is_loopback() == remote.is_loopback()
 }
 
-/// True for an address that can be an end of a path: RFC 5061 §4.2.1 and §4.2.2 forbid broadcast and multicast, and the
-/// unspecified address names none. An IPv4-mapped IPv6 address is none either (RFC 9260 §3.3.2.1.2).
+/// Returns true for an address that can be an end of a path.
+///
+/// RFC 5061 §4.2.1 and §4.2.2 forbid broadcast and multicast addresses. Unspecified and IPv4-mapped IPv6
+/// addresses (RFC 9260 §3.3.2.1.2) are excluded too.
 pub fn is_endpoint(address: &IpAddr) -> bool {
     let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
     //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.2

@@ -1,38 +1,37 @@
-//! Probing a path for its PMTU (RFC 8899 §4.1, §6.2.1.2): HEARTBEATs padded to the size in question, on confirmed paths that
-//! work (§6.2.1.1).
+//! PMTU probes (RFC 8899 §4.1, §6.2.1.2): padded HEARTBEATs on confirmed, working paths (§6.2.1.1).
 //!
-//! A lost probe is no error of the path and no congestion (RFC 8899 §3); an answered one proves that the path works. What
-//! the answers mean is [`Discovery`]'s business.
+//! A lost PMTU probe is neither an error of the path nor congestion (RFC 8899 §3); an answered one proves
+//! that the path works. [`Discovery`] interprets the answers.
 
 use msctp_units::{Span, Time};
 
 use crate::rng::RngState;
 
+use super::bandwidth_probing::smallest_probe;
 use super::discovery::{Discovery, Sizes};
-use super::probing::smallest_probe;
 use super::{HeartbeatInfo, Path, PathAddr, PathEvent, PathId, PathsConfig, ProbeRequest, Purpose};
 
-/// BASE_PLPMTU (RFC 8899 §5.1.2), bytes: what nearly every network carries. On an IPv6 path at least 1280.
+/// BASE_PLPMTU (RFC 8899 §5.1.2) in bytes, which nearly every network carries. At least 1280 on an IPv6 path.
 const BASE_PLPMTU: u32 = 1200;
-/// PMTU_RAISE_TIMER (RFC 8899 §5.1.1): from a search that ended below the largest size to the next one.
+/// PMTU_RAISE_TIMER (RFC 8899 §5.1.1): time from a search that ended below the maximum to the next one.
 const RAISE_INTERVAL: Span = Span::from_secs(600);
 
-/// The least PROBE_TIMER (RFC 8899 §5.1.1). Above it the RTO serves, since the round trip is known.
+/// Minimum of PROBE_TIMER (RFC 8899 §5.1.1), which is the RTO otherwise, since the RTT is measured.
 const MIN_PROBE_TIMER: Span = Span::from_secs(1);
-/// Probes whose answer is recognised: a late answer still proves a size.
+/// Number of PMTU probes whose answer is recognised: a late answer still proves a size.
 const REMEMBERED: usize = 4;
 
-/// The probes of one path.
+/// The PMTU probes of one path.
 #[derive(Debug)]
-pub(super) struct Finder {
+pub(super) struct PmtuProber {
     discovery: Discovery,
     /// Nonce and size.
     sent: [Option<(u64, u32)>; REMEMBERED],
     next_slot: usize,
 }
 
-impl Finder {
-    /// `None` when the PMTU is not to be found out.
+impl PmtuProber {
+    /// Returns `None` if PMTU discovery is off.
     pub(super) fn new(config: &PathsConfig, addr: &PathAddr) -> Option<Box<Self>> {
         if !config.pmtu_discovery {
             return None;
@@ -42,34 +41,34 @@ impl Finder {
         Some(Box::new(Self { discovery, sent: [None; REMEMBERED], next_slot: 0 }))
     }
 
-    /// What packets may measure now.
+    /// Returns the current limit of packets in bytes.
     pub(super) fn plpmtu(&self) -> u32 {
         self.discovery.plpmtu()
     }
 }
 
-/// What the search on a path is between.
+/// Returns the bounds of the search on a path.
 fn sizes(config: &PathsConfig, addr: &PathAddr) -> Sizes {
     Sizes::new(addr.remote.is_ipv6(), BASE_PLPMTU, config.pmtu)
 }
 
-/// What packets on a new path may measure.
+/// Returns the initial PMTU of a path.
 pub(super) fn initial(config: &PathsConfig, addr: &PathAddr) -> u32 {
     if config.pmtu_discovery { sizes(config, addr).base } else { config.pmtu }
 }
 
 impl Path {
-    /// From now on its PMTU is found out, if that is wanted: what that takes, idle paths do without.
-    pub(super) fn find_pmtu(&mut self, config: &PathsConfig) {
-        if self.finder.is_none() {
-            self.finder = Finder::new(config, &self.addr);
+    /// Starts PMTU discovery if it is configured. Idle paths do without its state.
+    pub(super) fn start_pmtu_discovery(&mut self, config: &PathsConfig) {
+        if self.pmtu_prober.is_none() {
+            self.pmtu_prober = PmtuProber::new(config, &self.addr);
         }
     }
 
-    /// Makes the probe that is due, if one is.
+    /// Creates the PMTU probe that is due, if any.
     pub(super) fn next_pmtu_probe(&mut self, now: Time, rng: &mut RngState) -> Option<ProbeRequest> {
         let lost_after = self.rtt.rto().max(MIN_PROBE_TIMER);
-        let finder = self.finder.as_mut()?;
+        let finder = self.pmtu_prober.as_mut()?;
         let size = finder.discovery.poll(now, lost_after)?;
         let nonce = rng.next_u64();
         finder.sent[finder.next_slot] = Some((nonce, size));
@@ -80,32 +79,34 @@ impl Path {
     }
 
     pub(super) fn next_pmtu_timeout(&self) -> Option<Time> {
-        self.finder.as_ref()?.discovery.next_timeout()
+        self.pmtu_prober.as_ref()?.discovery.next_timeout()
     }
 
-    /// The PROBE_TIMER may have expired. The new PMTU, if there is one.
+    /// Handles the expiration of PROBE_TIMER. Returns the change of the PMTU, if any.
     pub(super) fn handle_pmtu_timeout(&mut self, now: Time) -> Option<PathEvent> {
-        self.finder.as_mut()?.discovery.handle_timeout(now);
+        self.pmtu_prober.as_mut()?.discovery.handle_timeout(now);
         self.apply_pmtu()
     }
 
-    /// An answer came back with this nonce (RFC 8899 §6.2.1.3); `None` if it answers no probe of ours, else the new PMTU, if there is one.
+    /// Handles the answer to a PMTU probe (RFC 8899 §6.2.1.3).
+    ///
+    /// Returns `None` if the nonce is not that of a PMTU probe, otherwise the change of the PMTU, if any.
     pub(super) fn on_pmtu_probe_ack(&mut self, nonce: u64, now: Time) -> Option<Option<PathEvent>> {
-        let finder = self.finder.as_mut()?;
+        let finder = self.pmtu_prober.as_mut()?;
         let slot = finder.sent.iter_mut().find(|slot| slot.is_some_and(|sent| sent.0 == nonce))?;
         let (_, size) = slot.take()?;
         finder.discovery.on_ack(now, size);
         Some(self.apply_pmtu())
     }
 
-    /// Something was not answered that may have been too large.
+    /// Handles a timeout of a packet that may have been too large.
     pub(super) fn suspect_pmtu(&mut self) -> Option<PathEvent> {
-        self.finder.as_mut()?.discovery.suspect();
+        self.pmtu_prober.as_mut()?.discovery.suspect();
         self.apply_pmtu()
     }
 
     fn apply_pmtu(&mut self) -> Option<PathEvent> {
-        let plpmtu = self.finder.as_ref()?.plpmtu();
+        let plpmtu = self.pmtu_prober.as_ref()?.plpmtu();
         if plpmtu == self.pmtu {
             return None;
         }
@@ -115,41 +116,46 @@ impl Path {
 }
 
 impl super::Paths {
-    /// So many bytes of user data wait to be sent. True if they are more than one packet takes, for the first time: from now on
-    /// the PMTU is found out. RFC 8899 §6.2.1.1 lets that begin as soon as a path is confirmed; but an association that is idle,
-    /// sends little or only receives has no use for it, and there may be many of those.
+    /// Starts PMTU discovery when the unsent data exceeds one packet for the first time; returns true if it
+    /// started.
+    ///
+    /// RFC 8899 §6.2.1.1 allows a start as soon as a path is confirmed. Associations that are idle, send
+    /// little or only receive do not need it, and there may be many of them.
     #[inline]
     pub fn is_pmtu_of_use(&mut self, unsent: u64) -> bool {
-        if !self.pmtu_of_no_use || unsent <= self.amdcs().map_or(0, u64::from) {
+        if !self.pmtu_discovery_pending || unsent <= self.amdcs().map_or(0, u64::from) {
             return false;
         }
-        self.pmtu_of_no_use = false;
+        self.pmtu_discovery_pending = false;
         for path in &mut self.list {
-            path.find_pmtu(&self.config);
+            path.start_pmtu_discovery(&self.config);
         }
         true
     }
 
-    /// A Packet Too Big message, whose quotation the caller has validated, says that packets of `mtu` bytes pass on this path
-    /// and none larger (RFC 8899 §4.6). True if that was news that could be.
+    /// Handles a validated Packet Too Big message: `mtu` bytes is the largest size that passes on this path
+    /// (RFC 8899 §4.6).
+    ///
+    /// Returns true if it changed the state.
     pub fn on_packet_too_big(&mut self, id: PathId, mtu: u32, now: Time) -> bool {
         let Some(index) = self.index(id) else { return false };
         let path = &mut self.list[index];
-        path.find_pmtu(&self.config);
-        let Some(finder) = &mut path.finder else { return false };
+        path.start_pmtu_discovery(&self.config);
+        let Some(finder) = &mut path.pmtu_prober else { return false };
         let news = finder.discovery.on_packet_too_big(now, mtu);
         let event = path.apply_pmtu();
         self.emit_all(event);
         news
     }
 
-    /// The interface below this path did not take a packet of `size` bytes, IP header included. True if the PMTU is found out
-    /// and that was news.
+    /// Handles the rejection of a packet of `size` bytes, IP header included, by the local interface.
+    ///
+    /// Returns true if PMTU discovery is on and it changed the state.
     pub fn on_packet_refused(&mut self, id: PathId, size: u32, now: Time) -> bool {
         let Some(index) = self.index(id) else { return false };
         let path = &mut self.list[index];
-        path.find_pmtu(&self.config);
-        let Some(finder) = &mut path.finder else { return false };
+        path.start_pmtu_discovery(&self.config);
+        let Some(finder) = &mut path.pmtu_prober else { return false };
         let news = finder.discovery.on_refused(now, size);
         let event = path.apply_pmtu();
         self.emit_all(event);

@@ -1,5 +1,7 @@
-//! [`Rack`]: the state of RACK-TLP (RFC 8985 §5.3, §7.1) for one path. `outbound::rack` and `outbound::tlp` use it.
-//! Knows no packets.
+//! [`Rack`]: the state of RACK-TLP (RFC 8985 §5.3, §7.1) for one path. `outbound::rack` and `outbound::tlp`
+//! use it.
+//!
+//! Does not depend on packets.
 
 use std::collections::VecDeque;
 
@@ -13,17 +15,17 @@ use crate::long_tsn::LongTsn;
 pub(crate) const DUP_THRESH: u64 = 3;
 /// RFC 8985 §6.2 step 4: recoveries without a DSACK until the reordering window is reset.
 const PERSIST: u32 = 16;
-/// Retransmissions remembered to find the path of a TSN reported as duplicate. Our SACKs report 32.
+/// Number of retransmissions remembered to find the path of a duplicate TSN. Our SACKs report 32.
 const REMEMBERED: usize = 64;
 
-/// The latest sending known to have arrived.
+/// The latest transmission known to have arrived.
 #[derive(Clone, Copy, Debug)]
 struct Delivered {
     number: SendNumber,
     sent: Time,
 }
 
-/// RACK-TLP of one path.
+/// The RACK-TLP state of one path.
 #[derive(Debug)]
 pub(crate) struct Rack {
     /// RACK.xmit_ts and RACK.end_seq.
@@ -37,16 +39,17 @@ pub(crate) struct Rack {
     dsack_round: Option<LongTsn>,
     multiplier: u64,
     persist: u32,
-    /// Acknowledged by the SACK being processed: the latest sending of a chunk sent once, and of a retransmitted one.
+    /// Latest transmissions acknowledged by the current SACK: of a chunk sent once, and of a retransmitted
+    /// one.
     once: Option<Delivered>,
     again: Option<Delivered>,
-    /// The SACK being processed reports a retransmission on this path as duplicate.
+    /// The current SACK reports a retransmission on this path as duplicate.
     duplicate: bool,
     /// Retransmissions on this path, oldest first.
     resent: VecDeque<LongTsn>,
     /// When the next chunk is declared lost unless it is acknowledged (RFC 8985 §5.4).
     pub(crate) reordering_timer: Option<Time>,
-    /// T3-rtx expired; the chunks outstanding then are under repair up to this TSN.
+    /// After T3-rtx expired: chunks up to this TSN are being retransmitted.
     timeout_exit: Option<LongTsn>,
     pub(crate) tlp: Tlp,
 }
@@ -73,7 +76,7 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// Records that a chunk was acknowledged; chunks come in the order of their TSNs (RFC 8985 §6.2 steps 2 and 3).
+    /// Records an acknowledged chunk, in the order of TSNs (RFC 8985 §6.2 steps 2 and 3).
     pub(crate) fn on_delivered(&mut self, tsn: LongTsn, number: SendNumber, sent: Time, again: bool) {
         let kind = if again { &mut self.again } else { &mut self.once };
         if kind.is_none_or(|latest| latest.number < number) {
@@ -85,7 +88,7 @@ impl Rack {
         }
     }
 
-    /// Takes in a SACK, once its chunks were recorded. `rtt_min`: the path's least round trip; `next`: SND.NXT.
+    /// Processes a SACK after its chunks were recorded. `rtt_min`: the path's minimum RTT; `next`: SND.NXT.
     pub(crate) fn on_sack(&mut self, now: Time, rtt_min: Option<Span>, cum_tsn_ack: LongTsn, next: LongTsn) {
         self.update(now, rtt_min);
         self.adapt(cum_tsn_ack, next);
@@ -94,10 +97,10 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 §6.2 step 2: the latest sending that was acknowledged, and its round trip.
+    /// Updates the latest acknowledged transmission and its round trip (RFC 8985 §6.2 step 2).
     fn update(&mut self, now: Time, rtt_min: Option<Span>) {
         let (once, again) = (self.once.take(), self.again.take());
-        // Sooner than a round trip: the first sending was acknowledged, not the last.
+        // Sooner than the minimum RTT: the first transmission was acknowledged, not the last.
         let again = again.filter(|sending| rtt_min.is_none_or(|least| now.since(sending.sent) >= least));
         for sending in [once, again].into_iter().flatten() {
             if self.latest.is_none_or(|latest| latest < sending.number) {
@@ -107,7 +110,7 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 §6.2 step 4: widens the reordering window at most once a round trip in which duplicates were reported.
+    /// Widens the reordering window at most once a round trip with duplicates (RFC 8985 §6.2 step 4).
     fn adapt(&mut self, cum_tsn_ack: LongTsn, next: LongTsn) {
         self.dsack_round.take_if(|round| cum_tsn_ack + 1 >= *round);
         if core::mem::take(&mut self.duplicate) && self.dsack_round.is_none() {
@@ -117,7 +120,7 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 §6.2 step 4: a recovery is over.
+    /// Counts a finished recovery (RFC 8985 §6.2 step 4).
     pub(crate) fn on_recovery_exit(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -125,7 +128,7 @@ impl Rack {
         }
     }
 
-    /// RFC 8985 §6.2 step 4: RACK.reo_wnd. `sacked`: chunks acknowledged by gap blocks.
+    /// Returns RACK.reo_wnd (RFC 8985 §6.2 step 4). `sacked`: number of chunks acknowledged by gap blocks.
     pub(crate) fn reordering_window(&self, rtt: &RttEstimator, recovering: bool, sacked: u64) -> Span {
         if !self.reordering_seen && (recovering || sacked >= DUP_THRESH) {
             return Span::ZERO;
@@ -134,12 +137,12 @@ impl Rack {
         (quarter * self.multiplier).min(rtt.srtt().unwrap_or(Span::MAX))
     }
 
-    /// True while chunks that were outstanding at the last expiration of T3-rtx are under repair.
+    /// Returns true while chunks outstanding at the last T3-rtx expiration are being retransmitted.
     pub(crate) fn recovers_from_timeout(&self) -> bool {
         self.timeout_exit.is_some()
     }
 
-    /// A chunk was retransmitted on the path.
+    /// Records a retransmission on the path.
     pub(crate) fn on_resent(&mut self, tsn: LongTsn) {
         if self.resent.len() == REMEMBERED {
             self.resent.pop_front();
@@ -147,7 +150,8 @@ impl Rack {
         self.resent.push_back(tsn);
     }
 
-    /// A SACK reports a TSN as duplicate. It counts if the chunk was retransmitted here: otherwise the network repeated it.
+    /// Records a TSN reported as duplicate. It counts if the chunk was retransmitted here; otherwise the
+    /// network duplicated it.
     pub(crate) fn on_duplicate(&mut self, tsn: LongTsn) {
         if self.resent.contains(&tsn) {
             self.duplicate = true;
@@ -155,36 +159,36 @@ impl Rack {
         }
     }
 
-    /// T3-rtx expired; `last` is the last TSN sent.
+    /// Handles the expiration of T3-rtx; `last` is the last TSN sent.
     pub(crate) fn on_timeout(&mut self, last: LongTsn) {
         self.timeout_exit = Some(last);
         self.reordering_timer = None;
         self.tlp = Tlp::default();
     }
 
-    /// When the reordering timer or PTO expires (RFC 8985 §8).
+    /// Returns when the reordering timer or PTO expires (RFC 8985 §8).
     #[inline]
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         [self.reordering_timer, self.tlp.timer].into_iter().flatten().min()
     }
 }
 
-/// The tail loss probe of one path (RFC 8985 §7.1).
+/// The tail loss probe state of one path (RFC 8985 §7.1).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tlp {
-    /// PTO; `None`: stopped.
+    /// PTO; `None` if stopped.
     pub(crate) timer: Option<Time>,
     pub(crate) tail_loss_probe: Option<TailLossProbe>,
 }
 
-/// A tail loss probe that is not acknowledged yet.
+/// An unacknowledged tail loss probe.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TailLossProbe {
     /// TLP.end_seq: the highest TSN sent with it.
     pub(crate) end: LongTsn,
-    /// TLP.is_retrans: the chunk that was retransmitted.
+    /// TLP.is_retrans: the retransmitted chunk.
     pub(crate) resent: Option<LongTsn>,
-    /// The peer reported the chunk as duplicate: nothing was lost.
+    /// The peer reported the chunk as duplicate: it was not lost.
     pub(crate) duplicate: bool,
 }
 
@@ -195,10 +199,11 @@ impl Tlp {
         }
     }
 
-    /// RFC 8985 §7.4.2: returns true when the probe repaired a loss that nothing else reveals.
+    /// Processes an acknowledgement; returns true if only the tail loss probe repaired a loss
+    /// (RFC 8985 §7.4.2).
     pub(crate) fn on_ack(&mut self, cum_tsn_ack: LongTsn) -> bool {
         let Some(probe) = self.tail_loss_probe.filter(|probe| cum_tsn_ack >= probe.end) else { return false };
-        // The report of a duplicate may be on its way until an acknowledgement beyond the probe arrives.
+        // The report of a duplicate may be in flight until a TSN beyond the tail loss probe is acknowledged.
         if probe.resent.is_none() || probe.duplicate {
             self.tail_loss_probe = None;
             return false;

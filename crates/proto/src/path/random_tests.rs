@@ -1,4 +1,4 @@
-//! Random operations on a set of paths: what must hold after each of them.
+//! Random operations on a set of paths, with the invariants after each of them.
 
 use msctp_units::{Span, Time};
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ enum Op {
     RemoveRemote(u8),
     Source(u8, SourceUse),
     Link(u8, bool),
-    /// On the path at this place of the list:
+    /// Confirms the path at this index of the list.
     Confirm(usize),
     SetPrimary(usize),
     Timeout(usize),
@@ -24,7 +24,7 @@ enum Op {
     RequestHeartbeat(usize),
     Probe(usize, bool),
     WantPrimary(u8),
-    /// Lets so many timers expire; heartbeats and probes are answered after so many ms, or not.
+    /// Lets this many timers expire; heartbeats and probes are answered after this many ms, or not.
     Run(u8, Option<u64>),
 }
 
@@ -57,7 +57,7 @@ fn failover() -> impl Strategy<Value = FailoverConfig> {
     })
 }
 
-/// A set of paths, the time, and the data path as its events tell it.
+/// A set of paths, the time, and the data path according to its events.
 struct Model {
     paths: Paths,
     now: Time,
@@ -71,7 +71,7 @@ impl Model {
         Self { paths, now: Time::ZERO, told: None }
     }
 
-    /// The path at some place of the list; one that does not exist if there is none.
+    /// Returns the id of the path at an index; one that does not exist if the list is empty.
     fn path(&self, at: usize) -> PathId {
         self.paths.iter().nth(at % self.paths.len().max(1)).map_or(PathId::new(u32::MAX), Path::id)
     }
@@ -131,7 +131,7 @@ impl Model {
         }
     }
 
-    /// Takes what is to be sent, and answers it if told to.
+    /// Takes all heartbeats and probes, and answers them if requested.
     fn drain(&mut self, answer: Option<u64>) {
         let mut infos = Vec::new();
         while let Some(request) = self.paths.poll_heartbeat(self.now) {

@@ -1,5 +1,7 @@
-//! What acknowledgements, losses and expired timers do to a path: its window, T3-rtx, Fast Recovery. The only calls of
-//! [`Controller::on_ack`](msctp_congestion::Controller::on_ack), `on_loss` and `on_recovery_exit` are here.
+//! The effects of acknowledgements, losses and timers on a path: window, T3-rtx, Fast Recovery.
+//!
+//! The only calls of [`Controller::on_ack`](msctp_congestion::Controller::on_ack), `on_loss` and
+//! `on_recovery_exit` are here.
 
 use msctp_congestion::{Ack, Loss, LossKind, Prr};
 use msctp_units::{Span, Time};
@@ -14,13 +16,14 @@ impl Path {
         self.t3_rtx = Some(now + self.rtt.rto());
     }
 
-    /// Stops T3-rtx when nothing is in flight any more (RFC 9260 §6.3.2 R2), unless it runs for a FORWARD TSN too.
+    /// Stops T3-rtx if nothing is in flight (RFC 9260 §6.3.2 R2), unless it runs for a FORWARD TSN too.
     pub(crate) fn stop_t3_rtx_if_drained(&mut self, runs_for_forward_tsn: bool) {
         self.t3_rtx = self.t3_rtx.filter(|_| self.flight_size > 0 || runs_for_forward_tsn);
     }
 
-    /// Applies the summary of a SACK to the window (RFC 9260 §7.2.1, §7.2.2). `flight_size_before`: bytes in flight before
-    /// the SACK.
+    /// Applies the summary of a SACK to the window (RFC 9260 §7.2.1, §7.2.2).
+    ///
+    /// `flight_size_before`: bytes in flight before the SACK.
     #[inline]
     pub(crate) fn on_ack(
         &mut self,
@@ -57,13 +60,14 @@ impl Path {
         }
     }
 
-    /// Tells the controller of a loss or of a mark.
+    /// Reports a loss or an ECN mark to the controller.
     pub(crate) fn on_loss(&mut self, now: Time, kind: LossKind) {
         self.controller.on_loss(&Loss { now, kind, flight_size: self.flight_size });
     }
 
-    /// Enters Fast Recovery up to TSN `exit` (RFC 9260 §7.2.4 (2), (3), (6)). `covered`: an ECNE reduced the window for the
-    /// same losses already.
+    /// Enters Fast Recovery up to TSN `exit` (RFC 9260 §7.2.4 (2), (3), (6)).
+    ///
+    /// `covered`: an ECNE already reduced the window for the same losses.
     pub(crate) fn enter_fast_recovery(&mut self, now: Time, exit: LongTsn, covered: bool, use_prr: bool) {
         if !covered {
             self.on_loss(now, LossKind::Gap);
@@ -90,8 +94,9 @@ impl Path {
         }
     }
 
-    /// T3-rtx expired (RFC 9260 §6.3.3 E1, E2); `last` is the last TSN sent. `counts`: the path failed to answer, so that
-    /// the window is reduced. Returns the new RTO.
+    /// Applies an expiration of T3-rtx (RFC 9260 §6.3.3 E1, E2) and returns the new RTO.
+    ///
+    /// `last`: the last TSN sent. `counts`: the path failed to answer, so the window is reduced.
     pub(crate) fn on_t3_rtx_expired(&mut self, now: Time, last: LongTsn, counts: bool) -> Span {
         if let Some(detector) = &mut self.silence {
             detector.on_timeout();
@@ -105,14 +110,15 @@ impl Path {
         self.rtt.rto()
     }
 
-    /// Reduces the window as an expiration of T3-rtx does; ECN marks on chunks up to `last` reduce it no further.
+    /// Reduces the window as for a T3-rtx expiration; ECN marks on chunks up to `last` reduce it no further.
     pub(crate) fn on_timeout_loss(&mut self, now: Time, last: LongTsn) {
         self.on_loss(now, LossKind::Timeout);
         self.flow.loss_reduced = Some(last);
     }
 
-    /// Ends every recovery: all that was in flight is marked for retransmission. Slow start follows, which Fast Recovery
-    /// would forbid (RFC 9260 §7.2.1); the RFC does not say so.
+    /// Ends every recovery, because all chunks in flight are marked for retransmission.
+    ///
+    /// Slow start follows, which Fast Recovery would forbid (RFC 9260 §7.2.1). The RFC leaves this open.
     pub(crate) fn end_recoveries(&mut self, now: Time, last: LongTsn) {
         if let Some(rack) = &mut self.rack {
             rack.on_timeout(last);
@@ -125,7 +131,7 @@ impl Path {
         }
     }
 
-    /// Forgets all chunks that were sent here: the association is over or restarts. Stops T3-rtx.
+    /// Drops all chunks sent here when the association ends or restarts. Stops T3-rtx.
     pub(crate) fn forget_data(&mut self) {
         self.flight_size = 0;
         self.t3_rtx = None;

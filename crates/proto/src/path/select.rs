@@ -1,4 +1,4 @@
-//! Where packets go: primary, data path, failover, retransmissions, requests and replies (RFC 9260 §6.4).
+//! Path selection: primary, data path, failover, retransmissions, requests and replies (RFC 9260 §6.4).
 
 use core::cmp::Reverse;
 use core::net::IpAddr;
@@ -7,16 +7,18 @@ use super::pairing::can_pair;
 use super::{Path, PathAddr, PathEvent, PathId, PathState, Paths, SetPrimaryError, SourceUse};
 
 impl Paths {
-    /// The primary path (RFC 9260 §6.4). `None` only without paths.
+    /// Returns the primary path (RFC 9260 §6.4); `None` only without paths.
     pub fn primary(&self) -> Option<PathId> {
         self.primary
     }
 
-    /// Makes a confirmed path the primary (RFC 9260 §11.1.6, RFC 5061 §5.4). An inactive one may be: data then takes an
-    /// alternate until it works.
+    /// Makes a confirmed path the primary (RFC 9260 §11.1.6, RFC 5061 §5.4).
+    ///
+    /// It may be inactive: data then uses an alternate until it works.
     ///
     /// # Errors
-    /// There is no such path, or it is not confirmed.
+    ///
+    /// The path does not exist or is not confirmed.
     pub fn set_primary(&mut self, id: PathId) -> Result<(), SetPrimaryError> {
         let path = self.get(id).ok_or(SetPrimaryError::Unknown(id))?;
         if !path.confirmed {
@@ -28,18 +30,21 @@ impl Paths {
         Ok(())
     }
 
-    /// The peer asks for data on one of its addresses (RFC 5061 §4.2.4, §5.4). Only remembered, until
-    /// [`take_wanted_primary`](Self::take_wanted_primary); a later wish or [`set_primary`](Self::set_primary) replaces it.
-    /// A wish for an address that is not there is dropped.
+    /// Records that the peer wants data on one of its addresses (RFC 5061 §4.2.4, §5.4).
+    ///
+    /// [`take_wanted_primary`](Self::take_wanted_primary) applies it. A later request or
+    /// [`set_primary`](Self::set_primary) replaces it. An unknown address is ignored.
     pub fn want_primary(&mut self, remote: &IpAddr) {
         if self.has_remote(remote) {
             self.wanted_primary = Some(*remote);
         }
     }
 
-    /// The path that is to become the primary because the peer wants it: [`best_to`](Self::best_to) its address, as soon as
-    /// a pair with it is confirmed (RFC 9260 §5.4). Given once, for the caller to
-    /// [`set_primary`](Self::set_primary); to be asked after a wish and after each change of a path's state.
+    /// Returns, once, the new primary path that the peer asked for.
+    ///
+    /// It is [`best_to`](Self::best_to) the address, as soon as a pair with it is confirmed (RFC 9260 §5.4).
+    /// The caller passes it to [`set_primary`](Self::set_primary). Call this after a request and after each
+    /// change of a path's state.
     pub fn take_wanted_primary(&mut self) -> Option<PathId> {
         let id = self.best_to(self.wanted_primary.as_ref()?)?;
         if !self.get(id)?.confirmed {
@@ -49,26 +54,30 @@ impl Paths {
         Some(id)
     }
 
-    /// Where new data goes: the primary if it is usable, else one alternate (RFC 9260 §6.4.1, §8.2), the one most different
-    /// from the path that failed, as retransmissions have it. With no usable path
-    /// the potentially failed one with the fewest errors (RFC 7829 §3.2), and without one of those (RFC 9260 §8.2 leaves it
-    /// open) it stays where it was, so that T3-rtx keeps asking. `None` when no path may
-    /// carry data: none is confirmed, or every local address is being added or deleted.
+    /// Returns the path for new data; `None` if no path may carry data.
+    ///
+    /// It is the primary if usable, otherwise one alternate (RFC 9260 §6.4.1, §8.2): the one most different
+    /// from the failed path. Without a usable path it is the potentially failed one with the fewest errors
+    /// (RFC 7829 §3.2). Without one of those it stays unchanged, so that T3-rtx keeps probing the peer;
+    /// RFC 9260 §8.2 leaves this open. No path may carry data if none is confirmed, or if every local address
+    /// is being added or deleted.
     #[inline]
     pub fn data_path(&self) -> Option<PathId> {
         self.data_path
     }
 
-    /// The path that data takes is confirmed: any chunk may go there (RFC 9260 §5.4).
+    /// Returns true if the data path is confirmed: any chunk may be sent there (RFC 9260 §5.4).
     pub(crate) fn has_confirmed_data_path(&self) -> bool {
         self.data_path.and_then(|id| self.get(id)).is_some_and(Path::is_confirmed)
     }
 
-    /// Where a chunk goes whose T3-rtx expired and that was last sent on `last_used`: the usable path that differs most
-    /// from it, by remote address first, because that is what RFC 9260 §6.4 asks for, then by local address; of equals
-    /// the one with the fewest errors, then the least id. Without another usable path the same one if it is usable, then the
-    /// potentially failed one with the fewest errors, of equals the most divergent (RFC 7829 §3.2). Where no path works (RFC 9260 §8.2 leaves it open) they are tried in turn, because without heartbeats nothing else finds
-    /// out which one works again.
+    /// Returns the path for retransmitting a chunk last sent on `last_used`, whose T3-rtx expired.
+    ///
+    /// It is the usable path that differs most, first by remote address (RFC 9260 §6.4), then by local
+    /// address. Ties go to the fewest errors, then the lowest id. Without another usable path it is the same
+    /// one if usable. Next comes the potentially failed one with the fewest errors, then the most divergent
+    /// (RFC 7829 §3.2). If no path works, they are tried in turn (RFC 9260 §8.2 leaves this open): without
+    /// heartbeats nothing else finds a path that works again.
     pub fn retransmission_path(&self, last_used: PathId) -> Option<PathId> {
         let last = self.get(last_used).map(|path| path.addr);
         let alternate = self
@@ -86,7 +95,8 @@ impl Paths {
             .or(self.data_path)
     }
 
-    /// The potentially failed path with the fewest errors, of equals the one most different from `last` (RFC 7829 §3.2).
+    /// Returns the potentially failed path with the fewest errors, then the most different from `last`
+    /// (RFC 7829 §3.2).
     fn potentially_failed_path(&self, last: Option<PathAddr>) -> Option<PathId> {
         self.list
             .iter()
@@ -97,28 +107,33 @@ impl Paths {
             .map(|path| path.id)
     }
 
-    /// The path after `last` that may carry data, in turn, whether it is active or not.
+    /// Returns the path after `last`, in turn, that may carry data, active or not.
     pub fn next_in_turn(&self, last: PathId) -> Option<PathId> {
         let may_carry = |path: &&Path| path.confirmed && path.link_up && path.source == SourceUse::Full;
         let all = || self.list.iter().filter(may_carry).map(|path| path.id);
         all().find(|&id| id > last).or_else(|| all().next())
     }
 
-    /// Where a packet with a request to change addresses goes (RFC 5061 §5.1 A4, B4). On a retransmission `last_used` is
-    /// where it went before; another path is preferred then. An address that is being added may be the source
-    /// (§5.3 F1), one that is being deleted never (F4, F6). It is taken when nothing else works: an interface that
-    /// replaces another has no other way to be added (§5.3.2).
+    /// Returns the path for a request to change addresses (RFC 5061 §5.1 A4, B4).
+    ///
+    /// `last_used`: the path of the previous transmission; a retransmission prefers another one. An address
+    /// that is being added may be the source (§5.3 F1), one that is being deleted never (F4, F6). It is used
+    /// if no other path works: an interface that replaces another cannot be added otherwise (§5.3.2).
     pub fn request_path(&self, last_used: Option<PathId>) -> Option<PathId> {
         self.request_path_from(None, last_used)
     }
 
-    /// As [`request_path`](Self::request_path), from this address of ours: for a request that speaks of where it came from
-    /// (RFC 5061 §4.2.1).
+    /// Returns the path for a request from this local address, otherwise like
+    /// [`request_path`](Self::request_path).
+    ///
+    /// For a request about its own source address (RFC 5061 §4.2.1).
     pub fn request_path_from(&self, source: Option<IpAddr>, last_used: Option<PathId>) -> Option<PathId> {
         self.request_path_among(last_used, |path| source.is_none_or(|source| path.addr.local == source))
     }
 
-    /// As [`request_path`](Self::request_path), from an address that the peer lists for us, and only where it is likely to arrive.
+    /// Returns a path for a request from an address that the peer knows, on which it is likely to arrive.
+    ///
+    /// Otherwise like [`request_path`](Self::request_path).
     pub fn working_request_path(&self, last_used: Option<PathId>) -> Option<PathId> {
         self.request_path_among(last_used, |path| path.source == SourceUse::Full && path.may_deliver())
     }
@@ -154,8 +169,10 @@ impl Paths {
             .map(|path| path.id)
     }
 
-    /// Where the reply to a packet that came at `at` goes: back where it came from (RFC 9260 §6.4), as long as that pair
-    /// is confirmed and may be a source, else the data path. `None`: there is neither.
+    /// Returns the path for the reply to a packet received at `at`; `None` if there is none.
+    ///
+    /// It is the pair of that packet (RFC 9260 §6.4) if it is confirmed and may be a source, otherwise the
+    /// data path.
     #[inline]
     pub fn reply_path(&self, at: PathAddr) -> Option<PathId> {
         let back = self.list.iter().find(|path| path.addr == at);
@@ -166,8 +183,10 @@ impl Paths {
             .or(self.data_path)
     }
 
-    /// The peer has proved that it can send from a path's remote address; so many bytes of packets with data may go there before it
-    /// has proved that it receives there (`Moves::Fast`). No effect on a path that is confirmed.
+    /// Allows `bytes` bytes of packets with data on an unconfirmed path (`Moves::Fast`).
+    ///
+    /// The peer has proved that it sends from the remote address, but not that it receives there. No effect
+    /// on a confirmed path.
     pub(crate) fn allow_early_data(&mut self, id: PathId, bytes: u64) {
         if let Some(path) = self.get_mut(id).filter(|path| !path.confirmed) {
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
@@ -179,7 +198,7 @@ impl Paths {
         }
     }
 
-    /// An SCTP packet of so many bytes went to a path before it was confirmed.
+    /// Charges an SCTP packet of `len` bytes to the early allowance of a path.
     #[inline]
     pub(crate) fn spend_early(&mut self, id: PathId, len: u64) {
         if let Some(path) = self.get_mut(id) {
@@ -187,9 +206,11 @@ impl Paths {
         }
     }
 
-    /// Between which addresses the answer to an ASCONF, or to anything where no path is left, travels that came at `at`: to the source address of its packet in any
-    /// case, even if that is no address of the peer (RFC 5061 §5.2 E6, §5.3.2), and from where it arrived unless that
-    /// address may not be a source (§5.3 F1, F4). `None`: no address of ours may be one.
+    /// Returns the addresses for the answer to an ASCONF, or to a packet without a path, received at `at`.
+    ///
+    /// The destination is the packet's source address, even if that is no address of the peer (RFC 5061 §5.2
+    /// E6, §5.3.2). The source is the address it arrived at, unless that may not be a source (§5.3 F1, F4).
+    /// `None` if no local address may be one.
     pub fn answer_addr(&self, at: PathAddr) -> Option<PathAddr> {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
         //# The destination address of the SCTP packet containing the ASCONF-ACK Chunks MUST be the source
@@ -205,8 +226,10 @@ impl Paths {
         Some(PathAddr { local, remote: at.remote })
     }
 
-    /// The path that packets to `remote` take: the primary's local address if there is such a pair, else the usable pair
-    /// with the fewest errors, else the first. Used when the peer asks for a primary by its address (RFC 5061 §4.2.4).
+    /// Returns the path for packets to `remote`.
+    ///
+    /// It has the primary's local address if such a pair exists. Otherwise it is the usable pair with the
+    /// fewest errors, or the first. Used when the peer requests a primary by its address (RFC 5061 §4.2.4).
     pub fn best_to(&self, remote: &IpAddr) -> Option<PathId> {
         let primary_local = self.primary.and_then(|id| self.get(id)).map(|path| path.addr.local);
         self.list
@@ -224,7 +247,7 @@ impl Paths {
             .map(|path| path.id)
     }
 
-    /// Finds the data path anew; called after every change of a path's state, link, source or existence.
+    /// Selects the data path again after a change of a path's state, link, source or existence.
     pub(super) fn refresh(&mut self) {
         let chosen = self.choose();
         let from = core::mem::replace(&mut self.data_path, chosen);
@@ -250,11 +273,11 @@ impl Paths {
                     // RFC 7829 §3.2
                     if second { path.error_count } else { 0 },
                     !path.link_up,
-                    // Without a usable path data stays where it is; with one the primary comes first.
+                    // Without a usable path the data path stays; with one the primary comes first.
                     !usable || Some(path.id) != self.primary,
-                    // One alternate only (RFC 9260 §8.2): stay with it while it works.
+                    // One alternate only (RFC 9260 §8.2): keep it while it works.
                     Some(path.id) != self.data_path,
-                    // RFC 7829 §3.2, after RFC 9260 §6.4.1: as different as can be from the one that failed
+                    // RFC 7829 §3.2, after RFC 9260 §6.4.1: as different as possible from the failed one
                     Reverse(left.map(|left| divergence(left, path.addr))),
                     path.error_count,
                     path.id,
@@ -264,7 +287,7 @@ impl Paths {
     }
 }
 
-/// How different two pairs are: 0 the same, 3 both addresses differ.
+/// Returns how different two pairs are: 0 for equal pairs, 3 if both addresses differ.
 fn divergence(a: PathAddr, b: PathAddr) -> u8 {
     2 * u8::from(a.remote != b.remote) + u8::from(a.local != b.local)
 }

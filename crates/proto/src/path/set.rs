@@ -1,4 +1,4 @@
-//! [`Paths`]: all paths of one association, kept in the order of their ids, and the address lists they come from.
+//! [`Paths`]: all paths of one association, in the order of their ids, and its address lists.
 
 use core::net::IpAddr;
 use std::collections::VecDeque;
@@ -11,16 +11,16 @@ use super::pairing::{MAX_ADDRESSES, MAX_PATHS, can_pair, is_endpoint};
 use super::{Path, PathAddr, PathEvent, PathId, PathState, PathsConfig, SourceUse};
 use crate::rng::RngState;
 
-/// Names of the paths that an added address brought.
+/// Ids of the paths created for an added address.
 pub type Added = SmallVec<[PathId; 4]>;
 
-/// Pairs that an address may bring.
+/// Pairs created for an added address.
 type Pairs = SmallVec<[PathAddr; 2]>;
 
-/// Why an address was not taken.
+/// A reason why an address was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It is there already.
+    /// The address exists already.
     #[error("{0} is already an address of this association")]
     Exists(IpAddr),
     /// Multicast, broadcast or unspecified.
@@ -31,18 +31,18 @@ pub enum AddressError {
     Full(IpAddr),
 }
 
-/// Why a path did not become the primary.
+/// A reason why a path did not become the primary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetPrimaryError {
-    /// No path of that name.
+    /// No path has that id.
     #[error("{0} is not a path of this association")]
     Unknown(PathId),
-    /// Data may not go there (RFC 9260 §5.4).
+    /// The path is not confirmed and may not carry data (RFC 9260 §5.4).
     #[error("{0} is not confirmed yet")]
     Unconfirmed(PathId),
 }
 
-/// An address of this end.
+/// A local address.
 #[derive(Clone, Copy, Debug)]
 struct Local {
     addr: IpAddr,
@@ -50,39 +50,40 @@ struct Local {
     link_up: bool,
 }
 
-/// All paths of one association. Iteration is in the order of path ids, which is the order in which paths appeared.
+/// All paths of one association. Iteration is in the order of path ids, which is the order of their creation.
 #[derive(Debug)]
 pub struct Paths {
     pub(super) config: PathsConfig,
-    /// Ascending ids. Without removals a path's id is its index.
+    /// The paths by ascending id. Without removals a path's id is its index.
     pub(super) list: Vec<Path>,
     locals: SmallVec<[Local; 1]>,
     remotes: SmallVec<[IpAddr; 1]>,
-    /// Those of which some pair was confirmed once, even if that pair is gone.
+    /// Remote addresses of which some pair was confirmed once, even if that pair was removed.
     confirmed_remotes: SmallVec<[IpAddr; 1]>,
     next_id: u32,
     pub(super) primary: Option<PathId>,
-    /// The peer wants data here.
+    /// The peer requests data on this address.
     pub(super) wanted_primary: Option<IpAddr>,
-    /// Where new data goes; kept by `refresh` in `select`.
+    /// The path for new data; updated by `refresh` in `select`.
     pub(super) data_path: Option<PathId>,
-    /// Where it went before and still may, and where the last SACK came while there is one; kept by `overlap`.
+    /// The previous data path while it may carry data, and the addresses of the last SACK meanwhile; updated
+    /// by `overlap`.
     pub(super) former: Option<PathId>,
     pub(super) heard_on: Option<PathId>,
-    /// RFC 9260 §8.1
+    /// Consecutive errors of the association (RFC 9260 §8.1).
     pub(super) assoc_error_count: u32,
     pub(super) schedule: Schedule,
-    /// What the paths could carry beyond what they do is not asked yet: there was never more to send than one packet takes.
-    pub(super) pmtu_of_no_use: bool,
+    /// PMTU discovery has not started: unsent data never exceeded one packet.
+    pub(super) pmtu_discovery_pending: bool,
     pub(super) rng: RngState,
     events: VecDeque<PathEvent>,
 }
 
 impl Paths {
-    /// No addresses, no paths, no heartbeats yet. `seed` is for nonces and jitter.
+    /// Creates an empty set without heartbeats. `seed` seeds nonces and jitter.
     pub fn new(config: PathsConfig, seed: [u8; 32]) -> Self {
         Self {
-            pmtu_of_no_use: config.pmtu_discovery,
+            pmtu_discovery_pending: config.pmtu_discovery,
             config,
             list: Vec::new(),
             locals: SmallVec::new(),
@@ -101,12 +102,12 @@ impl Paths {
         }
     }
 
-    /// The options all paths share.
+    /// Returns the options of all paths.
     pub fn config(&self) -> &PathsConfig {
         &self.config
     }
 
-    /// So many bytes of each packet are taken by what is neither header nor DATA, from now on.
+    /// Reserves `bytes` bytes of each packet for chunks that are neither headers nor DATA.
     pub fn reserve(&mut self, bytes: u32) {
         if core::mem::replace(&mut self.config.reserved, bytes) == bytes {
             return;
@@ -117,17 +118,17 @@ impl Paths {
         }
     }
 
-    /// The next thing that happened.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<PathEvent> {
         let event = self.events.pop_front();
         if event.is_none() {
-            // They are rare: no room is kept for them.
+            // Events are rare: free the memory.
             self.events = VecDeque::new();
         }
         event
     }
 
-    /// True when [`poll_event`](Self::poll_event) has something.
+    /// Returns true if [`poll_event`](Self::poll_event) would return an event.
     #[inline]
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
@@ -137,36 +138,36 @@ impl Paths {
         self.events.push_back(event);
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout), [`poll_heartbeat`](Self::poll_heartbeat) or
-    /// [`poll_probe`](Self::poll_probe) next have something to do; in the past if that is already so. T3-rtx is not in
-    /// it: see [`earliest_t3`](Self::earliest_t3).
+    /// Returns the next deadline, in the past if something is due now.
+    ///
+    /// It covers [`handle_timeout`](Self::handle_timeout), [`poll_heartbeat`](Self::poll_heartbeat) and
+    /// [`poll_probe`](Self::poll_probe). T3-rtx is not included: see [`earliest_t3`](Self::earliest_t3).
     pub fn next_timeout(&self) -> Option<Time> {
         [self.next_heartbeat_timeout(), self.next_probe_timeout()].into_iter().flatten().min()
     }
 
-    /// Counts heartbeats and probes that were not answered in time and finds paths that were idle. Calling it early is
-    /// harmless.
+    /// Times out heartbeats and probes, and checks for idle paths. An early call has no effect.
     pub fn handle_timeout(&mut self, now: Time) {
         self.handle_heartbeat_timeout(now);
         self.handle_probe_timeout(now);
     }
 
-    /// Number of paths.
+    /// Returns the number of paths.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// True before the first address pair.
+    /// Returns true before the first address pair.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// All paths by ascending id.
+    /// Returns all paths by ascending id.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Path> {
         self.list.iter()
     }
 
-    /// All paths by ascending id.
+    /// Returns all paths by ascending id, for changes.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Path> {
         self.list.iter_mut()
     }
@@ -177,47 +178,47 @@ impl Paths {
         if self.list.get(guess).is_some_and(|path| path.id == id) {
             return Some(guess);
         }
-        // Something before it was removed.
+        // A path before it was removed.
         self.list.binary_search_by_key(&id, |path| path.id).ok()
     }
 
-    /// The path at this place of the list; it exists.
+    /// Returns the path at this index, which must exist.
     #[inline]
     pub(crate) fn at(&self, index: usize) -> &Path {
         &self.list[index]
     }
 
-    /// The path at this place of the list; it exists.
+    /// Returns the path at this index for changes; it must exist.
     #[inline]
     pub(crate) fn at_mut(&mut self, index: usize) -> &mut Path {
         &mut self.list[index]
     }
 
-    /// The path of that name.
+    /// Returns the path with this id.
     #[inline]
     pub fn get(&self, id: PathId) -> Option<&Path> {
         self.index(id).map(|i| &self.list[i])
     }
 
-    /// The path of that name.
+    /// Returns the path with this id for changes.
     #[inline]
     pub fn get_mut(&mut self, id: PathId) -> Option<&mut Path> {
         self.index(id).map(|i| &mut self.list[i])
     }
 
-    /// The path between these addresses.
+    /// Returns the path between these addresses.
     #[inline]
     pub fn by_addr(&self, addr: PathAddr) -> Option<PathId> {
         self.list.iter().find(|path| path.addr == addr).map(|path| path.id)
     }
 
-    /// As [`by_addr`](Self::by_addr), to change it.
+    /// Returns the path between these addresses for changes.
     #[inline]
     pub fn by_addr_mut(&mut self, addr: PathAddr) -> Option<&mut Path> {
         self.list.iter_mut().find(|path| path.addr == addr)
     }
 
-    /// When the first T3-rtx expires.
+    /// Returns when the first T3-rtx expires.
     #[inline]
     pub fn earliest_t3(&self) -> Option<Time> {
         let mut earliest = None;
@@ -229,35 +230,36 @@ impl Paths {
         earliest
     }
 
-    /// Bytes outstanding on all paths.
+    /// Returns the bytes outstanding on all paths.
     pub fn flight_size(&self) -> u64 {
         self.list.iter().map(|path| path.flight_size).sum()
     }
 
-    /// AMDCS: the least PMDCS of all paths in bytes, by which messages are fragmented (RFC 9260 §7.3). `None` without
-    /// paths.
+    /// Returns AMDCS, the smallest PMDCS of all paths in bytes, which limits fragments (RFC 9260 §7.3).
+    ///
+    /// `None` without paths.
     pub fn amdcs(&self) -> Option<u32> {
         self.list.iter().map(Path::pmdcs).min()
     }
 
-    /// True when every path was confirmed or, its heartbeats unanswered, found dead (RFC 9260 §5.4: verification is
-    /// over).
+    /// Returns true if verification is over: every path is confirmed or inactive (RFC 9260 §5.4).
     pub fn all_verified(&self) -> bool {
         self.list.iter().all(|path| path.confirmed || path.state == PathState::Inactive)
     }
 
-    /// Addresses of this end with what they may be used for, in the order in which they were added.
+    /// Returns the local addresses with their allowed use, in the order of their addition.
     pub fn locals(&self) -> impl ExactSizeIterator<Item = (IpAddr, SourceUse)> {
         self.locals.iter().map(|local| (local.addr, local.source))
     }
 
-    /// Addresses of the peer, in the order in which they were added.
+    /// Returns the peer's addresses, in the order of their addition.
     pub fn remotes(&self) -> impl ExactSizeIterator<Item = IpAddr> {
         self.remotes.iter().copied()
     }
 
-    /// True for an address of this end, whatever it may be used for: what arrives at it belongs to the association
-    /// (RFC 5061 §5.3 F4 and the note on additions).
+    /// Returns true for a local address, whatever its allowed use.
+    ///
+    /// Packets to it belong to the association (RFC 5061 §5.3 F4 and the note on additions).
     pub fn has_local(&self, addr: &IpAddr) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
         //# the IP address MUST be considered a valid destination address for the reception of SCTP packets
@@ -265,32 +267,34 @@ impl Paths {
         self.locals.iter().any(|local| local.addr == *addr)
     }
 
-    /// What the local address may be used for; `None` if it is not one of this association.
+    /// Returns the allowed use of a local address; `None` if it is not one of this association.
     pub fn local_source(&self, addr: &IpAddr) -> Option<SourceUse> {
         self.locals.iter().find(|local| local.addr == *addr).map(|local| local.source)
     }
 
-    /// True for an address of the peer.
+    /// Returns true for an address of the peer.
     pub fn has_remote(&self, addr: &IpAddr) -> bool {
         self.remotes.contains(addr)
     }
 
-    /// How many more addresses of the peer can be taken for certain (RFC 5061 §5.3 F9).
+    /// Returns how many further addresses of the peer certainly fit (RFC 5061 §5.3 F9).
     pub fn room_for_remotes(&self) -> usize {
         let by_paths = (MAX_PATHS - self.list.len()) / self.locals.len().max(1);
         by_paths.min(MAX_ADDRESSES - self.remotes.len())
     }
 
-    /// True when a pair with this remote address was confirmed: RFC 9260 §5.4's reading, per address.
+    /// Returns true if a pair with this remote address was confirmed: RFC 9260 §5.4's reading, per address.
     pub fn remote_is_confirmed(&self, addr: &IpAddr) -> bool {
         self.confirmed_remotes.contains(addr)
     }
 
-    /// Adds an address of this end and its pairs with all remote addresses. New pairs are unconfirmed and, once
-    /// heartbeats run, verified at once as far as `source` allows.
+    /// Adds a local address and its pairs with all remote addresses.
+    ///
+    /// New pairs are unconfirmed. Once heartbeats run, they are verified at once as far as `source` allows.
     ///
     /// # Errors
-    /// It is there already, is no unicast address, or there are too many.
+    ///
+    /// The address exists already, is not unicast, or exceeds a limit.
     pub fn add_local(&mut self, addr: IpAddr, source: SourceUse, now: Time) -> Result<Added, AddressError> {
         let pairs = self.remotes.iter().map(|&remote| PathAddr { local: addr, remote }).collect();
         let pairs = self.admit(addr, self.has_local(&addr), self.locals.len(), pairs)?;
@@ -299,11 +303,13 @@ impl Paths {
         Ok(self.insert(&pairs, now))
     }
 
-    /// Adds an address of the peer and its pairs with all local addresses. New pairs are unconfirmed (RFC 9260 §5.4 rule
-    /// 3, RFC 5061 §5.3 F14).
+    /// Adds an address of the peer and its pairs with all local addresses.
+    ///
+    /// New pairs are unconfirmed (RFC 9260 §5.4 rule 3, RFC 5061 §5.3 F14).
     ///
     /// # Errors
-    /// It is there already, is no unicast address, or there are too many.
+    ///
+    /// The address exists already, is not unicast, or exceeds a limit.
     pub fn add_remote(&mut self, addr: IpAddr, now: Time) -> Result<Added, AddressError> {
         let pairs = self.locals.iter().map(|local| PathAddr { local: local.addr, remote: addr }).collect();
         let pairs = self.admit(addr, self.has_remote(&addr), self.remotes.len(), pairs)?;
@@ -312,7 +318,7 @@ impl Paths {
         Ok(self.insert(&pairs, now))
     }
 
-    /// The pairs among `pairs` that become paths, if `addr` can be taken.
+    /// Returns those of `pairs` that become paths, if `addr` is acceptable.
     fn admit(
         &self,
         addr: IpAddr,
@@ -338,7 +344,7 @@ impl Paths {
 
     fn insert(&mut self, pairs: &[PathAddr], now: Time) -> Added {
         let mut added = Added::new();
-        // Paths are large and new ones rare: no room beyond what is needed.
+        // Paths are large and additions rare: reserve exactly.
         self.list.reserve_exact(pairs.len());
         for &addr in pairs {
             let id = PathId::new(self.next_id);
@@ -346,8 +352,8 @@ impl Paths {
             //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
             //# F14) All addresses added by the reception of an ASCONF Chunk MUST be
             let mut path = Path::new(id, addr, &self.config, now);
-            if !self.pmtu_of_no_use {
-                path.find_pmtu(&self.config);
+            if !self.pmtu_discovery_pending {
+                path.start_pmtu_discovery(&self.config);
             }
             if let Some(local) = self.locals.iter().find(|local| local.addr == addr.local) {
                 path.source = local.source;
@@ -370,15 +376,14 @@ impl Paths {
         added
     }
 
-    /// Takes an address of this end away with all its paths. The paths are handed over so that data transfer can move
-    /// what is in flight on them.
+    /// Removes a local address and returns its paths. Data transfer moves the chunks in flight on them.
     pub fn remove_local(&mut self, addr: &IpAddr) -> Vec<Path> {
         self.locals.retain(|local| local.addr != *addr);
         self.remove_paths(|path| path.addr.local == *addr)
     }
 
-    /// Takes an address of the peer away with all its paths (RFC 5061 §5.3 F13). The paths are handed over so that data
-    /// transfer can move what is in flight on them.
+    /// Removes an address of the peer and returns its paths (RFC 5061 §5.3 F13). Data transfer moves the
+    /// chunks in flight on them.
     pub fn remove_remote(&mut self, addr: &IpAddr) -> Vec<Path> {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.3
         //# address, the endpoint MUST consider the address no longer part of the association.
@@ -391,7 +396,7 @@ impl Paths {
     fn remove_paths(&mut self, gone: impl Fn(&Path) -> bool) -> Vec<Path> {
         let removed: Vec<Path> = self.list.extract_if(.., |path| gone(path)).collect();
         if removed.iter().any(|path| Some(path.id) == self.primary) {
-            // RFC 5061 §5.3 F12: how to choose is up to us. The path that carries data, which `refresh` finds.
+            // RFC 5061 §5.3 F12 leaves the choice open: the data path, which `refresh` selects.
             self.primary = None;
         }
         self.refresh();
@@ -401,8 +406,10 @@ impl Paths {
         removed
     }
 
-    /// Allows or forbids a local address as a source (RFC 5061 §5.3 F1, F2, F4). Paths from an address that becomes
-    /// allowed are verified at once if they were not. No effect on an address that is not there.
+    /// Allows or forbids a local address as a source (RFC 5061 §5.3 F1, F2, F4).
+    ///
+    /// Unconfirmed paths from an address that becomes allowed are verified at once. No effect on an unknown
+    /// address.
     pub fn set_source_use(&mut self, addr: &IpAddr, source: SourceUse, now: Time) {
         let Some(local) = self.locals.iter_mut().find(|local| local.addr == *addr) else { return };
         local.source = source;
@@ -415,8 +422,10 @@ impl Paths {
         self.refresh();
     }
 
-    /// The link of a local address went down or came up. Paths over a link that is down carry nothing; their error
-    /// counters do not move. When it comes up they get a heartbeat at once. No effect on an address that is not there.
+    /// Sets the link of a local address down or up.
+    ///
+    /// Paths over a link that is down carry nothing, and their error counters stay. When the link comes up
+    /// they get a heartbeat at once. No effect on an unknown address.
     pub fn set_link(&mut self, addr: &IpAddr, up: bool, now: Time) {
         let Some(local) = self.locals.iter_mut().find(|local| local.addr == *addr) else { return };
         if local.link_up == up {
@@ -432,8 +441,10 @@ impl Paths {
         self.refresh();
     }
 
-    /// Takes a path for confirmed without a heartbeat: RFC 9260 §5.4 rule 1 (addresses the initiator's application named)
-    /// and rule 2 (the pair the INIT ACK went over). No effect on a path that is confirmed or not there.
+    /// Confirms a path without a heartbeat (RFC 9260 §5.4).
+    ///
+    /// Rule 1 covers addresses named by the initiator's application, rule 2 the pair of the INIT ACK. No
+    /// effect on a path that is confirmed or does not exist.
     pub fn confirm(&mut self, id: PathId, now: Time) {
         let Some(index) = self.index(id) else { return };
         if !self.list[index].confirmed {
@@ -442,8 +453,10 @@ impl Paths {
         }
     }
 
-    /// The peer began anew: of all paths only `confirmed` is confirmed, and the primary. The others are
-    /// verified once heartbeats run (RFC 9260 §5.4).
+    /// Resets the paths after a restart of the peer: only `confirmed` stays confirmed and becomes the
+    /// primary.
+    ///
+    /// The others are verified once heartbeats run (RFC 9260 §5.4).
     pub fn verify_anew(&mut self, confirmed: Option<PathId>, now: Time) {
         self.confirmed_remotes.clear();
         self.wanted_primary = None;
@@ -466,7 +479,7 @@ impl Paths {
         self.refresh();
     }
 
-    /// The path becomes confirmed and active.
+    /// Sets a path confirmed and active.
     pub(super) fn mark_confirmed(&mut self, index: usize) {
         let path = &mut self.list[index];
         let remote = path.addr.remote;
@@ -602,7 +615,7 @@ mod tests {
         assert_eq!(paths.data_path(), Some(added[0]));
         assert_eq!(paths.local_source(&local(0)), Some(SourceUse::ReceiveOnly));
         assert!(paths.has_local(&local(0)), "still valid to receive on");
-        // the peer refused the deletion
+        // the peer rejected the deletion
         paths.set_source_use(&local(0), SourceUse::Full, ms(3));
         assert_eq!(paths.data_path(), Some(P0));
     }

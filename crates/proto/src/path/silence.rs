@@ -1,5 +1,6 @@
-//! [`SilenceDetector`]: how often a path shows signs of life, and for how long it may be without one.
-//! `outbound::silence` acts on it. Ours; not in any RFC.
+//! [`SilenceDetector`]: measures the signs of life of a path and how long it may be silent.
+//!
+//! `outbound::silence` acts on it. Our own; not in any RFC.
 
 use msctp_units::{Span, Time};
 
@@ -9,71 +10,71 @@ use crate::long_tsn::LongTsn;
 
 /// Signs of life needed before the usual interval between them counts as known.
 const MIN_SIGNS: u32 = 8;
-/// Half intervals of silence before the first probe; each probe in vain adds one.
+/// Half intervals of silence before the first silence probe; each unnecessary silence probe adds one.
 const PROBE_HALF_INTERVALS: u64 = 3;
-/// The first probe waits for at least this fraction of the shortest silence (`FailoverConfig::silence`).
+/// The first silence probe waits for at least this fraction of `FailoverConfig::silence`.
 const PROBE_MIN_FRACTION: u64 = 4;
-/// Intervals of silence after which the path counts as failed.
+/// Intervals of silence after which the path fails.
 const FAILURE_INTERVALS: u64 = 3;
-/// Largest value of those after repeated failures.
+/// Maximum of these intervals after repeated failures.
 const MAX_FAILURE_INTERVALS: u64 = 32;
-/// A path without failure or probe in vain for this long starts over with the initial factors.
+/// A path without failure or unnecessary silence probe for this long restarts with the initial factors.
 const CALM: Span = Span::from_secs(30);
 /// The usual interval is measured over at least this long, and at least two round trips.
 const MEMORY: Span = Span::from_secs(1);
 
-/// Signs of life of one path: packets that arrive over it, acknowledgements of what was sent on it.
+/// The signs of life of one path: packets received over it, acknowledgements of chunks sent on it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SilenceDetector {
-    /// When the last sign of life came.
-    pub(crate) last_heard: Time,
-    /// When the latest acknowledged chunk was sent, and when its acknowledgement came.
+    /// Time of the last sign of life.
+    pub(crate) last_sign: Time,
+    /// Transmission time of the latest acknowledged chunk, and the time of its acknowledgement.
     pub(crate) last_ack: Option<(Time, Time)>,
-    /// Enough was in flight after the last SACK that not all of it can be lost by chance.
+    /// After the last SACK, more was in flight than a working path loses by chance.
     pub(crate) had_enough_in_flight: bool,
-    /// The path counted as failed since its last sign of life.
+    /// The path failed since its last sign of life.
     failed: bool,
-    /// Before this time the usual interval is not known: the path was observed too briefly.
+    /// The usual interval is unknown before this time: the path was observed too briefly.
     pub(crate) known_from: Time,
-    /// Intervals in the current period and in the one before.
+    /// Intervals in the current period and in the previous one.
     recent: [Intervals; 2],
     period_end: Time,
     /// Doubles with each failure that follows another one.
     failure_intervals: u64,
     probe_half_intervals: u64,
     calm_from: Time,
-    /// Chunks of this path under way on another one, to learn whether the peer is there.
+    /// Chunks of this path in flight on another one, to test whether the peer is reachable.
     pub(crate) silence_probe: Option<SilenceProbe>,
 }
 
-/// Intervals between signs of life while data streamed.
+/// Intervals between signs of life with steady data.
 #[derive(Clone, Copy, Debug, Default)]
 struct Intervals {
     count: u32,
     longest: Span,
 }
 
-/// Chunks of a silent path retransmitted on another one.
+/// A silence probe: chunks of a silent path retransmitted on another one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SilenceProbe {
     /// The other path.
     pub(crate) path: PathId,
     /// The first of the chunks.
     pub(crate) tsn: LongTsn,
-    /// Sendings up to this one precede the probe.
+    /// Transmissions up to this one precede the silence probe.
     pub(crate) before: SendNumber,
-    /// When the probe was sent.
+    /// When the silence probe was sent.
     pub(crate) sent: Time,
-    /// Until then the silent path may still show that it works.
+    /// The silent path may still show a sign of life until then.
     pub(crate) fail_after: Time,
-    /// When the probe was acknowledged.
+    /// When the silence probe was acknowledged.
     pub(crate) answered: Option<Time>,
 }
 
 impl SilenceDetector {
     pub(crate) fn new(now: Time) -> Self {
         Self {
-            last_heard: now,
+            last_sign: now,
             last_ack: None,
             had_enough_in_flight: false,
             failed: false,
@@ -87,10 +88,10 @@ impl SilenceDetector {
         }
     }
 
-    /// Records a sign of life. It ends a probe under way.
+    /// Records a sign of life, which ends a silence probe.
     pub(crate) fn on_sign(&mut self, now: Time, srtt: Option<Span>) {
-        let interval = now.since(self.last_heard);
-        self.last_heard = now;
+        let interval = now.since(self.last_sign);
+        self.last_sign = now;
         if now >= self.calm_from {
             self.failure_intervals = FAILURE_INTERVALS;
             self.probe_half_intervals = PROBE_HALF_INTERVALS;
@@ -100,8 +101,8 @@ impl SilenceDetector {
             self.probe_half_intervals = (self.probe_half_intervals + 1).min(2 * FAILURE_INTERVALS);
             self.calm_from = now + CALM;
         }
-        // A path that answers after a probe or a failure shows how long an answer may take. Packets that arrive
-        // together are one sign.
+        // A path that answers after a silence probe or a failure shows how long an answer may take. Packets
+        // that arrive together are one sign.
         let counts = core::mem::take(&mut self.failed) || self.had_enough_in_flight || probed;
         if !counts || interval.is_zero() {
             return;
@@ -117,8 +118,9 @@ impl SilenceDetector {
         self.recent[0].longest = self.recent[0].longest.max(interval);
     }
 
-    /// Returns how long the path may be silent before the peer is probed elsewhere, and before the path counts as failed;
-    /// `None` while the usual interval is not known. `least` is `FailoverConfig::silence`.
+    /// Returns how long the path may be silent before a silence probe, and before it fails.
+    ///
+    /// `None` while the usual interval is unknown. `least` is `FailoverConfig::silence`.
     pub(crate) fn limits(&self, least: Span) -> Option<[Span; 2]> {
         let [now, before] = self.recent;
         let longest = now.longest.max(before.longest);
@@ -127,7 +129,7 @@ impl SilenceDetector {
         known.then(|| [probe_after, (longest * self.failure_intervals).max(least)])
     }
 
-    /// The path counts as failed.
+    /// Records that the path failed.
     pub(crate) fn on_failure(&mut self, now: Time) {
         self.on_timeout();
         self.failure_intervals = (self.failure_intervals * 2).min(MAX_FAILURE_INTERVALS);
@@ -136,7 +138,7 @@ impl SilenceDetector {
         self.recent = [Intervals::default(); 2];
     }
 
-    /// T3-rtx of the path expired and takes over.
+    /// Ends the silence probe after T3-rtx of the path expired.
     pub(crate) fn on_timeout(&mut self) {
         self.silence_probe = None;
         self.last_ack = None;

@@ -1,4 +1,4 @@
-//! What the tests of this folder share.
+//! Helpers of this folder's tests.
 
 use core::net::IpAddr;
 
@@ -16,12 +16,12 @@ pub(super) fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// Address `n` of this end.
+/// Returns local address `n`.
 pub(super) fn local(n: u8) -> IpAddr {
     IpAddr::from([10, 0, n, 1])
 }
 
-/// Address `n` of the peer.
+/// Returns address `n` of the peer.
 pub(super) fn remote(n: u8) -> IpAddr {
     IpAddr::from([192, 0, 2, n])
 }
@@ -30,7 +30,8 @@ pub(super) fn ms(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-/// `locals` × `remotes` paths at time zero, none confirmed, heartbeats not started. Ids run over the locals first.
+/// Returns `locals` × `remotes` unconfirmed paths at time zero, without heartbeats. Ids run over the locals
+/// first.
 pub(super) fn paths(locals: u8, remotes: u8) -> Paths {
     paths_with(PathsConfig::default(), locals, remotes)
 }
@@ -46,7 +47,7 @@ pub(super) fn paths_with(config: PathsConfig, locals: u8, remotes: u8) -> Paths 
     paths
 }
 
-/// As [`paths`], all confirmed, events taken.
+/// Returns the paths of [`paths`], all confirmed, with their events taken.
 pub(super) fn confirmed(locals: u8, remotes: u8) -> Paths {
     confirmed_with(PathsConfig::default(), locals, remotes)
 }
@@ -65,12 +66,12 @@ pub(super) fn events(paths: &mut Paths) -> Vec<PathEvent> {
     core::iter::from_fn(|| paths.poll_event()).collect()
 }
 
-/// All heartbeats that want to leave now.
+/// Returns all heartbeats due now.
 pub(super) fn heartbeats(paths: &mut Paths, now: Time) -> Vec<HeartbeatRequest> {
     core::iter::from_fn(|| paths.poll_heartbeat(now)).collect()
 }
 
-/// The paths of all heartbeats that want to leave now.
+/// Returns the paths of all heartbeats due now.
 pub(super) fn heartbeat_paths(paths: &mut Paths, now: Time) -> Vec<PathId> {
     heartbeats(paths, now)
         .iter()
@@ -82,13 +83,14 @@ pub(super) fn heartbeat_paths(paths: &mut Paths, now: Time) -> Vec<PathId> {
 pub(super) fn fail(paths: &mut Paths, path: PathId) {
     for _ in 0..=paths.config().path_max_retrans {
         paths.on_timeout(path);
-        // Only the path is to fail, not the association.
+        // Only the path must fail, not the association.
         paths.assoc_error_count = 0;
     }
 }
 
-/// Sends a pair of probes, and the next one when both are answered or a second has passed. The capacity is
-/// the probe's size over the distance of the two answers.
+/// Sends a pair of bandwidth probes, and the next one when both are answered or a second has passed.
+///
+/// The capacity is the probe's size divided by the distance of the two answers.
 #[derive(Debug)]
 struct Pairs {
     bytes: u32,

@@ -1,7 +1,8 @@
-//! Bandwidth probing: runs a [`BandwidthEstimator`] on a path with HEARTBEATs as probes.
+//! Bandwidth probing: runs a [`BandwidthEstimator`] on a path with HEARTBEATs as bandwidth probes.
 //!
-//! A probe is a small HEARTBEAT bundled with a PAD chunk (RFC 4820) that makes the IP packet as large as the estimator
-//! wants. The peer drops the PAD chunk, so its answer stays small. A lost probe is a measurement, not an error of the path; an answered one proves that the path works.
+//! A bandwidth probe is a small HEARTBEAT bundled with a PAD chunk (RFC 4820) that gives the IP packet the
+//! size the estimator asks for. The peer drops the PAD chunk, so its answer stays small. A lost bandwidth
+//! probe is a measurement, not an error of the path. An answered one proves that the path works.
 
 use std::collections::VecDeque;
 
@@ -18,31 +19,31 @@ use crate::rng::RngState;
 const TLV_HEADER: u32 = 4;
 /// Bytes of a HEARTBEAT chunk with our information.
 const HEARTBEAT: u32 = TLV_HEADER + TLV_HEADER + HEARTBEAT_INFO_LEN as u32;
-/// Probes per path whose answer is recognised; the longest train has as many.
+/// Number of bandwidth probes per path whose answer is recognised: the length of the longest train.
 const REMEMBERED: usize = 1000;
 
-/// Why probing of a path did not begin.
+/// A reason why bandwidth probing did not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProbingError {
-    /// No path of that name.
+    /// No path has that id.
     #[error("{0} is not a path of this association")]
     Unknown(PathId),
-    /// A probe cannot have that size on this path.
+    /// A bandwidth probe cannot have that size on this path.
     #[error("probe_bytes = {bytes}: want a multiple of 4 from {min} to {max} bytes")]
     Size {
-        /// Asked for.
+        /// The size requested.
         bytes: u32,
-        /// HEARTBEAT and empty PAD chunk, with headers.
+        /// The minimum: HEARTBEAT and empty PAD chunk, with headers.
         min: u32,
-        /// The path's PMTU.
+        /// The maximum: the path's PMTU.
         max: u32,
     },
 }
 
-/// A probe to send: one packet with a HEARTBEAT and a PAD chunk, nothing else.
+/// A bandwidth or PMTU probe to send: one packet with a HEARTBEAT and a PAD chunk, nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeRequest {
-    /// On this path.
+    /// The path.
     pub path: PathId,
     /// The HEARTBEAT's information.
     pub info: [u8; HEARTBEAT_INFO_LEN],
@@ -50,27 +51,27 @@ pub struct ProbeRequest {
     pub padding: u32,
 }
 
-/// The probing of one path.
+/// The bandwidth probing of one path.
 #[derive(Debug)]
-pub(super) struct Prober {
+pub(super) struct BandwidthProber {
     estimator: Box<dyn BandwidthEstimator>,
-    /// Id and nonce of the latest probes, ascending.
+    /// Id and nonce of the latest bandwidth probes, ascending.
     nonces: VecDeque<(u64, u64)>,
-    /// The one probe whose round trip counts for the path's RTO.
+    /// The bandwidth probe whose round trip updates the path's RTO.
     timed: Option<(u64, Time)>,
-    /// The path could not send; what the estimator has under way is worthless.
+    /// The path could not send: the measurement in progress is invalid.
     interrupted: bool,
 }
 
-impl Prober {
+impl BandwidthProber {
     fn new(estimator: Box<dyn BandwidthEstimator>) -> Self {
         Self { estimator, nonces: VecDeque::new(), timed: None, interrupted: false }
     }
 
-    /// Makes the next probe that is due: its id and nonce.
+    /// Creates the next bandwidth probe that is due: its id and nonce.
     fn next(&mut self, now: Time, rng: &mut RngState) -> Option<(u64, u64)> {
         if self.interrupted {
-            // Ids begin anew; answers to old probes fail by their nonce.
+            // Ids restart at 0; answers to old bandwidth probes fail by their nonce.
             self.estimator.restart(now);
             (self.nonces, self.timed, self.interrupted) = (VecDeque::new(), None, false);
         }
@@ -88,7 +89,7 @@ impl Prober {
         Some((id, nonce))
     }
 
-    /// True if `id` was sent with `nonce` and not answered before.
+    /// Returns true once if `id` was sent with `nonce`.
     fn take(&mut self, id: u64, nonce: u64) -> bool {
         match self.nonces.binary_search_by_key(&id, |probe| probe.0) {
             Ok(at) if self.nonces[at].1 == nonce => self.nonces.remove(at).is_some(),
@@ -98,26 +99,28 @@ impl Prober {
 }
 
 impl Path {
-    /// Probes may leave here now: RFC 9260 §5.4 allows no such rate to an unconfirmed address, and what is inactive
-    /// waits for its heartbeats.
+    /// Returns true if bandwidth and PMTU probes may be sent now.
+    ///
+    /// RFC 9260 §5.4 allows no such rate to an unconfirmed address, and an inactive path waits for its
+    /// heartbeats.
     fn may_probe(&self) -> bool {
         self.state == PathState::Active && self.link_up && self.source == SourceUse::Full
     }
 
-    /// Probing of this path is on, even if it waits.
+    /// Returns true if bandwidth probing of this path is on, even while it pauses.
     pub fn is_probed(&self) -> bool {
-        self.prober.is_some()
+        self.bandwidth_prober.is_some()
     }
 
-    /// The latest estimate of the probing that is on.
+    /// Returns the latest estimate of the bandwidth probing that is on.
     pub fn estimate(&self) -> Option<Estimate> {
-        self.prober.as_ref().and_then(|prober| prober.estimator.estimate())
+        self.bandwidth_prober.as_ref().and_then(|prober| prober.estimator.estimate())
     }
 
-    /// Link, source or state changed.
+    /// Updates bandwidth probing after a change of link, source or state.
     pub(super) fn check_probing(&mut self) {
         let may_probe = self.may_probe();
-        if let Some(prober) = &mut self.prober
+        if let Some(prober) = &mut self.bandwidth_prober
             && !may_probe
         {
             prober.interrupted = true;
@@ -126,11 +129,14 @@ impl Path {
 }
 
 impl Paths {
-    /// Begins to probe a path, anew if it was probed already. While the path is unconfirmed or cannot send, probing
-    /// waits; when that was so in the middle of a measurement, it starts over.
+    /// Starts bandwidth probing of a path, or restarts it.
+    ///
+    /// Probing pauses while the path is unconfirmed or cannot send. A measurement interrupted by that is
+    /// restarted.
     ///
     /// # Errors
-    /// There is no such path, or a probe of that size cannot be sent on it.
+    ///
+    /// The path does not exist, or cannot carry a bandwidth probe of that size.
     pub fn start_probing(
         &mut self,
         id: PathId,
@@ -142,20 +148,21 @@ impl Paths {
         if !(min..=path.pmtu).contains(&bytes) || !bytes.is_multiple_of(4) {
             return Err(ProbingError::Size { bytes, min, max: path.pmtu });
         }
-        path.prober = Some(Box::new(Prober::new(estimator)));
+        path.bandwidth_prober = Some(Box::new(BandwidthProber::new(estimator)));
         path.check_probing();
         Ok(())
     }
 
-    /// Ends the probing of a path. Answers that are still under way change nothing.
+    /// Stops bandwidth probing of a path. Outstanding answers are ignored.
     pub fn stop_probing(&mut self, id: PathId) {
         if let Some(path) = self.get_mut(id) {
-            path.prober = None;
+            path.bandwidth_prober = None;
         }
     }
 
-    /// The next probe of bandwidth or PMTU to send now; to be called until it gives `None`: the probes of a pair are due at one
-    /// instant.
+    /// Returns the next bandwidth or PMTU probe to send now.
+    ///
+    /// Must be called until it returns `None`: the probes of a pair are due at the same time.
     pub fn poll_probe(&mut self, now: Time) -> Option<ProbeRequest> {
         if !self.may_probe() {
             return None;
@@ -165,7 +172,7 @@ impl Paths {
                 continue;
             }
             let padding = |bytes: u32, path: &Path| bytes.saturating_sub(smallest_probe(path));
-            let Some(prober) = &mut path.prober else { continue };
+            let Some(prober) = &mut path.bandwidth_prober else { continue };
             let Some((id, nonce)) = prober.next(now, &mut self.rng) else { continue };
             let bytes = prober.estimator.probe_bytes();
             let info = HeartbeatInfo { path: path.id, purpose: Purpose::Bandwidth(id), sent: now, nonce };
@@ -175,39 +182,41 @@ impl Paths {
                 padding: padding(bytes, path),
             });
         }
-        if self.pmtu_of_no_use {
+        if self.pmtu_discovery_pending {
             return None;
         }
         let rng = &mut self.rng;
         self.list.iter_mut().filter(|path| path.may_probe()).find_map(|path| path.next_pmtu_probe(now, rng))
     }
 
-    /// Probes are heartbeats: they wait for the association to be up and end with its shutdown (RFC 9260 §8.3).
+    /// Returns true while probes may be sent: like heartbeats, from ESTABLISHED to the shutdown
+    /// (RFC 9260 §8.3).
     fn may_probe(&self) -> bool {
         self.schedule.running
     }
 
-    /// When probing next has something to do.
+    /// Returns the next deadline of probing.
     pub(super) fn next_probe_timeout(&self) -> Option<Time> {
         if !self.may_probe() {
             return None;
         }
         let waiting = |path: &Path| {
-            let prober = path.prober.as_ref()?;
+            let prober = path.bandwidth_prober.as_ref()?;
             if prober.interrupted { Some(Time::ZERO) } else { prober.estimator.poll_timeout() }
         };
         let probed = self.list.iter().filter(|path| path.may_probe());
-        let searching = |path: &Path| if self.pmtu_of_no_use { None } else { path.next_pmtu_timeout() };
+        let searching =
+            |path: &Path| if self.pmtu_discovery_pending { None } else { path.next_pmtu_timeout() };
         probed.flat_map(|path| [waiting(path), searching(path)]).flatten().min()
     }
 
-    /// Gives up probes that were not answered in time.
+    /// Times out unanswered probes.
     pub(super) fn handle_probe_timeout(&mut self, now: Time) {
         if !self.may_probe() {
             return;
         }
         for path in self.list.iter_mut().filter(|path| path.may_probe()) {
-            if let Some(prober) = &mut path.prober
+            if let Some(prober) = &mut path.bandwidth_prober
                 && !prober.interrupted
             {
                 prober.estimator.handle_timeout(now);
@@ -221,7 +230,7 @@ impl Paths {
         }
     }
 
-    /// A HEARTBEAT ACK brought back the nonce of a PMTU probe, as it claims; true if it did.
+    /// Handles a HEARTBEAT ACK with the nonce of a PMTU probe; returns true if the nonce matches one.
     pub(super) fn on_pmtu_probe_ack(&mut self, index: usize, nonce: u64, now: Time) -> bool {
         let Some(event) = self.list[index].on_pmtu_probe_ack(nonce, now) else { return false };
         self.emit_all(event);
@@ -229,17 +238,17 @@ impl Paths {
         true
     }
 
-    /// The next new estimate, with its path.
+    /// Returns the next new estimate, with its path.
     pub fn poll_estimate(&mut self) -> Option<(PathId, Estimate)> {
         self.list
             .iter_mut()
-            .find_map(|path| Some((path.id, path.prober.as_mut()?.estimator.poll_estimate()?)))
+            .find_map(|path| Some((path.id, path.bandwidth_prober.as_mut()?.estimator.poll_estimate()?)))
     }
 
-    /// A HEARTBEAT ACK brought back `info`, which claims to be of probe `probe`; true if it is.
+    /// Handles a HEARTBEAT ACK for bandwidth probe `probe`; returns true if `info` matches it.
     pub(super) fn on_probe_ack(&mut self, index: usize, info: &HeartbeatInfo, probe: u64, now: Time) -> bool {
         let path = &mut self.list[index];
-        let Some(prober) = &mut path.prober else { return false };
+        let Some(prober) = &mut path.bandwidth_prober else { return false };
         if !prober.take(probe, info.nonce) {
             return false;
         }
@@ -254,7 +263,7 @@ impl Paths {
     }
 }
 
-/// Bytes on the IP wire of a probe with an empty PAD chunk.
+/// Returns the bytes on the IP wire of a probe with an empty PAD chunk.
 pub(super) fn smallest_probe(path: &Path) -> u32 {
     ip_header(&path.addr.remote) + COMMON_HEADER + HEARTBEAT + TLV_HEADER
 }
@@ -267,14 +276,14 @@ mod tests {
     use super::super::{Acknowledged, PathEvent};
     use super::*;
 
-    /// As if the association were up, without heartbeats.
+    /// Sets the paths to ESTABLISHED, without heartbeats.
     fn up(mut paths: Paths) -> Paths {
         paths.set_hb_interval(Span::ZERO, ms(0));
         paths.schedule.running = true;
         paths
     }
 
-    /// A bottleneck of `rate` with `delay` there and back; drops every `lose`-th probe.
+    /// A bottleneck of `rate` with `delay` in each direction; drops every `lose`-th probe.
     struct Wire {
         rate: Rate,
         delay: Span,
@@ -307,7 +316,7 @@ mod tests {
             self.answers.push_back((self.free + self.delay * 2, probe.info));
         }
 
-        /// Runs until `until`, gives the estimates.
+        /// Runs until `until` and returns the estimates.
         fn run(&mut self, paths: &mut Paths, mut now: Time, until: Time) -> Vec<(PathId, Estimate)> {
             let mut estimates = Vec::new();
             while now <= until {
