@@ -104,8 +104,8 @@ impl Association {
                 false
             }
             Admission::Ours => {
-                // With a shared key the tag alone does not prove that the peer sent the packet: an observer knows
-                // it. Before the keys are agreed nothing is signed.
+                // With a shared key the tag alone does not prove that the peer sent the packet: observers
+                // know it. Before the keys are agreed nothing is signed.
                 let needs_signature = self.config.auth.has_secret() && !self.is_setting_up();
                 self.liveness.packet_is_signed = false;
                 self.note_valid_packet(now, at);
