@@ -2,7 +2,7 @@
 //!
 //! [`Outbound`] takes messages and SACKs and fills packets with DATA chunks. It records which chunk was sent
 //! on which path. The state of a path alone (window, RTO, T3-rtx, error counter) is in
-//! [`Path`](crate::path::Path). This module may not touch sockets or whole packets.
+//! [`Path`]. This module may not touch sockets or whole packets.
 //!
 //! The association calls [`next_path`](Outbound::next_path) until it returns `None`. For each path returned
 //! it begins a packet there, bundles control chunks and calls [`fill`](Outbound::fill).
