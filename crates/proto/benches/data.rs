@@ -81,13 +81,13 @@ impl Bench {
         paths.add_local(IpAddr::from([10, 0, 0, 1]), SourceUse::Full, Time::ZERO).expect("a unicast address");
         let added = paths.add_remote(IpAddr::from([10, 0, 0, 2]), Time::ZERO).expect("a unicast address");
         paths.confirm(added[0], Time::ZERO);
-        let mut out = Outbound::new(&config, Tsn::new(1));
+        let mut out = Outbound::new(&(&config).into(), Tsn::new(1));
         out.establish(config.receive_buffer, 1);
         Self {
             now: Time::ZERO,
             out,
             paths,
-            inbound: Inbound::new(&config, Tsn::new(1), 1),
+            inbound: Inbound::new(&(&config).into(), Tsn::new(1), 1),
             pipe: VecDeque::new(),
             spare: Vec::new(),
             sack: Vec::new(),

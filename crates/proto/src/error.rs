@@ -1,8 +1,7 @@
-//! Errors of the *caller*, each with the allowed values. Errors of the peer are events and counters.
+//! Errors of the *caller*, each with the allowed values; those of calls are in `call_error`. Errors of the
+//! peer are events and counters.
 
-use core::net::IpAddr;
-
-use crate::PathId;
+use core::fmt::Display;
 
 /// An invalid configuration value: its field, the value and the allowed values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +13,19 @@ pub struct ConfigError {
     pub value: String,
     /// The allowed values.
     pub want: String,
+}
+
+/// Returns an error that names the field, its value and the allowed values, unless `right`.
+pub(crate) fn check(
+    right: bool,
+    field: &'static str,
+    value: impl Display,
+    want: impl Display,
+) -> Result<(), ConfigError> {
+    if right {
+        return Ok(());
+    }
+    Err(ConfigError { field, value: value.to_string(), want: want.to_string() })
 }
 
 /// Why `send` rejected a message.
@@ -49,82 +61,6 @@ pub enum SendError {
     /// Shutting down or closed.
     #[error("the association takes no more messages: it is shutting down or closed")]
     Closed,
-}
-
-/// Why an application call other than `send` was rejected.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CallError {
-    /// The call needs an established association.
-    #[error("not possible in state {state}: want an established association")]
-    WrongState {
-        /// The state it is in.
-        state: crate::AssociationState,
-    },
-    /// No path of that name.
-    #[error("{0} is not a path of this association")]
-    UnknownPath(PathId),
-    /// Data may not go to an address that was never confirmed (RFC 9260 §5.4).
-    #[error("{0} is not confirmed yet: wait for Event::PathState")]
-    UnconfirmedPath(PathId),
-    /// The address cannot be added.
-    #[error(transparent)]
-    Address(#[from] crate::path::AddressError),
-    /// The address does not belong to this end.
-    #[error("{0} is not a local address of this association")]
-    UnknownAddress(IpAddr),
-    /// The address is already there.
-    #[error("{0} is already a local address of this association")]
-    AddressExists(IpAddr),
-    /// RFC 5061 §5.3: the last address, or the last from which the peer can be reached, cannot be deleted.
-    #[error("{0} is the last local address that reaches the peer: add another one first")]
-    LastAddress(IpAddr),
-    /// The peer knows it by a translated address, so it cannot be asked to delete this one.
-    #[error(
-        "{0} is translated on its way, the peer knows it by another name: keep only another address instead"
-    )]
-    TranslatedAddress(IpAddr),
-    /// The peer did not announce ASCONF in its list of supported extensions (RFC 5061 §4.2.7), or does not
-    /// authenticate it where that is required (§4.1.1).
-    #[error("the peer does not support dynamic addresses (RFC 5061), or not authenticated")]
-    PeerLacksAsconf,
-    /// The peer did not announce stream reconfiguration, or this end did not (RFC 6525).
-    #[error("stream reconfiguration (RFC 6525) was not agreed on")]
-    PeerLacksReconfig,
-    /// No such stream.
-    #[error("stream {stream}: there are {streams} of these, so want 0 to {}", .streams.saturating_sub(1))]
-    UnknownStream {
-        /// Asked for.
-        stream: u16,
-        /// How many there are in that direction.
-        streams: u16,
-    },
-    /// More streams than one request can name.
-    #[error(
-        "{streams} streams in one request: want at most {}, or none, which is all",
-        crate::MAX_NAMED_STREAMS
-    )]
-    TooManyStreamsNamed {
-        /// So many.
-        streams: usize,
-    },
-    /// The queue of stream requests is full.
-    #[error("too many stream requests are waiting already: want fewer at a time")]
-    TooManyStreamRequests,
-    /// A link quality with a field out of range.
-    #[error(transparent)]
-    Quality(#[from] crate::handover::InvalidQuality),
-    /// An invalid operation on a shared key.
-    #[error(transparent)]
-    Key(#[from] crate::KeyError),
-    /// The queue of address requests is full.
-    #[error("{0} address requests are waiting already: want fewer at a time")]
-    TooManyRequests(usize),
-    /// An ICMP message quotes no packet of this association (RFC 8899 §4.6.1).
-    #[error("the message quotes no packet of this association: want its ports and verification tag")]
-    NotQuoted,
-    /// No association of that handle.
-    #[error("no such association: it is closed, or the handle is of another endpoint")]
-    UnknownAssociation,
 }
 
 /// The peer restarted the association: later messages belong to the new one.

@@ -5,8 +5,14 @@ use core::net::IpAddr;
 use bytes::Bytes;
 use msctp_units::Span;
 
+use crate::addr::{PathAddr, PathId};
+use crate::asconf::AddressRequest;
+use crate::auth::AuthEvent;
 use crate::inbound::PartialAbort;
-use crate::{AuthEvent, OutMessage, PathAddr, PathId, PathState, PrimaryCause, StreamEvent};
+use crate::message::SendFailure;
+use crate::reconfig::StreamEvent;
+use crate::stats::PathState;
+use crate::trace::PrimaryCause;
 
 /// A notification to the application.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,22 +102,6 @@ pub enum Event {
     Lost(LossReason),
 }
 
-/// A message that could not be delivered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SendFailure {
-    /// The message. Its `data` may be empty if it was sent in part.
-    pub message: OutMessage,
-    /// True if no part of it was sent (RFC 9260 §11.1.14), false if it was sent but not acknowledged
-    /// (§11.1.15).
-    pub unsent: bool,
-    /// User bytes of it that were sent at least once. After the end of the association only those of the last
-    /// fragment.
-    pub sent: u64,
-    /// It was abandoned because its [`Reliability`](crate::Reliability) expired, not because the association
-    /// ended.
-    pub abandoned: bool,
-}
-
 /// Why an association was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -149,18 +139,4 @@ pub enum LossReason {
         /// What was wrong.
         what: &'static str,
     },
-}
-
-/// A request to the peer to change addresses (RFC 5061).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AddressRequest {
-    /// Add this local address.
-    Add(IpAddr),
-    /// Delete this local address.
-    Delete(IpAddr),
-    /// Send to this local address from now on.
-    SetPrimary(IpAddr),
-    /// Delete all addresses of this end but this one, the source of the request (the wildcard of RFC 5061
-    /// §4.2.2).
-    KeepOnly(IpAddr),
 }

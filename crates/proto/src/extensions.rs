@@ -1,12 +1,15 @@
-//! [`Extensions`]: what an end can do beyond RFC 9260, as INIT and INIT ACK announce it (RFC 5061 §4.2.7). Keeps no state.
+//! [`Extensions`]: what an end can do beyond RFC 9260, as INIT and INIT ACK announce it (RFC 5061 §4.2.7).
+//! Keeps no state.
 //!
-//! An extension is one bit here and one row of [`CHUNKS`] or [`PARAMS`]; the offer, the reading of the peer's offer, and the state
-//! cookie follow from that. Both ends may use what both announced: [`Extensions::both`].
+//! An extension is one bit here and one row of [`CHUNKS`] or [`PARAMS`]; the offer, the reading of the peer's
+//! offer, and the state cookie follow from that. Both ends may use what both announced: [`Extensions::both`].
 
 use msctp_wire::{ChunkType, List, Param};
 use smallvec::SmallVec;
 
-use crate::{AuthPolicy, Config, Reconfiguration};
+use crate::auth::AuthPolicy;
+use crate::reconfig::Reconfiguration;
+use crate::streams::StreamsConfig;
 
 /// What the two ends of an association agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,14 +33,41 @@ pub struct Agreed {
     pub ecn: bool,
 }
 
-/// A set of extensions. As bits it travels in our own state cookie, so that an accepted association knows what was agreed.
+/// What INIT and INIT ACK tell beyond what they must.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfferConfig {
+    /// List this end's addresses, where there is more than one; a single one is never listed (RFC 9260
+    /// §3.3.2.1). True. False: the association begins with the address that the INIT leaves from or arrives
+    /// at, and no other; more are added when it is up (RFC 5061). Stacks that know one address only refuse an
+    /// INIT that lists some, and behind an address translator a list is wrong. An INIT ACK leaves the list
+    /// out where it would have more than three times the bytes of the INIT, IP headers included; the INITs of
+    /// this crate are long enough for any list.
+    pub list_addresses: bool,
+    /// Announce ASCONF, so that addresses can be added and deleted while the association is up (RFC 5061
+    /// §4.2.7). True.
+    pub dynamic_addresses: bool,
+    /// What is below SCTP lets no damaged packet through: DTLS, or a network that is emulated. Then packets
+    /// with a checksum of 0 are taken, and sent once the peer has said that it takes them, but for INIT and
+    /// COOKIE ECHO (RFC 9653 §5.2, §5.3). False: every packet has its CRC32c.
+    pub lower_layer_protects: bool,
+}
+
+impl Default for OfferConfig {
+    fn default() -> Self {
+        Self { list_addresses: true, dynamic_addresses: true, lower_layer_protects: false }
+    }
+}
+
+/// A set of extensions. As bits it travels in our own state cookie, so that an accepted association knows
+/// what was agreed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extensions(u16);
 
 /// The chunk types that stand for an extension in Supported Extensions: all of a row have to be there.
 const CHUNKS: [(Extensions, &[ChunkType]); 6] = [
     (Extensions::ASCONF, &[ChunkType::ASCONF, ChunkType::ASCONF_ACK]),
-    // What decides are the parameters of RFC 4895; RFC 5061 §4.2.7 wants the chunk listed beside those of ASCONF.
+    // What decides are the parameters of RFC 4895; RFC 5061 §4.2.7 wants the chunk listed beside those of
+    // ASCONF.
     (Extensions::AUTH, &[ChunkType::AUTH]),
     (Extensions::FORWARD_TSN, &[ChunkType::FORWARD_TSN]),
     (Extensions::I_DATA, &[ChunkType::I_DATA]),
@@ -75,9 +105,8 @@ impl Extensions {
     /// A checksum of 0 is right (RFC 9653 §5.1).
     pub(crate) const ZERO_CHECKSUM: Self = Self(1 << 15);
 
-    /// What this end offers.
-    pub(crate) fn of_config(config: &Config) -> Self {
-        let streams = &config.streams;
+    /// Returns what this end offers.
+    pub(crate) fn offered(auth: AuthPolicy, offer: OfferConfig, streams: &StreamsConfig, ecn: bool) -> Self {
         // RFC 5061 §4.2.7: ASCONF goes with AUTH only
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
         //= type=exception
@@ -85,15 +114,15 @@ impl Extensions {
         //= reason=alone
         //# An implementation supporting this extension MUST list the ASCONF,the ASCONF-ACK, and the AUTH
         //# chunks in its INIT and INIT-ACK parameters.
-        let asconf = config.auth.policy != AuthPolicy::Off;
+        let asconf = auth != AuthPolicy::Off;
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.7
         //# The sender MUST support both the sending and the receiving of any chunk types listed within the
         //# Supported Extensions Parameter.
         let offers = [
-            (config.offer.dynamic_addresses && asconf, Self::ASCONF),
-            (config.auth.policy.speaks(), Self::AUTH),
-            (config.offer.lower_layer_protects, Self::ZERO_CHECKSUM),
-            (config.ecn, Self::ECN),
+            (offer.dynamic_addresses && asconf, Self::ASCONF),
+            (auth.speaks(), Self::AUTH),
+            (offer.lower_layer_protects, Self::ZERO_CHECKSUM),
+            (ecn, Self::ECN),
             (streams.partial_reliability, Self::FORWARD_TSN),
             (streams.interleaving, Self::I_DATA),
             (streams.reconfiguration != Reconfiguration::Off, Self::RE_CONFIG),
@@ -103,9 +132,9 @@ impl Extensions {
         offered.fold(Self::NONE, |all, (_, extension)| all.with(extension))
     }
 
-    /// What both ends may use when the peer announced `theirs`.
-    pub(crate) fn agreed(config: &Config, theirs: Self) -> Self {
-        let both = Self::of_config(config).both(theirs);
+    /// Returns what both ends may use when this end announced `self` and the peer `theirs`.
+    pub(crate) fn agreed(self, auth: AuthPolicy, theirs: Self) -> Self {
+        let both = self.both(theirs);
         // RFC 5061 §4.1.1: MUST be authenticated
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
         //= type=exception
@@ -117,7 +146,7 @@ impl Extensions {
         //= reason=option `auth.policy`, held by default: `NotRequired` changes addresses with a peer that
         //= reason=does not speak AUTH
         //# This chunk MUST be sent in an authenticated way by using the mechanism defined in [RFC4895].
-        let lacks_auth = config.auth.policy.protects_addresses() && !both.has(Self::AUTH);
+        let lacks_auth = auth.protects_addresses() && !both.has(Self::AUTH);
         if lacks_auth { both.without(Self::ASCONF) } else { both }
     }
 
@@ -126,7 +155,8 @@ impl Extensions {
         self.has(Self::I_DATA)
     }
 
-    /// What was sent can be given up. RFC 8260 §2.3.1: with interleaving that takes I-FORWARD-TSN, else FORWARD TSN.
+    /// What was sent can be given up. RFC 8260 §2.3.1: with interleaving that takes I-FORWARD-TSN, else
+    /// FORWARD TSN.
     pub(crate) fn forwards(self) -> bool {
         self.has(if self.interleaves() { Self::I_FORWARD_TSN } else { Self::FORWARD_TSN })
     }
@@ -194,6 +224,7 @@ impl Extensions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
 
     #[test]
     fn what_is_announced_is_read_back_and_half_an_extension_is_none() {
@@ -216,13 +247,13 @@ mod tests {
     #[test]
     fn a_chunk_type_is_listed_only_when_its_option_is_on() {
         let listed = |change: fn(&mut Config)| {
-            let mut config = Config { auth: crate::AuthConfig::without(), ..Config::default() };
+            let mut config = Config { auth: crate::auth::AuthConfig::without(), ..Config::default() };
             config.offer.dynamic_addresses = false;
             config.streams.partial_reliability = false;
             config.streams.interleaving = false;
             config.streams.reconfiguration = Reconfiguration::Off;
             change(&mut config);
-            Extensions::of_config(&config).chunk_types().to_vec()
+            config.extensions().chunk_types().to_vec()
         };
         assert_eq!(listed(|_| {}), [ChunkType::PAD]);
         let with = |types: &[ChunkType]| [types, &[ChunkType::PAD]].concat();

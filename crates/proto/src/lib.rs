@@ -30,6 +30,7 @@ pub mod path;
 mod addr;
 mod association;
 mod auth;
+mod call_error;
 mod config;
 mod cookie;
 mod endpoint;
@@ -44,24 +45,27 @@ mod reconfig;
 mod rng;
 mod stats;
 mod stream_table;
+mod streams;
 mod trace;
 mod trace_fields;
 
 pub use addr::{LocalAddrs, PathAddr, PathId, RemoteAddrs};
+pub use asconf::AddressRequest;
 pub use association::Association;
-pub use auth::{AuthEvent, HmacAlgorithm, KeyError, MAX_KEYS};
-pub use config::{
-    AuthConfig, AuthPolicy, Config, EndpointConfig, FailoverConfig, LossRecovery, MAX_PMTU, MIN_PMTU, Moves,
-    OfferConfig, Reconfiguration, RetransmissionPath, SharedKey, SpuriousTimeouts, StreamsConfig,
-};
+pub use auth::{AuthConfig, AuthEvent, AuthPolicy, HmacAlgorithm, KeyError, MAX_KEYS, SharedKey};
+pub use call_error::CallError;
+pub use config::{Config, EndpointConfig, Moves};
 pub use endpoint::{DatagramOutcome, Endpoint, Handle, IgnoreReason};
-pub use error::{AbortReason, CallError, ConfigError, Restarted, SendError};
-pub use event::{AddressRequest, Event, LossReason, SendFailure};
-pub use extensions::Agreed;
-pub use message::{Message, OutMessage, Reliability, Transmit};
-pub use reconfig::{MAX_NAMED_STREAMS, ReconfigOutcome, StreamEvent, StreamRequest};
+pub use error::{AbortReason, ConfigError, Restarted, SendError};
+pub use event::{Event, LossReason};
+pub use extensions::{Agreed, OfferConfig};
+pub use message::{Message, OutMessage, Reliability, SendFailure, Transmit};
+pub use outbound::{LossRecovery, RetransmissionPath, SpuriousTimeouts};
+pub use path::{FailoverConfig, MAX_PMTU, MIN_PMTU};
+pub use reconfig::{MAX_NAMED_STREAMS, ReconfigOutcome, Reconfiguration, StreamEvent, StreamRequest};
 pub use stats::{
     Abandoned, AbandonedCount, AssociationState, AssociationStats, EcnStats, PathState, PathStats, Verdicts,
 };
+pub use streams::StreamsConfig;
 pub use trace::{Direction, PrimaryCause, TraceEvent, TraceKind};
 pub use trace_fields::TraceValue;

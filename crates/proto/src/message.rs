@@ -5,26 +5,34 @@ use core::fmt;
 use bytes::Bytes;
 use msctp_units::{Ecn, Span};
 
-use crate::{PathAddr, PathId};
+use crate::addr::{PathAddr, PathId};
 
-/// How hard a message is tried (RFC 3758 §4, RFC 7496 §3). Where the peer does not speak PR-SCTP, a message of which
-/// something was sent is reliable; one of which nothing was sent can still be dropped.
+/// The least that a message or a chunk is charged in either buffer, in bytes: about what keeping it takes
+/// besides its data.
+///
+/// Without it a million one-byte messages, which take some 200 MB, would fit a buffer of 1 MiB.
+pub(crate) const MIN_CHARGE: u64 = 256;
+
+/// How hard a message is tried (RFC 3758 §4, RFC 7496 §3). Where the peer does not speak PR-SCTP, a message
+/// of which something was sent is reliable; one of which nothing was sent can still be dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reliability {
     /// Until it arrives.
     #[default]
     Full,
-    /// Timed reliability (RFC 3758 §4.1): not sent any more, and not sent again, once this long has passed since `send`.
+    /// Timed reliability (RFC 3758 §4.1): not sent any more, and not sent again, once this long has passed
+    /// since `send`.
     Lifetime(Span),
-    /// Limited retransmissions (RFC 7496 §3.1): abandoned when a chunk of it would be sent again more often than this. 0
-    /// sends it once.
+    /// Limited retransmissions (RFC 7496 §3.1): abandoned when a chunk of it would be sent again more often
+    /// than this. 0 sends it once.
     Retransmissions(u16),
-    /// Priority (RFC 7496 §3.2): abandoned when a message of a higher priority finds no room in the send buffer. 0 is the
-    /// highest; the other kinds are above all of these.
+    /// Priority (RFC 7496 §3.2): abandoned when a message of a higher priority finds no room in the send
+    /// buffer. 0 is the highest; the other kinds are above all of these.
     Priority(u16),
 }
 
-/// A user message to send (RFC 9260 §11.1.5). The default is empty, which nothing takes: it is there for `..`.
+/// A user message to send (RFC 9260 §11.1.5). The default is empty, which nothing takes: it is there for
+/// `..`.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct OutMessage {
     /// Stream to send it on, below the negotiated number of outbound streams.
@@ -39,22 +47,39 @@ pub struct OutMessage {
     pub context: u64,
     /// How hard it is tried.
     pub reliability: Reliability,
-    /// Ask the peer to acknowledge the end of this message without delay (RFC 7053 §5.1): the application waits for it.
+    /// Ask the peer to acknowledge the end of this message without delay (RFC 7053 §5.1): the application
+    /// waits for it.
     pub sack_immediately: bool,
+}
+
+/// A message that could not be delivered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SendFailure {
+    /// The message. Its `data` may be empty if it was sent in part.
+    pub message: OutMessage,
+    /// True if no part of it was sent (RFC 9260 §11.1.14), false if it was sent but not acknowledged
+    /// (§11.1.15).
+    pub unsent: bool,
+    /// User bytes of it that were sent at least once. After the end of the association only those of the last
+    /// fragment.
+    pub sent: u64,
+    /// It was abandoned because its [`Reliability`] expired, not because the association
+    /// ended.
+    pub abandoned: bool,
 }
 
 /// A user message received, or a part of one (RFC 9260 §11.1.7).
 ///
-/// A message that needs more than twice the receive buffer before it is complete is delivered in parts: the first has
-/// `begin`, the last `end`, all others neither. The parts of one message come in order; between them come messages of other
-/// streams, and unordered ones. What of a message was delivered and cannot be completed is reported by
-/// [`Event::PartialDeliveryAborted`](crate::Event::PartialDeliveryAborted).
+/// A message that needs more than twice the receive buffer before it is complete is delivered in parts: the
+/// first has `begin`, the last `end`, all others neither. The parts of one message come in order; between
+/// them come messages of other streams, and unordered ones. What of a message was delivered and cannot be
+/// completed is reported by [`Event::PartialDeliveryAborted`](crate::Event::PartialDeliveryAborted).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Message {
     /// Stream it came on.
     pub stream: u16,
-    /// Stream sequence number; of no meaning when `unordered`. With interleaving the low 16 bits of the message identifier
-    /// (RFC 8260 §4.1), which tell the parts of unordered messages apart.
+    /// Stream sequence number; of no meaning when `unordered`. With interleaving the low 16 bits of the
+    /// message identifier (RFC 8260 §4.1), which tell the parts of unordered messages apart.
     pub ssn: u16,
     /// Payload protocol identifier as the peer gave it.
     pub ppid: u32,
@@ -109,17 +134,18 @@ pub struct Transmit {
     pub len: usize,
     /// Set when more than one packet was appended: each is this long, the last may be shorter.
     pub segment_size: Option<usize>,
-    /// The packet is larger than its path's PMTU, because it carries a chunk that was cut for a larger one: IP has to be
-    /// allowed to fragment it (RFC 9260 §6.9). Every other packet fits, and may go with "don't fragment" set (RFC 8899 §4.5).
+    /// The packet is larger than its path's PMTU, because it carries a chunk that was cut for a larger one:
+    /// IP has to be allowed to fragment it (RFC 9260 §6.9). Every other packet fits, and may go with "don't
+    /// fragment" set (RFC 8899 §4.5).
     pub may_fragment: bool,
-    /// It begins with a chunk that may answer a packet which proved nothing: an INIT ACK or an unsigned ABORT (RFC 9260
-    /// §5.2, §8.4). After [`DatagramOutcome::Unverified`](crate::DatagramOutcome) such packets, and no others, go back to
-    /// where that packet came from.
+    /// It begins with a chunk that may answer a packet which proved nothing: an INIT ACK or an unsigned ABORT
+    /// (RFC 9260 §5.2, §8.4). After [`DatagramOutcome::Unverified`](crate::DatagramOutcome) such packets, and
+    /// no others, go back to where that packet came from.
     pub answers_unverified: bool,
     /// The packet is a probe of its own size: where it is too large it must be lost (RFC 8899 §3).
     pub probe: bool,
-    /// What to write into the ECN field of the IP header of each of them: ECT(0) where ECN was agreed and all DATA in it is new
-    /// (RFC 3168 §6.1.5), else Not-ECT.
+    /// What to write into the ECN field of the IP header of each of them: ECT(0) where ECN was agreed and all
+    /// DATA in it is new (RFC 3168 §6.1.5), else Not-ECT.
     pub ecn: Ecn,
 }
 

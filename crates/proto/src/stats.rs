@@ -4,7 +4,8 @@ use core::fmt;
 
 use msctp_units::{Rate, Span};
 
-use crate::{PathAddr, PathId, Reliability};
+use crate::addr::{PathAddr, PathId};
+use crate::message::Reliability;
 
 /// States of an association (RFC 9260 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,7 +7,8 @@ use msctp_congestion::RoundTrips;
 use msctp_congestion::classifier::Cause;
 use msctp_units::{Rate, Span, Time};
 
-use crate::{AssociationState, PathAddr, PathId, PathState};
+use crate::addr::{PathAddr, PathId};
+use crate::stats::{AssociationState, PathState};
 
 /// One entry of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

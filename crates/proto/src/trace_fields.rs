@@ -7,7 +7,8 @@ use msctp_congestion::classifier::Cause;
 use msctp_units::{Rate, Span};
 use msctp_wire::ChunkType;
 
-use crate::{Direction, PathId, PrimaryCause, TraceKind};
+use crate::addr::PathId;
+use crate::trace::{Direction, PrimaryCause, TraceKind};
 
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]

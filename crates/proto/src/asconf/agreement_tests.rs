@@ -7,8 +7,9 @@ use msctp_wire::{Chunk, EncodeChunk, Param, Tsn};
 use proptest::prelude::*;
 
 use super::{Ack, AsconfEvent, AsconfIn, AsconfOut, Received, Reception, prepare_local};
+use crate::addr::PathAddr;
+use crate::asconf::AddressRequest;
 use crate::path::{Paths, PathsConfig, SourceUse};
-use crate::{AddressRequest, PathAddr};
 
 /// More requests than the peer has room for, so that some are refused.
 const ROOM: usize = 4;

@@ -5,7 +5,7 @@ use core::net::IpAddr;
 use msctp_units::Time;
 
 use super::{AsconfEvent, Effect};
-use crate::AddressRequest;
+use crate::asconf::AddressRequest;
 use crate::path::{Added, AddressError, Path, Paths, SourceUse};
 
 /// Paths added and removed by an outcome.

@@ -11,6 +11,22 @@ mod outgoing;
 #[cfg(test)]
 mod agreement_tests;
 
+use core::net::IpAddr;
+
 pub use apply::{Applied, prepare_local};
 pub use incoming::{AsconfIn, Effect, Received, Reception};
 pub use outgoing::{Ack, AsconfEvent, AsconfOut, MAX_BUNDLED, MAX_WAITING, Rejection};
+
+/// A request to the peer to change addresses (RFC 5061).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressRequest {
+    /// Add this local address.
+    Add(IpAddr),
+    /// Delete this local address.
+    Delete(IpAddr),
+    /// Send to this local address from now on.
+    SetPrimary(IpAddr),
+    /// Delete all addresses of this end but this one, the source of the request (the wildcard of RFC 5061
+    /// §4.2.2).
+    KeepOnly(IpAddr),
+}

@@ -10,8 +10,10 @@ use msctp_wire::{
 };
 use smallvec::SmallVec;
 
+use crate::addr::PathId;
+use crate::asconf::AddressRequest;
+use crate::call_error::CallError;
 use crate::rare::{Rare, Untouched};
-use crate::{AddressRequest, CallError, PathId};
 
 /// Longest queue of requests.
 pub const MAX_WAITING: usize = 64;

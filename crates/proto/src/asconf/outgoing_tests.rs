@@ -439,7 +439,7 @@ fn eight_requests_fit_the_least_pmtu() {
     let requests: Vec<_> = (1..=MAX_BUNDLED as u16).map(|n| AddressRequest::Add(v6(n))).collect();
     out.request_together(&requests).unwrap();
     let chunk = send(&mut out, P0, NOW).unwrap();
-    assert!(chunk.len() + 40 + 12 <= crate::MIN_PMTU as usize, "{}", chunk.len());
+    assert!(chunk.len() + 40 + 12 <= crate::path::MIN_PMTU as usize, "{}", chunk.len());
 }
 
 #[test]

@@ -10,15 +10,19 @@ use msctp_wire::{
 
 use super::Association;
 use super::departed::Departed;
-use crate::asconf::{Ack, AsconfEvent, AsconfIn, AsconfOut, Effect, Received, Reception, prepare_local};
+use crate::addr::{PathAddr, PathId};
+use crate::asconf::{
+    Ack, AddressRequest, AsconfEvent, AsconfIn, AsconfOut, Effect, Received, Reception, prepare_local,
+};
+use crate::call_error::CallError;
+use crate::event::{Event, LossReason};
 use crate::extensions::Extensions;
+use crate::message::Transmit;
 use crate::path::pairing::can_pair;
 use crate::path::{Path, Paths, SourceUse};
 use crate::rare::Rare;
-use crate::{
-    AddressRequest, AssociationState as State, CallError, Direction, Event, LossReason, PathAddr, PathId,
-    PrimaryCause, TraceKind, Transmit,
-};
+use crate::stats::AssociationState as State;
+use crate::trace::{Direction, PrimaryCause, TraceKind};
 
 /// Both sides of dynamic addresses.
 #[derive(Debug)]

@@ -5,10 +5,13 @@ use msctp_wire::{Auth as AuthChunk, Cause, Causes, Chunk, ChunkType, Error, Pack
 
 use super::Association;
 use super::table12::{Action, action};
-use crate::auth::{AuthOffer, RANDOM_LEN, Random, Verdict};
+use crate::addr::PathAddr;
+use crate::auth::{AuthConfig, AuthEvent, AuthOffer, RANDOM_LEN, Random, SharedKey, Verdict};
+use crate::call_error::CallError;
 use crate::cookie::{Cookie, CookieJar};
+use crate::event::Event;
 use crate::rng::Rng;
-use crate::{AssociationState as State, AuthConfig, AuthEvent, CallError, Event, PathAddr, SharedKey};
+use crate::stats::AssociationState as State;
 
 /// Draws a Random Number (RFC 4895 §6.1), only if AUTH is on, so that other random numbers do not depend on
 /// it.

@@ -4,12 +4,13 @@ use msctp_congestion::classifier::LossClassifier;
 use msctp_units::Time;
 
 use super::{Association, Saved};
+use crate::addr::{PathAddr, PathId};
+use crate::call_error::CallError;
+use crate::error::{Restarted, SendError};
+use crate::message::{Message, OutMessage};
 use crate::path::Path;
 use crate::rare::Rare;
-use crate::{
-    AssociationState as State, AssociationStats, CallError, Message, OutMessage, PathAddr, PathId, PathStats,
-    Restarted, SendError,
-};
+use crate::stats::{AssociationState as State, AssociationStats, PathStats};
 
 impl Association {
     /// Queues a message to send (RFC 9260 §11.1.5). May be called before the association is up.

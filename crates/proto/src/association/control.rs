@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use msctp_wire::{EncodeChunk, UnknownChunk};
 use smallvec::SmallVec;
 
-use crate::PathAddr;
+use crate::addr::PathAddr;
 
 /// Longest queue of replies. The caller drains it after each input, so only a packet with many HEARTBEATs
 /// fills it.

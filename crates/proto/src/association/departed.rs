@@ -6,7 +6,7 @@ use msctp_units::{Span, Time};
 use msctp_wire::{ChunkType, Packet};
 
 use super::Association;
-use crate::PathAddr;
+use crate::addr::PathAddr;
 use crate::path::Path;
 use crate::path::pairing::MAX_ADDRESSES;
 use crate::rare::Untouched;

@@ -8,10 +8,12 @@ use smallvec::SmallVec;
 
 use super::Association;
 use super::input::Seen;
+use crate::addr::{PathAddr, PathId};
 use crate::extensions::Extensions;
 use crate::outbound::Echoed;
 use crate::path::Path;
-use crate::{AssociationState as State, Direction, EcnStats, PathAddr, PathId, TraceKind};
+use crate::stats::{AssociationState as State, EcnStats};
+use crate::trace::{Direction, TraceKind};
 
 /// Paths whose marks are echoed at a time. The oldest is forgotten for one more: new marks will come there,
 /// or no data does.

@@ -7,8 +7,8 @@
 
 use std::collections::VecDeque;
 
-use crate::Event;
 use crate::auth::AuthEvent;
+use crate::event::Event;
 
 /// Queued events from which on the peer's requests are held off.
 pub(super) const MAX_WAITING_EVENTS: usize = 1024;
@@ -74,7 +74,9 @@ fn is_superseded(old: &Event, new: &Event) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LossReason, PathId, PathState};
+    use crate::addr::PathId;
+    use crate::event::LossReason;
+    use crate::stats::PathState;
 
     #[test]
     fn a_full_queue_keeps_the_latest_of_each_thing_and_what_happens_once() {

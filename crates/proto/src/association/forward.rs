@@ -7,10 +7,13 @@ use msctp_wire::ChunkType;
 use super::Association;
 use super::input::Seen;
 use super::output::packet_room;
+use crate::event::Event;
 use crate::extensions::Extensions;
 use crate::inbound::{DataFault, Inbound};
+use crate::message::Transmit;
 use crate::path::Path;
-use crate::{AssociationState as State, Direction, Event, TraceKind, Transmit};
+use crate::stats::AssociationState as State;
+use crate::trace::{Direction, TraceKind};
 
 impl Association {
     /// Reports abandoned messages.
@@ -37,7 +40,7 @@ impl Association {
             ChunkType::I_DATA => Extensions::I_DATA,
             _ => return false,
         };
-        Extensions::of_config(&self.config).has(wanted)
+        self.config.extensions().has(wanted)
     }
 
     /// Returns whether user data is accepted in this state (RFC 9260 §6).

@@ -12,14 +12,16 @@ use super::auth::random_number;
 use super::negotiate::{
     Answer, Offer, OfferFault, address_params, answer_room, our_families, our_params, padding, streams,
 };
+use crate::addr::{PathAddr, PathId};
 use crate::auth::AuthOffer;
 use crate::cookie::{Addresses, CookieJar};
-use crate::extensions::Extensions;
-use crate::inbound::Inbound;
+use crate::event::{Event, LossReason};
+use crate::inbound::{Inbound, InboundConfig};
 use crate::path::Path;
 use crate::path::pairing::can_pair;
 use crate::rare::{Rare, Untouched};
-use crate::{AssociationState as State, Event, LossReason, PathAddr, PathId, TraceKind};
+use crate::stats::AssociationState as State;
+use crate::trace::TraceKind;
 
 /// RFC 9260 §5.2.6: a new INIT may ask for the measured round trip and at most one second more.
 const PRESERVATIVE_MARGIN: Span = Span::from_secs(1);
@@ -100,9 +102,8 @@ impl Association {
     pub(super) fn init_chunk<R>(&self, send: impl FnOnce(&Init<'_>) -> R) -> R {
         let addresses = self.paths.locals().map(|(address, _)| address).collect::<Addresses>();
         let auth = self.auth.ours(&self.config.auth);
-        let chunk_types = Extensions::of_config(&self.config).chunk_types();
-        let mut params =
-            our_params(addresses.iter().copied(), &chunk_types, Extensions::of_config(&self.config));
+        let chunk_types = self.config.extensions().chunk_types();
+        let mut params = our_params(addresses.iter().copied(), &chunk_types, self.config.extensions());
         if self.config.offer.list_addresses {
             params.push(our_families(&addresses));
         }
@@ -138,14 +139,14 @@ impl Association {
         now: Time,
         remote: IpAddr,
         quoted: &[u8],
-    ) -> Result<(), crate::CallError> {
+    ) -> Result<(), crate::call_error::CallError> {
         let tags = self.tags();
         let header = [tags.local_port.to_be_bytes(), tags.peer_port.to_be_bytes(), [0; 2], [0; 2]].concat();
         // RFC 9260 §10 ICMP6: chunk type INIT, and its Initiate Tag
         let init = quoted.get(12) == Some(&msctp_wire::ChunkType::INIT.0)
             && quoted.get(16..20) == Some(&tags.local_tag.to_be_bytes());
         if self.state != State::CookieWait || !quoted.starts_with(&header) || !init {
-            return Err(crate::CallError::NotQuoted);
+            return Err(crate::call_error::CallError::NotQuoted);
         }
         if !self.setup.unreachable.contains(&remote) {
             self.setup.unreachable.push(remote);
@@ -265,7 +266,7 @@ impl Association {
             self.setup.unrecognized.extend_from_slice(param);
         }
         self.tags.peer_tag = offer.tag;
-        self.tags.extensions = Extensions::agreed(&self.config, offer.extensions);
+        self.tags.extensions = self.config.extensions().agreed(self.config.auth.policy, offer.extensions);
         self.agree_auth(offer.auth.as_ref());
         (self.tags.outbound_streams, self.tags.inbound_streams) = streams(&self.config, &offer);
         self.set_peer_addresses(now, &offer.all_addresses(at.remote));
@@ -277,7 +278,8 @@ impl Association {
     /// Begins data transfer with the peer's initial TSN and a_rwnd.
     pub(super) fn begin_data(&mut self, initial_tsn: msctp_wire::Tsn, a_rwnd: u32) {
         let agreed = self.tags.extensions;
-        self.inbound = Inbound::new(&self.config, initial_tsn, self.tags.inbound_streams);
+        self.inbound =
+            Inbound::new(&InboundConfig::from(&*self.config), initial_tsn, self.tags.inbound_streams);
         self.inbound.set_interleaving(agreed.interleaves());
         self.outbound.set_extensions(agreed.interleaves(), agreed.forwards());
         self.begin_ecn();

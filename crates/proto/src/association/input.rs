@@ -7,13 +7,15 @@ use msctp_wire::{
 };
 
 use super::Association;
+use crate::addr::{PathAddr, PathId};
+use crate::config::EndpointConfig;
 use crate::cookie::{Cookie, CookieJar};
+use crate::event::{Event, LossReason};
 use crate::handover::MAX_PRIVATE_CHUNKS;
 use crate::inbound::{DataFault, Inbound, Received};
 use crate::path::{Acknowledged, SourceUse};
-use crate::{
-    AssociationState as State, Direction, EndpointConfig, Event, LossReason, PathAddr, PathId, TraceKind,
-};
+use crate::stats::AssociationState as State;
+use crate::trace::{Direction, TraceKind};
 
 /// Classification of a packet by its verification tag (RFC 9260 §8.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use msctp_units::Time;
 
 use super::Association;
-use crate::LossReason;
+use crate::event::LossReason;
 
 /// HEARTBEATs begin after this share of the idle timeout.
 const KEEP_ALIVE: u64 = 3;

@@ -23,7 +23,6 @@ mod table12;
 mod timers;
 mod trace;
 
-pub(crate) use self::replies::AMPLIFICATION_LIMIT;
 pub(crate) use self::table12::stale_cookie;
 
 use core::net::IpAddr;
@@ -45,19 +44,21 @@ use self::policy::Handover;
 use self::reconfig::Reconfig;
 use self::shutdown::Closing;
 use self::trace::Tracer;
+use crate::addr::{LocalAddrs, PathAddr, PathId, RemoteAddrs};
 use crate::auth::{Authentication, Random};
-use crate::config::check;
+use crate::config::Config;
 use crate::cookie::{Cookie, CookieJar};
+use crate::error::{ConfigError, check};
+use crate::event::{Event, LossReason};
 use crate::extensions::Extensions;
-use crate::inbound::Inbound;
-use crate::outbound::Outbound;
-use crate::path::{Added, PathEvent, Paths, SourceUse};
+use crate::inbound::{Inbound, InboundConfig};
+use crate::message::Message;
+use crate::outbound::{Outbound, OutboundConfig};
+use crate::path::{Added, PathEvent, Paths, PathsConfig, SourceUse};
 use crate::rare::{Rare, Untouched};
 use crate::rng::{Rng, RngState};
-use crate::{
-    AssociationState, AssociationStats, Config, ConfigError, Event, LocalAddrs, LossReason, Message,
-    PathAddr, PathId, PathState, PrimaryCause, RemoteAddrs, TraceKind,
-};
+use crate::stats::{AssociationState, AssociationStats, PathState};
+use crate::trace::{PrimaryCause, TraceKind};
 
 /// One end of an SCTP association (RFC 9260), with dynamic addresses (RFC 5061).
 ///
@@ -261,15 +262,15 @@ impl Association {
         mut rng: Rng,
         random: Option<Random>,
     ) -> Self {
-        let paths = Paths::new(config.paths_config(), rng.next_seed());
+        let paths = Paths::new(PathsConfig::from(&*config), rng.next_seed());
         let random = random.unwrap_or_else(|| auth::random_number(&config.auth, &mut rng));
         Self {
             // Replaced when the peer's initial TSN is known; nothing is given to it before.
-            inbound: Inbound::new(&config, Tsn::new(0), 0),
+            inbound: Inbound::new(&InboundConfig::from(&*config), Tsn::new(0), 0),
             //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1
             //# each endpoint MUST set its internal Cumulative TSN Ack Point to the value of its transmitted
             //# Initial TSN minus one.
-            outbound: Outbound::new(&config, tags.local_initial_tsn),
+            outbound: Outbound::new(&OutboundConfig::from(&*config), tags.local_initial_tsn),
             setup: Rare::default(),
             closing: Rare::default(),
             liveness: Liveness::default(),
@@ -449,7 +450,7 @@ impl Association {
     }
 
     /// Returns the next trace entry; always `None` if `Config::trace` is off.
-    pub fn poll_trace(&mut self) -> Option<crate::TraceEvent> {
+    pub fn poll_trace(&mut self) -> Option<crate::trace::TraceEvent> {
         self.tracer.pop()
     }
 

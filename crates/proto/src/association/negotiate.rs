@@ -10,13 +10,13 @@ use msctp_wire::{
 };
 use smallvec::SmallVec;
 
-use super::replies::AMPLIFICATION_LIMIT;
-use crate::auth::{AuthFault, AuthOffer, AuthReader, CookieAuth, Random, our_offer};
+use crate::addr::PathAddr;
+use crate::auth::{AuthFault, AuthOffer, AuthPolicy, AuthReader, CookieAuth, Random, our_offer};
+use crate::config::Config;
 use crate::cookie::{Addresses, Cookie, CookieJar};
 use crate::extensions::Extensions;
-use crate::path::ip_header;
 use crate::path::pairing::{MAX_ADDRESSES, is_endpoint};
-use crate::{AuthPolicy, Config, PathAddr};
+use crate::path::{AMPLIFICATION_LIMIT, ip_header};
 
 /// Bytes of unrecognized parameters reported at most: an answer must not be much larger than what provoked
 /// it, and has to fit a packet.
@@ -461,7 +461,7 @@ impl Answer<'_> {
             peer_a_rwnd: offer.a_rwnd,
             outbound_streams,
             inbound_streams,
-            extensions: Extensions::agreed(self.config, offer.extensions),
+            extensions: self.config.extensions().agreed(self.config.auth.policy, offer.extensions),
             auth: offer
                 .auth
                 .clone()
@@ -472,16 +472,16 @@ impl Answer<'_> {
             lists_addresses: true,
         };
         let mut signed = Vec::with_capacity(256);
-        let chunk_types = Extensions::of_config(self.config).chunk_types();
+        let chunk_types = self.config.extensions().chunk_types();
         let auth: ParamList<'_> = ours.iter().flat_map(AuthOffer::params).collect();
         let mandatory = HEADERS + params_len(&auth) + (4 + cookie.signed_len()).next_multiple_of(4);
         // An INIT that is not padded, as other stacks send it, is answered by what there is room for, the
         // most useful first. The cookie and AUTH are no larger than three times what asked for them, whatever
         // that was.
         let mut room = self.room.saturating_sub(mandatory);
-        let mut params = our_params(usable.clone(), &chunk_types, Extensions::of_config(self.config));
+        let mut params = our_params(usable.clone(), &chunk_types, self.config.extensions());
         if params_len(&params) > room {
-            params = our_params(core::iter::empty(), &chunk_types, Extensions::of_config(self.config));
+            params = our_params(core::iter::empty(), &chunk_types, self.config.extensions());
             cookie.lists_addresses = usable.count() <= 1;
         }
         if params_len(&params) > room {

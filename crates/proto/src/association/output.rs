@@ -9,9 +9,12 @@ use msctp_wire::{
 
 use super::Association;
 use super::control::Waiting;
+use crate::addr::{PathAddr, PathId};
 use crate::extensions::Extensions;
+use crate::message::Transmit;
 use crate::path::Path;
-use crate::{AssociationState as State, Direction, PathAddr, PathId, TraceKind, Transmit};
+use crate::stats::AssociationState as State;
+use crate::trace::{Direction, TraceKind};
 
 /// Output state that no other module owns.
 #[derive(Debug, Default)]

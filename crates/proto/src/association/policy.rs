@@ -10,11 +10,14 @@ use msctp_wire::{ChunkType, EncodeChunk, UnknownChunk};
 use smallvec::SmallVec;
 
 use super::Association;
+use crate::addr::{PathAddr, PathId};
+use crate::call_error::CallError;
+use crate::config::Config;
+use crate::event::Event;
 use crate::handover::{Action, HandoverPolicy, LinkEvent, LinkState, MIN_TIMER, PathView, View};
 use crate::path::{Path, Paths, SetPrimaryError};
-use crate::{
-    AssociationState as State, CallError, Config, Event, PathAddr, PathId, PathState, PrimaryCause, TraceKind,
-};
+use crate::stats::{AssociationState as State, PathState};
+use crate::trace::{PrimaryCause, TraceKind};
 
 /// The policy and the state of its actions.
 #[derive(Debug)]

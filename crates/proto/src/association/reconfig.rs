@@ -6,14 +6,18 @@ use msctp_wire::{EncodeChunk, List, Param, Params, ReConfig, ReconfigSerial, Str
 use smallvec::SmallVec;
 
 use super::Association;
-use crate::config::Reconfiguration;
+use crate::addr::PathAddr;
+use crate::call_error::CallError;
+use crate::event::Event;
 use crate::extensions::Extensions;
+use crate::message::Transmit;
 use crate::path::Path;
 use crate::reconfig::{
-    Answer, Deferred, Incoming, MAX_NAMED_STREAMS, Outgoing, ReconfigOutcome, Settled, Step, StreamEvent,
-    StreamRequest,
+    Answer, Deferred, Incoming, MAX_NAMED_STREAMS, Outgoing, ReconfigOutcome, Reconfiguration, Settled, Step,
+    StreamEvent, StreamRequest,
 };
-use crate::{AssociationState as State, CallError, Direction, Event, PathAddr, TraceKind, Transmit};
+use crate::stats::AssociationState as State;
+use crate::trace::{Direction, TraceKind};
 
 /// Parameters of a RE-CONFIG that are looked at (RFC 6525 §3.1: one or two).
 const MAX_PARAMS: usize = 2;

@@ -9,12 +9,8 @@
 use msctp_wire::{CommonHeader, EncodeChunk};
 
 use super::Association;
-use crate::PathAddr;
-use crate::path::ip_header;
-
-/// Bytes that may go to an address that is not confirmed, for each that came from it. RFC 9260 §5.4 leaves
-/// the number open; this is that of RFC 9000 §8.1.
-pub(crate) const AMPLIFICATION_LIMIT: u32 = 3;
+use crate::addr::PathAddr;
+use crate::path::{AMPLIFICATION_LIMIT, ip_header};
 
 impl Association {
     /// Sets the credit of a received packet of `len` bytes.

@@ -4,8 +4,11 @@ use msctp_units::Time;
 use msctp_wire::{Abort, Cause, Causes, EncodeChunk, Shutdown, ShutdownAck, ShutdownComplete};
 
 use super::Association;
+use crate::addr::{PathAddr, PathId};
+use crate::error::AbortReason;
+use crate::event::{Event, LossReason};
 use crate::rare::Untouched;
-use crate::{AbortReason, AssociationState as State, Event, LossReason, PathAddr, PathId};
+use crate::stats::AssociationState as State;
 
 /// Progress of a shutdown.
 #[derive(Debug, Default)]
@@ -72,7 +75,7 @@ impl Association {
     /// Aborts with a reason for the peer (RFC 9260 §9.1). Reports undelivered messages as failed. Truncates a
     /// reason that does not fit a packet of the smallest PMTU.
     pub fn abort(&mut self, now: Time, reason: &AbortReason) {
-        let text = &reason.0[..reason.0.len().min(crate::MIN_PMTU as usize - 128)];
+        let text = &reason.0[..reason.0.len().min(crate::path::MIN_PMTU as usize - 128)];
         self.abort_with(now, &[Cause::UserInitiatedAbort(text)], LossReason::Aborted);
     }
 

@@ -1,9 +1,10 @@
 //! Calls of the application on stream scheduling, and what was negotiated.
 
 use super::Association;
+use crate::error::SendError;
 use crate::extensions::{Agreed, Extensions};
 use crate::outbound::scheduler::{self, UnknownScheduler};
-use crate::{AssociationState, SendError};
+use crate::stats::AssociationState;
 
 impl Association {
     /// Returns the negotiated options; `None` before the association is up.

@@ -6,11 +6,13 @@ use msctp_units::Time;
 use msctp_wire::{Cause, Causes, CookieAck, Error, ShutdownAck, Tsn};
 
 use super::{Association, Saved, Tags};
+use crate::addr::{PathAddr, PathId};
 use crate::cookie::{Addresses, Cookie, CookieJar};
-use crate::outbound::Outbound;
+use crate::event::Event;
+use crate::outbound::{Outbound, OutboundConfig};
 use crate::path::Path;
 use crate::rng::Rng;
-use crate::{AssociationState as State, Event, PathAddr, PathId};
+use crate::stats::AssociationState as State;
 
 /// The rows of Table 12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,7 +179,7 @@ impl Association {
         self.agree_auth_of_cookie(cookie);
         self.restart_paths(now, cookie);
         let room_again = self.outbound.take_writable();
-        self.outbound = Outbound::new(&self.config, self.tags.local_initial_tsn);
+        self.outbound = Outbound::new(&OutboundConfig::from(&*self.config), self.tags.local_initial_tsn);
         self.begin_data(Tsn::new(cookie.peer_initial_tsn), cookie.peer_a_rwnd);
         // "All the congestion control parameters [...] MUST be reset to their initial values"
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.2.4

@@ -3,7 +3,7 @@
 use msctp_units::Time;
 
 use super::Association;
-use crate::AssociationState as State;
+use crate::stats::AssociationState as State;
 
 /// Returns the earlier of two optional deadlines.
 #[inline]

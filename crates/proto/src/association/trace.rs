@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use msctp_congestion::Window;
 use msctp_units::Time;
 
+use crate::addr::PathId;
 use crate::outbound::Outbound;
 use crate::path::Paths;
-use crate::{PathId, TraceEvent, TraceKind};
+use crate::trace::{TraceEvent, TraceKind};
 
 /// The trace of one association.
 #[derive(Debug)]

@@ -4,8 +4,7 @@
 use zeroize::Zeroizing;
 
 use super::hmac::Schedule;
-use super::{HmacAlgorithm, KeyError};
-use crate::SharedKey;
+use super::{HmacAlgorithm, KeyError, SharedKey};
 
 /// Keys that an association holds at most.
 pub const MAX_KEYS: usize = 64;

@@ -2,10 +2,13 @@
 //!
 //! Knows only the signed bytes, no association. Not called for packets whose chunks need no authentication.
 
+mod config;
 mod hmac;
 mod keys;
 mod offer;
 
+pub use config::{AuthConfig, AuthPolicy, SharedKey};
+use config::{COVERED, NEVER};
 pub use hmac::HmacAlgorithm;
 use hmac::MAX_LEN;
 pub use keys::MAX_KEYS;
@@ -14,8 +17,6 @@ pub(crate) use offer::{AuthFault, AuthOffer, AuthReader, CookieAuth, RANDOM_LEN,
 use msctp_wire::{Auth as AuthChunk, AuthPlan, ChunkSet, ChunkType, HmacId, PacketBuilder};
 
 use self::keys::KeyRing;
-use crate::config::COVERED;
-use crate::{AuthConfig, SharedKey};
 
 /// RFC 4895 §6.2: the HMAC field is zero while the HMAC is computed.
 static ZEROS: [u8; MAX_LEN] = [0; MAX_LEN];

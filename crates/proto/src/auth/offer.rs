@@ -4,8 +4,7 @@
 use msctp_wire::{ChunkSet, ChunkType, HmacId, List, Param, Tlv};
 use smallvec::SmallVec;
 
-use super::HmacAlgorithm;
-use crate::config::NEVER;
+use super::{HmacAlgorithm, NEVER};
 
 /// RFC 4895 §6.1: "The RANDOM parameter MUST contain a 32-byte Random Number".
 //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1

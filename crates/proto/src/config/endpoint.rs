@@ -2,18 +2,18 @@
 
 use msctp_units::Span;
 
-use super::check;
-use crate::ConfigError;
+use crate::error::{ConfigError, check};
 
 /// Options of an endpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndpointConfig {
     /// Valid.Cookie.Life, 60 s (RFC 9260 §16).
     pub valid_cookie_life: Span,
-    /// A cookie secret signs for so long, 1 h (RFC 9260 §5.1.3: "e.g., hourly"); the one before it stays valid for a
-    /// cookie's life.
+    /// A cookie secret signs for so long, 1 h (RFC 9260 §5.1.3: "e.g., hourly"); the one before it stays
+    /// valid for a cookie's life.
     pub cookie_secret_life: Span,
-    /// Stateless replies that may wait to be sent, 256; more are dropped, which bounds what an attacker can make us hold.
+    /// Stateless replies that may wait to be sent, 256; more are dropped, which bounds what an attacker can
+    /// make us hold.
     pub max_pending_replies: usize,
     /// Answers without an association in a second: 10,000 INIT ACKs and as many others (ABORT, SHUTDOWN
     /// COMPLETE, ERROR). What exceeds either is dropped, which bounds what an attacker with forged sources
@@ -27,10 +27,11 @@ pub struct EndpointConfig {
     /// holding all ports (camping, RFC 5062); clients behind one address translator share it. An association
     /// counts where the peer set it up from until it ends, and where the peer is now.
     pub max_associations_per_peer: usize,
-    /// Bytes that peers may make all associations together hold: received data that nobody has read or that waits for other data, what
-    /// keeping it takes, and streams begun. 256 MiB, at least 64 KiB. While they hold more than half of it, each
-    /// association may hold an equal share of the other half (4 KiB at least): the window of one that holds more is closed, and new
-    /// data for it is dropped. Idle associations take about 4 KiB each beside it.
+    /// Bytes that peers may make all associations together hold: received data that nobody has read or that
+    /// waits for other data, what keeping it takes, and streams begun. 256 MiB, at least 64 KiB. While they
+    /// hold more than half of it, each association may hold an equal share of the other half (4 KiB at
+    /// least): the window of one that holds more is closed, and new data for it is dropped. Idle associations
+    /// take about 4 KiB each beside it.
     pub receive_memory: u64,
     /// A Cookie Preservative can lengthen a cookie's life by at most so much, 10 s (RFC 9260 §3.3.2.1.3).
     pub max_cookie_preservative: Span,

@@ -1,50 +1,27 @@
-//! Options of an association, with RFC 9260's values as defaults, and their validation; an endpoint's are in `endpoint`.
+//! Options of an association, with RFC 9260's values as defaults, and their validation; an endpoint's are in
+//! `endpoint`.
 
-mod auth;
-mod buffers;
 mod endpoint;
-mod failover;
 mod moves;
-mod offer;
 mod profile;
-mod recovery;
-mod streams;
 
-pub use self::auth::{AuthConfig, AuthPolicy, SharedKey};
-pub(crate) use self::auth::{COVERED, NEVER};
-pub(crate) use self::buffers::MIN_CHARGE;
 pub use self::endpoint::EndpointConfig;
-pub use self::failover::FailoverConfig;
 pub use self::moves::Moves;
-pub use self::offer::OfferConfig;
-pub use self::recovery::{LossRecovery, SpuriousTimeouts};
-pub use self::streams::{Reconfiguration, StreamsConfig};
 
-use core::fmt::Display;
 use core::net::{IpAddr, Ipv4Addr};
 
 use msctp_congestion::classifier::ClassifierFactory;
 use msctp_congestion::{ControllerConfig, ControllerFactory, InitialWindow, IpVersion, RtoConfig};
 use msctp_units::Span;
 
-use crate::ConfigError;
+use crate::auth::AuthConfig;
+use crate::error::{ConfigError, check};
+use crate::extensions::{Extensions, OfferConfig};
 use crate::handover::PolicyFactory;
-use crate::path::{PathsConfig, pmdcs};
-
-/// The smallest `Config::pmtu`: room for a COOKIE ECHO with our own cookie and for a SACK with gap blocks.
-pub const MIN_PMTU: u32 = 512;
-/// The largest `Config::pmtu`: what an IP packet can be.
-pub const MAX_PMTU: u32 = 65_535;
-
-/// Where a chunk goes whose T3-rtx expired (RFC 9260 §6.4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RetransmissionPath {
-    /// To an active path other than the last one, when there is one. RFC 9260 §6.4, the default.
-    #[default]
-    Alternate,
-    /// To the same path as long as it is active.
-    Same,
-}
+use crate::inbound::InboundConfig;
+use crate::outbound::{LossRecovery, OutboundConfig, RetransmissionPath, SpuriousTimeouts};
+use crate::path::{FailoverConfig, MAX_PMTU, MIN_PMTU, PathsConfig, pmdcs};
+use crate::streams::StreamsConfig;
 
 /// Options of one association. [`Config::default`] is RFC 9260 §16 where it gives a value.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +32,8 @@ pub struct Config {
     pub rto_min: Span,
     /// RTO.Max, 60 s.
     pub rto_max: Span,
-    /// HB.interval, 30 s; [`Span::ZERO`] sends no heartbeats but those that confirm an address (RFC 9260 §8.3).
+    /// HB.interval, 30 s; [`Span::ZERO`] sends no heartbeats but those that confirm an address (RFC 9260
+    /// §8.3).
     pub hb_interval: Span,
     /// HB.Max.Burst, 1: heartbeats per RTO that confirm addresses (RFC 9260 §5.4).
     pub hb_max_burst: u32,
@@ -67,10 +45,10 @@ pub struct Config {
     pub moves: Moves,
     /// Association.Max.Retrans, 10 (RFC 9260 §8.1).
     pub assoc_max_retrans: u32,
-    /// The association is lost ([`LossReason::IdleTimeout`](crate::LossReason)) when no packet came from the peer for this long,
-    /// at least 100 ms. HEARTBEATs on every path begin after a third of it, and keep an association alive that is merely idle.
-    /// The peer gets an ABORT. `None`, the default, as RFC 9260 has it: error counters alone end an association, which takes
-    /// minutes, and longer when nothing is sent.
+    /// The association is lost ([`LossReason::IdleTimeout`](crate::LossReason)) when no packet came from the
+    /// peer for this long, at least 100 ms. HEARTBEATs on every path begin after a third of it, and keep an
+    /// association alive that is merely idle. The peer gets an ABORT. `None`, the default, as RFC 9260 has
+    /// it: error counters alone end an association, which takes minutes, and longer when nothing is sent.
     pub idle_timeout: Option<Span>,
     /// Max.Init.Retransmits, 8 (RFC 9260 §4).
     pub max_init_retransmits: u32,
@@ -78,41 +56,43 @@ pub struct Config {
     pub sack_delay: Span,
     /// A SACK goes out at least every so many packets with DATA, 2 (RFC 9260 §6.2).
     pub sack_frequency: u32,
-    /// Gap blocks in a SACK at most. As many as fit, which is the default and what RFC 9260 §6.2 wants; fewer is for
-    /// comparison with TCP, whose SACK option holds three or four.
+    /// Gap blocks in a SACK at most. As many as fit, which is the default and what RFC 9260 §6.2 wants; fewer
+    /// is for comparison with TCP, whose SACK option holds three or four.
     pub max_gap_blocks: u32,
-    /// Bytes for data received and not yet read, 1 MiB; announced as a_rwnd. At least 1500 (RFC 9260 §3.3.2). A chunk counts
-    /// as at least 256 bytes, about what holding it takes: with smaller ones a_rwnd (RFC 9260 §6.2) comes to 0 sooner. As
-    /// much again is taken for a message that is not complete while nothing else can be read; a longer one is delivered in parts
-    /// (§11.1.7).
+    /// Bytes for data received and not yet read, 1 MiB; announced as a_rwnd. At least 1500 (RFC 9260 §3.3.2).
+    /// A chunk counts as at least 256 bytes, about what holding it takes: with smaller ones a_rwnd (RFC 9260
+    /// §6.2) comes to 0 sooner. As much again is taken for a message that is not complete while nothing else
+    /// can be read; a longer one is delivered in parts (§11.1.7).
     pub receive_buffer: u32,
-    /// Bytes of user messages that wait or are not yet acknowledged, 2 MiB. A message that waits and a chunk that was sent count
-    /// as at least 256 bytes, about what keeping it takes: of one-byte messages 8192 fit, and take about 2 MiB.
+    /// Bytes of user messages that wait or are not yet acknowledged, 2 MiB. A message that waits and a chunk
+    /// that was sent count as at least 256 bytes, about what keeping it takes: of one-byte messages 8192 fit,
+    /// and take about 2 MiB.
     pub send_buffer: u32,
-    /// The receive buffer may grow up to so many bytes, when the application read more than half of it in a round
-    /// trip (dynamic right-sizing). At least `receive_buffer`. `None`, the default: it does not grow.
+    /// The receive buffer may grow up to so many bytes, when the application read more than half of it in a
+    /// round trip (dynamic right-sizing). At least `receive_buffer`. `None`, the default: it does not grow.
     pub max_receive_buffer: Option<u32>,
-    /// Largest IP packet, header included, 1500 bytes: the most a path may turn out to carry, or, with `pmtud` off, what every path
-    /// carries.
+    /// Largest IP packet, header included, 1500 bytes: the most a path may turn out to carry, or, with
+    /// `pmtud` off, what every path carries.
     pub pmtu: u32,
-    /// Discover the PMTU of each path (RFC 8899), with `pmtu` as MAX_PLPMTU. True. A path begins with 1200 bytes
-    /// (BASE_PLPMTU; 1280 on IPv6), and is searched when more waits to be sent than one packet takes, again 600 s
-    /// after a search that ended below `pmtu`. False: `pmtu` is what every path carries; where one carries less,
-    /// packets are lost, or fragmented by the host.
+    /// Discover the PMTU of each path (RFC 8899), with `pmtu` as MAX_PLPMTU. True. A path begins with 1200
+    /// bytes (BASE_PLPMTU; 1280 on IPv6), and is searched when more waits to be sent than one packet takes,
+    /// again 600 s after a search that ended below `pmtu`. False: `pmtu` is what every path carries; where
+    /// one carries less, packets are lost, or fragmented by the host.
     pub pmtu_discovery: bool,
     /// Max.Burst, 4 packets; 0 means no limit (RFC 9260 §6.1 rule D).
     pub max_burst: u32,
     /// Where timed-out chunks go.
     pub retransmission_path: RetransmissionPath,
-    /// Makes the classifier that judges losses found by gap blocks, in congestion avoidance only; after a loss judged to be
-    /// wireless the window stays. `None`, the default, is RFC 9260: every loss is congestion.
+    /// Makes the classifier that judges losses found by gap blocks, in congestion avoidance only; after a
+    /// loss judged to be wireless the window stays. `None`, the default, is RFC 9260: every loss is
+    /// congestion.
     pub loss_classifier: Option<ClassifierFactory>,
     /// Whether spurious expirations of T3-rtx are detected and undone. `Ignore`.
     pub spurious_timeouts: SpuriousTimeouts,
-    /// Explicit congestion notification (RFC 4960 Appendix A; RFC 9260 keeps its chunk types and leaves it out): packets with new
-    /// data may be marked by the network instead of dropped, if the peer offers the same. Whoever carries the packets has to pass
-    /// the mark on: [`Transmit::ecn`](crate::Transmit) out, [`handle_marked_datagram`](crate::Endpoint::handle_marked_datagram) in.
-    /// False.
+    /// Explicit congestion notification (RFC 4960 Appendix A; RFC 9260 keeps its chunk types and leaves it
+    /// out): packets with new data may be marked by the network instead of dropped, if the peer offers the
+    /// same. Whoever carries the packets has to pass the mark on: [`Transmit::ecn`](crate::Transmit) out,
+    /// [`handle_marked_datagram`](crate::Endpoint::handle_marked_datagram) in. False.
     pub ecn: bool,
     /// How lost chunks are found. `Rfc9260`.
     pub loss_recovery: LossRecovery,
@@ -137,7 +117,8 @@ pub struct Config {
     //# The initial cwnd before data transmission MUST be set to min(4 * PMDCS, max(2 * PMDCS, 4404)) bytes if
     //# the peer address is an IPv4 address
     pub initial_window: InitialWindow,
-    /// A path's slow-start threshold before its first loss, in bytes; `None`: arbitrarily high (RFC 9260 §7.2.1).
+    /// A path's slow-start threshold before its first loss, in bytes; `None`: arbitrarily high (RFC 9260
+    /// §7.2.1).
     pub initial_ssthresh: Option<u64>,
     /// What happens at a path change. [`Conservative`](crate::handover::Conservative) by default: RFC 9260.
     pub handover_policy: PolicyFactory,
@@ -200,19 +181,6 @@ impl Default for Config {
     }
 }
 
-/// `Ok` when `right`, else an error that names the field, the value and what is wanted.
-pub(crate) fn check(
-    right: bool,
-    field: &'static str,
-    value: impl Display,
-    want: impl Display,
-) -> Result<(), ConfigError> {
-    if right {
-        return Ok(());
-    }
-    Err(ConfigError { field, value: value.to_string(), want: want.to_string() })
-}
-
 impl Config {
     /// Checks every option and the relations between them.
     ///
@@ -273,28 +241,9 @@ impl Config {
         )
     }
 
-    /// The options that concern paths.
-    pub(crate) fn paths_config(&self) -> PathsConfig {
-        PathsConfig {
-            rto: RtoConfig {
-                initial: self.rto_initial,
-                min: self.rto_min,
-                max: self.rto_max,
-                ..RtoConfig::default()
-            },
-            hb_interval: self.hb_interval,
-            hb_max_burst: self.hb_max_burst,
-            path_max_retrans: self.path_max_retrans,
-            failover: self.failover,
-            overlap: self.moves.overlaps(),
-            assoc_max_retrans: self.assoc_max_retrans,
-            pmtu: self.pmtu,
-            reserved: 0,
-            pmtu_discovery: self.pmtu_discovery,
-            controller: self.controller.clone(),
-            initial_window: self.initial_window,
-            initial_ssthresh: self.initial_ssthresh,
-        }
+    /// Returns the extensions that this end offers.
+    pub(crate) fn extensions(&self) -> Extensions {
+        Extensions::offered(self.auth.policy, self.offer, &self.streams, self.ecn)
     }
 
     fn validate_sizes(&self) -> Result<(), ConfigError> {
@@ -339,14 +288,72 @@ impl Config {
     }
 }
 
+impl From<&Config> for PathsConfig {
+    fn from(config: &Config) -> Self {
+        Self {
+            rto: RtoConfig {
+                initial: config.rto_initial,
+                min: config.rto_min,
+                max: config.rto_max,
+                ..RtoConfig::default()
+            },
+            hb_interval: config.hb_interval,
+            hb_max_burst: config.hb_max_burst,
+            path_max_retrans: config.path_max_retrans,
+            failover: config.failover,
+            overlap: config.moves.overlaps(),
+            assoc_max_retrans: config.assoc_max_retrans,
+            pmtu: config.pmtu,
+            reserved: 0,
+            pmtu_discovery: config.pmtu_discovery,
+            controller: config.controller.clone(),
+            initial_window: config.initial_window,
+            initial_ssthresh: config.initial_ssthresh,
+        }
+    }
+}
+
+impl<'a> From<&'a Config> for OutboundConfig<'a> {
+    fn from(config: &'a Config) -> Self {
+        Self {
+            scheduler: &config.streams.scheduler,
+            send_buffer: config.send_buffer,
+            max_burst: config.max_burst,
+            full_packets: config.max_segments > 1,
+            retransmission_path: config.retransmission_path,
+            loss_recovery: config.loss_recovery,
+            spurious_timeouts: config.spurious_timeouts,
+            loss_classifier: config.loss_classifier.as_ref(),
+            silence: config.failover.silence,
+            sack_delay: config.sack_delay,
+            trace: config.trace,
+        }
+    }
+}
+
+impl From<&Config> for InboundConfig {
+    fn from(config: &Config) -> Self {
+        Self {
+            receive_buffer: config.receive_buffer,
+            max_receive_buffer: config.max_receive_buffer,
+            pmtu: config.pmtu,
+            sack_delay: config.sack_delay,
+            sack_frequency: config.sack_frequency,
+            max_gap_blocks: config.max_gap_blocks,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The most options that an association may have. Each is a liability: merge or remove one before adding another.
+    /// The most options that an association may have. Each is a liability: merge or remove one before adding
+    /// another.
     const MOST_OPTIONS: usize = 47;
 
-    /// Returns the names of the options: the fields of `Config` and of the structs nested in it that group options.
+    /// Returns the names of the options: the fields of `Config` and of the structs nested in it that group
+    /// options.
     fn options() -> Vec<String> {
         let groups = ["FailoverConfig {", "AuthConfig {", "OfferConfig {", "StreamsConfig {"];
         let text = format!("{:#?}", Config::default());

@@ -1,5 +1,7 @@
 //! [`Moves`]: what a change of addresses may do beyond RFC 5061.
 
+use crate::path::AMPLIFICATION_LIMIT;
+
 /// How an end that moves asks, and how one that is asked answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Moves {
@@ -8,13 +10,15 @@ pub enum Moves {
     Standard,
     /// Sooner, by four departures from the RFCs:
     ///
-    /// - The request that adds an address leaves from that address first, as RFC 5061 §5.3 F1 allows, and from
-    ///   another when it is not answered. It then does not wait in the queues of the path that is being left.
+    /// - The request that adds an address leaves from that address first, as RFC 5061 §5.3 F1 allows, and
+    ///   from another when it is not answered. It then does not wait in the queues of the path that is being
+    ///   left.
     /// - It leaves three times at once; RFC 5061 §5.1.1 C1 has one packet on its way. A link often loses the
     ///   first packet after it came up. A PAD chunk (RFC 4820) fills it, so that the peer may answer with as
     ///   much, and it says in a SACK what has arrived when no other address is left.
-    /// - Data may go to an address that was just added from itself before it is confirmed (RFC 9260 §5.4 forbids
-    ///   it): at most three bytes for each byte of the packet that added it, the limit of RFC 9000 §8.1.
+    /// - Data may go to an address that was just added from itself before it is confirmed (RFC 9260 §5.4
+    ///   forbids it): at most three bytes for each byte of the packet that added it, the limit of RFC 9000
+    ///   §8.1.
     /// - While the path to which data has just moved is still looking for its rate (slow start, Startup), the
     ///   path that was left carries what the new one does not take, as long as it works and has the shorter
     ///   round trip. RFC 9260 §6.4 sends to one path.
@@ -29,7 +33,7 @@ impl Moves {
 
     /// Bytes that may go to a new address for each byte of the packet that added it.
     pub(crate) fn early_data(self) -> u32 {
-        if self == Self::Fast { crate::association::AMPLIFICATION_LIMIT } else { 0 }
+        if self == Self::Fast { AMPLIFICATION_LIMIT } else { 0 }
     }
 
     /// Packets of one request: with what they carry less than any initial window (RFC 9260 §7.2.1).

@@ -18,10 +18,11 @@ use smallvec::SmallVec;
 use zeroize::Zeroize;
 
 use self::used::UsedCookies;
+use crate::addr::PathAddr;
 use crate::auth::{AuthOffer, CookieAuth};
+use crate::config::EndpointConfig;
 use crate::extensions::Extensions;
 use crate::rate::RateLimit;
-use crate::{EndpointConfig, PathAddr};
 
 /// Bytes of the MAC: HMAC-SHA256 cut to 128 bits, as IPsec has it. Short, because an INIT ACK
 /// may not be much larger than the INIT.
@@ -448,7 +449,7 @@ mod tests {
         largest.auth.as_mut().unwrap().peer.chunks = Some([ChunkType(3); 3].into_iter().collect());
         let mut bytes = Vec::new();
         jar().sign(&largest, &mut bytes);
-        assert!(40 + 12 + 4 + bytes.len() <= crate::MIN_PMTU as usize, "{}", bytes.len());
+        assert!(40 + 12 + 4 + bytes.len() <= crate::path::MIN_PMTU as usize, "{}", bytes.len());
     }
 
     //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.3

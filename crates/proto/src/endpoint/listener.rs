@@ -8,12 +8,13 @@ use msctp_units::Time;
 use msctp_wire::{Abort, Cause, Causes, Chunk, ChunkType, Error, Init, Packet, Tsn};
 
 use super::{DatagramOutcome, Endpoint, IgnoreReason};
+use crate::addr::PathAddr;
 use crate::association::auth::random_number;
 use crate::association::negotiate::{Answer, Offer, answer_room};
-use crate::association::stale_cookie;
+use crate::association::{Association, stale_cookie};
 use crate::auth::{Authentication, RANDOM_LEN, Verdict};
+use crate::config::Config;
 use crate::cookie::Cookie;
-use crate::{Association, Config, PathAddr};
 
 /// A port that accepts associations.
 #[derive(Debug)]
@@ -230,9 +231,10 @@ mod tests {
     use msctp_wire::{Checksum, CookieEcho, PacketBuilder, VerificationTag};
 
     use super::*;
+    use crate::addr::LocalAddrs;
+    use crate::config::EndpointConfig;
     use crate::cookie::testing::cookie;
     use crate::extensions::Extensions;
-    use crate::{EndpointConfig, LocalAddrs};
 
     /// Echoes a cookie that was made at `ms`, from a host of its own.
     fn echo(endpoint: &mut Endpoint, ms: u64, host: u8) -> DatagramOutcome {

@@ -17,16 +17,18 @@ use msctp_wire::{ChunkType, EncodeChunk, PacketBuilder, PacketError, Verificatio
 use self::demux::{Demux, Keys};
 use self::listener::Listener;
 use self::schedule::Schedule;
-use crate::association::check_addresses;
-use crate::auth::Authentication;
-use crate::config::check;
+use crate::addr::{LocalAddrs, PathAddr, RemoteAddrs};
+use crate::association::{Association, check_addresses};
+use crate::auth::{Authentication, HmacAlgorithm};
+use crate::config::{Config, EndpointConfig};
 use crate::cookie::{Cookie, CookieJar};
+use crate::error::{ConfigError, check};
+use crate::event::Event;
+use crate::message::Transmit;
 use crate::rate::RateLimit;
 use crate::rng::Rng;
-use crate::{
-    Association, AssociationState, Config, ConfigError, EndpointConfig, Event, HmacAlgorithm, LocalAddrs,
-    PathAddr, RemoteAddrs, TraceEvent, Transmit,
-};
+use crate::stats::AssociationState;
+use crate::trace::TraceEvent;
 
 /// Largest IP packet without an association. The largest INIT ACK is smaller.
 const REPLY_PMTU: u32 = 1500;

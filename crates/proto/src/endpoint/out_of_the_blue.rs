@@ -4,7 +4,7 @@ use msctp_units::Time;
 use msctp_wire::{Abort, Cause, Causes, Checksum, Chunk, ChunkType, Packet, ShutdownComplete};
 
 use super::{DatagramOutcome, Endpoint, IgnoreReason};
-use crate::PathAddr;
+use crate::addr::PathAddr;
 use crate::path::pairing::is_endpoint;
 
 /// How RFC 9260 §8.4 answers a packet, by its chunks.

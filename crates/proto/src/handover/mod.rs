@@ -22,7 +22,8 @@ use msctp_congestion::{InitialWindow, IpVersion, StartState, Window};
 use msctp_units::{Span, Time};
 use msctp_wire::{ChunkType, UnknownChunk};
 
-use crate::{PathAddr, PathId, PathState};
+use crate::addr::{PathAddr, PathId};
+use crate::stats::PathState;
 
 /// What happens to windows at a path change, and what is done to prepare for one.
 ///

@@ -33,8 +33,8 @@ use self::slab::Slab;
 use self::tsn_map::{Place, TsnMap};
 use self::window::{ReceiveWindow, STRETCH};
 use crate::long_tsn::LongTsn;
+use crate::message::Message;
 use crate::rare::Rare;
-use crate::{Config, Message};
 
 /// Duplicate TSNs remembered for the next SACK. Reporting them is a SHOULD (RFC 9260 §6.2); a peer must not
 /// make us hold more.
@@ -74,6 +74,23 @@ pub struct SackSummary {
     pub duplicates: u16,
 }
 
+/// Options of the receiving half of one association; `Config` documents them.
+#[derive(Clone, Copy, Debug)]
+pub struct InboundConfig {
+    /// Bytes for data received and not yet read.
+    pub receive_buffer: u32,
+    /// What the receive buffer may grow to, in bytes; `None`: it does not grow.
+    pub max_receive_buffer: Option<u32>,
+    /// Largest IP packet in bytes, header included.
+    pub pmtu: u32,
+    /// SACK.Delay.
+    pub sack_delay: Span,
+    /// A SACK goes out at least every so many packets with DATA.
+    pub sack_frequency: u32,
+    /// Most gap blocks in a SACK.
+    pub max_gap_blocks: u32,
+}
+
 /// The receiving half of data transfer.
 #[derive(Debug)]
 pub struct Inbound {
@@ -96,10 +113,7 @@ pub struct Inbound {
 
 impl Inbound {
     /// `initial_tsn`: the peer's, from its INIT or INIT ACK. `streams`: negotiated number of inbound streams.
-    ///
-    /// Uses `receive_buffer`, `buffers`, `pmtu`, `sack_delay`, `sack_frequency` and `max_gap_blocks` of
-    /// `config`.
-    pub fn new(config: &Config, initial_tsn: Tsn, streams: u16) -> Self {
+    pub fn new(config: &InboundConfig, initial_tsn: Tsn, streams: u16) -> Self {
         Self {
             map: TsnMap::new(initial_tsn),
             window: ReceiveWindow::new(

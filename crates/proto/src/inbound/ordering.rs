@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::fault::DataFault;
-use crate::Message;
+use crate::message::Message;
 use crate::stream_table::StreamTable;
 
 /// A message or a part of one, and how many chunks it came in.

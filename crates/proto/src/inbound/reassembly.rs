@@ -13,8 +13,8 @@ use super::ordering::Arrived;
 use super::piece::Piece;
 use super::slab::{self, Slab};
 use super::tsn_map::TsnMap;
-use crate::Message;
 use crate::long_tsn::LongTsn;
+use crate::message::Message;
 use crate::rare::Untouched;
 
 /// Which message: stream, unordered, message identifier. All DATA chunks share one: their TSNs tell their

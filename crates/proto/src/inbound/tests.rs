@@ -1,6 +1,7 @@
 //! Tests of the receiving half, each named after the section of RFC 9260 it holds it against.
 
 use super::*;
+use crate::config::Config;
 use bytes::Bytes;
 use msctp_units::Span;
 use msctp_wire::{Checksum, Chunk, DataFlags, Packet, Ppid, Ssn, VerificationTag};
@@ -40,7 +41,7 @@ fn chunk(tsn: u32, ssn: u16, flags: DataFlags, payload: &[u8]) -> Data<'_> {
 fn receiver(change: impl FnOnce(&mut Config)) -> Inbound {
     let mut config = Config::default();
     change(&mut config);
-    let mut inbound = Inbound::new(&config, Tsn::new(0), 10);
+    let mut inbound = Inbound::new(&InboundConfig::from(&config), Tsn::new(0), 10);
     assert_eq!(inbound.handle_data(&chunk(0, 0, WHOLE, b"0")), Ok(Received::New));
     inbound.end_packet(Time::ZERO);
     assert!(inbound.sack_due(Time::ZERO), "RFC 9260 §5.1: the first one at once");
@@ -506,7 +507,8 @@ fn i_data(tsn: u32, stream: u16, unordered: bool, mid: u32, fsn: u32, end: bool)
 }
 
 fn interleaving(receive_buffer: u32) -> Inbound {
-    let mut inbound = Inbound::new(&Config { receive_buffer, ..Config::default() }, Tsn::new(1), 10);
+    let mut inbound =
+        Inbound::new(&InboundConfig::from(&Config { receive_buffer, ..Config::default() }), Tsn::new(1), 10);
     inbound.set_interleaving(true);
     inbound
 }
@@ -766,7 +768,7 @@ proptest! {
             }
         }
         let first = u32::MAX - 10;
-        let mut inbound = Inbound::new(&Config::default(), Tsn::new(first), 3);
+        let mut inbound = Inbound::new(&InboundConfig::from(&Config::default()), Tsn::new(first), 3);
         let mut delivered = Vec::new();
         for index in order {
             let (stream, ssn, ppid, flags, payload) = &chunks[index];

@@ -3,7 +3,7 @@
 use msctp_units::{Span, Time};
 
 use super::tuning::Tuning;
-use crate::config::MIN_CHARGE;
+use crate::message::MIN_CHARGE;
 
 /// Multiple of the buffer that may be held for chunks that fill holes, and for one message.
 pub(super) const STRETCH: u64 = 2;

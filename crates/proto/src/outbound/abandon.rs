@@ -10,9 +10,9 @@ use msctp_wire::DataFlags;
 use super::Outbound;
 use super::chunk::{Chunk, Fate};
 use crate::long_tsn::LongTsn;
+use crate::message::{OutMessage, Reliability, SendFailure};
 use crate::path::Paths;
 use crate::stats::Abandoned;
-use crate::{OutMessage, Reliability, SendFailure};
 
 impl Outbound {
     /// Takes the messages abandoned since the last call.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use msctp_units::Time;
 use msctp_wire::{Data, DataFlags, Fragment, Full, IData, Mid, PacketBuilder, Ppid, Ssn, StreamId, Tsn};
 
-use crate::PathId;
+use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::{Flow, Path, SendNumber, Sending};
 

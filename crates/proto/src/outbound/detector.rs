@@ -9,11 +9,11 @@ use super::chunk::{Fate, Outstanding};
 use super::differentiation::Differentiation;
 use super::frto::Frto;
 use super::gaps::Gaps;
+use super::options::{OutboundConfig, SpuriousTimeouts};
 use super::sack::Processing;
-use crate::config::SpuriousTimeouts;
+use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::{DUP_THRESH, Flow, Path, Sending};
-use crate::{Config, PathId};
 
 /// RFC 9260 §7.2.4: the third miss indication starts a fast retransmit.
 pub(super) const MISS_INDICATIONS: u8 = 3;
@@ -44,7 +44,7 @@ pub(super) struct LossDetector {
 }
 
 impl LossDetector {
-    pub(super) fn new(config: &Config) -> Self {
+    pub(super) fn new(config: &OutboundConfig<'_>) -> Self {
         Self {
             rack: config.loss_recovery.uses_rack(),
             prr: config.loss_recovery.uses_prr(),

@@ -13,9 +13,9 @@
 use msctp_congestion::classifier::{Cause, Evidence, LossClassifier};
 use msctp_congestion::{RttEstimator, Window};
 
-use super::Outbound;
+use super::{Outbound, OutboundConfig};
 use crate::long_tsn::LongTsn;
-use crate::{Config, Verdicts};
+use crate::stats::Verdicts;
 
 /// The association's loss classifier, and the number of its verdicts.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub(super) struct Differentiation {
 
 impl Differentiation {
     /// Returns `None` without a classifier: every loss is congestion.
-    pub(super) fn new(config: &Config) -> Option<Box<Self>> {
-        let classifier = config.loss_classifier.as_ref()?.make(&());
+    pub(super) fn new(config: &OutboundConfig<'_>) -> Option<Box<Self>> {
+        let classifier = config.loss_classifier?.make(&());
         Some(Box::new(Self { classifier, verdicts: Verdicts::default() }))
     }
 

@@ -12,9 +12,10 @@ use msctp_wire::Tsn;
 
 use super::Outbound;
 use super::zero_window::ZeroWindowProbe;
+use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::{Flow, Paths};
-use crate::{PathId, TraceKind};
+use crate::trace::TraceKind;
 
 /// Number of path changes of new data that are remembered. An ECNE arrives a round trip after its TSN, or
 /// later if it was lost.

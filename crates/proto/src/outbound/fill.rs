@@ -6,9 +6,10 @@ use msctp_wire::{DataFlags, PacketBuilder, Tsn};
 use super::chunk::{Chunk, Fate, overhead, wire_len};
 use super::zero_window::ZeroWindowProbe;
 use super::{MAX_OUTSTANDING, Outbound};
+use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::{Path, Paths, RttSlot, Sending};
-use crate::{Direction, PathId, TraceKind};
+use crate::trace::{Direction, TraceKind};
 
 /// The smallest fragment that is cut to fill a packet, in user bytes.
 const MIN_FRAGMENT: usize = 64;

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::Outbound;
 use super::chunk::Fate;
-use crate::PathId;
+use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::Paths;
 use crate::rare::Untouched;

@@ -11,9 +11,10 @@
 use super::Outbound;
 use super::chunk::Fate;
 use super::sack::Processing;
+use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::{Paths, Sending};
-use crate::{PathId, TraceKind};
+use crate::trace::TraceKind;
 
 /// State of F-RTO after one expiration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

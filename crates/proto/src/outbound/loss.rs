@@ -8,8 +8,8 @@ use super::Outbound;
 use super::chunk::Fate;
 use super::ecn::covers_loss;
 use super::sack::Processing;
-use crate::TraceKind;
 use crate::path::Paths;
+use crate::trace::TraceKind;
 
 /// Updates PRR's allowance on paths in Fast Recovery after a SACK, which may have started it (RFC 9937).
 fn reduce_in_proportion(safe: bool, paths: &mut Paths) {

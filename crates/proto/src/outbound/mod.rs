@@ -18,6 +18,7 @@ mod forward;
 mod frto;
 mod gaps;
 mod loss;
+mod options;
 mod partial;
 mod queue;
 mod rack;
@@ -39,6 +40,7 @@ use msctp_wire::Tsn;
 pub use ecn::Echoed;
 pub use fill::Filled;
 pub use forward::ForwardSummary;
+pub use options::{LossRecovery, OutboundConfig, RetransmissionPath, SpuriousTimeouts};
 pub use sack::{SackFault, SackOutcome};
 
 use self::chunk::{Fate, Outstanding};
@@ -50,11 +52,13 @@ use self::partial::PartialStore;
 use self::queue::{SendQueue, Unsent};
 use self::reneging::RenegingBudget;
 use self::zero_window::ZeroWindowProbe;
-use crate::config::{MIN_CHARGE, RetransmissionPath};
+use crate::addr::PathId;
+use crate::error::SendError;
 use crate::long_tsn::LongTsn;
+use crate::message::{MIN_CHARGE, OutMessage, SendFailure};
 use crate::path::{Path, Paths, SendNumber};
 use crate::rare::Rare;
-use crate::{Config, OutMessage, PathId, SendError, SendFailure, TraceKind};
+use crate::trace::TraceKind;
 
 /// Maximum number of outstanding chunks.
 ///
@@ -125,15 +129,10 @@ impl Outbound {
     ///
     /// The peer is unknown: until [`establish`](Self::establish) every stream identifier is accepted and no
     /// chunk is sent.
-    ///
-    /// Uses `streams`, `send_buffer`, `max_burst`, `retransmission_path`, `failover`, `loss_classifier`,
-    /// `spurious_timeouts`, `loss_recovery`, `sack_delay` (as an estimate of the peer's) and `trace` of
-    /// `config`.
-    pub fn new(config: &Config, initial_tsn: Tsn) -> Self {
+    pub fn new(config: &OutboundConfig<'_>, initial_tsn: Tsn) -> Self {
         Self {
             // `validate` has rejected unknown names.
-            queue: scheduler::create(&config.streams.scheduler)
-                .map_or_else(|_| SendQueue::default(), SendQueue::new),
+            queue: scheduler::create(config.scheduler).map_or_else(|_| SendQueue::default(), SendQueue::new),
             sent: Outstanding::new(initial_tsn),
             gaps: Rare::default(),
             reneging_budget: RenegingBudget::default(),
@@ -155,10 +154,10 @@ impl Outbound {
             shutdown_pending: false,
             resetting: false,
             max_burst: config.max_burst,
-            full_packets: config.max_segments > 1,
+            full_packets: config.full_packets,
             retransmission_path: config.retransmission_path,
             losses: LossDetector::new(config),
-            silence: config.failover.silence,
+            silence: config.silence,
             use_ecn: false,
             ecn: None,
             trace: config.trace.then(VecDeque::new),

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use msctp_units::Time;
 
 use crate::long_tsn::LongTsn;
+use crate::message::{OutMessage, Reliability, SendFailure};
 use crate::rare::{Rare, Untouched};
 use crate::stats::Abandoned;
-use crate::{OutMessage, Reliability, SendFailure};
 
 /// Number of stale deadlines at which the heap is rebuilt.
 const STALE_LIMIT: usize = 64;

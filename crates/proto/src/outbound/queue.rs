@@ -11,8 +11,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use bytes::Bytes;
 
 use super::scheduler::{FirstCome, Rank, Scheduler, Share};
+use crate::message::{OutMessage, SendFailure};
 use crate::stream_table::StreamTable;
-use crate::{OutMessage, SendFailure};
 
 /// Number of stale heap entries at which the heap is rebuilt.
 const STALE_LIMIT: usize = 64;

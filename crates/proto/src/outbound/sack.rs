@@ -8,9 +8,10 @@ use msctp_wire::{List, Sack, Tsn};
 use super::Outbound;
 use super::chunk::{Chunk, Fate};
 use super::detector::MISS_INDICATIONS;
+use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::{AckSummary, Paths, Sending};
-use crate::{PathId, TraceKind};
+use crate::trace::TraceKind;
 
 /// The result of processing a SACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -23,9 +23,10 @@
 use msctp_units::{Span, Time};
 
 use super::Outbound;
+use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::{Path, Paths, SilenceDetector, SilenceProbe};
-use crate::{PathId, TraceKind};
+use crate::trace::TraceKind;
 
 /// Full packets in flight required: a working path does not lose that many by chance.
 const MIN_IN_FLIGHT: u64 = 4;

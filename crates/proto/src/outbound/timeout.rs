@@ -4,10 +4,11 @@ use msctp_units::Time;
 
 use super::Outbound;
 use super::chunk::Fate;
+use super::options::RetransmissionPath;
 use super::zero_window::ZeroWindowProbe;
-use crate::config::RetransmissionPath;
+use crate::addr::PathId;
 use crate::path::{Path, Paths};
-use crate::{PathId, TraceKind};
+use crate::trace::TraceKind;
 
 impl Outbound {
     /// Handles the timers due at `now`: T3-rtx of any path, the zero window probe, pacing. Early calls have

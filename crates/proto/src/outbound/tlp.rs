@@ -7,8 +7,8 @@ use msctp_congestion::LossKind;
 use msctp_units::{Span, Time};
 
 use super::Outbound;
-use crate::TraceKind;
 use crate::path::{Path, Paths, TailLossProbe};
+use crate::trace::TraceKind;
 
 /// Returns the time of the tail loss probe (RFC 8985 §7.2: TLP_calc_PTO), at the latest that of T3-rtx.
 fn pto(now: Time, path: &Path, one_packet: bool, max_ack_delay: Span) -> Time {

@@ -128,7 +128,7 @@ mod tests {
     };
     use super::super::{PathsConfig, SourceUse};
     use super::*;
-    use crate::FailoverConfig;
+    use crate::path::FailoverConfig;
 
     #[test]
     fn a_path_becomes_inactive_when_its_counter_exceeds_path_max_retrans() {

@@ -2,7 +2,7 @@
 
 use msctp_units::Time;
 
-use crate::PathId;
+use crate::addr::PathId;
 
 /// Length of our Heartbeat Info in bytes.
 pub const HEARTBEAT_INFO_LEN: usize = 28;

@@ -11,6 +11,7 @@
 
 mod bandwidth_probing;
 mod discovery;
+mod failover;
 mod failure;
 mod flow;
 mod heartbeat;
@@ -37,19 +38,24 @@ use msctp_congestion::{
 };
 use msctp_units::{Span, Time};
 
-use crate::FailoverConfig;
-
-pub use crate::{PathAddr, PathId, PathState};
+pub use crate::addr::{PathAddr, PathId};
+pub use crate::stats::PathState;
 pub use bandwidth_probing::{ProbeRequest, ProbingError};
+pub use failover::FailoverConfig;
 pub(crate) use flow::{AckSummary, Flow, SendNumber, Sending};
 pub use heartbeat::{Acknowledged, HeartbeatRequest};
 pub use info::{HEARTBEAT_INFO_LEN, HeartbeatInfo, Purpose};
+pub use pmtu::{MAX_PMTU, MIN_PMTU};
 pub(crate) use rack::{DUP_THRESH, Rack, TailLossProbe};
 pub use set::{Added, AddressError, Paths, SetPrimaryError};
 pub(crate) use silence::{SilenceDetector, SilenceProbe};
 
 /// Bytes of the SCTP common header (RFC 9260 §3.1).
 const COMMON_HEADER: u32 = 12;
+
+/// Bytes that may go to an address that is not confirmed, for each that came from it. RFC 9260 §5.4 leaves
+/// the number open; this is that of RFC 9000 §8.1.
+pub(crate) const AMPLIFICATION_LIMIT: u32 = 3;
 
 /// Options of all paths of one association.
 #[derive(Clone, Debug)]

@@ -11,6 +11,11 @@ use super::bandwidth_probing::smallest_probe;
 use super::discovery::{Discovery, Sizes};
 use super::{HeartbeatInfo, Path, PathAddr, PathEvent, PathId, PathsConfig, ProbeRequest, Purpose};
 
+/// The smallest `Config::pmtu`: room for a COOKIE ECHO with our own cookie and for a SACK with gap blocks.
+pub const MIN_PMTU: u32 = 512;
+/// The largest `Config::pmtu`: what an IP packet can be.
+pub const MAX_PMTU: u32 = 65_535;
+
 /// BASE_PLPMTU (RFC 8899 §5.1.2) in bytes, which nearly every network carries. At least 1280 on an IPv6 path.
 const BASE_PLPMTU: u32 = 1200;
 /// PMTU_RAISE_TIMER (RFC 8899 §5.1.1): time from a search that ended below the maximum to the next one.

@@ -4,7 +4,7 @@ use msctp_units::{Span, Time};
 use proptest::prelude::*;
 
 use super::testing::{local, pairs, remote};
-use crate::FailoverConfig;
+use crate::path::FailoverConfig;
 
 use super::{Path, PathEvent, PathId, PathState, Paths, PathsConfig, SourceUse};
 

@@ -10,6 +10,20 @@ mod outgoing;
 pub(crate) use self::incoming::{Answer, Deferred, Incoming};
 pub(crate) use self::outgoing::{Outgoing, Settled, Step};
 
+/// Whether streams can be reset and added (RFC 6525).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reconfiguration {
+    /// The extension is not announced.
+    Off,
+    /// This end may reset and add streams; the peer's requests are denied (RFC 6525 §5.2.2, §5.2.3, §5.2.5,
+    /// §5.2.6).
+    Own,
+    /// The peer may reset its streams, add some up to `max_inbound_streams`, and ask this end for the same.
+    /// The default.
+    #[default]
+    Accept,
+}
+
 /// Most streams that one request can name: they fit a packet of any path (`MIN_PMTU`) beside headers and
 /// AUTH. A request that names none is for all.
 pub const MAX_NAMED_STREAMS: usize = 192;

@@ -8,7 +8,7 @@ use msctp_wire::param::ReconfigResponse;
 use msctp_wire::{ReconfigSerial, Tsn};
 
 use super::{ReconfigOutcome, StreamRequest};
-use crate::PathId;
+use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
 use crate::rare::{Rare, Untouched};
 

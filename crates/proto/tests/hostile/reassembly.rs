@@ -68,7 +68,7 @@ impl Receiver {
         let buffer = [1500, 4000, 20_000, 65_536][usize::from(setup >> 1 & 3)];
         let config = Config { receive_buffer: buffer, ..Config::default() };
         let initial = if setup & 8 == 0 { 1 } else { u32::MAX - 5 };
-        let mut inbound = Inbound::new(&config, Tsn::new(initial), STREAMS);
+        let mut inbound = Inbound::new(&(&config).into(), Tsn::new(initial), STREAMS);
         let interleaving = setup & 1 == 1;
         inbound.set_interleaving(interleaving);
         Self { inbound, interleaving, buffer: buffer.into(), initial, now: Time::ZERO }

@@ -1,7 +1,8 @@
 //! The send buffer, undelivered messages, and removed paths: RFC 9260 §11.1.5, §11.2.2, RFC 5061.
 
 use super::*;
-use crate::{SendError, SendFailure};
+use crate::error::SendError;
+use crate::message::SendFailure;
 
 fn message(stream: u16, len: usize, context: u64) -> OutMessage {
     OutMessage {
@@ -62,7 +63,10 @@ fn small_messages_are_charged_for_their_overhead() {
 fn a_message_of_higher_priority_replaces_small_ones() {
     // RFC 7496 §3.2
     let mut sender = Sender::with(1, |config| config.send_buffer = 2560);
-    let low = |context| OutMessage { reliability: crate::Reliability::Priority(7), ..message(0, 1, context) };
+    let low = |context| OutMessage {
+        reliability: crate::message::Reliability::Priority(7),
+        ..message(0, 1, context)
+    };
     for n in 0..10 {
         sender.give(low(n)).unwrap();
     }
@@ -92,7 +96,8 @@ fn writable_again_once_half_is_free() {
 
 #[test]
 fn messages_on_streams_not_granted_fail_at_establishment() {
-    let (mut out, mut paths) = (Outbound::new(&Config::default(), Tsn::new(1)), paths(1));
+    let (mut out, mut paths) =
+        (Outbound::new(&OutboundConfig::from(&Config::default()), Tsn::new(1)), paths(1));
     for stream in [0, 7, 3] {
         out.enqueue(ms(0), message(stream, 10, u64::from(stream)), &mut paths).unwrap();
     }
@@ -180,10 +185,10 @@ fn the_trace_is_filled_only_when_configured() {
     assert!(matches!(
         kinds[..],
         [
-            crate::TraceKind::Data { tsn: 1, len: 100, again: false, .. },
-            crate::TraceKind::Window { flight_size: 116, .. },
-            crate::TraceKind::Rtt { .. },
-            crate::TraceKind::Window { flight_size: 0, .. },
+            crate::trace::TraceKind::Data { tsn: 1, len: 100, again: false, .. },
+            crate::trace::TraceKind::Window { flight_size: 116, .. },
+            crate::trace::TraceKind::Rtt { .. },
+            crate::trace::TraceKind::Window { flight_size: 0, .. },
         ]
     ));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::Outbound;
 use super::super::chunk::{Chunk, Fate};
-use crate::PathId;
+use crate::addr::PathId;
 use crate::long_tsn::LongTsn;
 use crate::path::Paths;
 

@@ -1,7 +1,8 @@
 //! Loss classification (Park & Jang §2.1) and undone spurious timeouts (RFC 5682 §2.1) on SCTP paths.
 
 use super::*;
-use crate::{SpuriousTimeouts, Verdicts};
+use crate::outbound::SpuriousTimeouts;
+use crate::stats::Verdicts;
 use msctp_congestion::classifier::{Cause, ClassifierFactory, Evidence, LossClassifier};
 use msctp_units::Span;
 

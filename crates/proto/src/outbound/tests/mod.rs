@@ -18,9 +18,12 @@ use msctp_congestion::StartState;
 use msctp_units::{Span, Time};
 use msctp_wire::{Checksum, Chunk, Data, GapBlock, List, Packet, PacketBuilder, Sack, Tsn, VerificationTag};
 
-use super::{Outbound, SackOutcome};
+use super::{Outbound, OutboundConfig, SackOutcome};
+use crate::addr::PathId;
+use crate::config::Config;
+use crate::error::SendError;
+use crate::message::OutMessage;
 use crate::path::{Path, Paths, PathsConfig, SourceUse};
-use crate::{Config, OutMessage, PathId, SendError};
 
 pub(super) const P0: PathId = PathId::new(0);
 pub(super) const P1: PathId = PathId::new(1);
@@ -89,7 +92,7 @@ impl Sender {
     pub(super) fn with(count: u8, change: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config { max_burst: 0, ..Config::default() };
         change(&mut config);
-        let mut out = Outbound::new(&config, Tsn::new(1));
+        let mut out = Outbound::new(&OutboundConfig::from(&config), Tsn::new(1));
         assert!(out.establish(1 << 20, 10).is_empty());
         Self { out, paths: paths(count), now: ms(1000), a_rwnd: 1 << 20 }
     }

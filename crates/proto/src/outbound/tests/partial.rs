@@ -1,7 +1,8 @@
 //! Partial reliability: RFC 3758 §3.5, §4.1, RFC 7496 §3, RFC 8260 §2.3.1.
 
 use super::*;
-use crate::{Abandoned, AbandonedCount, Reliability, SendFailure};
+use crate::message::{Reliability, SendFailure};
+use crate::stats::{Abandoned, AbandonedCount};
 use msctp_wire::SkippedMessages;
 
 fn sender(interleaving: bool) -> Sender {

@@ -1,7 +1,7 @@
 //! RACK-TLP (RFC 8985) and PRR on SCTP paths.
 
 use super::*;
-use crate::LossRecovery;
+use crate::outbound::LossRecovery;
 
 /// Returns a sender with RACK whose minimum RTO is above every tail loss probe.
 fn rack(chunks: u64) -> Sender {

@@ -144,7 +144,10 @@ fn rfc9260_9_2_the_cumulative_ack_of_shutdown_leaves_gaps_and_window() {
 //# Ack from its transmit queue.
 #[test]
 fn tsns_wrap() {
-    let mut out = Outbound::new(&Config { max_burst: 0, ..Config::default() }, Tsn::new(u32::MAX - 1));
+    let mut out = Outbound::new(
+        &OutboundConfig::from(&Config { max_burst: 0, ..Config::default() }),
+        Tsn::new(u32::MAX - 1),
+    );
     out.establish(1 << 20, 1);
     let mut sender = Sender { out, ..Sender::new(1).window(P0, 20) };
     sender.enqueue(5, FULL);

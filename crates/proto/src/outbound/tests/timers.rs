@@ -1,7 +1,7 @@
 //! T3-rtx and the zero window probe: RFC 9260 §6.1 A, §6.3, §6.4.1.
 
 use super::*;
-use crate::config::RetransmissionPath;
+use crate::outbound::RetransmissionPath;
 use crate::path::PathEvent;
 use msctp_congestion::{Ack, Controller, Loss, Window};
 use msctp_units::{Rate, Span};
@@ -130,12 +130,12 @@ fn timed_out_data_stays_on_a_usable_path_if_configured() {
     sender.enqueue(2, FULL);
     sender.flush();
     for _ in 0..=5 {
-        assert_eq!(sender.path(P0).state(), crate::PathState::Active);
+        assert_eq!(sender.path(P0).state(), crate::stats::PathState::Active);
         sender.time_out();
         let paths: Vec<_> = sender.flush().iter().map(|(path, _)| *path).collect();
         assert_eq!(paths[0], if sender.path(P0).is_usable() { P0 } else { P1 });
     }
-    assert_eq!(sender.path(P0).state(), crate::PathState::Inactive, "§8.2");
+    assert_eq!(sender.path(P0).state(), crate::stats::PathState::Inactive, "§8.2");
 }
 
 #[test]

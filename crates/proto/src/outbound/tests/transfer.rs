@@ -1,7 +1,7 @@
 //! Random transfers between [`Outbound`] and [`Inbound`] over channels that lose, duplicate and reorder.
 
 use super::*;
-use crate::inbound::Inbound;
+use crate::inbound::{Inbound, InboundConfig};
 use msctp_units::Span;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
@@ -74,15 +74,15 @@ impl World {
         let mut config =
             Config { receive_buffer, send_buffer: 1 << 20, outbound_streams: 3, ..Config::default() };
         if same_path {
-            config.retransmission_path = crate::config::RetransmissionPath::Same;
+            config.retransmission_path = crate::outbound::RetransmissionPath::Same;
         }
-        let mut out = Outbound::new(&config, Tsn::new(initial_tsn));
+        let mut out = Outbound::new(&OutboundConfig::from(&config), Tsn::new(initial_tsn));
         out.establish(receive_buffer, 3);
         Self {
             now: ms(1000),
             out,
             paths: paths(2),
-            inbound: Inbound::new(&config, Tsn::new(initial_tsn), 3),
+            inbound: Inbound::new(&InboundConfig::from(&config), Tsn::new(initial_tsn), 3),
             data: VecDeque::new(),
             sacks: VecDeque::new(),
             ordered: BTreeMap::new(),

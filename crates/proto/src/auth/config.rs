@@ -5,9 +5,8 @@ use core::fmt;
 use msctp_wire::{ChunkSet, ChunkType};
 use zeroize::Zeroize;
 
-use super::check;
-use crate::ConfigError;
-use crate::auth::HmacAlgorithm;
+use super::HmacAlgorithm;
+use crate::error::{ConfigError, check};
 
 /// Chunk types that cannot be authenticated (RFC 4895 §3.2).
 pub(crate) const NEVER: [ChunkType; 4] =
@@ -43,8 +42,8 @@ pub(crate) const KEYED: [ChunkType; 16] = [
 /// verification tag can move the association.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AuthPolicy {
-    /// Speaks AUTH; unauthenticated ASCONFs are silently discarded. With a peer that does not speak AUTH no addresses
-    /// change. The default.
+    /// Speaks AUTH; unauthenticated ASCONFs are silently discarded. With a peer that does not speak AUTH no
+    /// addresses change. The default.
     #[default]
     Required,
     /// Speaks AUTH and accepts unauthenticated ASCONFs, as Linux does with `addip_noauth_enable`.
@@ -67,7 +66,8 @@ impl AuthPolicy {
     }
 }
 
-/// A key that both ends know (RFC 4895 §6.1: endpoint pair shared key). How they came to know it is not SCTP's business.
+/// A key that both ends know (RFC 4895 §6.1: endpoint pair shared key). How they came to know it is not
+/// SCTP's business.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SharedKey {
     /// Shared Key Identifier: what both ends call it.
@@ -89,8 +89,8 @@ impl fmt::Debug for SharedKey {
     }
 }
 
-/// Options of authentication. The default: AUTH is spoken with SHA-256 or SHA-1, with the null key, for chunks that change
-/// addresses. That keeps out whoever did not see the handshake.
+/// Options of authentication. The default: AUTH is spoken with SHA-256 or SHA-1, with the null key, for
+/// chunks that change addresses. That keeps out whoever did not see the handshake.
 ///
 /// Shared keys keep out those who did see it. With at least one key that is not empty, every chunk type that
 /// RFC 4895 §3.2 lets be authenticated and that could harm the association must be (see `keys`), and a peer
@@ -99,18 +99,20 @@ impl fmt::Debug for SharedKey {
 pub struct AuthConfig {
     /// Whether AUTH is spoken, and whether chunks that change addresses must be authenticated. `Required`.
     pub policy: AuthPolicy,
-    /// More chunk types that the peer must authenticate (RFC 4895 §3.2); discarded if they come otherwise, whether the peer
-    /// speaks AUTH or not. None. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH cannot be among them.
+    /// More chunk types that the peer must authenticate (RFC 4895 §3.2); discarded if they come otherwise,
+    /// whether the peer speaks AUTH or not. None. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH cannot be among
+    /// them.
     pub chunks: Vec<u8>,
-    /// Algorithms the peer may use, the preferred first: SHA-256, SHA-1. SHA-1 has to be among them (RFC 4895 §6.1).
+    /// Algorithms the peer may use, the preferred first: SHA-256, SHA-1. SHA-1 has to be among them (RFC 4895
+    /// §6.1).
     pub algorithms: Vec<HmacAlgorithm>,
-    /// Shared keys; the first signs at first. None: the null key with identifier 0 (RFC 4895 §6.1). With others the null
-    /// key is no key unless it is listed.
+    /// Shared keys; the first signs at first. None: the null key with identifier 0 (RFC 4895 §6.1). With
+    /// others the null key is no key unless it is listed.
     ///
     /// A key that is not empty implies a list of chunks besides `chunks`: DATA, I-DATA, SACK, FORWARD TSN,
     /// I-FORWARD-TSN, HEARTBEAT, HEARTBEAT ACK, ABORT, SHUTDOWN, SHUTDOWN ACK, ERROR, COOKIE ECHO, COOKIE
-    /// ACK, ECNE, CWR, RE-CONFIG, ASCONF and ASCONF-ACK. Every packet is then signed. A rebooted peer is noticed later,
-    /// because its ABORT is not signed.
+    /// ACK, ECNE, CWR, RE-CONFIG, ASCONF and ASCONF-ACK. Every packet is then signed. A rebooted peer is
+    /// noticed later, because its ABORT is not signed.
     pub keys: Vec<SharedKey>,
     /// Let a peer restart the association (RFC 9260 §5.2.4 A). True; without shared keys anyone who receives
     /// packets at the peer's address can do so. False refuses the INIT with an ABORT; a rebooted peer can
@@ -131,8 +133,8 @@ impl Default for AuthConfig {
 }
 
 impl AuthConfig {
-    /// AUTH is not spoken and addresses may be changed all the same: how SCTP was before RFC 4895, and how the papers have
-    /// it.
+    /// AUTH is not spoken and addresses may be changed all the same: how SCTP was before RFC 4895, and how
+    /// the papers have it.
     pub fn without() -> Self {
         Self { policy: AuthPolicy::Unprotected, ..Self::default() }
     }
@@ -178,7 +180,7 @@ impl AuthConfig {
         self.policy.speaks() && self.keys.iter().any(|key| !key.secret.is_empty())
     }
 
-    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         check(
             self.policy.speaks() || self.keys.is_empty(),
             "auth.keys",

@@ -1,0 +1,52 @@
+//! [`FailoverConfig`]: when data leaves a path that may have failed, and when it leaves for good (RFC 7829).
+
+use msctp_units::Span;
+
+use crate::error::{ConfigError, check};
+
+/// How soon a path that stops answering is left. The default is RFC 9260's: when it is inactive, and only for
+/// as long. The thresholds of RFC 7829 §7.2, for all paths of an association.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FailoverConfig {
+    /// PotentiallyFailed.Max.Retrans, 0 to 255 (RFC 7829 §3.2): a path with more errors in a row is
+    /// potentially failed: new data takes an active path if there is one, and the path gets a HEARTBEAT every
+    /// RTO until it answers or is inactive. RFC 7829 §6 recommends 0: the first time-out. `None`, the
+    /// default, knows no such state, as RFC 9260. At or above `Config::path_max_retrans` it has no effect.
+    pub potentially_failed_threshold: Option<u32>,
+    /// Primary.Switchover.Max.Retrans, 0 to 255 (RFC 7829 §5): with more errors in a row the primary hands
+    /// its place to the path that carries the data, and does not get it back when it works again. `None`, the
+    /// default: it does get it back. Not below the threshold at which data leaves the primary.
+    pub primary_switchover_threshold: Option<u32>,
+    /// The shortest silence after which a path that carries a stream of data counts as timed out, before its
+    /// T3-rtx expires. At least 1 ms; `None`, the default, as RFC 9260: only T3-rtx detects it, RTO.Min after
+    /// the last acknowledgement at the earliest.
+    ///
+    /// A path is silent if nothing arrived over it and nothing sent there was acknowledged for this long, for
+    /// three times the usual interval, and for longer than the round trip explains. After a quarter of that
+    /// time at the earliest, and half as long again as usual, it and another path are probed. If the other
+    /// path answers and this one does not, its T3-rtx counts as expired. Needs a
+    /// `potentially_failed_threshold` of 0, or only retransmissions move to the other path.
+    pub silence: Option<Span>,
+}
+
+impl FailoverConfig {
+    pub(crate) fn validate(self, path_max_retrans: u32) -> Result<(), ConfigError> {
+        if let Some(threshold) = self.potentially_failed_threshold {
+            check(threshold <= 255, "potentially_failed_threshold", threshold, "0 to 255 errors")?;
+        }
+        let leaves =
+            self.potentially_failed_threshold.map_or(path_max_retrans, |pf| pf.min(path_max_retrans));
+        if let Some(threshold) = self.primary_switchover_threshold {
+            check(
+                (leaves..=255.max(leaves)).contains(&threshold),
+                "primary_switchover_threshold",
+                threshold,
+                format_args!("{leaves} (where data leaves the primary) to 255 errors"),
+            )?;
+        }
+        if let Some(silence) = self.silence {
+            check(silence >= Span::from_millis(1), "silence", silence, "at least 1ms")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,46 @@
+//! Options of streams and messages: the scheduler, and which of the extensions that concern messages are
+//! offered.
+
+use crate::error::ConfigError;
+use crate::outbound::scheduler;
+use crate::reconfig::Reconfiguration;
+
+/// Options of streams and messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamsConfig {
+    /// Which stream's message goes next, by its name in [`scheduler::schedulers`]; `first-come`, the default,
+    /// sends messages in the order in which they were given.
+    pub scheduler: String,
+    /// Announce partial reliability (RFC 3758). True; with a peer that does so too, messages that are not to
+    /// be fully reliable ([`Reliability`](crate::Reliability)) can be given up also after they were sent.
+    pub partial_reliability: bool,
+    /// Announce interleaving (RFC 8260 §2). With a peer that does so too, messages travel in I-DATA chunks, 4
+    /// bytes longer than DATA chunks, and a large message does not hold up those of other streams. False, as
+    /// RFC 8260 §2.2.1 wants it.
+    pub interleaving: bool,
+    /// Whether streams can be reset and added, and whether the peer may ask for it (RFC 6525). [`Accept`].
+    ///
+    /// [`Accept`]: Reconfiguration::Accept
+    pub reconfiguration: Reconfiguration,
+}
+
+impl Default for StreamsConfig {
+    fn default() -> Self {
+        Self {
+            scheduler: scheduler::FirstCome::NAME.to_owned(),
+            partial_reliability: true,
+            interleaving: false,
+            reconfiguration: Reconfiguration::Accept,
+        }
+    }
+}
+
+impl StreamsConfig {
+    pub(crate) fn validate(&self) -> Result<(), ConfigError> {
+        scheduler::create(&self.scheduler).map(drop).map_err(|error| ConfigError {
+            field: "scheduler",
+            value: self.scheduler.clone(),
+            want: error.to_string(),
+        })
+    }
+}
