@@ -338,22 +338,19 @@ impl Paths {
 
     /// Returns the next HEARTBEAT to send now; must be called until it returns `None`.
     ///
-    /// Verification heartbeats are limited to HB.Max.Burst per RTO (RFC 9260 §5.4).
+    /// Verification heartbeats are limited to HB.Max.Burst per RTO (RFC 9260 §5.4). The path with the fewest unanswered
+    /// ones goes first, so that pairs of addresses without a route do not hold back those that have one.
     pub fn poll_heartbeat(&mut self, now: Time) -> Option<HeartbeatRequest> {
         if !self.schedule.running {
             return None;
         }
-        for index in 0..self.list.len() {
-            let path = &self.list[index];
-            if !path.heartbeat.ready || !path.may_heartbeat() {
-                continue;
-            }
-            if path.in_verification() && !self.pass_burst_gate(index, now) {
-                continue;
-            }
+        let ready = |path: &Path| path.heartbeat.ready && path.may_heartbeat();
+        if let Some(index) = self.list.iter().position(|path| ready(path) && !path.in_verification()) {
             return Some(self.make_heartbeat(index, now));
         }
-        None
+        let in_verification = self.list.iter().enumerate().filter(|(_, path)| ready(path));
+        let (index, _) = in_verification.min_by_key(|(_, path)| (path.error_count, path.last_used))?;
+        self.pass_burst_gate(now).then(|| self.make_heartbeat(index, now))
     }
 
     /// Returns a HEARTBEAT to bundle with a chunk for an unconfirmed address; `None` without such a path.
@@ -364,11 +361,15 @@ impl Paths {
         self.index(id).map(|index| self.make_heartbeat(index, now))
     }
 
-    fn pass_burst_gate(&mut self, index: usize, now: Time) -> bool {
+    /// Counts a verification heartbeat; returns false when HB.Max.Burst were sent in this RTO.
+    ///
+    /// Several paths have several RTOs: the shortest counts, which unanswered heartbeats elsewhere do not back off.
+    fn pass_burst_gate(&mut self, now: Time) -> bool {
+        let rto = self.list.iter().map(|path| path.rtt.rto()).min().unwrap_or(Span::ZERO);
         let schedule = &mut self.schedule;
         if now >= schedule.burst_until {
             schedule.burst = 0;
-            schedule.burst_until = now + self.list[index].rtt.rto();
+            schedule.burst_until = now + rto;
         }
         let pass = schedule.burst < self.config.hb_max_burst.max(1);
         schedule.burst += u32::from(pass);
@@ -547,6 +548,20 @@ mod tests {
         other.start_heartbeats(ms(0));
         assert_eq!(heartbeat_paths(&mut other, ms(0)), [P0, P1]);
         assert_eq!(heartbeat_paths(&mut other, ms(1000)), [P2]);
+    }
+
+    #[test]
+    fn pairs_without_a_route_do_not_hold_back_verification_of_the_others() {
+        // RFC 9260 §5.4, §16: HB.Max.Burst = 1; of nine pairs the last answers.
+        let mut paths = paths(3, 3);
+        paths.confirm(P0, ms(0));
+        paths.start_heartbeats(ms(0));
+        let last = paths.iter().last().unwrap().id();
+        let mut sent = heartbeat_paths(&mut paths, ms(0));
+        sent.extend(run(&mut paths, ms(8_000)).into_iter().map(|(_, path)| path));
+        assert!(sent.contains(&last), "eight pairs in eight RTOs: {sent:?}");
+        // One heartbeat per RTO, that of the confirmed path: 1 s.
+        assert!(sent.len() <= 9, "{sent:?}");
     }
 
     #[test]
