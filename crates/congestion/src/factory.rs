@@ -4,7 +4,7 @@ use std::any::{Any, type_name};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{Controller, ControllerConfig, Rfc9260Config};
+use crate::controller::{Controller, ControllerConfig};
 
 /// Makes the congestion controller of each path.
 ///
@@ -68,13 +68,6 @@ impl<C, T: ?Sized> fmt::Debug for Factory<C, T> {
     }
 }
 
-impl Default for ControllerFactory {
-    /// The controller of RFC 9260.
-    fn default() -> Self {
-        Rfc9260Config::default().into()
-    }
-}
-
 /// [`Make`] or a function, with its type erased.
 trait Maker<C, T: ?Sized>: Any + fmt::Debug + Send + Sync {
     fn make(&self, config: &C) -> Box<T>;
@@ -115,7 +108,7 @@ impl<F> fmt::Debug for Function<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BbrConfig, CubicConfig, IpVersion, RenoConfig, Rfc9260};
+    use crate::{BbrConfig, CubicConfig, IpVersion, RenoConfig, Rfc9260, Rfc9260Config};
 
     #[test]
     fn options_make_the_controller_they_are_named_after() {

@@ -27,6 +27,13 @@ impl From<Rfc9260Config> for ControllerFactory {
     }
 }
 
+impl Default for ControllerFactory {
+    /// The controller of RFC 9260.
+    fn default() -> Self {
+        Rfc9260Config::default().into()
+    }
+}
+
 /// The controller of RFC 9260 §7.2.1 to §7.2.4.
 ///
 /// Choices where the RFC leaves room:

@@ -5,6 +5,7 @@
 //! All arithmetic is integer, so that the same inputs give the same results on every machine.
 #![no_std]
 
+mod decimal;
 mod ecn;
 mod rate;
 mod time;

@@ -3,7 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::Span;
+use crate::decimal::{DecimalError, parse_decimal};
+use crate::time::Span;
 
 /// A data rate in bit/s. Zero means that nothing passes.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -140,40 +141,6 @@ impl FromStr for Rate {
             Err(DecimalError::TooPrecise) => Err(ParseRateError::TooPrecise),
         }
     }
-}
-
-/// Why a decimal number cannot be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DecimalError {
-    /// No number, or too large.
-    Malformed,
-    /// It has decimals beyond the scale.
-    TooPrecise,
-}
-
-/// `digits[.digits]` times `scale` (a power of ten), exactly.
-pub(crate) fn parse_decimal(text: &str, scale: u64) -> Result<u64, DecimalError> {
-    const MALFORMED: DecimalError = DecimalError::Malformed;
-    let (whole, fraction) = match text.split_once('.') {
-        Some((whole, fraction)) if !fraction.is_empty() => (whole, fraction),
-        Some(_) => return Err(MALFORMED),
-        None => (text, ""),
-    };
-    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) || !digits(fraction) {
-        return Err(MALFORMED);
-    }
-    let whole = whole.parse::<u64>().ok().and_then(|whole| whole.checked_mul(scale));
-    let mut value = whole.ok_or(MALFORMED)?;
-    let mut unit = scale;
-    for digit in fraction.bytes().map(|b| u64::from(b - b'0')) {
-        if digit != 0 && !unit.is_multiple_of(10) {
-            return Err(DecimalError::TooPrecise);
-        }
-        unit /= 10;
-        value = value.checked_add(digit * unit).ok_or(MALFORMED)?;
-    }
-    Ok(value)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 use core::str::FromStr;
 
-use crate::rate::{DecimalError, parse_decimal};
+use crate::decimal::{DecimalError, parse_decimal};
 
 const NS_PER_SEC: u64 = 1_000_000_000;
 
