@@ -8,7 +8,8 @@
 use core::any::Any;
 use core::fmt;
 
-use crate::{Factory, RoundTrips};
+use crate::factory::Factory;
+use crate::rtt::RoundTrips;
 
 /// The cause of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

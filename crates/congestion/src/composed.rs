@@ -5,9 +5,9 @@
 
 use msctp_units::{Rate, Time};
 
+use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Window};
 use crate::precise::Precise;
 use crate::slow_start::SlowStart;
-use crate::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Window};
 
 /// Window growth above the threshold, and the reduction after a loss.
 ///

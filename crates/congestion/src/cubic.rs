@@ -7,9 +7,10 @@ use msctp_units::{Span, Time};
 use num_integer::Roots;
 
 use crate::composed::{Composed, WindowAdjustment};
+use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind};
+use crate::factory::{ControllerFactory, Make};
 use crate::precise::Precise;
 use crate::slow_start::SlowStart;
-use crate::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, LossKind, Make};
 
 /// The controller of RFC 9438.
 ///

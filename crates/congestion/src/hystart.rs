@@ -6,7 +6,7 @@
 
 use msctp_units::{Span, Time};
 
-use crate::Ack;
+use crate::controller::Ack;
 
 /// RFC 9406 §4.3: RTT growth below this never ends slow start.
 const MIN_RTT_THRESH: Span = Span::from_millis(4);

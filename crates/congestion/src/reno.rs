@@ -4,9 +4,10 @@
 //! Loss recovery (NewReno, SACK) is the sender's part and not here.
 
 use crate::composed::{Composed, WindowAdjustment};
+use crate::controller::{Ack, Controller, ControllerConfig, Loss};
+use crate::factory::{ControllerFactory, Make};
 use crate::precise::Precise;
 use crate::slow_start::SlowStart;
-use crate::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, Make};
 
 /// The controller of RFC 5681: slow start, additive increase, multiplicative decrease. With
 /// [`RenoConfig::count_acks`] it counts as ns-2's TCP does.

@@ -2,8 +2,9 @@
 
 use msctp_units::{Rate, Time};
 
+use crate::controller::{Ack, Controller, ControllerConfig, Loss, LossKind, StartState, Window};
+use crate::factory::{ControllerFactory, Make};
 use crate::slow_start::SlowStart;
-use crate::{Ack, Controller, ControllerConfig, ControllerFactory, Loss, LossKind, Make, StartState, Window};
 
 /// Options of [`Rfc9260`], which RFC 9260 does not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! [`SlowStart`]: window growth below the threshold. A part of controllers, not a controller.
 
+use crate::controller::{Ack, LossKind};
 use crate::hystart::{CSS_GROWTH_DIVISOR, HyStart, Phase};
-use crate::{Ack, LossKind};
 
 /// Slow start on one path.
 #[derive(Clone, Debug)]

@@ -9,7 +9,25 @@ use msctp_congestion::{
 use msctp_units::Span;
 
 use crate::header::TIMESTAMPS_LEN;
-use crate::recovery::Algorithm;
+
+/// How losses are found and repaired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Algorithm {
+    /// Fast retransmit and fast recovery of RFC 5681 §3.2, left at the first ACK of new data.
+    Reno,
+    /// RFC 6582: left when everything outstanding at the loss is acknowledged.
+    NewReno,
+    /// RFC 6675: a scoreboard of what was SACKed. Without a peer that sends SACK blocks:
+    /// [`NewReno`](Self::NewReno).
+    #[default]
+    Sack,
+}
+
+impl Algorithm {
+    /// All of them, by the name that files use.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("reno", Self::Reno), ("newreno", Self::NewReno), ("sack", Self::Sack)];
+}
 
 /// How many SACK blocks an ACK carries at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

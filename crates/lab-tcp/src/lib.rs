@@ -29,9 +29,8 @@ mod sender;
 mod stats;
 mod trace;
 
-pub use config::{Config, ConfigError, SackLimit};
+pub use config::{Algorithm, Config, ConfigError, SackLimit};
 pub use connection::{Connection, Ports, State};
 pub use event::{Event, Failure};
-pub use recovery::Algorithm;
 pub use stats::Stats;
 pub use trace::{TraceEvent, TraceKind};

@@ -8,7 +8,9 @@
 //! `docs/models/`.
 
 pub mod arq;
+mod coding_scheme;
 pub mod egprs;
+mod fate;
 mod link;
 mod loss;
 pub mod lte;
@@ -19,11 +21,10 @@ mod stats;
 pub mod trace;
 pub mod wlan;
 
+pub use fate::{Delivery, DropReason, LossReason, Offer, Outcome};
 pub use link::{Link, LinkConfig, WhenDown};
 pub use loss::{GilbertElliott, InvalidLoss, LossConfig, LossProcess, Probability, Scripted, Uniform};
 pub use marking::{Judgement, Marking};
-pub use model::{
-    Carries, Change, Conditions, Delivery, DropReason, LinkModel, LossReason, Offer, Outcome, Unsupported,
-};
+pub use model::{Carries, Change, Conditions, LinkModel, Unsupported};
 pub use queue::{QueueLen, QueueLimit};
 pub use stats::{Count, LinkStats};

@@ -5,11 +5,12 @@ use core::fmt;
 
 use msctp_units::{Rate, Span, Time};
 
+use crate::fate::{Delivery, DropReason, LossReason, Offer, Outcome};
+use crate::loss::LossProcess;
+use crate::model::{Change, LinkModel, Unsupported};
 use crate::queue::{Entry, Fifo};
-use crate::{
-    Change, Delivery, DropReason, LinkModel, LinkStats, LossProcess, LossReason, Offer, Outcome, QueueLen,
-    QueueLimit, Unsupported,
-};
+use crate::queue::{QueueLen, QueueLimit};
+use crate::stats::LinkStats;
 
 /// Properties of a [`Link`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

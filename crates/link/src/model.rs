@@ -4,8 +4,11 @@ use core::fmt;
 
 use msctp_units::{Rate, Span, Time};
 
-use crate::egprs::CodingScheme;
-use crate::{LinkStats, Probability, QueueLen};
+use crate::coding_scheme::CodingScheme;
+use crate::fate::{Delivery, Offer};
+use crate::loss::Probability;
+use crate::queue::QueueLen;
+use crate::stats::LinkStats;
 
 /// One direction of a link. `now` never goes back.
 ///
@@ -69,54 +72,6 @@ pub struct Conditions {
     pub one_way: Span,
     /// Changes of cell so far.
     pub handovers: u64,
-}
-
-/// Fate of an offered packet.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use = "a dropped packet is handed back"]
-pub enum Offer<P> {
-    /// It is in the link.
-    Queued,
-    /// It is handed back.
-    Dropped(P, DropReason),
-}
-
-/// Reason for a dropped packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DropReason {
-    /// No room in the queue.
-    QueueFull,
-    /// The link is down.
-    LinkDown,
-}
-
-/// A packet that has left a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Delivery<P> {
-    /// The packet.
-    pub packet: P,
-    /// Its length in bytes on the wire, as offered.
-    pub wire_len: u32,
-    /// Whether it arrived.
-    pub outcome: Outcome,
-}
-
-/// Outcome of a packet that left a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// At the other end.
-    Arrived,
-    /// On the way. Handed out when it would have arrived, or when the link went down.
-    Lost(LossReason),
-}
-
-/// Reason for a loss inside a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LossReason {
-    /// The loss process took it.
-    Channel,
-    /// The link went down with it inside, or the old cell's link did at a handover.
-    LinkDown,
 }
 
 /// A change of a link's properties.

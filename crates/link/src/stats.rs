@@ -2,7 +2,8 @@
 
 use core::ops::AddAssign;
 
-use crate::{Delivery, LossReason, Outcome, QueueLen};
+use crate::fate::{Delivery, LossReason, Outcome};
+use crate::queue::QueueLen;
 
 /// Packets and their bytes on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,7 +13,9 @@ use msctp_emu::{Clock, take_priority};
 use msctp_units::Time;
 use tokio::sync::oneshot;
 
-use crate::host::PRIORITY;
+/// Real-time priority of the hosts' threads: above ordinary programs, below the emulator's pump (10). A wait
+/// for a processor would count as the transport's delay.
+pub(crate) const PRIORITY: u8 = 5;
 
 /// A request to be woken.
 #[derive(Debug)]

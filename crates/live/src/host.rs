@@ -12,13 +12,10 @@ use msctp_sim::scenario::Side;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
+use crate::alarm::PRIORITY;
 use crate::sctp::{Door, SctpEnd};
 use crate::stage::Stage;
 use crate::{sctp, tcp};
-
-/// Real-time priority of the hosts' threads: above ordinary programs, below the emulator's pump (10). A wait
-/// for a processor would count as the transport's delay.
-pub(crate) const PRIORITY: u8 = 5;
 
 /// Disables the metrics that the kernel's TCP carries over from one connection to the next.
 const NO_MEMORY: (&str, &str) = ("tcp_no_metrics_save", "1");

@@ -17,7 +17,6 @@ use crate::ending::Progress;
 use crate::error::{AssociationError, CallError, FinishError, SendError, StreamError};
 use crate::inbox::{Inbox, Item};
 use crate::state::{Last, Phase, Shared, Slot, State};
-use crate::stream::Stream;
 
 /// Takes the next message from the core.
 type More<'a> = &'a mut dyn FnMut() -> Result<Option<Message>, Restarted>;
@@ -159,7 +158,7 @@ impl Association {
         result.map_err(SendError::Refused)
     }
 
-    /// Receives the next message (RFC 9260 §11.1.7) of any stream that has no [`Stream`] of its own. `None`
+    /// Receives the next message (RFC 9260 §11.1.7) of any stream without a [`Stream`](crate::Stream). `None`
     /// if the peer has shut down and everything was read.
     ///
     /// # Errors
@@ -226,71 +225,41 @@ impl Association {
         result
     }
 
-    /// Opens a stream for reading and writing bytes. Its messages then go there and not to
-    /// [`recv`](Self::recv).
-    ///
-    /// # Errors
-    ///
-    /// The association has no such stream in either direction, or the stream is taken.
-    pub fn stream(&self, stream: u16) -> Result<Stream, StreamError> {
-        {
-            let mut state = self.shared.lock();
-            let slot = slot_of(&mut state, self.handle);
-            let (outbound, inbound) = slot.streams;
-            // The numbers of an association accepted just now are not known yet.
-            if !matches!(slot.phase, Phase::Connecting) && stream >= outbound.max(inbound) {
-                return Err(StreamError::Unknown { stream, outbound, inbound });
-            }
-            if !slot.inbox.claim(stream) {
-                return Err(StreamError::Taken(stream));
-            }
+    /// Takes a stream for a [`Stream`](crate::Stream) of its own.
+    pub(crate) fn claim_stream(&self, stream: u16) -> Result<(), StreamError> {
+        let mut state = self.shared.lock();
+        let slot = slot_of(&mut state, self.handle);
+        let (outbound, inbound) = slot.streams;
+        // The numbers of an association accepted just now are not known yet.
+        if !matches!(slot.phase, Phase::Connecting) && stream >= outbound.max(inbound) {
+            return Err(StreamError::Unknown { stream, outbound, inbound });
         }
-        Ok(Stream::new(self.clone(), stream))
+        if slot.inbox.claim(stream) { Ok(()) } else { Err(StreamError::Taken(stream)) }
     }
 
-    /// Opens a free stream. The peer's [`accept_stream`](Self::accept_stream) returns it with the first
-    /// bytes.
-    ///
-    /// The end that connected opens even numbers and the other end odd ones, as WebRTC data channels do, so
-    /// both may open at once. Numbers are used in turn and then reused: finish a stream at both ends before
-    /// dropping it.
-    ///
-    /// # Errors
-    ///
-    /// All streams of this end are taken (`Config::outbound_streams`), or the association is over.
-    pub fn open_stream(&self) -> Result<Stream, StreamError> {
-        let stream = {
-            let mut state = self.shared.lock();
-            let slot = slot_of(&mut state, self.handle);
-            if let Phase::Over(error) = &slot.phase {
-                return Err(StreamError::Association(
-                    error.clone().unwrap_or(AssociationError::EndpointGone),
-                ));
-            }
-            let outbound = slot.streams.0;
-            let parity = u16::from(!slot.initiator);
-            let ours = || (parity..outbound).step_by(2);
-            let from = slot.next_open.max(parity);
-            let free = |stream: &u16| slot.inbox.is_free(*stream) && slot.endings.progress(*stream).is_none();
-            let later = ours().filter(|stream| *stream >= from);
-            let stream = later.chain(ours().filter(|stream| *stream < from)).find(free);
-            let stream = stream.ok_or(StreamError::NoneFree(outbound))?;
-            slot.next_open = stream.saturating_add(2);
-            slot.inbox.claim(stream);
-            stream
-        };
-        Ok(Stream::new(self.clone(), stream))
+    /// Takes a free stream of our parity.
+    pub(crate) fn claim_free_stream(&self) -> Result<u16, StreamError> {
+        let mut state = self.shared.lock();
+        let slot = slot_of(&mut state, self.handle);
+        if let Phase::Over(error) = &slot.phase {
+            return Err(StreamError::Association(error.clone().unwrap_or(AssociationError::EndpointGone)));
+        }
+        let outbound = slot.streams.0;
+        let parity = u16::from(!slot.initiator);
+        let ours = || (parity..outbound).step_by(2);
+        let from = slot.next_open.max(parity);
+        let free = |stream: &u16| slot.inbox.is_free(*stream) && slot.endings.progress(*stream).is_none();
+        let later = ours().filter(|stream| *stream >= from);
+        let stream = later.chain(ours().filter(|stream| *stream < from)).find(free);
+        let stream = stream.ok_or(StreamError::NoneFree(outbound))?;
+        slot.next_open = stream.saturating_add(2);
+        slot.inbox.claim(stream);
+        Ok(stream)
     }
 
-    /// Waits until the peer sends on a stream that is not taken here, and returns that stream. `None` if the
-    /// peer has shut down. Consumes what [`recv`](Self::recv) would return: use one of the two.
-    ///
-    /// # Errors
-    ///
-    /// The association was lost.
-    pub async fn accept_stream(&self) -> Result<Option<Stream>, AssociationError> {
-        let accepted = poll_fn(|cx| self.poll_inbox(cx, |inbox, more| inbox.claim_next(more))).await?;
-        Ok(accepted.map(|stream| Stream::new(self.clone(), stream)))
+    /// Waits until the peer sends on a stream that is not taken, and takes it.
+    pub(crate) async fn claim_incoming_stream(&self) -> Result<Option<u16>, AssociationError> {
+        poll_fn(|cx| self.poll_inbox(cx, |inbox, more| inbox.claim_next(more))).await
     }
 
     /// Discards the messages of a stream whose reader was dropped.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use msctp_proto::AbortReason;
 use msctp_units::Time;
 
-use crate::Endpoint;
+use crate::endpoint::Endpoint;
 use crate::error::CloseError;
 use crate::state::{Phase, State};
 

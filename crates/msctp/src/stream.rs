@@ -11,7 +11,7 @@ use msctp_proto::OutMessage;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::association::Association;
-use crate::error::FinishError;
+use crate::error::{AssociationError, FinishError, StreamError};
 use crate::inbox::Item;
 
 /// Bytes of the messages into which written bytes are cut at most.
@@ -79,8 +79,46 @@ impl Drop for Claim {
     }
 }
 
+impl Association {
+    /// Opens a stream for reading and writing bytes. Its messages then go there and not to
+    /// [`recv`](Self::recv).
+    ///
+    /// # Errors
+    ///
+    /// The association has no such stream in either direction, or the stream is taken.
+    pub fn stream(&self, stream: u16) -> Result<Stream, StreamError> {
+        self.claim_stream(stream)?;
+        Ok(Stream::new(self.clone(), stream))
+    }
+
+    /// Opens a free stream. The peer's [`accept_stream`](Self::accept_stream) returns it with the first
+    /// bytes.
+    ///
+    /// The end that connected opens even numbers and the other end odd ones, as WebRTC data channels do, so
+    /// both may open at once. Numbers are used in turn and then reused: finish a stream at both ends before
+    /// dropping it.
+    ///
+    /// # Errors
+    ///
+    /// All streams of this end are taken (`Config::outbound_streams`), or the association is over.
+    pub fn open_stream(&self) -> Result<Stream, StreamError> {
+        Ok(Stream::new(self.clone(), self.claim_free_stream()?))
+    }
+
+    /// Waits until the peer sends on a stream that is not taken here, and returns that stream. `None` if the
+    /// peer has shut down. Consumes what [`recv`](Self::recv) would return: use one of the two.
+    ///
+    /// # Errors
+    ///
+    /// The association was lost.
+    pub async fn accept_stream(&self) -> Result<Option<Stream>, AssociationError> {
+        let accepted = self.claim_incoming_stream().await?;
+        Ok(accepted.map(|stream| Stream::new(self.clone(), stream)))
+    }
+}
+
 impl Stream {
-    pub(crate) fn new(association: Association, stream: u16) -> Self {
+    fn new(association: Association, stream: u16) -> Self {
         let claim = Arc::new(Claim { association, stream });
         let recv = RecvStream { claim: Arc::clone(&claim), rest: Bytes::new(), ended: false };
         Self { send: SendStream { claim, finishing: false }, recv }

@@ -3,9 +3,7 @@
 //! After a *framing* error the next item cannot be located, and iteration ends. A *malformed* item is well
 //! framed, but its value breaks the rules of its type; later items are still parsed.
 
-use crate::cause::CauseCode;
-use crate::chunk::ChunkType;
-use crate::param::ParamType;
+use crate::codes::{CauseCode, ChunkType, ParamType};
 use crate::serial::Tsn;
 
 /// Why bytes are not an SCTP packet (RFC 9260 §3.1, §6.8).

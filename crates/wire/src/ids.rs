@@ -24,8 +24,6 @@ macro_rules! identifier {
             }
         }
 
-        crate::list::item_as_number!($name, $int, Self::new, Self::get);
-
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, concat!(stringify!($name), "(", $format, ")"), self.0)

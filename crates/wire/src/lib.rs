@@ -31,6 +31,7 @@ mod builder;
 pub mod cause;
 pub mod checksum;
 pub mod chunk;
+mod codes;
 mod error;
 mod ids;
 mod layout;

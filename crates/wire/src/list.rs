@@ -3,7 +3,10 @@
 use core::fmt;
 use core::net::{Ipv4Addr, Ipv6Addr};
 
+use crate::codes::{CauseCode, ChunkType, ParamType};
 use crate::error::Malformed;
+use crate::ids::{CorrelationId, HmacId, Ppid, StreamId, VerificationTag};
+use crate::serial::{AsconfSerial, Mid, ReconfigSerial, Ssn, Tsn};
 
 /// An entry with a fixed number of bytes on the wire.
 pub trait Item: Copy + PartialEq + fmt::Debug {
@@ -239,28 +242,46 @@ number_items!(u8, u16, u32, u64, u128);
 /// number.
 macro_rules! item_as_number {
     ($item:ty, $int:ty, $from:expr, $to:expr) => {
-        impl $crate::list::Item for $item {
+        impl Item for $item {
             const SIZE: usize = size_of::<$int>();
             #[inline]
             fn read(bytes: &[u8]) -> Self {
-                $from(<$int as $crate::list::Item>::read(bytes))
+                $from(<$int as Item>::read(bytes))
             }
             #[inline]
             fn write(self, out: &mut Vec<u8>) {
-                $crate::list::Item::write($to(self), out);
+                Item::write($to(self), out);
             }
         }
     };
 }
-pub(crate) use item_as_number;
-
 item_as_number!(Ipv4Addr, u32, Self::from, u32::from);
 item_as_number!(Ipv6Addr, u128, Self::from, u128::from);
+// Entries of CHUNKS (RFC 4895 §3.2) and Supported Extensions (RFC 5061 §4.2.7).
+item_as_number!(ChunkType, u8, Self, |typ: Self| typ.0);
+item_as_number!(ParamType, u16, Self, |typ: Self| typ.0);
+item_as_number!(CauseCode, u16, Self, |code: Self| code.0);
+
+/// Implements [`Item`] for newtypes of one number.
+macro_rules! newtype_items {
+    ($($item:ident($int:ty)),* $(,)?) => {$(item_as_number!($item, $int, Self::new, Self::get);)*};
+}
+newtype_items!(
+    StreamId(u16),
+    Ppid(u32),
+    VerificationTag(u32),
+    CorrelationId(u32),
+    HmacId(u16),
+    Tsn(u32),
+    Ssn(u16),
+    Mid(u32),
+    ReconfigSerial(u32),
+    AsconfSerial(u32)
+);
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serial::Tsn;
 
     #[test]
     fn a_view_equals_the_slice_it_encodes() {

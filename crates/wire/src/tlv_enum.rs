@@ -1,4 +1,4 @@
-//! Enums of parameters and error causes, and their 16-bit type fields.
+//! Enums of parameters and error causes.
 
 /// Defines an enum of parameters or causes: one line per type, with the type of its value.
 macro_rules! tlv_enum {
@@ -119,47 +119,3 @@ macro_rules! tlv_enum {
     };
 }
 pub(crate) use tlv_enum;
-
-/// Defines a 16-bit type or code field with the names the RFCs use.
-macro_rules! code_field {
-    (
-        $(#[$doc:meta])*
-        $name:ident, $unnamed:literal;
-        $($(#[$cdoc:meta])* $constant:ident = $value:literal, $text:literal;)*
-    ) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u16);
-
-        impl $name {
-            $($(#[$cdoc])* pub const $constant: Self = Self($value);)*
-
-            /// Returns the name in the RFCs, or `None` if unknown.
-            #[must_use]
-            pub const fn name(self) -> Option<&'static str> {
-                match self {
-                    $(Self::$constant => Some($text),)*
-                    _ => None,
-                }
-            }
-        }
-
-        impl core::fmt::Display for $name {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                match self.name() {
-                    Some(name) => f.write_str(name),
-                    None => write!(f, concat!($unnamed, " {:#06x}"), self.0),
-                }
-            }
-        }
-
-        impl core::fmt::Debug for $name {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                write!(f, concat!(stringify!($name), "({})"), self)
-            }
-        }
-
-        $crate::list::item_as_number!($name, u16, Self, |field: Self| field.0);
-    };
-}
-pub(crate) use code_field;

@@ -13,11 +13,10 @@ mod tests;
 
 use msctp_units::{Rate, Span, Time};
 
+use crate::controller::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, StartState, Window};
 use crate::delivery::{DeliverySample, LostPacket};
+use crate::factory::{ControllerFactory, Make};
 use crate::hystart::Queueing;
-use crate::{
-    Ack, Controller, ControllerConfig, ControllerFactory, IpVersion, Loss, LossKind, Make, StartState, Window,
-};
 use model::Model;
 use phase::{Cycle, Phase};
 

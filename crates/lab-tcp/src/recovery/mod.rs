@@ -12,37 +12,18 @@ mod sack;
 
 use std::fmt::Debug;
 
-use crate::config::Config;
+use crate::config::{Algorithm, Config};
 use crate::outstanding::{Outstanding, Segment};
 
 pub(crate) use ld::Response;
 
-/// How losses are found and repaired.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Algorithm {
-    /// Fast retransmit and fast recovery of RFC 5681 §3.2, left at the first ACK of new data.
-    Reno,
-    /// RFC 6582: left when everything outstanding at the loss is acknowledged.
-    NewReno,
-    /// RFC 6675: a scoreboard of what was SACKed. Without a peer that sends SACK blocks:
-    /// [`NewReno`](Self::NewReno).
-    #[default]
-    Sack,
-}
-
-impl Algorithm {
-    /// All of them, by the name that files use.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("reno", Self::Reno), ("newreno", Self::NewReno), ("sack", Self::Sack)];
-
-    /// Makes one with the options that concern it.
-    pub(crate) fn start(self, config: &Config) -> Box<dyn Recovery> {
-        let limited_transmit = config.limited_transmit;
-        match self {
-            Self::Reno => Box::new(reno::Reno::new(limited_transmit, config.once_per_window)),
-            Self::NewReno => Box::new(newreno::NewReno::new(config)),
-            Self::Sack => Box::new(sack::Sack::new(limited_transmit, config.counted_pipe)),
-        }
+/// Makes the recovery of `algorithm` with the options that concern it.
+pub(crate) fn start(algorithm: Algorithm, config: &Config) -> Box<dyn Recovery> {
+    let limited_transmit = config.limited_transmit;
+    match algorithm {
+        Algorithm::Reno => Box::new(reno::Reno::new(limited_transmit, config.once_per_window)),
+        Algorithm::NewReno => Box::new(newreno::NewReno::new(config)),
+        Algorithm::Sack => Box::new(sack::Sack::new(limited_transmit, config.counted_pipe)),
     }
 }
 

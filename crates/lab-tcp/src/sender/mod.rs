@@ -10,9 +10,9 @@ use msctp_congestion::classifier::{Cause, LossClassifier};
 use msctp_congestion::{Ack, Controller, ControllerConfig, IpVersion, Loss, LossKind, RttEstimator};
 use msctp_units::{Span, Time};
 
-use crate::config::Config;
+use crate::config::{Algorithm, Config};
 use crate::outstanding::{Outstanding, Role, Segment};
-use crate::recovery::{AckView, Recovery, Response};
+use crate::recovery::{self, AckView, Recovery, Response};
 use crate::stats::Stats;
 use crate::trace::{TraceEvent, TraceKind};
 use differentiation::Differentiation;
@@ -120,7 +120,6 @@ pub(crate) struct Agreed {
 impl Sender {
     /// Creates a sender after the handshake; data begins at offset 1.
     pub(crate) fn new(now: Time, config: &Config, agreed: Agreed, rtt: RttEstimator) -> Self {
-        use crate::recovery::Algorithm;
         let algorithm = match config.recovery {
             Algorithm::Sack if !agreed.sack => Algorithm::NewReno,
             other => other,
@@ -145,7 +144,7 @@ impl Sender {
                 nagle: config.nagle,
             },
             controller: config.controller.make(&controller),
-            recovery: algorithm.start(config),
+            recovery: recovery::start(algorithm, config),
             rtt,
             timestamps: agreed.timestamps,
             timed: None,

@@ -3,7 +3,7 @@
 use msctp_units::{Span, Time};
 
 use super::Gate;
-use crate::Delivery;
+use crate::fate::Delivery;
 
 /// A link with things of its own to do. What happens at one instant happens in the order of
 /// [`Due`](Self::Due).

@@ -5,7 +5,7 @@ use msctp_units::Time;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
-use crate::{InvalidLoss, LossConfig, LossProcess, Probability};
+use crate::loss::{InvalidLoss, LossConfig, LossProcess, Probability};
 
 /// Decides block by block, in the order of sending.
 #[derive(Debug)]

@@ -4,7 +4,10 @@
 use msctp_units::Time;
 
 use crate::arq::Sdus;
-use crate::{Carries, Delivery, DropReason, LinkStats, LossReason, Offer, QueueLimit};
+use crate::fate::{Delivery, DropReason, LossReason, Offer};
+use crate::model::Carries;
+use crate::queue::QueueLimit;
+use crate::stats::LinkStats;
 
 /// The packets inside a radio link and what has become of the others.
 #[derive(Debug)]

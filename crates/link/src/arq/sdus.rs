@@ -5,7 +5,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use crate::{Delivery, LossReason, Outcome, QueueLen, QueueLimit};
+use crate::fate::{Delivery, LossReason, Outcome};
+use crate::queue::{QueueLen, QueueLimit};
 
 #[derive(Debug)]
 struct Sdu<P> {

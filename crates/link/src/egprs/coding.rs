@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
 use super::CodingScheme;
-use crate::Probability;
+use crate::loss::Probability;
 
 /// Process of the radio conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use msctp_units::Span;
 
 use super::{BLOCK_PERIOD, CodingScheme};
 use crate::arq::InvalidRadio;
-use crate::{Probability, QueueLimit};
+use crate::loss::Probability;
+use crate::queue::QueueLimit;
 
 /// Properties of one direction of an EGPRS radio link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

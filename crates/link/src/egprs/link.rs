@@ -15,7 +15,10 @@ use crate::arq::{
     AckState, Agenda, Block, BlockErrors, BlockEvent, BlockEventKind, Gate, InvalidRadio, Part, Trace,
     Window, next_multiple,
 };
-use crate::{Carries, Change, Conditions, Delivery, LinkModel, LinkStats, Offer, QueueLen, Unsupported};
+use crate::fate::{Delivery, Offer};
+use crate::model::{Carries, Change, Conditions, LinkModel, Unsupported};
+use crate::queue::QueueLen;
+use crate::stats::LinkStats;
 
 /// One direction of an EGPRS radio link.
 ///

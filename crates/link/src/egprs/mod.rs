@@ -5,9 +5,9 @@
 mod coding;
 mod config;
 mod link;
-mod scheme;
 
 pub use coding::{CodingChange, CodingConfig, CodingProcess, CodingState, CodingStep, InvalidCoding};
 pub use config::{EgprsConfig, EgprsStats};
 pub use link::EgprsLink;
-pub use scheme::{Again, BLOCK_PERIOD, CodingScheme, ParseCodingSchemeError};
+
+pub use crate::coding_scheme::{Again, BLOCK_PERIOD, CodingScheme, ParseCodingSchemeError};

@@ -3,7 +3,8 @@
 use msctp_units::{Rate, Span};
 
 use crate::arq::InvalidRadio;
-use crate::{Probability, QueueLimit};
+use crate::loss::Probability;
+use crate::queue::QueueLimit;
 
 /// Transmission time interval: a transport block is sent in each.
 pub const TTI: Span = Span::from_millis(1);

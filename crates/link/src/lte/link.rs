@@ -18,9 +18,10 @@ use crate::arq::{
     AckState, Agenda, Block, BlockErrors, BlockEvent, BlockEventKind, Gate, InvalidRadio, Part, Trace,
     Window, next_multiple,
 };
-use crate::{
-    Carries, Change, Conditions, Delivery, LinkModel, LinkStats, LossReason, Offer, QueueLen, Unsupported,
-};
+use crate::fate::{Delivery, LossReason, Offer};
+use crate::model::{Carries, Change, Conditions, LinkModel, Unsupported};
+use crate::queue::QueueLen;
+use crate::stats::LinkStats;
 
 /// One direction of an LTE radio bearer.
 ///

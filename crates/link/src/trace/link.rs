@@ -6,10 +6,11 @@ use std::fmt;
 use msctp_units::{Span, Time};
 
 use super::schedule::{OPPORTUNITY_BYTES, Opportunity, Schedule};
-use crate::{
-    Change, Delivery, DropReason, LinkModel, LinkStats, LossProcess, LossReason, Offer, Outcome, QueueLen,
-    QueueLimit, Unsupported,
-};
+use crate::fate::{Delivery, DropReason, LossReason, Offer, Outcome};
+use crate::loss::LossProcess;
+use crate::model::{Change, LinkModel, Unsupported};
+use crate::queue::{QueueLen, QueueLimit};
+use crate::stats::LinkStats;
 
 /// Properties of a [`TraceLink`].
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,9 +10,10 @@ use rand_core::{Rng, SeedableRng};
 
 use super::channel::Channel;
 use super::mac::{Backoff, MacConfig};
-use crate::{
-    Change, Delivery, DropReason, LinkStats, LossReason, Offer, Outcome, QueueLen, QueueLimit, Unsupported,
-};
+use crate::fate::{Delivery, DropReason, LossReason, Offer, Outcome};
+use crate::model::{Change, Unsupported};
+use crate::queue::{QueueLen, QueueLimit};
+use crate::stats::LinkStats;
 
 /// A station of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

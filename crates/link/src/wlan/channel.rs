@@ -9,7 +9,7 @@ use rand_core::SeedableRng;
 
 use super::fades::{Fades, ParetoFades};
 use super::radio::{MilliDb, Radio, outage_probability, propagation_ns};
-use crate::LossProcess;
+use crate::loss::LossProcess;
 
 /// How far two stations are from each other.
 pub trait Distance: fmt::Debug + Send {

@@ -7,7 +7,11 @@ use msctp_units::{Span, Time};
 use super::cell::{Cell, CellStats, PortId, RadioLinkConfig};
 use super::channel::Channel;
 use super::mac::MacConfig;
-use crate::{Change, Delivery, LinkModel, LinkStats, LossProcess, Offer, QueueLen, QueueLimit, Unsupported};
+use crate::fate::{Delivery, Offer};
+use crate::loss::LossProcess;
+use crate::model::{Change, LinkModel, Unsupported};
+use crate::queue::{QueueLen, QueueLimit};
+use crate::stats::LinkStats;
 
 /// A cell with one station that sends: stop-and-wait over a radio channel.
 pub struct WlanLink<P> {

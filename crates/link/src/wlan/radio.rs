@@ -3,7 +3,7 @@
 //! Powers are integers in thousandths of a decibel. The few logarithms and exponentials are `libm`'s, whose
 //! results are the same on every machine; they are rounded to integers at once.
 
-use crate::Probability;
+use crate::loss::Probability;
 
 /// A power in thousandths of dBm, or a ratio in thousandths of dB.
 pub type MilliDb = i32;

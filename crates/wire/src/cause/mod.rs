@@ -9,7 +9,6 @@ mod address;
 mod asconf;
 mod auth;
 mod chunk;
-mod codes;
 mod cookie;
 mod parameter;
 mod resource;
@@ -17,8 +16,9 @@ mod stream;
 #[cfg(test)]
 mod testing;
 
-pub use codes::CauseCode;
 pub use parameter::MissingParams;
+
+pub use crate::codes::CauseCode;
 
 use crate::ids::{HmacId, StreamId};
 use crate::serial::Tsn;

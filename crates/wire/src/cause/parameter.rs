@@ -26,10 +26,10 @@
 //! +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //! ```
 
+use crate::codes::ParamType;
 use crate::error::Malformed;
 use crate::layout::Value;
 use crate::list::{Item, List};
-use crate::param::ParamType;
 use crate::read::{at_least, be32};
 
 /// Bytes of the count.

@@ -26,7 +26,6 @@ mod shutdown_ack;
 mod shutdown_complete;
 #[cfg(test)]
 mod testing;
-mod types;
 mod unknown;
 
 pub use abort::Abort;
@@ -54,8 +53,9 @@ pub use set::ChunkSet;
 pub use shutdown::Shutdown;
 pub use shutdown_ack::ShutdownAck;
 pub use shutdown_complete::ShutdownComplete;
-pub use types::ChunkType;
 pub use unknown::UnknownChunk;
+
+pub use crate::codes::ChunkType;
 
 use core::iter::FusedIterator;
 

@@ -10,17 +10,17 @@ mod padding;
 mod reconfig;
 #[cfg(test)]
 mod testing;
-mod types;
 mod unrecognized;
 
 pub use asconf::{AddressRequest, ErrorCauseIndication};
 pub use padding::Padding;
 pub use reconfig::{AddStreams, IncomingReset, OutgoingReset, ReconfigResponse};
-pub use types::ParamType;
+
+pub use crate::codes::ParamType;
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::chunk::ChunkType;
+use crate::codes::ChunkType;
 use crate::ids::{CorrelationId, HmacId};
 use crate::list::List;
 use crate::serial::ReconfigSerial;

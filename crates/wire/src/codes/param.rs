@@ -1,6 +1,6 @@
 //! The Parameter Type field.
 
-use crate::tlv_enum::code_field;
+use super::code_field;
 use crate::unknown::UnknownAction;
 
 code_field! {

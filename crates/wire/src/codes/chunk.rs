@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-use crate::list::item_as_number;
 use crate::unknown::UnknownAction;
 
 /// Chunk Type (RFC 9260 §3.2, table 1, and the extensions' own registrations).
@@ -105,9 +104,6 @@ impl fmt::Debug for ChunkType {
         write!(f, "ChunkType({self})")
     }
 }
-
-// Entries of CHUNKS (RFC 4895 §3.2) and Supported Extensions (RFC 5061 §4.2.7).
-item_as_number!(ChunkType, u8, Self, |typ: Self| typ.0);
 
 #[cfg(test)]
 mod tests {

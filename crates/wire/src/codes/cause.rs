@@ -1,6 +1,6 @@
 //! The Cause Code field.
 
-use crate::tlv_enum::code_field;
+use super::code_field;
 
 code_field! {
     /// Cause Code (RFC 9260 §3.3.10, table 11, and the extensions' own registrations).

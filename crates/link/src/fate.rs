@@ -1,0 +1,49 @@
+//! Fates of packets: taken or dropped at the entrance of a link, arrived or lost at its end.
+
+/// Fate of an offered packet.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a dropped packet is handed back"]
+pub enum Offer<P> {
+    /// It is in the link.
+    Queued,
+    /// It is handed back.
+    Dropped(P, DropReason),
+}
+
+/// Reason for a dropped packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// No room in the queue.
+    QueueFull,
+    /// The link is down.
+    LinkDown,
+}
+
+/// A packet that has left a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery<P> {
+    /// The packet.
+    pub packet: P,
+    /// Its length in bytes on the wire, as offered.
+    pub wire_len: u32,
+    /// Whether it arrived.
+    pub outcome: Outcome,
+}
+
+/// Outcome of a packet that left a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// At the other end.
+    Arrived,
+    /// On the way. Handed out when it would have arrived, or when the link went down.
+    Lost(LossReason),
+}
+
+/// Reason for a loss inside a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossReason {
+    /// The loss process took it.
+    Channel,
+    /// The link went down with it inside, or the old cell's link did at a handover.
+    LinkDown,
+}
