@@ -12,7 +12,7 @@ use msctp_link::{
 };
 use msctp_units::Time;
 
-use crate::hop::loss_process;
+use crate::link_models::loss_process;
 use crate::losses::{self, Lost};
 use crate::mobility::{Between, Track};
 use crate::packet::{PacketId, PacketPool};

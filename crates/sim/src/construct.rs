@@ -21,21 +21,21 @@ use crate::hop::Hop;
 use crate::host::Host;
 use crate::line::{End, Line};
 use crate::losses::Lost;
-use crate::mobile_ip::{EVERYBODY, MobileIp};
 use crate::network::{ALL_HOSTS, Network, Port, Station, Strays};
 use crate::observer::Observer;
 use crate::outside::Outside;
 use crate::packet::{AddressId, PacketPool};
 use crate::probe::QueueProbe;
-use crate::radio::codings;
 use crate::random;
 use crate::scenario::{
     ActionSpec, AppKind, AppSpec, AssociationSpec, Do, Happening, LinkDirection, NO_ROUTE, NodeKind, Routes,
     Scenario, ScenarioError, Side, When,
 };
 use crate::series::{Bins, DeliverySeries, TraceSeries};
+use crate::simulation::coding::codings;
+use crate::simulation::mobile_ip::{EVERYBODY, MobileIp};
 use crate::simulation::{App, Simulation};
-use crate::tcp::TcpSource;
+use crate::tcp_line::TcpSource;
 
 /// Resolved names of a scenario.
 struct Names<'s> {

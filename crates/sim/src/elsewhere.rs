@@ -7,9 +7,7 @@
 
 use std::net::IpAddr;
 
-use msctp_proto::{
-    AssociationStats, Config, OutMessage, PathAddr, PathId, PathStats, PrimaryCause, TraceEvent,
-};
+use msctp_proto::{AssociationStats, Config, OutMessage, PathAddr, PathStats, PrimaryCause, TraceEvent};
 use msctp_schemes::classifiers::Tally;
 use msctp_units::{Span, Time};
 
@@ -21,6 +19,8 @@ use crate::scenario::{AppKind, Scenario, ScenarioError, Side, TcpSpec, When};
 use crate::series::Series;
 use crate::simulation::{App, Simulation};
 use crate::summary::{CbrSummary, LinkSummary, Summary};
+
+pub use crate::line::path_to;
 
 pub use crate::action::Call;
 
@@ -388,16 +388,6 @@ impl Elsewhere {
         let summary = Summary { links, cbr, packets, ..simulation.summary() };
         (summary, self.simulation.into_series())
     }
-}
-
-/// Returns the path to an address: from the requested address, else from the primary's own address, else the
-/// first.
-#[must_use]
-pub fn path_to(paths: &[PathStats], address: IpAddr, from: Option<IpAddr>) -> Option<PathId> {
-    let primary = paths.iter().find(|path| path.primary).map(|path| path.at.local);
-    let from_it = |local| from.is_none_or(|from| from == local);
-    let to = || paths.iter().filter(|path| path.at.remote == address && from_it(path.at.local));
-    to().find(|path| Some(path.at.local) == primary).or_else(|| to().next()).map(|path| path.id)
 }
 
 fn sctp_job(simulation: &mut Simulation, number: usize, side: Side) -> SctpJob {

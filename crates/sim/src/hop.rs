@@ -6,17 +6,16 @@ use std::fmt::Display;
 use msctp_congestion::classifier::Cause;
 use msctp_link::trace::TraceLink;
 use msctp_link::{
-    Change, Conditions, Delivery, Judgement, Link, LinkConfig, LinkModel, LinkStats, LossConfig, LossProcess,
-    Marking, Offer, Outcome, QueueLen, Unsupported, WhenDown,
+    Change, Conditions, Delivery, Judgement, Link, LinkConfig, LinkModel, LinkStats, LossProcess, Marking,
+    Offer, Outcome, QueueLen, Unsupported, WhenDown,
 };
 use msctp_units::{Ecn, Time};
 
 use crate::air::{self, Air, AirPort};
+use crate::link_models::{self, loss_process};
 use crate::losses::{self, Lost};
 use crate::mobility::Between;
 use crate::packet::{PacketId, PacketPool};
-use crate::radio;
-use crate::random;
 use crate::scenario::DirectionSpec;
 use crate::summary::LinkSummary;
 
@@ -47,8 +46,8 @@ impl Model {
                 Some(port) => Self::Air(port),
                 None => Self::Other(air::unshared(wlan, distance, label, seed)),
             },
-            DirectionSpec::Egprs(egprs) => Self::Other(radio::egprs(egprs, label, seed)),
-            DirectionSpec::Lte(lte) => Self::Other(radio::lte(lte, label, seed)),
+            DirectionSpec::Egprs(egprs) => Self::Other(link_models::egprs(egprs, label, seed)),
+            DirectionSpec::Lte(lte) => Self::Other(link_models::lte(lte, label, seed)),
             DirectionSpec::Trace(trace) => {
                 let loss = loss_process(&trace.loss, label, seed);
                 Self::Other(Box::new(TraceLink::new(trace.config.clone(), loss)))
@@ -138,19 +137,6 @@ pub(crate) struct Hop {
     too_big: u64,
     /// Earliest wake-up in the event queue; [`Time::MAX`]: none.
     wake: Time,
-}
-
-/// Creates the loss process of a direction, at the start of the stream `LABEL/loss`.
-pub(crate) fn loss_process(
-    loss: &LossConfig,
-    label: impl Display,
-    seed: u64,
-) -> Option<Box<dyn LossProcess>> {
-    if *loss == LossConfig::None {
-        return None;
-    }
-    let stream = random::component_seed(seed, &format!("{label}/loss"));
-    loss.build(stream).expect("the scenario's checks let no other probabilities through")
 }
 
 impl Hop {

@@ -1,7 +1,9 @@
 //! The associations of the scenario: both ends with their applications and counters. May not touch links or
 //! events.
 
-use msctp_proto::{Association, AssociationStats, Handle, PathAddr, PathStats, PrimaryCause};
+use std::net::IpAddr;
+
+use msctp_proto::{Association, AssociationStats, Handle, PathAddr, PathId, PathStats, PrimaryCause};
 use msctp_schemes::classifiers::Tally;
 use msctp_units::{Span, Time};
 
@@ -243,4 +245,14 @@ impl End {
             _ => None,
         })
     }
+}
+
+/// Returns the path to an address: from the requested address, else from the primary's own address, else the
+/// first.
+#[must_use]
+pub fn path_to(paths: &[PathStats], address: IpAddr, from: Option<IpAddr>) -> Option<PathId> {
+    let primary = paths.iter().find(|path| path.primary).map(|path| path.at.local);
+    let from_it = |local| from.is_none_or(|from| from == local);
+    let to = || paths.iter().filter(|path| path.at.remote == address && from_it(path.at.local));
+    to().find(|path| Some(path.at.local) == primary).or_else(|| to().next()).map(|path| path.id)
 }

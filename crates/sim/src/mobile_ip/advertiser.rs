@@ -10,23 +10,23 @@ use super::message::seconds;
 
 /// Sends advertisements at a fixed interval (RFC 5944 §2.3).
 #[derive(Clone, Debug)]
-pub(super) struct Advertiser {
+pub(crate) struct Advertiser {
     options: AgentOptions,
     next: Time,
     sequence: u16,
 }
 
 impl Advertiser {
-    pub(super) fn new(options: AgentOptions) -> Self {
+    pub(crate) fn new(options: AgentOptions) -> Self {
         Self { options, next: Time::ZERO + options.offset, sequence: 0 }
     }
 
-    pub(super) fn timeout(&self) -> Time {
+    pub(crate) fn timeout(&self) -> Time {
         self.next
     }
 
     /// Returns an advertisement if one is due.
-    pub(super) fn poll(
+    pub(crate) fn poll(
         &mut self,
         now: Time,
         router: Ipv4Addr,

@@ -27,19 +27,19 @@ struct Pending {
 
 /// A foreign agent. Its address is the care-of address.
 #[derive(Clone, Debug)]
-pub(super) struct ForeignAgent {
+pub(crate) struct ForeignAgent {
     address: Ipv4Addr,
     options: AgentOptions,
     advertiser: Advertiser,
     pending: BTreeMap<Ipv4Addr, Pending>,
     /// Registered mobiles by home address, each with the end of its registration.
     visitors: BTreeMap<Ipv4Addr, Time>,
-    pub(super) relayed: u64,
-    pub(super) denied: u64,
+    pub(crate) relayed: u64,
+    pub(crate) denied: u64,
 }
 
 impl ForeignAgent {
-    pub(super) fn new(address: Ipv4Addr, options: AgentOptions) -> Self {
+    pub(crate) fn new(address: Ipv4Addr, options: AgentOptions) -> Self {
         Self {
             address,
             options,
@@ -52,12 +52,12 @@ impl ForeignAgent {
     }
 
     /// Tells whether this is the home address of a registered visitor.
-    pub(super) fn is_visitor(&self, now: Time, home_address: Ipv4Addr) -> bool {
+    pub(crate) fn is_visitor(&self, now: Time, home_address: Ipv4Addr) -> bool {
         self.visitors.get(&home_address).is_some_and(|&until| until > now)
     }
 
     /// Handles a datagram for one of the agent's ports. Returns the datagram to send.
-    pub(super) fn handle_datagram(&mut self, now: Time, datagram: &Datagram) -> Option<Datagram> {
+    pub(crate) fn handle_datagram(&mut self, now: Time, datagram: &Datagram) -> Option<Datagram> {
         if let Some(request) = Request::parse(&datagram.payload) {
             return Some(self.handle_request(now, datagram, &request));
         }
@@ -132,12 +132,12 @@ impl ForeignAgent {
         })
     }
 
-    pub(super) fn poll_timeout(&self) -> Time {
+    pub(crate) fn poll_timeout(&self) -> Time {
         self.advertiser.timeout()
     }
 
     /// Removes expired entries. Returns an advertisement if one is due.
-    pub(super) fn handle_timeout(&mut self, now: Time) -> Option<Advertisement> {
+    pub(crate) fn handle_timeout(&mut self, now: Time) -> Option<Advertisement> {
         self.pending.retain(|_, pending| pending.forgotten > now);
         self.visitors.retain(|_, until| *until > now);
         self.advertiser.poll(now, self.address, false, vec![self.address])

@@ -20,20 +20,20 @@ struct Binding {
 
 /// A home agent.
 #[derive(Clone, Debug)]
-pub(super) struct HomeAgent {
+pub(crate) struct HomeAgent {
     address: Ipv4Addr,
     options: AgentOptions,
     advertiser: Advertiser,
     /// The mobiles whose home this is, each with the identification of its last accepted request.
     mobiles: BTreeMap<Ipv4Addr, u64>,
     bindings: BTreeMap<Ipv4Addr, Binding>,
-    pub(super) accepted: u64,
-    pub(super) denied: u64,
-    pub(super) expired: u64,
+    pub(crate) accepted: u64,
+    pub(crate) denied: u64,
+    pub(crate) expired: u64,
 }
 
 impl HomeAgent {
-    pub(super) fn new(address: Ipv4Addr, options: AgentOptions, mobiles: &[Ipv4Addr]) -> Self {
+    pub(crate) fn new(address: Ipv4Addr, options: AgentOptions, mobiles: &[Ipv4Addr]) -> Self {
         Self {
             address,
             options,
@@ -48,13 +48,13 @@ impl HomeAgent {
 
     /// Returns the care-of address to which packets for a home address are tunnelled; `None` if the mobile is
     /// at home or not registered here.
-    pub(super) fn care_of(&self, now: Time, home_address: Ipv4Addr) -> Option<Ipv4Addr> {
+    pub(crate) fn care_of(&self, now: Time, home_address: Ipv4Addr) -> Option<Ipv4Addr> {
         let binding = self.bindings.get(&home_address).filter(|binding| binding.expires > now)?;
         Some(binding.care_of)
     }
 
     /// Handles a datagram for the registration port. Returns the reply.
-    pub(super) fn handle_datagram(&mut self, now: Time, datagram: &Datagram) -> Option<Datagram> {
+    pub(crate) fn handle_datagram(&mut self, now: Time, datagram: &Datagram) -> Option<Datagram> {
         let request = Request::parse(&datagram.payload)?;
         let reply = self.register(now, &request);
         if reply.code == code::ACCEPTED {
@@ -103,13 +103,13 @@ impl HomeAgent {
         request.reply(code::ACCEPTED, lifetime)
     }
 
-    pub(super) fn poll_timeout(&self) -> Time {
+    pub(crate) fn poll_timeout(&self) -> Time {
         let expiry = self.bindings.values().map(|binding| binding.expires).min();
         expiry.unwrap_or(Time::MAX).min(self.advertiser.timeout())
     }
 
     /// Removes expired bindings. Returns an advertisement if one is due.
-    pub(super) fn handle_timeout(&mut self, now: Time) -> Option<Advertisement> {
+    pub(crate) fn handle_timeout(&mut self, now: Time) -> Option<Advertisement> {
         let before = self.bindings.len();
         self.bindings.retain(|_, binding| binding.expires > now);
         self.expired += (before - self.bindings.len()) as u64;
@@ -118,7 +118,7 @@ impl HomeAgent {
 }
 
 /// A time in NTP's format: seconds in the upper half, 2⁻³² seconds in the lower (RFC 5944 §5.7.1).
-pub(super) fn time_stamp(now: Time) -> u64 {
+pub(crate) fn time_stamp(now: Time) -> u64 {
     let wide = u128::from(now.as_nanos()) << 32;
     (wide / 1_000_000_000) as u64
 }

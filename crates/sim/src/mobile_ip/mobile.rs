@@ -42,7 +42,7 @@ struct Pending {
 
 /// An event of the mobile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Note {
+pub(crate) enum Note {
     /// It changed to this agent.
     Switched { to: Ipv4Addr },
     /// It lost its last agent.
@@ -56,7 +56,7 @@ pub(super) enum Note {
 
 /// A mobile.
 #[derive(Clone, Debug)]
-pub(super) struct Mobile {
+pub(crate) struct Mobile {
     home_address: Ipv4Addr,
     home_agent: Ipv4Addr,
     options: MobileOptions,
@@ -79,7 +79,7 @@ pub(super) struct Mobile {
 
 impl Mobile {
     /// Creates a mobile without agents.
-    pub(super) fn new(home_address: Ipv4Addr, home_agent: Ipv4Addr, options: MobileOptions) -> Self {
+    pub(crate) fn new(home_address: Ipv4Addr, home_agent: Ipv4Addr, options: MobileOptions) -> Self {
         Self {
             home_address,
             home_agent,
@@ -98,7 +98,7 @@ impl Mobile {
 
     /// Returns the agent whose base station gets its frames: the one it uses or, outside that one's cell, the
     /// strongest. `None` without an agent and outside all cells.
-    pub(super) fn attached(&self) -> Option<Ipv4Addr> {
+    pub(crate) fn attached(&self) -> Option<Ipv4Addr> {
         match self.agent {
             Some(agent) if self.covered.contains(&agent) => Some(agent),
             agent => self.covered.first().copied().or(agent),
@@ -106,12 +106,12 @@ impl Mobile {
     }
 
     /// Agents in whose cells it is, the strongest first.
-    pub(super) fn set_covered(&mut self, covered: Vec<Ipv4Addr>) {
+    pub(crate) fn set_covered(&mut self, covered: Vec<Ipv4Addr>) {
         self.covered = covered;
     }
 
     /// Handles an agent advertisement.
-    pub(super) fn handle_advertisement(&mut self, now: Time, it: &Advertisement) {
+    pub(crate) fn handle_advertisement(&mut self, now: Time, it: &Advertisement) {
         let home = it.router == self.home_agent;
         let care_of = it.care_of.first().copied().filter(|_| !home);
         // An agent of another network that offers no care-of address is of no use.
@@ -208,7 +208,7 @@ impl Mobile {
     }
 
     /// Handles a datagram for the registration port.
-    pub(super) fn handle_datagram(&mut self, now: Time, datagram: &Datagram) {
+    pub(crate) fn handle_datagram(&mut self, now: Time, datagram: &Datagram) {
         let Some(reply) = Reply::parse(&datagram.payload) else { return };
         // RFC 5944 §3.6.2: a reply to another request than the latest is dropped.
         let Some(pending) = self.pending else { return };
@@ -236,14 +236,14 @@ impl Mobile {
     }
 
     /// Returns the next deadline.
-    pub(super) fn poll_timeout(&self) -> Time {
+    pub(crate) fn poll_timeout(&self) -> Time {
         let silent = self.agent.and_then(|agent| self.heard.get(&agent)).map(|heard| heard.expires);
         let again = self.pending.map(|pending| pending.again);
         [silent, again, self.renew].into_iter().flatten().min().unwrap_or(Time::MAX)
     }
 
     /// Expires agents, retransmits requests and renews registrations.
-    pub(super) fn handle_timeout(&mut self, now: Time) {
+    pub(crate) fn handle_timeout(&mut self, now: Time) {
         self.heard.retain(|_, heard| heard.expires > now);
         if let Some(agent) = self.agent
             && !self.heard.contains_key(&agent)
@@ -268,12 +268,12 @@ impl Mobile {
     }
 
     /// Returns the next datagram to send, and its agent.
-    pub(super) fn poll_transmit(&mut self) -> Option<Datagram> {
+    pub(crate) fn poll_transmit(&mut self) -> Option<Datagram> {
         self.out.pop_front()
     }
 
     /// Returns the next event.
-    pub(super) fn poll_note(&mut self) -> Option<Note> {
+    pub(crate) fn poll_note(&mut self) -> Option<Note> {
         self.notes.pop_front()
     }
 }

@@ -1,24 +1,18 @@
 //! Mobile IP for IPv4 (RFC 5944): home agents, foreign agents, mobiles, and the tunnel between agents.
 //!
 //! The state machines ([`home_agent`], [`foreign_agent`], [`mobile`]) see only messages and times;
-//! [`run`] carries messages and timers between them and the simulation. Scope and limits are in
+//! `simulation::mobile_ip` carries messages and timers between them and the network. Scope and limits are in
 //! `docs/models/mobile-ip.md`.
 
 mod advertiser;
-mod foreign_agent;
-mod home_agent;
-mod message;
-mod mobile;
-mod report;
-mod run;
-mod set_up;
+pub(crate) mod foreign_agent;
+pub(crate) mod home_agent;
+pub(crate) mod message;
+pub(crate) mod mobile;
 
 use std::net::Ipv4Addr;
 
 use msctp_units::Span;
-
-pub(crate) use run::MobileIp;
-pub(crate) use set_up::EVERYBODY;
 
 /// UDP port of registrations (RFC 5944 §3.3).
 pub(crate) const PORT: u16 = 434;

@@ -1,7 +1,5 @@
 //! The Cause Code field.
 
-use super::code_field;
-
 code_field! {
     /// Cause Code (RFC 9260 §3.3.10, table 11, and the extensions' own registrations).
     CauseCode, "cause";

@@ -40,7 +40,6 @@ macro_rules! code_field {
         }
     };
 }
-use code_field;
 
 mod cause;
 mod chunk;

@@ -1,6 +1,5 @@
 //! The Parameter Type field.
 
-use super::code_field;
 use crate::unknown::UnknownAction;
 
 code_field! {

@@ -3,8 +3,8 @@
 //!
 //! Every input gives a value or nothing; what is written parses back. No state, no time.
 
-pub(super) mod advertisement;
-pub(super) mod registration;
+pub(crate) mod advertisement;
+pub(crate) mod registration;
 
 /// The big-endian number at `at`.
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
@@ -18,6 +18,6 @@ fn address_at(bytes: &[u8], at: usize) -> Option<std::net::Ipv4Addr> {
 }
 
 /// A time in whole seconds, as the messages carry it: rounded down, 65535 for longer.
-pub(super) fn seconds(span: msctp_units::Span) -> u16 {
+pub(crate) fn seconds(span: msctp_units::Span) -> u16 {
     u16::try_from(span.as_millis() / 1000).unwrap_or(u16::MAX)
 }

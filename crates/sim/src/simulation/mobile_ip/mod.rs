@@ -1,22 +1,28 @@
 //! Mobile IP in a run: passes messages and timers between the state machines and the network, and executes
 //! their decisions: tunnels packets, delivers them to visitors, selects a mobile's base station.
 
+mod report;
+mod set_up;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use etherparse::{IpNumber, Ipv4Header, UdpHeader, UdpSlice};
 use msctp_units::{Ecn, Span, Time};
 
-use super::foreign_agent::ForeignAgent;
-use super::home_agent::HomeAgent;
-use super::message::advertisement::Advertisement;
-use super::mobile::{Mobile, Note};
-use super::{Datagram, MobileOptions, PORT};
 use crate::event::{EventQueue, Target};
+use crate::mobile_ip::foreign_agent::ForeignAgent;
+use crate::mobile_ip::home_agent::HomeAgent;
+use crate::mobile_ip::message::advertisement::Advertisement;
+use crate::mobile_ip::mobile::{Mobile, Note};
+use crate::mobile_ip::{Datagram, MobileOptions, PORT};
 use crate::network::Network;
 use crate::packet::{AddressId, Body, Packet, PacketId};
 use crate::scenario::DirectionIndex;
-use crate::simulation::Simulation;
+
+use super::Simulation;
+
+pub(crate) use set_up::EVERYBODY;
 
 /// Bytes of the outer IP header (RFC 2003 §3.1).
 const OUTER_HEADER: u32 = 20;

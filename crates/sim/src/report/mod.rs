@@ -1,5 +1,7 @@
 //! Builds the [`Summary`] from a run's counters.
 
+mod tcp;
+
 use msctp_units::{Rate, Span, Time};
 
 use crate::app::video::Video;
@@ -11,7 +13,7 @@ use crate::summary::{
     ActionSummary, AssociationSummary, CbrSummary, FlowSummary, HandoverSummary, LinkSummary, Summary,
     VerdictSummary, VideoSummary,
 };
-use crate::tcp::TcpLine;
+use crate::tcp_line::TcpLine;
 
 impl Simulation {
     /// Returns the summary of the run so far.

@@ -1,35 +1,15 @@
-//! Radio links of a run: models with their random streams, changing conditions, and the quality that hosts
-//! report.
+//! Changing conditions of radio links, and the quality that hosts report.
 
-use std::fmt::Display;
-
-use msctp_link::egprs::{self, CodingProcess, EgprsLink};
-use msctp_link::lte::LteLink;
-use msctp_link::{Carries, Change, LinkModel, Probability};
+use msctp_link::egprs::{self, CodingProcess};
+use msctp_link::{Carries, Change, Probability};
 use msctp_proto::handover::{CodingScheme, LinkQuality};
 use msctp_units::{Span, Time};
 
-use crate::packet::PacketId;
+use crate::link_models::CHECKED;
 use crate::random::component_seed;
-use crate::scenario::{EgprsSpec, Interface, LteSpec, Scenario};
-use crate::simulation::Simulation;
+use crate::scenario::{Interface, Scenario};
 
-const CHECKED: &str = "the scenario's checks let nothing else through";
-
-/// Creates a direction of an EGPRS link. Draws from the streams `LABEL/blocks` and `LABEL/reports`.
-pub(crate) fn egprs(spec: &EgprsSpec, label: impl Display, seed: u64) -> Box<dyn LinkModel<PacketId>> {
-    let stream = |part| component_seed(seed, &format!("{label}/{part}"));
-    let errors = spec.block_errors(stream("blocks")).expect(CHECKED);
-    Box::new(EgprsLink::new(spec.config, errors, stream("reports")).expect(CHECKED))
-}
-
-/// Creates a direction of an LTE bearer. Draws from the streams `LABEL/blocks`, `LABEL/harq` and
-/// `LABEL/statuses`.
-pub(crate) fn lte(spec: &LteSpec, label: impl Display, seed: u64) -> Box<dyn LinkModel<PacketId>> {
-    let stream = |part| component_seed(seed, &format!("{label}/{part}"));
-    let errors = spec.block_errors(stream("blocks")).expect(CHECKED);
-    Box::new(LteLink::new(spec.config, errors, stream("harq"), stream("statuses")).expect(CHECKED))
-}
+use super::Simulation;
 
 /// A link with changing conditions.
 #[derive(Debug)]

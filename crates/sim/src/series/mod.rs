@@ -7,7 +7,9 @@ use std::io::{self, Write};
 use msctp_proto::{PathAddr, PathId, TraceEvent, TraceKind};
 use msctp_units::{Rate, Span, Time};
 
-pub use crate::tcp::TcpTraceSeries;
+mod tcp;
+
+pub use tcp::TcpTraceSeries;
 
 /// Sums per interval, from the start of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]

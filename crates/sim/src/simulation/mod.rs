@@ -1,5 +1,12 @@
 //! [`Simulation`]: runs a scenario. Takes the next wake-up, runs its component, and passes on the output.
 
+pub(crate) mod coding;
+mod losses;
+pub(crate) mod mobile_ip;
+mod perform;
+mod sctp;
+mod tcp;
+
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -13,15 +20,16 @@ use crate::event::{EventQueue, Target};
 use crate::event_lines::EventLines;
 use crate::host::Host;
 use crate::line::Line;
-use crate::mobile_ip::MobileIp;
 use crate::network::{Arrival, Network};
 use crate::observer::Observer;
 use crate::outside::Outside;
 use crate::packet::{AddressId, Body, Packet, PacketId};
 use crate::probe::QueueProbe;
-use crate::radio::Coding;
 use crate::scenario::{Interface, LinkDirection, Scenario, Side};
-use crate::tcp::TcpLine;
+use crate::tcp_line::TcpLine;
+
+use coding::Coding;
+use mobile_ip::MobileIp;
 
 /// How an application runs.
 #[derive(Debug)]

@@ -6,8 +6,7 @@ use crate::losses::tally;
 use crate::scenario::Side;
 use crate::simulation::Simulation;
 use crate::summary::{TcpFlowSummary, TcpSummary, VerdictSummary};
-
-use super::TcpLine;
+use crate::tcp_line::TcpLine;
 
 impl Simulation {
     pub(crate) fn tcp_summaries(&self) -> Vec<TcpSummary> {

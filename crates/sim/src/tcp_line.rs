@@ -10,9 +10,7 @@ use crate::app::reader::Reader;
 use crate::line::Received;
 use crate::packet::AddressId;
 use crate::scenario::{ProbeSpec, Side, TcpSpec};
-use crate::series::{Bins, DeliverySeries};
-
-use super::TcpTraceSeries;
+use crate::series::{Bins, DeliverySeries, TcpTraceSeries};
 
 /// A bulk source over TCP.
 #[derive(Debug)]
@@ -101,7 +99,7 @@ impl TcpLine {
 
 impl TcpEnd {
     /// Applies earlier calls of the applications to the new connection.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         let held = self.reader.as_ref().is_some_and(|(_, reader)| reader.is_running());
         if let Some(connection) = &mut self.connection {
             connection.hold(held);
@@ -124,7 +122,7 @@ impl TcpEnd {
         }
     }
 
-    pub(super) fn set_running(&mut self, now: Time, app: u32, start: bool) {
+    pub(crate) fn set_running(&mut self, now: Time, app: u32, start: bool) {
         if let Some(source) = self.source.as_mut().filter(|source| source.app == app) {
             source.running = start;
             if start {
@@ -146,7 +144,7 @@ impl TcpEnd {
     }
 
     /// Closes an end without data to send after the peer's FIN.
-    pub(super) fn peer_finished(&mut self) {
+    pub(crate) fn peer_finished(&mut self) {
         if self.source.is_none()
             && let Some(connection) = &mut self.connection
         {
@@ -155,7 +153,7 @@ impl TcpEnd {
     }
 
     /// Reads up to the reader's limit. Returns the reader's next wake-up if it must be scheduled.
-    pub(super) fn read(&mut self, now: Time) -> Option<(u32, Time)> {
+    pub(crate) fn read(&mut self, now: Time) -> Option<(u32, Time)> {
         let (connection, (app, reader)) = (self.connection.as_mut()?, self.reader.as_mut()?);
         while reader.is_running() && connection.readable() > 0 && reader.may_read(now) {
             let taken = connection.read(PIECE);
@@ -168,7 +166,7 @@ impl TcpEnd {
     }
 
     /// Counts new deliveries. Returns the total if there were any.
-    pub(super) fn count(&mut self, now: Time) -> Option<u64> {
+    pub(crate) fn count(&mut self, now: Time) -> Option<u64> {
         let total = self.connection.as_ref()?.delivered();
         let new = total - self.received.bytes;
         if new == 0 {
@@ -198,7 +196,7 @@ impl TcpEnd {
     }
 
     /// Records the trace events.
-    pub(super) fn record(&mut self, segments: bool) {
+    pub(crate) fn record(&mut self, segments: bool) {
         let (Some(connection), Some(trace)) = (&mut self.connection, &mut self.trace) else { return };
         while let Some(event) = connection.poll_trace() {
             trace.add(event, segments);
@@ -206,7 +204,7 @@ impl TcpEnd {
     }
 
     /// Returns when a wake-up must be scheduled, if none is that early. Call it after all segments were sent.
-    pub(super) fn arm(&mut self) -> Option<Time> {
+    pub(crate) fn arm(&mut self) -> Option<Time> {
         let next = self.connection.as_ref()?.poll_timeout()?;
         if next >= self.wake {
             return None;
@@ -216,7 +214,7 @@ impl TcpEnd {
     }
 
     /// Handles a wake-up.
-    pub(super) fn woken(&mut self, now: Time) {
+    pub(crate) fn woken(&mut self, now: Time) {
         // A wake-up that an earlier one replaced is still in the queue.
         if self.wake <= now {
             self.wake = Time::MAX;

@@ -5,10 +5,11 @@ use msctp_link::Change;
 use crate::action::{Act, Trigger};
 use crate::app::source::Source;
 use crate::event::Target;
-use crate::hop::loss_process;
+use crate::link_models::loss_process;
 use crate::outside::Heard;
 use crate::scenario::LossConfig;
-use crate::simulation::{App, Simulation};
+
+use super::{App, Simulation};
 
 impl Simulation {
     /// Executes an action that is due.
@@ -117,6 +118,15 @@ impl Simulation {
         for (number, at) in self.plan.happened(self.now, what) {
             if at <= self.end {
                 self.events.push(at, Target::Action(number as u32));
+            }
+        }
+    }
+
+    /// Queues a link's state for the hosts at its ends.
+    pub(crate) fn tell_outside(&mut self, link: usize, up: bool) {
+        for (number, interface) in self.interfaces.iter().enumerate() {
+            if interface.link == link {
+                self.outside.tell(number, Heard::Link { up });
             }
         }
     }

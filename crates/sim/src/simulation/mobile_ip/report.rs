@@ -2,7 +2,7 @@
 
 use msctp_units::Time;
 
-use super::run::{MobileIp, Role};
+use super::{MobileIp, Role};
 use crate::scenario::Scenario;
 use crate::summary::{AgentSummary, MobileHandoverSummary, MobileIpSummary, MobileSummary};
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::scenario::Scenario;
+use crate::outside::Heard;
 use msctp_units::Span;
 
 /// mn — two links of 1 Mbps and 5 ms — r — 100 Mbps, 1 ms — cn. `more` is added at the end.

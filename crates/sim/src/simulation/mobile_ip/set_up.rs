@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::foreign_agent::ForeignAgent;
-use super::home_agent::HomeAgent;
-use super::run::{AgentNode, MobileIp, MobileNode, Role};
+use super::{AgentNode, MobileIp, MobileNode, Role};
+use crate::mobile_ip::foreign_agent::ForeignAgent;
+use crate::mobile_ip::home_agent::HomeAgent;
 use crate::packet::AddressId;
 use crate::scenario::{NodeKind, Routes, Scenario};
 

@@ -10,13 +10,13 @@ use msctp_units::Span;
 
 use crate::action::{Act, Call, Trigger};
 use crate::capture::ip_header_len;
-use crate::elsewhere::path_to;
 use crate::event::Target;
 use crate::event_lines::Source;
-use crate::line::{Handover, Last};
+use crate::line::{Handover, Last, path_to};
 use crate::packet::{Body, Packet, PacketId};
 use crate::scenario::{Interface, Side};
-use crate::simulation::Simulation;
+
+use super::Simulation;
 
 impl Simulation {
     /// Delivers an SCTP packet to its host.

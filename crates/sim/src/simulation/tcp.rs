@@ -1,10 +1,6 @@
 //! TCP in a run: passes segments and timers to the connections' ends, and their output to links, applications
 //! and counters.
 
-mod line;
-mod report;
-mod series;
-
 use msctp_lab_tcp::{Connection, Event, Ports};
 use msctp_units::{Ecn, Time};
 
@@ -14,10 +10,9 @@ use crate::event::Target;
 use crate::packet::{AddressId, Body, Packet, PacketId};
 use crate::random;
 use crate::scenario::{Scenario, Side};
-use crate::simulation::Simulation;
+use crate::tcp_line::TcpLine;
 
-pub(crate) use line::{TcpLine, TcpSource};
-pub use series::TcpTraceSeries;
+use super::Simulation;
 
 impl Simulation {
     /// Creates the scenario's connections; `address` maps an address to its number.

@@ -1,0 +1,42 @@
+//! Link models of a run with their random streams.
+
+use std::fmt::Display;
+
+use msctp_link::egprs::EgprsLink;
+use msctp_link::lte::LteLink;
+use msctp_link::{LinkModel, LossConfig, LossProcess};
+
+use crate::packet::PacketId;
+use crate::random::component_seed;
+use crate::scenario::{EgprsSpec, LteSpec};
+
+/// The panic message of constructors whose options the scenario has checked.
+pub(crate) const CHECKED: &str = "the scenario's checks let nothing else through";
+
+/// Creates a direction of an EGPRS link. Draws from the streams `LABEL/blocks` and `LABEL/reports`.
+pub(crate) fn egprs(spec: &EgprsSpec, label: impl Display, seed: u64) -> Box<dyn LinkModel<PacketId>> {
+    let stream = |part| component_seed(seed, &format!("{label}/{part}"));
+    let errors = spec.block_errors(stream("blocks")).expect(CHECKED);
+    Box::new(EgprsLink::new(spec.config, errors, stream("reports")).expect(CHECKED))
+}
+
+/// Creates a direction of an LTE bearer. Draws from the streams `LABEL/blocks`, `LABEL/harq` and
+/// `LABEL/statuses`.
+pub(crate) fn lte(spec: &LteSpec, label: impl Display, seed: u64) -> Box<dyn LinkModel<PacketId>> {
+    let stream = |part| component_seed(seed, &format!("{label}/{part}"));
+    let errors = spec.block_errors(stream("blocks")).expect(CHECKED);
+    Box::new(LteLink::new(spec.config, errors, stream("harq"), stream("statuses")).expect(CHECKED))
+}
+
+/// Creates the loss process of a direction, at the start of the stream `LABEL/loss`.
+pub(crate) fn loss_process(
+    loss: &LossConfig,
+    label: impl Display,
+    seed: u64,
+) -> Option<Box<dyn LossProcess>> {
+    if *loss == LossConfig::None {
+        return None;
+    }
+    let stream = component_seed(seed, &format!("{label}/loss"));
+    loss.build(stream).expect(CHECKED)
+}
