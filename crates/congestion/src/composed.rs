@@ -31,7 +31,7 @@ pub trait WindowAdjustment: Clone + core::fmt::Debug + Send {
     /// Handles an acknowledgement in congestion avoidance while the window is not fully used.
     fn not_used(&mut self, _ack: &Ack) {}
 
-    /// Whether the window grows while it is not fully used.
+    /// Returns whether the window grows while it is not fully used.
     fn grows_unused(&self) -> bool {
         false
     }
@@ -138,7 +138,7 @@ impl<A: WindowAdjustment> Composed<A> {
         true
     }
 
-    /// The threshold after a loss, before its floor.
+    /// Returns the threshold after a loss, before its floor.
     fn reduced(&mut self, loss: &Loss) -> u64 {
         let cwnd = self.state.cwnd.bytes();
         self.state.adjustment.reduce(loss, loss.flight_size.min(cwnd), cwnd)

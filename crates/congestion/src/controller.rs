@@ -20,7 +20,7 @@ pub trait Controller: fmt::Debug + Send {
     /// Returns the current control variables.
     fn window(&self) -> Window;
 
-    /// Whether at most one packet may be in flight, whatever the window (RFC 9260 §7.2.1, §7.2.3).
+    /// Returns whether at most one packet may be in flight, whatever the window (RFC 9260 §7.2.1, §7.2.3).
     ///
     /// True from a T3-rtx expiry until the next acknowledgement of data on the path.
     fn one_packet_in_flight(&self) -> bool;
@@ -28,7 +28,7 @@ pub trait Controller: fmt::Debug + Send {
     /// Handles a SACK that newly acknowledged data of this path, or left none of it outstanding.
     fn on_ack(&mut self, ack: &Ack);
 
-    /// Whether the controller models delivery and needs a [`DeliverySample`] per SACK.
+    /// Returns whether the controller models delivery and needs a [`DeliverySample`] per SACK.
     ///
     /// The sender then keeps a [`DeliveryRate`](crate::DeliveryRate) for the path, which costs memory and
     /// time per packet.
@@ -36,7 +36,7 @@ pub trait Controller: fmt::Debug + Send {
         false
     }
 
-    /// Whether the controller is in slow start or Startup.
+    /// Returns whether the controller is in slow start or Startup.
     fn is_starting(&self) -> bool {
         let window = self.window();
         window.cwnd < window.ssthresh
@@ -101,7 +101,8 @@ pub trait Controller: fmt::Debug + Send {
     /// The initial window follows until data is acknowledged; later only increments and floors do.
     fn on_pmtu(&mut self, pmdcs: u64);
 
-    /// The rate at which to space packets on the IP wire, or `None`, the default, for window-limited bursts.
+    /// Returns the rate at which to space packets on the IP wire, or `None`, the default, for window-limited
+    /// bursts.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
@@ -201,7 +202,7 @@ impl ControllerConfig {
         Self { pmdcs, ip_version, initial_window: InitialWindow::Rfc9260, initial_ssthresh: None }
     }
 
-    /// The initial window in bytes, at least 1 PMDCS.
+    /// Returns the initial window in bytes, at least 1 PMDCS.
     pub fn initial_cwnd(&self) -> u64 {
         self.initial_window.bytes(self.pmdcs, self.ip_version)
     }
@@ -217,7 +218,7 @@ pub enum IpVersion {
 }
 
 impl IpVersion {
-    /// The family of `address`.
+    /// Returns the family of `address`.
     pub const fn of(address: &core::net::IpAddr) -> Self {
         match address {
             core::net::IpAddr::V4(_) => Self::V4,

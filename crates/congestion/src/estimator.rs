@@ -26,10 +26,10 @@ pub struct Estimate {
 /// [`poll_timeout`](Self::poll_timeout). Probing ends when the estimator is dropped. The caller builds and
 /// authenticates the probes: `msctp-proto` sends HEARTBEATs padded with PAD (RFC 4820).
 pub trait BandwidthEstimator: fmt::Debug + Send {
-    /// Size of each probe as an IP packet, in bytes; a multiple of 4.
+    /// Returns the size of each probe as an IP packet, in bytes; a multiple of 4.
     fn probe_bytes(&self) -> u32;
 
-    /// The next probe to send now: its id. Ids ascend; none is used twice between two restarts.
+    /// Returns the next probe to send now: its id. Ids ascend; none is used twice between two restarts.
     fn poll_probe(&mut self, now: Time) -> Option<u64>;
 
     /// Probes sent and neither answered nor timed out.
@@ -41,13 +41,13 @@ pub trait BandwidthEstimator: fmt::Debug + Send {
     /// Handles what is due at `now`. Harmless when nothing is.
     fn handle_timeout(&mut self, now: Time);
 
-    /// When [`handle_timeout`](Self::handle_timeout) or [`poll_probe`](Self::poll_probe) is due next.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) or [`poll_probe`](Self::poll_probe) is due next.
     fn poll_timeout(&self) -> Option<Time>;
 
     /// Returns each new estimate once.
     fn poll_estimate(&mut self) -> Option<Estimate>;
 
-    /// The latest estimate.
+    /// Returns the latest estimate.
     fn estimate(&self) -> Option<Estimate>;
 
     /// Starts over: the path could not carry probes for a while, so those under way measure nothing.

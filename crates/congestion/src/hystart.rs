@@ -98,7 +98,7 @@ impl HyStart {
     }
 }
 
-/// Whether the RTT grew by more than jitter explains (RFC 9406 §4.2).
+/// Returns whether the RTT grew by more than jitter explains (RFC 9406 §4.2).
 fn has_grown(current: Span, last: Span) -> bool {
     current >= last + (last / MIN_RTT_DIVISOR).min(MAX_RTT_THRESH).max(MIN_RTT_THRESH)
 }

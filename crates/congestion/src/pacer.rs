@@ -32,7 +32,7 @@ impl Pacer {
         Self { rate, burst, tokens: burst, at: Time::ZERO }
     }
 
-    /// The tokens at `now`, which is never before `at`: time does not go back.
+    /// Returns the tokens at `now`, which is never before `at`: time does not go back.
     fn tokens_at(&self, now: Time) -> i128 {
         let rate = self.rate.map_or(u64::MAX, Rate::as_bps);
         let gained = i128::try_from(u128::from(now.since(self.at).as_nanos()) * u128::from(rate));
@@ -44,7 +44,7 @@ impl Pacer {
         self.at = self.at.max(now);
     }
 
-    /// The time up to which it has counted: of the last packet, or the last change.
+    /// Returns the time up to which it has counted: of the last packet, or the last change.
     pub const fn counted_to(&self) -> Time {
         self.at
     }
@@ -62,8 +62,8 @@ impl Pacer {
         self.tokens = self.tokens.min(self.burst);
     }
 
-    /// When a packet of so many bytes on the IP wire may leave: `now` or later; [`Time::MAX`] if never at
-    /// this rate.
+    /// Returns when a packet of so many bytes on the IP wire may leave: `now` or later; [`Time::MAX`] if
+    /// never at this rate.
     pub fn departure(&self, now: Time, bytes: u64) -> Time {
         let Some(rate) = self.rate else { return now };
         let wanted = (i128::from(bytes) * BYTE).min(self.burst);

@@ -15,7 +15,7 @@ impl Precise {
         (self.0 >> 32) as u64
     }
 
-    /// `factor` times as much, saturating.
+    /// Returns `factor` times as much, saturating.
     pub fn times(self, factor: u64) -> Self {
         Self(self.0.saturating_mul(u128::from(factor)))
     }

@@ -78,7 +78,7 @@ impl Prr {
         self.allowance
     }
 
-    /// The window after recovery.
+    /// Returns the window after recovery.
     pub fn ssthresh(&self) -> u64 {
         self.ssthresh
     }

@@ -29,7 +29,7 @@ impl From<Rfc9260Config> for ControllerFactory {
 }
 
 impl Default for ControllerFactory {
-    /// The controller of RFC 9260.
+    /// Returns the controller of RFC 9260.
     fn default() -> Self {
         Rfc9260Config::default().into()
     }

@@ -109,7 +109,7 @@ impl RttEstimator {
         self.set_rto(self.rto.max(rto));
     }
 
-    /// The retransmission timeout now.
+    /// Returns the retransmission timeout now.
     pub fn rto(&self) -> Span {
         self.rto
     }
@@ -124,17 +124,17 @@ impl RttEstimator {
         self.measured.map(|m| m.rttvar)
     }
 
-    /// The last measurement.
+    /// Returns the last measurement.
     pub fn latest(&self) -> Option<Span> {
         self.measured.map(|m| m.latest)
     }
 
-    /// The least measurement since creation or [`reset`](Self::reset).
+    /// Returns the least measurement since creation or [`reset`](Self::reset).
     pub fn rtt_min(&self) -> Option<Span> {
         self.measured.map(|m| m.least)
     }
 
-    /// All statistics; `None` before the first measurement.
+    /// Returns all statistics; `None` before the first measurement.
     pub fn round_trips(&self) -> Option<RoundTrips> {
         self.measured.map(|Measured { srtt, rttvar, latest, least }| RoundTrips {
             current: latest,

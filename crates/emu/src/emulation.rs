@@ -227,7 +227,7 @@ impl Drop for Emulation {
 /// RFC 768.
 const UDP_HEADER: u32 = 8;
 
-/// The scheduled changes of links and addresses, in order of time.
+/// Returns the scheduled changes of links and addresses, in order of time.
 fn changes(scenario: &Scenario) -> Vec<Change> {
     let mut changes: Vec<Change> = scenario
         .actions

@@ -32,8 +32,8 @@ pub(crate) struct Door {
     pub(crate) call: Option<(oneshot::Sender<Association>, Endpoint)>,
 }
 
-/// The options of an end over UDP. Links do not count the UDP header here, so that packets carry what the
-/// simulator's do: the 8 bytes that the endpoint takes from the MTU (RFC 6951 §5.6) are added before.
+/// Returns the options of an end over UDP. Links do not count the UDP header here, so that packets carry what
+/// the simulator's do: the 8 bytes that the endpoint takes from the MTU (RFC 6951 §5.6) are added before.
 pub(crate) fn config(job: &SctpJob) -> Config {
     Config { pmtu: job.config.pmtu + UDP_HEADER, ..job.config.clone() }
 }

@@ -154,7 +154,7 @@ impl Inbox {
         any
     }
 
-    /// Whether the stream is unclaimed and has no queued message.
+    /// Returns whether the stream is unclaimed and has no queued message.
     pub(crate) fn is_free(&self, stream: u16) -> bool {
         !self.claimed.contains_key(&stream) && !self.rest.iter().any(|item| item.stream() == Some(stream))
     }

@@ -36,7 +36,7 @@ impl Connecting {
         self.association().map(Association::local_addresses).unwrap_or_default()
     }
 
-    /// The peer's addresses, the one that the set-up uses first. Empty if it failed at once.
+    /// Returns the peer's addresses, the one that the set-up uses first. Empty if it failed at once.
     pub fn remote_addresses(&self) -> Vec<SocketAddr> {
         self.association().map(Association::remote_addresses).unwrap_or_default()
     }
@@ -95,8 +95,8 @@ impl Incoming {
         self.association.as_ref().map(f).unwrap_or_default()
     }
 
-    /// The peer's addresses and UDP ports. The first is the one that its cookie came back from; the others
-    /// are as the peer says, until a HEARTBEAT confirms them ([`Association::paths`]).
+    /// Returns the peer's addresses and UDP ports. The first is the one that its cookie came back from; the
+    /// others are as the peer says, until a HEARTBEAT confirms them ([`Association::paths`]).
     pub fn remote_addresses(&self) -> Vec<SocketAddr> {
         self.look(Association::remote_addresses)
     }
@@ -106,7 +106,7 @@ impl Incoming {
         self.look(Association::local_addresses)
     }
 
-    /// The peer's SCTP port.
+    /// Returns the peer's SCTP port.
     pub fn remote_port(&self) -> u16 {
         self.look(Association::remote_port)
     }

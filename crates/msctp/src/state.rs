@@ -350,12 +350,12 @@ impl State {
         self.live += 1;
     }
 
-    /// Whether every association is over and the kernel has their last packets.
+    /// Returns whether every association is over and the kernel has their last packets.
     pub(crate) fn is_idle(&self) -> bool {
         self.live == 0 && (self.flushed || self.gone)
     }
 
-    /// Whether the driver must report when the kernel has the last packets.
+    /// Returns whether the driver must report when the kernel has the last packets.
     pub(crate) fn wants_flush(&self) -> bool {
         self.live == 0 && !self.flushed
     }

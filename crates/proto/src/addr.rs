@@ -29,7 +29,7 @@ impl PathId {
         Self(n)
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn number(self) -> u32 {
         self.0
     }

@@ -166,7 +166,7 @@ impl Extensions {
         PARAMS.iter().find(|(_, stands)| stands == param).map_or(Self::NONE, |&(extension, _)| extension)
     }
 
-    /// The parameters to announce beside Supported Extensions.
+    /// Returns the parameters to announce beside Supported Extensions.
     pub(crate) fn params(self) -> impl Iterator<Item = Param<'static>> {
         PARAMS.into_iter().filter(move |&(extension, _)| self.has(extension)).map(|(_, param)| param)
     }
@@ -180,7 +180,8 @@ impl Extensions {
             .fold(Self::NONE, |all, &(extension, _)| all.with(extension))
     }
 
-    /// The chunk types to announce. PAD is among them always: probes are padded with it (RFC 4820 §3).
+    /// Returns the chunk types to announce. PAD is among them always: probes are padded with it (RFC 4820
+    /// §3).
     pub(crate) fn chunk_types(self) -> SmallVec<[ChunkType; 16]> {
         CHUNKS
             .iter()
@@ -190,7 +191,7 @@ impl Extensions {
             .collect()
     }
 
-    /// True when all of `wanted` are in the set.
+    /// Returns true when all of `wanted` are in the set.
     pub(crate) fn has(self, wanted: Self) -> bool {
         self.0 & wanted.0 == wanted.0
     }

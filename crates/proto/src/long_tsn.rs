@@ -18,7 +18,8 @@ impl LongTsn {
         Self((1 << 32) + tsn.get() as u64)
     }
 
-    /// The number with this TSN that is nearest to `self`: at most 2^31 away (RFC 9260 §1.6 serial arithmetic).
+    /// Returns the number with this TSN that is nearest to `self`: at most 2^31 away (RFC 9260 §1.6 serial
+    /// arithmetic).
     pub(crate) const fn nearest(self, tsn: Tsn) -> Self {
         let step = tsn.get().wrapping_sub(self.0 as u32) as i32;
         Self(self.0.wrapping_add_signed(step as i64))
@@ -34,7 +35,7 @@ impl LongTsn {
         Tsn::new(self.0 as u32)
     }
 
-    /// How far `self` is above `earlier`; zero if it is not.
+    /// Returns how far `self` is above `earlier`; zero if it is not.
     pub(crate) const fn above(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }

@@ -71,7 +71,7 @@ impl Rng {
         Self { seed: Zeroizing::new(seed), generator: ChaCha8Rng::from_seed(seed) }
     }
 
-    /// The state that continues where this generator stands.
+    /// Returns the state that continues where this generator stands.
     pub(crate) fn state(&self) -> RngState {
         RngState { seed: self.seed.clone(), position: self.generator.get_word_pos() as u64 }
     }
@@ -84,12 +84,12 @@ impl Rng {
         self.generator.next_u64()
     }
 
-    /// A number that is not zero, as a verification tag has to be (RFC 9260 §5.3.1).
+    /// Returns a number that is not zero, as a verification tag has to be (RFC 9260 §5.3.1).
     pub(crate) fn next_tag(&mut self) -> u32 {
         nonzero(|| self.next_u32())
     }
 
-    /// The seed of another generator.
+    /// Returns the seed of another generator.
     pub(crate) fn next_seed(&mut self) -> [u8; 32] {
         let mut seed = [0; 32];
         self.generator.fill_bytes(&mut seed);
@@ -97,7 +97,7 @@ impl Rng {
     }
 }
 
-/// The first number that is not zero.
+/// Returns the first number that is not zero.
 fn nonzero(mut next: impl FnMut() -> u32) -> u32 {
     loop {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.3

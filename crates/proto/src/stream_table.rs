@@ -18,7 +18,7 @@ impl<T: Default> StreamTable<T> {
         Self { pages: Vec::new(), touched: 0 }
     }
 
-    /// The state of `stream`. That the stream exists is the caller's to check.
+    /// Returns the state of `stream`. That the stream exists is the caller's to check.
     #[inline]
     pub(crate) fn entry(&mut self, stream: u16) -> &mut T {
         let (page, slot) = (usize::from(stream) / PAGE, usize::from(stream) % PAGE);
@@ -53,7 +53,7 @@ impl<T: Default> StreamTable<T> {
         (pages + self.touched * PAGE * size_of::<T>()) as u64
     }
 
-    /// The state of `stream` if its page was touched.
+    /// Returns the state of `stream` if its page was touched.
     #[inline]
     pub(crate) fn get(&self, stream: u16) -> Option<&T> {
         let page = self.pages.get(usize::from(stream) / PAGE)?.as_deref()?;

@@ -9,7 +9,7 @@ pub(crate) enum DecimalError {
     TooPrecise,
 }
 
-/// `digits[.digits]` times `scale` (a power of ten), exactly.
+/// Returns `digits[.digits]` times `scale` (a power of ten), exactly.
 pub(crate) fn parse_decimal(text: &str, scale: u64) -> Result<u64, DecimalError> {
     const MALFORMED: DecimalError = DecimalError::Malformed;
     let (whole, fraction) = match text.split_once('.') {

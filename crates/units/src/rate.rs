@@ -14,17 +14,17 @@ impl Rate {
     /// Nothing passes.
     pub const ZERO: Self = Self(0);
 
-    /// `bps` bits per second.
+    /// Returns `bps` bits per second.
     pub const fn from_bps(bps: u64) -> Self {
         Self(bps)
     }
 
-    /// `kbps` thousand bits per second, saturating.
+    /// Returns `kbps` thousand bits per second, saturating.
     pub const fn from_kbps(kbps: u64) -> Self {
         Self(kbps.saturating_mul(1_000))
     }
 
-    /// `mbps` million bits per second, saturating.
+    /// Returns `mbps` million bits per second, saturating.
     pub const fn from_mbps(mbps: u64) -> Self {
         Self(mbps.saturating_mul(1_000_000))
     }
@@ -34,12 +34,13 @@ impl Rate {
         self.0
     }
 
-    /// True when nothing passes.
+    /// Returns true when nothing passes.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// Time to send `bytes` at this rate, rounded to the nearest nanosecond; [`Span::MAX`] at rate zero.
+    /// Returns the time to send `bytes` at this rate, rounded to the nearest nanosecond; [`Span::MAX`] at
+    /// rate zero.
     pub const fn time_for(self, bytes: u64) -> Span {
         if self.0 == 0 {
             return Span::MAX;
@@ -61,7 +62,7 @@ impl Rate {
         if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 }
     }
 
-    /// The rate of `bytes` per `span`, rounded down, saturating; `None` for a span of zero.
+    /// Returns the rate of `bytes` per `span`, rounded down, saturating; `None` for a span of zero.
     pub const fn of(bytes: u64, span: Span) -> Option<Self> {
         if span.is_zero() {
             return None;
@@ -70,13 +71,13 @@ impl Rate {
         Some(Self(if bps > u64::MAX as u128 { u64::MAX } else { bps as u64 }))
     }
 
-    /// `self · num / den` rounded down, saturating; `den` must not be zero.
+    /// Returns `self · num / den` rounded down, saturating; `den` must not be zero.
     pub const fn mul_ratio(self, num: u64, den: u64) -> Self {
         let wide = self.0 as u128 * num as u128 / den as u128;
         Self(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })
     }
 
-    /// `self − other`, or zero.
+    /// Returns `self − other`, or zero.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

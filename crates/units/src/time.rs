@@ -22,7 +22,7 @@ impl Time {
     /// Later than any instant that occurs.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The instant `ns` nanoseconds after the origin.
+    /// Returns the instant `ns` nanoseconds after the origin.
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
@@ -37,7 +37,7 @@ impl Time {
         Span(self.0).as_secs_f64()
     }
 
-    /// Time since `earlier`, zero if `earlier` is later.
+    /// Returns the time since `earlier`, zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
@@ -49,22 +49,22 @@ impl Span {
     /// The longest span.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `ns` nanoseconds.
+    /// Returns `ns` nanoseconds.
     pub const fn from_nanos(ns: u64) -> Self {
         Self(ns)
     }
 
-    /// `us` microseconds, saturating.
+    /// Returns `us` microseconds, saturating.
     pub const fn from_micros(us: u64) -> Self {
         Self(us.saturating_mul(1_000))
     }
 
-    /// `ms` milliseconds, saturating.
+    /// Returns `ms` milliseconds, saturating.
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms.saturating_mul(1_000_000))
     }
 
-    /// `s` seconds, saturating.
+    /// Returns `s` seconds, saturating.
     pub const fn from_secs(s: u64) -> Self {
         Self(s.saturating_mul(NS_PER_SEC))
     }
@@ -84,23 +84,23 @@ impl Span {
         self.0 as f64 / NS_PER_SEC as f64
     }
 
-    /// The nearest span to `s` seconds; `None` if `s` is negative, not finite, or too long.
+    /// Returns the nearest span to `s` seconds; `None` if `s` is negative, not finite, or too long.
     pub fn from_secs_f64(s: f64) -> Option<Self> {
         let ns = s * NS_PER_SEC as f64 + 0.5;
         (s >= 0.0 && ns.is_finite() && ns < u64::MAX as f64).then_some(Self(ns as u64))
     }
 
-    /// True for a span of zero.
+    /// Returns true for a span of zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// `self − other`, or zero.
+    /// Returns `self − other`, or zero.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// `self · num / den` rounded down, saturating; `den` must not be zero.
+    /// Returns `self · num / den` rounded down, saturating; `den` must not be zero.
     pub const fn mul_ratio(self, num: u64, den: u64) -> Self {
         let wide = self.0 as u128 * num as u128 / den as u128;
         Self(if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 })

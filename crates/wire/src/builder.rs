@@ -98,7 +98,7 @@ impl<'o> PacketBuilder<'o> {
         self.end.saturating_sub(self.out.len())
     }
 
-    /// Whether the packet has no chunk, or only an AUTH chunk that precedes none yet.
+    /// Returns whether the packet has no chunk, or only an AUTH chunk that precedes none yet.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -111,7 +111,7 @@ impl<'o> PacketBuilder<'o> {
         self.len() == CommonHeader::LEN + begun
     }
 
-    /// Bytes of the packet so far, common header included.
+    /// Returns the length in bytes of the packet so far, common header included.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -186,7 +186,7 @@ impl<'o> PacketBuilder<'o> {
         self.begin_auth()
     }
 
-    /// Whether the planned AUTH chunk is in the packet and has no HMAC yet.
+    /// Returns whether the planned AUTH chunk is in the packet and has no HMAC yet.
     #[inline]
     #[must_use]
     pub fn has_auth(&self) -> bool {

@@ -9,14 +9,14 @@ macro_rules! identifier {
         pub struct $name($int);
 
         impl $name {
-            /// The identifier with this value on the wire.
+            /// Returns the identifier with this value on the wire.
             #[inline]
             #[must_use]
             pub const fn new(value: $int) -> Self {
                 Self(value)
             }
 
-            /// The value on the wire.
+            /// Returns the value on the wire.
             #[inline]
             #[must_use]
             pub const fn get(self) -> $int {

@@ -35,7 +35,7 @@ impl<'a, T: Item> List<'a, T> {
     /// The empty list.
     pub const EMPTY: Self = Self(Source::Values(&[]));
 
-    /// A view of `bytes`, which must be whole entries.
+    /// Returns a view of `bytes`, which must be whole entries.
     ///
     /// # Errors
     /// [`Malformed::NotWhole`] when the last entry is incomplete.
@@ -48,7 +48,7 @@ impl<'a, T: Item> List<'a, T> {
         }
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -58,14 +58,14 @@ impl<'a, T: Item> List<'a, T> {
         }
     }
 
-    /// Whether there is no entry.
+    /// Returns whether there is no entry.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The entry at `index`, if there are that many.
+    /// Returns the entry at `index`, if there are that many.
     #[inline]
     #[must_use]
     pub fn at(&self, index: usize) -> Option<T> {
@@ -78,14 +78,14 @@ impl<'a, T: Item> List<'a, T> {
         }
     }
 
-    /// The last entry, if there is one.
+    /// Returns the last entry, if there is one.
     #[inline]
     #[must_use]
     pub fn last(&self) -> Option<T> {
         self.at(self.len().checked_sub(1)?)
     }
 
-    /// The entries in order.
+    /// Returns the entries in order.
     #[inline]
     #[must_use]
     pub fn iter(&self) -> ListIter<'a, T> {

@@ -47,7 +47,7 @@ impl CommonHeader {
     /// Bytes of the common header.
     pub const LEN: usize = 12;
 
-    /// The header as it is on the wire, but for the Checksum field, which is zero.
+    /// Returns the header as it is on the wire, but for the Checksum field, which is zero.
     #[inline]
     pub(crate) fn without_checksum(src_port: u16, dst_port: u16, tag: VerificationTag) -> [u8; Self::LEN] {
         let fields = u128::from(src_port) << 112 | u128::from(dst_port) << 96 | u128::from(tag.get()) << 64;
@@ -103,14 +103,14 @@ impl<'a> Packet<'a> {
         Ok(Self { header: CommonHeader { src_port, dst_port, verification_tag, checksum: found }, bytes })
     }
 
-    /// The chunks in order. After a framing error the iteration ends.
+    /// Returns the chunks in order. After a framing error the iteration ends.
     #[inline]
     #[must_use]
     pub fn chunks(&self) -> Chunks<'a> {
         Chunks::new(&self.bytes[CommonHeader::LEN..])
     }
 
-    /// The chunks in order, without a leading AUTH chunk.
+    /// Returns the chunks in order, without a leading AUTH chunk.
     ///
     /// The first of them decides which association the packet belongs to (RFC 4895 §6.3).
     #[must_use]
@@ -122,7 +122,7 @@ impl<'a> Packet<'a> {
         chunks
     }
 
-    /// All bytes of the packet.
+    /// Returns all bytes of the packet.
     #[inline]
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {

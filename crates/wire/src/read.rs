@@ -2,13 +2,13 @@
 
 use crate::error::Malformed;
 
-/// The 16-bit number at `at`; `at + 2` must not be past the end.
+/// Returns the 16-bit number at `at`; `at + 2` must not be past the end.
 #[inline]
 pub(crate) fn be16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// The 32-bit number at `at`; `at + 4` must not be past the end.
+/// Returns the 32-bit number at `at`; `at + 4` must not be past the end.
 #[inline]
 pub(crate) fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])

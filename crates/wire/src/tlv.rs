@@ -12,7 +12,7 @@ use crate::read::be16;
 /// Bytes of the header of a chunk, parameter or cause.
 pub(crate) const HEADER: usize = 4;
 
-/// `len` rounded up to the next multiple of 4 bytes.
+/// Returns `len` rounded up to the next multiple of 4 bytes.
 #[inline]
 pub(crate) const fn padded(len: usize) -> usize {
     len.next_multiple_of(4)
@@ -43,13 +43,13 @@ pub(crate) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// The first two bytes: type of a parameter, code of a cause.
+    /// Returns the first two bytes: type of a parameter, code of a cause.
     #[inline]
     pub(crate) fn typ(&self) -> u16 {
         be16(self.whole, 0)
     }
 
-    /// The value.
+    /// Returns the value.
     #[inline]
     pub(crate) fn value(&self) -> &'a [u8] {
         &self.whole[HEADER..]
@@ -107,7 +107,7 @@ pub trait Tlv<'a>: Copy + PartialEq + fmt::Debug {
     /// If the bytes are badly framed, or the value breaks the rules of its type.
     fn parse(bytes: &'a [u8]) -> Result<Self, Self::Error>;
 
-    /// Bytes of header and value, without padding.
+    /// Returns the length in bytes of header and value, without padding.
     fn encoded_len(&self) -> usize;
 
     /// Appends header and value, without padding. The value must fit the 16-bit Length field.
@@ -124,7 +124,7 @@ impl<'a, T: Tlv<'a>> TlvList<'a, T> {
     /// The empty list.
     pub const EMPTY: Self = Self(Source::Values(&[]));
 
-    /// A view of `bytes`: items, each but the last one padded to a multiple of 4 bytes.
+    /// Returns a view of `bytes`: items, each but the last one padded to a multiple of 4 bytes.
     #[inline]
     #[must_use]
     pub const fn from_wire(bytes: &'a [u8]) -> Self {
@@ -143,7 +143,7 @@ impl<'a, T: Tlv<'a>> TlvList<'a, T> {
         self.iter().find_map(|item| pick(item.ok()?))
     }
 
-    /// Whether there is neither an item nor an error.
+    /// Returns whether there is neither an item nor an error.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -183,8 +183,8 @@ list_traits!(TlvList, TlvListIter, Tlv<'a>, Result<T, T::Error>);
 pub struct TlvListIter<'a, T>(Source<'a, T>);
 
 impl<'a, T> TlvListIter<'a, T> {
-    /// The received bytes that are still to be read, from the header of the next item on; empty for a list of
-    /// values.
+    /// Returns the received bytes that are still to be read, from the header of the next item on; empty for a
+    /// list of values.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         match self.0 {

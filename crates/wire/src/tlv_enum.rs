@@ -18,7 +18,7 @@ macro_rules! tlv_enum {
         }
 
         impl<'a> $name<'a> {
-            /// The type field.
+            /// Returns the type field.
             #[must_use]
             pub fn typ(&self) -> $code {
                 match self {
@@ -77,7 +77,7 @@ macro_rules! tlv_enum {
         }
 
         impl<'a> $unknown<'a> {
-            /// The first item of `bytes`, whatever its type.
+            /// Returns the first item of `bytes`, whatever its type.
             ///
             /// # Errors
             /// If the bytes are badly framed.
@@ -89,7 +89,7 @@ macro_rules! tlv_enum {
                 Self { bytes: whole }
             }
 
-            /// The type field.
+            /// Returns the type field.
             #[must_use]
             pub fn typ(&self) -> $code {
                 $code($crate::read::be16(self.bytes, 0))
@@ -101,7 +101,7 @@ macro_rules! tlv_enum {
                 self.bytes
             }
 
-            /// The value.
+            /// Returns the value.
             #[must_use]
             pub fn value(&self) -> &'a [u8] {
                 &self.bytes[$crate::tlv::HEADER..]

@@ -395,7 +395,7 @@ impl Controller for Bbr {
     }
 }
 
-/// `of` thousandths of an amount, rounded down.
+/// Returns `of` thousandths of an amount, rounded down.
 fn permille(amount: u64, of: u64) -> u64 {
     u64::try_from(u128::from(amount) * u128::from(of) / 1000).unwrap_or(u64::MAX)
 }

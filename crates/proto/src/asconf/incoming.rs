@@ -392,7 +392,7 @@ impl<'r, 'b> Work<'r, 'b> {
         self.responses.push(Response { correlation, cause: cause.map(|cause| [cause]) });
     }
 
-    /// The ASCONF-ACK chunk.
+    /// Returns the ASCONF-ACK chunk.
     fn answer(&self, serial: AsconfSerial) -> Vec<u8> {
         let responses: Vec<Param<'_>> = self.responses.iter().map(Response::parameter).collect();
         let ack = AsconfAck { serial, responses: Params::from(&responses[..]) };
@@ -426,7 +426,7 @@ const TLV: usize = 4;
 /// Bytes of a correlation id.
 const CORRELATION: usize = 4;
 
-/// Bytes of an Error Cause Indication that quotes `whole`.
+/// Returns the length in bytes of an Error Cause Indication that quotes `whole`.
 fn response_len(whole: &[u8]) -> usize {
     TLV + CORRELATION + TLV + whole.len().next_multiple_of(4)
 }

@@ -26,7 +26,7 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// The chunk.
+    /// Returns the chunk.
     pub(super) fn chunk(&self) -> Option<UnknownChunk<'_>> {
         UnknownChunk::new(&self.bytes).ok()
     }

@@ -79,7 +79,7 @@ impl Association {
         self.tracer.push(now, TraceKind::Marked { path, tsn: tsn.get() });
     }
 
-    /// Bytes of the ECNE chunks that go with the next SACK.
+    /// Returns the length in bytes of the ECNE chunks that go with the next SACK.
     pub(super) fn echo_len(&self) -> usize {
         self.ecn.as_ref().map_or(0, |ecn| ecn.echoes.len() * ECNE_LEN)
     }

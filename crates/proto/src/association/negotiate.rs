@@ -25,7 +25,7 @@ const MAX_REPORTED: usize = 256;
 /// Forward-TSN-Supported on the wire (RFC 3758 §3.1).
 const FORWARD_TSN_SUPPORTED: [u8; 4] = [0xc0, 0, 0, 4];
 
-/// Bytes of an Unrecognized Parameter with its quotation.
+/// Returns the length in bytes of an Unrecognized Parameter with its quotation.
 fn report_len(quoted: &[u8]) -> usize {
     4 + quoted.len().next_multiple_of(4)
 }
@@ -82,7 +82,7 @@ pub(crate) enum OfferFault<'a> {
 }
 
 impl<'a> OfferFault<'a> {
-    /// The cause of the ABORT that answers it; `None`: silence.
+    /// Returns the cause of the ABORT that answers it; `None`: silence.
     pub(crate) fn cause(self) -> Option<Cause<'a>> {
         match self {
             // RFC 9260 §3.3.2: "the receiver MUST silently discard the packet"
@@ -265,15 +265,15 @@ impl<'a> Offer<'a> {
         }
     }
 
-    /// True when the peer can use this address of ours: its family is announced, or the peer itself uses it
-    /// (RFC 9260 §5.1.2, last paragraph). `source`: where the chunk came from.
+    /// Returns true when the peer can use this address of ours: its family is announced, or the peer itself
+    /// uses it (RFC 9260 §5.1.2, last paragraph). `source`: where the chunk came from.
     pub(crate) fn can_use(&self, ours: &IpAddr, source: &IpAddr) -> bool {
         let announced = if ours.is_ipv4() { self.families.0 } else { self.families.1 };
         announced || self.addresses.iter().chain([source]).any(|theirs| theirs.is_ipv4() == ours.is_ipv4())
     }
 
-    /// All addresses of the peer: those listed and the source (RFC 9260 §5.1.2 A and C), each once, the
-    /// source first.
+    /// Returns all addresses of the peer: those listed and the source (RFC 9260 §5.1.2 A and C), each once,
+    /// the source first.
     pub(crate) fn all_addresses(&self, source: IpAddr) -> Addresses {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-5.1.2
         //# the receiver MUST derive and record all the transport addresses from the received chunk AND the
@@ -301,8 +301,9 @@ impl<'a> Offer<'a> {
     }
 }
 
-/// The parameters of our INIT and INIT ACK that say what we are: addresses (RFC 9260 §3.3.2.1; a single one
-/// is the source of the packet and need not be listed, which also passes address translation) and extensions.
+/// Returns the parameters of our INIT and INIT ACK that say what we are: addresses (RFC 9260 §3.3.2.1; a
+/// single one is the source of the packet and need not be listed, which also passes address translation) and
+/// extensions.
 pub(crate) fn our_params<'a>(
     addresses: impl Iterator<Item = IpAddr> + Clone,
     chunk_types: &'a [ChunkType],
@@ -372,7 +373,8 @@ pub(crate) fn streams(config: &Config, offer: &Offer<'_>) -> (u16, u16) {
     )
 }
 
-/// The bytes of these addresses as parameters, each of which is a whole number of words: what causes quote.
+/// Returns the bytes of these addresses as parameters, each of which is a whole number of words: what causes
+/// quote.
 pub(crate) fn address_params(addresses: &[IpAddr]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for &address in addresses {
@@ -385,13 +387,14 @@ pub(crate) fn address_params(addresses: &[IpAddr]) -> Vec<u8> {
 /// times as much holds all that an end with sixteen IPv6 addresses and shared keys has to say.
 const MIN_INIT: usize = 256;
 
-/// Bytes of the packet that may answer one of `asked` bytes from `remote`, which nobody confirmed.
+/// Returns the length in bytes of the packet that may answer one of `asked` bytes from `remote`, which nobody
+/// confirmed.
 pub(crate) fn answer_room(asked: usize, remote: &IpAddr) -> usize {
     let ip = ip_header(remote) as usize;
     AMPLIFICATION_LIMIT as usize * (asked + ip) - ip
 }
 
-/// Bytes of parameters, each padded.
+/// Returns the length in bytes of parameters, each padded.
 fn params_len<'a, 'b: 'a>(params: impl IntoIterator<Item = &'a Param<'b>>) -> usize {
     params.into_iter().map(|param| param.encoded_len().next_multiple_of(4)).sum()
 }

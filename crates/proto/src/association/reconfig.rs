@@ -146,7 +146,7 @@ impl Association {
         }
     }
 
-    /// The request that is due.
+    /// Returns the request that is due.
     pub(super) fn send_reconfig(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let (request, _) = self.reconfig.ours.current().filter(|(_, step)| *step == Step::Due)?;
         let (serial, response_to) = self.reconfig.ours.numbers();

@@ -40,13 +40,14 @@ impl Association {
         self.control.push(to, self.tags.peer_tag, chunk);
     }
 
-    /// Bytes of an SCTP packet that are not chunks, with an AUTH chunk where one may be needed.
+    /// Returns the length in bytes of an SCTP packet that are not chunks, with an AUTH chunk where one may be
+    /// needed.
     pub(super) fn least_packet(&self) -> usize {
         CommonHeader::LEN + self.auth.plan().map_or(0, |plan| plan.chunk_len())
     }
 
-    /// Bytes of the SCTP packet that may answer the packet at hand beside its other replies; `u32::MAX`: no
-    /// limit.
+    /// Returns the length in bytes of the SCTP packet that may answer the packet at hand beside its other
+    /// replies; `u32::MAX`: no limit.
     pub(super) fn reply_room(&self, to: PathAddr) -> u32 {
         if self.paths.remote_is_confirmed(&to.remote) {
             return u32::MAX;

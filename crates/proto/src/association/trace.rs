@@ -46,7 +46,7 @@ impl Tracer {
         self.queue.push_back(TraceEvent { at, kind });
     }
 
-    /// True when this was not what was last written of a path's window; from now on it is.
+    /// Returns true when this was not what was last written of a path's window; from now on it is.
     fn differs(&mut self, path: PathId, window: Window, flight_size: u64) -> bool {
         match self.windows.iter_mut().find(|entry| entry.0 == path) {
             Some(entry) if (entry.1, entry.2) == (window, flight_size) => return false,

@@ -38,7 +38,7 @@ impl KeyRing {
         Self { keys: keys.iter().cloned().map(Key::new).collect(), active }
     }
 
-    /// The key that signs.
+    /// Returns the key that signs.
     pub(crate) fn active(&self) -> u16 {
         self.active
     }

@@ -54,7 +54,7 @@ impl AuthOffer {
         Self { random, chunks, hmacs: algorithms.iter().map(|algorithm| algorithm.id()).collect() }
     }
 
-    /// The parameters, for INIT and INIT ACK.
+    /// Returns the parameters, for INIT and INIT ACK.
     pub(crate) fn params(&self) -> impl Iterator<Item = Param<'_>> {
         let chunks = self.chunks.as_deref().map(|types| Param::ChunkList(List::from(types)));
         //= https://www.rfc-editor.org/rfc/rfc4895#section-6.1

@@ -60,12 +60,12 @@ fn delay_is_sane(delay: &Span) -> bool {
 }
 
 impl LinkQuality {
-    /// The round-trip time over the link, or twice its one-way delay.
+    /// Returns the round-trip time over the link, or twice its one-way delay.
     pub fn delay(&self) -> Option<Span> {
         self.round_trip.or_else(|| self.one_way.map(|one_way| one_way * 2))
     }
 
-    /// The same without the fields that are out of range.
+    /// Returns the same without the fields that are out of range.
     #[must_use]
     pub fn sane(self) -> Self {
         Self {

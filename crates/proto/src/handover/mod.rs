@@ -30,7 +30,7 @@ use crate::stats::PathState;
 /// Each method may push any number of [`Action`]s; the association carries them out in order, after the method returned.
 /// A policy that does not care about an event keeps the empty default.
 pub trait HandoverPolicy: fmt::Debug + Send {
-    /// The policy's name, for traces and messages.
+    /// Returns the policy's name, for traces and messages.
     fn name(&self) -> &'static str;
 
     /// It has a new path measured before data moves there, and does better when that has time.
@@ -96,8 +96,8 @@ pub trait HandoverPolicy: fmt::Debug + Send {
         let _ = (path, estimate, view, actions);
     }
 
-    /// Whether [`on_round_trip`](Self::on_round_trip) is called. Asked once, when the policy is made: a
-    /// policy that says no costs nothing per packet.
+    /// Returns whether [`on_round_trip`](Self::on_round_trip) is called. Asked once, when the policy is made:
+    /// a policy that says no costs nothing per packet.
     fn wants_round_trips(&self) -> bool {
         false
     }
@@ -220,12 +220,13 @@ pub struct View<'a> {
 }
 
 impl View<'_> {
-    /// The path called `id`, if it exists.
+    /// Returns the path called `id`, if it exists.
     pub fn path(&self, id: PathId) -> Option<&PathView> {
         self.paths.iter().find(|path| path.id == id)
     }
 
-    /// The first active path on another local address, if `event` says that the primary path's link is down.
+    /// Returns the first active path on another local address, if `event` says that the primary path's link
+    /// is down.
     pub fn escape(&self, event: LinkEvent) -> Option<PathId> {
         let primary = self.path(self.primary)?;
         if event.state != LinkState::Down || primary.local != event.local {
@@ -271,7 +272,8 @@ impl PathView {
         window.bytes(self.pmdcs, IpVersion::of(&self.remote))
     }
 
-    /// Bytes of IP packets that carry `bytes` of DATA chunks on this path, the packets being full.
+    /// Returns the bytes of IP packets that carry `bytes` of DATA chunks on this path, the packets being
+    /// full.
     pub fn wire_bytes(&self, bytes: u64) -> u64 {
         let headers = u64::from(crate::path::packet_overhead(&self.remote));
         bytes.saturating_add(headers.saturating_mul(bytes.div_ceil(self.pmdcs.max(1))))

@@ -32,7 +32,7 @@ pub enum DataFault {
 }
 
 impl DataFault {
-    /// The error cause code of the ABORT (RFC 9260 §3.3.10).
+    /// Returns the error cause code of the ABORT (RFC 9260 §3.3.10).
     pub const fn cause(self) -> msctp_wire::CauseCode {
         match self {
             Self::NoUserData => msctp_wire::CauseCode::NO_USER_DATA,

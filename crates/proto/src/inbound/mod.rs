@@ -390,7 +390,7 @@ impl Inbound {
         self.all_was_read = false;
     }
 
-    /// The next message, in the order of its stream.
+    /// Returns the next message, in the order of its stream.
     ///
     /// Afterwards a SACK may be due that tells the peer of the room.
     pub fn read(&mut self) -> Option<Message> {
@@ -424,7 +424,7 @@ impl Inbound {
         self.clock.is_pending()
     }
 
-    /// When a delayed SACK falls due.
+    /// Returns when a delayed SACK falls due.
     pub fn sack_deadline(&self) -> Option<Time> {
         self.clock.deadline()
     }
@@ -475,7 +475,7 @@ impl Inbound {
         self.clock.sent();
     }
 
-    /// The highest TSN up to which all were received (RFC 9260 §3.3.4).
+    /// Returns the highest TSN up to which all were received (RFC 9260 §3.3.4).
     pub fn cum_tsn_ack(&self) -> Tsn {
         self.map.cum_tsn_ack().tsn()
     }
@@ -499,12 +499,12 @@ impl Inbound {
         self.window.set_share(share);
     }
 
-    /// Number of holes below the highest TSN received.
+    /// Returns the number of holes below the highest TSN received.
     pub fn gap_count(&self) -> usize {
         self.map.gap_count()
     }
 
-    /// The window a SACK would announce now, in bytes.
+    /// Returns the window a SACK would announce now, in bytes.
     pub fn a_rwnd(&self) -> u32 {
         self.window.a_rwnd()
     }
@@ -515,7 +515,7 @@ impl Inbound {
     }
 }
 
-/// An unfragmented message with its payload copied out of the packet.
+/// Returns an unfragmented message with its payload copied out of the packet.
 fn message(data: &Piece<'_>, payload: bytes::Bytes) -> Message {
     Message {
         stream: data.stream,

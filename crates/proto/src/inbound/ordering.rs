@@ -82,7 +82,7 @@ pub(super) struct Ordering {
     interleaving: bool,
 }
 
-/// How far a message's number is ahead of the next one to deliver. `wide`: of 32 bits.
+/// Returns how far a message's number is ahead of the next one to deliver. `wide`: of 32 bits.
 #[inline]
 fn ahead(wide: bool, next: u64, number: u32) -> u32 {
     if wide { number.wrapping_sub(next as u32) } else { u32::from((number as u16).wrapping_sub(next as u16)) }
@@ -107,7 +107,7 @@ impl Ordering {
         self.interleaving = interleaving;
     }
 
-    /// How far this number is ahead of the next one to deliver.
+    /// Returns how far this number is ahead of the next one to deliver.
     #[inline]
     fn ahead(&self, next: u64, number: u32) -> u32 {
         ahead(self.interleaving, next, number)

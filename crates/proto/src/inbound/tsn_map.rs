@@ -69,7 +69,7 @@ impl TsnMap {
         !self.ranges.is_empty()
     }
 
-    /// The number nearest to the Cumulative TSN Ack with this TSN.
+    /// Returns the number nearest to the Cumulative TSN Ack with this TSN.
     pub(super) fn extend(&self, tsn: Tsn) -> LongTsn {
         self.cum_tsn_ack.nearest(tsn)
     }

@@ -112,7 +112,7 @@ impl Outgoing {
         requests.asked = true;
     }
 
-    /// The path on which it was sent last; `None` once the peer has answered it as in progress.
+    /// Returns the path on which it was sent last; `None` once the peer has answered it as in progress.
     pub(crate) fn last_path(&self) -> Option<PathId> {
         self.requests.path
     }

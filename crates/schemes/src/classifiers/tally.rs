@@ -34,7 +34,7 @@ impl Tally {
         *counter += 1;
     }
 
-    /// All verdicts.
+    /// Returns all verdicts.
     pub fn total(&self) -> u64 {
         self.wireless_as_wireless
             + self.wireless_as_congestion

@@ -99,7 +99,7 @@ impl PolicyConfig {
         self.probe_rules.iter().try_for_each(|rule| rule.wbest.validate())
     }
 
-    /// The estimator's parameters on `path`.
+    /// Returns the estimator's parameters on `path`.
     pub(super) fn wbest_for(&self, path: &PathView) -> WBestConfig {
         let matching = |rule: &&ProbeRule| rule.address == path.local || rule.address == path.remote;
         self.probe_rules.iter().find(matching).map_or(self.wbest, |rule| rule.wbest)
@@ -120,8 +120,8 @@ impl PolicyConfig {
     }
 }
 
-/// The rate on the IP wire at which a window of `cwnd` bytes, in full packets, takes one round trip to send; `None` if there is
-/// no such rate.
+/// Returns the rate on the IP wire at which a window of `cwnd` bytes, in full packets, takes one round trip
+/// to send; `None` if there is no such rate.
 fn rate_of_window(cwnd: u64, rtt: Span, path: &PathView) -> Option<Rate> {
     Rate::of(path.wire_bytes(cwnd), rtt).filter(|rate| !rate.is_zero())
 }

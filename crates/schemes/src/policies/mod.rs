@@ -39,7 +39,7 @@ const POLICIES: &[PolicyInfo] = &[
     PolicyInfo { name: Oracle::NAME, summary: "the window that is truly free, as told: a yardstick, not a protocol", options: &[], make: |c| Box::new(Oracle::new(c)) },
 ];
 
-/// All policies, in a fixed order, the default first.
+/// Returns all policies, in a fixed order, the default first.
 pub fn policies() -> &'static [PolicyInfo] {
     POLICIES
 }

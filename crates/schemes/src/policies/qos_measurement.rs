@@ -124,7 +124,7 @@ impl QosMeasurement {
         }
     }
 
-    /// The window that a new report about `path` gives it, before the limits; `None`: it stays.
+    /// Returns the window that a new report about `path` gives it, before the limits; `None`: it stays.
     fn follow(&mut self, path: PathId, report: &LinkQuality, view: &View<'_>) -> Option<Window> {
         let before = self.remember(path, report);
         let path = view.path(path).filter(|path| path.id == view.primary)?;
@@ -164,7 +164,7 @@ impl QosMeasurement {
     }
 }
 
-/// The path on which a report about `address` is sent: one over that link, else the primary one.
+/// Returns the path on which a report about `address` is sent: one over that link, else the primary one.
 fn path_for(address: &IpAddr, view: &View<'_>) -> Option<PathId> {
     let active = |path: &&PathView| path.state == PathState::Active;
     let over_it = view.paths.iter().filter(active).find(|path| path.local == *address);

@@ -18,7 +18,7 @@ pub trait StartRule: fmt::Debug + Send + 'static {
     /// The rule computes with estimates of the new path: they are made from its addition to the switch.
     const NEEDS_ESTIMATES: bool = false;
 
-    /// The state in which `new` starts after `old`; `None` leaves its controller as it is.
+    /// Returns the state in which `new` starts after `old`; `None` leaves its controller as it is.
     fn start(config: &PolicyConfig, old: &PathView, new: &PathView) -> Option<StartState>;
 }
 

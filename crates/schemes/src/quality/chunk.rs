@@ -91,7 +91,7 @@ fn first<T>(field: &mut Option<T>, value: Option<T>) {
 }
 
 impl Report {
-    /// The value of the chunk: its parameters. All have a multiple of 4 bytes.
+    /// Returns the value of the chunk: its parameters. All have a multiple of 4 bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut value = Vec::with_capacity(76);

@@ -37,7 +37,7 @@ impl Incoming {
         true
     }
 
-    /// The latest report about `address`.
+    /// Returns the latest report about `address`.
     pub fn latest(&self, address: &IpAddr) -> Option<LinkQuality> {
         self.entries.iter().find(|entry| entry.address == *address).map(|entry| entry.quality)
     }

@@ -68,13 +68,13 @@ impl Outgoing {
         self.entries.retain(|entry| entry.address != *address);
     }
 
-    /// When the next report is due, of those about addresses that `can_tell`.
+    /// Returns when the next report is due, of those about addresses that `can_tell`.
     pub fn next_timeout(&self, can_tell: impl Fn(&IpAddr) -> bool) -> Option<Time> {
         let waiting = self.entries.iter().filter(|entry| entry.waits && can_tell(&entry.address));
         waiting.map(Entry::due).min()
     }
 
-    /// The next report that is due, of those about addresses that `can_tell`. It counts as sent.
+    /// Returns the next report that is due, of those about addresses that `can_tell`. It counts as sent.
     pub fn poll(&mut self, now: Time, can_tell: impl Fn(&IpAddr) -> bool) -> Option<Report> {
         let due = |entry: &&mut Entry| entry.waits && entry.due() <= now && can_tell(&entry.address);
         let entry = self.entries.iter_mut().find(due)?;

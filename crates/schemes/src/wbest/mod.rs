@@ -239,7 +239,7 @@ impl WBest {
         })
     }
 
-    /// The next probe to send now, if one is due. A probe counts as sent when it is handed out here.
+    /// Returns the next probe to send now, if one is due. A probe counts as sent when it is handed out here.
     pub fn poll_probe(&mut self, now: Time) -> Option<Probe> {
         if let Phase::Pause { until } = self.phase
             && until <= now
@@ -264,8 +264,8 @@ impl WBest {
         Some(Probe { id, bytes: self.config.probe_bytes })
     }
 
-    /// When [`poll_probe`](Self::poll_probe) or [`handle_timeout`](Self::handle_timeout) has something to do
-    /// next; in the past if that is already so.
+    /// Returns when [`poll_probe`](Self::poll_probe) or [`handle_timeout`](Self::handle_timeout) has
+    /// something to do next; in the past if that is already so.
     pub fn poll_timeout(&self) -> Option<Time> {
         match self.phase {
             Phase::Pause { until } => Some(until),
@@ -294,12 +294,12 @@ impl WBest {
         }
     }
 
-    /// The estimate of the iteration that ended since the last call, if one did. One per iteration.
+    /// Returns the estimate of the iteration that ended since the last call, if one did. One per iteration.
     pub fn poll_estimate(&mut self) -> Option<Estimate> {
         std::mem::take(&mut self.estimate_is_new).then_some(self.estimate)?
     }
 
-    /// The latest estimate.
+    /// Returns the latest estimate.
     pub fn estimate(&self) -> Option<Estimate> {
         self.estimate
     }
@@ -314,7 +314,7 @@ impl WBest {
         self.failed_iterations
     }
 
-    /// When the group's next probe goes out; `None` when it is all sent or there is none.
+    /// Returns when the group's next probe goes out; `None` when it is all sent or there is none.
     fn next_send(&self) -> Option<Time> {
         let sent = self.group.probes.len();
         if sent >= self.group.size {
@@ -448,7 +448,8 @@ impl Group {
         Rate::of(u64::from(probe_bytes), dispersion).filter(|rate| !rate.is_zero())
     }
 
-    /// The sum of the train's inter-arrival times and how many they are; `None` if there is none to take.
+    /// Returns the sum of the train's inter-arrival times and how many they are; `None` if there is none to
+    /// take.
     fn dispersion(&self) -> Option<(Span, u64)> {
         let neighbours = self.probes.windows(2).filter_map(|two| {
             let (first, second) = (two[0].answered?, two[1].answered?);
@@ -464,7 +465,7 @@ impl Group {
     }
 }
 
-/// The median; the mean of the middle two if their number is even; `None` without values. Sorts them.
+/// Returns the median; the mean of the middle two if their number is even; `None` without values. Sorts them.
 fn median(rates: &mut [Rate]) -> Option<Rate> {
     rates.sort_unstable();
     let upper = rates.get(rates.len() / 2)?.as_bps();

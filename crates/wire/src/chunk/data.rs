@@ -44,7 +44,7 @@ impl DataFlags {
         }
     }
 
-    /// The Chunk Flags field.
+    /// Returns the Chunk Flags field.
     #[inline]
     #[must_use]
     pub const fn bits(self) -> u8 {
@@ -94,7 +94,7 @@ impl<'a> Data<'a> {
     /// Bytes of a DATA chunk that are not user data: chunk header and fixed fields, without padding.
     pub const OVERHEAD: usize = HEADER + FIXED;
 
-    /// The fixed fields, in the low 96 bits.
+    /// Returns the fixed fields, in the low 96 bits.
     #[inline]
     fn fields(&self) -> u128 {
         debug_assert!(!self.payload.is_empty(), "a DATA chunk must hold user data (RFC 9260 §3.3.1)");

@@ -27,7 +27,7 @@ pub struct Heartbeat<'a> {
 chunk!(Heartbeat<'a> = HEARTBEAT { ..params });
 
 impl<'a> Heartbeat<'a> {
-    /// The Sender-Specific Heartbeat Info, if there is any before a framing error.
+    /// Returns the Sender-Specific Heartbeat Info, if there is any before a framing error.
     #[must_use]
     pub fn info(&self) -> Option<&'a [u8]> {
         self.params.find(|param| match param {

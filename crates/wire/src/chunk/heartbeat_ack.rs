@@ -25,7 +25,7 @@ pub struct HeartbeatAck<'a> {
 chunk!(HeartbeatAck<'a> = HEARTBEAT_ACK { ..params });
 
 impl<'a> HeartbeatAck<'a> {
-    /// The Sender-Specific Heartbeat Info, if there is any before a framing error.
+    /// Returns the Sender-Specific Heartbeat Info, if there is any before a framing error.
     #[must_use]
     pub fn info(&self) -> Option<&'a [u8]> {
         self.params.find(|param| match param {

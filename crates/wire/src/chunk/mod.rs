@@ -67,21 +67,21 @@ const T_BIT: u8 = 0x01;
 
 /// A chunk that can be encoded: every chunk struct, and [`Chunk`] itself.
 pub trait EncodeChunk {
-    /// The Chunk Type field.
+    /// Returns the Chunk Type field.
     fn chunk_type(&self) -> ChunkType;
 
-    /// The Chunk Flags field.
+    /// Returns the Chunk Flags field.
     fn flags(&self) -> u8 {
         0
     }
 
-    /// Bytes of the Chunk Value.
+    /// Returns the length in bytes of the Chunk Value.
     fn value_len(&self) -> usize;
 
     /// Appends the Chunk Value, [`value_len`](Self::value_len) bytes.
     fn encode_value(&self, out: &mut Vec<u8>);
 
-    /// The Chunk Length: bytes of header and value, without padding.
+    /// Returns the Chunk Length: bytes of header and value, without padding.
     #[inline]
     fn encoded_len(&self) -> usize {
         HEADER + self.value_len()
@@ -299,7 +299,7 @@ impl<'a> Chunks<'a> {
         Self { rest: bytes }
     }
 
-    /// The bytes not read yet, beginning with the next chunk.
+    /// Returns the bytes not read yet, beginning with the next chunk.
     ///
     /// If the next chunk is an AUTH, its HMAC covers these bytes (RFC 4895 §6.3).
     #[inline]

@@ -24,8 +24,8 @@ pub struct Pad {
 }
 
 impl Pad {
-    /// The PAD chunk that takes `bytes` bytes in a packet; `None` unless `bytes` is a multiple of 4 from 4 to
-    /// 65,532.
+    /// Returns the PAD chunk that takes `bytes` bytes in a packet; `None` unless `bytes` is a multiple of 4
+    /// from 4 to 65,532.
     #[must_use]
     pub fn filling(bytes: usize) -> Option<Self> {
         let padding_len = u16::try_from(bytes.checked_sub(HEADER)?).ok()?;

@@ -12,7 +12,7 @@ impl ChunkSet {
     /// The empty set.
     pub const EMPTY: Self = Self([0; 4]);
 
-    /// Whether the type is in the set.
+    /// Returns whether the type is in the set.
     #[inline]
     #[must_use]
     pub const fn has(&self, typ: ChunkType) -> bool {
@@ -29,13 +29,13 @@ impl ChunkSet {
         self.0[(typ.0 >> 6) as usize] &= !(1 << (typ.0 & 63));
     }
 
-    /// Whether no type is in the set.
+    /// Returns whether no type is in the set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::EMPTY
     }
 
-    /// The types in ascending order.
+    /// Returns the types in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = ChunkType> {
         (0_u8..).zip(self.0).flat_map(|(word, bits)| {
             // The rest of the word, each time without its lowest bit.

@@ -15,7 +15,7 @@ pub struct UnknownChunk<'a> {
 }
 
 impl<'a> UnknownChunk<'a> {
-    /// The first chunk of `bytes`, whatever its type.
+    /// Returns the first chunk of `bytes`, whatever its type.
     ///
     /// # Errors
     /// If the bytes are badly framed.
@@ -34,13 +34,13 @@ impl<'a> UnknownChunk<'a> {
         self.bytes
     }
 
-    /// The Chunk Value.
+    /// Returns the Chunk Value.
     #[must_use]
     pub fn value(&self) -> &'a [u8] {
         &self.bytes[HEADER..]
     }
 
-    /// How a receiver treats the chunk (RFC 9260 §3.2, table 2).
+    /// Returns how a receiver treats the chunk (RFC 9260 §3.2, table 2).
     #[must_use]
     pub fn action(&self) -> UnknownAction {
         self.chunk_type().unknown_action()

@@ -75,7 +75,7 @@ types! {
 }
 
 impl ChunkType {
-    /// How a receiver that does not know the type treats the chunk (RFC 9260 §3.2, table 2).
+    /// Returns how a receiver that does not know the type treats the chunk (RFC 9260 §3.2, table 2).
     #[must_use]
     pub const fn unknown_action(self) -> UnknownAction {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
@@ -83,7 +83,7 @@ impl ChunkType {
         UnknownAction::of_highest_byte(self.0)
     }
 
-    /// Whether the chunk must not be bundled with any other chunk (RFC 9260 §3).
+    /// Returns whether the chunk must not be bundled with any other chunk (RFC 9260 §3).
     #[must_use]
     pub const fn must_be_alone(self) -> bool {
         matches!(self, Self::INIT | Self::INIT_ACK | Self::SHUTDOWN_COMPLETE)

@@ -64,7 +64,7 @@ code_field! {
 }
 
 impl ParamType {
-    /// How a receiver that does not know the type treats the parameter (RFC 9260 §3.2.1, table 3).
+    /// Returns how a receiver that does not know the type treats the parameter (RFC 9260 §3.2.1, table 3).
     #[must_use]
     pub const fn unknown_action(self) -> UnknownAction {
         UnknownAction::of_highest_byte(self.0.to_be_bytes()[0])

@@ -101,7 +101,7 @@ tlv_enum! {
 }
 
 impl Param<'_> {
-    /// The address, if this is an IPv4 or IPv6 Address parameter.
+    /// Returns the address, if this is an IPv4 or IPv6 Address parameter.
     #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
         match *self {
@@ -122,7 +122,7 @@ impl From<IpAddr> for Param<'_> {
 }
 
 impl UnknownParam<'_> {
-    /// How a receiver treats the parameter (RFC 9260 §3.2.1, table 3).
+    /// Returns how a receiver treats the parameter (RFC 9260 §3.2.1, table 3).
     #[must_use]
     pub fn action(&self) -> UnknownAction {
         self.typ().unknown_action()
