@@ -40,45 +40,6 @@ const NEVER_IN_CORE: &[&str] =
     &["tokio", "mio", "socket2", "rayon", "crossbeam", "getrandom", "rand", "chrono", "time", "libc", "nix"];
 const CORE: &[&str] = &["units", "wire", "congestion", "proto", "schemes", "lab-tcp", "link"];
 
-/// The circles of modules that are left, each sorted. Break one, then delete or shrink its line; add none.
-const KNOWN_CIRCLES: &[(&str, &[&str])] = &[
-    ("units", &["rate", "time"]),
-    (
-        "wire",
-        &["cause", "chunk", "error", "ids", "layout", "list", "param", "read", "serial", "tlv", "tlv_enum"],
-    ),
-    ("congestion", &["factory", "rfc9260"]),
-    ("lab-tcp", &["config", "recovery"]),
-    ("link", &["arq", "egprs", "model", "stats"]),
-    (
-        "sim",
-        &[
-            "action",
-            "air",
-            "app",
-            "capture",
-            "hop",
-            "host",
-            "line",
-            "losses",
-            "mobile_ip",
-            "network",
-            "observer",
-            "outside",
-            "packet",
-            "probe",
-            "radio",
-            "scenario",
-            "series",
-            "simulation",
-            "tcp",
-            "trace_hash",
-        ],
-    ),
-    ("msctp", &["association", "stream"]),
-    ("live", &["alarm", "host", "sctp", "stage", "tcp"]),
-];
-
 fn dependencies(manifest: &Path) -> Vec<String> {
     let text = fs::read_to_string(manifest).unwrap_or_else(|e| panic!("{}: {e}", manifest.display()));
     let manifest: toml::Table = text.parse().expect("a valid manifest");
@@ -209,15 +170,11 @@ fn circles(imports: &Imports) -> BTreeSet<Vec<String>> {
 
 #[test]
 fn modules_import_one_way() {
-    let (mut wrong, mut known) = (Vec::new(), BTreeSet::new());
+    let mut wrong = Vec::new();
     for (name, _) in LAYERS {
         let imports = imports_of(&crates().join(name).join("src"));
         assert!(name == &"units" || imports.len() > 1, "crates/{name}: {} imports found", imports.len());
         for circle in circles(&imports) {
-            if KNOWN_CIRCLES.iter().any(|(owner, modules)| owner == name && circle == *modules) {
-                known.insert((*name, circle));
-                continue;
-            }
             let inside = |(who, whom): &(String, String)| circle.contains(who) && circle.contains(whom);
             let examples: Vec<&str> = imports
                 .iter()
@@ -225,13 +182,6 @@ fn modules_import_one_way() {
                 .map(|(_, example)| example.as_str())
                 .collect();
             wrong.push(format!("(\"{name}\", &{circle:?}) is a circle; let one of these go: {examples:#?}"));
-        }
-    }
-    for (name, modules) in KNOWN_CIRCLES {
-        if !known.iter().any(|(owner, circle)| owner == name && circle == modules) {
-            wrong.push(format!(
-                "(\"{name}\", {modules:?}) of KNOWN_CIRCLES is gone: delete or shrink its line"
-            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
