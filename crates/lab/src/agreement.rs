@@ -11,7 +11,7 @@ use crate::stats::{Mean, Ratio};
 use crate::table::Table;
 use crate::words::spread;
 
-/// Largest wanted distance of the ratio from one.
+/// Largest accepted distance of the ratio from one.
 pub const AIM: f64 = 0.10;
 
 /// One metric under one condition, measured in both worlds.
@@ -21,9 +21,9 @@ pub struct Row {
     pub case: String,
     /// The metric, with its unit.
     pub measure: &'static str,
-    /// The simulator's values, one a run.
+    /// The simulator's values, one per run.
     pub simulated: Vec<f64>,
-    /// The real stacks', one a run.
+    /// The real stacks' values, one per run.
     pub real: Vec<f64>,
 }
 
@@ -31,13 +31,13 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// Within the wanted distance.
+    /// Within [`AIM`].
     Agrees,
-    /// Outside, but the interval overlaps it: too few runs to decide.
+    /// Outside [`AIM`], but the interval overlaps it: too few runs to decide.
     Open,
-    /// Outside, with the whole interval.
+    /// Outside [`AIM`] with the whole interval.
     Differs,
-    /// Not measured in both.
+    /// Not measured in both worlds.
     Missing,
 }
 
@@ -106,9 +106,9 @@ pub struct Agreement {
     pub machine: String,
     /// The figures.
     pub rows: Vec<Row>,
-    /// The claims of the simulator's runs and of the real stacks', over the same conditions.
+    /// The claims judged from the simulator's runs and from the real stacks', under the same conditions.
     pub claims: Vec<(Claim, Claim)>,
-    /// Differences, and their causes as seen in packets.
+    /// Known differences, and their causes as seen in packets.
     pub reasons: &'static [(&'static str, &'static str)],
     /// Runs that failed, with the reason.
     pub failed: Vec<(String, String)>,
@@ -187,12 +187,12 @@ impl Agreement {
         }
     }
 
-    /// Returns the claims for which the real stacks' runs suffice.
+    /// Returns the claims for which the runs on real stacks suffice.
     fn judged(&self) -> impl Iterator<Item = &(Claim, Claim)> {
         self.claims.iter().filter(|(_, real)| real.verdict != Verdict::OutOfReach)
     }
 
-    /// Returns all values, for `data/`.
+    /// Returns all values as a table for `data/`.
     #[must_use]
     pub fn data(&self) -> Data {
         let values = || {
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_agrees_differs_or_cannot_be_told() {
+    fn a_ratio_agrees_differs_or_is_undecided() {
         assert_eq!(row(&[104.0, 105.0, 106.0]).standing(), Standing::Agrees);
         assert_eq!(row(&[129.0, 130.0, 131.0]).standing(), Standing::Differs);
         assert_eq!(row(&[80.0, 130.0, 160.0]).standing(), Standing::Open);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_say_what_differs_and_why() {
+    fn the_tables_name_differences_and_causes() {
         let agreement = |real: &[f64]| Agreement {
             paper: "kim-koh",
             extent: "Two runs.".into(),

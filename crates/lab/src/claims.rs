@@ -1,7 +1,8 @@
 //! Claims of a paper, and their verdicts from our measurements.
 //!
-//! A claim's predicate consists of [`Check`]s: the requirement, the figures, whether it held. Each experiment
-//! has its predicates; this module has their shared functions ([`judge`], the comparisons) and the ledger.
+//! A claim's predicate consists of [`Check`]s, each with its requirement, its figures and its result. Each
+//! experiment has its predicates; this module has their shared functions ([`judge`], the comparisons) and the
+//! ledger.
 
 use serde::Serialize;
 
@@ -67,8 +68,8 @@ pub struct Judgement {
     pub checks: Vec<Check>,
 }
 
-/// Returns the verdict: not reproduced if a check fails; else out of reach if one lacks measurements or there
-/// is none; else reproduced.
+/// Returns the verdict of the checks. It is not reproduced if a check fails, else out of reach if a check
+/// lacks measurements or there are no checks, else reproduced.
 #[must_use]
 pub fn judge(conditions: &str, checks: Vec<Check>) -> Judgement {
     let verdict = if checks.iter().any(|check| check.holds == Some(false)) {
@@ -123,7 +124,7 @@ impl Claim {
 pub enum Order {
     /// The first is above the second: the interval of the paired difference lies above zero.
     Above,
-    /// The interval holds zero, or the difference is below the measurement's grain.
+    /// The interval contains zero, or the difference is below the resolution of the measurement.
     Level,
     /// The first is below the second.
     Below,
@@ -172,8 +173,8 @@ impl Comparison {
     }
 }
 
-/// Formats the ledger for a terminal of `width` columns: a block per claim, a line per verdict, the figures
-/// under it.
+/// Formats the ledger for a terminal of `width` columns: a block per claim, a line per verdict, and its
+/// figures below.
 #[must_use]
 pub fn render(ledger: &[Claim], width: usize) -> String {
     let mut text = String::new();
@@ -202,8 +203,8 @@ pub fn render(ledger: &[Claim], width: usize) -> String {
     text
 }
 
-/// Wraps `text` after `head`, in lines of at most `width` characters, each further line indented as far as
-/// the head.
+/// Wraps `text` after `head` into lines of at most `width` characters. Further lines are indented to the end
+/// of the head.
 fn wrapped(head: &str, text: &str, width: usize) -> String {
     let indent = head.chars().count();
     let mut lines = vec![head.to_owned()];
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn one_failed_check_decides_and_a_missing_one_leaves_open() {
+    fn one_failed_check_fails_the_claim_and_a_missing_one_leaves_it_open() {
         let verdict = |checks: &[Option<bool>]| judge("", checks.iter().map(|&c| check(c)).collect()).verdict;
         assert_eq!(verdict(&[Some(true), Some(true)]), Verdict::Reproduced);
         assert_eq!(verdict(&[Some(true), Some(false), None]), Verdict::NotReproduced);
@@ -254,14 +255,14 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_margin_is_taken_of_the_second_mean() {
+    fn a_relative_margin_refers_to_the_second_mean() {
         let comparison = Comparison::of(&[104.0, 104.0], &[100.0, 100.0], 0.0).unwrap();
         assert!(comparison.within(0.05) && !comparison.within(0.03));
         assert!(Comparison::of(&[0.0, 0.0], &[0.0, 0.0], 0.0).unwrap().within(0.01));
     }
 
     #[test]
-    fn the_ledger_reads_on_a_terminal() {
+    fn the_ledger_is_wrapped_for_a_terminal() {
         let judgements =
             vec![judge("rwnd 64 KiB", vec![check(Some(true)), check(Some(false))]), judge("1 MiB", vec![])];
         let claim = Claim::new(
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ledger_has_the_keys_its_readers_count_on() {
+    fn the_ledger_has_its_documented_keys() {
         let claim = Claim::new("KK0", "kim-koh", "Fig. 0", "s", vec![judge("c", vec![check(Some(true))])]);
         let json = serde_json::to_value([claim]).unwrap();
         for (key, value) in [

@@ -1,7 +1,7 @@
 //! The laboratory: experiments of papers as plans of simulator runs, statistics, claims as predicates over
 //! the results, and the report that shows them.
 //!
-//! Sits on top of the simulator and may touch files and threads; the core below may not.
+//! Depends on the simulator and may use files and threads; the core below may not.
 
 pub mod agreement;
 pub mod claims;

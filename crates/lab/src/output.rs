@@ -160,7 +160,7 @@ fn beside(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Tells whether a name is that of an incomplete file.
+/// Returns true for the name of an incomplete file.
 pub(crate) fn is_part(name: &Path) -> bool {
     name.extension().is_some_and(|ending| ending == PART)
 }
@@ -169,7 +169,7 @@ pub(crate) fn is_part(name: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// A folder of its own for a test.
+    /// Creates a test's own folder.
     fn folder(name: &str) -> PathBuf {
         let dir = std::env::temp_dir().join(format!("msctp-output-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_known_at_once() {
+    fn create_fails_at_once_if_the_path_cannot_be_written() {
         let dir = folder("refused");
         assert!(OutputFile::create(&dir).is_err(), "a folder");
         assert!(OutputFile::create(&dir.join("nowhere/file")).is_err(), "no such folder");

@@ -1,7 +1,7 @@
-//! Carries out a plan's runs on all cores. Each run is single-threaded and depends on its key alone. Results
-//! are sorted by key, so that they do not depend on the number of threads.
+//! Runs a plan on all cores. Each run is single-threaded and depends on its key alone. Results are sorted by
+//! key, so that they do not depend on the number of threads.
 //!
-//! Does not depend on the content of runs. The only module of the laboratory with threads.
+//! Does not depend on the content of runs. No other module of the laboratory uses threads.
 
 use std::fmt::Display;
 use std::num::NonZeroUsize;
@@ -40,7 +40,7 @@ pub struct Outcomes<K, T> {
 }
 
 impl<K, T> Outcomes<K, T> {
-    /// True when every run completed.
+    /// Returns true if every run completed.
     #[must_use]
     pub fn complete(&self) -> bool {
         self.failed.is_empty() && self.skipped.is_empty()
@@ -60,9 +60,8 @@ impl<K: Display, T> Outcomes<K, T> {
 #[error("cannot start the threads of the plan: {0}")]
 pub struct ThreadsError(#[from] rayon::ThreadPoolBuildError);
 
-/// Carries out `work` for every key without a stored result. `plan` distinguishes the keys from those of
-/// other plans in the store. A run that returns an error or panics is reported under `failed`
-/// with its key; the others go on.
+/// Runs `work` for every key without a stored result. `plan` separates the keys in the store from those of
+/// other plans. A run that returns an error or panics is listed under `failed`; the others continue.
 ///
 /// # Errors
 /// [`ThreadsError`] if the operating system cannot start threads.
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_fails_or_panics_is_named_and_the_others_go_on() {
+    fn a_run_that_fails_or_panics_is_named_and_the_others_continue() {
         let outcomes = run(2, &AtomicBool::new(false), |key| match key {
             7 => Err("no route".to_owned()),
             9 => panic!("broken at {key}"),
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_interrupted_plan_has_done_is_not_done_again() {
+    fn a_resumed_plan_does_not_repeat_completed_runs() {
         let root = std::env::temp_dir().join(format!("msctp-plan-{}", std::process::id()));
         let store = Store::open(&root, b"tests").unwrap();
         let progress = ProgressBar::hidden();
@@ -194,14 +193,14 @@ mod tests {
         let again = again.unwrap();
         assert!(again.complete());
         assert!(again.done.iter().all(|&(key, root)| root.to_bits() == f64::from(key).sqrt().to_bits()));
-        // Keys of another plan are others.
+        // Keys of another plan are distinct.
         let other = execute("other", vec![1_u32], &execution, |_| Ok(7.0)).unwrap();
         assert_eq!(other.done, [(1, 7.0)]);
         store.remove().unwrap();
     }
 
     #[test]
-    fn cancelling_skips_what_has_not_begun_and_keeps_what_is_done() {
+    fn cancelling_skips_runs_that_have_not_started_and_keeps_completed_ones() {
         let cancel = AtomicBool::new(false);
         let outcomes = run(1, &cancel, |&key| {
             // With one thread the keys are taken in the order given, 49 first.

@@ -19,7 +19,7 @@ pub struct ScenarioFile {
     pub text: &'static str,
 }
 
-/// The file `scenarios/NAME` as a [`ScenarioFile`].
+/// Expands to the file `scenarios/NAME` as a [`ScenarioFile`].
 macro_rules! scenario_file {
     ($name:literal) => {
         $crate::scenario_file::ScenarioFile {
@@ -53,7 +53,7 @@ impl ScenarioFile {
         with(format!("msctp sim {} --seed {seed}", self.path), overrides)
     }
 
-    /// Returns the command that runs it on real stacks.
+    /// Returns the command that runs the scenario on real stacks.
     #[must_use]
     pub fn emulation(&self, seed: u64, overrides: &[String]) -> String {
         with(format!("msctp emulate {} --applications --seed {seed}", self.path), overrides)
@@ -101,7 +101,7 @@ fn with(mut command: String, overrides: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_command_repeats_the_run_and_survives_the_shell() {
+    fn a_command_repeats_the_run_and_is_quoted_for_the_shell() {
         let file = scenario_file!("handover.toml");
         assert_eq!(
             file.command(3, &["link.wlan.rate=2Mbps".into(), "link.wlan.loss={ share = 0.1 }".into()]),

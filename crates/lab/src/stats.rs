@@ -1,6 +1,5 @@
 //! Means with 95 % confidence intervals, and paired differences between two treatments of the same seeds.
 //!
-//! Does not depend on runs or claims.
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -47,7 +46,7 @@ impl Mean {
         self.mean + self.half_width
     }
 
-    /// Converts it to another unit: mean and half-width times `factor`.
+    /// Converts the mean to another unit: mean and half-width times `factor`.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> Self {
         Self { n: self.n, mean: self.mean * factor, half_width: self.half_width * factor.abs() }
@@ -136,20 +135,20 @@ mod tests {
     }
 
     #[test]
-    fn one_value_says_nothing_about_spread_and_none_about_anything() {
+    fn one_value_has_an_infinite_interval_and_none_has_no_mean() {
         assert_eq!(Mean::of(&[3.0]).unwrap().half_width, f64::INFINITY);
         assert_eq!(Mean::of(&[]), None);
         assert_eq!(Mean::of(&[1.0, f64::NAN]), None);
     }
 
     #[test]
-    fn equal_values_give_an_interval_of_no_width() {
+    fn equal_values_have_an_interval_of_width_zero() {
         assert_eq!(Mean::of(&[7.0; 10]).unwrap().half_width, 0.0);
         assert_eq!(Mean::of(&[0.1; 3]).unwrap().half_width, 0.0);
     }
 
     #[test]
-    fn the_interval_of_a_ratio_holds_it_and_narrows_with_more_values() {
+    fn the_interval_of_a_ratio_contains_it_and_narrows_with_more_values() {
         let (a, b) = ([9.0, 10.0, 11.0], [4.0, 5.0, 6.0]);
         let few = Ratio::of(&a, &b).unwrap();
         assert_eq!(few.ratio, 2.0);
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_median_is_in_the_middle() {
+    fn the_median_is_the_middle_value() {
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(median(&[]), None);
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn pairing_sees_a_small_difference_under_a_large_common_spread() {
+    fn pairing_detects_a_small_difference_under_a_large_common_spread() {
         let base = [10.0, 50.0, 90.0, 30.0, 70.0];
         let better: Vec<f64> = base.iter().zip([1.0, 1.1, 0.9, 1.0, 1.05]).map(|(b, d)| b + d).collect();
         let paired = paired_difference(&better, &base).unwrap();

@@ -1,8 +1,8 @@
-//! Stores results of runs on disk during an experiment, so that an interrupted one resumes.
+//! Stores results of runs on disk during an experiment, so that an interrupted experiment can resume.
 //!
-//! A result belongs to the program that computed it: the name of the store's folder is a fingerprint of the
-//! program, and results of others are not read. Each result is one file, renamed into place when it is
-//! complete; an unreadable one is computed anew. The store is removed when the report has been written.
+//! A result is valid only for the program that computed it: the folder's name is a fingerprint of the
+//! program, and results of other programs are not read. Each result is one file, renamed into place when it
+//! is complete; an unreadable result is computed anew. The store is removed when the report has been written.
 
 use std::fs;
 use std::io;
@@ -25,8 +25,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store in the folder `root`, and creates the folder if it does not exist. `program` is the
-    /// content of the running program, which identifies its results; results of others in `root` are removed.
+    /// Opens the store in the folder `root`, which is created if it does not exist. `program` is the content
+    /// of the running program; results of other programs in `root` are removed.
     ///
     /// # Errors
     /// The file system fails.
@@ -50,7 +50,7 @@ impl Store {
         fs::read_dir(&self.dir).map_or(0, |entries| entries.flatten().filter(whole).count())
     }
 
-    /// Returns true without results.
+    /// Returns true if there are no results.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_comes_back_to_the_bit_and_only_to_its_program() {
+    fn a_result_is_restored_bit_by_bit_for_its_own_program_only() {
         let root = folder("back");
         let value = (0.1_f64 + 0.2, f64::NAN.to_bits(), vec![Some("x".to_owned()), None]);
         let store = Store::open(&root, b"program").unwrap();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_result_counts_as_none() {
+    fn a_damaged_result_is_ignored() {
         let root = folder("damaged");
         let store = Store::open(&root, b"p").unwrap();
         store.keep("k", &vec![1_u64, 2, 3]).unwrap();

@@ -49,7 +49,7 @@ pub struct Table {
     columns: Vec<(String, Values)>,
 }
 
-/// A table could not be written.
+/// Errors of writing a table.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     /// The file system failed.
@@ -196,7 +196,7 @@ impl Table {
     }
 }
 
-/// Returns the present values, and for each row whether it has one: Parquet's definition levels.
+/// Returns the present values, and for each row whether it has a value (Parquet's definition levels).
 fn dense<V, P>(values: &[Option<V>], parquet: impl Fn(&V) -> P) -> (Vec<P>, Vec<i16>) {
     let levels = values.iter().map(|value| i16::from(value.is_some())).collect();
     (values.iter().flatten().map(parquet).collect(), levels)
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_quotes_what_must_be_and_leaves_missing_values_empty() {
+    fn csv_quotes_where_needed_and_leaves_missing_values_empty() {
         assert_eq!(table().to_csv(), "scheme,bytes,mean\nadaptive,17,0.5\n\"C-SCTP, \"\"bicast\"\"\",,\n");
     }
 

@@ -10,9 +10,9 @@ pub fn interval(difference: &Mean) -> String {
     format!("{}{}", signed(difference.mean), spread(difference, number))
 }
 
-/// Formats the confidence interval to follow a mean, as ` ± 3.2`. Runs without any spread have none (`, all
-/// 10 runs equal`): an interval of width zero would claim that another seed gives the same. One run has none
-/// either (`, one run`).
+/// Formats the confidence interval to follow a mean, as ` ± 3.2`. Equal runs have no interval (`, all 10 runs
+/// equal`): a width of zero would claim that another seed gives the same. A single run has none either (`,
+/// one run`).
 #[must_use]
 pub fn spread(mean: &Mean, width: impl FnOnce(f64) -> String) -> String {
     match mean.half_width {
@@ -22,7 +22,7 @@ pub fn spread(mean: &Mean, width: impl FnOnce(f64) -> String) -> String {
     }
 }
 
-/// Formats a half-width above zero: `<0.01` instead of `0.00`, which would claim that there is no spread.
+/// Formats a half-width above zero as `<0.01` instead of `0.00`, which would claim that there is no spread.
 #[must_use]
 pub fn visible(rounded: String) -> String {
     match rounded.strip_suffix('0') {

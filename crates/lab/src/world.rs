@@ -1,14 +1,14 @@
-//! [`World`]: carries out scenarios, in the simulator or on real stacks. The laboratory measures both alike.
+//! [`World`] runs scenarios, in the simulator or on real stacks. The laboratory measures both alike.
 
 use msctp_sim::scenario::Scenario;
 use msctp_sim::{Series, Simulation, Summary};
 
-/// Carries out scenarios.
+/// Runs scenarios.
 pub trait World: Sync {
-    /// Carries out a scenario to its end, with the random streams of `seed`.
+    /// Runs a scenario to its end, with the random streams of `seed`.
     ///
     /// # Errors
-    /// The reason of a failure.
+    /// The scenario, or the run, failed; the text says why.
     fn carry_out(&self, scenario: &Scenario, seed: u64) -> Result<(Summary, Series), String>;
 }
 

@@ -8,7 +8,7 @@ use crate::scenario_file::{ScenarioFile, scenario_file};
 /// A handover under one set of conditions.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// Short and unique, as in tables.
+    /// Short unique name, for tables.
     pub name: &'static str,
     /// The paper whose scenario it is.
     pub paper: &'static str,
@@ -20,15 +20,15 @@ pub struct Case {
     pub conditions: &'static [&'static str],
     /// The SCTP profile whose handover policy is replaced: the sender's.
     pub profile: &'static str,
-    /// The address of the new path by which the oracle knows it.
+    /// The new path's address, by which the oracle identifies it.
     pub address: &'static str,
-    /// Capacity of the new path that other traffic leaves. Responsive traffic counts as sharing equally.
+    /// The new path's capacity that other traffic leaves free. Responsive traffic counts as sharing equally.
     pub free: Rate,
     /// The new path's round-trip time without queues.
     pub rtt: Span,
 }
 
-/// Options that a policy needs to be its paper's in every case: Kim & Koh's scenarios set the initial window.
+/// Options that make a policy its paper's in every case. Kim & Koh's scenarios set the initial window.
 const OPTIONS: &[(&str, &str)] = &[(LargeInitialWindow::NAME, "initial_window={ packets = 10 }")];
 
 impl Case {
@@ -50,7 +50,7 @@ impl Case {
 
 const TO_WLAN: ScenarioFile = scenario_file!("kim-koh/3g-to-wlan.toml");
 const TO_3G: ScenarioFile = scenario_file!("kim-koh/wlan-to-3g.toml");
-/// The other papers' links between two addresses of one association.
+/// The other papers' links, between two addresses of one association.
 const TWO_PATHS: ScenarioFile = scenario_file!("compare/two-paths.toml");
 /// Both directions of Kim & Koh: 11 Mbps and 70 ms, 384 kbps and 230 ms.
 const WLAN_RTT: Span = Span::from_millis(70);

@@ -17,13 +17,13 @@ pub struct Run {
     pub cross_loss: Option<f64>,
 }
 
-/// Time in seconds before which a change of the primary path belongs to the set-up.
+/// Time in seconds before which a change of the primary path is part of the set-up.
 const SETTLED: f64 = 2.0;
 
 /// Computes the results from a run's summary.
 ///
 /// # Errors
-/// An association ended or did not hand over, so that the run cannot be compared.
+/// An association ended or did not switch, so that the run cannot be compared.
 pub(super) fn run(summary: &Summary) -> Result<Run, String> {
     let (mut after, mut gap, mut whole) = (Vec::new(), 0.0_f64, 0.0);
     for association in &summary.associations {

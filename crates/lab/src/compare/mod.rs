@@ -58,7 +58,7 @@ pub fn keys(seeds: u64) -> Vec<Key> {
     pairs.flat_map(|(case, policy)| (1..=seeds).map(move |seed| Key { case, policy, seed })).collect()
 }
 
-/// A policy in a case.
+/// The results of a policy in a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cell {
     /// The policy.
@@ -69,14 +69,14 @@ pub struct Cell {
     pub whole: Mean,
     /// Longest gap around the switch, s.
     pub gap: Mean,
-    /// Share of the other traffic that was lost; `None`: there was none.
+    /// Share of the other traffic that was lost; `None` without other traffic.
     pub cross_loss: Option<Mean>,
-    /// How far `after` stays below the oracle's under the same seeds, as a share of the oracle's: negative is
-    /// better than the oracle. `None` where the oracle has no run to compare with.
+    /// How far `after` stays below the oracle's under the same seeds, as a share of the oracle's. A negative
+    /// value is better than the oracle. `None` without an oracle's run to compare with.
     pub regret: Option<Mean>,
 }
 
-/// A case with its policies.
+/// The results of all policies in a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The case.
@@ -106,7 +106,7 @@ impl Comparison {
     }
 }
 
-/// Carries out the comparison.
+/// Runs the comparison.
 ///
 /// # Errors
 /// [`ThreadsError`]. Runs that fail are in [`Comparison::outcomes`].
@@ -134,7 +134,7 @@ fn row(number: usize, case: &Case, done: &[(Key, Run)]) -> Row {
 fn cell(policy: &'static str, runs: &[(u64, Run)], best: &[(u64, Run)]) -> Option<Cell> {
     let all = |value: fn(&Run) -> f64| Mean::of(&runs.iter().map(|(_, run)| value(run)).collect::<Vec<_>>());
     let lost: Vec<f64> = runs.iter().filter_map(|(_, run)| run.cross_loss).collect();
-    // Pairs of the same seed, as shares, so that fast and slow runs count alike.
+    // Pair runs of the same seed, as shares, so that fast and slow runs have equal weight.
     let (shares, ones): (Vec<f64>, Vec<f64>) = runs
         .iter()
         .filter_map(|(seed, run)| {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn regret_is_the_share_missing_to_the_oracle_seed_by_seed() {
+    fn regret_is_the_shortfall_from_the_oracle_seed_by_seed() {
         let best = [(1, run(100.0)), (2, run(1000.0))];
         let cell = cell("x", &[(1, run(90.0)), (2, run(900.0))], &best).unwrap();
         let regret = cell.regret.unwrap();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn every_policy_meets_every_case_and_the_names_differ() {
+    fn every_policy_runs_in_every_case_and_names_are_unique() {
         assert_eq!(keys(3).len(), 3 * CASES.len() * policies().len());
         assert!(keys(3).is_sorted());
         for (number, case) in CASES.iter().enumerate() {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_repeats_a_run_with_the_policy_and_the_truth() {
+    fn the_command_repeats_a_run_with_the_policy_and_the_true_capacity() {
         let command = Key { case: 1, policy: 0, seed: 4 }.command();
         assert!(command.starts_with("msctp sim scenarios/kim-koh/3g-to-wlan.toml --seed 4"), "{command}");
         assert!(command.contains("--set sctp.cn.handover_policy=conservative"), "{command}");

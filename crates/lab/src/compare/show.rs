@@ -11,7 +11,7 @@ use crate::stats::Mean;
 use crate::table::Table;
 use crate::words::spread;
 
-/// Least regret of a bad cell, and largest of a good one.
+/// Regret from which a cell is bad, and up to which a cell is good.
 const BAD: f64 = 0.10;
 const GOOD: f64 = 0.02;
 

@@ -1,5 +1,5 @@
-//! The experiments, one folder per paper: its plan of runs, what is measured in a run, its claims, its
-//! figures. A new one is a folder and a line in [`EXPERIMENTS`].
+//! The experiments, one folder per paper: its plan of runs, measurements, claims and figures. A new
+//! experiment is a folder and an entry of [`EXPERIMENTS`].
 
 pub mod afif;
 pub mod eklund;
@@ -20,60 +20,61 @@ use crate::world::{Simulator, World};
 /// A paper's experiment.
 #[derive(Clone, Copy)]
 pub struct Experiment {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// What it is about, in a line.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// How many runs it takes.
+    /// Returns the number of runs.
     pub size: fn(&Effort) -> usize,
-    /// Carries it out. A run that fails is in the report's provenance, not an error.
+    /// Runs the experiment. A run that fails is listed in the report's provenance, not an error.
     pub reproduce: fn(&Effort, &Execution<'_>) -> Result<Report, ThreadsError>,
-    /// The same on real stacks beside the simulator, where that is planned.
+    /// The experiment on real stacks beside the simulator, where it exists.
     pub emulated: Option<Emulated>,
 }
 
 /// An experiment on real stacks.
 #[derive(Clone, Copy)]
 pub struct Emulated {
-    /// How long every run takes in real time, in seconds; the number is that of repetitions under each
+    /// Returns the duration of every run in real time, in seconds, for a number of repetitions under each
     /// condition.
     pub plan: fn(&Effort, u64) -> Vec<u32>,
-    /// How many runs of the simulator stand beside them.
+    /// Returns the number of runs in the simulator.
     pub simulated: fn(&Effort, u64) -> usize,
-    /// Carries it out in both worlds. A run that fails is in the agreement, not an error.
+    /// Runs the experiment in both worlds. A run that fails is listed in the agreement, not an error.
     pub carry_out: fn(&Effort, &Worlds<'_>) -> Result<Agreement, ThreadsError>,
 }
 
-/// Real stacks beside the simulator, and how runs of each are carried out.
+/// The two worlds, and the execution of the runs in each.
 pub struct Worlds<'a> {
     /// The real stacks.
     pub world: &'a dyn World,
-    /// How their runs are carried out: as many at a time as the machine bears.
+    /// Execution of runs on real stacks: as many in parallel as the machine sustains.
     pub real: &'a Execution<'a>,
-    /// How often they run under each condition.
+    /// Runs on real stacks under each condition.
     pub repetitions: u64,
-    /// How the simulator's are.
+    /// Execution of runs in the simulator.
     pub simulator: &'a Execution<'a>,
 }
 
-/// Runs of the simulator that stand beside so many on real stacks, under each condition: they are cheap.
+/// Returns the number of simulator runs for a number of runs on real stacks, under each condition: at least
+/// ten, as they are cheap.
 pub(crate) fn beside(repetitions: u64) -> u64 {
     repetitions.max(10)
 }
 
-/// What the runs of an experiment came to in both worlds.
+/// The outcomes of an experiment in both worlds.
 pub(crate) struct Both<K, T> {
     pub(crate) simulated: Vec<(K, T)>,
     pub(crate) real: Vec<(K, T)>,
     /// Runs that failed, by name, with the reason.
     pub(crate) failed: Vec<(String, String)>,
-    /// Runs that were not begun because the plan was cancelled.
+    /// Number of runs that were not started because the plan was cancelled.
     pub(crate) skipped: usize,
 }
 
 impl Worlds<'_> {
-    /// Carries out the same work in both worlds. `plans`: what sets the results of the simulator and of real
-    /// stacks apart from those of other plans in the store; `keys`: of so many runs under each condition.
+    /// Runs the same work in both worlds. `plans` names the plans of the simulator and of real stacks in the
+    /// store; `keys` returns the runs for a number of repetitions under each condition.
     pub(crate) fn carry_out<K, T>(
         &self,
         plans: [&str; 2],
@@ -115,30 +116,30 @@ pub const EXPERIMENTS: &[Experiment] = &[
     park_jang::EXPERIMENT,
 ];
 
-/// The experiment called `name`.
+/// Finds the experiment called `name`.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Experiment> {
     EXPERIMENTS.iter().find(|experiment| experiment.name == name)
 }
 
-/// How much of an experiment is run.
+/// The size of an experiment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
-    /// A look in under a minute instead of the whole.
+    /// Run a subset that takes under a minute.
     pub quick: bool,
-    /// Seeds under each condition; `None`: as many as the experiment has by itself.
+    /// Seeds under each condition; `None`: the experiment's own number.
     pub seeds: Option<u64>,
 }
 
 impl Effort {
-    /// The command that carries the experiment out with this effort. Where the report goes and how many
-    /// threads there are is not part of it.
+    /// Returns the command that runs the experiment with this effort. The output folder and the number of
+    /// threads are not part of it.
     #[must_use]
     pub fn command(&self, experiment: &str) -> String {
         self.with(format!("msctp reproduce {experiment}"))
     }
 
-    /// The command that carries all experiments out with this effort.
+    /// Returns the command that runs all experiments with this effort.
     #[must_use]
     pub fn command_for_all(&self) -> String {
         self.with("msctp reproduce".to_owned())
@@ -160,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_differ_and_less_effort_is_less_work() {
+    fn names_are_unique_and_less_effort_means_fewer_runs() {
         for (number, experiment) in EXPERIMENTS.iter().enumerate() {
             assert!(EXPERIMENTS[..number].iter().all(|other| other.name != experiment.name));
             assert_eq!(find(experiment.name).map(|found| found.name), Some(experiment.name));
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_says_what_was_asked_for() {
+    fn the_command_has_the_options_of_the_effort() {
         let effort = Effort { quick: true, seeds: Some(3) };
         assert_eq!(effort.command("kim-koh"), "msctp reproduce kim-koh --quick --seeds 3");
         assert_eq!(Effort::default().command("afif"), "msctp reproduce afif");

@@ -8,15 +8,15 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::palette::{Role, with_variables};
 use super::{Axis, Chart, FigureError, Mark, Series};
 
-/// Size in CSS pixels. Small, so that the text stays readable where the drawing is 360 pixels wide.
+/// Size in CSS pixels: small, so that the text stays readable when the drawing is scaled to 360 pixels.
 const WIDTH: u32 = 480;
 const HEIGHT: u32 = 320;
 const TEXT: u32 = 15;
-/// Room for the legend's first row, and for each other.
+/// Height of the legend's first row, and of each further row.
 const LEGEND: u32 = 28;
 const LEGEND_ROW: u32 = 20;
-/// Mean width of a character of the legend, by which its entries are set. Sans-serif faces have about half
-/// their size.
+/// Mean width of a legend character, for the layout of entries. Sans-serif glyphs are about half as wide as
+/// high.
 const CHARACTER: f64 = 7.6;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -26,7 +26,7 @@ type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 pub(super) fn svg(chart: &Chart) -> Result<String, FigureError> {
     let fail = |reason: String| FigureError { title: chart.title.clone(), reason };
     for Axis { label, from, to, .. } in [&chart.x, &chart.y] {
-        // Also false for values that are not numbers.
+        // Also reject values that are not numbers.
         if !(to > from && from.is_finite() && to.is_finite()) {
             return Err(fail(format!("the axis \"{label}\" runs from {from} to {to}: want an extent")));
         }
@@ -54,7 +54,7 @@ fn drawing(chart: &Chart, svg: &mut String) -> Drawn {
         .build_cartesian_2d(chart.x.from..chart.x.to, chart.y.from..chart.y.to)?;
     mesh(chart, &mut plot)?;
     markers(chart, &mut plot)?;
-    // The thickest first, so that a curve under another of the same values shows beside or through it.
+    // Draw the thickest curve first: a curve under another with the same values stays visible.
     let mut order: Vec<&Series> = chart.series.iter().collect();
     order.sort_by_key(|series| std::cmp::Reverse(series.style.width()));
     for series in order {
@@ -87,7 +87,7 @@ fn mesh(chart: &Chart, plot: &mut Plot<'_, '_>) -> Drawn {
         .draw()
 }
 
-/// A number on an axis, without needless digits.
+/// Formats a number on an axis without needless digits.
 fn tick(value: f64) -> String {
     let text = format!("{value:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
@@ -99,7 +99,7 @@ fn markers(chart: &Chart, plot: &mut Plot<'_, '_>) -> Drawn {
     for (number, marker) in chart.markers.iter().enumerate() {
         let line = [(marker.x, chart.y.from), (marker.x, chart.y.to)];
         plot.draw_series(LineSeries::new(line, Role::Axis.colour().stroke_width(1)))?;
-        // On the side with more room; names of several one below the other.
+        // Put the label on the side with more room; stack the labels of several markers.
         let (side, gap) = if marker.x > middle { (HPos::Right, -5) } else { (HPos::Left, 5) };
         let down = 4 + if chart.markers.len() > 1 { 16 * (number as i32 % 3) } else { 0 };
         let side = if chart.markers.len() == 1 { (HPos::Right, -5) } else { (side, gap) };
@@ -158,7 +158,7 @@ fn intervals(
     chart: &Chart,
     plot: &mut Plot<'_, '_>,
 ) -> Drawn {
-    // An interval on a bar would be lost in the bar's own colour.
+    // Draw intervals on bars in ink: the bar's own colour would hide them.
     let colour = if series.mark == Mark::Bars { Role::Ink } else { Role::Solid(series.style) }.colour();
     let cap = (chart.x.to - chart.x.from) / 160.0;
     for &(x, y, half) in points {
@@ -173,7 +173,7 @@ fn intervals(
     Ok(())
 }
 
-/// How many series have bars: they share the room of a place.
+/// Returns the series drawn as bars, which share the width of a place.
 fn bars(chart: &Chart) -> impl Iterator<Item = &Series> {
     chart.series.iter().filter(|series| series.mark == Mark::Bars)
 }
@@ -182,13 +182,13 @@ fn bar_width(chart: &Chart) -> f64 {
     0.8 / bars(chart).count().max(1) as f64
 }
 
-/// Where a series' bars stand, relative to the middle of the place.
+/// Returns the offset of a series' bars from the middle of the place.
 fn bar_offset(series: &Series, chart: &Chart) -> f64 {
     let number = bars(chart).position(|other| std::ptr::eq(other, series)).unwrap_or(0);
     (number as f64 + 0.5) * bar_width(chart) - 0.4
 }
 
-/// Where a series stands in the legend.
+/// The position of a series in the legend.
 struct Entry {
     x: i32,
     row: u32,
@@ -229,12 +229,12 @@ fn legend(chart: &Chart, entries: &[Entry], root: &Area<'_>) -> Drawn {
     Ok(())
 }
 
-/// Makes the drawing scale with the page and gives it a name for those who cannot see it.
+/// Makes the drawing scale with the page and adds a title for screen readers.
 fn accessible(svg: &str, title: &str) -> String {
     let from = svg.find("width=\"").unwrap_or(0);
     let to = svg.find("viewBox").unwrap_or(from);
     let title = title.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     let svg = svg.replacen(&svg[from..to], &format!("role=\"img\" aria-label=\"{title}\" "), 1);
-    // The library pads its lines; the drawing is the same without.
+    // Remove the padding that the library adds to its lines; the drawing does not change.
     svg.lines().map(str::trim).collect::<Vec<_>>().join("\n")
 }

@@ -1,7 +1,7 @@
 //! Charts as SVG whose colours are CSS variables, so that one drawing serves light and dark pages.
 //!
-//! A [`Chart`] is data with units and names; drawing it needs no window, no font file and no network. What is
-//! drawn is the same on every machine.
+//! A [`Chart`] is data with units and names. Drawing needs no window, no font file and no network, and gives
+//! the same bytes on every machine.
 
 mod draw;
 mod palette;
@@ -10,37 +10,37 @@ pub use palette::{STYLESHEET, Style};
 
 use crate::table::Table;
 
-/// What goes wrong when a chart is drawn.
+/// A chart could not be drawn.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot draw \"{title}\": {reason}")]
 pub struct FigureError {
-    /// The chart.
+    /// Title of the chart.
     pub title: String,
-    /// Why.
+    /// The cause.
     pub reason: String,
 }
 
 /// An axis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
-    /// What it counts, with the unit, as `time (s)`.
+    /// The quantity with its unit, as `time (s)`.
     pub label: String,
     /// First value shown.
     pub from: f64,
     /// Last value shown, above `from`.
     pub to: f64,
-    /// Names of the places 0, 1, 2, … where the axis is not a number. Bars stand on such an axis.
+    /// Names of the places 0, 1, 2, … if the axis is not numeric. Bars need such an axis.
     pub places: Vec<String>,
 }
 
 impl Axis {
-    /// An axis of numbers.
+    /// Creates a numeric axis.
     #[must_use]
     pub fn new(label: impl Into<String>, from: f64, to: f64) -> Self {
         Self { label: label.into(), from, to, places: Vec::new() }
     }
 
-    /// An axis of named places.
+    /// Creates an axis of named places.
     #[must_use]
     pub fn named(label: impl Into<String>, places: Vec<String>) -> Self {
         Self { label: label.into(), from: -0.5, to: places.len() as f64 - 0.5, places }
@@ -48,7 +48,7 @@ impl Axis {
 }
 
 impl Axis {
-    /// The name of the place at `x`, empty where there is none.
+    /// Returns the name of the place at `x`; empty if there is none.
     fn place(&self, x: f64) -> &str {
         let at = libm::round(x);
         let near = (x - at).abs() < 0.01 && at >= 0.0;
@@ -59,16 +59,16 @@ impl Axis {
 /// A value with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where.
+    /// Position on the x axis.
     pub x: f64,
-    /// What.
+    /// Position on the y axis.
     pub y: f64,
-    /// Half-width of the 95 % interval, drawn as a bar when it is there.
+    /// Half-width of the 95 % interval, drawn as an error bar; `None`: no bar.
     pub half_width: Option<f64>,
 }
 
 impl Point {
-    /// A value without interval.
+    /// Creates a value without interval.
     #[must_use]
     pub fn new(x: f64, y: f64) -> Self {
         Self { x, y, half_width: None }
@@ -78,66 +78,66 @@ impl Point {
 /// A curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// As in the legend.
+    /// Name in the legend.
     pub name: String,
     /// Colour and dashes.
     pub style: Style,
-    /// By ascending x.
+    /// Points by ascending x.
     pub points: Vec<Point>,
-    /// How points become a drawing.
+    /// How points are drawn.
     pub mark: Mark,
 }
 
-/// How points become a drawing.
+/// How points are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
     /// A line from point to point.
     #[default]
     Line,
-    /// The same with a dot at each point.
+    /// A line with a dot at each point.
     LineAndDots,
     /// A dot at each point.
     Dots,
     /// A value that holds until the next point.
     Steps,
-    /// A bar from zero to each point, beside those of the other series at the same place.
+    /// A bar from zero to each point, beside those of other series at the same place.
     Bars,
 }
 
-/// A vertical line that says when something happened.
+/// A vertical line that marks an event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Marker {
-    /// Where.
+    /// Position on the x axis.
     pub x: f64,
-    /// What.
+    /// Name of the event.
     pub label: String,
 }
 
 /// A chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// What it shows, read out to those who cannot see it.
+    /// The topic; also the text for screen readers.
     pub title: String,
-    /// Across.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Up.
+    /// The vertical axis.
     pub y: Axis,
     /// Curves, in the order of the legend.
     pub series: Vec<Series>,
-    /// When something happened, by ascending x.
+    /// Marked events, by ascending x.
     pub markers: Vec<Marker>,
 }
 
 impl Chart {
-    /// The chart as an `<svg>` element that takes its colours from the CSS variables of [`STYLESHEET`].
+    /// Draws the chart as an `<svg>` element whose colours are the CSS variables of [`STYLESHEET`].
     ///
     /// # Errors
-    /// An axis without extent, or no series.
+    /// An axis has no extent, or there is no series.
     pub fn to_svg(&self) -> Result<String, FigureError> {
         draw::svg(self)
     }
 
-    /// The chart as an SVG file that carries the stylesheet itself.
+    /// Draws the chart as an SVG file with its own stylesheet.
     ///
     /// # Errors
     /// As [`to_svg`](Self::to_svg).
@@ -150,7 +150,7 @@ impl Chart {
         })
     }
 
-    /// The numbers behind the curves: one row per point.
+    /// Returns the values of the curves: one row per point.
     #[must_use]
     pub fn table(&self) -> Table {
         let points = || self.series.iter().flat_map(|series| series.points.iter().map(move |p| (series, p)));
@@ -172,7 +172,8 @@ impl Chart {
     }
 }
 
-/// The least of 1, 2, 2.5, 5 and 10 times a power of ten that is not below `value`: where an axis ends well.
+/// Returns the least of 1, 2, 2.5, 5 and 10 times a power of ten that is at least `value`: a round end for an
+/// axis.
 #[must_use]
 pub fn round_up(value: f64) -> f64 {
     if value <= 0.0 || !value.is_finite() {
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_drawing_names_everything_and_has_no_colour_of_its_own() {
+    fn the_drawing_has_all_names_and_no_fixed_colour() {
         let svg = chart().to_svg().unwrap();
         for text in ["time (s)", "window (kB)", "a &amp; b", "switch", "Window &lt;over&gt; time"] {
             assert!(svg.contains(text), "{text} is missing in {svg}");
@@ -219,13 +220,13 @@ mod tests {
     }
 
     #[test]
-    fn a_standalone_file_has_its_colours_with_it() {
+    fn a_standalone_file_contains_its_colours() {
         let svg = chart().to_svg_file().unwrap();
         assert!(svg.contains("--series-1:") && svg.contains("prefers-color-scheme"));
     }
 
     #[test]
-    fn the_table_has_a_row_per_point_and_intervals_where_there_are() {
+    fn the_table_has_a_row_per_point_and_its_interval() {
         let csv = chart().table().to_csv();
         assert_eq!(
             csv.lines().take(2).collect::<Vec<_>>(),
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_stand_on_named_places() {
+    fn bars_are_drawn_at_named_places() {
         let mut bars = chart();
         bars.x = Axis::named("cell", vec!["WLAN".into(), "LTE".into()]);
         for series in &mut bars.series {
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_legend_that_is_too_long_goes_on_below() {
+    fn a_long_legend_wraps_to_the_next_row() {
         let mut many = chart();
         let height =
             |svg: &str| svg.split("viewBox=\"0 0 480 ").nth(1).unwrap().split('"').next().unwrap().to_owned();
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_without_extent_is_refused_by_name() {
+    fn an_axis_without_extent_is_rejected_by_name() {
         let mut flat = chart();
         flat.y.to = 0.0;
         let error = flat.to_svg().unwrap_err().to_string();

@@ -1,12 +1,12 @@
-//! Colours: what each thing in a chart is drawn with, on light and on dark pages.
+//! Colours of the parts of a chart, on light and on dark pages.
 //!
-//! The plotting library knows fixed colours only. Each role is drawn in a placeholder colour that stands for
-//! nothing else, and the finished drawing has the placeholders replaced by CSS variables.
+//! The plotting library knows fixed colours only. Each role is drawn in its own placeholder colour; the
+//! finished drawing gets CSS variables in place of the placeholders.
 
 use plotters::style::RGBColor;
 
-/// How a curve looks. The hues are told apart with any of the common colour blindnesses (after Okabe and
-/// Ito), and the dashes without any colour.
+/// Colour and dashes of a curve. The hues are distinguishable with the common colour blindnesses (after Okabe
+/// and Ito), the dashes without any colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Orange, in long dashes.
@@ -19,22 +19,22 @@ pub enum Style {
     Fourth,
     /// Yellow, in fine dots.
     Fifth,
-    /// As text, a thin line: what is known rather than measured.
+    /// The text's colour, a thin line: known rather than measured values.
     Reference,
 }
 
-/// What is drawn.
+/// The role of a colour in a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Numbers and names.
+    /// Text.
     Ink,
-    /// Axes, the marker.
+    /// Axes and markers.
     Axis,
     /// Grid lines.
     Grid,
     /// A curve's line.
     Line(Style),
-    /// What belongs to a curve but is never dashed: dots, bars.
+    /// Dots and bars of a curve, which are never dashed.
     Solid(Style),
 }
 
@@ -42,7 +42,7 @@ const STYLES: [Style; 6] =
     [Style::First, Style::Second, Style::Third, Style::Fourth, Style::Fifth, Style::Reference];
 
 impl Style {
-    /// The styles of measured curves, for lists whose length is not known beforehand.
+    /// The styles of measured curves, for lists of unknown length.
     pub const MEASURED: [Self; 5] = [Self::First, Self::Second, Self::Third, Self::Fourth, Self::Fifth];
 
     pub(super) fn width(self) -> u32 {
@@ -81,7 +81,7 @@ impl Role {
         [Self::Ink, Self::Axis, Self::Grid].into_iter().chain(curves)
     }
 
-    /// The placeholder colour.
+    /// Returns the placeholder colour.
     pub(super) fn colour(self) -> RGBColor {
         let number = match self {
             Self::Ink => 1,
@@ -122,8 +122,8 @@ pub(super) fn with_variables(svg: &str) -> String {
     })
 }
 
-/// The CSS variables that charts are drawn with, for light and dark pages. The second curve is much darker
-/// (on dark pages lighter) than the third, under which it often lies.
+/// The CSS variables of charts, for light and dark pages. The second curve is much darker (on dark pages
+/// lighter) than the third, which often covers it.
 pub const STYLESHEET: &str = ":root{color-scheme:light dark;--paper:#fff;--ink:#1b1f24;--axis:#6b7280;--grid:#e3e6ea;\
 --series-1:#c05000;--series-2:#0a3f9c;--series-3:#18a077;--series-4:#8b2f8f;--series-5:#a07800}\
 @media(prefers-color-scheme:dark){:root{--paper:#14171b;--ink:#e6e8eb;--axis:#8b939e;--grid:#2c3138;\

@@ -23,21 +23,21 @@ use crate::figure::{Chart, FigureError};
 use crate::output::write_file;
 use crate::table::{Table, TableError};
 
-/// One chart of a figure.
+/// A chart with its caption.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// Name of its files, unique in the report.
+    /// Unique name in the report, for file names.
     pub slug: String,
-    /// Its caption.
+    /// Caption.
     pub caption: String,
     /// The chart.
     pub chart: Chart,
 }
 
-/// A table to be read in the page.
+/// A table in the page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
-    /// Its caption, above the table.
+    /// Caption, above the table.
     pub caption: String,
     /// Heads of the columns, that of the rows' names first.
     pub head: Vec<String>,
@@ -71,15 +71,15 @@ pub enum Tone {
 /// A reproduced figure or table of the paper, or one of ours.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figure {
-    /// Its name, as `Fig. 5` or `Table VI`. Claims refer to it by this.
+    /// Name, as `Fig. 5` or `Table VI`. Claims refer to it.
     pub label: String,
-    /// What it shows.
+    /// Topic.
     pub title: String,
     /// Explanation for the reader.
     pub caption: String,
     /// Tables, above the panels.
     pub grids: Vec<Grid>,
-    /// Rows of panels, each with the conditions they were measured under, if there are several.
+    /// Rows of panels; each row has its conditions if there are several.
     pub groups: Vec<(Option<&'static str>, Vec<Panel>)>,
 }
 
@@ -97,12 +97,12 @@ pub struct SetUp {
 }
 
 impl SetUp {
-    /// A value that the paper states.
+    /// Creates a value that the paper states.
     pub(crate) const fn stated(what: &'static str, paper: &'static str, ours: &'static str) -> Self {
         Self { what, paper: Some(paper), ours, why: None }
     }
 
-    /// A value that the paper states, with an explanation of ours.
+    /// Creates a value that the paper states, with an explanation of ours.
     pub(crate) const fn explained(
         what: &'static str,
         paper: &'static str,
@@ -112,7 +112,7 @@ impl SetUp {
         Self { what, paper: Some(paper), ours, why: Some(why) }
     }
 
-    /// A value that the paper leaves open.
+    /// Creates a value that the paper leaves open.
     pub(crate) const fn open(what: &'static str, ours: &'static str, why: &'static str) -> Self {
         Self { what, paper: None, ours, why: Some(why) }
     }

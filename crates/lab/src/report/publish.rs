@@ -11,10 +11,10 @@ use crate::output::OutputFolder;
 /// Subfolder for a partial report beside a complete one.
 const INCOMPLETE: &str = "incomplete";
 
-/// Writes a report into `out` in one step: `write` fills a folder with its files, which replace those of an
-/// earlier report when all are written. A report that is not `complete` (runs failed or were not started)
-/// does not replace one that is: it goes to `out/incomplete`, and a later complete one removes it from there.
-/// Returns the page.
+/// Writes a report into `out` in one step and returns the page. `write` fills a folder; its files replace
+/// those of an earlier report when all are written. A report that is not `complete` (runs failed or were not
+/// started) does not replace a complete one: it goes to `out/incomplete`. A later complete report removes it
+/// from there.
 ///
 /// # Errors
 /// `write` or the file system fails; existing files are unchanged then, unless the last step failed.
@@ -35,21 +35,21 @@ pub fn publish(
     Ok(place.join("index.html"))
 }
 
-/// The fields of `provenance.json` about completeness.
+/// Completeness fields of `provenance.json`.
 #[derive(Deserialize)]
 struct Extent {
     failed: Vec<(String, String)>,
     skipped: usize,
 }
 
-/// Tells whether `dir`, or one of its papers' folders, holds a complete report.
+/// Returns true if `dir`, or one of its papers' folders, holds a complete report.
 fn has_complete(dir: &Path) -> bool {
     let papers = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
     let papers = papers.filter(|path| path.file_name().is_some_and(|name| name != INCOMPLETE));
     is_complete(dir) || papers.into_iter().any(|paper| is_complete(&paper))
 }
 
-/// Tells whether a folder has a page without missing runs in its provenance.
+/// Returns true if a folder holds a page whose provenance has no missing runs.
 fn is_complete(dir: &Path) -> bool {
     let extent = fs::read(dir.join("provenance.json")).ok();
     let extent = extent.and_then(|json| serde_json::from_slice::<Extent>(&json).ok());
@@ -60,7 +60,7 @@ fn is_complete(dir: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// A page, and how many runs it misses.
+    /// Publishes a page that misses `skipped` runs.
     fn put(out: &Path, text: &str, skipped: usize) -> PathBuf {
         let write = |dir: &Path| {
             fs::write(dir.join("index.html"), text).unwrap();
@@ -83,7 +83,7 @@ mod tests {
         let aside = put(&out, "18 rows missing", 18);
         assert_eq!((aside.clone(), read(&page)), (out.join("incomplete/index.html"), "all rows".to_owned()));
         assert_eq!(read(&aside), "18 rows missing");
-        // Complete ones of single papers are in folders of the overview's.
+        // Complete reports of single papers are in folders of the overview's.
         assert_eq!(put(&out.join("all/kim-koh"), "one paper", 0), out.join("all/kim-koh/index.html"));
         assert_eq!(put(&out.join("all"), "partial overview", 3), out.join("all/incomplete/index.html"));
         assert_eq!(put(&out, "all rows again", 0), page);

@@ -15,7 +15,7 @@ pub struct Sheet {
     pub title: String,
     /// The topic of the page, and the extent of the runs.
     pub lead: String,
-    /// The command that repeats it.
+    /// The command that repeats the page.
     pub command: String,
     /// Version of msctp.
     pub version: String,

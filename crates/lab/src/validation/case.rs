@@ -1,5 +1,4 @@
-//! The cases: which scenario file, with which overrides, stands for a network and a transport of the
-//! reference.
+//! The cases: the scenario file and overrides for each network and transport of the reference.
 
 use std::fmt;
 
@@ -16,12 +15,12 @@ const TCP: (&str, &str) =
 const HANDOVER: (&str, &str) =
     ("scenarios/validation/handover.toml", include_str!("../../../../scenarios/validation/handover.toml"));
 
-/// How the transport behaves where the RFCs and ns-2 differ.
+/// The transport's behaviour where the RFCs and ns-2 differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ways {
-    /// The RFCs'.
+    /// As in the RFCs.
     Rfcs,
-    /// ns-2's, as far as options can express them.
+    /// As in ns-2, as far as options can express it.
     Ns2,
 }
 
@@ -29,7 +28,7 @@ impl Ways {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Rfcs, Self::Ns2];
 
-    /// The words for people.
+    /// Returns the text for readers.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -54,13 +53,13 @@ pub struct Case {
     text: &'static str,
     /// Overrides of the scenario.
     pub overrides: Vec<String>,
-    /// Further overrides for ns-2's ways.
+    /// Further overrides for ns-2's behaviour.
     pub ns2_overrides: Vec<String>,
     /// The reference's figures.
     pub reference: Vec<Row>,
 }
 
-/// The reference has a case nobody has built.
+/// The reference has a case without a scenario.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ns2.csv: nothing stands for case {case} with {parameters}")]
 pub struct UnknownCase {
@@ -75,10 +74,10 @@ impl fmt::Display for Case {
 }
 
 impl Case {
-    /// The scenario to run.
+    /// Returns the scenario to run.
     ///
     /// # Errors
-    /// The file or an override is wrong.
+    /// The file or an override is invalid.
     pub fn scenario(&self, ways: Ways) -> Result<Scenario, ScenarioError> {
         let mut scenario = Scenario::from_toml(self.text, self.file, &self.overrides(ways))?;
         let chunks = self.reference.iter().any(|row| row.metric.needs_chunks());
@@ -87,7 +86,7 @@ impl Case {
         Ok(scenario)
     }
 
-    /// All overrides of a run.
+    /// Returns all overrides of a run.
     #[must_use]
     pub fn overrides(&self, ways: Ways) -> Vec<String> {
         let mut overrides = self.overrides.clone();
@@ -97,7 +96,7 @@ impl Case {
         overrides
     }
 
-    /// The command that runs one seed of it.
+    /// Returns the command that repeats a run.
     #[must_use]
     pub fn command(&self, ways: Ways) -> String {
         let quoted = |text: &str| {
@@ -107,20 +106,20 @@ impl Case {
         format!("msctp sim {}{sets}", self.file)
     }
 
-    /// The metrics the reference gives, in its order.
+    /// Returns the metrics of the reference, in its order.
     pub fn metrics(&self) -> impl Iterator<Item = Metric> + '_ {
         self.reference.iter().map(|row| row.metric)
     }
 
-    /// Is the transport TCP?
+    /// Returns true if the transport is TCP.
     #[must_use]
     pub fn is_tcp(&self) -> bool {
         self.file == TCP.0
     }
 
-    /// Does `--case NAME` mean this one? A name is a case (`c_wlan_loss0.01`), the letters before its `_`
-    /// (`c`, `c_wlan`), a case with parameters (`a stock_big`, `a reno w718`), or a case with a TCP (`a
-    /// reno`).
+    /// Returns true if `--case NAME` selects this case. A name is a case (`c_wlan_loss0.01`), the letters
+    /// before its `_` (`c`, `c_wlan`), a case with parameters (`a stock_big`, `a reno w718`), or a case with
+    /// a TCP (`a reno`).
     #[must_use]
     pub fn is_meant_by(&self, name: &str) -> bool {
         let under = |whole: &str| {
@@ -133,10 +132,10 @@ impl Case {
     }
 }
 
-/// The cases of a reference, in its order.
+/// Builds the cases of a reference, in its order.
 ///
 /// # Errors
-/// The first one that nothing stands for.
+/// The first case without a scenario.
 pub(super) fn cases(rows: Vec<Row>) -> Result<Vec<Case>, UnknownCase> {
     let mut cases: Vec<Case> = Vec::new();
     for row in rows {
@@ -232,11 +231,11 @@ fn transport(parameters: &str) -> Option<Vec<String>> {
     }
 }
 
-/// What options can express of ns-2's ways.
+/// Returns the overrides for ns-2's behaviour, as far as options can express it.
 ///
 /// - Data waits for a HEARTBEAT round trip to every destination: the source starts when ns-2's does.
-/// - The peer's window is charged with whole chunks (1468 bytes) instead of user data (1452 bytes): a buffer
-///   that takes as many packets.
+/// - The peer's window is charged with whole chunks (1468 bytes) instead of user data (1452 bytes): the
+///   buffer is scaled to take as many packets.
 /// - Only a SACK that advances the Cumulative TSN Ack Point opens the congestion window (RFC 4960 §7.2).
 /// - RTO.Initial 3 s and an initial window of 4380 bytes (RFC 4960); Max.Burst only after a fast retransmit.
 fn ns2_ways(data_from: &str, parameters: &str) -> Vec<String> {
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn overrides_reach_what_they_name() {
+    fn overrides_change_the_options_they_name() {
         let cases = committed();
         let find = |text: &str| {
             let case = cases.iter().find(|case| case.to_string() == text).unwrap();
@@ -299,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_means_a_case_a_family_or_one_transport() {
+    fn a_name_selects_a_case_a_family_or_one_transport() {
         let cases = committed();
         let meant = |name: &str| cases.iter().filter(|case| case.is_meant_by(name)).count();
         assert_eq!(meant("a"), 4 + 18);
@@ -315,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_nobody_built_is_named() {
+    fn a_case_without_a_scenario_is_named() {
         let text = "case,protocol,parameters,seeds,metric,mean,ci95\nz,sctp,stock,1,rtx,0,\n";
         let error = cases(reference::parse(text).unwrap()).unwrap_err();
         assert_eq!(error.to_string(), "ns2.csv: nothing stands for case z with stock");

@@ -1,4 +1,4 @@
-//! The reference beside our figures, and the difference.
+//! The reference's figures, ours, and the differences.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use super::metric::Metric;
 use crate::stats::Mean;
 use crate::words::visible;
 
-/// Above this many per cent a difference wants a reason.
+/// Differences above this percentage need an explanation.
 pub const NOTABLE_PERCENT: f64 = 3.0;
 
 /// Our figure for a metric of a case.
@@ -23,7 +23,7 @@ pub struct Ours {
 }
 
 impl Ours {
-    /// Does the difference want a reason?
+    /// Returns true if the difference needs an explanation.
     #[must_use]
     pub fn is_notable(&self) -> bool {
         self.difference_percent.is_none_or(|percent| percent.abs() > NOTABLE_PERCENT)
@@ -41,18 +41,18 @@ pub struct Comparison {
     pub metric: String,
     /// ns-2's mean.
     pub ns2: f64,
-    /// Half-width of its 95 % interval, where there is one.
+    /// Half-width of its 95 % interval; `None` without one.
     pub ns2_half_width: Option<f64>,
-    /// Ours as the RFCs have it; `None` when no run gave the figure.
+    /// Ours with the RFCs' behaviour; `None` if no run gave the figure.
     pub rfcs: Option<Ours>,
-    /// Ours with ns-2's ways, as far as options express them; `None` when no run gave the figure.
+    /// Ours with ns-2's behaviour, as far as options express it; `None` if no run gave the figure.
     pub ns2_ways: Option<Ours>,
     #[serde(skip)]
     digits: usize,
 }
 
 impl Comparison {
-    /// Ours by ways.
+    /// Returns our figure with this behaviour.
     #[must_use]
     pub fn ours(&self, ways: Ways) -> Option<&Ours> {
         match ways {
@@ -61,25 +61,25 @@ impl Comparison {
         }
     }
 
-    /// ns-2's figure as text.
+    /// Formats ns-2's figure.
     #[must_use]
     pub fn ns2_text(&self) -> String {
         figure(self.ns2, self.ns2_half_width, self.digits)
     }
 
-    /// Our figure as text.
+    /// Formats our figure.
     #[must_use]
     pub fn ours_text(&self, ways: Ways) -> String {
         self.ours(ways).map_or_else(|| "–".to_owned(), |o| figure(o.mean, o.half_width, self.digits))
     }
 
-    /// The difference as text.
+    /// Formats the difference.
     #[must_use]
     pub fn difference_text(&self, ways: Ways) -> String {
         match self.ours(ways) {
             None => "–".to_owned(),
             Some(Ours { difference_percent: None, .. }) => "from 0".to_owned(),
-            // Adding zero takes the sign off a rounded −0.0.
+            // Adding zero removes the sign of a rounded −0.0.
             Some(Ours { difference_percent: Some(percent), .. }) => {
                 let rounded = (percent * 10.0).round() / 10.0 + 0.0;
                 if rounded == 0.0 { "0.0 %".to_owned() } else { format!("{rounded:+.1} %") }
@@ -88,7 +88,7 @@ impl Comparison {
     }
 }
 
-/// A mean, with its interval where the runs differ.
+/// Formats a mean, with its interval if the runs differ.
 fn figure(mean: f64, half_width: Option<f64>, digits: usize) -> String {
     match half_width {
         Some(half_width) if half_width > 0.0 => {
@@ -98,7 +98,7 @@ fn figure(mean: f64, half_width: Option<f64>, digits: usize) -> String {
     }
 }
 
-/// Compares the runs of a case with the reference. `runs` gives the figures of all seeds.
+/// Compares the runs of a case with the reference. `runs` returns the figures of all seeds.
 pub(super) fn compare<'r>(case: &Case, runs: impl Fn(Ways) -> Vec<&'r Figures>) -> Vec<Comparison> {
     let [rfcs, ns2_ways] = Ways::ALL.map(runs);
     case.reference
@@ -116,7 +116,7 @@ pub(super) fn compare<'r>(case: &Case, runs: impl Fn(Ways) -> Vec<&'r Figures>) 
         .collect()
 }
 
-/// `None` when a run lacks the figure: the mean of the others would be another quantity.
+/// Computes our figure; `None` if a run lacks it: the mean of the others would be another quantity.
 fn ours(ns2: f64, metric: Metric, runs: &[&Figures]) -> Option<Ours> {
     let values: Option<Vec<f64>> = runs.iter().map(|figures| figures.get(&metric).copied()).collect();
     let mean = Mean::of(&values?)?;
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_is_equal_to_zero_only() {
+    fn zero_equals_only_zero() {
         assert_eq!(compared("a,sctp,stock,1,rtx,0,", &[0.0]).difference_text(Ways::Rfcs), "0.0 %");
         let some = compared("a,sctp,stock,1,rtx,0,", &[2.0]);
         assert_eq!(some.difference_text(Ways::Rfcs), "from 0");
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_shown_where_there_are_seeds() {
+    fn intervals_are_shown_for_several_seeds() {
         let c = compared("c_wlan_loss0.01,sctp,stock_big,3,goodput_kbps,5,0.5", &[4.0, 5.0, 6.0]);
         assert_eq!(c.ns2_text(), "5.0 ± 0.5");
         assert_eq!(c.ours_text(Ways::Rfcs), "5.0 ± 2.5");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_a_run_lacks_is_none() {
+    fn a_figure_missing_in_a_run_is_none() {
         let c = compared("c_wlan_loss0.01,sctp,stock_big,2,rtx,5,", &[]);
         assert_eq!((c.ours_text(Ways::Ns2), c.difference_text(Ways::Ns2)), ("–".to_owned(), "–".to_owned()));
     }

@@ -1,4 +1,4 @@
-//! One run and what is read off it.
+//! Runs a case and extracts its figures.
 
 use std::collections::BTreeMap;
 
@@ -12,16 +12,16 @@ use msctp_units::Time;
 use super::metric::Metric;
 use super::tcp;
 
-/// The handover of case e.
+/// Time of the handover in case e.
 const HANDOVER: Time = Time::from_nanos(30_000_000_000);
 
-/// The figures of a run. A time that did not come is missing.
+/// The figures of a run. A time that was not reached is missing.
 pub type Figures = BTreeMap<Metric, f64>;
 
-/// Runs a scenario with one association or TCP connection and reads off what there is.
+/// Runs a scenario with one association or TCP connection and extracts its figures.
 ///
 /// # Errors
-/// The scenario cannot be run, or the association or connection ended before it did.
+/// The scenario cannot be run, or the association or connection ended early.
 pub(super) fn run(scenario: &Scenario, seed: u64) -> Result<Figures, String> {
     let mut simulation = Simulation::new(scenario, Some(seed)).map_err(|e| e.to_string())?;
     simulation.run_until(HANDOVER.min(simulation.end()));
@@ -76,7 +76,7 @@ fn counters(flow: &FlowSummary) -> Figures {
     ])
 }
 
-/// The figures that need single chunks.
+/// Extracts the figures that need the trace of single chunks.
 fn from_series(series: &Series, scenario: &Scenario, figures: &mut Figures) -> Result<(), String> {
     let side = |side: &str| {
         series.traces.iter().find(|trace| trace.side == side).ok_or(format!("no trace of the {side}"))
@@ -96,12 +96,13 @@ fn from_series(series: &Series, scenario: &Scenario, figures: &mut Figures) -> R
     Ok(())
 }
 
-/// Bytes of an IPv4 packet with one DATA chunk and this much user data (RFC 791, RFC 9260 §3, §3.3.1).
+/// Returns the bytes of an IPv4 packet with one DATA chunk and this much user data (RFC 791, RFC 9260 §3,
+/// §3.3.1).
 fn wire_len(user: u32) -> u64 {
     20 + 12 + 16 + u64::from(user).next_multiple_of(4)
 }
 
-/// When the first DATA chunk was sent, its TSN and its user bytes.
+/// Returns the time of the first DATA chunk, its TSN and its user bytes.
 fn first_data(sender: &TraceSeries) -> Option<(Time, u32, u32)> {
     sender.chunks.iter().find_map(|event| match event.kind {
         TraceKind::Data { direction: Direction::Out, tsn, len, .. } => Some((event.at, tsn, len)),
@@ -109,7 +110,7 @@ fn first_data(sender: &TraceSeries) -> Option<(Time, u32, u32)> {
     })
 }
 
-/// For each SACK sent: when, and how many packets it acknowledges in order.
+/// Returns for each SACK sent its time and the number of packets it acknowledges in order.
 fn acknowledged(receiver: &TraceSeries, first_tsn: u32) -> Vec<(Time, u32)> {
     let sacks = receiver.chunks.iter().filter_map(|event| match event.kind {
         TraceKind::Sack { direction: Direction::Out, cum_tsn_ack, .. } => {
@@ -139,9 +140,9 @@ mod tests {
         let bytes = of(Metric::DeliveredBytes);
         assert!(bytes > 1e6 && bytes % 1452.0 == 0.0);
         assert!((of(Metric::Goodput) - bytes * 8.0 / 2.0 / 1e3).abs() < 1e-6);
-        // 1500 bytes at 100 Mbps, then 15 ms
+        // 1500 bytes at 100 Mbps, then 15 ms.
         assert!((of(Metric::FirstData) - 0.515_12).abs() < 1e-9);
-        // 1500 bytes at 11 Mbps and 20 ms more, then nine packets more in at least one round trip of 70 ms
+        // 1500 bytes at 11 Mbps and 20 ms more, then nine packets in at least one round trip of 70 ms.
         assert!(of(Metric::TCum(10)) > of(Metric::FirstData) + 0.02 + 0.07);
         assert!(of(Metric::TCum(10)) < of(Metric::TCum(100)));
         assert!(!figures.contains_key(&Metric::TCum(10_000)), "not reached in 2 s");
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_show_in_the_counters() {
+    fn losses_appear_in_the_counters() {
         let figures = run(&scenario(&["duration=10s", "link.bottleneck.forward.loss=0.01"]), 1).unwrap();
         let rtx = figures[&Metric::Rtx];
         assert!(rtx > 0.0 && figures[&Metric::FastRtxEvents] > 0.0);
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_after_the_handover_is_counted_by_itself() {
+    fn goodput_after_the_handover_is_computed_separately() {
         let figures = run(&scenario(&["duration=40s", "app.file.start=30s"]), 1).unwrap();
         let (all, after) = (figures[&Metric::Goodput], figures[&Metric::GoodputAfter30]);
         assert!((all * 40.0 - after * 10.0).abs() < 1e-6, "{all} {after}");

@@ -1,25 +1,25 @@
-//! What is compared: the quantities of the reference, by the names it gives them.
+//! The metrics that are compared, under the reference's names.
 
 use serde::{Deserialize, Serialize};
 
-/// A quantity. Its doc says how ns-2's figure was taken; ours is taken at the same place.
+/// A metric. Its doc says how ns-2's figure was measured; ours is measured at the same point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Metric {
     /// In-order payload at the receiver until the end, as a rate since the start of the run, in kbit/s.
     Goodput,
-    /// The same between 30 s and 60 s: after the handover.
+    /// In-order payload at the receiver from 30 s to 60 s, after the handover, as a rate in kbit/s.
     GoodputAfter30,
     /// In-order payload at the receiver until the end, in bytes.
     DeliveredBytes,
-    /// When the first packet with data is at the router behind the sender's access link, in s.
+    /// Time at which the first packet with data is at the router behind the sender's access link, in s.
     FirstData,
-    /// When the receiver sends the SACK that acknowledges so many packets in order, in s.
+    /// Time at which the receiver sends the SACK that acknowledges this many packets in order, in s.
     TCum(u32),
     /// Packets with retransmitted data.
     Rtx,
     /// Packets dropped by the bottleneck's queue on the way to the receiver.
     QueueDrops,
-    /// SACKs the receiver sent.
+    /// SACKs sent by the receiver.
     AckPackets,
     /// T3-rtx expirations.
     Timeouts,
@@ -28,7 +28,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All of them, in the order of the document.
+    /// All metrics, in the order of the document.
     pub const ALL: [Self; 13] = [
         Self::Goodput,
         Self::GoodputAfter30,
@@ -45,7 +45,7 @@ impl Metric {
         Self::FastRtxEvents,
     ];
 
-    /// The name in `validation/ns2.csv`.
+    /// Returns the name in `validation/ns2.csv`.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -63,19 +63,19 @@ impl Metric {
         .to_owned()
     }
 
-    /// The metric of this name.
+    /// Returns the metric of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|metric| metric.name() == name)
     }
 
-    /// Is it read from the trace of single chunks?
+    /// Returns true if the metric needs the trace of single chunks.
     #[must_use]
     pub fn needs_chunks(self) -> bool {
         matches!(self, Self::FirstData | Self::TCum(_))
     }
 
-    /// Digits after the point when it is shown.
+    /// Returns the digits shown after the point.
     #[must_use]
     pub fn digits(self) -> usize {
         match self {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_back_to_their_metric_and_differ() {
+    fn names_are_unique_and_parse_back() {
         for metric in Metric::ALL {
             assert_eq!(Metric::named(&metric.name()), Some(metric));
         }

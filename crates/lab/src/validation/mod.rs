@@ -1,6 +1,6 @@
-//! The simulator, the core and the laboratory's TCP held against ns-2's SCTP and TCP: the cases of
-//! `validation/ns2.csv` rebuilt as scenarios, run, and compared figure by figure. docs/validation.md has the
-//! result, docs/validation-reasons.md the reasons.
+//! Compares the simulator, the core and the laboratory's TCP with ns-2's SCTP and TCP. The cases of
+//! `validation/ns2.csv` are rebuilt as scenarios, run, and compared figure by figure. docs/validation.md has
+//! the result, docs/validation-reasons.md explains the differences.
 //!
 //! ns-2 itself is not needed: its figures are committed.
 
@@ -25,26 +25,26 @@ pub use reference::{ReferenceError, Row};
 
 use crate::plan::{self, Execution, ThreadsError};
 
-/// The committed reference cannot be used.
+/// Errors of the committed reference.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CasesError {
-    /// It is not well formed.
+    /// The reference is not well formed.
     #[error(transparent)]
     Reference(#[from] ReferenceError),
-    /// It has a case that nobody has built.
+    /// The reference has a case without a scenario.
     #[error(transparent)]
     Unknown(#[from] UnknownCase),
 }
 
-/// The cases of the committed reference, in its order.
+/// Returns the cases of the committed reference, in its order.
 ///
 /// # Errors
-/// The reference is not well formed, or has a case nobody has built.
+/// The reference is not well formed, or has a case without a scenario.
 pub fn cases() -> Result<Vec<Case>, CasesError> {
     Ok(case::cases(reference::committed()?)?)
 }
 
-/// One run.
+/// A run of the validation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key<'c> {
     case: usize,
@@ -71,38 +71,38 @@ fn keys(cases: &[Case]) -> Vec<Key<'_>> {
     keys
 }
 
-/// Number of runs of some cases.
+/// Returns the number of runs of some cases.
 #[must_use]
 pub fn runs(cases: &[Case]) -> usize {
     keys(cases).len()
 }
 
-/// The validation did not come to its end.
+/// Errors of [`run`].
 #[derive(Debug, thiserror::Error)]
 pub enum ValidationError {
-    /// No threads.
+    /// The threads could not be started.
     #[error(transparent)]
     Threads(#[from] ThreadsError),
     /// A run failed.
     #[error("{run}: {reason}")]
     Failed {
-        /// Which.
+        /// The run.
         run: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It was cancelled.
+    /// The validation was cancelled.
     #[error("cancelled with {left} runs to go")]
     Cancelled {
-        /// Runs that were not begun.
+        /// Runs that were not started.
         left: usize,
     },
 }
 
-/// Runs the cases, all seeds, both ways, and compares them with the reference.
+/// Runs all seeds of the cases with both behaviours, and compares them with the reference.
 ///
 /// # Errors
-/// A run failed, the validation was cancelled, or there were no threads.
+/// A run failed, the validation was cancelled, or the threads could not be started.
 pub fn run(
     cases: &[Case],
     execution: &Execution<'_>,

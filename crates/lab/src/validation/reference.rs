@@ -1,4 +1,4 @@
-//! The reference: what ns-2's SCTP and TCP gave, as committed in `validation/ns2.csv`.
+//! The reference: results of ns-2's SCTP and TCP, committed in `validation/ns2.csv`.
 
 use super::metric::Metric;
 
@@ -12,32 +12,32 @@ const HEADER: &str = "case,protocol,parameters,seeds,metric,mean,ci95";
 pub struct Row {
     /// Network, as `c_wlan_loss0.01`.
     pub case: String,
-    /// Transport, as `stock_big`; TCP's with the protocol before it, as `reno w718`.
+    /// Transport, as `stock_big`; for TCP with its name first, as `reno w718`.
     pub parameters: String,
     /// Number of seeds behind the mean.
     pub seeds: u64,
-    /// Quantity.
+    /// Metric.
     pub metric: Metric,
     /// Mean over the seeds.
     pub mean: f64,
-    /// Half-width of the 95 % interval, where the reference gives one.
+    /// Half-width of the 95 % interval; `None` if the reference has none.
     pub half_width: Option<f64>,
 }
 
-/// The reference is not as it should be.
+/// The reference is malformed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("ns2.csv:{line}: {what}")]
 pub struct ReferenceError {
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong, and what would be right.
+    /// What is wrong, and what is allowed.
     pub what: String,
 }
 
-/// The committed reference.
+/// Returns the committed reference.
 ///
 /// # Errors
-/// It is not well formed.
+/// The reference is malformed.
 pub(super) fn committed() -> Result<Vec<Row>, ReferenceError> {
     parse(COMMITTED)
 }
@@ -45,7 +45,7 @@ pub(super) fn committed() -> Result<Vec<Row>, ReferenceError> {
 /// Reads a reference: comma-separated, no quotes.
 ///
 /// # Errors
-/// The first line that cannot be read, and why.
+/// The first malformed line.
 pub(super) fn parse(text: &str) -> Result<Vec<Row>, ReferenceError> {
     let mut lines = text.lines().enumerate();
     if lines.next().map(|(_, header)| header) != Some(HEADER) {
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn an_error_names_the_line() {
         let wrong = |line: &str| parse(&format!("{HEADER}\n{line}\n")).unwrap_err().to_string();
         assert_eq!(wrong("a,sctp,stock,1,rtx,0"), "ns2.csv:2: 6 fields: want 7");
         assert_eq!(

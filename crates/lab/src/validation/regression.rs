@@ -1,5 +1,5 @@
-//! Holds the cases without chance where they were found, so that a change that moves a figure does not go
-//! unnoticed. Not part of every test run: they simulate some minutes of traffic (`scripts/test` runs them).
+//! Pins the figures of the cases without randomness, so that a change that moves one is noticed. Not part of
+//! every test run: they simulate some minutes of traffic (`scripts/test` runs them).
 
 use std::sync::atomic::AtomicBool;
 
@@ -7,10 +7,10 @@ use indicatif::ProgressBar;
 
 use super::*;
 
-/// What was found: case, transport, metric, ours by the RFCs, ours with ns-2's ways.
+/// The pinned figures: case, transport, metric, ours by the RFCs, ours with ns-2's behaviour.
 const FOUND: &str = include_str!("found.csv");
 
-/// Cases a and b and the handover without background traffic.
+/// Returns cases a and b and the handover without background traffic.
 fn without_chance() -> Vec<Comparison> {
     let all = cases().unwrap();
     let wanted: Vec<Case> = all.into_iter().filter(|case| case.seeds == 1).collect();
@@ -20,13 +20,13 @@ fn without_chance() -> Vec<Comparison> {
     run(&wanted, &execution).unwrap().into_iter().flat_map(|(_, rows)| rows).collect()
 }
 
-/// A figure may move by this much from where it was found.
+/// Returns how far a figure may move from its pinned value.
 fn tolerance(metric: Metric, found: f64) -> f64 {
     match metric {
-        // counters of rare events
+        // Counters of rare events.
         Metric::Rtx | Metric::QueueDrops | Metric::FastRtxEvents => 3.0,
         Metric::Timeouts => 0.0,
-        // rates, bytes, SACKs, times
+        // Rates, bytes, SACKs, times.
         _ => found * 0.01,
     }
 }
@@ -67,7 +67,7 @@ fn slow_validation_figures_without_chance_stay_where_they_were_found() {
     );
 }
 
-/// Where nothing is lost, ns-2's ways are all that tells the two apart: the same SACKs at the same times.
+/// Without loss, ns-2's behaviour accounts for every difference: the same SACKs at the same times.
 #[test]
 #[ignore = "slow: run by scripts/test"]
 fn slow_validation_transfers_without_loss_are_ns2s_to_the_packet() {
@@ -76,7 +76,7 @@ fn slow_validation_transfers_without_loss_are_ns2s_to_the_packet() {
     let mut compared = 0;
     for row in rows.iter().filter(|row| without_loss.contains(&row.parameters.as_str())) {
         let ours = row.ours(Ways::Ns2).unwrap();
-        // six digits in the reference
+        // The reference has six digits.
         let differs = (ours.mean - row.ns2).abs();
         assert!(differs <= row.ns2 * 1e-5, "{row:?}");
         compared += 1;

@@ -1,4 +1,4 @@
-//! The TCP cases: which overrides stand for a transport of the reference, and what is read off a run.
+//! The TCP cases: the overrides for a transport of the reference, and the figures of a run.
 
 use msctp_lab_tcp::TraceKind;
 use msctp_sim::Series;
@@ -11,7 +11,7 @@ use super::metric::Metric;
 
 const PROFILE: &str = "tcp-profile.default";
 
-/// The overrides for `reno w718_minrto1` and the like in a case; `None` when it is not TCP's or unknown.
+/// Returns the overrides for `reno w718_minrto1` and the like in a case; `None` if it is not TCP or unknown.
 pub(super) fn transport(case: &str, parameters: &str) -> Option<Vec<String>> {
     let (protocol, parameters) = parameters.split_once(' ')?;
     let recovery = match protocol {
@@ -24,12 +24,12 @@ pub(super) fn transport(case: &str, parameters: &str) -> Option<Vec<String>> {
     let mut words = parameters.split('_');
     match words.next()? {
         "w44" => {}
-        // 718 segments of 1460 bytes
+        // 718 segments of 1460 bytes.
         "w718" => {
             set("receive_buffer", "1048280");
             set("initial_ssthresh", "1048280");
         }
-        // ns-2's defaults: 20 segments of 1000 bytes
+        // ns-2's defaults: 20 segments of 1000 bytes.
         "ns2default" => {
             set("mss", "1000");
             set("receive_buffer", "20000");
@@ -46,21 +46,21 @@ pub(super) fn transport(case: &str, parameters: &str) -> Option<Vec<String>> {
             _ => return None,
         }
     }
-    // The reference's runs of case g have an ACK for each packet.
+    // The reference's receiver in case g acknowledges each packet.
     if case.starts_with("g_") {
         overrides.push(format!("{PROFILE}.ack_every=1"));
     }
     Some(overrides)
 }
 
-/// What options can express of ns-2's ways.
+/// Returns the overrides for ns-2's behaviour, as far as options can express it.
 ///
-/// - The window grows by acknowledgments, not by the bytes they cover, used or not.
-/// - The retransmission timer is restarted by a fast retransmit.
+/// - The window grows by acknowledgments, not by the bytes they cover, whether or not it is in use.
+/// - A fast retransmit restarts the retransmission timer.
 /// - Reno enters fast recovery once per window of data.
-/// - A loss halves the window, not what is in flight.
+/// - A loss halves the window, not the flight size.
 /// - Reno and NewReno open the window at the ACK that ends fast recovery.
-/// - Sack1 counts what is in the network, ACK by ACK.
+/// - Sack1 counts the packets in the network ACK by ACK.
 pub(super) fn ns2_ways() -> Vec<String> {
     [
         "controller_options={count_acks=true, grow_unused=true}",
@@ -74,7 +74,7 @@ pub(super) fn ns2_ways() -> Vec<String> {
     .to_vec()
 }
 
-/// User bytes delivered to the server.
+/// Returns the user bytes delivered to the server.
 pub(super) fn delivered(summary: &Summary) -> Result<u64, String> {
     let connection = summary.tcp.first().ok_or("the scenario has no connection")?;
     match &connection.ended {
@@ -83,7 +83,7 @@ pub(super) fn delivered(summary: &Summary) -> Result<u64, String> {
     }
 }
 
-/// The counters of the transport.
+/// Returns the counters of the transport.
 pub(super) fn counters(summary: &Summary) -> Figures {
     let Some(connection) = summary.tcp.first() else { return Figures::new() };
     let flow = &connection.to_server;
@@ -95,14 +95,14 @@ pub(super) fn counters(summary: &Summary) -> Figures {
     ])
 }
 
-/// The figures that need single segments.
+/// Extracts the figures that need the trace of single segments.
 pub(super) fn from_series(series: &Series, scenario: &Scenario, figures: &mut Figures) -> Result<(), String> {
     let side = |side: &str| {
         series.tcp.iter().find(|trace| trace.side == side).ok_or(format!("no trace of the {side}"))
     };
     let Some((first_sent, bytes)) = first_data(side("client")?) else { return Ok(()) };
     let access = scenario.links[0].forward.plain().ok_or("the access link is not plain")?;
-    // IP and TCP header without options
+    // IP and TCP headers without options.
     let at_router = first_sent + access.rate.time_for(40 + u64::from(bytes)) + access.delay;
     figures.insert(Metric::FirstData, at_router.as_secs_f64());
     for metric in Metric::ALL {
@@ -115,7 +115,7 @@ pub(super) fn from_series(series: &Series, scenario: &Scenario, figures: &mut Fi
     Ok(())
 }
 
-/// When the first segment with data was sent, and its bytes.
+/// Returns the time of the first segment with data, and its bytes.
 fn first_data(sender: &TcpTraceSeries) -> Option<(msctp_units::Time, u32)> {
     sender.segments.iter().find_map(|event| match event.kind {
         TraceKind::Sent { len, .. } if len > 0 => Some((event.at, len)),
@@ -123,10 +123,10 @@ fn first_data(sender: &TcpTraceSeries) -> Option<(msctp_units::Time, u32)> {
     })
 }
 
-/// When the receiver acknowledged so many bytes.
+/// Returns the time at which the receiver acknowledged this many bytes.
 fn acknowledged(receiver: &TcpTraceSeries, bytes: u64) -> Option<msctp_units::Time> {
     receiver.segments.iter().find_map(|event| match event.kind {
-        // The first byte is offset 1.
+        // The first byte has offset 1.
         TraceKind::AckSent { ack, .. } if ack > bytes => Some(event.at),
         _ => None,
     })
