@@ -108,7 +108,7 @@ struct Stage {
 const FARTHEST: u64 = 1 << 36;
 
 impl CubicCurve {
-    /// RFC 9438 Figure 2: K = cbrt((W_max − cwnd_epoch) / C), in µs.
+    /// Returns K = cbrt((W_max − cwnd_epoch) / C) in µs (RFC 9438 Figure 2).
     fn k(&self, below: u64, pmdcs: u64) -> u64 {
         // (bytes / (C · PMDCS)) in s³, times 10^18 in µs³; below 2^56 bytes (64 PiB) nothing overflows
         let cube = u128::from(below.min(1 << 56)) * 10u128.pow(18) * 1000
@@ -117,7 +117,7 @@ impl CubicCurve {
         cube.cbrt() as u64
     }
 
-    /// RFC 9438 Figure 1: W_cubic(t) = C·(t − K)³ + W_max, in bytes; t in µs.
+    /// Returns W_cubic(t) = C·(t − K)³ + W_max in bytes; t in µs (RFC 9438 Figure 1).
     fn w_cubic(&self, stage: &Stage, t: u64, pmdcs: u64) -> u64 {
         let distance = u128::from(t.abs_diff(stage.k).min(FARTHEST));
         // µs³ · 10^-6, times C in thousandths and bytes, over the 10^18 − 6 and 1000 that are left
@@ -136,7 +136,7 @@ impl CubicCurve {
         Stage { epoch: now, k, w_max, w_est: cwnd, last: now, drained: false }
     }
 
-    /// RFC 9438 §4.3 Figure 4: W_est += α · segments_acked / cwnd.
+    /// Grows W_est by α · segments_acked / cwnd (RFC 9438 §4.3 Figure 4).
     fn grow_estimate(&self, stage: &mut Stage, acked: u64, cwnd: Precise, pmdcs: u64) {
         if stage.w_est.bytes() >= self.cwnd_prior.unwrap_or(0) {
             // "the sender SHOULD set α_cubic to 1"

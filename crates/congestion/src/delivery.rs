@@ -103,12 +103,13 @@ pub struct LostPacket {
 }
 
 impl DeliveryRate {
-    /// Nothing was sent yet.
+    /// Creates the state before the first packet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A packet with so many sendings, numbered from `number` on, left; `in_flight`: before and after it.
+    /// Records a sent packet with `sendings` sendings, numbered from `number`. `in_flight`: bytes before and
+    /// after it.
     pub fn on_sent(&mut self, now: Time, number: u64, sendings: u32, in_flight: (u64, u64)) {
         // §4.1.2.2: after idle time the intervals begin anew
         if in_flight.0 == 0 {
@@ -132,7 +133,7 @@ impl DeliveryRate {
         });
     }
 
-    /// The sending of this number, of `bytes`, is acknowledged; a [`sample`](Self::sample) follows.
+    /// Records that sending `number`, of `bytes` bytes, was acknowledged; a [`sample`](Self::sample) follows.
     pub fn on_acked(&mut self, number: u64, bytes: u64) {
         self.delivered += bytes;
         self.newly_acked += bytes;
@@ -143,7 +144,7 @@ impl DeliveryRate {
         }
     }
 
-    /// The sending of this number, of `bytes`, is declared lost.
+    /// Records that sending `number`, of `bytes` bytes, was declared lost.
     pub fn on_lost(&mut self, number: u64, bytes: u64) {
         self.lost += bytes;
         self.newly_lost += bytes;
@@ -163,13 +164,13 @@ impl DeliveryRate {
         self.lost_packets.pop_front()
     }
 
-    /// The sending of this number is abandoned and no longer counts.
+    /// Forgets sending `number`, which was abandoned.
     pub fn on_abandoned(&mut self, number: u64) {
         self.settle(number);
     }
 
-    /// The application has nothing to send, or the peer no room, while the window has (§4.1.2.4).
-    /// `in_flight`: now.
+    /// Marks the rate as limited by the application or the peer's receive window (§4.1.2.4). `in_flight`:
+    /// bytes now.
     pub fn on_limited(&mut self, in_flight: u64) {
         self.app_limited = (self.delivered + in_flight).max(1);
     }

@@ -9,7 +9,7 @@ use msctp_units::{Rate, Span, Time};
 pub struct Estimate {
     /// The bottleneck's capacity, bit/s of IP packets.
     pub capacity: Rate,
-    /// What of it is free, bit/s of IP packets. May exceed `capacity` when that fell since the last estimate.
+    /// Available bandwidth, bit/s of IP packets. May exceed `capacity` if that fell since the last estimate.
     pub available: Rate,
     /// Least round-trip time of all probes so far.
     pub rtt_min: Span,
@@ -35,7 +35,7 @@ pub trait BandwidthEstimator: fmt::Debug + Send {
     /// Probes sent and neither answered nor timed out.
     fn outstanding(&self) -> usize;
 
-    /// The answer to probe `id` arrived now.
+    /// Processes the answer to probe `id`, received at `now`.
     fn on_probe_ack(&mut self, now: Time, id: u64);
 
     /// Handles what is due at `now`. Harmless when nothing is.

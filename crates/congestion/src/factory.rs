@@ -61,7 +61,7 @@ impl<C: 'static, T: ?Sized + 'static> PartialEq for Factory<C, T> {
 
 impl<C: 'static, T: ?Sized + 'static> Eq for Factory<C, T> {}
 
-/// The options, or the type of the function.
+/// Writes the options, or the function's type if there are none.
 impl<C, T: ?Sized> fmt::Debug for Factory<C, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -50,7 +50,7 @@ struct Conservative {
 }
 
 impl HyStart {
-    /// RFC 9406 §4.2 for one acknowledgement in slow start.
+    /// Processes one acknowledgement in slow start (RFC 9406 §4.2).
     pub(crate) fn on_ack(&mut self, ack: &Ack) -> Phase {
         if self.round_left == 0 {
             // the first, or nothing was in flight when the last one ended

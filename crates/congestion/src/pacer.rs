@@ -49,20 +49,20 @@ impl Pacer {
         self.at
     }
 
-    /// Another rate from `now` on; what was saved up stays.
+    /// Sets the rate from `now` on; the tokens in the bucket stay.
     pub fn set_rate(&mut self, now: Time, rate: Option<Rate>) {
         self.advance(now);
         self.rate = rate;
     }
 
-    /// Another bucket size (bytes) from `now` on.
+    /// Sets the bucket size in bytes from `now` on.
     pub fn set_burst(&mut self, now: Time, burst: u64) {
         self.advance(now);
         self.burst = i128::from(burst) * BYTE;
         self.tokens = self.tokens.min(self.burst);
     }
 
-    /// Returns when a packet of so many bytes on the IP wire may leave: `now` or later; [`Time::MAX`] if
+    /// Returns when a packet of `bytes` bytes on the IP wire may leave: `now` or later; [`Time::MAX`] if
     /// never at this rate.
     pub fn departure(&self, now: Time, bytes: u64) -> Time {
         let Some(rate) = self.rate else { return now };
@@ -79,7 +79,7 @@ impl Pacer {
         now + Span::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX))
     }
 
-    /// A packet of so many bytes left at `now`. One that left early makes the next ones wait longer.
+    /// Records a packet of `bytes` bytes sent at `now`. One sent early delays the next ones.
     pub fn on_sent(&mut self, now: Time, bytes: u64) {
         self.advance(now);
         if self.rate.is_some() {

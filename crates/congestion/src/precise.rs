@@ -5,12 +5,12 @@
 pub struct Precise(u128);
 
 impl Precise {
-    /// So many whole bytes.
+    /// Converts from whole bytes.
     pub const fn new(bytes: u64) -> Self {
         Self((bytes as u128) << 32)
     }
 
-    /// Whole bytes, rounded down.
+    /// Returns the whole bytes, rounded down.
     pub const fn bytes(self) -> u64 {
         (self.0 >> 32) as u64
     }

@@ -96,7 +96,8 @@ impl Rfc9260 {
         }
     }
 
-    /// max(cwnd / 2, 4·PMDCS): the window after a loss (RFC 9260 §7.2.3) and after an idle RTO (§7.2.1).
+    /// Returns max(cwnd / 2, 4·PMDCS), the window the window after a loss (RFC 9260 §7.2.3) and after an idle
+    /// RTO (§7.2.1).
     fn halved(&self) -> u64 {
         (self.window.cwnd / 2).max(self.config.pmdcs.saturating_mul(4))
     }
@@ -139,7 +140,7 @@ impl Rfc9260 {
         }
     }
 
-    /// RFC 9260 §7.2.1, fifth bullet
+    /// Grows the window in slow start (RFC 9260 §7.2.1, fifth bullet).
     fn slow_start(&mut self, ack: &Ack) {
         if ack.in_fast_recovery {
             return;
@@ -156,7 +157,7 @@ impl Rfc9260 {
         }
     }
 
-    /// RFC 9260 §7.2.2
+    /// Grows the window in congestion avoidance (RFC 9260 §7.2.2).
     fn congestion_avoidance(&mut self, ack: &Ack) {
         let Window { cwnd, partial_bytes_acked, .. } = &mut self.window;
         *partial_bytes_acked =

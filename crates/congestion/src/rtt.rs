@@ -18,7 +18,7 @@ pub struct RtoConfig {
 }
 
 impl Default for RtoConfig {
-    /// RFC 9260 §16: 1 s, 1 s, 60 s; G = 1 ms.
+    /// Returns the parameters of RFC 9260 §16: 1 s, 1 s, 60 s; G = 1 ms.
     fn default() -> Self {
         Self {
             initial: Span::from_secs(1),
@@ -59,7 +59,8 @@ struct Measured {
 }
 
 impl RttEstimator {
-    /// No measurement yet: RTO is 'RTO.Initial' (RFC 9260 §6.3.1 C1), within min and max.
+    /// Creates an estimator without measurements, whose RTO is 'RTO.Initial' (RFC 9260 §6.3.1 C1) within min
+    /// and max.
     pub fn new(config: RtoConfig) -> Self {
         let mut new = Self { config, measured: None, rto: config.initial };
         new.set_rto(config.initial);
@@ -92,7 +93,7 @@ impl RttEstimator {
         self.set_rto(now.srtt + now.rttvar * 4);
     }
 
-    /// T3-rtx expired: doubles the RTO up to 'RTO.Max' (RFC 9260 §6.3.3 E2).
+    /// Doubles the RTO after T3-rtx expired, up to 'RTO.Max' (RFC 9260 §6.3.3 E2).
     pub fn back_off(&mut self) {
         self.set_rto(self.rto * 2);
     }
@@ -114,12 +115,12 @@ impl RttEstimator {
         self.rto
     }
 
-    /// Smoothed round-trip time; `None` before the first measurement.
+    /// Returns the smoothed round-trip time; `None` before the first measurement.
     pub fn srtt(&self) -> Option<Span> {
         self.measured.map(|m| m.srtt)
     }
 
-    /// Round-trip time variation; `None` before the first measurement.
+    /// Returns the round-trip time variation; `None` before the first measurement.
     pub fn rttvar(&self) -> Option<Span> {
         self.measured.map(|m| m.rttvar)
     }
@@ -157,7 +158,7 @@ impl RttEstimator {
         *self = Self::new(self.config);
     }
 
-    /// RFC 9260 §6.3.1 C6, C7
+    /// Sets the RTO within min and max (RFC 9260 §6.3.1 C6, C7).
     fn set_rto(&mut self, rto: Span) {
         self.rto = rto.min(self.config.max).max(self.config.min);
     }

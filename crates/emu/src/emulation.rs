@@ -61,7 +61,7 @@ pub enum Error {
     Host {
         /// Its name.
         host: String,
-        /// What went wrong.
+        /// The cause.
         error: io::Error,
     },
     /// Anything else.

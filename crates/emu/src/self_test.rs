@@ -48,7 +48,7 @@ pub struct Point {
     pub achieved: f64,
     /// Packets whose delay was measured.
     pub packets: usize,
-    /// How many of them did not arrive.
+    /// Number of packets that did not arrive.
     pub lost: usize,
     /// Median of the delay beyond the model's.
     pub median: f64,

@@ -29,7 +29,7 @@ impl Algorithm {
         [("reno", Self::Reno), ("newreno", Self::NewReno), ("sack", Self::Sack)];
 }
 
-/// How many SACK blocks an ACK carries at most.
+/// Largest number of SACK blocks in an ACK.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SackLimit {
     /// As many as fit beside the other options: 3 with timestamps, 4 without (RFC 2018 §3).
@@ -119,7 +119,7 @@ pub struct Config {
     pub timestamp_tick: Span,
     /// Retransmissions of one segment in a row after which the connection is lost (RFC 9293 §3.8.3, R2).
     pub max_retransmits: u32,
-    /// How long the end that closed first waits for stray segments (RFC 9293 §3.6.1: 2 MSL).
+    /// Time for which the end that closed first waits for stray segments (RFC 9293 §3.6.1: 2 MSL).
     pub time_wait: Span,
     /// Record trace events.
     pub trace: bool,

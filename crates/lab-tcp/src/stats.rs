@@ -5,7 +5,7 @@
 pub struct Stats {
     /// Sent with data or FIN for the first time.
     pub data_segments: u64,
-    /// Sent with data or FIN again.
+    /// Segments retransmitted, with data or FIN.
     pub retransmitted: u64,
     /// Bytes of user data sent, again or not.
     pub bytes_sent: u64,

@@ -9,7 +9,7 @@ use msctp_units::{Span, Time};
 pub struct TraceEvent {
     /// When.
     pub at: Time,
-    /// What.
+    /// The event.
     pub kind: TraceKind,
 }
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use msctp_units::Time;
 
-/// How much may wait. What is in transmission does not count, and an idle link takes any packet.
+/// Limit of a queue. The packet in transmission does not count, and an idle link takes any packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
     /// This many packets wait, and one more is in transmission. ns-2's `queue-limit q` is `Packets(q − 1)`:
@@ -57,7 +57,7 @@ pub(crate) struct Entry<P> {
 /// The packets inside a link, in order of entry; `departs` and `arrives` never decrease along it.
 pub(crate) struct Fifo<P> {
     entries: VecDeque<Entry<P>>,
-    /// How many entries, from the front, have departed.
+    /// Number of entries, from the front, have departed.
     departed: usize,
     /// Bytes of the others.
     undeparted_bytes: u64,

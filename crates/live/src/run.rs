@@ -18,7 +18,7 @@ use msctp_units::Time;
 use crate::host::{self, Jobs};
 use crate::stage::{Note, Stage};
 
-/// How often to check whether the run is over or cancelled.
+/// Interval at which to check whether the run is over or cancelled.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Options of a run.
@@ -143,7 +143,7 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<Live, Error> {
     Ok(Live { summary, series, emulation })
 }
 
-/// TCP's initial windows by host, where profiles give them in packets.
+/// Returns TCP's initial windows by host, where profiles give them in packets.
 fn initial_windows(jobs: &[TcpJob]) -> BTreeMap<String, u32> {
     let mut windows = BTreeMap::new();
     for job in jobs {

@@ -50,7 +50,8 @@ impl Association {
         self.call(|association, now| association.remove_local_address(now, local))
     }
 
-    /// The application knows something of a link. A mobile endpoint finds out by itself whether links are up.
+    /// Reports the state or quality of a link to the handover policy. A mobile endpoint detects by itself
+    /// whether links are up. of a link. A mobile endpoint finds out by itself whether links are up.
     ///
     /// # Errors
     ///

@@ -25,7 +25,7 @@ pub enum BindError {
     /// The host reports no interfaces or provides no random numbers.
     #[error("{what}: {source}")]
     System {
-        /// What was requested.
+        /// The operation that failed.
         what: &'static str,
         /// The system's error.
         source: io::Error,

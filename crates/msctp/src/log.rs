@@ -21,7 +21,7 @@ impl Log {
 
 #[cfg(feature = "tracing")]
 impl Log {
-    /// An association that was not begun yet.
+    /// Creates the log of an association that was not begun.
     pub(crate) fn none() -> Self {
         Self(tracing::Span::none())
     }

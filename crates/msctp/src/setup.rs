@@ -31,7 +31,7 @@ impl Connecting {
         self.begun.as_ref()?.as_ref().ok()
     }
 
-    /// Our addresses and UDP ports that the set-up offers to the peer. Empty if it failed at once.
+    /// Returns our addresses and UDP ports that the set-up offers to the peer. Empty if it failed at once.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         self.association().map(Association::local_addresses).unwrap_or_default()
     }
@@ -41,8 +41,8 @@ impl Connecting {
         self.association().map(Association::remote_addresses).unwrap_or_default()
     }
 
-    /// Our SCTP port: [`Peer::local_port`](crate::Peer), or the one that was chosen. `None` if the set-up
-    /// failed at once.
+    /// Returns our SCTP port: [`Peer::local_port`](crate::Peer), or the one that was chosen. `None` if the
+    /// set-up failed at once.
     pub fn local_port(&self) -> Option<u16> {
         self.association().map(Association::local_port)
     }
@@ -101,7 +101,7 @@ impl Incoming {
         self.look(Association::remote_addresses)
     }
 
-    /// Our addresses that the peer reached or was offered.
+    /// Returns our addresses that the peer reached or was offered.
     pub fn local_addresses(&self) -> Vec<SocketAddr> {
         self.look(Association::local_addresses)
     }
@@ -111,7 +111,7 @@ impl Incoming {
         self.look(Association::remote_port)
     }
 
-    /// What the peer offers and this end takes: streams and extensions. `None`: the association is over.
+    /// Returns the streams and extensions that both ends support. `None`: the association is over.
     pub fn agreed(&self) -> Option<Agreed> {
         self.look(Association::agreed)
     }

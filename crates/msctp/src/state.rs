@@ -267,7 +267,7 @@ impl Shared {
         })))
     }
 
-    /// A panic under the lock leaves a state that can still be ended in good order.
+    /// Locks the state, even after a panic under the lock: the associations can still be ended in good order.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

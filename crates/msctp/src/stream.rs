@@ -249,7 +249,7 @@ impl AsyncWrite for SendStream {
         Poll::Ready(Ok(len))
     }
 
-    /// Nothing waits here: what was written is on its way.
+    /// Succeeds at once: written data is already in the send buffer.
     fn poll_flush(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

@@ -285,7 +285,7 @@ impl Socket {
         Err(io::Error::other("a flood of ICMP messages"))
     }
 
-    /// Ready when the kernel accepts packets again.
+    /// Returns ready when the kernel accepts packets again.
     pub fn poll_send_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.io.poll_send_ready(cx)
     }

@@ -17,7 +17,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// From the low two bits of the TOS field or the traffic class; the other bits are ignored.
+    /// Parses the low two bits of the TOS field or the traffic class; the other bits are ignored.
     pub const fn from_bits(bits: u8) -> Self {
         match bits & 0b11 {
             0b00 => Self::NotEct,
@@ -27,7 +27,7 @@ impl Ecn {
         }
     }
 
-    /// As the low two bits of the TOS field or the traffic class.
+    /// Returns the codepoint as the low two bits of the TOS field or the traffic class.
     pub const fn bits(self) -> u8 {
         match self {
             Self::NotEct => 0b00,
@@ -37,7 +37,7 @@ impl Ecn {
         }
     }
 
-    /// The network may mark it instead of dropping it: ECT, or marked already.
+    /// Returns whether the network may mark the packet instead of dropping it: ECT, or already CE.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Self::NotEct)
     }

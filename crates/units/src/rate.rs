@@ -56,7 +56,7 @@ impl Rate {
         Span::from_nanos(if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 })
     }
 
-    /// Whole bytes that pass in `span`, rounded down, saturating.
+    /// Returns the whole bytes that pass in `span`, rounded down, saturating.
     pub const fn bytes_in(self, span: Span) -> u64 {
         let bytes = self.0 as u128 * span.as_nanos() as u128 / (8 * 1_000_000_000);
         if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 }
@@ -90,7 +90,8 @@ impl fmt::Debug for Rate {
 }
 
 impl fmt::Display for Rate {
-    /// The largest of Gbps, Mbps, kbps, bps that gives a whole number; parses back to the same rate.
+    /// Writes the rate in the largest unit of Gbps, Mbps, kbps, bps that gives an integer; it parses back to
+    /// the same rate.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (scale, unit) in [(1_000_000_000, "Gbps"), (1_000_000, "Mbps"), (1_000, "kbps")] {
             if self.0 >= scale && self.0.is_multiple_of(scale) {
@@ -129,7 +130,7 @@ impl core::error::Error for ParseRateError {}
 impl FromStr for Rate {
     type Err = ParseRateError;
 
-    /// `384kbps`, `5.5 Mbps`, `1Gbps`, `9600bps`. Exact; nothing below 1 bit/s is allowed.
+    /// Parses `384kbps`, `5.5 Mbps`, `1Gbps`, `9600bps`, exactly. Rejects fractions of a bit per second.
     fn from_str(text: &str) -> Result<Self, ParseRateError> {
         let text = text.trim();
         let (number, scale) = [("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("kbps", 1_000), ("bps", 1)]

@@ -69,17 +69,17 @@ impl Span {
         Self(s.saturating_mul(NS_PER_SEC))
     }
 
-    /// Nanoseconds.
+    /// Returns the span in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Whole milliseconds, rounded down.
+    /// Returns the whole milliseconds, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
 
-    /// Seconds, for display and statistics; never for control.
+    /// Returns the span in seconds, for display and statistics; never for control.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NS_PER_SEC as f64
     }
@@ -187,7 +187,8 @@ impl fmt::Debug for Span {
 }
 
 impl fmt::Display for Span {
-    /// The largest of s, ms, us, ns that gives a whole number, as `20ms`; parses back to the same span.
+    /// Writes the span in the largest unit of s, ms, us, ns that gives an integer, as `20ms`; it parses back
+    /// to the same span.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ns = self.0;
         if ns.is_multiple_of(NS_PER_SEC) {
@@ -228,8 +229,7 @@ impl core::error::Error for ParseSpanError {}
 impl FromStr for Span {
     type Err = ParseSpanError;
 
-    /// `20ms`, `1.5 s`, `200us`, `30ns`. Exact: decimals are taken as integers, nothing below 1 ns is
-    /// allowed.
+    /// Parses `20ms`, `1.5 s`, `200us`, `30ns`, exactly. Rejects fractions of a nanosecond.
     fn from_str(text: &str) -> Result<Self, ParseSpanError> {
         let text = text.trim();
         let (number, scale) = [("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", NS_PER_SEC)]

@@ -25,7 +25,7 @@ pub struct List<'a, T>(Source<'a, T>);
 /// Where the entries of a [`List`] or [`TlvList`](crate::TlvList) are.
 #[derive(Clone, Copy)]
 pub(crate) enum Source<'a, T> {
-    /// In received bytes; a [`List`] holds whole entries only, a multiple of `T::SIZE`.
+    /// Received bytes of whole entries: the length is a multiple of `T::SIZE`.
     Wire(&'a [u8]),
     /// In a slice given to the list.
     Values(&'a [T]),

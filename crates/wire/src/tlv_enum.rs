@@ -95,7 +95,7 @@ macro_rules! tlv_enum {
                 $code($crate::read::be16(self.bytes, 0))
             }
 
-            /// Header and value without padding, as quoted in a report.
+            /// Returns header and value without padding, as quoted in a report.
             #[must_use]
             pub const fn bytes(&self) -> &'a [u8] {
                 self.bytes

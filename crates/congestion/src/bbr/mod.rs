@@ -138,19 +138,19 @@ impl Bbr {
         self.config.pmdcs.saturating_mul(MIN_PIPE)
     }
 
-    /// BBRBDPMultiple (§5.6.4.2): the model's bandwidth for its round trip, times `gain`.
+    /// Returns `gain` times the bandwidth-delay product (BBRBDPMultiple, §5.6.4.2).
     fn bdp(&self, bandwidth: u64, gain: u64) -> u64 {
         let Some(min_rtt) = self.model.min_rtt() else { return self.config.initial_cwnd() };
         permille(over(bandwidth, min_rtt), gain)
     }
 
-    /// BBRInflight (§5.6.4.2): what fills the path, with room for bursts and delayed SACKs.
+    /// Returns the bytes that fill the path, with room for bursts and delayed SACKs (BBRInflight, §5.6.4.2).
     fn inflight(&self, bandwidth: u64, gain: u64) -> u64 {
         self.quantized(self.bdp(bandwidth, gain))
     }
 
-    /// BBRQuantizationBudget. A burst is what a millisecond of pacing lets out (§5.6.3), at least two
-    /// packets.
+    /// Raises `inflight` to make room for bursts (BBRQuantizationBudget). A burst is a millisecond of pacing
+    /// (§5.6.3), at least two packets.
     fn quantized(&self, inflight: u64) -> u64 {
         let burst =
             over(self.model.bandwidth(), Span::from_millis(1)).max(self.config.pmdcs.saturating_mul(2));
@@ -162,12 +162,12 @@ impl Bbr {
         room
     }
 
-    /// BBRTargetInflight (§5.3.3.5.3)
+    /// Returns the target for the bytes in flight (BBRTargetInflight, §5.3.3.5.3).
     fn target_inflight(&self) -> u64 {
         self.bdp(self.model.bandwidth(), 1000).min(self.cwnd)
     }
 
-    /// BBRUpdateOnACK (§5.2.3): the model, the phase, then what follows for the sender.
+    /// Updates the model, the phase, the pacing rate and the window for one SACK (BBRUpdateOnACK, §5.2.3).
     fn take_sample(&mut self, sample: &DeliverySample, rtt: Option<Span>, elsewhere: bool) {
         if self.model.forget_shortcut(rtt.filter(|_| !elsewhere))
             && let Some(queueing) = &mut self.queueing
@@ -196,7 +196,7 @@ impl Bbr {
         }
     }
 
-    /// BBRSetPacingRate (§5.6.2); before the first measurement the window alone limits.
+    /// Sets the pacing rate (BBRSetPacingRate, §5.6.2). Before the first measurement only the window limits.
     fn set_pacing_rate(&mut self) {
         let bandwidth = self.model.bandwidth();
         let Some(min_rtt) = self.model.min_rtt().filter(|_| bandwidth > 0) else { return };
@@ -226,7 +226,7 @@ impl Bbr {
         }
     }
 
-    /// BBRSetCwnd (§5.6.4.6)
+    /// Sets the congestion window (BBRSetCwnd, §5.6.4.6).
     fn set_cwnd(&mut self, sample: &DeliverySample) {
         let inflight = self.bdp(self.model.bandwidth(), self.cycle.phase.cwnd_gain());
         let most = self.quantized(inflight.saturating_add(self.model.extra_acked()));
@@ -244,12 +244,12 @@ impl Bbr {
         self.bound_cwnd();
     }
 
-    /// BBRProbeRTTCwnd (§5.6.4.5)
+    /// Returns the congestion window of ProbeRTT (BBRProbeRTTCwnd, §5.6.4.5).
     fn probe_rtt_cwnd(&self) -> u64 {
         self.bdp(self.model.bandwidth(), Phase::ProbeRtt.cwnd_gain()).max(self.least())
     }
 
-    /// BBRBoundCwndForModel (§5.6.4.7)
+    /// Bounds the congestion window by the model (BBRBoundCwndForModel, §5.6.4.7).
     fn bound_cwnd(&mut self) {
         let long_term = match self.cycle.phase {
             Phase::Startup | Phase::Drain => u64::MAX,
@@ -260,7 +260,7 @@ impl Bbr {
         self.cwnd = self.cwnd.min(most);
     }
 
-    /// BBRInflightWithHeadroom (§5.3.3.6): 15 % are left to others.
+    /// Returns the long-term bound less 15 % for other flows (BBRInflightWithHeadroom, §5.3.3.6).
     fn inflight_with_headroom(&self) -> u64 {
         let most = self.model.inflight_long_term;
         if most == u64::MAX {

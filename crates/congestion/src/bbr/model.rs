@@ -13,7 +13,7 @@ const BETA: u64 = 700;
 const MIN_RTT_WINDOW: Span = Span::from_secs(10);
 /// BBR.ProbeRTTInterval (§2.8)
 const PROBE_RTT_INTERVAL: Span = Span::from_secs(5);
-/// How long a round trip near the shortest replaces a ProbeRTT.
+/// Time for which a round trip near the shortest postpones ProbeRTT.
 const NEAR_LEAST: Span = Span::from_secs(1);
 /// BBR.ExtraAckedFilterLen (§2.7), in rounds.
 const AGGREGATION_ROUNDS: u64 = 10;
@@ -98,13 +98,13 @@ impl Default for Model {
     }
 }
 
-/// IsInflightTooHigh (§5.5.10.2)
+/// Returns whether the loss rate exceeds the threshold (IsInflightTooHigh, §5.5.10.2).
 pub(super) fn too_high(lost: u64, in_flight: u64) -> bool {
     lost > permille(in_flight, LOSS_THRESHOLD)
 }
 
-/// BBRInflightAtLoss (§5.5.10.2): with how much in flight the losses crossed the threshold, before this
-/// packet did.
+/// Returns the bytes in flight at which the losses crossed the threshold (BBRInflightAtLoss, §5.5.10.2). They
+/// do not include the lost packet.
 pub(super) fn inflight_at_loss(lost: &LostPacket) -> u64 {
     let in_flight = lost.tx_in_flight.saturating_sub(lost.bytes);
     let lost_before = lost.lost.saturating_sub(lost.bytes);
@@ -113,22 +113,22 @@ pub(super) fn inflight_at_loss(lost: &LostPacket) -> u64 {
 }
 
 impl Model {
-    /// `heeds_near_least`: what is near the shortest round trip counts as the shortest.
+    /// Creates an empty model. `heeds_near_least`: a round trip near the shortest counts as the shortest.
     pub(super) fn new(heeds_near_least: bool) -> Self {
         Self { heeds_near_least, ..Self::default() }
     }
 
-    /// The path had no queue worth the name for a packet with this round trip.
+    /// Returns whether `rtt` is near the shortest round trip, so that the path had no standing queue.
     pub(super) fn is_near_least(&self, rtt: Span) -> bool {
         self.min_rtt().is_none_or(|least| rtt <= least + (least / 16).max(Span::from_millis(1)))
     }
 
-    /// BBR.bw in bytes per second; 0: not known.
+    /// Returns BBR.bw in bytes per second; 0 if unknown.
     pub(super) fn bandwidth(&self) -> u64 {
         self.bandwidth
     }
 
-    /// BBR.max_bw
+    /// Returns BBR.max_bw in bytes per second.
     pub(super) fn max_bandwidth(&self) -> u64 {
         self.max_bandwidth[0].max(self.max_bandwidth[1])
     }
@@ -137,13 +137,15 @@ impl Model {
         self.min_rtt.map(|(rtt, _)| rtt)
     }
 
-    /// BBR.extra_acked
+    /// Returns BBR.extra_acked in bytes.
     pub(super) fn extra_acked(&self) -> u64 {
         self.extra_acked_halves[0].max(self.extra_acked_halves[1])
     }
 
-    /// BBRUpdateLatestDeliverySignals, BBRUpdateRound, BBRUpdateMaxBw (§5.5.10.3, §5.5.1, §5.5.5).
-    /// `rtt`: of the latest packet that was sent once, if the SACK acknowledged one.
+    /// Updates the round, the delivery signals and the bandwidth, before the phase
+    /// (BBRUpdateLatestDeliverySignals, BBRUpdateRound, BBRUpdateMaxBw; §5.5.10.3, §5.5.1, §5.5.5).
+    ///
+    /// `rtt`: of the latest packet sent once, if the SACK acknowledged one.
     pub(super) fn begin(
         &mut self,
         sample: &DeliverySample,
@@ -177,8 +179,8 @@ impl Model {
         self.shortcut |= elsewhere && self.min_rtt() != before;
     }
 
-    /// The path itself answers again: a least round trip that went another way back is forgotten. True if
-    /// there was one.
+    /// Forgets a shortest round trip whose SACK came back over another path, once the path itself answers.
+    /// Returns whether there was one.
     pub(super) fn forget_shortcut(&mut self, rtt: Option<Span>) -> bool {
         let forgets = self.shortcut && rtt.is_some();
         if forgets {
@@ -187,13 +189,13 @@ impl Model {
         forgets
     }
 
-    /// BBRStartRound: a round ends when what is sent from now on is acknowledged.
+    /// Starts a round (BBRStartRound), which ends when a packet sent from now on is acknowledged.
     pub(super) fn start_round(&mut self) {
         self.next_round_delivered = self.delivered;
     }
 
-    /// BBRAdaptLowerBoundsFromCongestion (§5.5.10.3), once per loss round. While the path is probed upwards,
-    /// the long-term bound records losses.
+    /// Lowers the short-term bounds once per round with losses (BBRAdaptLowerBoundsFromCongestion,
+    /// §5.5.10.3). While probing for bandwidth, the long-term bound records losses instead.
     pub(super) fn adapt_lower_bounds(&mut self, cwnd: u64, probing: bool) {
         if !self.loss_round_start {
             return;
@@ -211,7 +213,8 @@ impl Model {
         self.loss_in_round = false;
     }
 
-    /// BBRAdvanceLatestDeliverySignals, BBRBoundBWForModel (§5.5.10.3), after the phase was looked at.
+    /// Advances the delivery signals and bounds the bandwidth, after the phase
+    /// (BBRAdvanceLatestDeliverySignals, BBRBoundBWForModel; §5.5.10.3).
     pub(super) fn end(&mut self, sample: &DeliverySample, rate: Option<u64>) {
         if self.loss_round_start {
             self.bandwidth_latest = rate.unwrap_or(0);
@@ -223,7 +226,7 @@ impl Model {
         self.bandwidth = self.max_bandwidth().min(self.bandwidth_short_term);
     }
 
-    /// BBRNoteLoss (§5.5.10.2)
+    /// Notes a loss in this round (BBRNoteLoss, §5.5.10.2).
     pub(super) fn note_loss(&mut self) {
         if !self.loss_in_round {
             self.loss_round_delivered = self.delivered;
@@ -231,7 +234,7 @@ impl Model {
         self.loss_in_round = true;
     }
 
-    /// BBRAdvanceMaxBwFilter (§5.5.6): another cycle begins.
+    /// Begins another cycle of the bandwidth filter (BBRAdvanceMaxBwFilter, §5.5.6).
     pub(super) fn advance_max_bandwidth(&mut self) {
         // A cycle without a sample of its own knows what the one before knew.
         if self.max_bandwidth[1] > 0 {
@@ -239,25 +242,25 @@ impl Model {
         }
     }
 
-    /// BBRResetCongestionSignals (§5.5.10.3)
+    /// Clears the delivery and loss signals (BBRResetCongestionSignals, §5.5.10.3).
     pub(super) fn reset_congestion_signals(&mut self) {
         self.loss_in_round = false;
         self.bandwidth_latest = 0;
         self.inflight_latest = 0;
     }
 
-    /// BBRResetShortTermModel (§5.5.10.3)
+    /// Removes the short-term bounds (BBRResetShortTermModel, §5.5.10.3).
     pub(super) fn reset_short_term(&mut self) {
         self.bandwidth_short_term = u64::MAX;
         self.inflight_short_term = u64::MAX;
     }
 
-    /// BBR.Beta of an amount.
+    /// Returns `amount` times BBR.Beta.
     pub(super) fn reduced(amount: u64) -> u64 {
         permille(amount, BETA)
     }
 
-    /// BBRUpdateMinRTT (§5.3.4.3)
+    /// Updates the shortest round trip (BBRUpdateMinRTT, §5.3.4.3).
     fn update_min_rtt(&mut self, now: Time, rtt: Option<Span>) {
         let older = |since: Option<(Span, Time)>, than| since.is_none_or(|(_, at)| now.since(at) > than);
         let mut expired = older(self.probe_rtt_min, PROBE_RTT_INTERVAL);
@@ -281,14 +284,14 @@ impl Model {
         }
     }
 
-    /// ProbeRTT is over: what it saw is of now.
+    /// Dates the round trip measured in ProbeRTT to its end.
     pub(super) fn refresh_probe_rtt(&mut self, now: Time) {
         if let Some((_, at)) = &mut self.probe_rtt_min {
             *at = now;
         }
     }
 
-    /// BBRUpdateACKAggregation (§5.5.9): how much more is acknowledged at once than the bandwidth explains.
+    /// Measures bytes acknowledged at once beyond the bandwidth (BBRUpdateACKAggregation, §5.5.9).
     pub(super) fn update_aggregation(&mut self, sample: &DeliverySample, cwnd: u64, settled: bool) {
         let mut expected = over(self.bandwidth, sample.now.since(self.aggregation_start));
         if self.aggregated <= expected {

@@ -32,7 +32,7 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    /// §5.6.1, thousandths.
+    /// Returns the pacing gain in thousandths (§5.6.1).
     pub(super) const fn pacing_gain(self) -> u64 {
         match self {
             // 4·ln 2
@@ -44,7 +44,7 @@ impl Phase {
         }
     }
 
-    /// §5.6.1, thousandths.
+    /// Returns the window gain in thousandths (§5.6.1).
     pub(super) const fn cwnd_gain(self) -> u64 {
         match self {
             Self::Up => 2250,
@@ -58,7 +58,7 @@ impl Phase {
     }
 }
 
-/// BBR.ack_phase (§5.3.3.6): which acknowledgements tell of a probe.
+/// Which acknowledgements belong to a bandwidth probe (BBR.ack_phase, §5.3.3.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum AckPhase {
     #[default]
@@ -101,14 +101,14 @@ pub(super) struct Cycle {
 }
 
 impl Cycle {
-    /// BBRResetFullBW (§5.3.1.2)
+    /// Restarts the search for the full bandwidth from `baseline` (BBRResetFullBW, §5.3.1.2).
     fn reset_full_bandwidth(&mut self, baseline: u64) {
         self.full_bandwidth = baseline;
         self.full_bandwidth_rounds = 0;
         self.full_bandwidth_now = false;
     }
 
-    /// BBRCheckFullBWReached (§5.3.1.2)
+    /// Checks whether the rate stopped growing (BBRCheckFullBWReached, §5.3.1.2).
     fn check_full_bandwidth(&mut self, model: &Model, sample: &DeliverySample, rate: u64) {
         if self.full_bandwidth_now
             || !model.round_start
@@ -128,7 +128,7 @@ impl Cycle {
 }
 
 impl Bbr {
-    /// The part of BBRUpdateModelAndState that looks at the phase (§5.2.3).
+    /// Changes the phase as the sample requires (part of BBRUpdateModelAndState, §5.2.3).
     pub(super) fn move_on(&mut self, sample: &DeliverySample, rate: Option<u64>, queued: bool) {
         self.end_startup(queued);
         // Without a rate sample a round cannot show growth.
@@ -189,7 +189,8 @@ impl Bbr {
         }
     }
 
-    /// BBRCheckStartupDone, BBRCheckStartupHighLoss (§5.3.1.1, §5.3.1.3)
+    /// Ends Startup at the full bandwidth or after too many losses (BBRCheckStartupDone,
+    /// BBRCheckStartupHighLoss; §5.3.1.1, §5.3.1.3).
     fn check_startup_done(&mut self, sample: &DeliverySample) {
         if self.cycle.phase != Phase::Startup {
             return;
@@ -208,7 +209,7 @@ impl Bbr {
         }
     }
 
-    /// BBRUpdateProbeBWCyclePhase (§5.3.3.6)
+    /// Moves to the next phase of ProbeBW when it is due (BBRUpdateProbeBWCyclePhase, §5.3.3.6).
     fn turn(&mut self, sample: &DeliverySample, rate: u64, queued: bool) {
         let phase = self.cycle.phase;
         match phase {
@@ -224,7 +225,7 @@ impl Bbr {
         }
     }
 
-    /// BBRStartProbeBW_DOWN
+    /// Enters ProbeBW_DOWN (BBRStartProbeBW_DOWN).
     fn start_down(&mut self, now: Time) {
         self.model.reset_congestion_signals();
         self.model.start_round();
@@ -238,16 +239,18 @@ impl Bbr {
         self.cycle.phase = Phase::Down;
     }
 
-    /// BBRPickProbeWait (§5.3.3.5.3): 2 to 3 s, and 0 or 1 round of those of a Reno flow. Flows that share a
-    /// bottleneck come to different times and deliver different amounts: that spreads them as a random number
-    /// would.
+    /// Picks the time until the next probe: 2 to 3 s, less 0 or 1 of the rounds of Reno (BBRPickProbeWait,
+    /// §5.3.3.5.3).
+    ///
+    /// The time, the bandwidth and the window replace a random number: they differ between flows that share a
+    /// bottleneck.
     fn pick_wait(&mut self, now: Time) {
         let mixed = mix(now.as_nanos() ^ self.model.max_bandwidth().rotate_left(32) ^ self.cwnd);
         self.cycle.rounds_since_probe = mixed & 1;
         self.cycle.wait = Span::from_millis(2000 + (mixed >> 1) % 1001);
     }
 
-    /// BBRStartProbeBW_REFILL
+    /// Enters ProbeBW_REFILL (BBRStartProbeBW_REFILL).
     fn start_refill(&mut self) {
         self.model.reset_short_term();
         self.model.start_round();
@@ -258,7 +261,7 @@ impl Bbr {
         self.cycle.phase = Phase::Refill;
     }
 
-    /// BBRStartProbeBW_UP
+    /// Enters ProbeBW_UP (BBRStartProbeBW_UP).
     fn start_up(&mut self, rate: u64) {
         self.model.start_round();
         self.cycle.ack_phase = AckPhase::ProbeStarting;
@@ -267,19 +270,20 @@ impl Bbr {
         self.raise_slope();
     }
 
-    /// BBRIsTimeToProbeBW, BBRIsRenoCoexistenceProbeTime (§5.3.3.5.3)
+    /// Returns whether to probe for bandwidth (BBRIsTimeToProbeBW, BBRIsRenoCoexistenceProbeTime;
+    /// §5.3.3.5.3).
     fn is_time_to_probe(&self, now: Time) -> bool {
         let reno = (self.target_inflight() / self.config.pmdcs).min(RENO_ROUNDS);
         now.since(self.cycle.began) > self.cycle.wait || self.cycle.rounds_since_probe >= reno
     }
 
-    /// BBRIsTimeToCruise (§5.3.3.6)
+    /// Returns whether ProbeBW_DOWN has drained the queue (BBRIsTimeToCruise, §5.3.3.6).
     fn is_time_to_cruise(&self, sample: &DeliverySample) -> bool {
         sample.in_flight <= self.inflight_with_headroom()
             && sample.in_flight <= self.inflight(self.model.max_bandwidth(), 1000)
     }
 
-    /// BBRIsTimeToGoDown (§5.3.3.6)
+    /// Returns whether ProbeBW_UP has reached the full bandwidth (BBRIsTimeToGoDown, §5.3.3.6).
     fn is_time_to_go_down(&mut self, rate: u64) -> bool {
         if self.cwnd_limited && self.cwnd >= self.model.inflight_long_term {
             // the bound, not the path, holds the rate
@@ -289,7 +293,7 @@ impl Bbr {
         self.cycle.full_bandwidth_now
     }
 
-    /// BBRAdaptLongTermModel (§5.3.3.6)
+    /// Adapts the long-term bound to the samples of the last probe (BBRAdaptLongTermModel, §5.3.3.6).
     fn adapt_long_term(&mut self, sample: &DeliverySample) {
         let round_start = self.model.round_start;
         if self.cycle.ack_phase == AckPhase::ProbeStarting && round_start {
@@ -318,7 +322,7 @@ impl Bbr {
         }
     }
 
-    /// BBRProbeInflightLongtermUpward (§5.3.3.6)
+    /// Raises the long-term bound while a probe fills it (BBRProbeInflightLongtermUpward, §5.3.3.6).
     fn probe_upward(&mut self, sample: &DeliverySample) {
         if !self.cwnd_limited || self.cwnd < self.model.inflight_long_term {
             return;
@@ -332,14 +336,15 @@ impl Bbr {
         }
     }
 
-    /// BBRRaiseInflightLongtermSlope (§5.3.3.6): a packet in the first round, two in the next, four …
+    /// Doubles the growth of the long-term bound per round: 1 packet, 2, 4 … (BBRRaiseInflightLongtermSlope,
+    /// §5.3.3.6).
     fn raise_slope(&mut self) {
         let growth = self.config.pmdcs.saturating_mul(1 << self.cycle.up_rounds);
         self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MOST_UP_ROUNDS);
         self.cycle.up_count = (self.cwnd / growth).max(1);
     }
 
-    /// BBRHandleInflightTooHigh (§5.5.10.2)
+    /// Lowers the long-term bound after too many losses (BBRHandleInflightTooHigh, §5.5.10.2).
     pub(super) fn inflight_too_high(&mut self, now: Time, in_flight: u64, app_limited: bool) {
         self.cycle.probe_samples = false;
         if !app_limited {
@@ -352,7 +357,7 @@ impl Bbr {
         }
     }
 
-    /// BBRCheckProbeRTT, BBRHandleProbeRTT (§5.3.4.3)
+    /// Enters and runs ProbeRTT when it is due (BBRCheckProbeRTT, BBRHandleProbeRTT; §5.3.4.3).
     fn check_probe_rtt(&mut self, sample: &DeliverySample) {
         if self.cycle.phase != Phase::ProbeRtt && self.model.probe_rtt_expired && !self.cycle.idle_restart {
             self.prior_cwnd = self.cwnd;
@@ -382,7 +387,7 @@ impl Bbr {
         }
     }
 
-    /// BBRExitProbeRTT (§5.3.4.4)
+    /// Leaves ProbeRTT (BBRExitProbeRTT, §5.3.4.4).
     fn leave_probe_rtt(&mut self, now: Time) {
         self.model.refresh_probe_rtt(now);
         self.cwnd = self.cwnd.max(self.prior_cwnd);
@@ -396,7 +401,7 @@ impl Bbr {
     }
 }
 
-/// The finaliser of SplitMix64: every bit of the result depends on every bit of `x`.
+/// Mixes the bits of `x` (the finalizer of SplitMix64): every output bit depends on every input bit.
 pub(super) const fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

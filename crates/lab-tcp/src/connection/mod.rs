@@ -56,7 +56,7 @@ pub enum State {
     Closed,
 }
 
-/// How far the connection is.
+/// State of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Listen,
@@ -203,8 +203,8 @@ impl Connection {
         self.receiver.readable()
     }
 
-    /// With `held`, data waits in the receive buffer until [`read`](Self::read); without, which is the
-    /// default, it is given to the application as soon as it is in order.
+    /// Sets whether data waits in the receive buffer until [`read`](Self::read). By default the application
+    /// gets it as soon as it is in order.
     pub fn hold(&mut self, held: bool) {
         self.receiver.hold(held);
         self.note_reading();

@@ -46,7 +46,7 @@ impl Sack {
         }
     }
 
-    /// Update(): takes in what an ACK reports; true when something in it is new.
+    /// Applies the SACK blocks of an ACK (Update()). Returns whether any of them is new.
     fn update(&mut self, at: &Outstanding, blocks: &[(u64, u64)]) -> bool {
         self.sacked.drop_below(at.una);
         let mut new = 0;
@@ -59,7 +59,7 @@ impl Sack {
         new > 0
     }
 
-    /// IsLost() for all that was not SACKed at once: it holds below this offset (RFC 6675 §4).
+    /// Returns the offset below which IsLost() holds for all segments not SACKed (RFC 6675 §4).
     fn lost_below(&self, at: &Outstanding) -> u64 {
         let mut bytes = 0;
         for (above, range) in self.sacked.as_slice().iter().rev().enumerate() {
@@ -83,7 +83,7 @@ impl Sack {
         (start, at.cut(start, limit))
     }
 
-    /// NextSeg() (RFC 6675 §4). `new_end`: where new data must end.
+    /// Returns the next segment to send (NextSeg(), RFC 6675 §4). `new_end`: the limit of new data.
     fn next_seg(&self, at: &Outstanding, new_end: u64) -> Option<Segment> {
         let (start, end) = self.hole(at, self.high_rxt);
         let below_sacked = self.sacked.end().is_some_and(|highest| start < highest);
@@ -226,7 +226,7 @@ impl Recovery for Sack {
         self.phase.is_recovering()
     }
 
-    /// SetPipe() (RFC 6675 §4).
+    /// Returns the bytes in flight (SetPipe(), RFC 6675 §4).
     fn pipe(&self, at: &Outstanding) -> u64 {
         if !self.phase.is_fast() {
             return self.not_sacked(at.una, at.nxt);

@@ -32,7 +32,7 @@ pub(super) enum Verdict {
 }
 
 impl Frto {
-    /// Step (1): the timer expired.
+    /// Begins F-RTO after the timer expired (step 1).
     pub(super) fn begin(recover: u64) -> Self {
         Self { step: Step::Resent, recover }
     }

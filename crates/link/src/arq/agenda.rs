@@ -33,7 +33,7 @@ pub(crate) trait Agenda {
         self.gate_mut().tick(now);
     }
 
-    /// As [`LinkModel::next_delivery`](crate::LinkModel::next_delivery).
+    /// Returns the next time, as [`LinkModel::next_delivery`](crate::LinkModel::next_delivery).
     fn next(&self) -> Option<Time> {
         self.gate().ready_since().or_else(|| self.due().map(|(at, _)| at))
     }

@@ -23,7 +23,7 @@ pub(crate) struct Sdus<P> {
     sdus: VecDeque<Sdu<P>>,
     /// Octets of the link layer's own with each packet.
     overhead: u32,
-    /// How many, from the front, have been begun.
+    /// Number of entries, from the front, whose transmission has begun.
     begun: usize,
     waiting_bytes: u64,
     /// End of what has been handed out for sending.

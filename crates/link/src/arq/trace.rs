@@ -12,7 +12,7 @@ pub struct BlockEvent {
     /// The block's number, counted from 0 since the link was made: across connections, and not modulo the
     /// sequence number space.
     pub number: u64,
-    /// What.
+    /// The event.
     pub kind: BlockEventKind,
 }
 

@@ -122,7 +122,7 @@ impl<X> Window<X> {
         self.blocks.is_empty()
     }
 
-    /// V(S) = V(A) + WS: no new block may be sent.
+    /// Returns whether V(S) = V(A) + WS: no new block may be sent.
     pub(crate) fn is_full(&self) -> bool {
         self.blocks.len() as u64 >= self.size
     }

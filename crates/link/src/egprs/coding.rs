@@ -25,7 +25,7 @@ pub struct CodingChange {
 pub struct CodingStep {
     /// When.
     pub at: Time,
-    /// What.
+    /// The change.
     pub change: CodingChange,
 }
 
@@ -86,7 +86,7 @@ pub enum InvalidCoding {
     Probabilities {
         /// The state.
         scheme: CodingScheme,
-        /// How many it gives.
+        /// Number of probabilities given.
         count: usize,
         /// Their sum.
         sum: u64,

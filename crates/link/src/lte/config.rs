@@ -61,9 +61,9 @@ pub struct LteConfig {
 }
 
 impl Default for LteConfig {
-    /// Park & Jang's 1 Mbps. Timers and maxRetxThreshold are the defaults of TS 36.331 §9.2.1.1 (which are
-    /// the signalling bearers'), but for t-StatusProhibit: data bearers have one, and it must cover HARQ.
-    /// Headers: RLC 2 and MAC 1; PDCP 2 and a length indicator of 12 bits, rounded up.
+    /// Returns Park & Jang's link of 1 Mbps. Timers and maxRetxThreshold are the defaults of TS 36.331
+    /// §9.2.1.1 (which are the signalling bearers'), but for t-StatusProhibit: data bearers have one, and it
+    /// must cover HARQ. Headers: RLC 2 and MAC 1; PDCP 2 and a length indicator of 12 bits, rounded up.
     fn default() -> Self {
         Self {
             rate: Rate::from_mbps(1),

@@ -56,7 +56,7 @@ pub struct CellStats {
     pub collided: u64,
     /// Frames abandoned after the last attempt.
     pub given_up: u64,
-    /// How long the medium was busy, waiting times not counted.
+    /// Time for which the medium was busy, without backoff.
     pub busy: Span,
 }
 

@@ -11,7 +11,7 @@ use super::fades::{Fades, ParetoFades};
 use super::radio::{MilliDb, Radio, outage_probability, propagation_ns};
 use crate::loss::LossProcess;
 
-/// How far two stations are from each other.
+/// Distance between two stations.
 pub trait Distance: fmt::Debug + Send {
     /// Returns the distance in millimetres at a time; a function of time alone.
     fn at(&self, now: Time) -> u64;

@@ -8,7 +8,7 @@ const ACK_BYTES: u64 = 14;
 /// Length of an RTS frame in bytes (IEEE 802.11-1999 §7.2.1.1).
 const RTS_BYTES: u64 = 20;
 
-/// How many slots a station waits before an attempt.
+/// Number of slots for which a station waits before an attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backoff {
     /// A number drawn from 0 to the contention window, each as likely. The default.
@@ -29,7 +29,7 @@ pub struct MacConfig {
     pub slot: Span,
     /// Between a frame and its acknowledgement.
     pub sifs: Span,
-    /// How long the medium is free before the backoff counts.
+    /// Time for which the medium is free before the backoff counts.
     pub difs: Span,
     /// Preamble and header of the physical layer, before every frame.
     pub preamble: Span,

@@ -65,7 +65,7 @@ const BBR_HYSTART: OptionInfo = OptionInfo::flag(
      stay below the bandwidth only while it shows a queue, and look for the shortest only when it was not seen",
 );
 
-/// L, or `None` for 0.
+/// Returns the option L, or `None` for 0.
 fn limit(options: &Options) -> Option<u64> {
     Some(options.get(&LIMIT)).filter(|&limit| limit > 0)
 }

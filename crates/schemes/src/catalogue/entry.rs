@@ -39,7 +39,7 @@ impl<M> Entry<M> {
 /// A name that the catalogue does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct UnknownName {
-    /// What kind of entry was requested.
+    /// The kind of entry requested.
     pub what: &'static str,
     /// The requested name.
     pub name: String,

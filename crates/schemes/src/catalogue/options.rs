@@ -42,12 +42,12 @@ pub enum OptionKind {
 }
 
 impl OptionInfo {
-    /// A boolean option.
+    /// Declares a boolean option.
     pub const fn flag(name: &'static str, default: bool, summary: &'static str) -> Self {
         Self { name, summary, kind: OptionKind::Flag, default: default as u64, least: 0, most: 1, step: 1 }
     }
 
-    /// A whole number from `least` to `most`.
+    /// Declares an option whose value is an integer from `least` to `most`.
     pub const fn integer(
         name: &'static str,
         default: u64,
@@ -57,7 +57,7 @@ impl OptionInfo {
         Self { name, summary, kind: OptionKind::Integer, default, least, most, step: 1 }
     }
 
-    /// A number with a point, in thousandths, from `least` to `most` by `step`.
+    /// Declares an option whose value is a decimal number, in thousandths, from `least` to `most` by `step`.
     pub const fn thousandths(
         name: &'static str,
         default: u64,
@@ -67,7 +67,7 @@ impl OptionInfo {
         Self { name, summary, kind: OptionKind::Thousandths, default, least, most, step }
     }
 
-    /// A time from `least` to `most`.
+    /// Declares an option whose value is a time from `least` to `most`.
     pub const fn span(
         name: &'static str,
         default: Span,
@@ -82,7 +82,7 @@ impl OptionInfo {
         (self.least..=self.most).contains(&value) && value.is_multiple_of(self.step)
     }
 
-    /// `value` of this option as it is written.
+    /// Formats `value` as users write this option.
     fn show(&self, value: u64) -> String {
         match self.kind {
             OptionKind::Flag => (value != 0).to_string(),
@@ -114,7 +114,7 @@ impl OptionInfo {
 pub struct Options(BTreeMap<&'static str, u64>);
 
 impl Options {
-    /// No option set.
+    /// Creates a set with no option set.
     pub const fn new() -> Self {
         Self(BTreeMap::new())
     }
@@ -142,7 +142,7 @@ impl Options {
         self
     }
 
-    /// The value of an option, set or not.
+    /// Returns the value of an option: its default unless set.
     pub fn get(&self, info: &OptionInfo) -> u64 {
         self.0.get(info.name).copied().filter(|&value| info.allows(value)).unwrap_or(info.default)
     }
@@ -152,7 +152,7 @@ impl Options {
         self.get(info) != 0
     }
 
-    /// The value of an option that is a time.
+    /// Returns the value of an option that is a time.
     pub fn span(&self, info: &OptionInfo) -> Span {
         Span::from_nanos(self.get(info))
     }

@@ -60,7 +60,7 @@ impl ParkJang {
         Self { twice_k: config.twice_k }
     }
 
-    /// (T_min / T_cur)^k in 2^62ths.
+    /// Returns (T_min / T_cur)^k in units of 2^−62.
     fn power(&self, least: u64, current: u64) -> u128 {
         if least >= current {
             return ONE;
@@ -73,7 +73,7 @@ impl ParkJang {
         whole * (ratio * ONE).isqrt() / ONE
     }
 
-    /// Inequality (1), multiplied by T_dev: T_cur − T_avg + T_dev > 2·(T_min/T_cur)^k·T_dev.
+    /// Evaluates inequality (1), multiplied by T_dev: T_cur − T_avg + T_dev > 2·(T_min/T_cur)^k·T_dev.
     fn is_congestion(&self, times: &RoundTrips) -> bool {
         // A century and more: the products below fit.
         let nanos = |span: Span| span.as_nanos().min(1 << 62);

@@ -17,7 +17,7 @@ pub type Adaptive = ByRule<AdaptiveStart>;
 #[derive(Clone, Copy, Debug)]
 pub enum AdaptiveStart {}
 
-/// Kim & Koh eq. 3, in bytes, without a floor.
+/// Computes Kim & Koh's equation 3 in bytes, without a floor.
 fn equation_3(cwnd_old: u64, estimate: &Estimate) -> u64 {
     let (b, c) = (estimate.available.as_bps(), estimate.capacity.as_bps());
     let bdp = estimate.capacity.bytes_in(estimate.rtt_min);

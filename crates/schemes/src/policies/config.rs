@@ -64,12 +64,12 @@ pub struct ProbeRule {
     pub wbest: WBestConfig,
 }
 
-/// What is true of the paths of one address.
+/// The true rate and round trip of the paths of one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truth {
     /// The local or remote address.
     pub address: IpAddr,
-    /// What is free on the path: its rate without what other traffic takes of it.
+    /// Available bandwidth of the path: its rate less the other traffic's.
     pub available: Rate,
     /// The round-trip time without queues.
     pub rtt: Span,
@@ -105,7 +105,7 @@ impl PolicyConfig {
         self.probe_rules.iter().find(matching).map_or(self.wbest, |rule| rule.wbest)
     }
 
-    /// `path` starting with `cwnd` bytes and the threshold these options give it.
+    /// Returns the start state of `path` with `cwnd` bytes and the threshold of these options.
     pub(super) fn start(&self, cwnd: u64, path: &PathView) -> StartState {
         let ssthresh = match self.ssthresh {
             SwitchSsthresh::Controller => None,

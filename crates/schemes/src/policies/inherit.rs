@@ -23,7 +23,7 @@ impl Inherit {
     /// The name in the registry.
     pub const NAME: &str = "inherit";
 
-    /// Under these options.
+    /// Creates the policy with these options.
     pub fn new(config: &PolicyConfig) -> Self {
         Self { preparation: Preparation::new(config, false), bicast: None }
     }

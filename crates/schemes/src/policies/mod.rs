@@ -68,7 +68,7 @@ pub enum PolicyError {
 }
 
 impl PolicyError {
-    /// What would be right, in words.
+    /// Describes the allowed values.
     pub fn want(&self) -> String {
         match self {
             Self::Unknown(error) => error.want(),

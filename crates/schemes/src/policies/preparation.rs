@@ -17,7 +17,7 @@ pub(super) struct Preparation {
 }
 
 impl Preparation {
-    /// `needs_estimates`: the policy itself computes with them.
+    /// Creates the shared part. `needs_estimates`: the policy itself uses estimates.
     pub(super) fn new(config: &PolicyConfig, needs_estimates: bool) -> Self {
         Self {
             config: config.clone(),
@@ -50,7 +50,7 @@ impl Preparation {
         }
     }
 
-    /// Kim & Koh §3.2 step 3: estimation of the new path ends when it becomes primary.
+    /// Stops estimating a path that becomes primary (Kim & Koh §3.2 step 3).
     pub(super) fn on_primary_switch(&mut self, new: PathId, actions: &mut Vec<Action>) {
         self.stop(new, actions);
     }

@@ -79,7 +79,7 @@ impl QosMeasurement {
     /// The name in the registry.
     pub const NAME: &str = "qos-measurement";
 
-    /// Under these options.
+    /// Creates the policy with these options.
     pub fn new(config: &PolicyConfig) -> Self {
         Self {
             preparation: Preparation::new(config, false),
@@ -92,7 +92,7 @@ impl QosMeasurement {
         }
     }
 
-    /// BDP_new of `path`, in bytes. `rtt_min`: the least round trip of the old path.
+    /// Returns BDP_new of `path`, in bytes. `rtt_min`: the least round trip of the old path.
     fn bdp(&self, path: &PathView, report: &LinkQuality, rtt_min: Option<Span>) -> Option<u64> {
         let delay = match self.preparation.config.qos_delay {
             BdpDelay::Link => report.delay(),
@@ -101,7 +101,7 @@ impl QosMeasurement {
         Some(report.rate?.bytes_in(delay?))
     }
 
-    /// A handover from a path with the window `old`.
+    /// Returns the window after a handover from a path with the window `old`.
     fn handed_over(
         &self,
         old: Window,
@@ -186,14 +186,14 @@ fn note_received(report: &Report, address: IpAddr, actions: &mut Vec<Action>) {
     actions.extend(present.map(|(name, value)| Action::Note { name, address: Some(address), value }));
 }
 
-/// `cwnd` in the phase `old` was in. RFC 9260 §7.2.1: slow start while cwnd ≤ ssthresh.
+/// Returns `cwnd` in the phase `old` was in. RFC 9260 §7.2.1: slow start while cwnd ≤ ssthresh.
 fn in_phase_of(old: Window, cwnd: u64) -> Window {
     let slow_start = old.cwnd <= old.ssthresh;
     let ssthresh = if slow_start { old.ssthresh.max(cwnd) } else { old.ssthresh.min(cwnd.saturating_sub(1)) };
     Window { cwnd, ssthresh, partial_bytes_acked: 0 }
 }
 
-/// BDP_new / BDP_old of the link; `None` when a rate was not told.
+/// Returns BDP_new / BDP_old of the link; `None` if a rate was not reported.
 fn ratio(old: &LinkQuality, new: &LinkQuality) -> Option<(u128, u128)> {
     let bits = |rate: Rate| u128::from(rate.as_bps());
     let (rates, delays) = ((bits(new.rate?), bits(old.rate?)), (new.delay(), old.delay()));
@@ -205,7 +205,7 @@ fn ratio(old: &LinkQuality, new: &LinkQuality) -> Option<(u128, u128)> {
     })
 }
 
-/// `cwnd · new / old`, rounded down, saturating.
+/// Returns `cwnd · new / old`, rounded down, saturating.
 fn scaled(cwnd: u64, (new, old): (u128, u128)) -> u64 {
     u128::from(cwnd)
         .saturating_mul(new)

@@ -33,7 +33,7 @@ impl<R: StartRule> ByRule<R> {
     /// The name in the registry.
     pub const NAME: &'static str = R::NAME;
 
-    /// Under these options.
+    /// Creates the rule with these options.
     pub fn new(config: &PolicyConfig) -> Self {
         Self { preparation: Preparation::new(config, R::NEEDS_ESTIMATES), rule: PhantomData }
     }

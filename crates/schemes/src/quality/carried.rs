@@ -20,13 +20,13 @@ struct Sample {
 }
 
 impl Carried {
-    /// Bytes.
+    /// Returns the most bytes acknowledged in a round trip since the last loss.
     pub fn bytes(&self) -> u64 {
         self.most
     }
 
-    /// Looks at the path between two round trips. A window below the last one was reduced after a loss or
-    /// while idle: what was carried before counts no more.
+    /// Checks for a loss on the path between two round trips. A window below the last one was reduced after a
+    /// loss or while idle: earlier measurements no longer count.
     pub fn look(&mut self, path: &PathView) {
         let Some(last) = &mut self.last else { return };
         let (old, new) = (core::mem::replace(&mut last.window, path.window), path.window);
@@ -36,7 +36,7 @@ impl Carried {
         }
     }
 
-    /// The round trip of the path was measured as `round_trip`.
+    /// Processes a measured round trip of the path.
     pub fn on_round_trip(&mut self, now: Time, round_trip: Span, path: &PathView) {
         self.look(path);
         let sample = Sample { at: now, bytes_acked: path.bytes_acked, window: path.window };
@@ -49,14 +49,14 @@ impl Carried {
         }
     }
 
-    /// The policy itself sets the window: that is no loss.
+    /// Records a window that the policy itself set, which indicates no loss.
     pub fn on_adjusted(&mut self, cwnd: u64, ssthresh: u64) {
         if let Some(last) = &mut self.last {
             (last.window.cwnd, last.window.ssthresh) = (cwnd, ssthresh);
         }
     }
 
-    /// Another path is the primary one.
+    /// Discards the last sample, because another path became primary.
     pub fn on_primary_switch(&mut self) {
         self.last = None;
     }

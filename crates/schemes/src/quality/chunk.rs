@@ -55,7 +55,7 @@ const IPV6_ADDRESS: u16 = 6;
 pub struct Report {
     /// Its Report Number.
     pub number: Option<u32>,
-    /// Whose link it is; `None`: that of the address the packet came from.
+    /// Address of the link; `None`: the source address of the packet.
     pub address: Option<IpAddr>,
     /// The quality.
     pub quality: LinkQuality,

@@ -20,8 +20,8 @@ struct Entry {
 }
 
 impl Incoming {
-    /// A report about `address`, one of the peer's. False when it is old: its number is not above the last one's
-    /// (modulo 2^32, as RFC 1982 compares). A report without a number is always news.
+    /// Stores the peer's report about `address`. Returns false if it is old: its number is not above the last
+    /// one's (modulo 2^32, as RFC 1982 compares). A report without a number is never old.
     pub fn accept(&mut self, address: IpAddr, report: &Report) -> bool {
         let Some(entry) = self.entries.iter_mut().find(|entry| entry.address == address) else {
             self.entries.push(Entry { address, number: report.number, quality: report.quality });
@@ -42,7 +42,7 @@ impl Incoming {
         self.entries.iter().find(|entry| entry.address == *address).map(|entry| entry.quality)
     }
 
-    /// Keeps what is about addresses that the peer still has.
+    /// Keeps only the reports about addresses that the peer still has.
     pub fn retain(&mut self, is_the_peers: impl Fn(&IpAddr) -> bool) {
         self.entries.retain(|entry| is_the_peers(&entry.address));
     }

@@ -2,14 +2,14 @@
 
 use msctp_congestion::Window;
 
-/// What is known of a path that is no one's word but this end's own measurement. Bytes.
+/// Limits of a window from this end's own measurements, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The window now.
     pub window: Window,
     /// The most that was acknowledged in a round trip since the last loss ([`Carried`](super::Carried)).
     pub carried: u64,
-    /// What the peer's receive window lets be in flight on the path.
+    /// Bytes that the peer's receive window allows in flight on the path.
     pub receivable: u64,
     /// The path's PMDCS.
     pub pmdcs: u64,

@@ -34,7 +34,7 @@ struct Entry {
 }
 
 impl Outgoing {
-    /// The link below `address` is like this now. Nothing is sent if the last report said the same.
+    /// Records the quality of the link below `address`. Queues a report if it changed.
     pub fn set(&mut self, address: IpAddr, quality: LinkQuality) {
         match self.entries.iter_mut().find(|entry| entry.address == address) {
             Some(entry) if entry.quality == quality => return,
@@ -44,7 +44,7 @@ impl Outgoing {
         self.again(address);
     }
 
-    /// A handover to `address`: what is known of its link is told anew, as a report of its own.
+    /// Queues a new report about `address` after a handover to it.
     pub fn again(&mut self, address: IpAddr) {
         if let Some(entry) = self.entries.iter_mut().find(|entry| entry.address == address) {
             self.number = self.number.wrapping_add(1);
@@ -53,7 +53,7 @@ impl Outgoing {
         }
     }
 
-    /// A peer that knows nothing: the association is up, or up anew.
+    /// Queues all reports, because the association was set up or restarted.
     pub fn begin(&mut self) {
         for entry in &mut self.entries {
             self.number = self.number.wrapping_add(1);
@@ -63,7 +63,7 @@ impl Outgoing {
         }
     }
 
-    /// The address is no longer this end's.
+    /// Discards an address that this end removed.
     pub fn forget(&mut self, address: &IpAddr) {
         self.entries.retain(|entry| entry.address != *address);
     }

@@ -213,7 +213,7 @@ struct Sent {
 }
 
 impl WBest {
-    /// Probing may begin at `now`.
+    /// Creates an estimator whose probing may begin at `now`.
     ///
     /// # Errors
     /// [`InvalidWBest`] if a field of `config` is out of range.
@@ -273,8 +273,7 @@ impl WBest {
         }
     }
 
-    /// The answer to probe `id` arrived. Answers to probes that timed out, unknown ones and duplicates change
-    /// nothing.
+    /// Processes the answer to probe `id`. Ignores answers that are late, unknown or duplicate.
     pub fn on_probe_ack(&mut self, now: Time, id: u64) {
         let Some(sent) = self.group.answer(id, now) else { return };
         self.rtt.on_measurement(now.since(sent));
@@ -343,7 +342,7 @@ impl WBest {
         }
     }
 
-    /// Step 1, at the end of a pair.
+    /// Takes the rate of a pair at its end (step 1).
     fn finish_pair(&mut self, now: Time) {
         self.capacities.extend(self.group.pair_rate(self.config.probe_bytes));
         self.pairs_done += 1;
@@ -438,7 +437,7 @@ impl Group {
         self.all_sent() && self.probes.last().is_some_and(|probe| probe.answered.is_some())
     }
 
-    /// C_i = L/T_i of a pair, if it is usable.
+    /// Returns the rate C_i = L/T_i of a pair, if it is usable.
     fn pair_rate(&self, probe_bytes: u32) -> Option<Rate> {
         let [first, second] = self.probes.as_slice() else { return None };
         let dispersion = second.answered?.since(first.answered?);
@@ -473,7 +472,7 @@ fn median(rates: &mut [Rate]) -> Option<Rate> {
     Some(Rate::from_bps(lower + (upper - lower) / 2))
 }
 
-/// B = C·(2 − C/R) with R = L / mean(T), within 0 and C; 0 without T.
+/// Returns the available bandwidth B = C·(2 − C/R) with R = L / mean(T), within 0 and C; 0 without T.
 ///
 /// In integers: 2·C − C²·ΣT / (L·count).
 fn available(capacity: Rate, probe_bytes: u32, dispersion: Option<(Span, u64)>) -> Rate {

@@ -148,7 +148,7 @@ macro_rules! chunks {
         }
 
         impl<'a> Chunk<'a> {
-            /// `whole` is a delimited chunk: header and value.
+            /// Parses `whole`, a delimited chunk: header and value.
             #[inline]
             fn from_whole(whole: &'a [u8]) -> Result<Self, ChunkError> {
                 let (typ, flags, value) = (ChunkType(whole[0]), whole[1], &whole[HEADER..]);
@@ -292,7 +292,7 @@ pub struct Chunks<'a> {
 }
 
 impl<'a> Chunks<'a> {
-    /// Over the chunks in `bytes`, which follow a common header.
+    /// Iterates over the chunks in `bytes`, which follow a common header.
     #[inline]
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {

@@ -23,12 +23,13 @@ impl<'a> UnknownChunk<'a> {
         split(bytes).map(|frame| Self { bytes: frame.whole })
     }
 
-    /// `whole` is a delimited chunk.
+    /// Wraps `whole`, a delimited chunk.
     pub(super) const fn from_whole(whole: &'a [u8]) -> Self {
         Self { bytes: whole }
     }
 
-    /// Header and value without padding: what an 'Unrecognized Chunk Type' cause quotes (RFC 9260 §3.3.10.6).
+    /// Returns header and value without padding, as an 'Unrecognized Chunk Type' cause quotes (RFC 9260
+    /// §3.3.10.6).
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
