@@ -24,7 +24,7 @@ impl fmt::Display for PathAddr {
 pub struct PathId(u32);
 
 impl PathId {
-    /// The path numbered `n`; numbers are given in the order in which paths appear, from 0.
+    /// Creates the identifier of path `n`; numbers are assigned in the order in which paths appear, from 0.
     pub const fn new(n: u32) -> Self {
         Self(n)
     }

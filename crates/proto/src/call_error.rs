@@ -53,13 +53,13 @@ pub enum CallError {
     UnknownStream {
         /// Asked for.
         stream: u16,
-        /// How many there are in that direction.
+        /// Number of streams in that direction.
         streams: u16,
     },
     /// More streams than one request can name.
     #[error("{streams} streams in one request: want at most {}, or none, which is all", MAX_NAMED_STREAMS)]
     TooManyStreamsNamed {
-        /// So many.
+        /// Number of streams named.
         streams: usize,
     },
     /// The queue of stream requests is full.

@@ -136,7 +136,7 @@ pub enum LossReason {
     ProtocolViolation {
         /// The cause sent in the ABORT (RFC 9260 §3.3.10).
         cause: u16,
-        /// What was wrong.
+        /// The fault.
         what: &'static str,
     },
 }

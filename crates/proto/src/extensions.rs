@@ -11,7 +11,7 @@ use crate::auth::AuthPolicy;
 use crate::reconfig::Reconfiguration;
 use crate::streams::StreamsConfig;
 
-/// What the two ends of an association agreed on.
+/// The options that the two ends of an association agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Agreed {
@@ -33,7 +33,7 @@ pub struct Agreed {
     pub ecn: bool,
 }
 
-/// What INIT and INIT ACK tell beyond what they must.
+/// Options of the contents of INIT and INIT ACK beyond the mandatory ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OfferConfig {
     /// List this end's addresses, where there is more than one; a single one is never listed (RFC 9260
@@ -46,9 +46,10 @@ pub struct OfferConfig {
     /// Announce ASCONF, so that addresses can be added and deleted while the association is up (RFC 5061
     /// §4.2.7). True.
     pub dynamic_addresses: bool,
-    /// What is below SCTP lets no damaged packet through: DTLS, or a network that is emulated. Then packets
-    /// with a checksum of 0 are taken, and sent once the peer has said that it takes them, but for INIT and
-    /// COOKIE ECHO (RFC 9653 §5.2, §5.3). False: every packet has its CRC32c.
+    /// The layer below SCTP delivers no damaged packet, as DTLS or an emulated network.
+    ///
+    /// Packets with a checksum of 0 are then accepted. They are sent once the peer announced that it accepts
+    /// them, except INIT and COOKIE ECHO (RFC 9653 §5.2, §5.3). False: every packet has its CRC32c.
     pub lower_layer_protects: bool,
 }
 
@@ -150,18 +151,18 @@ impl Extensions {
         if lacks_auth { both.without(Self::ASCONF) } else { both }
     }
 
-    /// Messages come and go in I-DATA chunks: both ends announced them (RFC 8260 §2.2.1).
+    /// Returns whether messages come and go in I-DATA chunks: both ends announced them (RFC 8260 §2.2.1).
     pub(crate) fn interleaves(self) -> bool {
         self.has(Self::I_DATA)
     }
 
-    /// What was sent can be given up. RFC 8260 §2.3.1: with interleaving that takes I-FORWARD-TSN, else
-    /// FORWARD TSN.
+    /// Returns whether sent data can be abandoned. Interleaving needs I-FORWARD-TSN for that, otherwise
+    /// FORWARD TSN is needed (RFC 8260 §2.3.1).
     pub(crate) fn forwards(self) -> bool {
         self.has(if self.interleaves() { Self::I_FORWARD_TSN } else { Self::FORWARD_TSN })
     }
 
-    /// What a parameter announces by being there.
+    /// Returns the extension that the presence of a parameter announces.
     pub(crate) fn of_param(param: &Param<'_>) -> Self {
         PARAMS.iter().find(|(_, stands)| stands == param).map_or(Self::NONE, |&(extension, _)| extension)
     }
@@ -171,7 +172,7 @@ impl Extensions {
         PARAMS.into_iter().filter(move |&(extension, _)| self.has(extension)).map(|(_, param)| param)
     }
 
-    /// What a Supported Extensions parameter announces.
+    /// Returns the extensions that a Supported Extensions parameter announces.
     pub(crate) fn of_chunk_types(types: &List<'_, ChunkType>) -> Self {
         let lists = |wanted: &ChunkType| types.iter().any(|typ| typ == *wanted);
         CHUNKS
@@ -196,27 +197,27 @@ impl Extensions {
         self.0 & wanted.0 == wanted.0
     }
 
-    /// This set and those in `more`.
+    /// Returns this set and those in `more`.
     pub(crate) fn with(self, more: Self) -> Self {
         Self(self.0 | more.0)
     }
 
-    /// This set but for those in `other`.
+    /// Returns this set without those in `other`.
     pub(crate) fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// What is in both.
+    /// Returns the extensions in both sets.
     pub(crate) fn both(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// For the state cookie.
+    /// Returns the bits for the state cookie.
     pub(crate) fn bits(self) -> u16 {
         self.0
     }
 
-    /// From the state cookie.
+    /// Restores the set from the bits of the state cookie.
     pub(crate) fn from_bits(bits: u16) -> Self {
         Self(bits)
     }

@@ -13,7 +13,7 @@ impl LongTsn {
     /// Below all that are ever used.
     pub(crate) const LEAST: Self = Self(0);
 
-    /// The first one of a direction. Starts above 2^32 so that the numbers before it exist too.
+    /// Returns the first number of a direction. Starts above 2^32 so that the numbers before it exist too.
     pub(crate) const fn first(tsn: Tsn) -> Self {
         Self((1 << 32) + tsn.get() as u64)
     }
@@ -25,12 +25,12 @@ impl LongTsn {
         Self(self.0.wrapping_add_signed(step as i64))
     }
 
-    /// As a plain number, for orders that TSNs share with others.
+    /// Returns the plain number, to order TSNs together with other numbers.
     pub(crate) const fn get(self) -> u64 {
         self.0
     }
 
-    /// As it is on the wire.
+    /// Returns the TSN on the wire.
     pub(crate) const fn tsn(self) -> Tsn {
         Tsn::new(self.0 as u32)
     }

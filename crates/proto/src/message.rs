@@ -1,4 +1,4 @@
-//! What goes in and out: user messages and packets. No state.
+//! User messages and packets. No state.
 
 use core::fmt;
 
@@ -94,7 +94,7 @@ pub struct Message {
 }
 
 impl fmt::Debug for OutMessage {
-    /// The length of the payload, not the payload: events that carry messages end up in logs.
+    /// Writes the length of the payload, not the payload: events that carry messages end up in logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OutMessage")
             .field("stream", &self.stream)
@@ -109,7 +109,7 @@ impl fmt::Debug for OutMessage {
 }
 
 impl fmt::Debug for Message {
-    /// The length of the payload, not the payload.
+    /// Writes the length of the payload, not the payload.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Message")
             .field("stream", &self.stream)
@@ -144,13 +144,13 @@ pub struct Transmit {
     pub answers_unverified: bool,
     /// The packet is a probe of its own size: where it is too large it must be lost (RFC 8899 §3).
     pub probe: bool,
-    /// What to write into the ECN field of the IP header of each of them: ECT(0) where ECN was agreed and all
-    /// DATA in it is new (RFC 3168 §6.1.5), else Not-ECT.
+    /// Value of the ECN field of the IP header of each of them: ECT(0) where ECN was agreed and all DATA in
+    /// it is new (RFC 3168 §6.1.5), else Not-ECT.
     pub ecn: Ecn,
 }
 
 impl Transmit {
-    /// One packet of `len` bytes that fits its path.
+    /// Creates the transmission of one packet of `len` bytes that fits its path.
     pub(crate) fn new(path: Option<PathId>, at: PathAddr, len: usize) -> Self {
         Self {
             path,

@@ -2,7 +2,7 @@
 
 use core::ops::{Deref, DerefMut};
 
-/// What [`Rare`] reads as before it was first written to: the same as `Default` gives.
+/// Value of a [`Rare`] before its first write: the same as `Default` gives.
 pub(crate) trait Untouched: Default + 'static {
     /// The value.
     const UNTOUCHED: &'static Self;
@@ -14,7 +14,7 @@ pub(crate) trait Untouched: Default + 'static {
 pub(crate) struct Rare<T>(Option<Box<T>>);
 
 impl<T> Rare<T> {
-    /// It was written to.
+    /// Returns whether it was written to.
     #[inline]
     pub(crate) fn is_touched(&self) -> bool {
         self.0.is_some()

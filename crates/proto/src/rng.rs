@@ -29,7 +29,7 @@ impl RngState {
         Self { seed: Zeroizing::new(seed), position: 0 }
     }
 
-    /// RngState several numbers with one generator.
+    /// Draws several numbers with one generator.
     pub(crate) fn with<R>(&mut self, draw: impl FnOnce(&mut Rng) -> R) -> R {
         let mut generator = ChaCha8Rng::from_seed(*self.seed);
         generator.set_word_pos(u128::from(self.position));
@@ -43,12 +43,12 @@ impl RngState {
         self.with(Rng::next_u64)
     }
 
-    /// See [`Rng::next_tag`].
+    /// Draws a verification tag as [`Rng::next_tag`].
     pub(crate) fn next_tag(&mut self) -> u32 {
         self.with(Rng::next_tag)
     }
 
-    /// See [`Rng::next_seed`].
+    /// Draws a seed as [`Rng::next_seed`].
     pub(crate) fn next_seed(&mut self) -> [u8; 32] {
         self.with(Rng::next_seed)
     }

@@ -38,7 +38,7 @@ impl<T: Default> StreamTable<T> {
         self.touched += 1;
     }
 
-    /// The states of all streams whose pages were touched.
+    /// Visits the states of all streams whose pages were touched.
     pub(crate) fn for_each(&mut self, mut each: impl FnMut(u16, &mut T)) {
         for (page, states) in self.pages.iter_mut().enumerate() {
             for (slot, state) in states.iter_mut().flatten().enumerate() {

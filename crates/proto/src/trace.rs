@@ -15,7 +15,7 @@ use crate::stats::{AssociationState, PathState};
 pub struct TraceEvent {
     /// When.
     pub at: Time,
-    /// What.
+    /// The event.
     pub kind: TraceKind,
 }
 
@@ -28,7 +28,7 @@ pub enum Direction {
     In,
 }
 
-/// Who wanted another primary path.
+/// Cause of a primary switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PrimaryCause {
     /// This end's application (RFC 9260 §11.1.6).
@@ -45,7 +45,7 @@ pub enum PrimaryCause {
     Policy,
 }
 
-/// What happened. Sizes in bytes.
+/// An event of an association. Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TraceKind {
@@ -105,7 +105,7 @@ pub enum TraceKind {
     EcnReduction {
         /// The path its TSN had been sent on.
         path: PathId,
-        /// That TSN.
+        /// The TSN.
         tsn: u32,
     },
     /// A tail loss probe is sent (RFC 8985 §7.3).
@@ -142,7 +142,7 @@ pub enum TraceKind {
         path: PathId,
         /// With this measurement.
         sample: Span,
-        /// What they are after it.
+        /// The statistics after it.
         times: RoundTrips,
     },
     /// An estimate of a path's bandwidth was made.
@@ -185,7 +185,7 @@ pub enum TraceKind {
         from: PathId,
         /// To.
         to: PathId,
-        /// Who wanted it.
+        /// The cause.
         cause: PrimaryCause,
     },
     /// The handover policy gave a path its starting state.

@@ -118,7 +118,7 @@ impl<T: Into<Self>> From<Option<T>> for TraceValue {
     }
 }
 
-/// A slow-start threshold; as high as it can be is none.
+/// Converts a slow-start threshold; the largest value becomes none.
 fn threshold(ssthresh: u64) -> TraceValue {
     if ssthresh == u64::MAX { TraceValue::Nothing } else { TraceValue::Number(ssthresh) }
 }

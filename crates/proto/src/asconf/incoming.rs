@@ -52,7 +52,7 @@ pub struct Received<'a> {
     pub addresses: &'a [IpAddr],
     /// Our addresses: an address of the peer that none of them reaches is useless.
     pub locals: &'a [IpAddr],
-    /// How many more addresses of the peer there is room for (F9).
+    /// Number of addresses of the peer that can still be added (F9).
     pub room: usize,
     /// Largest ASCONF-ACK chunk in bytes (C5).
     pub max_ack: usize,
@@ -195,7 +195,7 @@ impl<'r, 'b> Work<'r, 'b> {
         }
     }
 
-    /// V1: in order.
+    /// Processes the parameters in order (V1).
     fn process(&mut self, mut parameters: &'b [u8]) {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.2
         //# The TLVs MUST be processed in order within the Chunk.
@@ -319,7 +319,7 @@ impl<'r, 'b> Work<'r, 'b> {
         }
     }
 
-    /// §4.2.2: the wildcard deletes all addresses except the source of the packet.
+    /// Deletes all addresses except the source of the packet, for the wildcard (§4.2.2).
     fn delete_others(&mut self, id: CorrelationId, whole: &'b [u8]) {
         let source = self.received.source;
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.2.2
@@ -436,7 +436,8 @@ fn is_request(raw: &UnknownParam<'_>) -> bool {
     requests.contains(&raw.typ())
 }
 
-/// V3: every ASCONF parameter has its correlation id after the header; 0 if it is too short to have one.
+/// Returns the correlation id that follows the header of every ASCONF parameter (V3); 0 if it is too short to
+/// have one.
 fn correlation_of(whole: &[u8]) -> CorrelationId {
     CorrelationId::new(whole.get(4..8).map_or(0, |id| u32::from_be_bytes([id[0], id[1], id[2], id[3]])))
 }

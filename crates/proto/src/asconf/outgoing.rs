@@ -67,7 +67,7 @@ pub enum Rejection {
 pub enum Ack {
     /// The answer to our ASCONF. Clear the error counters of the path it last went over (A5).
     Accepted {
-        /// That path, if it still exists.
+        /// The path, if it still exists.
         path: Option<PathId>,
     },
     /// An answer to an earlier ASCONF: ignored (§4.3.4).
@@ -343,7 +343,7 @@ impl AsconfOut {
         }
     }
 
-    /// A1, A2
+    /// Creates an ASCONF for a group of requests (A1, A2).
     fn create(&mut self, requests: Group) {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
         //# it MUST do the following:
@@ -515,7 +515,7 @@ impl AsconfOut {
         Ack::Accepted { path: out.path }
     }
 
-    /// A6 to A8
+    /// Settles the requests of an acknowledged ASCONF (A6 to A8).
     fn settle(&mut self, out: &Outstanding, ack: &AsconfAck<'_>) {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1
         //# The endpoint MUST process all of the TLVs within the ASCONF- ACK(s) to find out particular status
@@ -541,7 +541,7 @@ impl AsconfOut {
         }
     }
 
-    /// The peer does not support such requests (F3a, F3b): queued ones fail.
+    /// Fails the queued requests of a kind that the peer does not support (F3a, F3b).
     fn forgo(&mut self, request: AddressRequest) {
         match request {
             AddressRequest::Add(_) | AddressRequest::Delete(_) | AddressRequest::KeepOnly(_) => {
@@ -566,8 +566,7 @@ impl AsconfOut {
         }
     }
 
-    /// The peer reported ASCONF as an unrecognized chunk type: no more is sent, and all requests fail (A9,
-    /// §5.1.1).
+    /// Fails all requests and sends no more, because the peer does not know the ASCONF chunk (A9, §5.1.1).
     pub fn on_unrecognized(&mut self) {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
         //# it MUST not send any further ASCONF chunks
@@ -589,7 +588,7 @@ impl AsconfOut {
         self.asked.events.push_back(AsconfEvent::Unsupported);
     }
 
-    /// The association restarts: outstanding and queued requests fail.
+    /// Fails all requests, because the association restarts: outstanding and queued requests fail.
     pub fn give_up(&mut self) {
         let outstanding = self.asked.outstanding.take().map(|out| out.requests);
         for group in outstanding.into_iter().chain(core::mem::take(&mut self.asked.waiting)) {

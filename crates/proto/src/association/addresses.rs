@@ -38,8 +38,8 @@ pub(super) struct Readdressing {
 }
 
 impl Readdressing {
-    /// Serial numbers begin with the initial TSNs (RFC 5061 §5.1 A2); `addresses` are ours as the peer knows
-    /// them.
+    /// Creates the state. Serial numbers begin with the initial TSNs (RFC 5061 §5.1 A2); `addresses` are ours
+    /// as the peer knows them.
     pub(super) fn new(
         initial_tsn: Tsn,
         peer_initial_tsn: Tsn,
@@ -57,7 +57,7 @@ impl Readdressing {
 }
 
 impl Association {
-    /// RFC 5061 §5.1.1 C4: ASCONFs travel in these states only.
+    /// Returns whether the state allows ASCONFs (RFC 5061 §5.1.1 C4).
     fn may_readdress(&self) -> bool {
         //= https://www.rfc-editor.org/rfc/rfc5061#section-5.1.1
         //# Both ASCONF and ASCONF-ACK Chunks MUST NOT be sent in any SCTP state except ESTABLISHED,
@@ -96,11 +96,12 @@ impl Association {
         self.add_address(now, address, false)
     }
 
-    /// As [`add_local_address`](Self::add_local_address), for an address that is translated on its way (NAT):
-    /// the peer is asked to add "where this came from" (RFC 5061 §4.2.1), in a packet from that address. It
-    /// can be preferred by [`request_peer_primary`](Self::request_peer_primary) like any other; it goes with
-    /// [`keep_only_address`](Self::keep_only_address) of another one. No key protects a source address: who
-    /// is on the path can change it (§6), and a peer may refuse.
+    /// Adds a local address that a NAT translates. The peer is asked to add the source address of the packet
+    /// (RFC 5061 §4.2.1), which leaves from `address`.
+    ///
+    /// The address can be preferred by [`request_peer_primary`](Self::request_peer_primary) like any other.
+    /// [`keep_only_address`](Self::keep_only_address) of another one deletes it. No key protects a source
+    /// address: an attacker on the path can change it (§6), and a peer may refuse.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ impl Untouched for Departed {
     const UNTOUCHED: &'static Self = &Self { remotes: Vec::new(), locals: Vec::new() };
 }
 
-/// Time for which packets in flight to a deleted address of ours are accepted: 2 RTO of its path.
+/// Returns the time for which packets in flight to a deleted address of ours are accepted: 2 RTO of its path.
 ///
 /// The RTO is taken without back-off. A path that stopped answering has backed off up to RTO.Max, and that
 /// says nothing of how long its last packets travel.

@@ -19,7 +19,7 @@ use crate::trace::{Direction, TraceKind};
 /// or no data does.
 const MAX_ECHOES: usize = 4;
 
-/// What ECN keeps; made when the first mark or ECNE comes.
+/// State of ECN, created when the first mark or ECNE comes.
 #[derive(Debug, Default)]
 pub(super) struct EcnState {
     /// Marks that no CWR has answered, at most one for each path: where it came, and the lowest TSN of the
@@ -46,20 +46,23 @@ impl Association {
         self.outbound.set_ecn(self.speaks_ecn());
     }
 
-    /// Returns whether both ends offered it.
+    /// Returns whether both ends offered ECN.
     pub(super) fn speaks_ecn(&self) -> bool {
         self.tags.extensions.has(Extensions::ECN)
     }
 
-    /// The lowest TSN in a packet of the peer that came with this codepoint is to be looked for.
+    /// Returns whether a packet of the peer with this codepoint is marked, so that its lowest TSN must be
+    /// found.
     #[inline]
     pub(super) fn watches_mark(&self, ecn: Ecn) -> bool {
         ecn == Ecn::Ce && self.speaks_ecn()
     }
 
-    /// A packet with DATA was marked; its SACK, and every other until a CWR comes, brings an ECNE (RFC 4960
-    /// Appendix A). A mark that comes before the CWR for one before it on the same path takes its place: it
-    /// may be of another window.
+    /// Records a marked packet with DATA. Its SACK, and each later one until a CWR arrives, carries an ECNE
+    /// (RFC 4960 Appendix A).
+    ///
+    /// A mark before the CWR for an earlier one on the same path replaces it: it may belong to another
+    /// window.
     pub(super) fn note_mark(&mut self, now: Time, at: PathAddr, seen: &Seen) {
         let Some(tsn) = seen.lowest else { return };
         let path = self.path_of(at);
@@ -84,7 +87,7 @@ impl Association {
         self.ecn.as_ref().map_or(0, |ecn| ecn.echoes.len() * ECNE_LEN)
     }
 
-    /// Writes them before the SACK: it may acknowledge their TSNs.
+    /// Writes the ECNE chunks before the SACK: it may acknowledge their TSNs.
     pub(super) fn push_echoes(&mut self, now: Time, path: PathId, builder: &mut PacketBuilder<'_>) {
         let Some(state) = &mut self.ecn else { return };
         for &(_, lowest_tsn) in &state.echoes {
@@ -101,9 +104,10 @@ impl Association {
         }
     }
 
-    /// The peer got a marked packet. The one that reduces a window is answered at once; one that comes again,
-    /// because the CWR is under way or was lost, no more than once in a round trip. What cannot be of a
-    /// packet of ours is not.
+    /// Processes an ECNE: the peer received a marked packet.
+    ///
+    /// An ECNE that reduces a window is answered at once. A repeated one, whose CWR is in flight or lost, is
+    /// answered at most once per round trip. One whose TSN this end did not send is not answered.
     pub(super) fn on_ecne(&mut self, now: Time, at: PathAddr, echo: &Ecne) {
         if !matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived) {
             self.stats.unexpected_chunks += 1;
@@ -128,8 +132,10 @@ impl Association {
         }
     }
 
-    /// The peer reduced its window for the mark of this TSN, and for every one before it; on several paths
-    /// TSNs say nothing of each other, so that an answer to one of ours is for that one alone.
+    /// Processes a CWR: the peer reduced its window for the mark of this TSN and all before it.
+    ///
+    /// TSNs on different paths are not ordered, so a CWR for the exact TSN of one mark answers that one
+    /// alone.
     pub(super) fn on_cwr(&mut self, answer: &Cwr) {
         let Some(state) = &mut self.ecn else { return };
         state.stats.answers_received += 1;

@@ -65,7 +65,8 @@ impl Association {
         self.handle_marked_datagram(now, at, Ecn::NotEct, bytes);
     }
 
-    /// As [`handle_datagram`](Self::handle_datagram), with the ECN field of the IP header (`Config::ecn`).
+    /// Handles a datagram as [`handle_datagram`](Self::handle_datagram), with the ECN field of the IP header
+    /// (`Config::ecn`).
     pub fn handle_marked_datagram(&mut self, now: Time, at: PathAddr, ecn: Ecn, bytes: &[u8]) {
         let mut jar = self
             .own_jar
@@ -75,9 +76,9 @@ impl Association {
         self.own_jar = Some(jar);
     }
 
-    /// As [`handle_datagram`](Self::handle_datagram), with the endpoint's cookie jar. `cookie`: the authentic
-    /// cookie of the packet's COOKIE ECHO, if the jar opened it already. Returns whether the verification tag
-    /// (RFC 9260 §8.5) or the cookie proves that the peer sent the packet.
+    /// Handles a datagram as [`handle_datagram`](Self::handle_datagram), with the endpoint's cookie jar.
+    /// `cookie`: the authentic cookie of the packet's COOKIE ECHO, if the jar opened it already. Returns
+    /// whether the verification tag (RFC 9260 §8.5) or the cookie proves that the peer sent the packet.
     pub(crate) fn input(
         &mut self,
         now: Time,
@@ -407,7 +408,7 @@ impl Association {
         self.take_control(now, at, chunk, rest, seen)
     }
 
-    /// As [`take_chunk`](Self::take_chunk), for all chunks but DATA and SACK.
+    /// Handles a chunk as [`take_chunk`](Self::take_chunk), for all chunks but DATA and SACK.
     #[inline(never)]
     fn take_control(
         &mut self,

@@ -186,7 +186,7 @@ impl Association {
         Self::begin(now, config, local, remote, seed)
     }
 
-    /// As [`connect`](Self::connect), with validated options.
+    /// Creates an association as [`connect`](Self::connect), with validated options.
     pub(crate) fn begin(
         now: Time,
         config: Arc<Config>,
@@ -367,7 +367,7 @@ impl Association {
         self.tracer.collect(now, &mut self.outbound, &self.paths);
     }
 
-    /// As [`after_change`](Self::after_change), when nothing but DATA and SACKs came in.
+    /// Does the work of [`after_change`](Self::after_change) after DATA and SACKs only.
     #[inline]
     fn after_data(&mut self, now: Time) {
         let news = self.paths.has_events() || self.state != AssociationState::Established;
@@ -435,7 +435,7 @@ impl Association {
         });
     }
 
-    /// RFC 9260 §8.1: "report back all outstanding user data".
+    /// Reports undelivered messages (RFC 9260 §8.1: "report back all outstanding user data").
     fn report_undelivered(&mut self) {
         let failures = self.outbound.give_up(&mut self.paths);
         self.events.extend(failures.into_iter().map(Event::SendFailed));

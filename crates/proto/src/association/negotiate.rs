@@ -1,5 +1,4 @@
-//! What INIT and INIT ACK say: reading the peer's offer, writing ours (RFC 9260 §3.3.2, §3.3.3, §5.1). Keeps
-//! no state.
+//! INIT and INIT ACK: reading the peer's offer, writing ours (RFC 9260 §3.3.2, §3.3.3, §5.1). Keeps no state.
 
 use core::net::IpAddr;
 
@@ -33,7 +32,7 @@ fn report_len(quoted: &[u8]) -> usize {
 /// The parameters of one INIT or INIT ACK.
 pub(crate) type ParamList<'a> = SmallVec<[Param<'a>; 12]>;
 
-/// What an INIT or INIT ACK said.
+/// The contents of an INIT or INIT ACK.
 #[derive(Debug)]
 pub(crate) struct Offer<'a> {
     pub(crate) tag: u32,
@@ -47,12 +46,12 @@ pub(crate) struct Offer<'a> {
     pub(crate) addresses: Addresses,
     /// Address families the peer can use: (IPv4, IPv6).
     families: (bool, bool),
-    /// What the peer announced beyond RFC 9260.
+    /// Extensions that the peer announced beyond RFC 9260.
     pub(crate) extensions: Extensions,
-    /// What the peer said of authentication; `None`: it does not speak AUTH.
+    /// The peer's authentication parameters; `None`: it does not support AUTH.
     pub(crate) auth: Option<AuthOffer>,
     pub(crate) cookie: Option<&'a [u8]>,
-    /// What the peer wishes to be added to the cookie's life.
+    /// Time that the peer asks to add to the cookie's lifetime.
     pub(crate) preservative: Span,
     /// Forward-TSN-Supported was there.
     has_forward_param: bool,
@@ -213,7 +212,7 @@ impl<'a> Offer<'a> {
         Ok(())
     }
 
-    /// False when no further parameter may be looked at.
+    /// Reads one parameter. Returns false if no further one may be read.
     fn take(&mut self, param: Param<'a>, auth: &mut AuthReader) -> Result<bool, OfferFault<'a>> {
         match param {
             Param::Ipv4Address(_) | Param::Ipv6Address(_) => {
@@ -342,7 +341,7 @@ pub(crate) fn our_params<'a>(
     params
 }
 
-/// RFC 9260 §3.3.2.1.5: the families of our addresses.
+/// Returns the Supported Address Types parameter with the families of our addresses (RFC 9260 §3.3.2.1.5).
 pub(crate) fn our_families(addresses: &[IpAddr]) -> Param<'static> {
     //= https://www.rfc-editor.org/rfc/rfc9260#section-3.3.2.1.5
     //# The value indicating the Host Name Address parameter MUST NOT be used when sending this parameter
@@ -399,8 +398,8 @@ fn params_len<'a, 'b: 'a>(params: impl IntoIterator<Item = &'a Param<'b>>) -> us
     params.into_iter().map(|param| param.encoded_len().next_multiple_of(4)).sum()
 }
 
-/// What brings an INIT with these parameters to [`MIN_INIT`] (RFC 4820 §4); peers that do not know it skip
-/// it.
+/// Returns the padding that makes an INIT with these parameters [`MIN_INIT`] bytes long (RFC 4820 §4). Peers
+/// that do not know it skip it.
 pub(crate) fn padding(params: &[Param<'_>]) -> Option<Param<'static>> {
     let missing = MIN_INIT.checked_sub(HEADERS + params_len(params))?;
     (missing >= 4).then(|| Param::Padding(Padding { len: missing as u16 - 4 }))

@@ -164,8 +164,8 @@ impl Association {
         builder
     }
 
-    /// As [`builder`](Self::builder), for DATA and SACKs: AUTH has no part in the packet unless one of them
-    /// is signed.
+    /// Returns a builder as [`builder`](Self::builder), for DATA and SACKs: AUTH has no part in the packet
+    /// unless one of them is signed.
     #[inline(always)]
     fn data_builder<'o>(&self, out: &'o mut Vec<u8>, max_len: usize) -> PacketBuilder<'o> {
         let tags = &self.tags;
@@ -362,7 +362,7 @@ impl Association {
         Some(Transmit::new(Some(path), at, self.seal(builder)))
     }
 
-    /// COOKIE ECHO first (RFC 9260 §5.1 C), then what may be bundled with it.
+    /// Sends COOKIE ECHO first (RFC 9260 §5.1 C), then what may be bundled with it.
     fn send_cookie_echo(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
         let path = self.begin_setup_chunk(now)?;
         let entry = self.paths.get(path)?;

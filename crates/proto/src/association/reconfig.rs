@@ -40,13 +40,13 @@ impl Reconfig {
         self.ours.next_timeout()
     }
 
-    /// A reset of the peer waits for data.
+    /// Returns whether a reset of the peer waits for data.
     #[inline]
     pub(super) fn has_deferred(&self) -> bool {
         self.theirs.has_deferred()
     }
 
-    /// A request of ours is under way.
+    /// Returns whether a request of ours is outstanding.
     #[inline]
     pub(super) fn is_active(&self) -> bool {
         self.ours.current().is_some()
@@ -54,7 +54,7 @@ impl Reconfig {
 }
 
 impl Association {
-    /// The peer may ask for resets and for more streams.
+    /// Returns whether the peer may ask for resets and for more streams.
     fn accepts_requests(&self) -> bool {
         self.config.streams.reconfiguration == Reconfiguration::Accept
     }
@@ -139,7 +139,7 @@ impl Association {
         }
     }
 
-    /// The timer of a request may have expired (RFC 6525 §5.1.1).
+    /// Handles the timer of a request, if it expired (RFC 6525 §5.1.1).
     pub(super) fn reconfig_timeout(&mut self, now: Time) {
         if let Some(path) = self.reconfig.ours.handle_timeout(now) {
             self.paths.on_request_timeout(path);
@@ -221,7 +221,7 @@ impl Association {
         self.after_change(now);
     }
 
-    /// RFC 6525 §5.2.1: a request is carried out once; its answer is given as often as it is asked for.
+    /// Carries out a request once, and repeats its answer if the request is retransmitted (RFC 6525 §5.2.1).
     fn respond(&mut self, at: PathAddr, serial: ReconfigSerial, act: impl FnOnce(&mut Self) -> u32) {
         let result = match self.reconfig.theirs.look(serial) {
             Answer::BadSequenceNumber => ReconfigResponse::BAD_SEQUENCE_NUMBER,
@@ -236,14 +236,14 @@ impl Association {
         self.push_response(at, serial, result);
     }
 
-    /// RFC 6525 §5.1.7.
+    /// Queues a response (RFC 6525 §5.1.7).
     fn push_response(&mut self, at: PathAddr, serial: ReconfigSerial, result: u32) {
         let params = [Param::ReconfigResponse(ReconfigResponse { serial, result, next_tsns: None })];
         let to = self.reply_addr(at);
         self.reply(to, &ReConfig { params: Params::from(&params) });
     }
 
-    /// Outgoing SSN Reset Request (RFC 6525 §5.2.2).
+    /// Handles an Outgoing SSN Reset Request (RFC 6525 §5.2.2).
     fn incoming_reset(&mut self, reset: &OutgoingReset<'_>) -> u32 {
         if !self.accepts_requests() {
             return ReconfigResponse::DENIED;
@@ -266,7 +266,7 @@ impl Association {
         ReconfigResponse::IN_PROGRESS
     }
 
-    /// Data came: a reset that waited for it is carried out, and the peer told at once.
+    /// Carries out a reset whose data has arrived, and answers the peer at once.
     pub(super) fn perform_deferred(&mut self, at: PathAddr) {
         if let Some(deferred) = self.reconfig.theirs.take_deferred(self.inbound.cum_tsn_ack()) {
             self.perform_reset(deferred.streams);
@@ -282,7 +282,7 @@ impl Association {
         self.events.push(Event::Streams(StreamEvent::IncomingReset(streams)));
     }
 
-    /// Incoming SSN Reset Request (RFC 6525 §5.2.3): answered by an Outgoing SSN Reset Request of ours.
+    /// Answers an Incoming SSN Reset Request (RFC 6525 §5.2.3) by an Outgoing SSN Reset Request of ours.
     fn reset_on_request(&mut self, reset: &IncomingReset<'_>) -> u32 {
         if !self.accepts_requests() {
             return ReconfigResponse::DENIED;
@@ -309,7 +309,7 @@ impl Association {
         ReconfigResponse::IN_PROGRESS
     }
 
-    /// Add Outgoing Streams Request (RFC 6525 §5.2.5).
+    /// Handles an Add Outgoing Streams Request (RFC 6525 §5.2.5).
     fn take_streams(&mut self, more: u16) -> u32 {
         let now = self.tags.inbound_streams;
         let most = self.config.max_inbound_streams;
@@ -328,7 +328,7 @@ impl Association {
         ReconfigResponse::PERFORMED
     }
 
-    /// Add Incoming Streams Request (RFC 6525 §5.2.6): we ask for them as ours.
+    /// Handles an Add Incoming Streams Request (RFC 6525 §5.2.6) by requesting outgoing streams.
     fn add_on_request(&mut self, more: u16) -> u32 {
         if more == 0 {
             return ReconfigResponse::NOTHING_TO_DO;
@@ -342,7 +342,7 @@ impl Association {
         }
     }
 
-    /// The peer answered a request of ours.
+    /// Handles the peer's answer to a request of ours.
     fn settle_reconfig(&mut self, settled: Settled) {
         let performed = settled.outcome == ReconfigOutcome::Performed;
         match &settled.request {

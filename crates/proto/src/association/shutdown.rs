@@ -160,8 +160,8 @@ impl Association {
         }
     }
 
-    /// Where the next SHUTDOWN or SHUTDOWN ACK goes; starts T2 with that path's RTO. `None`: there is nothing
-    /// to send.
+    /// Returns the path of the next SHUTDOWN or SHUTDOWN ACK, and starts T2 with its RTO. `None`: nothing to
+    /// send.
     pub(super) fn begin_shutdown_chunk(&mut self, now: Time) -> Option<PathId> {
         if !self.closing.due || !matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
             return None;
@@ -229,11 +229,12 @@ impl Association {
         self.closing.due = true;
     }
 
+    /// Clears the retransmission count: the peer is alive.
+    ///
     /// RFC 9260 §9.2: "The reception of any packet from its peer (i.e., as the peer sends all of its queued
     /// DATA chunks) SHOULD clear the endpoint's retransmission count and restart the T2-shutdown timer". DATA
-    /// restarts the timer by the SHUTDOWN that answers it; were it restarted by what is not DATA, a peer that
-    /// missed our SHUTDOWN and sends heartbeats or probes more often than T2 expires would never be sent
-    /// another.
+    /// restarts the timer by the SHUTDOWN that answers it. Other chunks do not: a peer that missed our
+    /// SHUTDOWN and sends heartbeats more often than T2 expires would never receive another.
     #[inline]
     pub(super) fn note_peer_alive(&mut self) {
         if self.state == State::ShutdownSent {
@@ -241,8 +242,8 @@ impl Association {
         }
     }
 
-    /// The packet held DATA: in SHUTDOWN-SENT it is answered by a SHUTDOWN at once (RFC 9260 §9.2), bundled
-    /// with a SACK when there are gaps or duplicates to report.
+    /// Answers a packet with DATA by a SHUTDOWN at once in SHUTDOWN-SENT (RFC 9260 §9.2), bundled with a SACK
+    /// when there are gaps or duplicates to report.
     pub(super) fn answer_data_by_shutdown(&mut self) {
         //= https://www.rfc-editor.org/rfc/rfc9260#section-9.2
         //# MUST immediately respond to each received packet containing one or more DATA chunks with a

@@ -78,7 +78,7 @@ impl Association {
         self.on_cookie(now, at, packet_tag, &cookie, jar)
     }
 
-    /// As [`on_cookie_echo`](Self::on_cookie_echo), with an authentic cookie.
+    /// Handles a COOKIE ECHO with an authentic cookie.
     pub(super) fn on_cookie(
         &mut self,
         now: Time,

@@ -38,8 +38,8 @@ impl Association {
         earlier(earlier(earlier(watch, requests), self.handover.timer), self.liveness.next_timeout())
     }
 
-    /// HEARTBEATs are sent from ESTABLISHED until the SHUTDOWN or SHUTDOWN ACK (RFC 9260 §8.3), those that
-    /// measure included.
+    /// Returns whether HEARTBEATs may be sent: from ESTABLISHED until the SHUTDOWN or SHUTDOWN ACK (RFC 9260
+    /// §8.3). Bandwidth probes included.
     pub(super) fn watches_paths(&self) -> bool {
         matches!(self.state, State::Established | State::ShutdownPending | State::ShutdownReceived)
     }

@@ -133,8 +133,8 @@ impl Default for AuthConfig {
 }
 
 impl AuthConfig {
-    /// AUTH is not spoken and addresses may be changed all the same: how SCTP was before RFC 4895, and how
-    /// the papers have it.
+    /// Returns options without AUTH that change addresses unprotected, as SCTP did before RFC 4895 and as the
+    /// papers do.
     pub fn without() -> Self {
         Self { policy: AuthPolicy::Unprotected, ..Self::default() }
     }
@@ -144,7 +144,7 @@ impl AuthConfig {
         self.keys.first().map_or(0, |key| key.id)
     }
 
-    /// What the CHUNKS parameter lists: the chunk types that are not taken without AUTH.
+    /// Returns the chunk types of the CHUNKS parameter, which are not accepted without AUTH.
     pub(crate) fn demanded(&self) -> ChunkSet {
         let mut set = ChunkSet::EMPTY;
         //= https://www.rfc-editor.org/rfc/rfc5061#section-4.1.1
@@ -175,7 +175,7 @@ impl AuthConfig {
         set
     }
 
-    /// There is a shared key that only the two ends know: the null key is nobody's secret.
+    /// Returns whether there is a shared key that only the two ends know: the null key is nobody's secret.
     pub(crate) fn has_secret(&self) -> bool {
         self.policy.speaks() && self.keys.iter().any(|key| !key.secret.is_empty())
     }

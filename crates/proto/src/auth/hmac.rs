@@ -67,7 +67,7 @@ macro_rules! each {
 }
 
 impl Schedule {
-    /// Never `None`: HMAC accepts keys of any length
+    /// Creates an HMAC. Never `None`: HMAC accepts keys of any length.
     pub(super) fn new(algorithm: HmacAlgorithm, key: &[u8]) -> Option<Self> {
         match algorithm {
             HmacAlgorithm::Sha1 => Hmac::new_from_slice(key).ok().map(Self::Sha1),

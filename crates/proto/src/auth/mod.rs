@@ -171,7 +171,7 @@ impl Authentication {
         self.plan().map_or(0, AuthPlan::chunk_len)
     }
 
-    /// Chunk types that are accepted only with AUTH.
+    /// Returns the chunk types that are accepted only with AUTH.
     pub(crate) fn demanded(&self) -> &ChunkSet {
         &self.demanded
     }

@@ -47,7 +47,7 @@ pub(crate) struct CookieAuth {
 }
 
 impl AuthOffer {
-    /// Ours.
+    /// Creates this end's offer.
     pub(crate) fn ours(random: Random, demanded: &ChunkSet, algorithms: &[HmacAlgorithm]) -> Self {
         // RFC 4895 §6.1: "MAY be omitted if it is empty"
         let chunks = (!demanded.is_empty()).then(|| demanded.iter().collect());

@@ -120,11 +120,11 @@ pub struct Config {
     /// A path's slow-start threshold before its first loss, in bytes; `None`: arbitrarily high (RFC 9260
     /// §7.2.1).
     pub initial_ssthresh: Option<u64>,
-    /// What happens at a path change. [`Conservative`](crate::handover::Conservative) by default: RFC 9260.
+    /// Policy at path changes. [`Conservative`](crate::handover::Conservative) by default: RFC 9260.
     pub handover_policy: PolicyFactory,
     /// Authentication of chunks (RFC 4895): those that change addresses and windows in any case.
     pub auth: AuthConfig,
-    /// What INIT and INIT ACK tell of this end.
+    /// Optional contents of INIT and INIT ACK.
     pub offer: OfferConfig,
     /// Streams: which goes next, and the extensions that concern messages.
     pub streams: StreamsConfig,

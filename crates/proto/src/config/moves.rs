@@ -26,22 +26,23 @@ pub enum Moves {
 }
 
 impl Moves {
-    /// The new address asks for itself.
+    /// Returns whether the request to add a new address leaves from that address.
     pub(crate) fn asks_from_new(self) -> bool {
         self == Self::Fast
     }
 
-    /// Bytes that may go to a new address for each byte of the packet that added it.
+    /// Returns the bytes that may go to a new address for each byte of the packet that added it.
     pub(crate) fn early_data(self) -> u32 {
         if self == Self::Fast { AMPLIFICATION_LIMIT } else { 0 }
     }
 
-    /// Packets of one request: with what they carry less than any initial window (RFC 9260 §7.2.1).
+    /// Returns the number of packets that carry one request. Together they are smaller than any initial
+    /// window (RFC 9260 §7.2.1).
     pub(crate) fn copies(self) -> u32 {
         if self == Self::Fast { 3 } else { 1 }
     }
 
-    /// The path that was left carries what the new one does not take.
+    /// Returns whether the path that was left carries what the new one does not take.
     pub(crate) fn overlaps(self) -> bool {
         self == Self::Fast
     }

@@ -348,6 +348,8 @@ impl CookieJar {
         Cookie::read(body)
     }
 
+    /// Rotates the secret key if it is due.
+    ///
     /// RFC 9260 §5.1.3: "The secret key SHOULD be changed reasonably frequently". Only signing rotates the
     /// key, so the previous one stays valid for at least a `secret_life`.
     fn rotate_if_due(&mut self, now: Time) {

@@ -42,7 +42,7 @@ pub(super) struct Demux {
     begun: BTreeMap<IpAddr, usize>,
 }
 
-/// Local port, peer's port.
+/// Combines the local port and the peer's port into one key.
 fn ports_of(local_port: u16, peer_port: u16) -> u32 {
     u32::from(local_port) << 16 | u32::from(peer_port)
 }

@@ -100,7 +100,7 @@ impl Endpoint {
         outcome
     }
 
-    /// RFC 9260 §8.4 rule 3: an ABORT with the Initiate Tag, T bit not set.
+    /// Refuses an INIT by an ABORT with its Initiate Tag and without the T bit (RFC 9260 §8.4 rule 3).
     fn refuse_init(
         &mut self,
         now: Time,

@@ -337,7 +337,8 @@ impl Endpoint {
         self.handle_marked_datagram(now, at, Ecn::NotEct, bytes)
     }
 
-    /// As [`handle_datagram`](Self::handle_datagram), with the ECN field of the IP header (`Config::ecn`).
+    /// Handles a datagram as [`handle_datagram`](Self::handle_datagram), with the ECN field of the IP header
+    /// (`Config::ecn`).
     pub fn handle_marked_datagram(
         &mut self,
         now: Time,
@@ -466,8 +467,8 @@ impl Endpoint {
         self.next_transmit(now, out, |_, transmit| transmit)
     }
 
-    /// As [`poll_transmit`](Self::poll_transmit), with the association that sends the packet; `None` for a
-    /// reply without an association. Replies come first: the one of a [`DatagramOutcome::Replied`] is next.
+    /// Returns the next packet with the association that sends it; `None` for a reply without one. Replies
+    /// come first: the one of a [`DatagramOutcome::Replied`] is next.
     pub fn poll_transmit_from(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(Option<Handle>, Transmit)> {
         if !self.replies.is_empty() {
             return self.send_reply(out).map(|transmit| (None, transmit));
@@ -563,8 +564,8 @@ impl Endpoint {
         while self.handle_next_timeout(now).is_some() {}
     }
 
-    /// As [`handle_timeout`](Self::handle_timeout) for one association, which is returned. `None` if no timer
-    /// is due.
+    /// Handles the next due timer of one association, and returns that association. `None` if no timer is
+    /// due.
     pub fn handle_next_timeout(&mut self, now: Time) -> Option<Handle> {
         while let Some(slot) = self.schedule.pop_due(now) {
             if let Some(entry) = &mut self.slots[slot as usize].entry {
@@ -623,7 +624,7 @@ impl Endpoint {
         self.reply_signed(now, at, ports, tag, chunk, None)
     }
 
-    /// As [`reply`](Self::reply), signed if `auth` requires it.
+    /// Queues a reply as [`reply`](Self::reply), signed if `auth` requires it.
     fn reply_signed(
         &mut self,
         now: Time,

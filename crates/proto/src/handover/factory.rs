@@ -19,7 +19,7 @@ type Make = dyn Fn() -> Box<dyn HandoverPolicy> + Send + Sync;
 pub struct PolicyFactory(Option<Arc<Make>>);
 
 impl PolicyFactory {
-    /// From a function that makes a policy.
+    /// Creates a factory from a function that makes a policy.
     pub fn new(make: impl Fn() -> Box<dyn HandoverPolicy> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(make)))
     }

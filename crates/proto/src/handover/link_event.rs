@@ -11,7 +11,7 @@ use super::LinkQuality;
 pub struct LinkEvent {
     /// The address.
     pub local: IpAddr,
-    /// What its link does now.
+    /// The new state of the link.
     pub state: LinkState,
 }
 

@@ -30,7 +30,7 @@ impl CodingScheme {
 pub struct LinkQuality {
     /// Modulation and coding in use.
     pub coding_scheme: Option<CodingScheme>,
-    /// What the link carries with it when no block is in error, 1 bit/s to 1 Tbit/s.
+    /// Rate of the link with it when no block is in error, 1 bit/s to 1 Tbit/s.
     pub rate: Option<Rate>,
     /// Blocks in error, per million, at most 1,000,000.
     pub block_error_ppm: Option<u32>,
@@ -107,7 +107,7 @@ impl LinkQuality {
 pub struct InvalidQuality {
     /// Its name.
     pub field: &'static str,
-    /// What would be right.
+    /// The allowed values.
     pub want: &'static str,
 }
 

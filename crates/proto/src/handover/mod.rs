@@ -25,35 +25,36 @@ use msctp_wire::{ChunkType, UnknownChunk};
 use crate::addr::{PathAddr, PathId};
 use crate::stats::PathState;
 
-/// What happens to windows at a path change, and what is done to prepare for one.
+/// Sets the windows at a path change, and prepares for one.
 ///
-/// Each method may push any number of [`Action`]s; the association carries them out in order, after the method returned.
-/// A policy that does not care about an event keeps the empty default.
+/// Each method may push any number of [`Action`]s; the association carries them out in order, after the
+/// method returned. A policy that does not care about an event keeps the empty default.
 pub trait HandoverPolicy: fmt::Debug + Send {
     /// Returns the policy's name, for traces and messages.
     fn name(&self) -> &'static str;
 
-    /// It has a new path measured before data moves there, and does better when that has time.
+    /// Returns whether the policy measures a new path before data moves there, and gains from a later switch.
     fn measures(&self) -> bool {
         false
     }
 
-    /// Chunk types outside the RFCs that this policy exchanges with the peer's. Received ones go to
-    /// [`on_chunk`](Self::on_chunk); any other unknown chunk is treated as RFC 9260 §3.2 says. The type's two
-    /// highest bits tell a peer without the policy what to do with it. List a type in `AuthConfig::chunks` to
-    /// have it authenticated.
+    /// Returns the chunk types outside the RFCs that this policy exchanges with the peer's. Received ones go
+    /// to [`on_chunk`](Self::on_chunk); any other unknown chunk is treated as RFC 9260 §3.2 says. The type's
+    /// two highest bits tell a peer without the policy what to do with it. List a type in
+    /// `AuthConfig::chunks` to have it authenticated.
     fn private_chunks(&self) -> &'static [ChunkType] {
         &[]
     }
 
-    /// The association is up, or up anew after the peer restarted (RFC 9260 §5.2.4 A). The paths of `view`
-    /// are those of the set-up; [`on_path_added`](Self::on_path_added) follows for each that is confirmed.
+    /// Called when the association is established, or after the peer restarted (RFC 9260 §5.2.4 A).
+    /// The paths of `view` are those of the set-up; [`on_path_added`](Self::on_path_added) follows for each
+    /// that is confirmed.
     fn on_established(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
         let _ = (view, actions);
     }
 
-    /// The peer sent one of the [`private_chunks`](Self::private_chunks). Whatever is in it is the peer's
-    /// word. At most [`MAX_PRIVATE_CHUNKS`] of a packet are passed on.
+    /// Called when the peer sent one of the [`private_chunks`](Self::private_chunks). Whatever is in it is
+    /// the peer's word. At most [`MAX_PRIVATE_CHUNKS`] of a packet are passed on.
     fn on_chunk(
         &mut self,
         from: PathAddr,
@@ -64,34 +65,35 @@ pub trait HandoverPolicy: fmt::Debug + Send {
         let _ = (from, chunk, view, actions);
     }
 
-    /// The peer accepted the addition (`added`) or the deletion of one of this end's addresses (RFC 5061
-    /// §4.2.1, §4.2.2).
+    /// Called when the peer accepted the addition (`added`) or the deletion of one of this end's addresses
+    /// (RFC 5061 §4.2.1, §4.2.2).
     fn on_local_address(&mut self, address: IpAddr, added: bool, view: &View<'_>, actions: &mut Vec<Action>) {
         let _ = (address, added, view, actions);
     }
 
-    /// The application asked the peer to send to `local` from now on (RFC 5061 §4.2.4).
+    /// Called when the application asked the peer to send to `local` from now on (RFC 5061 §4.2.4).
     fn on_primary_requested(&mut self, local: IpAddr, view: &View<'_>, actions: &mut Vec<Action>) {
         let _ = (local, view, actions);
     }
 
-    /// `path` may carry data from now on: it is in `view`, and its addresses are confirmed (RFC 9260 §5.4). Called once
-    /// for each path, those of the set-up included.
+    /// Called when `path` may carry data: it is in `view`, and its addresses are confirmed (RFC 9260 §5.4).
+    /// Called once for each path, those of the set-up included.
     fn on_path_added(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
         let _ = (path, view, actions);
     }
 
-    /// `path` is gone, and with it any probing or copying on it; `view` does not have it any more.
+    /// Called when `path` was removed, and with it any probing or copying on it; `view` does not have it any
+    /// more.
     fn on_path_removed(&mut self, path: PathId, view: &View<'_>, actions: &mut Vec<Action>) {
         let _ = (path, view, actions);
     }
 
-    /// The application reported a change of the link below one of this end's addresses.
+    /// Called when the application reported a change of the link below one of this end's addresses.
     fn on_link_event(&mut self, event: LinkEvent, view: &View<'_>, actions: &mut Vec<Action>) {
         let _ = (event, view, actions);
     }
 
-    /// Probing of `path` gave a new estimate; the path's view has it already.
+    /// Called when probing of `path` gave a new estimate; the path's view has it already.
     fn on_estimate(&mut self, path: PathId, estimate: &Estimate, view: &View<'_>, actions: &mut Vec<Action>) {
         let _ = (path, estimate, view, actions);
     }
@@ -102,27 +104,28 @@ pub trait HandoverPolicy: fmt::Debug + Send {
         false
     }
 
-    /// A measurement changed the round-trip times of `path`; `sample` is the latest, and the path's view has
-    /// it already. Called at most once per packet received and path, and only if
+    /// Called when a measurement changed the round-trip times of `path`; `sample` is the latest, and the
+    /// path's view has it already. Called at most once per packet received and path, and only if
     /// [`wants_round_trips`](Self::wants_round_trips). Paths that carry no data are measured by heartbeats.
     fn on_round_trip(&mut self, path: PathId, sample: Span, view: &View<'_>, actions: &mut Vec<Action>) {
         let _ = (path, sample, view, actions);
     }
 
-    /// The state of `path` changed from `from` to the one in `view` (RFC 9260 §8.2, RFC 7829). A path that
-    /// becomes active for the first time is [added](Self::on_path_added) instead.
+    /// Called when the state of `path` changed from `from` to the one in `view` (RFC 9260 §8.2, RFC 7829). A
+    /// path that becomes active for the first time is [added](Self::on_path_added) instead.
     fn on_path_state(&mut self, path: PathId, from: PathState, view: &View<'_>, actions: &mut Vec<Action>) {
         let _ = (path, from, view, actions);
     }
 
-    /// The time of the policy's [`Action::SetTimer`] has come. The timer is off until it is set again.
+    /// Called when the policy's timer ([`Action::SetTimer`]) expired. It is off until it is set again.
     fn on_timer(&mut self, view: &View<'_>, actions: &mut Vec<Action>) {
         let _ = (view, actions);
     }
 
-    /// The primary path has just changed from `old` to `new`, whoever wanted it; `view.primary` is `new` already.
+    /// Called when the primary path changed from `old` to `new`, whatever the cause; `view.primary` is `new`
+    /// already.
     ///
-    /// Gives the state in which `new` starts; `None` leaves its controller as it is.
+    /// Returns the state in which `new` starts; `None` leaves its controller as it is.
     fn on_primary_switch(
         &mut self,
         old: &PathView,
@@ -132,7 +135,7 @@ pub trait HandoverPolicy: fmt::Debug + Send {
     ) -> Option<StartState>;
 }
 
-/// What a policy asks the association to do.
+/// Request of a policy to the association.
 #[derive(Debug)]
 pub enum Action {
     /// Run a bandwidth estimator on a path. It replaces one that runs there.
@@ -161,7 +164,7 @@ pub enum Action {
         /// Its value.
         value: u64,
     },
-    /// End it; the path's estimate is forgotten, since it would only grow stale.
+    /// End probing, and discard the path's estimate, which would grow stale.
     StopProbing {
         /// The path.
         path: PathId,
@@ -267,7 +270,7 @@ pub struct PathView {
 }
 
 impl PathView {
-    /// `window` in bytes on this path, at least 1 PMDCS.
+    /// Returns `window` in bytes on this path, at least 1 PMDCS.
     pub fn initial_window(&self, window: InitialWindow) -> u64 {
         window.bytes(self.pmdcs, IpVersion::of(&self.remote))
     }

@@ -55,7 +55,7 @@ impl Inbound {
         Ok(())
     }
 
-    /// False: out of date.
+    /// Advances the Cumulative TSN Ack. Returns false if `new_cum_tsn` is out of date.
     fn advance(&mut self, new_cum_tsn: crate::long_tsn::LongTsn) -> bool {
         let advanced = self.map.forward(new_cum_tsn);
         // RFC 3758 §3.6: "the receiver MUST follow the same rules as if a DATA chunk had been received"; one

@@ -40,13 +40,13 @@ use crate::rare::Rare;
 /// make us hold more.
 const MAX_DUPLICATES: usize = 32;
 
-/// Largest IPv6 header, SCTP common header and DATA chunk header: what a full packet does not carry.
+/// Bytes of a full packet that are not user data: IPv6 header, SCTP common header and DATA chunk header.
 const PACKET_OVERHEAD: u32 = 40 + 12 + Data::OVERHEAD as u32;
 
-/// So many times the buffer is held for a message in front of what holes have held back already.
+/// Multiple of the buffer that may be held for a message in front of data that holes already hold back.
 const GAP_LIMIT: u64 = 2 * STRETCH;
 
-/// What became of a DATA chunk.
+/// Result of receiving a DATA chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
     /// Taken.
@@ -61,7 +61,7 @@ pub enum Received {
     InvalidStream(StreamId),
 }
 
-/// What a SACK said.
+/// The contents of a sent SACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SackSummary {
     /// Cumulative TSN Ack.
@@ -79,7 +79,7 @@ pub struct SackSummary {
 pub struct InboundConfig {
     /// Bytes for data received and not yet read.
     pub receive_buffer: u32,
-    /// What the receive buffer may grow to, in bytes; `None`: it does not grow.
+    /// Size to which the receive buffer may grow, in bytes; `None`: it does not grow.
     pub max_receive_buffer: Option<u32>,
     /// Largest IP packet in bytes, header included.
     pub pmtu: u32,
@@ -112,7 +112,8 @@ pub struct Inbound {
 }
 
 impl Inbound {
-    /// `initial_tsn`: the peer's, from its INIT or INIT ACK. `streams`: negotiated number of inbound streams.
+    /// Creates the receiving side. `initial_tsn`: the peer's, from its INIT or INIT ACK. `streams`:
+    /// negotiated number of inbound streams.
     pub fn new(config: &InboundConfig, initial_tsn: Tsn, streams: u16) -> Self {
         Self {
             map: TsnMap::new(initial_tsn),
@@ -134,8 +135,7 @@ impl Inbound {
         }
     }
 
-    /// What was agreed with the peer: I-DATA chunks instead of DATA chunks (RFC 8260 §2.2.1). To be said
-    /// before any comes.
+    /// Sets whether I-DATA chunks replace DATA chunks (RFC 8260 §2.2.1). Call this before the first chunk.
     pub fn set_interleaving(&mut self, interleaving: bool) {
         self.interleaving = interleaving;
         if interleaving || self.reassembly.is_touched() {
@@ -217,8 +217,9 @@ impl Inbound {
         Ok(received)
     }
 
-    /// RFC 9260 §6.2: with the window closed, only what lies below the largest TSN received is taken. (We
-    /// never drop what was acknowledged to make room for it: up to twice the buffer is held instead.)
+    /// Returns whether a chunk may be kept. With the window closed, only chunks below the largest TSN
+    /// received are (RFC 9260 §6.2). Acknowledged data is never dropped to make room: up to twice the buffer
+    /// is held instead.
     #[inline]
     fn may_hold(&self, tsn: LongTsn, place: Place, stream: u16, len: usize) -> bool {
         // What a stream takes is never given back: none is begun while the endpoint is short of memory.
@@ -250,14 +251,14 @@ impl Inbound {
         tsn < self.map.highest() && !self.window.holds_buffers(STRETCH)
     }
 
-    /// A message that is longer than the buffer holds goes on at the rate of the path until it is delivered
+    /// Lets a message that is longer than the buffer continue at the rate of the path until it is delivered
     /// in parts.
     #[inline]
     fn stretch_window(&mut self) {
         self.window.stretch(!self.ordering.is_readable() && !self.map.has_gap());
     }
 
-    /// So much is held that a message that is not complete has to be delivered in parts.
+    /// Returns whether so much is held that a message that is not complete has to be delivered in parts.
     fn must_deliver_parts(&self, place: Place) -> bool {
         let limit = if self.map.has_gap() { GAP_LIMIT } else { STRETCH };
         place == Place::Next && self.window.holds_buffers(limit) && !self.ordering.is_readable()
@@ -314,21 +315,21 @@ impl Inbound {
         self.ordering.arrive(arrived, last <= self.map.cum_tsn_ack())
     }
 
-    /// The receive buffer may grow: [`tune`](Self::tune) is to be called.
+    /// Returns whether the receive buffer may grow: the caller then calls [`tune`](Self::tune).
     pub fn is_tuned(&self) -> bool {
         self.window.is_tuned()
     }
 
-    /// A packet with DATA came on a path with this round trip, where it is known: the receive buffer grows if
-    /// it holds the sender back (`BufferConfig::max_receive_buffer`).
+    /// Grows the receive buffer if it limits the sender (`BufferConfig::max_receive_buffer`). Call this after
+    /// a packet with DATA. `rtt`: of its path, if known.
     pub fn tune(&mut self, now: Time, rtt: Option<Span>) {
         self.window.tune(now, rtt);
     }
 
-    /// Partial delivery (RFC 9260 §11.1.7): when nothing can be read and no more can be held, what is there
-    /// of the message at hand is delivered. All that was sent before its chunk has come, so it is its
-    /// stream's next, and the only one of its stream that was begun; a peer for which that is not so could
-    /// make us hold without end.
+    /// Delivers a message in part (RFC 9260 §11.1.7). When nothing can be read and no more can be held, what
+    /// is there of the message at hand is delivered. All that was sent before its chunk has come, so it is
+    /// its stream's next, and the only one of its stream that was begun; a peer for which that is not so
+    /// could make us hold without end.
     fn open_if_full(&mut self, tsn: LongTsn, place: Place, data: &Piece<'_>) -> Result<(), DataFault> {
         if !self.must_deliver_parts(place) {
             return Ok(());
@@ -347,13 +348,13 @@ impl Inbound {
         Ok(())
     }
 
-    /// So many streams come from the peer (RFC 6525 §5.2.5).
+    /// Sets the number of streams from the peer (RFC 6525 §5.2.5).
     pub fn set_streams(&mut self, streams: u16) {
         self.streams = streams;
     }
 
-    /// The peer numbers messages of these streams from 0 again (RFC 6525 §5.2.2); none named: of all. What
-    /// was not complete is thrown away: everything before has come.
+    /// Restarts the message numbers of these streams from 0 (RFC 6525 §5.2.2); of all if none is named.
+    /// Incomplete messages are discarded: everything before has arrived.
     pub fn reset_streams(&mut self, streams: &[u16]) {
         // Work is bounded by what is held, not by how many streams there could be.
         let unfinished = if streams.is_empty() { self.reassembly.unfinished() } else { Vec::new() };
@@ -379,12 +380,12 @@ impl Inbound {
         self.aborts.pop()
     }
 
-    /// Nothing has come for some time: gives back what is kept to receive without allocating.
+    /// Frees the buffers kept to receive without allocating, after some time without data.
     pub fn rest(&mut self) {
         self.slab.rest();
     }
 
-    /// All chunks of a packet were processed: RFC 9260 §6.2 counts packets, not chunks.
+    /// Ends a packet, of which all chunks were processed: RFC 9260 §6.2 counts packets, not chunks.
     pub fn end_packet(&mut self, now: Time) {
         self.clock.end_packet(now);
         self.all_was_read = false;
@@ -409,17 +410,18 @@ impl Inbound {
         self.ordering.readable()
     }
 
-    /// There is a message to [`read`](Self::read).
+    /// Returns whether there is a message to [`read`](Self::read).
     pub fn is_readable(&self) -> bool {
         self.ordering.is_readable()
     }
 
-    /// A SACK must go out now.
+    /// Returns whether a SACK must be sent now.
     pub fn sack_due(&self, now: Time) -> bool {
         self.clock.is_due(now)
     }
 
-    /// Something is not acknowledged yet: bundle a SACK with outbound DATA (RFC 9260 §6.1).
+    /// Returns whether received data is not acknowledged yet: bundle a SACK with outbound DATA (RFC 9260
+    /// §6.1).
     pub fn sack_pending(&self) -> bool {
         self.clock.is_pending()
     }
@@ -470,7 +472,7 @@ impl Inbound {
         Some(summary)
     }
 
-    /// The acknowledgement travels in a SHUTDOWN chunk instead of a SACK (RFC 9260 §6.2, §9.2).
+    /// Notes that a SHUTDOWN chunk carries the acknowledgement instead of a SACK (RFC 9260 §6.2, §9.2).
     pub fn acknowledged_by_shutdown(&mut self) {
         self.clock.sent();
     }
@@ -480,8 +482,8 @@ impl Inbound {
         self.map.cum_tsn_ack().tsn()
     }
 
-    /// TSNs above [`cum_tsn_ack`](Self::cum_tsn_ack) were received: acknowledge by SACK, not by SHUTDOWN
-    /// (RFC 9260 §6.2).
+    /// Returns whether TSNs above [`cum_tsn_ack`](Self::cum_tsn_ack) were received: acknowledge by SACK, not
+    /// by SHUTDOWN (RFC 9260 §6.2).
     pub fn has_gap(&self) -> bool {
         self.map.has_gap()
     }
@@ -492,8 +494,8 @@ impl Inbound {
         self.window.charge() + self.ordering.memory()
     }
 
-    /// The endpoint has so many bytes for this association; `u64::MAX`: as many as its buffer. Beyond them
-    /// the window is closed, as if the buffer were so large.
+    /// Sets the endpoint's share of memory for this association, in bytes; `u64::MAX`: no limit. The window
+    /// closes as if the buffer were of that size.
     #[inline]
     pub fn set_share(&mut self, share: u64) {
         self.window.set_share(share);
@@ -509,7 +511,7 @@ impl Inbound {
         self.window.a_rwnd()
     }
 
-    /// User bytes held: out of order, in reassembly, or not read yet.
+    /// Returns the user bytes held: out of order, in reassembly, or not read yet.
     pub fn held_bytes(&self) -> u64 {
         self.window.held_bytes()
     }

@@ -55,7 +55,7 @@ impl Waiting {
         self.late.remove(&ssn)
     }
 
-    /// The first one below this number.
+    /// Takes the first message below this number.
     fn take_below(&mut self, ssn: u64) -> Option<Arrived> {
         let run = self.run.front().map(|&(number, _)| number);
         let late = self.late.first_key_value().map(|(&number, _)| number);
@@ -88,7 +88,7 @@ fn ahead(wide: bool, next: u64, number: u32) -> u32 {
     if wide { number.wrapping_sub(next as u32) } else { u32::from((number as u16).wrapping_sub(next as u16)) }
 }
 
-/// The stream's numbers begin at 0 again.
+/// Restarts the stream's numbers at 0.
 fn begin_anew(stream: &mut Stream, ready: &mut VecDeque<Arrived>) {
     if let Some(mut waiting) = stream.waiting.take() {
         while let Some(stranded) = waiting.take_below(u64::MAX) {
@@ -212,7 +212,7 @@ impl Ordering {
         }
     }
 
-    /// The same for all streams.
+    /// Restarts the numbers of all streams at 0.
     pub(super) fn reset_all(&mut self) {
         self.streams.for_each(|_, stream| begin_anew(stream, &mut self.ready));
     }
@@ -235,7 +235,7 @@ impl Ordering {
         self.streams.memory()
     }
 
-    /// The stream takes memory already.
+    /// Returns whether the stream has state in memory.
     pub(super) fn has_begun(&self, stream: u16) -> bool {
         self.streams.get(stream).is_some()
     }

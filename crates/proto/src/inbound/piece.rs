@@ -21,7 +21,7 @@ pub(super) struct Piece<'a> {
 }
 
 impl Piece<'_> {
-    /// It is a whole message.
+    /// Returns whether the piece is a whole message.
     pub(super) fn is_whole(&self) -> bool {
         self.begin && self.end
     }

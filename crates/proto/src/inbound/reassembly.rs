@@ -46,7 +46,7 @@ struct Run {
 }
 
 impl Run {
-    /// `buffer`: where in-order fragments go as long as it has room.
+    /// Begins a run with one piece. `buffer`: where in-order fragments go as long as it has room.
     fn new(tsn: LongTsn, place: u64, piece: &Piece<'_>, buffer: Option<BytesMut>) -> Self {
         let in_slab = buffer.is_some();
         let first = buffer.map_or_else(
@@ -71,8 +71,8 @@ impl Run {
         }
     }
 
-    /// RFC 9260 §3.3.1: all fragments of a message carry the same stream, U flag and Stream Sequence Number
-    /// (which has no meaning with U set, §6.6).
+    /// Returns whether the piece can belong to the run's message. All fragments of a message carry the same
+    /// stream, U flag and Stream Sequence Number (which has no meaning with U set, §6.6).
     fn same_message(&self, piece: &Piece<'_>) -> bool {
         self.stream == piece.stream
             && self.unordered == piece.unordered
@@ -219,12 +219,13 @@ impl Untouched for Reassembly {
 }
 
 impl Reassembly {
-    /// I-DATA chunks are received, and no DATA chunks.
+    /// Sets whether I-DATA chunks are received instead of DATA chunks.
     pub(super) fn set_interleaving(&mut self, interleaving: bool) {
         self.interleaving = interleaving;
     }
 
-    /// Nothing is incomplete: of DATA a chunk with B and E needs no [`check`](Self::check).
+    /// Returns whether no message is incomplete: a DATA chunk with B and E then needs no
+    /// [`check`](Self::check).
     pub(super) fn is_empty(&self) -> bool {
         self.runs.is_empty() && self.opened.is_empty()
     }
@@ -249,13 +250,13 @@ impl Reassembly {
         (key, next.saturating_add_signed(i64::from(ahead)))
     }
 
-    /// The run that ends just before this place: where it begins.
+    /// Returns where the run that ends just before this place begins.
     fn before(&self, key: Key, place: u64) -> Option<u64> {
         let (&(_, first), run) = self.runs.range((key, 0)..(key, place)).next_back()?;
         (run.last + 1 == place).then_some(first)
     }
 
-    /// Whether a chunk with these flags may stand where it is.
+    /// Checks that a chunk with these flags may have this TSN.
     pub(super) fn check(&self, tsn: LongTsn, piece: &Piece<'_>, received: &TsnMap) -> Result<(), DataFault> {
         let (key, place) = self.spot(tsn, piece);
         if let Some(opened) = self.opened.get(&key)
@@ -293,7 +294,7 @@ impl Reassembly {
         self.check_after(place, piece, received, tsn)
     }
 
-    /// Whether a DATA chunk may stand before its neighbour (RFC 9260 §3.3.1 table of B and E, §6.9): a
+    /// Checks that a DATA chunk may precede its neighbour (RFC 9260 §3.3.1 table of B and E, §6.9): a
     /// message's fragments have consecutive TSNs, so what precedes a B, or follows an E, is another message.
     fn check_after(
         &self,
@@ -311,7 +312,7 @@ impl Reassembly {
         }
     }
 
-    /// RFC 8260 §2.2.2: fragments are numbered from 0, B, one by one up to the last, E.
+    /// Checks that fragments are numbered from 0, B, one by one up to the last, E.
     fn check_interleaved(&self, key: Key, place: u64, piece: &Piece<'_>) -> Result<(), DataFault> {
         let is_open = self.opened.contains_key(&key);
         if !is_open && (piece.begin != (place == 0) || piece.fsn > i32::MAX as u32) {
@@ -420,8 +421,8 @@ impl Reassembly {
         discarded
     }
 
-    /// The Cumulative TSN moved over abandoned chunks: discards DATA messages that miss a chunk up to there
-    /// (RFC 3758 §3.6). Cost: what is removed.
+    /// Handles a Cumulative TSN moved over abandoned chunks: discards DATA messages that miss a chunk up to
+    /// there (RFC 3758 §3.6). Cost: what is removed.
     pub(super) fn forward(&mut self, new_cum_tsn: LongTsn) -> Discarded {
         let mut discarded = Discarded::default();
         self.skipped_to = Some(new_cum_tsn);

@@ -42,7 +42,7 @@ impl Slab {
         self.room.split().freeze()
     }
 
-    /// An empty buffer for so many bytes, at most [`MOST`]; it is never to grow.
+    /// Returns an empty buffer for `len` bytes, at most [`MOST`]. The caller must not grow it.
     pub(super) fn reserve(&mut self, len: usize) -> BytesMut {
         debug_assert!(len <= MOST, "one buffer holds no more");
         if self.room.capacity() < len {

@@ -74,7 +74,7 @@ impl TsnMap {
         self.cum_tsn_ack.nearest(tsn)
     }
 
-    /// Index of the first range that begins above `tsn`.
+    /// Returns the index of the first range that begins above `tsn`.
     fn after(&self, tsn: LongTsn) -> usize {
         match self.ranges.back() {
             Some(back) if back.first > tsn => self.ranges.partition_point(|range| range.first <= tsn),

@@ -35,13 +35,14 @@ impl Tuning {
         self.read += len as u64;
     }
 
-    /// A SACK that allows more than `edge` bytes since the beginning left, with the latest packet or later.
+    /// Records a sent SACK whose window edge is above `edge` bytes since the beginning. It answered the
+    /// latest packet, or left later.
     pub(super) fn on_announced(&mut self, edge: u64) {
         self.edge.get_or_insert((self.now, edge));
     }
 
-    /// Data came, `received` bytes since the beginning with it. `rtt`: of the path, where it is known. Gives
-    /// the size the buffer of `size` bytes should have.
+    /// Returns the new size of a buffer of `size` bytes after data arrived. `received`: bytes since the
+    /// beginning. `rtt`: of the path, if known.
     pub(super) fn on_data(&mut self, now: Time, received: u64, rtt: Option<Span>, size: u64) -> u64 {
         self.now = now;
         if let Some((announced, edge)) = self.edge

@@ -33,8 +33,8 @@ pub(super) struct ReceiveWindow {
 }
 
 impl ReceiveWindow {
-    /// `size`: receive buffer in bytes, announced in INIT or INIT ACK; it may grow to `max`. `packet`: user
-    /// bytes of a full packet.
+    /// Creates the window. `size`: receive buffer in bytes, announced in INIT or INIT ACK; it may grow to
+    /// `max`. `packet`: user bytes of a full packet.
     pub(super) fn new(size: u32, max: Option<u32>, packet: u32) -> Self {
         let size = u64::from(size);
         Self {
@@ -64,35 +64,35 @@ impl ReceiveWindow {
         self.share = share;
     }
 
-    /// The buffer, or the share of it that the endpoint has room for.
+    /// Returns the size of the buffer, or the share of it that the endpoint has room for.
     fn size(&self) -> u64 {
         self.size.min(self.share)
     }
 
-    /// The endpoint is short of memory, and this association holds its share, with `more` bytes beside user
-    /// data.
+    /// Returns whether the endpoint is short of memory and this association holds its share. `more`: bytes
+    /// held besides user data.
     #[inline]
     pub(super) fn is_squeezed(&self, more: u64) -> bool {
         self.share != u64::MAX && self.charge() + more >= self.share
     }
 
-    /// `stuck`: nothing that is held can be read before more comes. With the window closed the sender would
-    /// bring that chunk by chunk, as zero window probes (RFC 9260 §6.1 A).
+    /// Sets whether the window stretches. `stuck`: no held data can be read before more arrives. With the
+    /// window closed the sender would send it chunk by chunk, as zero window probes (RFC 9260 §6.1 A).
     pub(super) fn stretch(&mut self, stuck: bool) {
         self.stretched = stuck && self.charge() + self.step > self.size();
     }
 
-    /// Bytes that may be held.
+    /// Returns the bytes that may be held.
     fn limit(&self) -> u64 {
         if self.stretched { STRETCH * self.size() } else { self.size() }
     }
 
-    /// It was promised room for so many more bytes while the buffer was stretched.
+    /// Returns whether the sender was promised room for `len` more bytes while the buffer was stretched.
     pub(super) fn was_granted(&self, len: usize) -> bool {
         self.received + len as u64 <= self.stretched_edge && !self.holds_buffers(STRETCH)
     }
 
-    /// The edge that could be announced now.
+    /// Returns the window edge that could be announced now.
     fn next_edge(&self) -> u64 {
         let reachable = self.received + self.limit().saturating_sub(self.charge());
         //= https://www.rfc-editor.org/rfc/rfc9260#section-6.2
@@ -134,13 +134,13 @@ impl ReceiveWindow {
         }
     }
 
-    /// The buffer may grow: [`tune`](Self::tune) is to be called.
+    /// Returns whether the buffer may grow: the caller then calls [`tune`](Self::tune).
     pub(super) fn is_tuned(&self) -> bool {
         self.tuning.is_some()
     }
 
-    /// A packet with data came; `rtt`: of its path, where it is known. The buffer grows if the application
-    /// keeps up with more than it holds.
+    /// Grows the buffer if the application reads faster than the buffer lets the peer send. Call this after a
+    /// packet with data. `rtt`: of its path, if known.
     pub(super) fn tune(&mut self, now: Time, rtt: Option<Span>) {
         if let Some(tuning) = &mut self.tuning {
             self.size = tuning.on_data(now, self.received, rtt, self.size);
@@ -178,7 +178,7 @@ impl ReceiveWindow {
         self.held_chunks = self.held_chunks.saturating_sub(u64::from(chunks));
     }
 
-    /// So many times the buffer is held.
+    /// Returns whether `times` the size of the buffer is held.
     pub(super) fn holds_buffers(&self, times: u64) -> bool {
         self.charge() >= self.size() * times
     }
@@ -188,7 +188,7 @@ impl ReceiveWindow {
         (self.held_bytes, self.held_chunks)
     }
 
-    /// User bytes held: out of order, in reassembly or not yet read.
+    /// Returns the user bytes held: out of order, in reassembly or not yet read.
     pub(super) fn held_bytes(&self) -> u64 {
         self.held_bytes
     }

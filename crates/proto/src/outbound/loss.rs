@@ -44,7 +44,7 @@ impl Outbound {
         }
     }
 
-    /// Fast retransmits the chunks in `newly_lost` (RFC 9260 §7.2.4 (1) to (6)).
+    /// Retransmits the chunks in `newly_lost` (RFC 9260 §7.2.4 (1) to (6)).
     pub(super) fn fast_retransmit(&mut self, now: Time, paths: &mut Paths) {
         let mut newly_lost = core::mem::take(&mut self.losses.newly_lost);
         // A reneged chunk may be listed twice.

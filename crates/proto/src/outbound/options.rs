@@ -18,7 +18,7 @@ pub struct OutboundConfig<'a> {
     pub retransmission_path: RetransmissionPath,
     /// How lost chunks are found.
     pub loss_recovery: LossRecovery,
-    /// What happens after a spurious expiration of T3-rtx.
+    /// Response to a spurious expiration of T3-rtx.
     pub spurious_timeouts: SpuriousTimeouts,
     /// Makes the loss classifier; `None`: every loss is congestion.
     pub loss_classifier: Option<&'a ClassifierFactory>,
@@ -60,7 +60,7 @@ impl LossRecovery {
     }
 }
 
-/// What happens after a T3-rtx expiration that was spurious.
+/// Response to a spurious expiration of T3-rtx.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpuriousTimeouts {
     /// Nothing: expirations are not examined. The default.
